@@ -140,6 +140,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     if (runner_->stopping()) return Expire(Closed());
     if (left <= absl::ZeroDuration()) return Expire(last_error_);
     if (!Prepare()) return;
+    view_id_ = runner_->directory().view_id();
     const std::string address = FindAddress();
     if (address.empty()) return RefreshAndRetry(absl::Milliseconds(50));
     if (++attempts_ > 1) runner_->CountRetry();
@@ -318,6 +319,11 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
         decision.outcome_unknown && rpc::MayHaveBeenSent(status);
     if (!decision.retry) return Conclude(status);
     last_error_ = status;
+    // It has learnt meanwhile where to go: that is asked once.
+    if (!decision.outcome_unknown && decision.refresh &&
+        runner_->directory().view_id() > view_id_) {
+      return Retry(absl::ZeroDuration());
+    }
     if (decision.refresh) return RefreshAndRetry(decision.delay);
     Retry(decision.delay);
   }
@@ -334,6 +340,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   std::string replica_;  // that is asked; "": it is the tail or the head
   Done done_;
   int attempts_ = 0;
+  uint64_t view_id_ = 0;  // that was known at the last one
   FailureCount failures_;
   absl::Status last_error_ = absl::UnavailableError("no chain is known");
   std::shared_ptr<Stub> stub_;

@@ -468,20 +468,6 @@ void ManagerCore::OnViewStored(const View& view) {
   ForgetMisfits();
 }
 
-std::vector<ManagerCore::Known> ManagerCore::nodes(absl::Time now) const {
-  std::vector<Known> known;
-  for (const auto& [id, former] : nodes_) {
-    const auto waits = waiting_.find(id);
-    const bool waits_now = waits != waiting_.end() && Alive(waits->second, now);
-    const Node& node = waits_now ? waits->second : former;
-    known.push_back({StateOf(node, now),
-                     std::max(now - node.last_heard, absl::ZeroDuration()),
-                     id == invitation_.holder(), suspects_.Is(id),
-                     suspects_.KeptOut(id, now)});
-  }
-  return known;
-}
-
 std::vector<std::string> ManagerCore::WaitingFor(absl::Time now) const {
   std::vector<std::string> missing;
   std::vector<std::string> lost;
@@ -506,11 +492,6 @@ std::vector<std::string> ManagerCore::WaitingFor(absl::Time now) const {
     }
   }
   return missing.empty() ? lost : missing;
-}
-
-size_t ManagerCore::NodesMissing(absl::Time now) const {
-  return membership::NodesMissing(view_, States(now), options_.chain_length,
-                                  excluded_);
 }
 
 }  // namespace kamino::membership

@@ -28,9 +28,6 @@ class NodeWeb {
 
   NodeWeb();
 
-  // One more that says something for /metrics. It outlives this.
-  void Add(metrics::Page::Source source) { page_.Add(std::move(source)); }
-
   // /metrics, /livez and /readyz; this outlives who calls them.
   std::vector<web::Route> Routes();
   // On /metrics, too, from now on.

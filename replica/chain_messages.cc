@@ -329,7 +329,9 @@ void ChainCore::OnFetch(LinkId link, const Fetch& fetch) {
 void ChainCore::OnStateWanted(LinkId link,
                               const kamino::internal::v1::StateWanted& wanted) {
   if (!outbox_.Belongs(downstream_.Has(link) && downstream_.joins())) return;
-  if (!donor_.OnWanted(wanted)) outbox_.CountMalformed();
+  if (!donor_.OnWanted(wanted)) {
+    outbox_.Misfit(link, "pages are asked for out of turn, or too many");
+  }
 }
 
 void ChainCore::OnTransferMessage(LinkId link, const Message& message,

@@ -63,6 +63,7 @@ class Executor {
   // node must stop.
   virtual absl::Status BeginMending(const engine::WriteSet& intents,
                                     bool interrupted) = 0;
+  // kInvalidArgument: `bytes` are not those of the intent; nothing was done.
   virtual absl::Status MendIntent(const engine::Intent& intent,
                                   absl::string_view bytes, Mend mend) = 0;
   // All that was mended is durable. `borne_out`: it is what the head made, as

@@ -92,12 +92,11 @@ bool Mender::IsAllocated(ObjectId id) const {
 
 absl::Status Mender::Store(const Intent& intent, absl::string_view bytes) {
   const uint64_t capacity = blocks_[intent.object].capacity;
-  if (bytes.size() != intent.length || intent.offset > capacity ||
-      intent.length > capacity - intent.offset) {
+  if (intent.offset > capacity || intent.length > capacity - intent.offset) {
     return absl::DataLossError(
         absl::StrCat("diverged: object ", intent.object, " has ", capacity,
-                     " bytes here; a neighbour sent ", bytes.size(),
-                     " for its [", intent.offset, " + ", intent.length, ")"));
+                     " bytes here, of which a neighbour has [", intent.offset,
+                     " + ", intent.length, ")"));
   }
   engine::Region* region = heap_->region();
   region->CopyFlush(region->base() + intent.object + intent.offset,
@@ -129,8 +128,25 @@ void Mender::MakeFree(const Intent& intent) {
   blocks_[intent.object].allocated = false;
 }
 
+bool Mender::Stores(const Intent& intent, Mend mend) const {
+  switch (intent.kind) {
+    case IntentKind::kWrite:
+      return IsAllocated(intent.object);
+    case IntentKind::kAlloc:
+      return mend == Mend::kForward;
+    case IntentKind::kFree:
+      return mend == Mend::kBack;
+  }
+  return false;
+}
+
 absl::Status Mender::Apply(const Intent& intent, absl::string_view bytes,
                            Mend mend) {
+  if (Stores(intent, mend) && bytes.size() != intent.length) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("of object ", intent.object, " ", bytes.size(),
+                     " bytes came; ", intent.length, " were asked for"));
+  }
   switch (intent.kind) {
     case IntentKind::kWrite:
       // Freed by the same entry: there is nothing to store to any more.

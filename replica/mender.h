@@ -38,7 +38,8 @@ class Mender {
   // come in the log's order, count as free.
   absl::Status BeginWhole(const engine::WriteSet& intents);
 
-  // kDataLoss: bytes or block do not fit.
+  // kDataLoss: the block does not fit. kInvalidArgument: `bytes` are not what
+  // was asked for, and nothing was done.
   absl::Status Apply(const engine::Intent& intent, absl::string_view bytes,
                      Mend mend);
 
@@ -48,6 +49,8 @@ class Mender {
   void MakeFree(const engine::Intent& intent);
   absl::Status Store(const engine::Intent& intent, absl::string_view bytes);
   bool IsAllocated(engine::ObjectId id) const;
+  // Whether it is of use what a neighbour has of it.
+  bool Stores(const engine::Intent& intent, Mend mend) const;
 
   engine::Heap* const heap_;
   engine::Heap::Blocks blocks_;

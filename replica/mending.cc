@@ -123,17 +123,14 @@ Mending::Mended Mending::OnFetched(LinkId link, const Fetched& fetched,
       fetched.bytes_size() != static_cast<int>(asking_.asked - asking_.done)) {
     return std::nullopt;  // an answer to what was asked again
   }
-  for (int i = 0; i < fetched.bytes_size(); ++i) {
-    const Intent& intent = asking_.intents[asking_.done + i];
-    if (fetched.bytes(i).size() == NeededBytes(intent, mend_)) continue;
-    return Misfit(absl::StrCat("of object ", intent.object, " ",
-                               fetched.bytes(i).size(), " bytes came; ",
-                               NeededBytes(intent, mend_), " were asked for"));
-  }
-  untouched_ = false;
   for (const std::string& bytes : fetched.bytes()) {
     const Intent& intent = asking_.intents[asking_.done++];
     absl::Status mended = executor_->MendIntent(intent, bytes, mend_);
+    if (absl::IsInvalidArgument(mended)) {
+      outbox_->Misfit(link, std::string(mended.message()));
+      return std::nullopt;
+    }
+    untouched_ = false;
     if (!mended.ok()) {
       outbox_->Fail(mended);
       return std::nullopt;
@@ -141,11 +138,6 @@ Mending::Mended Mending::OnFetched(LinkId link, const Fetched& fetched,
   }
   if (asking_.done == asking_.intents.size()) return End();
   SendFetch(now);
-  return std::nullopt;
-}
-
-Mending::Mended Mending::Misfit(std::string why) {
-  outbox_->Misfit(link_, std::move(why));
   return std::nullopt;
 }
 

@@ -44,7 +44,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -109,8 +108,6 @@ class Mending {
 
   absl::StatusOr<engine::WriteSet> Interrupted() const;
   void SendFetch(absl::Time now);
-  // The neighbour's answer is none.
-  Mended Misfit(std::string why);
   Mended End();
   // What was mended is what the head made of the entries, by their hashes.
   bool IsBorneOut() const;

@@ -33,6 +33,7 @@ constexpr MessageRule kRules[] = {
     {ChainMessage::kStateBegin, {LinkUse::kDonor}},
     {ChainMessage::kStateChunk, {LinkUse::kDonor}},
     {ChainMessage::kStateChunkAck, {LinkUse::kJoining}},
+    {ChainMessage::kStateWanted, {LinkUse::kJoining}},
     {ChainMessage::kVote, kSuccessor},
     {ChainMessage::kConvict, kSuccessor},
     {ChainMessage::kAnnounce, kPredecessor},

@@ -134,11 +134,11 @@ std::vector<absl::Status> Dialer::Ask(
     uint64_t number, const google::protobuf::MessageLite& body) {
   auto gathered = std::make_shared<Gathered>(connections.size());
   for (size_t i = 0; i < connections.size(); ++i) {
-    const bool sent =
-        connections[i]->Send(method, number, kPatience, body,
-                             [gathered, i](const Connection::Answer& answer) {
-                               gathered->Set(i, answer.status, nullptr);
-                             });
+    const bool sent = connections[i]->Send(
+        method, number, kPatience, body, /*traceparent=*/"",
+        [gathered, i](const Connection::Answer& answer) {
+          gathered->Set(i, answer.status, nullptr);
+        });
     if (!sent) {
       gathered->Set(i, absl::UnavailableError("the connection has ended"),
                     nullptr);

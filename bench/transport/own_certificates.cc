@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "security/authority.h"
 #include "security/identity.h"
@@ -16,8 +16,10 @@
 namespace kamino::bench {
 
 absl::StatusOr<std::shared_ptr<security::Certificates>> MakeOwnCertificates() {
-  const security::Validity validity = {absl::Now() - absl::Hours(1),
-                                       absl::Now() + absl::Hours(24)};
+  // Whatever the calendar says.
+  const absl::Time then = absl::UnixEpoch() + absl::Hours(1);
+  const security::Validity validity = {absl::UnixEpoch(),
+                                       absl::UnixEpoch() + absl::Hours(2)};
   ASSIGN_OR_RETURN(const security::Issued root,
                    security::Authority::Make("bench", validity));
   ASSIGN_OR_RETURN(const security::Authority authority,
@@ -38,6 +40,7 @@ absl::StatusOr<std::shared_ptr<security::Certificates>> MakeOwnCertificates() {
   options.files.certificate = write("own.pem", own.certificate_pem);
   options.files.key = write("own.key", own.key_pem);
   options.files.authorities = write("ca.pem", authority.certificate_pem());
+  options.now = [then] { return then; };
   options.look = absl::InfiniteDuration();
   auto loaded = security::Certificates::Load(options);
   std::filesystem::remove_all(folder);

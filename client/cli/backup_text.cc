@@ -9,7 +9,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/chain_mode.h"
 #include "base/clock.h"
 #include "client/cli/table.h"
 

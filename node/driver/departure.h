@@ -8,7 +8,8 @@
 //   executed
 //                 kUnknown                 kOver
 //                 OnView, without it       kOver
-//                 OnTick, when due         kDraining
+//                 OnTick, when due         kDraining, or kOver where no manager
+//                                          has answered
 //   kDraining     OnDrained                kSurrendered  the lease is
 //   surrendered
 //                 OnTick, when due         kSurrendered  likewise
@@ -57,6 +58,7 @@ class Departure {
   void OnParting(membership::Parting parting, absl::Time now) {
     using membership::Parting;
     const bool decided = parting == Parting::kGo || parting == Parting::kStay;
+    answered_ = true;
     if (state_ == State::kAsking && decided) {
       Enter(State::kDraining, now + options_.draining);
     } else if (state_ == State::kAsking && parting == Parting::kUnknown) {
@@ -86,6 +88,10 @@ class Departure {
     if (now < due_) return false;
     switch (state_) {
       case State::kAsking:
+        if (!answered_) {
+          End();
+          return false;
+        }
         Enter(State::kDraining, now + options_.draining);
         return false;
       case State::kDraining:
@@ -113,6 +119,7 @@ class Departure {
   const DepartureOptions options_;
   State state_ = State::kServing;
   absl::Time due_ = absl::InfiniteFuture();
+  bool answered_ = false;
   bool parted_ = false;
 };
 

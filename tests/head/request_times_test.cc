@@ -45,6 +45,7 @@ class RequestTimesTest : public AdmissionTest {
     auto told = std::make_shared<std::optional<RequestTimes>>();
     kamino::v1::PutRequest put;
     put.set_key(key);
+    put.set_value("1");
     Request request;
     request.mutation.function = replica::kPutFunction;
     request.mutation.arguments = put.SerializeAsString();

@@ -54,6 +54,36 @@ TEST_F(AdminServiceTest, BeforeTheFirstViewItSaysHowManyNodesItTakes) {
   EXPECT_EQ(Cluster().view_id(), 1u);
 }
 
+TEST_F(AdminServiceTest, WhoIsAwayIsListedWithForHowLong) {
+  FormChain();
+  Pass(kBeat, all_);
+  NodeReport report{core_.view().id, Condition::kSound};
+  report.stopping = Stopping::kSurrendered;
+  ASSERT_EQ(core_.Heartbeat("c", {"n1", 1, report}, now_), absl::OkStatus());
+  Pass(kBeat, {all_[1], all_[2]});
+  ASSERT_EQ(Names(core_.view()), "n2.1 n3.1 ");
+  Pass(absl::Minutes(1), {all_[1], all_[2]});
+  // Also by a manager that knows nothing else of it.
+  for (int i = 0; i < 2; ++i) {
+    const GetClusterResponse cluster = Cluster();
+    ASSERT_EQ(cluster.nodes_size(), 3);
+    const ClusterNode& away = cluster.nodes(2);
+    EXPECT_EQ(away.member().node_id(), "n1");
+    EXPECT_EQ(away.member().role(), kamino::v1::ROLE_OUTSIDE);
+    EXPECT_TRUE(away.away());
+    EXPECT_FALSE(away.alive());
+    EXPECT_EQ(away.away_ms(), 60'000u);
+    EXPECT_EQ(away.away_left_ms(), 240'000u);
+    EXPECT_FALSE(cluster.nodes(0).away());
+    const auto times = core_.away_times(now_);
+    Lead(View(core_.view()));
+    core_.NoteAway(times, now_);
+  }
+  // It counts as gone then.
+  Pass(absl::Minutes(4), {all_[1], all_[2]});
+  EXPECT_EQ(Cluster().nodes_size(), 2);
+}
+
 TEST_F(AdminServiceTest, AMemberThatIsBackAloneIsListedOnce) {
   ComeBackAlone();
   const GetClusterResponse cluster = Cluster();

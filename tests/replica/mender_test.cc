@@ -97,6 +97,16 @@ TEST_F(AdoptingTest, WhatIsNotThereDiverges) {
             absl::StatusCode::kDataLoss);
 }
 
+TEST_F(AdoptingTest, BytesThatWereNotAskedForAreTheNeighboursMistake) {
+  const engine::Intent intent = {written_, 8, 3, IntentKind::kWrite};
+  ASSERT_TRUE(executor_.BeginMending({intent}, false).ok());
+  for (const char* bytes : {"", "xx", "xxxx"}) {
+    EXPECT_EQ(executor_.MendIntent(intent, bytes, Mend::kForward).code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_TRUE(executor_.MendIntent(intent, "xxx", Mend::kForward).ok());
+}
+
 // As where a node on an older copy is sent again what was completed once.
 TEST(MenderOrderTest, OfABlockThatIsUsedAgainTheLastWordCounts) {
   const engine::Intent write = {64, 0, 8, IntentKind::kWrite};

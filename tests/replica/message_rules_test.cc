@@ -42,6 +42,7 @@ TEST(MessageRulesTest, SaysWhatWasMeant) {
       {"state_begin", "the tail that is joined"},
       {"state_chunk", "the tail that is joined"},
       {"state_chunk_ack", "a node that joins"},
+      {"state_wanted", "a node that joins"},
       {"vote", "the successor"},
       {"convict", "the successor"},
       {"announce", "the predecessor"},

@@ -15,7 +15,7 @@ using membership::View;
 
 namespace {
 
-constexpr uint64_t kHeapBytes = 1000;
+constexpr uint64_t kHeapBytes = 1 << 20;
 constexpr size_t kScrubRecordBytes = 4096;
 constexpr uint64_t kScrubSeconds = 10;  // a range
 

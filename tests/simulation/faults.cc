@@ -201,6 +201,7 @@ void Faults::Stop() {
   }
   for (const auto& node : cluster_->nodes()) {
     node->DieAtDrain(0, Crash::kProcess, nullptr);
+    node->StartOnceEnded();
     if (plan_.restarts && !node->up()) node->Start();
   }
   operator_.Finish();

@@ -77,7 +77,6 @@ const char* const kFaults[] = {
     "membership-old-store-goes-unseen",
     "membership-one-vouch-is-enough",
     "membership-recovers-below-what-is-known",
-    "membership-surrendered-lease-counts",
     "mending-nothing-back",
     "mending-part-of-the-write-set",
     "outcome-does-not-stop-a-retry",

@@ -97,6 +97,8 @@ class SimNode final : public Process {
   // where it dies before that.
   void StopInOrder(std::function<void()> ended);
   bool stopping() const { return up() && stopping_; }
+  // Then it is started again, if that is what it does.
+  void StartOnceEnded();
   // At the `drains`-th drain from now on, in whatever it then does, if it may
   // then. 0: not at all.
   void DieAtDrain(uint64_t drains, Crash crash, std::function<bool()> may_die);

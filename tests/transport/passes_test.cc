@@ -6,6 +6,7 @@
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "tests/faults/planted.h"
 #include "tests/security/test_certificates.h"
 
 namespace kamino::transport {
@@ -51,6 +52,15 @@ TEST_F(PassesTest, OneIsOfWhoHasAskedAndGoodOnce) {
   // Replayed.
   EXPECT_TRUE(absl::IsUnauthenticated(book_->Take(pass->token, 7).status()));
   EXPECT_EQ(book_->outstanding(), 0u);
+}
+
+// What the replay above would notice.
+TEST_F(PassesTest, OneThatIsGoodTwiceIsNoticed) {
+  const auto pass = book_->Issue(Of("a"), 0);
+  ASSERT_TRUE(pass.ok());
+  const faults::Planted fault("links-take-passes-twice");
+  ASSERT_TRUE(book_->Take(pass->token, 0).ok());
+  EXPECT_TRUE(book_->Take(pass->token, 0).ok());
 }
 
 TEST_F(PassesTest, NoTwoAreAlike) {

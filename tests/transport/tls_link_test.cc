@@ -247,7 +247,8 @@ TEST_F(TlsLinkTest, OneWithTlsIsToldThatThereIsNone) {
   Serve();
   const absl::Status why = WhyClosed(Connect());
   EXPECT_TRUE(absl::IsFailedPrecondition(why)) << why;
-  EXPECT_THAT(std::string(why.message()), HasSubstr("refuses the handshake of TLS"));
+  EXPECT_THAT(std::string(why.message()),
+              HasSubstr("refuses the handshake of TLS"));
   EXPECT_TRUE(Refused(LinkRefusal::kHandshake));
   ExpectNoLink();
 }

@@ -25,6 +25,8 @@ constexpr unsigned int kProtocolBytes = sizeof(kProtocol) - 1;
 
 // The bytes of one record at most.
 constexpr size_t kRecord = 16384;
+// What one counts of a key's bytes besides its own.
+constexpr uint64_t kRecordCost = 64;
 // Records gather until they come to so much, and leave together.
 constexpr size_t kGathered = size_t{64} << 10;
 // A peer that makes this side answer and does not take it is cut off there.
@@ -114,8 +116,10 @@ class Cutter {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const TlsSetup>> TlsSetup::Make(
-    std::shared_ptr<security::Certificates> certificates) {
+    std::shared_ptr<security::Certificates> certificates,
+    uint64_t bytes_of_key) {
   std::shared_ptr<TlsSetup> setup(new TlsSetup);
+  setup->bytes_of_key_ = bytes_of_key;
   ASSIGN_OR_RETURN(setup->to_connect_, certificates->NewClientContext({}));
   ASSIGN_OR_RETURN(setup->to_accept_, certificates->NewServerContext({}));
   for (SSL_CTX* const context :
@@ -437,9 +441,20 @@ absl::StatusOr<size_t> TlsStream::Write(const iovec* pieces, size_t count) {
       return Failure();
     }
     taken += written;
+    sent_by_key_ += written + kRecordCost;
+    if (sent_by_key_ >= setup_->bytes_of_key()) RETURN_IF_ERROR(RenewKey());
   }
   RETURN_IF_ERROR(Flush().status());
   return taken;
+}
+
+// The peer hears of it with the next record, and goes on as it did.
+absl::Status TlsStream::RenewKey() {
+  ERR_clear_error();
+  if (SSL_key_update(ssl_, SSL_KEY_UPDATE_NOT_REQUESTED) != 1) return Failure();
+  sent_by_key_ = 0;
+  ++keys_taken_;
+  return absl::OkStatus();
 }
 
 void TlsStream::SayEnd() {

@@ -7,6 +7,7 @@
 #define KAMINO_TRANSPORT_TCP_TLS_STREAM_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -24,9 +25,16 @@ namespace kamino::transport {
 // What the streams of one transport share. Immutable.
 class TlsSetup {
  public:
+  // A sender takes new keys after so many bytes: AES-GCM is good for some
+  // hundred GiB (RFC 8446, 5.5), and links stay for months.
+  static constexpr uint64_t kBytesOfKey = uint64_t{32} << 30;
+
   // kResourceExhausted, kInternal: OpenSSL cannot.
   static absl::StatusOr<std::shared_ptr<const TlsSetup>> Make(
-      std::shared_ptr<security::Certificates> certificates);
+      std::shared_ptr<security::Certificates> certificates,
+      uint64_t bytes_of_key = kBytesOfKey);
+
+  uint64_t bytes_of_key() const { return bytes_of_key_; }
 
   SSL_CTX* context(bool connector) const {
     return connector ? to_connect_.get() : to_accept_.get();
@@ -37,6 +45,7 @@ class TlsSetup {
   std::shared_ptr<security::Certificates> certificates_;  // outlive the others
   security::Certificates::Context to_connect_;
   security::Certificates::Context to_accept_;
+  uint64_t bytes_of_key_ = kBytesOfKey;
 };
 
 // Not thread-safe. An error of any of its functions is for good.
@@ -76,6 +85,9 @@ class TlsStream final : public ByteSink {
   // Of a record that has not come whole.
   size_t unfinished() const { return fed_; }
 
+  // How often it has taken new keys to send.
+  uint64_t keys_taken() const { return keys_taken_; }
+
   // Tells the peer that this is the end, if the socket has room for that.
   void SayEnd();
 
@@ -93,6 +105,7 @@ class TlsStream final : public ByteSink {
   // How OpenSSL failed just now.
   absl::Status Failure();
   absl::Status AlertFailure(int alert);
+  absl::Status RenewKey();
   absl::Status NotTls();
 
   const std::shared_ptr<const TlsSetup> setup_;
@@ -114,6 +127,8 @@ class TlsStream final : public ByteSink {
 
   std::string out_;
   size_t out_begin_ = 0;
+  uint64_t sent_by_key_ = 0;  // bytes
+  uint64_t keys_taken_ = 0;
 };
 
 }  // namespace kamino::transport

@@ -117,7 +117,7 @@ TEST_P(StrangerTest, IsNotSentTheHeap) {
   attacked.rig().Invite("n4", false);
   const uint64_t begun = attacked.rig().node("n3").core().transfer().begun;
   attacked.ExpectGetsNothing("n3", hello);
-  hello.mutable_hello()->set_node_id("n9");
+  hello.mutable_hello()->set_node_id("n8");
   attacked.ExpectGetsNothing("n3", hello);
   EXPECT_EQ(attacked.rig().node("n3").core().transfer().begun, begun);
 }
@@ -159,9 +159,6 @@ TEST(AttacksTest, AHelloThatDoesNotFitDisplacesNothing) {
   hello.mutable_hello()->set_cluster_id("other");
   attacked.ExpectGetsNothing("n2", hello);
   hello = fits;
-  hello.mutable_hello()->set_cluster_uuid(std::string(16, 'x'));
-  attacked.ExpectGetsNothing("n2", hello);
-  hello = fits;
   hello.mutable_hello()->set_epoch(7);
   attacked.ExpectGetsNothing("n2", hello);
   hello = fits;
@@ -170,9 +167,20 @@ TEST(AttacksTest, AHelloThatDoesNotFitDisplacesNothing) {
   hello = fits;
   hello.set_view_id(hello.view_id() - 1);
   attacked.ExpectGetsNothing("n2", hello);
-  hello = fits;
-  hello.mutable_hello()->set_applied(0);  // it lacks what n2 has
-  attacked.ExpectGetsNothing("n2", hello);
+}
+
+// It is told what the node holds, as the member would have to be.
+TEST(AttacksTest, AHelloOfOneWhoLacksWhatIsHereDisplacesNothing) {
+  Attacked attacked("");
+  const std::string before = attacked.LinksOf("n2");
+  ChainMessage hello = attacked.Hello("n2", LINK_PURPOSE_APPEND);
+  hello.mutable_hello()->set_applied(0);
+  const auto stranger = attacked.rig().Talk("n2");
+  stranger->Say(hello);
+  attacked.rig().Settle(4);
+  attacked.Execute();
+  EXPECT_EQ(attacked.LinksOf("n2"), before);
+  EXPECT_EQ(attacked.rig().Difference(), "");
 }
 
 // In the clear who has seen everything is as good as a member, as far as it

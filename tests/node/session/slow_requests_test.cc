@@ -70,6 +70,7 @@ TEST_F(SlowRequestsTest, AMutationSaysWhereItsTimeWent) {
 TEST_F(SlowRequestsTest, ACommitSaysHowManyKeysItNames) {
   kamino::v1::CommitRequest commit;
   commit.add_preconditions()->set_key("a");
+  commit.mutable_preconditions(0)->set_exists(false);
   commit.add_then_operations()->mutable_put()->set_key("b");
   commit.add_else_operations()->mutable_put()->set_key("c");
   EXPECT_EQ(Ask(Method::kCommit, 1, commit.SerializeAsString()).code, 0);

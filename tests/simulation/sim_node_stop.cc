@@ -1,0 +1,54 @@
+// SimNode's part that ends in order, as node/kamino_node.cc does.
+#include <functional>
+#include <utility>
+
+#include "tests/simulation/sim_node.h"
+
+namespace kamino::simulation {
+
+void SimNode::StopInOrder(std::function<void()> ended) {
+  if (!up() || node_ == nullptr) return;
+  on_ended_ = std::move(ended);
+  if (std::exchange(stopping_, true)) {
+    Trace("is told once more to end");
+    return After(absl::ZeroDuration(), [this] { EndInOrder(); });
+  }
+  Trace("is told to end");
+  node_->HandOver([this](bool parted) {
+    if (!up()) return;
+    Trace(parted ? "has parted" : "keeps its place");
+    // What it was asked meanwhile is answered, as long as it serves.
+    const absl::Duration serves =
+        parted ? random_.Between(absl::ZeroDuration(), absl::Milliseconds(200))
+               : absl::ZeroDuration();
+    After(serves, [this] {
+      node_->Retire(
+          [this] { After(absl::ZeroDuration(), [this] { EndInOrder(); }); });
+      After(node::Node::kRetireTime, [this] { EndInOrder(); });
+    });
+  });
+}
+
+void SimNode::EndInOrder() {
+  if (!up() || node_ == nullptr || !stopping_) return;
+  Trace("ends");
+  node_->Stop();
+  if (!up()) return;  // of what that has made durable
+  node_->EndInOrder();
+  if (!up()) return;
+  --deaths_;  // it is none
+  const auto ended = std::exchange(on_ended_, nullptr);
+  GoDown(Crash::kProcess);
+  if (ended != nullptr) ended();
+}
+
+void SimNode::StartOnceEnded() {
+  if (!stopping()) return;
+  on_ended_ = [this] {
+    world()->After(absl::Milliseconds(50), [this] {
+      if (!up()) Start();
+    });
+  };
+}
+
+}  // namespace kamino::simulation

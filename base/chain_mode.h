@@ -52,7 +52,9 @@ inline uint64_t LeastNodes(ChainMode mode) { return MendsAlone(mode) ? 2 : 3; }
 // Fewer than that a chain does not come to be by members that stop in order:
 // as many go on by themselves, whatever interrupts them. One is mended by
 // another where nodes do not mend alone.
-inline uint64_t LeastMembers(ChainMode mode) { return MendsAlone(mode) ? 1 : 2; }
+inline uint64_t LeastMembers(ChainMode mode) {
+  return MendsAlone(mode) ? 1 : 2;
+}
 
 // For operators, a line on what a chain of fewer nodes does not survive; empty
 // where it has as many.

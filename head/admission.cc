@@ -109,11 +109,9 @@ void Admission::Submit(Request request, absl::Time now) {
   }
   if (waiting_.size() >= options_.max_waiting) {
     ++counters_.rejected;
-    Answer(request,
-           {MakeError(kamino::v1::REASON_OVERLOADED,
-                      absl::StrCat("the head is overloaded: ", waiting_.size(),
-                                   " requests wait for it")),
-            "", 0});
+    const std::string why = absl::StrCat(
+        "the head is overloaded: ", waiting_.size(), " requests wait for it");
+    Answer(request, {MakeError(kamino::v1::REASON_OVERLOADED, why), "", 0});
     return;
   }
   if (BeginsRestore(request)) request.weight = options_.max_batch_bytes;

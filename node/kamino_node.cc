@@ -5,13 +5,11 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <random>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,13 +24,13 @@
 #include "config/reload.h"
 #include "glog/logging.h"
 #include "head/procedures/bank_transfer.h"
-#include "logs/log.h"
 #include "membership/debug_service.h"
 #include "membership/membership_agent.h"
 #include "membership/server_program.h"
 #include "membership/vouch_calls.h"
 #include "node/driver/node.h"
 #include "node/driver/real_runtime.h"
+#include "node/hand_over.h"
 #include "node/link_admission.h"
 #include "node/listener_metrics.h"
 #include "node/node_flags.h"
@@ -84,11 +82,6 @@ class Failure {
 
 // Of other nodes' calls, which bring some hundred bytes.
 constexpr int kMaxPeerRequestBytes = 64 << 10;
-
-// More than all states of a departure last together.
-constexpr absl::Duration kHandOverTime = absl::Seconds(6);
-constexpr absl::Duration kRedirecting = absl::Milliseconds(200);
-constexpr absl::Duration kLookAgain = absl::Milliseconds(5);
 
 // No more wake-ups than that for what nobody waits for; see ChainOptions.
 constexpr absl::Duration kAckDelay = absl::Milliseconds(1);
@@ -222,64 +215,6 @@ absl::StatusOr<std::unique_ptr<Media>> OpenMedia(const NodeFlags& flags) {
         flags.device, "; move the file away to begin anew on the device"));
   }
   return DeviceMedia::Open(flags.device, flags.pmem, flags.format_device);
-}
-
-// Ends the process when that has taken for too long, whatever it waits for.
-class EndsInTime {
- public:
-  EndsInTime() : thread_([this] { Run(); }) {}
-  ~EndsInTime() {
-    ended_.Notify();
-    thread_.join();
-  }
-
- private:
-  static constexpr absl::Duration kLongest = absl::Milliseconds(9500);
-
-  void Run() {
-    if (ended_.WaitForNotificationWithTimeout(kLongest)) return;
-    logs::SayLast(google::GLOG_ERROR,
-                  "kamino_node: something of this process does not end; it is "
-                  "left as it is");
-    _exit(1);
-  }
-
-  absl::Notification ended_;
-  std::thread thread_;
-};
-
-// Has the chain go on without this node, if it can; who asks to end once more
-// does not wait for that.
-void HandOver(Node* node, Failure* failure) {
-  if (!failure->Get().ok()) return;
-  // Whoever is told late outlives this call.
-  struct Outcome {
-    absl::Notification over;
-    std::atomic<bool> parted{false};
-  };
-  const auto outcome = std::make_shared<Outcome>();
-  node->HandOver([outcome](bool parted) {
-    outcome->parted = parted;
-    outcome->over.Notify();
-  });
-  const absl::Time end = MonotonicNow() + kHandOverTime;
-  bool again = false;
-  while (!again && !outcome->over.HasBeenNotified() && MonotonicNow() < end) {
-    again = membership::IsAskedAgainToEnd(kLookAgain);
-  }
-  if (!failure->Get().ok()) return;
-  if (!outcome->parted) {
-    LOG(INFO) << "this node keeps its place in the chain"
-              << (again ? ": it was asked to end once more" : "");
-    return;
-  }
-  LOG(INFO) << "the chain goes on without this node, and keeps its place for "
-               "a while";
-  // Those who ask it yet are told where to go.
-  const absl::Time served = MonotonicNow() + kRedirecting;
-  while (!again && MonotonicNow() < served) {
-    again = membership::IsAskedAgainToEnd(kLookAgain);
-  }
 }
 
 absl::StatusOr<std::shared_ptr<security::Certificates>> CertificatesFor(
@@ -472,7 +407,7 @@ absl::Status Serve(const NodeFlags& flags,
 
   await_end();
   const EndsInTime ends_in_time;
-  HandOver(node.get(), &failure);
+  HandOver(node.get(), [&failure] { return !failure.Get().ok(); });
   absl::Notification retired;
   node->Retire([&retired] { retired.Notify(); });
   retired.WaitForNotificationWithTimeout(Node::kRetireTime);

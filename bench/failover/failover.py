@@ -2,9 +2,10 @@
 """How long a chain of real processes is interrupted when something dies.
 
 Time from a kill -9 to the next acknowledged write (head, middle, tail, leading
-manager), the pause when a member is told to end, a promotion by the size of the heap, a quick reboot, and the state
-transfer to a node that joins. Medians of several rounds, each on a fresh
-cluster on this machine. Figures are printed and written as JSON.
+manager), the pause when a member is told to end, a promotion by the size of the
+heap, a quick reboot, and the state transfer to a node that joins. Medians of
+several rounds, each on a fresh cluster on this machine. Figures are printed and
+written as JSON.
 """
 
 import argparse

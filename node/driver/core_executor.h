@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/functional/function_ref.h"
@@ -38,6 +39,13 @@ class CoreExecutor {
 
   // Any thread. False when stopped; the task is then destroyed, not run.
   virtual bool Post(absl::AnyInvocable<void()> task) = 0;
+
+  // Likewise, for a read, of which clients may ask for thousands, large ones:
+  // reads run in order, and after some milliseconds of them links and tasks
+  // have their turn.
+  virtual bool PostRead(absl::AnyInvocable<void()> read) {
+    return Post(std::move(read));
+  }
 
   // Any thread: may wait until there is room for `weight`; on the one that runs
   // tasks it may run those that are there instead, so not within a task.

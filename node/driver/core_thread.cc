@@ -1,6 +1,7 @@
 #include "node/driver/core_thread.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -60,6 +61,19 @@ bool CoreThread::Post(absl::AnyInvocable<void()> task) {
   return Push({std::move(task), 0}, /*may_wait=*/false);
 }
 
+bool CoreThread::PostRead(absl::AnyInvocable<void()> read) {
+  bool wake;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (stopping_) return false;
+    reads_.push_back(std::move(read));
+    has_reads_.store(true, std::memory_order_release);
+    wake = std::exchange(asleep_, false);
+  }
+  if (wake) loop_->Wake();
+  return true;
+}
+
 bool CoreThread::PostAndWait(absl::AnyInvocable<void()> task, size_t weight) {
   if (!loop_->OnLoopThread()) {
     return Push({std::move(task), weight}, /*may_wait=*/true);
@@ -98,7 +112,7 @@ void CoreThread::Stop() {
   if (started_) {
     loop_->RunSync([this] {
       // What was run at once has an end of its batch to come.
-      while (has_tasks_.load(std::memory_order_acquire) ||
+      while (has_tasks_.load(std::memory_order_acquire) || TakeReads() ||
              began_ != absl::InfiniteFuture()) {
         Poll();
       }
@@ -121,7 +135,8 @@ void CoreThread::AwaitTick(absl::Duration wait) {
 
 bool CoreThread::Arm() {
   absl::MutexLock lock(&mutex_);
-  asleep_ = tasks_.empty() && !more_ && !timer_fired_;
+  asleep_ = tasks_.empty() && reads_.empty() && waiting_reads_.empty() &&
+            !more_ && !timer_fired_;
   return asleep_;
 }
 
@@ -136,6 +151,25 @@ bool CoreThread::Take(std::vector<Task>* tasks) {
   queued_weight_ = 0;
   has_tasks_.store(false, std::memory_order_relaxed);
   return !tasks->empty();
+}
+
+bool CoreThread::TakeReads() {
+  if (has_reads_.load(std::memory_order_acquire)) {
+    absl::MutexLock lock(&mutex_);
+    std::move(reads_.begin(), reads_.end(), std::back_inserter(waiting_reads_));
+    reads_.clear();
+    has_reads_.store(false, std::memory_order_relaxed);
+  }
+  return !waiting_reads_.empty();
+}
+
+void CoreThread::RunReads() {
+  const absl::Time end = MonotonicNow() + options_.max_batch_time;
+  do {
+    BeginStep("a read");
+    waiting_reads_.front()();
+    waiting_reads_.pop_front();
+  } while (!waiting_reads_.empty() && MonotonicNow() < end);
 }
 
 void CoreThread::EndBatch(bool timer_fired) {
@@ -158,7 +192,8 @@ bool CoreThread::Poll() {
   const bool has_tasks =
       has_tasks_.load(std::memory_order_acquire) && Take(&batch_);
   const bool timer_fired = std::exchange(timer_fired_, false);
-  if (!timer_fired && !has_tasks && !more_) return false;
+  const bool has_reads = TakeReads();
+  if (!timer_fired && !has_tasks && !has_reads && !more_) return false;
   polling_ = true;
   began_ = absl::InfiniteFuture();
   absl::Time began = MonotonicNow();
@@ -172,6 +207,7 @@ bool CoreThread::Poll() {
     task.run();
   }
   batch_.clear();
+  if (has_reads) RunReads();
   EndBatch(timer_fired);
   if (hooks_.activity != nullptr) hooks_.activity->Idle();
   polling_ = false;

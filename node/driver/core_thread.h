@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -25,7 +26,8 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   struct Options {
     // Ticks come at least that often.
     absl::Duration tick_interval = absl::Milliseconds(5);
-    // A batch is all that was posted, or as much as this sufficed for.
+    // A batch is all that was posted, or as much as this sufficed for. So long
+    // reads run, too, before links have their turn.
     absl::Duration max_batch_time = absl::Milliseconds(2);
     // PostAndWait waits while tasks of this weight together are queued.
     size_t max_queued_weight = 64u << 20;
@@ -43,6 +45,7 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
 
   void Start(Hooks hooks) override;
   bool Post(absl::AnyInvocable<void()> task) override;
+  bool PostRead(absl::AnyInvocable<void()> read) override;
   bool PostAndWait(absl::AnyInvocable<void()> task, size_t weight) override;
   bool RunNow(absl::FunctionRef<void()> task) override;
   // Runs what was posted before.
@@ -65,6 +68,9 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   void Disarm() override;
   void AwaitTick(absl::Duration wait);
   bool Take(std::vector<Task>* tasks);
+  // Whether there are reads to run.
+  bool TakeReads();
+  void RunReads();
   // Ticks if it is time to, and ends the batch.
   void EndBatch(bool timer_fired);
   void BeginStep(absl::string_view what) {
@@ -83,10 +89,12 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   absl::Mutex mutex_;
   std::vector<Task> tasks_ ABSL_GUARDED_BY(mutex_);
   size_t queued_weight_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<absl::AnyInvocable<void()>> reads_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool asleep_ ABSL_GUARDED_BY(mutex_) = false;  // a task has to wake the loop
-  // A hint that there are tasks, to be read without the lock.
+  // Hints that there are some, to be read without the lock.
   std::atomic<bool> has_tasks_{false};
+  std::atomic<bool> has_reads_{false};
 
   // Set by Start; then the loop's thread only.
   Hooks hooks_;
@@ -99,6 +107,7 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   // Of the first task of a batch that RunNow began; else infinite.
   absl::Time began_ = absl::InfiniteFuture();
   std::vector<Task> batch_;
+  std::deque<absl::AnyInvocable<void()>> waiting_reads_;
 
   bool started_ = false;                    // Start and Stop only
   std::unique_ptr<CoreWatchdog> watchdog_;  // outlives no step

@@ -1,22 +1,21 @@
 // How a node leaves its chain in order, when its process was told to end
 // (docs/planned_stops.md): without I/O, threads or clocks.
 //
-//   state         input                    next          effects
-//   kServing      Begin, as a member       kAsking       asks the manager
-//                 Begin, otherwise         kOver
-//   kAsking       kGo, kStay               kDraining     nothing new is
-//   executed
-//                 kUnknown                 kOver
-//                 OnView, without it       kOver
-//                 OnTick, when due         kDraining, or kOver where no manager
-//                                          has answered
-//   kDraining     OnDrained                kSurrendered  the lease is
-//   surrendered
-//                 OnTick, when due         kSurrendered  likewise
-//                 OnView, without it       kOver
-//   kSurrendered  OnView, without it       kOver
-//                 kGo, kStay               kOver
-//                 OnTick, when due         kOver
+//   state         input               next          effects
+//   kServing      Begin, as a member  kAsking       asks the manager
+//                 Begin, otherwise    kOver
+//   kAsking       kWait               kWaiting
+//                 OnTick, when due    kOver
+//   kWaiting      OnTick, when due    kDraining     nothing new is executed
+//   these two     kGo, kStay          kDraining     likewise
+//                 kUnknown            kOver
+//                 OnView, without it  kOver
+//   kDraining     OnDrained           kSurrendered  surrenders the lease
+//                 OnTick, when due    kSurrendered  likewise
+//                 OnView, without it  kOver
+//   kSurrendered  OnView, without it  kOver
+//                 kGo, kStay          kOver
+//                 OnTick, when due    kOver
 // Anything else changes nothing. While it asks the node serves as before. Once
 // it has begun to drain it never serves again: what comes waits, and is sent to
 // whoever is next, or is answered when the process ends.
@@ -40,7 +39,14 @@ struct DepartureOptions {
 
 class Departure {
  public:
-  enum class State { kServing, kAsking, kDraining, kSurrendered, kOver };
+  enum class State {
+    kServing,
+    kAsking,   // no manager has answered
+    kWaiting,  // for its decision
+    kDraining,
+    kSurrendered,
+    kOver
+  };
 
   explicit Departure(const DepartureOptions& options) : options_(options) {}
 
@@ -58,11 +64,12 @@ class Departure {
   void OnParting(membership::Parting parting, absl::Time now) {
     using membership::Parting;
     const bool decided = parting == Parting::kGo || parting == Parting::kStay;
-    answered_ = true;
-    if (state_ == State::kAsking && decided) {
+    if (asks() && decided) {
       Enter(State::kDraining, now + options_.draining);
-    } else if (state_ == State::kAsking && parting == Parting::kUnknown) {
+    } else if (asks() && parting == Parting::kUnknown) {
       End();
+    } else if (asks()) {
+      state_ = State::kWaiting;
     } else if (state_ == State::kSurrendered && decided) {
       parted_ = parting == Parting::kGo;
       End();
@@ -88,10 +95,9 @@ class Departure {
     if (now < due_) return false;
     switch (state_) {
       case State::kAsking:
-        if (!answered_) {
-          End();
-          return false;
-        }
+        End();
+        return false;
+      case State::kWaiting:
         Enter(State::kDraining, now + options_.draining);
         return false;
       case State::kDraining:
@@ -110,6 +116,9 @@ class Departure {
   }
 
  private:
+  bool asks() const {
+    return state_ == State::kAsking || state_ == State::kWaiting;
+  }
   void Enter(State state, absl::Time due) {
     state_ = state;
     due_ = due;
@@ -119,7 +128,6 @@ class Departure {
   const DepartureOptions options_;
   State state_ = State::kServing;
   absl::Time due_ = absl::InfiniteFuture();
-  bool answered_ = false;
   bool parted_ = false;
 };
 

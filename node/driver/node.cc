@@ -298,6 +298,13 @@ bool Node::Run(absl::AnyInvocable<void(ChainNode&)> task) {
   });
 }
 
+bool Node::Read(absl::AnyInvocable<void(ChainNode&)> read) {
+  return core_->PostRead([this, read = std::move(read)]() mutable {
+    activity_.Doing("a read");
+    read(*node_);
+  });
+}
+
 // --- Core thread.
 
 void Node::Report() {

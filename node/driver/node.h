@@ -168,6 +168,9 @@ class Node {
 
   // Runs `task` on the core thread; false when the node has stopped.
   bool Run(absl::AnyInvocable<void(ChainNode& node)> task);
+  // The same, for a read, which may wait behind other reads for longer
+  // (CoreExecutor::PostRead).
+  bool Read(absl::AnyInvocable<void(ChainNode& node)> read);
 
   // Of the core thread (CoreExecutor::loop).
   std::shared_ptr<transport::EventLoop> loop() { return core_->loop(); }

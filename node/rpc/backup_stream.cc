@@ -122,7 +122,7 @@ absl::Status BackupStream::OnCore(
     absl::FunctionRef<absl::Status(ChainNode&)> task) {
   auto answer = std::make_shared<Answer>();
   const bool running =
-      node_->Run([task, promise = Promise(answer)](ChainNode& node) mutable {
+      node_->Read([task, promise = Promise(answer)](ChainNode& node) mutable {
         promise.Keep(task(node));
       });
   return running ? answer->Await() : NodeStopping();

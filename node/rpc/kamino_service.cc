@@ -143,7 +143,7 @@ ServerUnaryReactor* KaminoService::Run(CallbackServerContext* context,
     return Refuse(context, request, response, entered);
   }
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  const bool running = node_->Run([=, this](ChainNode& node) mutable {
+  const bool running = node_->Read([=, this](ChainNode& node) mutable {
     load->Leave(request_bytes);
     if (node_->slow().on()) ended.came = node_->Now();
     absl::Status status = run(node);

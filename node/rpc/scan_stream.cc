@@ -28,7 +28,7 @@ void ScanStream::Next() {
       static_cast<int64_t>(cursor_.start.size() + cursor_.end.size());
   absl::Status entered = node_->reads().Enter(bytes);
   if (!entered.ok()) return FinishWith(entered);
-  const bool running = node_->Run([this, bytes](ChainNode& node) {
+  const bool running = node_->Read([this, bytes](ChainNode& node) {
     node_->reads().Leave(bytes);
     if (node_->slow().on()) part_came_ = node_->Now();
     ReadAndWrite(node);

@@ -57,8 +57,9 @@ class Attacks:
     fields.update(changes)
     words = [f"{name}: {value}" for name, value in fields.items()]
     for name, term in instance.get("agreement_ranges", {}).items():
+      low, high = term.get("low", 0), term.get("high", 0)
       words.append(f'agreement_ranges {{ key: "{name}" value {{ '
-                   f'low: {term.get("low", 0)} high: {term.get("high", 0)} }} }}')
+                   f'low: {low} high: {high} }} }}')
     return f"view_id: {view} chain_id: 1 hello {{ {' '.join(words)} }}"
 
   def message(self, kind, payload=b""):
@@ -130,7 +131,8 @@ class InTheClearTest(Attacks, ClusterTest):
       self.assertTrue(lines[-1].startswith("closed"), lines)
       self.assert_serves()
     node = self.members[1]["member"]["node_id"]
-    self.assertIn("ended a link with the predecessor", self.cluster.log_tail(node, 400))
+    self.assertIn("ended a link with the predecessor",
+                  self.cluster.log_tail(node, 400))
 
   def test_in_the_clear_whoever_reaches_a_port_has_the_heap(self):
     lines = self.attack(2, self.hello(

@@ -47,8 +47,9 @@ class CallGuardTest : public ::testing::Test {
     options.listen = "127.0.0.1:0";
     options.credentials = CredentialsOf({"c", Role::kManager, "m1"});
     options.access = access_;
-    server_ = *Server::Start(options, {&kamino_, &sessions_, &admin_, &debug_,
-                                       &membership_, &vouches_, &verbs_, &links_});
+    server_ =
+        *Server::Start(options, {&kamino_, &sessions_, &admin_, &debug_,
+                                 &membership_, &vouches_, &verbs_, &links_});
     const std::string address = absl::StrCat("127.0.0.1:", server_->port());
     for (Role role : security::kRoles) {
       ChannelOptions channel;

@@ -95,6 +95,7 @@ class Faults {
   void KillHeads();
   void StopSome();
   void StopInOrder(SimNode* node, absl::Duration down);
+  void CutOnceSurrendered(SimNode* node);
   void AwaitStop(SimNode* node, absl::Duration down);
   void Storm();
   // What ends.

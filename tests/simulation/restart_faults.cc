@@ -86,7 +86,27 @@ void Faults::StopInOrder(SimNode* node, absl::Duration down) {
       if (node->stopping()) node->StopInOrder(nullptr);
     });
   }
+  if (random_.OneIn(3)) CutOnceSurrendered(node);
   AwaitStop(node, down);
+}
+
+// It does not hear that the chain goes on without it, while others reach it.
+void Faults::CutOnceSurrendered(SimNode* node) {
+  After(absl::Microseconds(200), [this, node] {
+    if (!node->stopping()) return;
+    if (!node->has_surrendered()) return CutOnceSurrendered(node);
+    std::vector<std::string> managers;
+    for (const auto& manager : cluster_->managers()) {
+      managers.push_back(manager->name());
+    }
+    std::vector<std::string> nodes;
+    for (const auto& other : cluster_->nodes()) {
+      if (other.get() != node) nodes.push_back(other->name());
+    }
+    const absl::Duration time = Between(100, 1500);
+    Cut(managers, {node->name()}, time);
+    Cut(nodes, {node->name()}, time);
+  });
 }
 
 void Faults::AwaitStop(SimNode* node, absl::Duration down) {

@@ -60,6 +60,7 @@ void SimAgent::Surrender() {
   if (!process_->up()) return;
   process_->Trace("surrenders its lease");
   core_.Surrender();
+  surrendered_ = true;
   RequestView();
 }
 

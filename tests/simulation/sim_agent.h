@@ -50,6 +50,7 @@ class SimAgent final : public membership::ViewSource {
 
   // Whether the cluster does not take this node.
   bool refused() const { return refused_; }
+  bool has_surrendered() const { return surrendered_; }
 
  private:
   using Call = membership::AgentCore::Call;
@@ -69,6 +70,7 @@ class SimAgent final : public membership::ViewSource {
   membership::ViewSourceCallbacks callbacks_;
   membership::Condition told_ = membership::Condition::kUnknown;  // the trace
   bool refused_ = false;
+  bool surrendered_ = false;
   uint64_t call_ = 0;  // the one that is outstanding
   uint64_t wait_ = 0;  // the wait for the next one
   bool calling_ = false;

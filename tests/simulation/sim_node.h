@@ -97,6 +97,9 @@ class SimNode final : public Process {
   // where it dies before that.
   void StopInOrder(std::function<void()> ended);
   bool stopping() const { return up() && stopping_; }
+  bool has_surrendered() const {
+    return stopping() && agent_->has_surrendered();
+  }
   // Then it is started again, if that is what it does.
   void StartOnceEnded();
   // At the `drains`-th drain from now on, in whatever it then does, if it may

@@ -42,7 +42,9 @@ MAY_USE = {
                "proto", "kamino", "google"},
 }
 # Of the above only what decides by views may be seen outside membership/.
-MEMBERSHIP_FOR_REPLICA = {"membership/condition.h", "membership/view.h"}
+MEMBERSHIP_FOR_REPLICA = {"membership/condition.h",
+                          "membership/member_identity.h",
+                          "membership/view.h"}
 
 BANNED = [
     (re.compile(r"\b(TODO|FIXME|XXX|HACK)\b"), "left open"),

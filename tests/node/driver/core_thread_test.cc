@@ -96,6 +96,28 @@ TEST(CoreThreadTest, ABatchEndsWhenItHasTakenLong) {
   }
 }
 
+// However many reads wait, what comes over links has its turn after some.
+TEST(CoreThreadTest, ReadsLetTasksPass) {
+  std::vector<std::string> ran;
+  CoreThread::Options options;
+  options.max_batch_time = absl::ZeroDuration();
+  const auto owned = *CoreThread::Create(options);
+  CoreThread& thread = *owned;
+  for (int i = 0; i < 10; ++i) {
+    thread.PostRead([&, i] {
+      ran.push_back(absl::StrCat("read ", i));
+      if (i == 2) thread.Post([&] { ran.push_back("task"); });
+    });
+  }
+  thread.Start({[] {}, [] { return false; }});
+  thread.Stop();
+  ASSERT_EQ(ran.size(), 11u);
+  EXPECT_EQ(ran[2], "read 2");
+  EXPECT_EQ(ran[3], "task");
+  for (int i = 3; i < 10; ++i) EXPECT_EQ(ran[i + 1], absl::StrCat("read ", i));
+  EXPECT_FALSE(thread.PostRead([] {}));
+}
+
 TEST(CoreThreadTest, WeightHoldsPostersBack) {
   CoreThread::Options options;
   options.max_queued_weight = 10;

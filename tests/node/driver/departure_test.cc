@@ -37,7 +37,7 @@ TEST_F(DepartureTest, AHandover) {
   EXPECT_FALSE(departure_.holds());
   Begin();
   departure_.OnParting(Parting::kWait, now_);
-  EXPECT_EQ(departure_.state(), State::kAsking);
+  EXPECT_EQ(departure_.state(), State::kWaiting);
   EXPECT_FALSE(departure_.holds());  // it serves
   EXPECT_FALSE(departure_.OnDrained(now_));
   departure_.OnParting(Parting::kGo, now_);
@@ -88,7 +88,7 @@ TEST_F(DepartureTest, NothingLastsForLong) {
   Begin();
   departure_.OnParting(Parting::kWait, now_);
   EXPECT_FALSE(Pass(options_.asking - absl::Milliseconds(1)));
-  EXPECT_EQ(departure_.state(), State::kAsking);
+  EXPECT_EQ(departure_.state(), State::kWaiting);
   EXPECT_FALSE(Pass(absl::Milliseconds(1)));
   EXPECT_EQ(departure_.state(), State::kDraining);
   EXPECT_TRUE(Pass(options_.draining));

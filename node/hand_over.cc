@@ -1,0 +1,72 @@
+#include "node/hand_over.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+
+#include "base/clock.h"
+#include "glog/logging.h"
+#include "logs/log.h"
+#include "membership/server_program.h"
+
+namespace kamino::node {
+namespace {
+
+// More than all states of a departure last together.
+constexpr absl::Duration kHandOverTime = absl::Seconds(6);
+constexpr absl::Duration kRedirecting = absl::Milliseconds(200);
+constexpr absl::Duration kLookAgain = absl::Milliseconds(5);
+
+}  // namespace
+
+void HandOver(Node* node, const std::function<bool()>& has_failed) {
+  if (has_failed()) return;
+  // Whoever is told late outlives this call.
+  struct Outcome {
+    absl::Notification over;
+    std::atomic<bool> parted{false};
+  };
+  const auto outcome = std::make_shared<Outcome>();
+  node->HandOver([outcome](bool parted) {
+    outcome->parted = parted;
+    outcome->over.Notify();
+  });
+  const absl::Time end = MonotonicNow() + kHandOverTime;
+  bool again = false;
+  while (!again && !outcome->over.HasBeenNotified() && MonotonicNow() < end) {
+    again = membership::IsAskedAgainToEnd(kLookAgain);
+  }
+  if (has_failed()) return;
+  if (!outcome->parted) {
+    LOG(INFO) << "this node keeps its place in the chain"
+              << (again ? ": it was asked to end once more" : "");
+    return;
+  }
+  LOG(INFO) << "the chain goes on without this node, and keeps its place for "
+               "a while";
+  // Those who ask it yet are told where to go.
+  const absl::Time served = MonotonicNow() + kRedirecting;
+  while (!again && MonotonicNow() < served) {
+    again = membership::IsAskedAgainToEnd(kLookAgain);
+  }
+}
+
+EndsInTime::EndsInTime() : thread_([this] { Run(); }) {}
+
+EndsInTime::~EndsInTime() {
+  ended_.Notify();
+  thread_.join();
+}
+
+void EndsInTime::Run() {
+  pthread_setname_np(pthread_self(), "ends_in_time");
+  if (ended_.WaitForNotificationWithTimeout(kLongest)) return;
+  logs::SayLast(google::GLOG_ERROR,
+                "kamino_node: something of this process does not end; it is "
+                "left as it is");
+  _exit(1);
+}
+
+}  // namespace kamino::node

@@ -1,0 +1,36 @@
+// How the process of a node ends in order (docs/planned_stops.md).
+#ifndef KAMINO_NODE_HAND_OVER_H_
+#define KAMINO_NODE_HAND_OVER_H_
+
+#include <functional>
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "node/driver/node.h"
+
+namespace kamino::node {
+
+// Has the chain go on without this node, if it can; who asks to end once more
+// does not wait for that. `has_failed`: the node has, so that there is nothing
+// to hand over. Not on the core thread; takes some seconds at the most.
+void HandOver(Node* node, const std::function<bool()>& has_failed);
+
+// Ends the process when that has taken for too long, whatever it waits for.
+class EndsInTime {
+ public:
+  EndsInTime();
+  ~EndsInTime();
+
+ private:
+  static constexpr absl::Duration kLongest = absl::Milliseconds(9500);
+
+  void Run();
+
+  absl::Notification ended_;
+  std::thread thread_;
+};
+
+}  // namespace kamino::node
+
+#endif  // KAMINO_NODE_HAND_OVER_H_

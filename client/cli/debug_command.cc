@@ -153,8 +153,11 @@ class Dump {
   absl::Status AddProcess(const std::string& address, security::Role role,
                           const std::string& folder) {
     auto channel = ChannelTo(address, role);
-    absl::StatusOr<kamino::v1::GetDebugResponse> debug = channel.status();
-    if (channel.ok()) debug = GetDebug(address, *channel, kPatience);
+    if (!channel.ok()) {
+      Miss(folder, channel.status());
+      return absl::OkStatus();
+    }
+    const auto debug = GetDebug(address, *channel, kPatience);
     if (!debug.ok()) {
       Miss(absl::StrCat(folder, " of ", address), debug.status());
       return absl::OkStatus();

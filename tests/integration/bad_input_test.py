@@ -218,7 +218,8 @@ class BadNodeTest(NodeThatMustNotStart):
 
     def restore():
       shutil.rmtree(folder, ignore_errors=True)
-      shutil.copytree(original, folder)
+      shutil.copytree(original, folder,
+                      ignore=shutil.ignore_patterns("*.sock"))
 
     restore()
     self.check(self.node(name="n9", folder=folder), 1, "belongs to")

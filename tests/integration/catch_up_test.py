@@ -32,7 +32,8 @@ class CatchUpTest(ClusterTest):
       nodes = self.statuses()
       self.assertEqual(len(nodes), 4)
       scrubs = [node["scrub"] for node in nodes.values()]
-      self.assertEqual([s.get("differences", 0) for s in scrubs], [0] * 4)
+      self.assertEqual([int(s.get("differences", 0)) for s in scrubs],
+                       [0] * 4)
       return (len({(n["applied"], n["objects"]) for n in nodes.values()}) == 1
               and max(int(s.get("passes", 0)) for s in scrubs) > passes + 1)
     passes = max(int(node["scrub"].get("passes", 0))

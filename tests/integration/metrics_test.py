@@ -153,6 +153,7 @@ class MetricsTest(harness.ClusterTest):
     self.kamino("put", "a", "1")
     self.kamino("get", "a")
     self.kamino("get", "absent", expect=1)
+    self.kamino("backup", "save", os.path.join(self.folder, "backup"))
     self.open_bank()
     harness.Load(self.cluster, count=2000).join()
 

@@ -79,6 +79,7 @@ TEST_F(AdminServiceTest, WhoIsAwayIsListedWithForHowLong) {
     Lead(View(core_.view()));
     core_.NoteAway(times, now_);
   }
+  HearMembers();
   // It counts as gone then.
   Pass(absl::Minutes(4), {all_[1], all_[2]});
   EXPECT_EQ(Cluster().nodes_size(), 2);

@@ -8,6 +8,7 @@
 #include "kamino/internal/v1/membership.pb.h"
 #include "kamino/internal/v1/verbs.pb.h"
 #include "kamino/v1/admin.pb.h"
+#include "kamino/v1/backup.pb.h"
 #include "kamino/v1/debug.pb.h"
 #include "kamino/v1/kamino.pb.h"
 
@@ -21,6 +22,7 @@ std::map<std::string, bool> Methods() {
            kamino::v1::GetRequest::descriptor()->file(),
            kamino::v1::GetClusterRequest::descriptor()->file(),
            kamino::v1::GetDebugRequest::descriptor()->file(),
+           kamino::v1::SaveRequest::descriptor()->file(),
            kamino::internal::v1::RegisterRequest::descriptor()->file(),
            kamino::internal::v1::VerbsEndpoint::descriptor()->file(),
        }) {

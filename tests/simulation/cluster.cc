@@ -103,6 +103,9 @@ Cluster::Cluster(World* world, const ClusterOptions& options)
     SimNode::Options node = NodeOptions(name);
     if (options.unequal != 0) Differ(i, &node);
     if (options.session_clients > 0) node.session_book = &session_book_;
+    node.is_well = [this](const membership::View& view) {
+      return IsWell(view);
+    };
     nodes_.push_back(std::make_unique<SimNode>(world, &network_, &peers_, &log_,
                                                name, std::move(node)));
     peers_.nodes[name] = nodes_.back().get();
@@ -252,6 +255,16 @@ void Cluster::StartOthers() {
     }
     for (const auto& client : session_clients_) client->Start();
   });
+}
+
+bool Cluster::IsWell(const membership::View& view) {
+  return StoredView().id == view.id &&
+         std::all_of(view.members.begin(), view.members.end(),
+                     [this](const membership::Member& member) {
+                       const SimNode* const at = node(member.node_id);
+                       return at->up() &&
+                              at->incarnation() == member.incarnation;
+                     });
 }
 
 membership::View Cluster::StoredView() const {

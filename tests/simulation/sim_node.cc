@@ -64,6 +64,10 @@ Slip SimNode::Slips() {
   const replica::ChainCore& core = node()->core();
   const size_t members = core.view().members.size();
   if (members < 2) return Slip::kNone;
+  // Nor does another one go meanwhile: docs/fault_model.md.
+  if (options_.is_well != nullptr && !options_.is_well(core.view())) {
+    return Slip::kNone;
+  }
   errs_next_ = false;
   Trace("computes something wrong");
   has_erred_ = true;

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "replica/chain_frame.h"
 
 namespace kamino::simulation {
@@ -12,6 +14,20 @@ using kamino::internal::v1::ChainMessage;
 using transport::Link;
 
 namespace {
+
+// As replica::EncodeFrameHead, but with maps in one order, so that a seed is a
+// run.
+std::string Encode(const ChainMessage& message) {
+  std::string body;
+  {
+    google::protobuf::io::StringOutputStream bytes(&body);
+    google::protobuf::io::CodedOutputStream out(&bytes);
+    out.SetSerializationDeterministic(true);
+    message.SerializeToCodedStream(&out);
+  }
+  std::string frame = replica::EncodeFrameHead(message);
+  return frame.replace(frame.size() - body.size(), body.size(), body);
+}
 
 constexpr size_t kKept = 48;
 constexpr size_t kMostLinks = 4;
@@ -156,7 +172,7 @@ std::string Strangers::Hello() {
         random_.OneIn(2) ? 0 : hello->incarnation() - 1 - random_.Pick(3));
     if (joins) hello->set_incarnation(0);
   }
-  said = replica::EncodeFrameHead(frame->message);
+  said = Encode(frame->message);
   // What is flipped may be what makes it a lie.
   if (cluster_->options().certificates && random_.OneIn(3)) Mutate(&said);
   return said;

@@ -188,7 +188,9 @@ TEST(AttacksTest, AHelloOfOneWhoLacksWhatIsHereDisplacesNothing) {
 TEST(AttacksTest, InTheClearWhoSaysAllThatAMemberDoesIsTakenForIt) {
   Attacked attacked("");
   const auto stranger = attacked.rig().Talk("n2");
-  stranger->Say(attacked.Hello("n2", LINK_PURPOSE_APPEND));
+  ChainMessage hello = attacked.Hello("n2", LINK_PURPOSE_APPEND);
+  hello.mutable_hello()->set_applied(attacked.rig().ring("n1").applied());
+  stranger->Say(hello);
   attacked.rig().Settle(2);
   EXPECT_THAT(stranger->heard, ::testing::Not(IsEmpty()));
   attacked.Execute();

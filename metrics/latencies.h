@@ -76,11 +76,12 @@ class Latencies {
   Latencies(const Latencies&) = delete;
   Latencies& operator=(const Latencies&) = delete;
 
-  void Add(absl::Duration took) {
-    const int64_t nanos = absl::ToInt64Nanoseconds(took);
-    Cells::Add(first_ + LatencyBucket(nanos), 1);
+  void Add(absl::Duration took) { Add(absl::ToInt64Nanoseconds(took), 1); }
+  // So many that took as long.
+  void Add(int64_t nanos, uint64_t count) {
+    Cells::Add(first_ + LatencyBucket(nanos), count);
     Cells::Add(first_ + kLatencyBuckets,
-               static_cast<uint64_t>(nanos < 0 ? 0 : nanos));
+               static_cast<uint64_t>(nanos < 0 ? 0 : nanos) * count);
   }
 
   LatencySnapshot Read() const {

@@ -51,15 +51,17 @@ class SlowOperations {
   void SetThreshold(absl::Duration threshold);
 
   bool on() const { return threshold_.load(std::memory_order_relaxed) != kOff; }
+  bool IsSlow(int64_t nanos) const {
+    return nanos >= threshold_.load(std::memory_order_relaxed);
+  }
   bool IsSlow(absl::Duration took) const {
-    return absl::ToInt64Nanoseconds(took) >=
-           threshold_.load(std::memory_order_relaxed);
+    return on() && IsSlow(absl::ToInt64Nanoseconds(took));
   }
   // Of one that is not over yet: whether it is worth while to keep what would
   // be told of it.
   bool MayBecomeSlow(absl::Duration took) const {
-    return absl::ToInt64Nanoseconds(took) >=
-           threshold_.load(std::memory_order_relaxed) / 2;
+    return on() && absl::ToInt64Nanoseconds(took) >=
+                       threshold_.load(std::memory_order_relaxed) / 2;
   }
 
   // Counts it, and tells of it, at `now` of the node's clock.

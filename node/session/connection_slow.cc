@@ -28,10 +28,17 @@ std::string SessionConnection::RequestNameOf(uint64_t number) const {
 
 void SessionConnection::CountAnswered() {
   const absl::Time now = node_->Now();
-  for (const Answered& each : answered_) {
-    const absl::Duration took = now - each.began;
-    CountSessionRequest(each.method, each.code, took);
-    if (node_->slow().IsSlow(took)) TellSlow(each, now);
+  for (size_t i = 0; i < answered_.size();) {
+    // Those that came together are counted together.
+    const Answered& first = answered_[i];
+    size_t end = i + 1;
+    while (end < answered_.size() && answered_[end].CountsAs(first)) ++end;
+    const int64_t nanos = absl::ToInt64Nanoseconds(now - first.began);
+    CountSessionRequests(first.method, first.code, nanos, end - i);
+    if (node_->slow().IsSlow(nanos)) {
+      for (size_t each = i; each < end; ++each) TellSlow(answered_[each], now);
+    }
+    i = end;
   }
   answered_.clear();
   more_.clear();

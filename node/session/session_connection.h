@@ -182,6 +182,11 @@ class SessionConnection {
     uint32_t request_bytes;
     uint32_t answer_bytes;
     int more;  // its place in more_; -1: it has none
+
+    bool CountsAs(const Answered& other) const {
+      return method == other.method && code == other.code &&
+             began == other.began;
+    }
   };
   std::vector<Answered> answered_;  // of those that out_ has
   // Of such that have a trace, or are about to be slow.

@@ -52,8 +52,8 @@ std::string NameOf(Method method) {
   return "unknown";
 }
 
-void CountSessionRequest(Method method, absl::StatusCode code,
-                         absl::Duration took) {
+void CountSessionRequests(Method method, absl::StatusCode code, int64_t nanos,
+                          uint64_t count) {
   // Looked up by name each time they would cost every request.
   static std::array<std::array<std::atomic<metrics::Latencies*>, kCodes>,
                     kMethods>
@@ -67,7 +67,7 @@ void CountSessionRequest(Method method, absl::StatusCode code,
     latencies = requests.Of({NameOf(method), absl::StatusCodeToString(code)});
     place.store(latencies, std::memory_order_release);
   }
-  latencies->Add(took);
+  latencies->Add(nanos, count);
 }
 
 }  // namespace kamino::node

@@ -3,10 +3,10 @@
 #ifndef KAMINO_NODE_SESSION_SESSION_METRICS_H_
 #define KAMINO_NODE_SESSION_SESSION_METRICS_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 #include "proto/session_frame.h"
 
 namespace kamino::node {
@@ -14,9 +14,9 @@ namespace kamino::node {
 // As its metric has it.
 std::string NameOf(session::Method method);
 
-// Any thread; some fifty instructions.
-void CountSessionRequest(session::Method method, absl::StatusCode code,
-                         absl::Duration took);
+// So many that took as long. Any thread; some fifty instructions.
+void CountSessionRequests(session::Method method, absl::StatusCode code,
+                          int64_t nanos, uint64_t count);
 
 }  // namespace kamino::node
 

@@ -16,11 +16,13 @@
 #include "rpc/credentials.h"
 #include "rpc/grpc_time.h"
 #include "rpc/peers.h"
+#include "rpc/stream_resets.h"
 
 namespace kamino::rpc {
 namespace {
 
-constexpr int kMaxStreams = 4096;  // of one connection
+// Of one connection; rpc/stream_resets.h has twice as many.
+constexpr int kMaxStreams = 1024;
 constexpr absl::Duration kGrace = absl::Seconds(1);
 // For what comes by a connection before its first call.
 constexpr absl::Duration kHandshakeTimeout = absl::Seconds(10);
@@ -82,6 +84,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   // to have in the program.
   grpc::health::v1::HealthCheckRequest::descriptor();
   auto server = absl::WrapUnique(new Server);
+  server->resets_ = StreamResetsGuard::OfProcess();
   Acceptor::Options accepting;
   accepting.listen = options.listen;
   accepting.max_descriptors = options.max_descriptors;

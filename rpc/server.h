@@ -18,6 +18,8 @@
 
 namespace kamino::rpc {
 
+class StreamResetsGuard;
+
 struct ServerOptions {
   std::string listen;  // host:port; port 0 picks one
   int max_request_bytes = 4 << 20;
@@ -54,6 +56,7 @@ class Server {
  private:
   Server() = default;
 
+  std::shared_ptr<StreamResetsGuard> resets_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Acceptor> acceptor_;
 };

@@ -1,0 +1,86 @@
+// HTTP/2 allows a client so many streams at once, but one that it resets counts
+// no more, while the call it began lives on until gRPC (1.51) comes to it: some
+// fifteen KiB each, as many as are sent, whatever the server's resource quota
+// is (CVE-2023-44487). So connections whose calls are not answered, and yet
+// more and more come, are ended.
+#ifndef KAMINO_RPC_STREAM_RESETS_H_
+#define KAMINO_RPC_STREAM_RESETS_H_
+
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "base/log_limit.h"
+#include "rpc/connection_ends.h"
+
+namespace kamino::rpc {
+
+// Which connections reset too many. Not thread-safe.
+class StreamResets {
+ public:
+  struct Limits {
+    // Streams that a connection may begin within a second without an answer:
+    // twice as many as it may have at once.
+    int64_t of_connection = 2048;
+    // Calls that may be there at once, of all connections: beyond it those go
+    // that have begun most, as much as that is over.
+    int64_t calls = 16384;
+  };
+  struct Connection {
+    int64_t id;
+    int64_t unanswered;  // streams so far, whether there still or not
+  };
+
+  explicit StreamResets(Limits limits) : limits_(limits) {}
+
+  // The ids of those to be ended, of all connections there are at `now`.
+  // `calls`: that there are.
+  std::vector<int64_t> Look(absl::Span<const Connection> connections,
+                            int64_t calls, absl::Time now);
+
+ private:
+  struct Second {
+    absl::Time began;
+    int64_t unanswered;
+  };
+
+  const Limits limits_;
+  absl::Time looked_ = absl::InfinitePast();
+  absl::flat_hash_map<int64_t, Second> seconds_;  // by id
+};
+
+// Looks ten times a second at all connections of the process's gRPC servers,
+// and ends them, on a thread of its own. Gives back the memory that it took.
+// Thread-safe.
+class StreamResetsGuard {
+ public:
+  // The process's: there as long as one of its servers is.
+  static std::shared_ptr<StreamResetsGuard> OfProcess();
+  ~StreamResetsGuard();
+  StreamResetsGuard(const StreamResetsGuard&) = delete;
+  StreamResetsGuard& operator=(const StreamResetsGuard&) = delete;
+
+ private:
+  StreamResetsGuard();
+  void Run();
+  void Look();
+
+  StreamResets resets_{StreamResets::Limits()};
+  ConnectionEnds ends_;
+  LogLimit told_;
+  bool trims_ = false;  // once those calls are gone
+
+  absl::Mutex mutex_;
+  bool stops_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace kamino::rpc
+
+#endif  // KAMINO_RPC_STREAM_RESETS_H_

@@ -1,0 +1,67 @@
+#include "rpc/stream_resets.h"
+
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace kamino::rpc {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Connections = std::vector<StreamResets::Connection>;
+
+class StreamResetsTest : public ::testing::Test {
+ protected:
+  std::vector<int64_t> Look(const Connections& connections, int64_t calls = 0) {
+    now_ += absl::Milliseconds(100);
+    return resets_.Look(connections, calls, now_);
+  }
+
+  StreamResets resets_{{/*of_connection=*/100, /*calls=*/1000}};
+  absl::Time now_ = absl::UnixEpoch();
+};
+
+TEST_F(StreamResetsTest, EndsWhoBeginsTooManyWithinASecond) {
+  EXPECT_THAT(Look({{1, 0}, {2, 0}}), IsEmpty());
+  EXPECT_THAT(Look({{1, 60}, {2, 60}}), IsEmpty());
+  EXPECT_THAT(Look({{1, 101}, {2, 100}}), ElementsAre(1));
+}
+
+TEST_F(StreamResetsTest, WhatWasBeforeTheFirstLookMayHaveTakenDays) {
+  EXPECT_THAT(Look({{7, 100000}}), IsEmpty());
+  EXPECT_THAT(Look({{7, 100101}}), ElementsAre(7));
+}
+
+TEST_F(StreamResetsTest, SoMayWhatWasWhileNobodyLooked) {
+  EXPECT_THAT(Look({{7, 0}}), IsEmpty());
+  now_ += absl::Hours(1);
+  EXPECT_THAT(Look({{7, 5000}}), IsEmpty());
+  EXPECT_THAT(Look({{7, 5101}}), ElementsAre(7));
+}
+
+TEST_F(StreamResetsTest, WhoIsNewHasBegunAllOfItSinceTheLastLook) {
+  EXPECT_THAT(Look({{1, 5000}}), IsEmpty());
+  EXPECT_THAT(Look({{1, 5000}, {2, 101}}), ElementsAre(2));
+}
+
+TEST_F(StreamResetsTest, ALongLifeMayHaveHadMany) {
+  for (int i = 1; i < 100; ++i) {
+    EXPECT_THAT(Look({{1, 8 * i}}), IsEmpty()) << i;
+  }
+}
+
+TEST_F(StreamResetsTest, BeyondAllCallsTheWorstGoAsMuchAsItIsOver) {
+  EXPECT_THAT(Look({{1, 0}, {2, 0}, {3, 0}}, 5000), IsEmpty());
+  EXPECT_THAT(Look({{1, 50}, {2, 90}, {3, 70}}, 1000), IsEmpty());
+  EXPECT_THAT(Look({{1, 50}, {2, 90}, {3, 70}}, 1100), ElementsAre(2, 3));
+}
+
+TEST_F(StreamResetsTest, WhoBeganNoneStaysHoweverManyThereAre) {
+  EXPECT_THAT(Look({{1, 50}, {2, 0}}), IsEmpty());
+  EXPECT_THAT(Look({{1, 50}, {2, 1}}, 5000), ElementsAre(2));
+}
+
+}  // namespace
+}  // namespace kamino::rpc

@@ -167,8 +167,9 @@ Acceptor::~Acceptor() {
   for (const int listener : listeners_) close(listener);
 }
 
-void Acceptor::Start(std::function<void(int)> take) {
+void Acceptor::Start(std::function<void(int)> take, HostCounts::Known known) {
   take_ = std::move(take);
+  hosts_.SetKnown(std::move(known));
   wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   PCHECK(wake_ >= 0);
   thread_ = std::thread([this] { Run(); });
@@ -238,7 +239,7 @@ std::string Acceptor::WhyNot(int connection, const sockaddr_storage& peer) {
                         " descriptors of this process are in use, as many as "
                         "may be when one comes");
   }
-  switch (hosts_.Take(connection, HostOf(peer), MonotonicNow())) {
+  switch (hosts_.Take(connection, peer, MonotonicNow())) {
     case HostCounts::Verdict::kTaken:
       return "";
     case HostCounts::Verdict::kTooMany:

@@ -54,8 +54,9 @@ class Acceptor {
   int port() const { return port_; }
 
   // From now on each connection is given to `take`, on a thread of this one's.
-  // Once.
-  void Start(std::function<void(int descriptor)> take);
+  // `known`: as HostCounts has it. Once.
+  void Start(std::function<void(int descriptor)> take,
+             HostCounts::Known known = nullptr);
 
  private:
   explicit Acceptor(const Options& options);

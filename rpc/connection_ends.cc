@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
+// Not <netinet/tcp.h>, whose tcp_info ends earlier.
+#include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -104,12 +106,29 @@ std::string AddressOfPeer(absl::string_view peer) {
   return absl::StrReplaceAll(peer, {{"%5B", "["}, {"%5D", "]"}});
 }
 
+std::string AddressOf(const sockaddr_storage& address) {
+  return ToAddress(reinterpret_cast<const sockaddr*>(&address)).text;
+}
+
 absl::flat_hash_set<std::string> PeersOf(int local_port) {
   absl::flat_hash_set<std::string> peers;
   ForEachConnection([&](int, const Address& local, const Address& peer) {
     if (local.port == local_port) peers.insert(peer.text);
   });
   return peers;
+}
+
+std::vector<Traffic> TrafficNow() {
+  std::vector<Traffic> traffic;
+  ForEachConnection(
+      [&](int descriptor, const Address& local, const Address& peer) {
+        tcp_info info = {};
+        socklen_t size = sizeof(info);
+        if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) == 0) {
+          traffic.push_back({local.port, peer.text, info.tcpi_bytes_received});
+        }
+      });
+  return traffic;
 }
 
 void ConnectionEnds::AddPeer(int local_port, const std::string& address) {

@@ -4,9 +4,13 @@
 #ifndef KAMINO_RPC_CONNECTION_ENDS_H_
 #define KAMINO_RPC_CONNECTION_ENDS_H_
 
+#include <sys/socket.h>
+
+#include <cstdint>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
@@ -18,9 +22,19 @@ namespace kamino::rpc {
 // host:port of a peer as this has it, of what ServerContext::peer() says; "":
 // it is not one of IP.
 std::string AddressOfPeer(absl::string_view peer);
+// The same, of a socket's address.
+std::string AddressOf(const sockaddr_storage& address);
 
 // The peers of all connections to a port of this process.
 absl::flat_hash_set<std::string> PeersOf(int local_port);
+
+// Of each connection over IP that the process has.
+struct Traffic {
+  int local_port;
+  std::string peer;
+  uint64_t bytes_received;  // so far
+};
+std::vector<Traffic> TrafficNow();
 
 // Thread-safe.
 class ConnectionEnds {

@@ -1,13 +1,13 @@
 #include "rpc/host_counts.h"
 
-// Not <netinet/tcp.h>, whose tcp_info ends earlier.
-#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <utility>
+
+#include "rpc/connection_ends.h"
 
 namespace kamino::rpc {
 namespace {
@@ -17,15 +17,6 @@ uint64_t SocketOf(int descriptor) {
   struct stat about = {};
   if (fstat(descriptor, &about) != 0 || !S_ISSOCK(about.st_mode)) return 0;
   return about.st_ino;
-}
-
-uint64_t BytesReceived(int descriptor) {
-  tcp_info info = {};
-  socklen_t size = sizeof(info);
-  if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
-    return UINT64_MAX;
-  }
-  return info.tcpi_bytes_received;
 }
 
 }  // namespace
@@ -57,15 +48,15 @@ int HostCounts::HalfOpen(const Connections& connections, absl::Time now) const {
   for (auto each = connections.rbegin(); each != connections.rend(); ++each) {
     if (now - each->at > limits_.handshake) break;
     if (SocketOf(each->descriptor) != each->socket) continue;
-    if (BytesReceived(each->descriptor) < limits_.handshake_bytes) ++count;
+    if (known_ == nullptr || !known_(each->address)) ++count;
   }
   return count;
 }
 
 void HostCounts::DropEndedHosts() {
   for (auto host = hosts_.begin(); host != hosts_.end();) {
-    DropEnded(&host->second);
-    if (host->second.empty()) {
+    DropEnded(&host->second.connections);
+    if (host->second.connections.empty()) {
       hosts_.erase(host++);
     } else {
       ++host;
@@ -74,20 +65,34 @@ void HostCounts::DropEndedHosts() {
   most_hosts_ = std::max<size_t>(1024, 2 * hosts_.size());
 }
 
-HostCounts::Verdict HostCounts::Take(int descriptor, const std::string& host,
-                                     absl::Time now) {
-  if (hosts_.size() >= most_hosts_) DropEndedHosts();
-  Connections& of_host = hosts_[host];
+HostCounts::Verdict HostCounts::VerdictOn(OfHost* host, absl::Time now) const {
   const auto full = [&](int limit) {
-    return limit != 0 && static_cast<int>(of_host.size()) >= limit;
+    return limit != 0 && static_cast<int>(host->connections.size()) >= limit;
   };
-  if (full(limits_.connections)) DropEnded(&of_host);
+  if (full(limits_.connections)) DropEnded(&host->connections);
   if (full(limits_.connections)) return Verdict::kTooMany;
-  if (full(limits_.half_open) && HalfOpen(of_host, now) >= limits_.half_open) {
+  if (full(limits_.half_open) &&
+      HalfOpen(host->connections, now) >= limits_.half_open) {
     return Verdict::kTooManyHalfOpen;
   }
-  of_host.push_back({descriptor, SocketOf(descriptor), now});
   return Verdict::kTaken;
+}
+
+HostCounts::Verdict HostCounts::Take(int descriptor,
+                                     const sockaddr_storage& peer,
+                                     absl::Time now) {
+  if (hosts_.size() >= most_hosts_) DropEndedHosts();
+  OfHost& of_host = hosts_[HostOf(peer)];
+  if (now < of_host.full_until) return of_host.full;
+  const Verdict verdict = VerdictOn(&of_host, now);
+  if (verdict == Verdict::kTaken) {
+    of_host.connections.push_back(
+        {descriptor, SocketOf(descriptor), now, AddressOf(peer)});
+  } else {
+    of_host.full = verdict;
+    of_host.full_until = now + limits_.full;
+  }
+  return verdict;
 }
 
 }  // namespace kamino::rpc

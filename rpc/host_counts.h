@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
@@ -26,16 +28,24 @@ class HostCounts {
   struct Limits {
     int connections;  // of one host; 0: as many as it likes
     // Of one host, on which a handshake may be under way: taken not longer ago
-    // than that, by which so few bytes have come. 0: as many as it likes.
+    // than that, and not known. 0: as many as it likes.
     int half_open = 0;
     absl::Duration handshake = absl::Seconds(10);
-    uint64_t handshake_bytes = 600;
+    // To look at all of a host's takes longer than to take one: what was found
+    // full is full for so long, lest the others wait for it.
+    absl::Duration full = absl::Milliseconds(50);
   };
+  // Whether the handshake of that connection is over, by its peer's host:port.
+  // Null: none is known to be.
+  using Known = std::function<bool(const std::string& address)>;
+
   explicit HostCounts(Limits limits) : limits_(limits) {}
 
   enum class Verdict { kTaken, kTooMany, kTooManyHalfOpen };
   // Whether one more, at `now`, may be taken; if so, it is.
-  Verdict Take(int descriptor, const std::string& host, absl::Time now);
+  Verdict Take(int descriptor, const sockaddr_storage& peer, absl::Time now);
+
+  void SetKnown(Known known) { known_ = std::move(known); }
 
   size_t hosts() const { return hosts_.size(); }
 
@@ -46,15 +56,23 @@ class HostCounts {
     int descriptor;
     uint64_t socket;
     absl::Time at;
+    std::string address;  // of the peer
   };
   using Connections = std::deque<Connection>;  // oldest first
+  struct OfHost {
+    Connections connections;
+    absl::Time full_until = absl::InfinitePast();
+    Verdict full = Verdict::kTaken;
+  };
 
   static void DropEnded(Connections* connections);
   int HalfOpen(const Connections& connections, absl::Time now) const;
+  Verdict VerdictOn(OfHost* host, absl::Time now) const;
   void DropEndedHosts();
 
   const Limits limits_;
-  absl::flat_hash_map<std::string, Connections> hosts_;
+  Known known_;
+  absl::flat_hash_map<std::string, OfHost> hosts_;
   size_t most_hosts_ = 1024;  // before it is looked which have left
 };
 

@@ -94,6 +94,11 @@ void Peers::OnCall(const grpc::ServerContextBase& context) {
   Add(address, *peer);
 }
 
+bool Peers::Knows(const std::string& address) {
+  absl::ReaderMutexLock lock(&mutex_);
+  return peers_.contains(address);
+}
+
 void Peers::Add(const std::string& address, const security::Certificate& peer) {
   // Watches are begun and ended without the lock.
   Peer added = {peer.fingerprint(),

@@ -34,6 +34,8 @@ class Peers {
       : credentials_(std::move(credentials)), port_(port) {}
 
   void OnCall(const grpc::ServerContextBase& context);
+  // Whether a call has come by the connection from there.
+  bool Knows(const std::string& address);
 
  private:
   struct Peer {

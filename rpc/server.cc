@@ -14,9 +14,9 @@
 #include "rpc/call_guard.h"
 #include "rpc/channel.h"
 #include "rpc/credentials.h"
+#include "rpc/flood_guard.h"
 #include "rpc/grpc_time.h"
 #include "rpc/peers.h"
-#include "rpc/stream_resets.h"
 
 namespace kamino::rpc {
 namespace {
@@ -84,7 +84,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   // to have in the program.
   grpc::health::v1::HealthCheckRequest::descriptor();
   auto server = absl::WrapUnique(new Server);
-  server->resets_ = StreamResetsGuard::OfProcess();
+  server->guard_ = FloodGuard::OfProcess();
   Acceptor::Options accepting;
   accepting.listen = options.listen;
   accepting.max_descriptors = options.max_descriptors;
@@ -101,12 +101,17 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
       builder.experimental().AddExternalConnectionAcceptor(
           Builder::ExternalConnectionType::FROM_FD,
           CredentialsFor(options, server->acceptor_->port()));
+  HostCounts::Known known;
   if (options.credentials != nullptr) {
+    auto peers =
+        std::make_shared<Peers>(options.credentials, server->acceptor_->port());
+    known = [peers](const std::string& address) {
+      return peers->Knows(address);
+    };
     std::vector<
         std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
         told;
-    told.push_back(TellOf(std::make_shared<Peers>(options.credentials,
-                                                  server->acceptor_->port())));
+    told.push_back(TellOf(std::move(peers)));
     builder.experimental().SetInterceptorCreators(std::move(told));
   }
   for (grpc::Service* service : services) builder.RegisterService(service);
@@ -114,16 +119,20 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   if (server->server_ == nullptr) {
     return absl::UnavailableError("gRPC cannot start a server");
   }
-  server->acceptor_->Start([to](int descriptor) {
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
-        connection;
-    connection.fd = descriptor;
-    to->HandleNewConnection(&connection);
-  });
+  server->acceptor_->Start(
+      [to](int descriptor) {
+        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
+            connection;
+        connection.fd = descriptor;
+        to->HandleNewConnection(&connection);
+      },
+      std::move(known));
+  server->guard_->AddServer(server->port(), options.max_process_bytes);
   return server;
 }
 
 Server::~Server() {
+  if (acceptor_ != nullptr) guard_->RemoveServer(port());
   acceptor_.reset();
   if (server_ != nullptr) {
     server_->Shutdown(FromNow(kGrace));

@@ -18,13 +18,16 @@
 
 namespace kamino::rpc {
 
-class StreamResetsGuard;
+class FloodGuard;
 
 struct ServerOptions {
   std::string listen;  // host:port; port 0 picks one
   int max_request_bytes = 4 << 20;
   // What messages of all calls together may take.
   size_t max_memory_bytes = 64 << 20;
+  // What the process may take of its own, beyond which those connections end
+  // that send most.
+  size_t max_process_bytes = 512 << 20;
   // Connections are taken while this process has fewer descriptors open.
   int max_descriptors = Acceptor::Options().max_descriptors;
   std::function<int()> bounded_elsewhere =
@@ -56,7 +59,7 @@ class Server {
  private:
   Server() = default;
 
-  std::shared_ptr<StreamResetsGuard> resets_;
+  std::shared_ptr<FloodGuard> guard_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Acceptor> acceptor_;
 };

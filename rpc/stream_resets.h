@@ -7,17 +7,11 @@
 #define KAMINO_RPC_STREAM_RESETS_H_
 
 #include <cstdint>
-#include <memory>
-#include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "base/log_limit.h"
-#include "rpc/connection_ends.h"
 
 namespace kamino::rpc {
 
@@ -53,32 +47,6 @@ class StreamResets {
   const Limits limits_;
   absl::Time looked_ = absl::InfinitePast();
   absl::flat_hash_map<int64_t, Second> seconds_;  // by id
-};
-
-// Looks ten times a second at all connections of the process's gRPC servers,
-// and ends them, on a thread of its own. Gives back the memory that it took.
-// Thread-safe.
-class StreamResetsGuard {
- public:
-  // The process's: there as long as one of its servers is.
-  static std::shared_ptr<StreamResetsGuard> OfProcess();
-  ~StreamResetsGuard();
-  StreamResetsGuard(const StreamResetsGuard&) = delete;
-  StreamResetsGuard& operator=(const StreamResetsGuard&) = delete;
-
- private:
-  StreamResetsGuard();
-  void Run();
-  void Look();
-
-  StreamResets resets_{StreamResets::Limits()};
-  ConnectionEnds ends_;
-  LogLimit told_;
-  bool trims_ = false;  // once those calls are gone
-
-  absl::Mutex mutex_;
-  bool stops_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
 };
 
 }  // namespace kamino::rpc

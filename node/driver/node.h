@@ -172,6 +172,9 @@ class Node {
   // (CoreExecutor::PostRead).
   bool Read(absl::AnyInvocable<void(ChainNode& node)> read);
 
+  // What its snapshots may take. Any thread.
+  uint64_t max_snapshot_bytes() const { return options_.snapshots.max_bytes; }
+
   // Of the core thread (CoreExecutor::loop).
   std::shared_ptr<transport::EventLoop> loop() { return core_->loop(); }
 

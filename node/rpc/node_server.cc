@@ -10,6 +10,8 @@ namespace {
 
 constexpr char kServiceName[] = "kamino.v1.KaminoService";
 constexpr size_t kMaxMemoryBytes = 1u << 30;
+// All of the process's own, but for its snapshots.
+constexpr size_t kMaxProcessBytes = 1u << 30;
 
 }  // namespace
 
@@ -23,6 +25,7 @@ absl::StatusOr<std::unique_ptr<NodeServer>> NodeServer::Start(
   options.listen = listen;
   options.max_request_bytes = KaminoService::kMaxMessageBytes;
   options.max_memory_bytes = kMaxMemoryBytes;
+  options.max_process_bytes = kMaxProcessBytes + node->max_snapshot_bytes();
   options.bounded_elsewhere = std::move(bounded_elsewhere);
   options.credentials = std::move(credentials);
   options.access = std::move(access);

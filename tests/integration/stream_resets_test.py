@@ -82,7 +82,7 @@ class StreamResetsTest(ClusterTest):
     self.assertLess(most, MOST_MB)
     wait_until(lambda: self.own_mb(name) - before < MOST_MB // 4, 20,
                f"{name} to give the memory back")
-    self.assertIn("begins calls and resets them",
+    self.assertIn("ends the connection from",
                   self.cluster.log_tail(name, 200))
 
   def test_manager(self):

@@ -58,52 +58,89 @@ class Pair {
 
 const absl::Time kStart = absl::UnixEpoch();
 
+sockaddr_storage Address(const std::string& text, int port = 7) {
+  sockaddr_storage address = {};
+  auto& at = reinterpret_cast<sockaddr_in&>(address);
+  at.sin_family = AF_INET;
+  at.sin_port = htons(static_cast<uint16_t>(port));
+  EXPECT_EQ(inet_pton(AF_INET, text.c_str(), &at.sin_addr), 1) << text;
+  return address;
+}
+const sockaddr_storage kA = Address("10.0.0.1");
+const sockaddr_storage kB = Address("10.0.0.2");
+// When what was found full is looked at again.
+const absl::Time kLater = kStart + absl::Seconds(1);
+
 TEST(HostCountsTest, AHostHasOnlySoManyConnections) {
   HostCounts counts({.connections = 2});
   Pair first, second, third, fourth;
-  EXPECT_EQ(counts.Take(first.server, "a", kStart), Verdict::kTaken);
-  EXPECT_EQ(counts.Take(second.server, "a", kStart), Verdict::kTaken);
-  EXPECT_EQ(counts.Take(third.server, "a", kStart), Verdict::kTooMany);
-  EXPECT_EQ(counts.Take(fourth.server, "b", kStart), Verdict::kTaken);
+  EXPECT_EQ(counts.Take(first.server, kA, kStart), Verdict::kTaken);
+  EXPECT_EQ(counts.Take(second.server, kA, kStart), Verdict::kTaken);
+  EXPECT_EQ(counts.Take(third.server, kA, kStart), Verdict::kTooMany);
+  EXPECT_EQ(counts.Take(fourth.server, kB, kStart), Verdict::kTaken);
   first.End();
-  EXPECT_EQ(counts.Take(third.server, "a", kStart), Verdict::kTaken);
+  EXPECT_EQ(counts.Take(third.server, kA, kLater), Verdict::kTaken);
+}
+
+// Or the others would wait while all of one host's are looked at, each time.
+TEST(HostCountsTest, WhoIsFullIsNotLookedAtAgainAtOnce) {
+  HostCounts counts({.connections = 1});
+  Pair first, second;
+  EXPECT_EQ(counts.Take(first.server, kA, kStart), Verdict::kTaken);
+  EXPECT_EQ(counts.Take(second.server, kA, kStart), Verdict::kTooMany);
+  first.End();
+  EXPECT_EQ(counts.Take(second.server, kA, kStart + absl::Milliseconds(49)),
+            Verdict::kTooMany);
+  EXPECT_EQ(counts.Take(second.server, kA, kStart + absl::Milliseconds(51)),
+            Verdict::kTaken);
 }
 
 // The number of a descriptor that was closed is the next one's.
 TEST(HostCountsTest, ADescriptorThatIsUsedAgainIsAnotherConnection) {
   HostCounts counts({.connections = 1});
   Pair first;
-  EXPECT_EQ(counts.Take(first.server, "a", kStart), Verdict::kTaken);
+  EXPECT_EQ(counts.Take(first.server, kA, kStart), Verdict::kTaken);
   const int number = first.server;
   Pair second;
   first.End();
   ASSERT_EQ(dup2(second.server, number), number);
-  EXPECT_EQ(counts.Take(second.server, "a", kStart), Verdict::kTaken);
+  EXPECT_EQ(counts.Take(second.server, kA, kStart), Verdict::kTaken);
   close(number);
 }
 
 TEST(HostCountsTest, AHostHasOnlySoManyHandshakesUnderWay) {
   HostCounts counts({.connections = 100, .half_open = 2});
   Pair first, second, third;
-  EXPECT_EQ(counts.Take(first.server, "a", kStart), Verdict::kTaken);
-  EXPECT_EQ(counts.Take(second.server, "a", kStart), Verdict::kTaken);
-  EXPECT_EQ(counts.Take(third.server, "a", kStart), Verdict::kTooManyHalfOpen);
-  EXPECT_EQ(counts.Take(third.server, "b", kStart), Verdict::kTaken);
-  Pair fourth;
-  first.Send(100);  // a hello
-  EXPECT_EQ(counts.Take(fourth.server, "a", kStart), Verdict::kTooManyHalfOpen);
-  first.Send(1000);
-  EXPECT_EQ(counts.Take(fourth.server, "a", kStart), Verdict::kTaken);
+  EXPECT_EQ(counts.Take(first.server, kA, kStart), Verdict::kTaken);
+  EXPECT_EQ(counts.Take(second.server, kA, kStart), Verdict::kTaken);
+  EXPECT_EQ(counts.Take(third.server, kA, kStart), Verdict::kTooManyHalfOpen);
+  EXPECT_EQ(counts.Take(third.server, kB, kStart), Verdict::kTaken);
+}
+
+// Whatever it has sent: a stranger may send much that never ends.
+TEST(HostCountsTest, AHandshakeIsOverOnceItsPeerIsKnown) {
+  HostCounts counts({.connections = 100, .half_open = 1});
+  std::string known;
+  counts.SetKnown(
+      [&known](const std::string& address) { return address == known; });
+  Pair first, second;
+  const auto from = [](int port) { return Address("10.0.0.1", port); };
+  EXPECT_EQ(counts.Take(first.server, from(1), kStart), Verdict::kTaken);
+  first.Send(10000);
+  EXPECT_EQ(counts.Take(second.server, from(2), kStart),
+            Verdict::kTooManyHalfOpen);
+  known = "10.0.0.1:1";
+  EXPECT_EQ(counts.Take(second.server, from(2), kLater), Verdict::kTaken);
 }
 
 // gRPC has closed what took longer.
 TEST(HostCountsTest, AfterAWhileNoHandshakeIsUnderWay) {
   HostCounts counts({.connections = 100, .half_open = 1});
   Pair first, second;
-  EXPECT_EQ(counts.Take(first.server, "a", kStart), Verdict::kTaken);
-  EXPECT_EQ(counts.Take(second.server, "a", kStart + absl::Seconds(9)),
+  EXPECT_EQ(counts.Take(first.server, kA, kStart), Verdict::kTaken);
+  EXPECT_EQ(counts.Take(second.server, kA, kStart + absl::Seconds(9)),
             Verdict::kTooManyHalfOpen);
-  EXPECT_EQ(counts.Take(second.server, "a", kStart + absl::Seconds(11)),
+  EXPECT_EQ(counts.Take(second.server, kA, kStart + absl::Seconds(11)),
             Verdict::kTaken);
 }
 
@@ -111,7 +148,10 @@ TEST(HostCountsTest, HostsThatHaveLeftAreForgotten) {
   HostCounts counts({.connections = 1});
   for (int i = 0; i < 5000; ++i) {
     const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
-    counts.Take(descriptor, std::to_string(i), kStart);
+    counts.Take(descriptor,
+                Address("10.1." + std::to_string(i / 250) + "." +
+                        std::to_string(i % 250)),
+                kStart);
     close(descriptor);
   }
   EXPECT_LT(counts.hosts(), 2000u);

@@ -1,0 +1,29 @@
+// What gRPC tells of the process's servers and their connections.
+#ifndef KAMINO_RPC_CHANNELZ_H_
+#define KAMINO_RPC_CHANNELZ_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kamino::rpc {
+
+struct ChannelzServer {
+  int64_t id;
+  int64_t calls;  // that there are: in memory, begun and not yet over
+};
+
+struct ChannelzSocket {
+  int64_t id;
+  int64_t unanswered;  // streams so far that had no answer, there still or not
+  std::string peer;    // as ServerContext::peer() has it
+  int port;            // of this process
+};
+
+std::vector<ChannelzServer> ChannelzServers();
+// Those whose handshake is over.
+std::vector<ChannelzSocket> ChannelzSocketsOf(const ChannelzServer& server);
+
+}  // namespace kamino::rpc
+
+#endif  // KAMINO_RPC_CHANNELZ_H_

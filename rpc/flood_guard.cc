@@ -1,0 +1,203 @@
+#include "rpc/flood_guard.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "glog/logging.h"
+#include "metrics/counters.h"
+#include "rpc/channelz.h"
+
+namespace kamino::rpc {
+namespace {
+
+constexpr absl::Duration kLook = absl::Milliseconds(100);
+// Of all connections it takes longer, the more there are: a tenth of a
+// processor at most, but it comes once a second.
+constexpr int kLookShare = 10;
+constexpr absl::Duration kLongest = absl::Seconds(1);
+// With fewer calls than that it is not looked at connections.
+constexpr int64_t kFewCalls = 512;
+// What is worth giving back, and how often at most.
+constexpr size_t kWorthwhile = 64u << 20;
+constexpr absl::Duration kTrimEvery = absl::Seconds(5);
+constexpr absl::Duration kTrimInNeed = absl::Seconds(1);
+
+metrics::Counters ended(
+    "kamino_server_ended_connections_total",
+    "Connections to gRPC servers that were ended, by reason: resets (of calls, "
+    "one after the other), memory (the process has taken too much, and they "
+    "have sent most).",
+    {"reason"});
+
+// Processor time of this thread: others' do not make it wait longer.
+absl::Duration OwnTime() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return absl::DurationFromTimespec(time);
+}
+
+// Of the process, without what is mapped from files. 0: not known.
+size_t OwnMemory() {
+  std::ifstream file("/proc/self/statm");
+  size_t size = 0;
+  size_t resident = 0;
+  size_t shared = 0;
+  if (!(file >> size >> resident >> shared) || shared > resident) return 0;
+  return (resident - shared) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+std::shared_ptr<FloodGuard> FloodGuard::OfProcess() {
+  static absl::Mutex mutex(absl::kConstInit);
+  static auto* const known = new std::weak_ptr<FloodGuard>;
+  absl::MutexLock lock(&mutex);
+  std::shared_ptr<FloodGuard> guard = known->lock();
+  if (guard == nullptr) {
+    guard.reset(new FloodGuard);
+    *known = guard;
+  }
+  return guard;
+}
+
+FloodGuard::FloodGuard() {
+  for (const char* reason : {"resets", "memory"}) ended.Of({reason});
+  thread_ = std::thread([this] { Run(); });
+}
+
+FloodGuard::~FloodGuard() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stops_ = true;
+  }
+  thread_.join();
+}
+
+void FloodGuard::AddServer(int port, size_t max_memory) {
+  absl::MutexLock lock(&mutex_);
+  servers_[port] = max_memory;
+}
+
+void FloodGuard::RemoveServer(int port) {
+  absl::MutexLock lock(&mutex_);
+  servers_.erase(port);
+}
+
+void FloodGuard::Run() {
+  pthread_setname_np(pthread_self(), "flood-guard");
+  absl::Duration pause = kLook;
+  while (true) {
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.AwaitWithTimeout(absl::Condition(&stops_), pause);
+      if (stops_) return;
+    }
+    const absl::Duration began = OwnTime();
+    int64_t calls = 0;
+    for (const ChannelzServer& each : ChannelzServers()) calls += each.calls;
+    if (calls >= kFewCalls) LookAtCalls(calls);
+    LookAtMemory(calls, MonotonicNow());
+    ends_.End();
+    pause = std::clamp(kLookShare * (OwnTime() - began), kLook, kLongest);
+  }
+}
+
+void FloodGuard::LookAtCalls(int64_t calls) {
+  std::vector<ChannelzSocket> sockets;
+  for (const ChannelzServer& each : ChannelzServers()) {
+    for (ChannelzSocket& socket : ChannelzSocketsOf(each)) {
+      sockets.push_back(std::move(socket));
+    }
+  }
+  std::vector<StreamResets::Connection> connections;
+  connections.reserve(sockets.size());
+  for (const ChannelzSocket& each : sockets) {
+    connections.push_back({each.id, each.unanswered});
+  }
+  const auto found = resets_.Look(connections, calls, MonotonicNow());
+  const absl::flat_hash_set<int64_t> which(found.begin(), found.end());
+  for (const ChannelzSocket& each : sockets) {
+    if (!which.contains(each.id)) continue;
+    EndOne(each.port, AddressOfPeer(each.peer), "resets",
+           absl::StrCat("it begins calls and resets them, ", each.unanswered,
+                        " so far; ", calls, " calls are there"));
+  }
+}
+
+void FloodGuard::LookAtMemory(int64_t calls, absl::Time now) {
+  size_t most = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [port, max_memory] : servers_) {
+      most = std::max(most, max_memory);
+    }
+  }
+  size_t memory = OwnMemory();
+  if (most == 0 || memory <= most) {
+    received_.clear();
+    trimmed_to_ = std::min(trimmed_to_, memory);
+    if (calls < kFewCalls && memory > trimmed_to_ + kWorthwhile &&
+        now - trimmed_at_ >= kTrimEvery) {
+      Trim(now);
+    }
+    return;
+  }
+  // Some of it may be free already.
+  if (now - trimmed_at_ >= kTrimInNeed) memory = Trim(now);
+  if (memory > most) EndWhoSendsMost(memory);
+}
+
+size_t FloodGuard::Trim(absl::Time now) {
+  ::malloc_trim(0);
+  trimmed_at_ = now;
+  return trimmed_to_ = OwnMemory();
+}
+
+void FloodGuard::EndWhoSendsMost(size_t memory) {
+  std::map<std::pair<int, std::string>, uint64_t> received;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const Traffic& each : TrafficNow()) {
+      if (servers_.count(each.local_port) == 0) continue;
+      received[{each.local_port, each.peer}] = each.bytes_received;
+    }
+  }
+  // One that was not there before has sent all of it since.
+  const bool compares = !received_.empty();
+  std::vector<std::pair<uint64_t, std::pair<int, std::string>>> sent;
+  for (const auto& [connection, bytes] : received) {
+    const auto before = received_.find(connection);
+    sent.emplace_back(bytes - (before == received_.end() ? 0 : before->second),
+                      connection);
+  }
+  received_ = std::move(received);
+  if (!compares || sent.empty()) return;  // the next look tells
+  const uint64_t half = std::max_element(sent.begin(), sent.end())->first / 2;
+  for (const auto& [bytes, connection] : sent) {
+    if (bytes <= half) continue;
+    EndOne(connection.first, connection.second, "memory",
+           absl::StrCat("this process has ", memory >> 20,
+                        " MiB of memory, more than it is to have, and that one "
+                        "sends most"));
+  }
+}
+
+void FloodGuard::EndOne(int port, const std::string& address,
+                        absl::string_view reason, const std::string& why) {
+  ended.Of({std::string(reason)})->Add();
+  ends_.AddPeer(port, address);
+  const auto more = told_.Take(MonotonicNow());
+  LOG_IF(WARNING, more.has_value())
+      << "ends the connection from " << address << ": " << why << *more;
+}
+
+}  // namespace kamino::rpc

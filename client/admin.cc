@@ -5,8 +5,8 @@
 
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "base/clock.h"
+#include "base/pause.h"
 #include "base/status_macros.h"
 #include "rpc/backoff.h"
 #include "rpc/channel.h"
@@ -83,8 +83,7 @@ absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
     manager = managers_[++turn % managers_.size()];
     const absl::Duration pause =
         kBackoff.After(++failures, absl::Uniform<double>(random, 0, 1));
-    absl::Notification never;
-    never.WaitForNotificationWithTimeout(std::min(pause, end - MonotonicNow()));
+    Pause(std::min(pause, end - MonotonicNow()));
   }
   return absl::DeadlineExceededError(absl::StrCat(
       "no manager that leads has answered; the last one asked, ", why));

@@ -7,8 +7,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
 #include "base/clock.h"
+#include "base/pause.h"
 #include "base/status_macros.h"
 #include "client/error.h"
 #include "kamino/v1/backup.grpc.pb.h"
@@ -32,11 +32,6 @@ constexpr size_t kStepBytes = 256u << 10;
 constexpr absl::Duration kOneTry = absl::Seconds(5);
 constexpr absl::Duration kPause = absl::Milliseconds(50);
 
-void WaitFor(absl::Duration time) {
-  absl::Notification never;
-  never.WaitForNotificationWithTimeout(time);
-}
-
 std::shared_ptr<grpc::Channel> ChannelTo(
     const std::string& address,
     const std::shared_ptr<const rpc::Credentials>& credentials) {
@@ -45,8 +40,21 @@ std::shared_ptr<grpc::Channel> ChannelTo(
   return rpc::MakeChannel(address, options);
 }
 
-// Whether the same step may go well later, or at another node.
-bool MayPass(const absl::Status& status) {
+// An error of a save that was begun. What a node has to say of it has details;
+// without, its end was not the service's: nobody took what it sent.
+absl::Status EndOfSave(const std::string& tail, const absl::Status& status) {
+  if (!absl::IsResourceExhausted(status) ||
+      ReasonOf(status) != kamino::v1::REASON_UNSPECIFIED) {
+    return status;
+  }
+  return MakeError(
+      absl::StatusCode::kResourceExhausted, kamino::v1::REASON_OVERLOADED,
+      absl::StrCat(tail, " has ended the backup: ", status.message()));
+}
+
+}  // namespace
+
+bool MayBeDone(const absl::Status& status) {
   switch (ReasonOf(status)) {
     case kamino::v1::REASON_NOT_HEAD:
     case kamino::v1::REASON_RECONFIGURING:
@@ -59,8 +67,6 @@ bool MayPass(const absl::Status& status) {
       return false;
   }
 }
-
-}  // namespace
 
 absl::StatusOr<BackupTrailer> SaveBackup(
     const std::string& tail,
@@ -91,7 +97,7 @@ absl::StatusOr<BackupTrailer> SaveBackup(
   if (!status.ok()) context.TryCancel();
   const absl::Status over = rpc::FromGrpc(reader->Finish());
   RETURN_IF_ERROR(status);
-  RETURN_IF_ERROR(over);
+  if (!over.ok()) return begun ? EndOfSave(tail, over) : over;
   if (!ended) {
     return absl::UnavailableError(
         absl::StrCat(tail, " has ended the backup before its end"));
@@ -143,8 +149,9 @@ absl::StatusOr<RestoreResponse> Restorer::Step(const RestoreRequest& request) {
       status = rpc::FromGrpc(stub->stub->Restore(&context, request, &response));
       if (status.ok()) return response;
     }
-    if (!MayPass(status) || MonotonicNow() >= end) return status;
-    WaitFor(kPause);
+    // It may go well later, or at another node.
+    if (!MayBeDone(status) || MonotonicNow() >= end) return status;
+    Pause(kPause);
   }
 }
 

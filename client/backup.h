@@ -18,8 +18,6 @@
 
 namespace kamino::client {
 
-inline constexpr size_t kBackupIdBytes = 16;
-
 // What Save hands on, in this order. The first error ends it.
 struct BackupSink {
   std::function<absl::Status(const kamino::v1::BackupHeader&)> begin;
@@ -29,8 +27,10 @@ struct BackupSink {
 };
 
 // All objects of the chain whose tail is at `tail`, as of one moment. The
-// trailer; without it nothing of what came is a backup. kUnavailable also: the
-// node has gone in the middle, or is no tail any more.
+// trailer; without it nothing of what came is a backup. It goes on where the
+// node becomes another than the tail meanwhile. kUnavailable also: the node has
+// gone in the middle. kResourceExhausted (REASON_OVERLOADED) also: `sink` took
+// too long over what had come.
 absl::StatusOr<kamino::v1::BackupTrailer> SaveBackup(
     const std::string& tail,
     std::shared_ptr<const rpc::Credentials> credentials,
@@ -49,7 +49,8 @@ class Restorer {
   explicit Restorer(Options options);
   ~Restorer();
 
-  // Until it is done, or refused, or the timeout has passed.
+  // Until it is done, or refused, or the timeout has passed. After that it may
+  // have been done, or be done yet (MayBeDone).
   absl::StatusOr<kamino::v1::RestoreResponse> Step(
       const kamino::v1::RestoreRequest& request);
 
@@ -61,6 +62,9 @@ class Restorer {
   struct Stubs;
   const std::unique_ptr<Stubs> stubs_;
 };
+
+// Of an error of Step: whether the cluster did not refuse it.
+bool MayBeDone(const absl::Status& status);
 
 // Cuts records into pieces that one step may bring, in order.
 absl::Status CutIntoSteps(

@@ -1,5 +1,7 @@
 #include "client/error.h"
 
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
 #include "rpc/detail.h"
 
@@ -34,6 +36,14 @@ absl::Status MakeError(absl::StatusCode code, const ErrorDetail& detail,
   absl::Status status(code, message);
   rpc::SetDetail(detail, &status);
   return status;
+}
+
+absl::Status WithMore(const absl::Status& status, absl::string_view more) {
+  absl::Status longer(status.code(), absl::StrCat(status.message(), more));
+  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
+    longer.SetPayload(url, payload);
+  });
+  return longer;
 }
 
 absl::Status NamedBy(const absl::Status& status, const std::string& request) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "kamino/v1/kamino.pb.h"
 
@@ -25,6 +26,9 @@ absl::Status MakeError(absl::StatusCode code, kamino::v1::Reason reason,
 absl::Status MakeError(absl::StatusCode code,
                        const kamino::v1::ErrorDetail& detail,
                        absl::string_view message);
+
+// `status`, whose message goes on with `more`; its details stay.
+absl::Status WithMore(const absl::Status& status, absl::string_view more);
 
 // `status`, whose detail says that it is about `request` unless it names one.
 absl::Status NamedBy(const absl::Status& status, const std::string& request);

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "glog/logging.h"
 #include "head/admission.h"
 #include "kamino/internal/v1/operation.pb.h"
@@ -34,6 +35,7 @@ absl::Status Admission::PrepareRestore(replica::Mutation* mutation) const {
     return MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
                      "the begin of a restore does not say of which backup");
   }
+  RETURN_IF_ERROR(replica::CheckRestoreBase(begin.base()));
   const uint64_t room = store_->heap()->stats().bytes_total;
   if (begin.heap_used() > room) {
     return MakeError(

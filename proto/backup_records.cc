@@ -5,12 +5,6 @@
 #include <cstring>
 
 namespace kamino {
-namespace {
-
-constexpr size_t kMostKeyBytes = 1024;
-constexpr size_t kMostValueBytes = 1u << 20;
-
-}  // namespace
 
 void AppendBackupRecord(const BackupRecord& record, std::string* to) {
   const BackupRecordHeader header{static_cast<uint32_t>(record.key.size()),
@@ -26,8 +20,8 @@ bool TakeBackupRecord(absl::string_view* from, BackupRecord* record) {
   if (from->size() < sizeof(header)) return false;
   std::memcpy(&header, from->data(), sizeof(header));
   const absl::string_view left = from->substr(sizeof(header));
-  if (header.key_bytes == 0 || header.key_bytes > kMostKeyBytes ||
-      header.value_bytes > kMostValueBytes ||
+  if (header.key_bytes == 0 || header.key_bytes > kMaxRecordKeyBytes ||
+      header.value_bytes > kMaxRecordValueBytes ||
       size_t{header.key_bytes} + header.value_bytes > left.size()) {
     return false;
   }

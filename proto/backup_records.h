@@ -15,6 +15,15 @@ struct XXH3_state_s;
 
 namespace kamino {
 
+inline constexpr size_t kBackupIdBytes = 16;
+// Numbers of mutations that a backup may speak of are below it: a chain that
+// goes on above them never comes to the last one.
+inline constexpr uint64_t kBackupSequenceEnd = uint64_t{1} << 63;
+
+// Of a record; what an object may have (engine/index/key_value.h).
+inline constexpr size_t kMaxRecordKeyBytes = 1024;
+inline constexpr size_t kMaxRecordValueBytes = 1u << 20;
+
 // Followed by the key, then the value; no padding.
 struct BackupRecordHeader {
   uint32_t key_bytes;

@@ -36,6 +36,11 @@ absl::StatusOr<Message> Parse(absl::string_view arguments) {
                    absl::StrCat("no ", Message::descriptor()->full_name()));
 }
 
+static_assert(kMaxRecordKeyBytes == engine::kMaxKeyBytes &&
+                  kMaxRecordValueBytes == engine::kMaxValueBytes,
+              "a backup takes what an object may be");
+static_assert(sizeof(StateRoot::backup_id) == kBackupIdBytes);
+
 absl::Status CheckId(absl::string_view backup_id) {
   if (backup_id.size() == kBackupIdBytes) return absl::OkStatus();
   return MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
@@ -49,6 +54,14 @@ bool IsOfRestore(absl::string_view function) {
   return function == kBeginRestoreFunction || function == kRestoreFunction ||
          function == kFinishRestoreFunction ||
          function == kGiveUpRestoreFunction;
+}
+
+absl::Status CheckRestoreBase(uint64_t base) {
+  if (base < kBackupSequenceEnd) return absl::OkStatus();
+  return MakeError(
+      kamino::v1::REASON_INVALID_ARGUMENT,
+      absl::StrCat("to go on from number ", base, " is too high: it has to be ",
+                   "below ", kBackupSequenceEnd));
 }
 
 absl::Status BeingRestored() {
@@ -198,7 +211,12 @@ absl::StatusOr<Restore::Step> Restore::Finish(absl::string_view arguments) {
 absl::StatusOr<Restore::Step> Restore::GiveUp(absl::string_view arguments,
                                               uint64_t sequence) {
   ASSIGN_OR_RETURN(const auto give_up, Parse<GiveUpRestore>(arguments));
-  if (state_.restoring == 0) return CheckUnderWay("");
+  if (state_.restoring == 0) {
+    // What was finished stays, and its id with it.
+    constexpr char kNone[kBackupIdBytes] = {};
+    if (!IsOf({kNone, sizeof(kNone)})) return CheckUnderWay("");
+    return Step{"", /*repeated=*/true};
+  }
   engine::KeyValue objects = Objects();
   const uint64_t most = std::clamp<uint64_t>(give_up.most(), 1, kMaxGivenUp);
   std::vector<std::string> keys;

@@ -34,13 +34,17 @@ inline constexpr char kRestoreFunction[] = "kamino.restore";
 inline constexpr char kFinishRestoreFunction[] = "kamino.finish_restore";
 inline constexpr char kGiveUpRestoreFunction[] = "kamino.give_up_restore";
 
-inline constexpr size_t kBackupIdBytes = 16;
 // Of one kamino.restore: with more it may not fit a transaction. One object may
 // have more bytes by itself.
 inline constexpr size_t kMaxRestoredObjects = 256;
 inline constexpr size_t kMaxRestoredBytes = 512u << 10;
 // Of one kamino.give_up_restore.
 inline constexpr uint32_t kMaxGivenUp = 256;
+
+// REASON_INVALID_ARGUMENT: a chain whose numbers go on above `base` may run out
+// of them. Looked at before a restore is submitted: what is in the log is
+// executed whatever this says.
+absl::Status CheckRestoreBase(uint64_t base);
 
 bool IsOfRestore(absl::string_view function);
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "base/clock.h"
+#include "base/pause.h"
 #include "base/status_macros.h"
 #include "bench/service/load.h"
 #include "bench/service/subjects.h"
@@ -113,8 +113,7 @@ class Measurement {
   absl::StatusOr<Snapshot> Look() const {
     Snapshot all;
     ASSIGN_OR_RETURN(const auto begin, service::ReadUsage(options_.processes));
-    absl::Notification never;
-    never.WaitForNotificationWithTimeout(options_.slice);
+    Pause(options_.slice);
     ASSIGN_OR_RETURN(const auto end, service::ReadUsage(options_.processes));
     for (size_t i = 0; i < options_.processes.size(); ++i) {
       all.idle_processor.push_back(

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/synchronization/notification.h"
 #include "base/clock.h"
+#include "base/pause.h"
 #include "client/admin.h"
 #include "client/cli/cli.h"
 #include "client/cli/cluster_text.h"
@@ -64,8 +64,7 @@ int Await(Cli& cli, Admin* admin, const std::string& node_id, bool in) {
       if (node.member().node_id() != node_id) continue;
       if (in ? IsIn(node) : !IsIn(node) && node.removed()) return kExitOk;
     }
-    absl::Notification never;
-    never.WaitForNotificationWithTimeout(kPoll);
+    Pause(kPoll);
   }
   return cli.Fail(absl::DeadlineExceededError(absl::StrCat(
       "asked for, but ", node_id,

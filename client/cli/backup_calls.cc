@@ -8,6 +8,7 @@
 #include "client/cli/backup_text.h"
 #include "client/error.h"
 #include "client/identification.h"
+#include "proto/backup_records.h"
 
 namespace kamino::client {
 

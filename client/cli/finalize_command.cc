@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "base/clock.h"
+#include "base/pause.h"
 #include "client/admin.h"
 #include "client/cli/cli.h"
 #include "client/cli/cluster_text.h"
@@ -30,8 +30,7 @@ absl::Status AwaitFinalized(absl::Duration timeout, Admin* admin) {
     auto cluster = admin->GetCluster();
     if (!cluster.ok()) return cluster.status();
     if (cluster->not_finalized().empty()) return absl::OkStatus();
-    absl::Notification never;
-    never.WaitForNotificationWithTimeout(kPoll);
+    Pause(kPoll);
   }
   return absl::DeadlineExceededError(
       "asked for, but it is not yet in force; kamino admin status says when it "

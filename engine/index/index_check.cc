@@ -9,6 +9,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "engine/index/index_format.h"
+#include "engine/index/key_value.h"
 #include "engine/index/page.h"
 
 namespace kamino::engine {
@@ -20,7 +21,6 @@ using index_format::RecordHeader;
 using index_format::Slot;
 
 constexpr int kMaxDepth = 40;
-constexpr size_t kMaxKey = 1024;
 
 class TreeCheck {
  public:
@@ -104,7 +104,7 @@ class TreeCheck {
     for (int i = page.leaf() ? 0 : 1; i < page.count(); ++i) {
       const absl::string_view key = page.key(i);
       const bool is_first = i == (page.leaf() ? 0 : 1);
-      if (key.empty() || key.size() > kMaxKey) {
+      if (key.empty() || key.size() > kMaxKeyBytes) {
         found_(page.id(), absl::StrCat("key ", i, " of page ", page.id(),
                                        " has ", key.size(), " bytes"));
       } else if (!is_first && key <= last) {

@@ -21,10 +21,10 @@ using kamino::v1::RestoreResponse;
 using replica::MakeError;
 
 absl::Status CheckBackupId(const std::string& id) {
-  if (id.size() == replica::kBackupIdBytes) return absl::OkStatus();
+  if (id.size() == kBackupIdBytes) return absl::OkStatus();
   return MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
                    absl::StrCat("backup_id has ", id.size(), " bytes, not ",
-                                replica::kBackupIdBytes));
+                                kBackupIdBytes));
 }
 
 // That they fit one transaction.
@@ -65,8 +65,8 @@ grpc::ServerWriteReactor<kamino::v1::SaveResponse>* BackupService::Save(
     grpc::CallbackServerContext* context,
     const kamino::v1::SaveRequest* request) {
   ++saves_;
-  return BackupStream::Start(node_, context, *request, CheckMaySave(*request),
-                             [this] { --saves_; });
+  return BackupStream::Start(node_, context, *request, patience_,
+                             CheckMaySave(*request), [this] { --saves_; });
 }
 
 absl::StatusOr<replica::Mutation> BackupService::MutationOf(
@@ -78,6 +78,7 @@ absl::StatusOr<replica::Mutation> BackupService::MutationOf(
   }
   switch (request.step_case()) {
     case RestoreRequest::kBegin: {
+      RETURN_IF_ERROR(replica::CheckRestoreBase(request.begin().base()));
       kamino::internal::v1::BeginRestore begin;
       begin.set_backup_id(request.backup_id());
       begin.set_base(request.begin().base());

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "kamino/v1/backup.grpc.pb.h"
 #include "node/driver/node.h"
 #include "replica/log_entry.h"
@@ -19,7 +20,12 @@ class BackupService final : public kamino::v1::BackupService::CallbackService {
   // Each has a snapshot open, a thread, and some MiB of messages.
   static constexpr int kMaxSaves = 2;
 
-  explicit BackupService(Node* node) : node_(node) {}
+  // So long a message of a save may wait for its client, which may bring it to
+  // a slow place; then the save ends.
+  static constexpr absl::Duration kPatience = absl::Seconds(60);
+
+  explicit BackupService(Node* node, absl::Duration patience = kPatience)
+      : node_(node), patience_(patience) {}
 
   grpc::ServerWriteReactor<kamino::v1::SaveResponse>* Save(
       grpc::CallbackServerContext* context,
@@ -36,6 +42,7 @@ class BackupService final : public kamino::v1::BackupService::CallbackService {
       const kamino::v1::RestoreRequest& request) const;
 
   Node* const node_;
+  const absl::Duration patience_;
   std::atomic<int> saves_{0};
 };
 

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "membership/records.h"
 #include "node/rpc/call_ender.h"
@@ -61,9 +63,11 @@ class Promise {
 BackupStream* BackupStream::Start(Node* node,
                                   grpc::CallbackServerContext* context,
                                   const kamino::v1::SaveRequest& request,
+                                  absl::Duration patience,
                                   const absl::Status& may,
                                   std::function<void()> over) {
-  auto* stream = new BackupStream(node, context, request, std::move(over));
+  auto* stream =
+      new BackupStream(node, context, request, patience, std::move(over));
   if (!may.ok()) {
     stream->FinishWith(may);
   } else {
@@ -191,24 +195,42 @@ absl::Status BackupStream::ReadMessage(std::string* records) {
 }
 
 absl::Status BackupStream::AwaitSent() {
+  bool overdue = false;
   {
     absl::MutexLock lock(&mutex_);
     const auto sent = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
       return !sending_;
     };
-    mutex_.Await(absl::Condition(&sent));
+    overdue = !mutex_.AwaitWithTimeout(absl::Condition(&sent), patience_);
   }
+  if (overdue) return EndUntaken();
   if (unsent_ != 0) node_->reads().RemoveAnswer(std::exchange(unsent_, 0));
   absl::MutexLock lock(&mutex_);
   return broken_ ? absl::CancelledError("cancelled") : absl::OkStatus();
 }
 
+absl::Status BackupStream::EndUntaken() {
+  const absl::Status why = absl::ResourceExhaustedError(
+      absl::StrCat("the client has taken nothing of the backup for ",
+                   absl::FormatDuration(patience_),
+                   "; begin again, and bring it to a place that is faster"));
+  EnderOf(context_, std::string(why.message()))();
+  absl::MutexLock lock(&mutex_);
+  const auto given_back = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return !sending_;
+  };
+  mutex_.Await(absl::Condition(&given_back));
+  if (unsent_ != 0) node_->reads().RemoveAnswer(std::exchange(unsent_, 0));
+  return why;
+}
+
 absl::Status BackupStream::Send(Part part) {
   RETURN_IF_ERROR(AwaitSent());
   sent_ = std::move(part);
+  // It has a patience of its own.
   unsent_ = node_->reads().AddAnswer(peer_,
                                      static_cast<int64_t>(sent_.ByteSizeLong()),
-                                     node_->Now(), EnderOf(context_));
+                                     node_->Now(), /*end=*/nullptr);
   {
     absl::MutexLock lock(&mutex_);
     sending_ = true;

@@ -16,6 +16,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "kamino/v1/backup.grpc.pb.h"
 #include "node/backup_reads.h"
 #include "node/driver/node.h"
@@ -27,10 +28,11 @@ namespace kamino::node {
 class BackupStream final
     : public grpc::ServerWriteReactor<kamino::v1::SaveResponse> {
  public:
-  // Refuses the call where `may` says so. `over` is called when it has ended.
+  // Refuses the call where `may` says so, and ends it when the client takes
+  // nothing for `patience`. `over` is called when it has ended.
   static BackupStream* Start(Node* node, grpc::CallbackServerContext* context,
                              const kamino::v1::SaveRequest& request,
-                             const absl::Status& may,
+                             absl::Duration patience, const absl::Status& may,
                              std::function<void()> over);
 
   void OnWriteDone(bool ok) override;
@@ -41,11 +43,12 @@ class BackupStream final
   using Part = kamino::v1::SaveResponse;
 
   BackupStream(Node* node, grpc::CallbackServerContext* context,
-               const kamino::v1::SaveRequest& request,
+               const kamino::v1::SaveRequest& request, absl::Duration patience,
                std::function<void()> over)
       : node_(node),
         context_(context),
         request_(request),
+        patience_(patience),
         peer_(context->peer()),
         over_(std::move(over)) {}
 
@@ -63,11 +66,14 @@ class BackupStream final
   // Once the message before it has left.
   absl::Status Send(Part part);
   absl::Status AwaitSent();
+  // Not within `patience_`: the client takes nothing.
+  absl::Status EndUntaken();
   void FinishWith(const absl::Status& status);
 
   Node* const node_;
   grpc::CallbackServerContext* const context_;
   const kamino::v1::SaveRequest request_;
+  const absl::Duration patience_;
   const std::string peer_;  // the connection it came by
   const std::function<void()> over_;
   const absl::Time began_ = node_->Now();

@@ -55,10 +55,10 @@ class RestoreTest : public ::testing::TestWithParam<ChainMode> {
     return outcome;
   }
 
-  absl::Status BeginRestore(uint64_t heap_used = 0) {
+  absl::Status BeginRestore(uint64_t heap_used = 0, uint64_t base = kBase) {
     kamino::internal::v1::BeginRestore begin;
     begin.set_backup_id("0123456789abcdef");
-    begin.set_base(kBase);
+    begin.set_base(base);
     begin.set_heap_used(heap_used);
     return Own(replica::kBeginRestoreFunction, begin.SerializeAsString())
         ->status;
@@ -182,6 +182,35 @@ TEST_P(RestoreTest, WhatCannotFitIsNotBegun) {
   rig_.Settle(3);
   EXPECT_TRUE(issued->acknowledged()) << issued->outcome.status;
   EXPECT_EQ(replica::ReasonOf(BeginRestore()), kamino::v1::REASON_NOT_EMPTY);
+}
+
+// One that commits could be executed by nobody, and the chain would stop.
+TEST_P(RestoreTest, ABaseThatLeavesNoNumbersIsNotBegun) {
+  Begin();
+  for (const uint64_t base : {~uint64_t{0}, kBackupSequenceEnd}) {
+    EXPECT_EQ(replica::ReasonOf(BeginRestore(/*heap_used=*/0, base)),
+              kamino::v1::REASON_INVALID_ARGUMENT)
+        << base;
+  }
+  EXPECT_TRUE(Put("x")->acknowledged());
+  rig_.CutPower("n1", 7);
+  rig_.Start("n1");
+  rig_.InstallView({"n1", "n2", "n3"});
+  rig_.Settle();
+  EXPECT_TRUE(Put("y")->acknowledged());
+}
+
+TEST_P(RestoreTest, TheLargestBaseLeavesNumbers) {
+  Begin();
+  ASSERT_TRUE(BeginRestore(/*heap_used=*/0, kBackupSequenceEnd - 1).ok());
+  ASSERT_TRUE(Finish().ok());
+  for (const char* name : {"n1", "n2", "n3"}) rig_.CutPower(name, 7);
+  rig_.StartAll();
+  rig_.InstallView({"n1", "n2", "n3"});
+  rig_.Settle();
+  const auto put = Put("x");
+  ASSERT_TRUE(put->acknowledged()) << put->outcome.status;
+  EXPECT_GT(put->outcome.sequence, kBackupSequenceEnd);
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, RestoreTest,

@@ -1,0 +1,119 @@
+// What becomes of the errors of a save, and of steps of a restore; the test
+// plays the node.
+#include "client/backup.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/error.h"
+#include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "kamino/v1/backup.grpc.pb.h"
+#include "rpc/server.h"
+#include "rpc/status.h"
+
+namespace kamino::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FakeNode final : public kamino::v1::BackupService::Service {
+ public:
+  grpc::Status Save(
+      grpc::ServerContext*, const kamino::v1::SaveRequest*,
+      grpc::ServerWriter<kamino::v1::SaveResponse>* writer) override {
+    kamino::v1::SaveResponse header;
+    header.mutable_header()->set_sequence(7);
+    if (begins_) writer->Write(header);
+    return answer_;
+  }
+  grpc::Status Restore(grpc::ServerContext*, const kamino::v1::RestoreRequest*,
+                       kamino::v1::RestoreResponse*) override {
+    ++steps_;
+    return answer_;
+  }
+
+  bool begins_ = true;
+  grpc::Status answer_;
+  std::atomic<int> steps_{0};
+};
+
+class BackupTest : public ::testing::Test {
+ protected:
+  BackupTest()
+      : server_(*rpc::Server::Start(Options(), {&node_})),
+        address_(absl::StrCat("127.0.0.1:", server_->port())) {}
+
+  absl::Status Save() {
+    BackupSink sink;
+    sink.begin = [](const kamino::v1::BackupHeader&) {
+      return absl::OkStatus();
+    };
+    sink.add = [](absl::string_view) { return absl::OkStatus(); };
+    return SaveBackup(address_, nullptr, {}, sink).status();
+  }
+
+  absl::Status Step(absl::Duration timeout) {
+    Restorer::Options options;
+    options.head = [this] { return address_; };
+    options.timeout = timeout;
+    return Restorer(options).Step({}).status();
+  }
+
+  static rpc::ServerOptions Options() {
+    rpc::ServerOptions options;
+    options.listen = "127.0.0.1:0";
+    return options;
+  }
+
+  FakeNode node_;
+  std::unique_ptr<rpc::Server> server_;
+  const std::string address_;
+};
+
+TEST_F(BackupTest, ASaveThatNobodyTookHasAReason) {
+  node_.answer_ =
+      grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "taken nothing");
+  const absl::Status ended = Save();
+  EXPECT_TRUE(absl::IsResourceExhausted(ended)) << ended;
+  EXPECT_EQ(ReasonOf(ended), kamino::v1::REASON_OVERLOADED);
+  EXPECT_THAT(std::string(ended.message()), HasSubstr("taken nothing"));
+  // One that was not even begun is something else.
+  node_.begins_ = false;
+  EXPECT_EQ(ReasonOf(Save()), kamino::v1::REASON_UNSPECIFIED);
+}
+
+TEST_F(BackupTest, WhatANodeSaysOfASaveStays) {
+  node_.answer_ =
+      rpc::ToGrpc(MakeError(absl::StatusCode::kResourceExhausted,
+                            kamino::v1::REASON_HEAP_FULL, "it is full"));
+  const absl::Status ended = Save();
+  EXPECT_EQ(ReasonOf(ended), kamino::v1::REASON_HEAP_FULL);
+  EXPECT_EQ(ended.message(), "it is full");
+}
+
+TEST_F(BackupTest, ARefusedStepIsKnownNotToBeDone) {
+  node_.answer_ =
+      rpc::ToGrpc(MakeError(absl::StatusCode::kFailedPrecondition,
+                            kamino::v1::REASON_NOT_EMPTY, "it has objects"));
+  const absl::Status refused = Step(absl::Seconds(30));
+  EXPECT_EQ(ReasonOf(refused), kamino::v1::REASON_NOT_EMPTY);
+  EXPECT_FALSE(MayBeDone(refused));
+  EXPECT_EQ(node_.steps_, 1);
+}
+
+TEST_F(BackupTest, AStepWithoutAnAnswerIsTriedAgainAndMayBeDone) {
+  node_.answer_ =
+      rpc::ToGrpc(MakeError(absl::StatusCode::kUnavailable,
+                            kamino::v1::REASON_OUTCOME_UNKNOWN, "who knows"));
+  EXPECT_TRUE(MayBeDone(Step(absl::Milliseconds(200))));
+  EXPECT_GT(node_.steps_, 1);
+  node_.answer_ = grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "late");
+  EXPECT_TRUE(MayBeDone(Step(absl::ZeroDuration())));
+}
+
+}  // namespace
+}  // namespace kamino::client

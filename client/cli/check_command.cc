@@ -47,7 +47,8 @@ void AddCheckCommand(CLI::App* app, Cli* cli) {
       app, cli, "check",
       "Looks at the data of a node that does not run, and prints what is wrong "
       "with it; never changes a byte. Ends with 0 where all is sound, with 1 "
-      "where something is wrong, and with 2 where it cannot be examined.",
+      "where something is wrong or cannot be printed, and with 2 where it "
+      "cannot be examined.",
       "  kamino check /var/lib/kamino/n1\n  kamino check /dev/dax0.0 --json");
   check->add_option("PATH", *path, "The node's data folder, or its device.")
       ->required()

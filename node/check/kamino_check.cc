@@ -6,8 +6,10 @@
 #include <iostream>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
 #include "node/check/check_media.h"
@@ -29,17 +31,41 @@ constexpr char kUsage[] =
 Looks at the data of a node that does not run: PATH is its data folder
 (--data_dir), or its device (--device). Prints a line for each thing that is
 wrong, and never changes a byte.
-Exit codes: 0 sound, 1 something is wrong, 2 it could not be examined.
+Exit codes: 0 sound, 1 something is wrong, or what is found could not be
+written, 2 it could not be examined.
 )";
 
 using Fields = google::protobuf::Map<std::string, google::protobuf::Value>;
 
-void PrintJson(const google::protobuf::Struct& object) {
+void PrintJson(const google::protobuf::Struct& object, std::ostream* out) {
   std::string json;
   if (!google::protobuf::util::MessageToJsonString(object, &json).ok()) {
     json = "{\"error\": \"a text is not UTF-8\"}";
   }
-  std::cout << json << "\n";
+  *out << json << "\n";
+}
+
+// On stderr, as `kamino` has them.
+int Fail(const absl::Status& status, bool json, int exit_code) {
+  if (!json) {
+    std::cerr << "kamino check: " << status.message() << "\n";
+    return exit_code;
+  }
+  google::protobuf::Struct object;
+  Fields& error = *(*object.mutable_fields())["error"]
+                       .mutable_struct_value()
+                       ->mutable_fields();
+  error["code"].set_string_value(absl::StatusCodeToString(status.code()));
+  error["reason"].set_string_value("");
+  error["message"].set_string_value(absl::Utf8SafeCEscape(status.message()));
+  PrintJson(object, &std::cerr);
+  return exit_code;
+}
+
+int FailUsage(const std::string& message, bool json) {
+  Fail(absl::InvalidArgumentError(message), json, kNotExamined);
+  if (!json) std::cerr << kUsage;
+  return kNotExamined;
 }
 
 void PrintFinding(const CheckFinding& finding, bool json) {
@@ -53,7 +79,7 @@ void PrintFinding(const CheckFinding& finding, bool json) {
   fields["region"].set_string_value(absl::CHexEscape(finding.region));
   fields["offset"].set_string_value(absl::StrCat(finding.offset));
   fields["what"].set_string_value(absl::Utf8SafeCEscape(finding.what));
-  PrintJson(object);
+  PrintJson(object, &std::cout);
 }
 
 void PrintReport(const CheckReport& report, bool json) {
@@ -78,7 +104,7 @@ void PrintReport(const CheckReport& report, bool json) {
     number("received", report.received);
     number("applied", report.applied);
     number("cleaned", report.cleaned);
-    return PrintJson(object);
+    return PrintJson(object, &std::cout);
   }
   std::cout << absl::StrCat(
       report.label.empty() ? "?" : absl::CHexEscape(report.label), ": ",
@@ -99,13 +125,18 @@ void PrintReport(const CheckReport& report, bool json) {
                     : absl::StrCat(report.findings, " things are wrong\n"));
 }
 
+bool IsJson(absl::string_view word) {
+  return word == "--json" || word == "--output=json";
+}
+
 int Main(int argc, char** argv) {
   bool json = false;
+  for (int i = 1; i < argc; ++i) json |= IsJson(argv[i]);
   std::string path;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "--json" || word == "--output=json") {
-      json = true;
+    if (IsJson(word)) {
+      continue;
     } else if (word == "--help") {
       std::cout << kUsage;
       return kSound;
@@ -115,18 +146,13 @@ int Main(int argc, char** argv) {
     } else if (path.empty() && !word.empty() && word[0] != '-') {
       path = word;
     } else {
-      std::cerr << "kamino check: what is " << word << "?\n" << kUsage;
-      return kNotExamined;
+      return FailUsage(absl::StrCat("what is ", word, "?"), json);
     }
   }
-  if (path.empty()) {
-    std::cerr << kUsage;
-    return kNotExamined;
-  }
+  if (path.empty()) return FailUsage("it needs a PATH", json);
   auto media = CheckMedia::Open(path);
   if (!media.ok()) {
-    std::cerr << "kamino check: " << media.status().message() << "\n";
-    return kNotExamined;
+    return Fail(media.status(), json, kNotExamined);
   }
   uint64_t printed = 0;
   const CheckReport report =
@@ -139,7 +165,10 @@ int Main(int argc, char** argv) {
   }
   PrintReport(report, json);
   std::cout.flush();
-  if (!std::cout.good()) return kNotExamined;
+  if (!std::cout.good()) {
+    return Fail(absl::UnknownError("cannot write to standard output"), json,
+                kFindings);
+  }
   return report.findings == 0 ? kSound : kFindings;
 }
 

@@ -50,9 +50,9 @@ struct BackupWriter::Compressor {
 
 BackupWriter::BackupWriter(Write write, bool compress)
     : write_(std::move(write)),
-      compressor_(compress ? new Compressor : nullptr) {}
+      compressor_(compress ? std::make_unique<Compressor>() : nullptr) {}
 
-BackupWriter::~BackupWriter() { delete compressor_; }
+BackupWriter::~BackupWriter() = default;
 
 absl::Status BackupWriter::Put(absl::string_view bytes) {
   file_bytes_ += bytes.size();
@@ -124,9 +124,9 @@ struct BackupReader::Decompressor {
 };
 
 BackupReader::BackupReader(Read read)
-    : read_(std::move(read)), decompressor_(new Decompressor) {}
+    : read_(std::move(read)), decompressor_(std::make_unique<Decompressor>()) {}
 
-BackupReader::~BackupReader() { delete decompressor_; }
+BackupReader::~BackupReader() = default;
 
 absl::Status BackupReader::Damaged(absl::string_view what) const {
   return absl::DataLossError(
@@ -142,29 +142,35 @@ absl::Status BackupReader::Get(char* to, size_t length) {
                    " without its trailer"));
 }
 
+absl::Status BackupReader::CheckPrefix(const Prefix& prefix,
+                                       size_t length) const {
+  if (length == 0) return Damaged("the file is empty");
+  if (length < sizeof(prefix)) {
+    return Damaged(absl::StrCat("it is cut short, within its first bytes, or ",
+                                "it is no backup of Kamino's"));
+  }
+  if (prefix.checksum != ChecksumOf(prefix)) {
+    return Damaged(prefix.magic == kMagic
+                       ? "the first bytes have a wrong checksum"
+                       : "its first bytes are not those of a backup of "
+                         "Kamino's");
+  }
+  if (prefix.magic != kMagic) {
+    return Damaged("this is another kind of file");
+  }
+  if (prefix.version == kFileVersion) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the backup has format version ", prefix.version,
+      ", and this program reads version ", kFileVersion,
+      "; its first bytes are sound: take the release that it was made by"));
+}
+
 absl::StatusOr<BackupHeader> BackupReader::Begin() {
   Prefix prefix = {};
   ASSIGN_OR_RETURN(const size_t got,
                    read_(reinterpret_cast<char*>(&prefix), sizeof(prefix)));
   offset_ += got;
-  if (got < sizeof(prefix.magic) || prefix.magic != kMagic) {
-    return absl::InvalidArgumentError("this is no backup of Kamino's");
-  }
-  if (got < sizeof(prefix)) {
-    return absl::DataLossError(
-        "the backup is cut short: it ends in its first "
-        "bytes");
-  }
-  // First: another version may keep its checksum elsewhere.
-  if (prefix.version != kFileVersion) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the backup has format version ", prefix.version,
-                     "; this program reads version ", kFileVersion,
-                     " (or the first bytes are damaged)"));
-  }
-  if (prefix.checksum != ChecksumOf(prefix)) {
-    return Damaged("the first bytes have a wrong checksum");
-  }
+  RETURN_IF_ERROR(CheckPrefix(prefix, got));
   seed_ = prefix.checksum;
   RETURN_IF_ERROR(GetFrame());
   BackupHeader header;
@@ -173,6 +179,9 @@ absl::StatusOr<BackupHeader> BackupReader::Begin() {
     return Damaged("no header is there");
   }
   sequence_ = header.sequence();
+  if (sequence_ >= kBackupSequenceEnd) {
+    return Damaged(absl::StrCat("no chain comes to number ", sequence_));
+  }
   return header;
 }
 

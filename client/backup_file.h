@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
@@ -44,7 +45,7 @@ class BackupWriter {
 
   const Write write_;
   struct Compressor;
-  Compressor* compressor_ = nullptr;  // null: as they are
+  const std::unique_ptr<Compressor> compressor_;  // null: as they are
   std::string compressed_;
   ContentHash hash_;
   uint64_t seed_ = 0;  // of the next frame's checksum
@@ -63,8 +64,8 @@ class BackupReader {
   BackupReader(const BackupReader&) = delete;
   BackupReader& operator=(const BackupReader&) = delete;
 
-  // The begin. kInvalidArgument: no backup, or of another version. Else as
-  // Next.
+  // The begin. kFailedPrecondition: a sound one of a version that this program
+  // does not read. Else as Next; also where there is no trace of a backup.
   absl::StatusOr<kamino::v1::BackupHeader> Begin();
 
   // The next records, whole ones, in key order; they stay until the next call.
@@ -81,6 +82,9 @@ class BackupReader {
 
  private:
   absl::Status Damaged(absl::string_view what) const;
+  // `length`: of it, that the file has.
+  absl::Status CheckPrefix(const backup_file_format::Prefix& prefix,
+                           size_t length) const;
   // All of it, or kDataLoss.
   absl::Status Get(char* to, size_t length);
   // Into frame_ and data_.
@@ -91,7 +95,7 @@ class BackupReader {
 
   const Read read_;
   struct Decompressor;
-  Decompressor* decompressor_ = nullptr;
+  const std::unique_ptr<Decompressor> decompressor_;
   backup_file_format::Frame frame_ = {};
   std::string data_;
   std::string raw_;

@@ -17,6 +17,7 @@ static_assert(std::endian::native == std::endian::little,
 inline constexpr uint64_t kMagic = 0x70756b6361426d4bull;  // "KmBackup"
 inline constexpr uint32_t kFileVersion = 1;
 
+// The same in all versions: so one that is not known is told from damage.
 struct Prefix {
   uint64_t magic;
   uint32_t version;

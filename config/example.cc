@@ -4,9 +4,9 @@
 
 #include "absl/flags/reflection.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "config/own_flags.h"
+#include "config/toml_text.h"
 
 namespace kamino::config {
 namespace {
@@ -27,14 +27,9 @@ std::string Comment(const std::string& text) {
   return absl::StrCat(lines, "\n");
 }
 
-std::string Quoted(const std::string& text) {
-  return absl::StrCat(
-      "\"", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\"", "\\\""}}), "\"");
-}
-
 std::string ValueOf(const absl::CommandLineFlag& flag,
                     const std::string& text) {
-  if (KindOf(flag) == ValueKind::kText) return Quoted(text);
+  if (KindOf(flag) == ValueKind::kText) return TomlText(text);
   // In TOML 0 is no number with a point, but a flag of such takes it.
   return text;
 }

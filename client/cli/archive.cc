@@ -2,12 +2,8 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <utility>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
@@ -17,24 +13,26 @@ namespace kamino::client {
 
 absl::StatusOr<std::unique_ptr<Archive>> Archive::Create(
     const std::string& path) {
-  const bool output = path == "-";
-  const int file = output ? dup(STDOUT_FILENO)
-                          : open(path.c_str(),
-                                 O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make ", path));
-  }
-  auto made = absl::WrapUnique(new Archive(path, file));
-  // What the file system says that the time is.
-  struct stat info = {};
-  if (!output && fstat(file, &info) == 0) made->made_ = info.st_mtime;
+  ASSIGN_OR_RETURN(auto file, NewFile::Create(path, Existing::kStays));
+  auto made = absl::WrapUnique(new Archive(std::move(file)));
   made->writer_ = archive_write_new();
   if (made->writer_ == nullptr) {
     return absl::ResourceExhaustedError("no memory for an archive");
   }
+  const auto write = [](struct archive* writer, void* self, const void* bytes,
+                        size_t length) -> la_ssize_t {
+    auto* const of = static_cast<Archive*>(self);
+    of->written_ = of->file_->Write(
+        absl::string_view(static_cast<const char*>(bytes), length));
+    if (of->written_.ok()) return static_cast<la_ssize_t>(length);
+    archive_set_error(writer, EIO, "%s", of->written_.ToString().c_str());
+    return -1;
+  };
   if (archive_write_set_format_pax_restricted(made->writer_) != ARCHIVE_OK ||
       archive_write_add_filter_gzip(made->writer_) != ARCHIVE_OK ||
-      archive_write_open_fd(made->writer_, file) != ARCHIVE_OK) {
+      archive_write_set_bytes_in_last_block(made->writer_, 1) != ARCHIVE_OK ||
+      archive_write_open2(made->writer_, made.get(), /*open=*/nullptr, write,
+                          /*close=*/nullptr, /*free=*/nullptr) != ARCHIVE_OK) {
     return made->Failed();
   }
   return made;
@@ -42,13 +40,13 @@ absl::StatusOr<std::unique_ptr<Archive>> Archive::Create(
 
 Archive::~Archive() {
   if (writer_ != nullptr) archive_write_free(writer_);
-  close(file_);
 }
 
 absl::Status Archive::Failed() const {
+  RETURN_IF_ERROR(written_);
   const char* why = archive_error_string(writer_);
-  return absl::UnavailableError(absl::StrCat("cannot write ", path_, ": ",
-                                             why == nullptr ? "unknown" : why));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "cannot write ", file_->path(), ": ", why == nullptr ? "unknown" : why));
 }
 
 absl::Status Archive::Add(const std::string& name, absl::string_view bytes) {
@@ -57,7 +55,7 @@ absl::Status Archive::Add(const std::string& name, absl::string_view bytes) {
   archive_entry_set_size(entry, static_cast<int64_t>(bytes.size()));
   archive_entry_set_filetype(entry, AE_IFREG);
   archive_entry_set_perm(entry, 0600);
-  archive_entry_set_mtime(entry, made_, 0);
+  archive_entry_set_mtime(entry, file_->made(), 0);
   const bool begun = archive_write_header(writer_, entry) == ARCHIVE_OK;
   archive_entry_free(entry);
   if (!begun || archive_write_data(writer_, bytes.data(), bytes.size()) !=
@@ -69,7 +67,7 @@ absl::Status Archive::Add(const std::string& name, absl::string_view bytes) {
 
 absl::Status Archive::Finish() {
   if (archive_write_close(writer_) != ARCHIVE_OK) return Failed();
-  return absl::OkStatus();
+  return file_->Publish();
 }
 
 }  // namespace kamino::client

@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/backup.h"
-#include "client/cli/backup_files.h"
 #include "client/cli/cli.h"
+#include "client/cli/old_file.h"
 #include "kamino/v1/backup.pb.h"
 
 namespace kamino::client {
@@ -34,7 +34,8 @@ absl::StatusOr<kamino::v1::BackupTrailer> HashOf(
 absl::StatusOr<kamino::v1::BackupSummary> VerifyBackup(
     OldFile* file, absl::FunctionRef<void(uint64_t bytes)> passed);
 
-// Of a save: the tail was lost or is another one, or too much has changed.
+// Of a save: the tail was lost or is another one, too much has changed, or
+// nobody took what came.
 bool MayGoWellAgain(const absl::Status& status);
 
 std::string RandomBackupId();

@@ -10,18 +10,20 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
-#include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "base/clock.h"
+#include "base/pause.h"
 #include "base/status_macros.h"
 #include "client/backup.h"
 #include "client/backup_file.h"
 #include "client/cli/backup_calls.h"
-#include "client/cli/backup_files.h"
 #include "client/cli/backup_text.h"
 #include "client/cli/cli.h"
 #include "client/cli/json.h"
+#include "client/cli/new_files.h"
+#include "client/cli/old_file.h"
+#include "client/cli/progress.h"
 #include "client/cli/wall_clock.h"
+#include "client/error.h"
 
 namespace kamino::client {
 namespace {
@@ -50,8 +52,7 @@ class Throttle {
                                              static_cast<double>(rate_));
     const absl::Duration ahead = due - (MonotonicNow() - begun_);
     if (ahead <= absl::ZeroDuration()) return;
-    absl::Notification never;
-    never.WaitForNotificationWithTimeout(ahead);
+    Pause(ahead);
   }
 
  private:
@@ -60,12 +61,19 @@ class Throttle {
   uint64_t passed_ = 0;
 };
 
+absl::StatusOr<std::unique_ptr<NewFile>> Make(const SaveOptions& options) {
+  auto file = NewFile::Create(
+      options.file, options.force ? Existing::kIsReplaced : Existing::kStays);
+  if (!absl::IsAlreadyExists(file.status())) return file;
+  return WithMore(file.status(),
+                  "; --force overwrites it once the new one is whole");
+}
+
 absl::StatusOr<BackupSummary> SaveOnce(Cli* cli, const SaveOptions& options,
                                        bool* wrote) {
   const absl::Time begun = MonotonicNow();
   ASSIGN_OR_RETURN(const NodePlace tail, FindTail(cli));
-  ASSIGN_OR_RETURN(const auto file,
-                   NewFile::Create(options.file, options.force));
+  ASSIGN_OR_RETURN(const auto file, Make(options));
   BackupWriter writer(
       [&](absl::string_view bytes) {
         *wrote = true;
@@ -76,7 +84,7 @@ absl::StatusOr<BackupSummary> SaveOnce(Cli* cli, const SaveOptions& options,
   request.set_backup_id(RandomBackupId());
   BackupHeader header;
   Throttle throttle(options.rate << 20);
-  ByteTally tally("saving");
+  Progress tally = Progress::OfBytes("saving");
   uint64_t passed = 0;
   BackupSink sink;
   sink.begin = [&](const BackupHeader& of) {
@@ -101,11 +109,9 @@ absl::StatusOr<BackupSummary> SaveOnce(Cli* cli, const SaveOptions& options,
 
 absl::Status Explain(const absl::Status& status) {
   if (!absl::IsAborted(status)) return status;
-  return absl::Status(
-      status.code(),
-      absl::StrCat(status.message(),
-                   " (kamino backup save --rate=0 is the fastest; the nodes' "
-                   "--snapshot_mb is what is kept)"));
+  return WithMore(status,
+                  " (kamino backup save --rate=0 is the fastest; the nodes' "
+                  "--snapshot_mb is what is kept)");
 }
 
 int RunSave(Cli* cli, const SaveOptions& options) {
@@ -127,8 +133,7 @@ int RunSave(Cli* cli, const SaveOptions& options) {
     if (!again) return cli->Fail(Explain(summary.status()));
     std::cerr << "kamino: " << summary.status().message()
               << "; from the beginning again\n";
-    absl::Notification never;
-    never.WaitForNotificationWithTimeout(absl::Seconds(1));
+    Pause(absl::Seconds(1));
   }
 }
 
@@ -136,7 +141,7 @@ int RunVerify(Cli* cli, const std::string& path) {
   const absl::Time begun = MonotonicNow();
   auto file = OldFile::Open(path);
   if (!file.ok()) return cli->Fail(file.status());
-  ByteTally tally("verifying");
+  Progress tally = Progress::OfBytes("verifying");
   auto verified =
       VerifyBackup(file->get(), [&](uint64_t bytes) { tally.Show(bytes); });
   if (!verified.ok()) return cli->Fail(verified.status());
@@ -172,7 +177,9 @@ void AddSave(CLI::App* backup, Cli* cli) {
   CLI::App* save = AddCommand(
       backup, cli, "save",
       "Saves all objects as they are at one moment, while the cluster goes on. "
-      "The file is there once it is whole.",
+      "The file is there once it is whole. Ends with 1 where it could not be "
+      "saved or written, with 2 where the file cannot be made, and with 3 "
+      "where the tail was lost.",
       "  kamino backup save monday.kmb\n"
       "  kamino backup save --compress --rate=50 /backups/monday.kmb\n"
       "  kamino backup save - | ssh elsewhere 'cat > monday.kmb'");
@@ -189,8 +196,9 @@ void AddSave(CLI::App* backup, Cli* cli) {
       ->transform(Decimal())
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 20));
   save->add_option("--retries", options->retries,
-                   "How often it begins again where the tail was lost, or too "
-                   "much was changed; 0 by default.")
+                   "How often it begins again where the tail was lost, too "
+                   "much was changed, or the file took nothing for a minute; "
+                   "0 by default.")
       ->type_name("N")
       ->transform(Decimal())
       ->check(CLI::Range(0, 1000));
@@ -210,7 +218,8 @@ void AddBackupCommand(CLI::App* app, Cli* cli) {
   CLI::App* verify = AddCommand(
       backup, cli, "verify",
       "Reads all of a backup, checks it, and tells what is in it. Asks nobody. "
-      "Ends with 1 where it is damaged, and says where.",
+      "Ends with 0 where it is good, with 1 where it is damaged or no backup, "
+      "and says where, and with 2 where it cannot be read.",
       "  kamino backup verify monday.kmb\n"
       "  ssh elsewhere 'cat monday.kmb' | kamino backup verify -");
   verify->add_option("FILE", *path, "The file; -: standard input.")

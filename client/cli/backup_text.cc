@@ -1,27 +1,10 @@
 #include "client/cli/backup_text.h"
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <iostream>
-#include <utility>
-
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "base/clock.h"
 #include "client/cli/table.h"
 
 namespace kamino::client {
-namespace {
-
-constexpr absl::Duration kRedraw = absl::Milliseconds(200);
-
-double SecondsOf(absl::Duration time) {
-  return std::max(absl::ToDoubleSeconds(time), 1e-6);
-}
-
-}  // namespace
 
 kamino::v1::BackupSummary Summarize(const kamino::v1::BackupHeader& header,
                                     const kamino::v1::BackupTrailer& trailer,
@@ -62,26 +45,6 @@ std::string Describe(const kamino::v1::BackupSummary& summary) {
           : absl::StrCat(" in ", FormatBytes(summary.file_bytes())),
       "\n",  //
       "hash       ", summary.content_hash(), "\n");
-}
-
-ByteTally::ByteTally(std::string what)
-    : what_(std::move(what)),
-      terminal_(isatty(STDERR_FILENO) == 1),
-      begun_(MonotonicNow()) {}
-
-ByteTally::~ByteTally() {
-  if (shown_ != absl::InfinitePast()) std::cerr << "\n";
-}
-
-void ByteTally::Show(uint64_t bytes) {
-  const absl::Time now = MonotonicNow();
-  if (!terminal_ || now - shown_ < kRedraw) return;
-  shown_ = now;
-  std::cerr << absl::StrFormat(
-      "\r%s: %s, %s/s   ", what_, FormatBytes(bytes),
-      FormatBytes(static_cast<uint64_t>(static_cast<double>(bytes) /
-                                        SecondsOf(now - begun_))));
-  std::cerr.flush();
 }
 
 }  // namespace kamino::client

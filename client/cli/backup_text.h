@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "kamino/v1/backup.pb.h"
 
@@ -16,24 +15,6 @@ kamino::v1::BackupSummary Summarize(const kamino::v1::BackupHeader& header,
 
 // Lines, for people.
 std::string Describe(const kamino::v1::BackupSummary& summary);
-
-// Bytes that have gone through, on stderr: redrawn on a terminal, nothing
-// elsewhere.
-class ByteTally {
- public:
-  explicit ByteTally(std::string what);
-  ~ByteTally();
-  ByteTally(const ByteTally&) = delete;
-  ByteTally& operator=(const ByteTally&) = delete;
-
-  void Show(uint64_t bytes);
-
- private:
-  const std::string what_;
-  const bool terminal_;
-  const absl::Time begun_;
-  absl::Time shown_ = absl::InfinitePast();
-};
 
 }  // namespace kamino::client
 

@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "client/check.h"
 #include "client/cli/cli.h"
+#include "client/cli/progress.h"
 #include "client/cli/table.h"
 #include "client/error.h"
 

@@ -26,7 +26,7 @@ constexpr int kDays = 365;
 constexpr int kAuthorityDays = 3650;
 constexpr int kMostDays = 36500;
 
-struct Said {
+struct CertOptions {
   std::string folder = kFolder;
   std::string cluster_id;
   bool of_etcd = false;
@@ -115,7 +115,7 @@ int Tell(const Cli& cli, const CertificatePair& pair) {
 }
 
 void AddAuthority(CLI::App* cert, Cli* cli) {
-  auto words = std::make_shared<Said>();
+  auto words = std::make_shared<CertOptions>();
   words->days = kAuthorityDays;
   CLI::App* command = AddCommand(
       cert, cli, "ca",
@@ -148,7 +148,7 @@ void AddAuthority(CLI::App* cert, Cli* cli) {
 }
 
 void AddIssue(CLI::App* cert, Cli* cli) {
-  auto words = std::make_shared<Said>();
+  auto words = std::make_shared<CertOptions>();
   CLI::App* command = AddCommand(
       cert, cli, "issue",
       "Issues a certificate, with a new key: KIND-NAME.pem and KIND-NAME.key. "
@@ -198,7 +198,7 @@ void AddIssue(CLI::App* cert, Cli* cli) {
 }
 
 void AddRenew(CLI::App* cert, Cli* cli) {
-  auto words = std::make_shared<Said>();
+  auto words = std::make_shared<CertOptions>();
   CLI::App* command = AddCommand(
       cert, cli, "renew",
       "Replaces pairs, where they are used, with new ones for the same holders "
@@ -224,7 +224,7 @@ void AddRenew(CLI::App* cert, Cli* cli) {
 }
 
 void AddRevoke(CLI::App* cert, Cli* cli) {
-  auto words = std::make_shared<Said>();
+  auto words = std::make_shared<CertOptions>();
   CLI::App* command = AddCommand(
       cert, cli, "revoke",
       "Adds certificates to the authority's list of revoked ones, crl/ca.crl, "
@@ -260,7 +260,7 @@ void AddRevoke(CLI::App* cert, Cli* cli) {
 }
 
 void AddList(CLI::App* cert, Cli* cli) {
-  auto words = std::make_shared<Said>();
+  auto words = std::make_shared<CertOptions>();
   CLI::App* command =
       AddCommand(cert, cli, "list",
                  "Lists what an authority has issued, and until when it is "

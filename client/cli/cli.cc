@@ -1,7 +1,5 @@
 #include "client/cli/cli.h"
 
-#include <unistd.h>
-
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
@@ -20,8 +18,6 @@
 
 namespace kamino::client {
 namespace {
-
-constexpr int kBarWidth = 30;
 
 std::string FromEnvironment(const char* name) {
   const char* value = std::getenv(name);
@@ -167,26 +163,6 @@ CLI::Validator Decimal() {
 
 void PrintJson(const google::protobuf::Message& message) {
   std::cout << ToJson(message) << "\n";
-}
-
-Progress::Progress(std::string what, uint64_t total)
-    : what_(std::move(what)), total_(total), terminal_(isatty(2) == 1) {}
-
-void Progress::Show(uint64_t done) {
-  const int percent = total_ == 0 ? 100 : static_cast<int>(done * 100 / total_);
-  const int step = terminal_ ? 1 : 10;
-  if (percent / step == shown_ / step && shown_ >= 0) return;
-  shown_ = percent;
-  if (!terminal_) {
-    std::cerr << absl::StrCat(what_, ": ", done, " of ", total_, " (", percent,
-                              "%)\n");
-    return;
-  }
-  const int filled = kBarWidth * percent / 100;
-  std::cerr << absl::StrCat("\r", what_, " [", std::string(filled, '#'),
-                            std::string(kBarWidth - filled, '.'), "] ", done,
-                            "/", total_, percent == 100 ? "\n" : "");
-  std::cerr.flush();
 }
 
 }  // namespace kamino::client

@@ -76,19 +76,6 @@ CLI::Validator Decimal();
 // client/cli/json.h, on a line.
 void PrintJson(const google::protobuf::Message& message);
 
-// A tally on stderr: redrawn on a terminal, a line per tenth elsewhere.
-class Progress {
- public:
-  Progress(std::string what, uint64_t total);
-  void Show(uint64_t done);
-
- private:
-  const std::string what_;
-  const uint64_t total_;
-  const bool terminal_;
-  int shown_ = -1;  // percent
-};
-
 // Each adds its commands to the app; both outlive the run.
 void AddObjectCommands(CLI::App* app, Cli* cli);  // get, put, patch, del, scan
 void AddCommitCommands(CLI::App* app, Cli* cli);  // commit, call, outcome

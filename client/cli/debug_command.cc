@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
@@ -19,11 +20,14 @@
 #include "client/cli/json.h"
 #include "client/debug.h"
 #include "client/identification.h"
+#include "config/toml_text.h"
 
 namespace kamino::client {
 namespace {
 
 constexpr char kFolder[] = "kamino-debug/";
+// However many a manager names, which may be wrong: some seconds each.
+constexpr size_t kMostNodes = 64;
 constexpr absl::Duration kPatience = absl::Seconds(3);  // with one process
 
 constexpr char kReadMe[] =
@@ -51,7 +55,15 @@ class Dump {
     RETURN_IF_ERROR(Add("README.txt", kReadMe));
     RETURN_IF_ERROR(AddCluster());
     RETURN_IF_ERROR(AddChain());
+    size_t asked = 0;
     for (const auto& [address, node_id] : nodes_) {
+      if (asked++ == kMostNodes) {
+        Miss(absl::StrCat(nodes_.size() - kMostNodes, " nodes from ", address,
+                          " on"),
+             absl::ResourceExhaustedError(
+                 absl::StrCat("at most ", kMostNodes, " are asked")));
+        break;
+      }
       RETURN_IF_ERROR(AddNode(address, node_id));
     }
     for (const std::string& manager : cli_->settings().managers) {
@@ -150,6 +162,18 @@ class Dump {
     return channel;
   }
 
+  static std::string SettingsOf(const kamino::v1::GetDebugResponse& debug) {
+    std::string settings =
+        absl::StrCat("# ", absl::Utf8SafeCEscape(debug.program()), " ",
+                     absl::Utf8SafeCEscape(debug.version()), "\n");
+    for (const auto& setting : debug.settings()) {
+      absl::StrAppend(&settings, setting.is_default() ? "#" : "",
+                      config::TomlKey(setting.name()), " = ",
+                      config::TomlText(setting.value()), "\n");
+    }
+    return settings;
+  }
+
   absl::Status AddProcess(const std::string& address, security::Role role,
                           const std::string& folder) {
     auto channel = ChannelTo(address, role);
@@ -162,13 +186,7 @@ class Dump {
       Miss(absl::StrCat(folder, " of ", address), debug.status());
       return absl::OkStatus();
     }
-    std::string settings =
-        absl::StrCat("# ", debug->program(), " ", debug->version(), "\n");
-    for (const auto& setting : debug->settings()) {
-      absl::StrAppend(&settings, setting.is_default() ? "#" : "",
-                      setting.name(), " = \"", setting.value(), "\"\n");
-    }
-    RETURN_IF_ERROR(Add(folder + "/settings.toml", settings));
+    RETURN_IF_ERROR(Add(folder + "/settings.toml", SettingsOf(*debug)));
     std::string log;
     for (const std::string& line : debug->log_lines()) {
       absl::StrAppend(&log, line, "\n");
@@ -209,7 +227,7 @@ void AddDebugCommand(CLI::App* app, Cli* cli) {
       "Writes an archive with what all nodes and managers say of themselves: "
       "states, views, settings, metrics, the last lines of their logs; no "
       "keys, no values, no secrets. Ends with 3 where one of them could not be "
-      "reached; the archive says which.",
+      "reached, and the archive says which; with 1 where it cannot be written.",
       "  kamino debug dump\n  kamino debug dump /tmp/at-noon.tar.gz\n"
       "  kamino debug dump - | ssh elsewhere 'cat > dump.tar.gz'");
   dump->add_option("FILE", *path,

@@ -15,6 +15,7 @@
 #include "client/check.h"
 #include "client/cli/cli.h"
 #include "client/cli/files.h"
+#include "client/cli/progress.h"
 #include "client/cli/text.h"
 
 namespace kamino::client {

@@ -10,16 +10,23 @@
 #include <cstring>
 #include <filesystem>
 
-#include "absl/cleanup/cleanup.h"
+#include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
 namespace kamino::client {
 namespace {
 
-absl::Status Failed(absl::string_view what, const std::string& path) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(errno)));
+std::string Cannot(absl::string_view what, absl::string_view path) {
+  return absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(errno));
+}
+
+absl::Status Failed(absl::string_view what, absl::string_view path) {
+  return absl::FailedPreconditionError(Cannot(what, path));
+}
+
+absl::Status IsThereAlready(const std::string& path) {
+  return absl::AlreadyExistsError(absl::StrCat(path, " is there already"));
 }
 
 std::string FolderOf(const std::string& path) {
@@ -27,58 +34,118 @@ std::string FolderOf(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-absl::Status WriteAll(int fd, const std::string& path, absl::string_view text) {
-  while (!text.empty()) {
-    const ssize_t wrote = write(fd, text.data(), text.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return Failed("write", path);
-    text.remove_prefix(static_cast<size_t>(wrote));
-  }
-  return absl::OkStatus();
-}
+// Not on every file system can a folder be brought to the medium by itself.
+bool Sync(int fd) { return fsync(fd) == 0 || errno == EINVAL; }
 
-// To the owner of its folder, where this is root.
-absl::Status GiveAway(int fd, const std::string& path) {
-  struct stat folder;
-  if (geteuid() != 0) return absl::OkStatus();
-  if (stat(FolderOf(path).c_str(), &folder) != 0 ||
-      fchown(fd, folder.st_uid, folder.st_gid) != 0) {
-    return Failed("give away", path);
-  }
-  return absl::OkStatus();
-}
-
-void SyncFolder(const std::string& folder) {
+bool SyncFolder(const std::string& folder) {
   const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  fsync(fd);
+  if (fd < 0) return false;
+  const bool synced = Sync(fd);
   close(fd);
+  return synced;
+}
+
+// Gives a file another name, which nothing has; false: see errno.
+bool RenameToNew(const std::string& from, const std::string& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
+                RENAME_NOREPLACE) == 0) {
+    return true;
+  }
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  // Some file systems, NFS among them, have no such rename.
+  if (link(from.c_str(), to.c_str()) != 0) return false;
+  unlink(from.c_str());
+  return true;
 }
 
 }  // namespace
 
+absl::StatusOr<std::unique_ptr<NewFile>> NewFile::Create(
+    const std::string& path, Existing existing) {
+  auto made = absl::WrapUnique(new NewFile(path, existing));
+  if (path == "-") {
+    made->file_ = dup(STDOUT_FILENO);
+    if (made->file_ < 0) return Failed("write to", "standard output");
+    return made;
+  }
+  struct stat info = {};
+  if (lstat(path.c_str(), &info) == 0) {
+    if (existing == Existing::kStays) return IsThereAlready(path);
+    if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("cannot make ", path, ": what is there is no file"));
+    }
+  }
+  std::string unfinished = path + ".unfinished.XXXXXX";
+  made->file_ = mkostemp(unfinished.data(), O_CLOEXEC);  // its owner's alone
+  if (made->file_ < 0) {
+    return absl::InvalidArgumentError(Cannot("make", path));
+  }
+  made->unfinished_ = std::move(unfinished);
+  if (fstat(made->file_, &info) == 0) made->made_ = info.st_mtime;
+  return made;
+}
+
+NewFile::~NewFile() {
+  if (file_ >= 0) close(file_);
+  if (!unfinished_.empty()) unlink(unfinished_.c_str());
+}
+
+absl::Status NewFile::Write(absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      return Failed("write", is_output() ? "standard output" : path_);
+    }
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NewFile::GiveAway() {
+  struct stat folder = {};
+  if (is_output() || geteuid() != 0) return absl::OkStatus();
+  if (stat(FolderOf(path_).c_str(), &folder) != 0 ||
+      fchown(file_, folder.st_uid, folder.st_gid) != 0) {
+    return Failed("give away", path_);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NewFile::PublishOutput() {
+  // A pipe or a terminal has nothing to be brought to a medium.
+  if (Sync(file_) || errno == EROFS) return absl::OkStatus();
+  return Failed("write", "standard output");
+}
+
+absl::Status NewFile::Name() {
+  const bool named = existing_ == Existing::kIsReplaced
+                         ? rename(unfinished_.c_str(), path_.c_str()) == 0
+                         : RenameToNew(unfinished_, path_);
+  if (!named && errno == EEXIST) return IsThereAlready(path_);
+  if (!named) return Failed("make", path_);
+  unfinished_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status NewFile::Publish(Readers readers) {
+  if (is_output()) return PublishOutput();
+  if (readers == Readers::kEverybody && fchmod(file_, 0644) != 0) {
+    return Failed("write", path_);
+  }
+  if (fsync(file_) != 0) return Failed("write", path_);
+  RETURN_IF_ERROR(Name());
+  if (SyncFolder(FolderOf(path_))) return absl::OkStatus();
+  return Failed("write to the folder of", path_);
+}
+
 absl::Status WriteFile(const std::string& path, absl::string_view text,
                        Readers readers, Existing existing) {
-  std::string part = path + ".XXXXXX";
-  const int fd = mkostemp(part.data(), O_CLOEXEC);  // its owner's alone
-  if (fd < 0) return Failed("write", path);
-  const auto closed = absl::MakeCleanup([&] { close(fd); });
-  auto removed = absl::MakeCleanup([&] { unlink(part.c_str()); });
-  RETURN_IF_ERROR(WriteAll(fd, path, text));
-  RETURN_IF_ERROR(GiveAway(fd, path));
-  if (readers == Readers::kEverybody && fchmod(fd, 0644) != 0) {
-    return Failed("write", path);
-  }
-  if (fsync(fd) != 0) return Failed("write", path);
-  const unsigned int flags =
-      existing == Existing::kStays ? RENAME_NOREPLACE : 0u;
-  if (renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, path.c_str(), flags) != 0) {
-    if (errno != EEXIST) return Failed("write", path);
-    return absl::AlreadyExistsError(absl::StrCat(path, " is there already"));
-  }
-  std::move(removed).Cancel();
-  SyncFolder(FolderOf(path));
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto file, NewFile::Create(path, existing));
+  RETURN_IF_ERROR(file->Write(text));
+  RETURN_IF_ERROR(file->GiveAway());
+  return file->Publish(readers);
 }
 
 absl::Status MakeFolder(const std::string& path, Readers readers) {

@@ -1,11 +1,14 @@
-// Files that the command line writes and others read meanwhile: each is there
-// whole, or as it was before.
+// Files that the command line writes: each is there under its name whole, or as
+// it was before.
 #ifndef KAMINO_CLIENT_CLI_NEW_FILES_H_
 #define KAMINO_CLIENT_CLI_NEW_FILES_H_
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace kamino::client {
@@ -14,14 +17,54 @@ namespace kamino::client {
 enum class Readers { kNobody, kEverybody };
 enum class Existing { kStays, kIsReplaced };
 
-// Durable once it returns. Where this is root, the file belongs to the owner of
-// its folder: who runs as another user can read keys that are made for him.
-// kAlreadyExists: it is there, and stays. kFailedPrecondition: it cannot be
-// written.
+// Until Publish it has another name, PATH.unfinished. and six letters. "-" is
+// standard output, which is as it comes. Its owner's alone until then. Not
+// thread-safe.
+class NewFile {
+ public:
+  // kAlreadyExists: it is there, and stays. kInvalidArgument: it cannot be
+  // made there.
+  static absl::StatusOr<std::unique_ptr<NewFile>> Create(
+      const std::string& path, Existing existing);
+  // One that was not published is removed.
+  ~NewFile();
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  bool is_output() const { return path_ == "-"; }
+  const std::string& path() const { return path_; }
+  // When it was made, by its file system, in seconds since 1970; 0 of standard
+  // output.
+  int64_t made() const { return made_; }
+
+  // kFailedPrecondition: it cannot be written.
+  absl::Status Write(absl::string_view bytes);
+  // To the owner of its folder, where this is root: who runs as another user
+  // can read what is made for him.
+  absl::Status GiveAway();
+  // Durable, and under its name, when this returns. kAlreadyExists: somebody
+  // has made it meanwhile.
+  absl::Status Publish(Readers readers = Readers::kNobody);
+
+ private:
+  NewFile(std::string path, Existing existing)
+      : path_(std::move(path)), existing_(existing) {}
+  absl::Status PublishOutput();
+  absl::Status Name();
+
+  const std::string path_;
+  const Existing existing_;
+  std::string unfinished_;  // "": nothing to remove
+  int file_ = -1;
+  int64_t made_ = 0;
+};
+
+// All of one, given away. Errors: as NewFile's.
 absl::Status WriteFile(const std::string& path, absl::string_view text,
                        Readers readers, Existing existing);
 
 // Makes a folder, and those above it; one that is there stays as it is.
+// kFailedPrecondition: it cannot be made.
 absl::Status MakeFolder(const std::string& path, Readers readers);
 
 bool IsThere(const std::string& path);

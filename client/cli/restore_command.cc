@@ -15,16 +15,18 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
 #include "base/clock.h"
+#include "base/pause.h"
 #include "base/status_macros.h"
 #include "client/backup.h"
 #include "client/backup_file.h"
 #include "client/cli/backup_calls.h"
-#include "client/cli/backup_files.h"
 #include "client/cli/backup_text.h"
 #include "client/cli/cli.h"
+#include "client/cli/old_file.h"
+#include "client/cli/progress.h"
 #include "client/cli/wall_clock.h"
+#include "client/error.h"
 #include "client/identification.h"
 
 namespace kamino::client {
@@ -113,11 +115,9 @@ class Steps {
 };
 
 absl::Status WithWhatToDo(const absl::Status& status) {
-  return absl::Status(
-      status.code(),
-      absl::StrCat(status.message(),
-                   "; the cluster serves nobody until the restore is run again "
-                   "or given up (kamino backup restore --give_up)"));
+  return WithMore(status,
+                  "; the cluster serves nobody until the restore is run again "
+                  "or given up (kamino backup restore --give_up)");
 }
 
 absl::StatusOr<std::unique_ptr<Restorer>> MakeRestorer(Cli* cli) {
@@ -140,7 +140,7 @@ RestoreRequest StepOf(const BackupHeader& header) {
 absl::Status PutAll(BackupReader* reader, const BackupHeader& header,
                     Restorer* restorer) {
   Steps steps(restorer);
-  ByteTally tally("restoring");
+  Progress tally = Progress::OfBytes("restoring");
   while (true) {
     ASSIGN_OR_RETURN(const absl::string_view records, reader->Next());
     if (records.empty()) break;
@@ -162,8 +162,7 @@ absl::Status Compare(Cli* cli, const BackupTrailer& wanted) {
     BackupHeader header;
     is = HashOf(tail, /*while_restoring=*/true, &header);
     if (is.ok() || !MayGoWellAgain(is.status())) break;
-    absl::Notification never;
-    never.WaitForNotificationWithTimeout(absl::Milliseconds(500));
+    Pause(absl::Milliseconds(500));
   }
   RETURN_IF_ERROR(is.status());
   if (is->content_hash() == wanted.content_hash()) return absl::OkStatus();
@@ -178,7 +177,7 @@ absl::StatusOr<BackupSummary> Restore(Cli* cli, OldFile* file) {
   const absl::Time begun = MonotonicNow();
   if (file->can_rewind()) {
     // Nothing is begun with one that is damaged.
-    ByteTally tally("verifying");
+    Progress tally = Progress::OfBytes("verifying");
     RETURN_IF_ERROR(VerifyBackup(file, [&](uint64_t bytes) {
                       tally.Show(bytes);
                     }).status());
@@ -191,7 +190,14 @@ absl::StatusOr<BackupSummary> Restore(Cli* cli, OldFile* file) {
   RestoreRequest begin = StepOf(header);
   begin.mutable_begin()->set_base(BaseFor(header));
   begin.mutable_begin()->set_heap_used(header.heap_used());
-  RETURN_IF_ERROR(restorer->Step(begin).status());
+  if (auto taken = restorer->Step(begin); !taken.ok()) {
+    // Refused: it was not begun.
+    if (!MayBeDone(taken.status())) return taken.status();
+    return WithMore(taken.status(),
+                    "; it may be begun nevertheless: then the cluster serves "
+                    "nobody until the restore is run again or given up (kamino "
+                    "backup restore --give_up)");
+  }
   absl::Status done = PutAll(&reader, header, restorer.get());
   if (done.ok()) done = Compare(cli, reader.trailer());
   if (done.ok()) {
@@ -230,7 +236,8 @@ int RunGiveUp(Cli* cli) {
   if (cli->json()) {
     std::cout << "{\"given_up\": true}\n";
   } else {
-    std::cout << "the restore is given up; the cluster is empty\n";
+    std::cout << "given up: nothing is being restored, and what a restore had "
+                 "brought is deleted\n";
   }
   return kExitOk;
 }
@@ -246,7 +253,9 @@ void AddRestoreCommand(CLI::App* backup, Cli* cli) {
   CLI::App* restore = AddCommand(
       backup, cli, "restore",
       "Brings the objects of a backup into a cluster that has none. It serves "
-      "nobody until all are there; where that was interrupted, run it again.",
+      "nobody until all are there; where that was interrupted, run it again. "
+      "Ends with 1 where the backup is damaged or the cluster refuses it, with "
+      "2 where the file cannot be read, and with 3 where nobody answered.",
       "  kamino backup restore monday.kmb --cluster=new\n"
       "  kamino backup restore --give_up --cluster=new");
   restore->add_option("FILE", options->file, "The file; -: standard input.")

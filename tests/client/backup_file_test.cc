@@ -141,7 +141,7 @@ TEST(BackupFileTest, EachBitThatChangesIsNoticed) {
     for (size_t place = 0; place < good.size(); ++place) {
       std::string bad = good;
       bad[place] = static_cast<char>(bad[place] ^ (1 << (place % 8)));
-      EXPECT_FALSE(Read(bad).ok()) << "byte " << place;
+      EXPECT_TRUE(absl::IsDataLoss(Read(bad).status())) << "byte " << place;
     }
   }
 }
@@ -149,22 +149,58 @@ TEST(BackupFileTest, EachBitThatChangesIsNoticed) {
 TEST(BackupFileTest, WhereverItIsCutThatIsNoticed) {
   const std::string good = WriteSample();
   for (size_t length = 0; length < good.size(); ++length) {
-    EXPECT_FALSE(Read(good.substr(0, length)).ok()) << length << " bytes";
+    EXPECT_TRUE(absl::IsDataLoss(Read(good.substr(0, length)).status()))
+        << length << " bytes";
   }
   EXPECT_THAT(std::string(Read(good + "?").status().message()),
               HasSubstr("behind its end"));
 }
 
 TEST(BackupFileTest, SaysWhatItIsNot) {
-  EXPECT_THAT(std::string(Read("no backup at all").status().message()),
-              HasSubstr("no backup"));
-  std::string newer = WriteSample();
-  newer[8] = 2;
-  EXPECT_THAT(std::string(Read(newer).status().message()),
-              HasSubstr("version 2"));
+  const auto none = Read("this is no backup at all, but some text");
+  EXPECT_TRUE(absl::IsDataLoss(none.status())) << none.status();
+  EXPECT_THAT(std::string(none.status().message()),
+              HasSubstr("not those of a backup"));
   const auto cut = Read(WriteSample().substr(0, 500));
   EXPECT_TRUE(absl::IsDataLoss(cut.status())) << cut.status();
   EXPECT_THAT(std::string(cut.status().message()), HasSubstr("cut short"));
+}
+
+// Its prefix is sound, so it is not damaged.
+TEST(BackupFileTest, AVersionThatIsNotKnownIsTold) {
+  using backup_file_format::Prefix;
+  std::string newer = WriteSample();
+  Prefix prefix;
+  std::memcpy(&prefix, newer.data(), sizeof(prefix));
+  prefix.version = 2;
+  std::memcpy(newer.data(), &prefix, sizeof(prefix));
+  EXPECT_TRUE(absl::IsDataLoss(Read(newer).status())) << Read(newer).status();
+  prefix.checksum = BackupChecksum(
+      {reinterpret_cast<const char*>(&prefix), offsetof(Prefix, checksum)});
+  std::memcpy(newer.data(), &prefix, sizeof(prefix));
+  const auto read = Read(newer);
+  EXPECT_TRUE(absl::IsFailedPrecondition(read.status())) << read.status();
+  EXPECT_THAT(std::string(read.status().message()),
+              HasSubstr("format version 2"));
+}
+
+// A restore would go on from above it.
+TEST(BackupFileTest, ASequenceThatNoChainComesToIsRefused) {
+  for (const uint64_t sequence :
+       {kBackupSequenceEnd - 1, kBackupSequenceEnd, ~uint64_t{0}}) {
+    std::string file;
+    BackupWriter writer(
+        [&file](absl::string_view bytes) {
+          absl::StrAppend(&file, bytes);
+          return absl::OkStatus();
+        },
+        /*compress=*/false);
+    BackupHeader header = Header();
+    header.set_sequence(sequence);
+    ASSERT_TRUE(writer.Begin(header).ok());
+    ASSERT_TRUE(writer.End(TrailerOf({}, 0)).ok());
+    EXPECT_EQ(Read(file).ok(), sequence < kBackupSequenceEnd) << sequence;
+  }
 }
 
 TEST(BackupFileTest, PiecesOfAnotherFileAreNoticed) {

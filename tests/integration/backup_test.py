@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import resource
 import signal
 import subprocess
 import threading
@@ -47,6 +48,16 @@ class BackupTest(ClusterTest):
 
   def run_kamino(self, cluster, *words, timeout=120):
     return cluster.kamino(*words, check=False, timeout=timeout)
+
+  def run_limited(self, most, *words):
+    """kamino, whose files take `most` bytes: as where a disk is full."""
+    def limit():
+      signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+      resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    return subprocess.run(
+        [self.cluster.binary("kamino"), f"--seeds={self.cluster.seeds}",
+         *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        timeout=60, preexec_fn=limit, check=False)
 
   def fill(self, count=500, size=2000):
     lines = os.path.join(self.folder, "fill.tsv")
@@ -112,7 +123,8 @@ class SaveTest(BackupTest):
     self.fill(count=200)
     saved = self.save("--compress")
     self.assertLess(int(saved["file_bytes"]), int(saved["bytes"]) / 4)
-    self.kamino("backup", "save", self.file, expect=1, stderr="exists")
+    self.kamino("backup", "save", self.file, expect=1,
+                stderr="is there already; --force")
     self.save("--force")
     seeds = f"--seeds={self.cluster.seeds}"
     binary = self.cluster.binary("kamino")
@@ -127,12 +139,13 @@ class SaveTest(BackupTest):
     self.assertEqual(sorted(os.listdir(self.folder)),
                      ["b.kmb", "c", "fill.tsv"])
 
-  def test_the_tail_dies_in_the_middle(self):
+  def save_while_the_tail_dies(self, *words):
+    """The finished command, whose tail was killed when a MiB was there."""
     self.fill(count=8000)
     order, _ = self.cluster.chain()
     done = []
     thread = threading.Thread(target=lambda: done.append(self.run_kamino(
-        self.cluster, "backup", "save", self.file, "--rate=1")))
+        self.cluster, "backup", "save", self.file, "--rate=1", *words)))
     thread.start()
     wait_until(lambda: any(
         name.startswith("b.kmb.unfinished") and os.path.getsize(
@@ -140,12 +153,36 @@ class SaveTest(BackupTest):
         for name in os.listdir(self.folder)), 30, "a part of the file")
     self.cluster.kill(order[-1], signal.SIGKILL)
     thread.join()
-    self.assertNotEqual(done[0].returncode, 0)
+    return done[0]
+
+  def test_the_tail_dies_in_the_middle(self):
+    done = self.save_while_the_tail_dies()
+    self.assertEqual(done.returncode, 3, done.stderr)
     self.assertFalse(os.path.exists(self.file))
     self.assertEqual([n for n in os.listdir(self.folder) if "b.kmb" in n], [])
-    # Once more, as somebody would.
-    self.save("--retries=20")
+
+  def test_the_tail_dies_and_it_begins_again(self):
+    done = self.save_while_the_tail_dies("--retries=20", "--json")
+    self.assertEqual(done.returncode, 0, done.stderr)
+    self.assertIn("from the beginning again", done.stderr)
     self.kamino("backup", "verify", self.file)
+    self.assertEqual(json.loads(done.stdout)["content_hash"],
+                     self.hash_of(self.cluster)["content_hash"])
+    self.assertEqual([n for n in os.listdir(self.folder) if "b.kmb" in n],
+                     ["b.kmb"])
+
+  def test_a_file_that_cannot_be_made_or_written(self):
+    self.kamino("put", "a", "x" * 5000)
+    for words in (("save", os.path.join(self.folder, "none", "b.kmb")),
+                  ("save", "--force", self.folder),
+                  ("verify", self.folder), ("restore", self.folder)):
+      self.kamino("backup", *words, expect=2, stderr="cannot ")
+      done = self.run_kamino(self.cluster, "backup", *words)
+      self.assertNotIn(": :", done.stderr)
+    done = self.run_limited(4096, "backup", "save", self.file)
+    self.assertEqual(done.returncode, 1, done.stderr)
+    self.assertIn("File too large", done.stderr)
+    self.assertEqual([n for n in os.listdir(self.folder) if "b.kmb" in n], [])
 
 
 class SmallSnapshotTest(BackupTest):
@@ -181,22 +218,19 @@ class DamageTest(BackupTest):
       with open(bad, "wb") as f:
         f.write(damaged)
       done = self.run_kamino(self.cluster, "backup", "verify", bad)
-      # What says that it is a backup, and of which version, is looked at first.
-      expected = 2 if place < 12 else 1
-      self.assertEqual(done.returncode, expected,
-                       f"byte {place}: {done.stderr}")
+      self.assertEqual(done.returncode, 1, f"byte {place}: {done.stderr}")
     for length in (0, 10, 24, 100, len(good) // 2, len(good) - 1):
       with open(bad, "wb") as f:
         f.write(good[:length])
       done = self.run_kamino(self.cluster, "backup", "verify", bad)
-      self.assertEqual(done.returncode, 1 if length > 0 else 2,
-                       f"{length} bytes: {done.stderr}")
+      self.assertEqual(done.returncode, 1, f"{length} bytes: {done.stderr}")
     with open(bad, "wb") as f:
       f.write(good + b"?")
     done = self.run_kamino(self.cluster, "backup", "verify", bad)
     self.assertEqual(done.returncode, 1, done.stderr)
-    done = self.run_kamino(self.cluster, "backup", "verify", "/nowhere")
-    self.assertEqual(done.returncode, 2, done.stderr)
+    for path in ("/nowhere", self.folder, "/proc/self/mem"):
+      done = self.run_kamino(self.cluster, "backup", "verify", path)
+      self.assertEqual(done.returncode, 2, done.stderr)
     # Nothing is begun with one that is damaged.
     other = self.other_cluster()
     done = self.run_kamino(other, "backup", "restore", bad)
@@ -250,8 +284,9 @@ class RestoreTest(BackupTest):
     another = os.path.join(self.folder, "another.kmb")
     self.save(file=another)
     done = self.run_kamino(other, "backup", "restore", another)
-    self.assertNotEqual(done.returncode, 0)
+    self.assertEqual(done.returncode, 1)
     self.assertIn("give it up", done.stderr)
+    self.assertIn("[REASON_RESTORING]", done.stderr)
     # The head dies while it goes on.
     order, _ = other.chain()
     killer = threading.Timer(0.3, lambda: other.kill(order[0], signal.SIGKILL))
@@ -269,8 +304,61 @@ class RestoreTest(BackupTest):
     other.kamino("backup", "restore", "--give_up")
     self.assertEqual(self.objects_of(other), {})
     other.kamino("put", "a", "1")
+    # Its answer may have been lost: it is asked for again, and changes nothing.
+    other.kamino("backup", "restore", "--give_up")
+    self.assertEqual(other.kamino("get", "a").stdout, "1\n")
+
+  def test_what_was_restored_is_not_given_up(self):
+    self.kamino("put", "a", "1")
+    self.save()
+    other = self.other_cluster()
+    other.kamino("backup", "restore", self.file)
     done = self.run_kamino(other, "backup", "restore", "--give_up")
     self.assertEqual(done.returncode, 1)
+    self.assertIn("[REASON_NOT_EMPTY]", done.stderr)
+    self.assertEqual(other.kamino("get", "a").stdout, "1\n")
+
+  def test_given_up_by_another_meanwhile(self):
+    """The error says what to do, and has the cluster's reason."""
+    self.fill(count=1000)
+    self.save()
+    other = self.other_cluster()
+    with open(self.file, "rb") as f:
+      whole = f.read()
+    for json_words in ((), ("--json",)):
+      with subprocess.Popen([other.binary("kamino"), f"--seeds={other.seeds}",
+                             "backup", "restore", "-", *json_words],
+                            stdin=subprocess.PIPE,
+                            stderr=subprocess.PIPE) as restore:
+        restore.stdin.write(whole[:len(whole) * 2 // 3])
+        restore.stdin.flush()
+        wait_until(lambda: self.run_kamino(other, "get", "x").stderr.find(
+            "REASON_RESTORING") >= 0, 30, "the restore to begin")
+        other.kamino("backup", "restore", "--give_up")
+        said = restore.communicate(whole[len(whole) * 2 // 3:],
+                                   timeout=60)[1].decode("utf-8")
+      self.assertEqual(restore.returncode, 1, said)
+      self.assertIn("run again or given up", said)
+      if json_words:
+        self.assertEqual(json.loads(said)["error"]["reason"],
+                         "REASON_NOT_EMPTY")
+      else:
+        self.assertIn("[REASON_NOT_EMPTY]", said)
+      self.assertEqual(self.objects_of(other), {})
+
+  def test_nobody_answers_its_begin(self):
+    """It may be begun: the error says what to do."""
+    self.kamino("put", "a", "1")
+    self.save()
+    other = self.other_cluster()
+    order, _ = other.chain()
+    for name in (*other.managers, order[-1]):
+      other.kill(name, signal.SIGSTOP)
+    done = self.run_kamino(other, "backup", "restore", self.file)
+    for name in (*other.managers, order[-1]):
+      other.kill(name, signal.SIGCONT)
+    self.assertEqual(done.returncode, 3, done.stderr)
+    self.assertIn("--give_up", done.stderr)
 
 
 class CheckTest(BackupTest):
@@ -289,7 +377,19 @@ class CheckTest(BackupTest):
     done = self.run_program(self.cluster.binary("kamino_check"), path)
     self.assertEqual(done.returncode, 2, done.stdout)
     self.assertIn("in use", done.stderr)
+    done = self.run_program(self.cluster.binary("kamino_check"), "--json", path)
+    self.assertEqual(done.returncode, 2, done.stdout)
+    self.assertIn("in use", json.loads(done.stderr)["error"]["message"])
     self.cluster.stop()
+    for words in ((), ("--json",)):
+      with open("/dev/full", "wb") as full:
+        done = subprocess.run([self.cluster.binary("kamino_check"), path,
+                               *words], stdout=full, stderr=subprocess.PIPE,
+                              text=True, timeout=30, check=False)
+      self.assertEqual(done.returncode, 1, done.stderr)
+      said = json.loads(done.stderr)["error"]["message"] if words else (
+          done.stderr)
+      self.assertIn("cannot write", said)
     for name in ("n1", "n2", "n3"):
       report = self.check(self.cluster.data_dir(name), expect=0)
       self.assertEqual(len(report), 1)

@@ -3,16 +3,22 @@
 import io
 import json
 import os
+import resource
+import signal
+import subprocess
 import tarfile
+import tomllib
 
 from harness import ClusterTest, main
 
 VALUE = "a-value-of-a-client"
 KEY = "a-key-of-a-client"
+ODD = 'of "rack" \\7'  # what TOML has other words for
 
 
 class DebugDumpTest(ClusterTest):
-  start = {"nodes": 3, "heap_mb": 16, "ring_mb": 16}
+  start = {"nodes": 3, "heap_mb": 16, "ring_mb": 16,
+           "node_flags": (f"--verbs_device={ODD}",)}
 
   def dump(self, path, expect=0):
     managers = ",".join(self.cluster.addresses_of(self.cluster.managers))
@@ -47,6 +53,8 @@ class DebugDumpTest(ClusterTest):
       self.assertIn("] ", files[f"{folder}/log.txt"])
     self.assertIn("taken in by the manager", files["nodes/n2/log.txt"])
     self.assertIn('\nheap_mb = "16"\n', files["nodes/n1/settings.toml"])
+    settings = tomllib.loads(files["nodes/n1/settings.toml"])
+    self.assertEqual(settings["verbs_device"], ODD)
     self.assertIn('\n#log_level = "info"\n', files["nodes/n1/settings.toml"])
     self.assertEqual(json.loads(files["nodes/n1/status.json"])["node_id"], "n1")
     self.assertEqual(len(json.loads(files["cluster.json"])["nodes"]), 3)
@@ -56,9 +64,10 @@ class DebugDumpTest(ClusterTest):
       self.assertNotIn(VALUE, text, name)
 
     # What is there is not overwritten.
-    self.assertIn("File exists", self.dump(path, expect=1).stderr)
+    self.assertIn("is there already", self.dump(path, expect=1).stderr)
 
     self.cluster.kill("n3")
+    self.check_a_full_disk()
     other = os.path.join(self.folder, "other.tar.gz")
     said = self.dump(other, expect=3).stderr
     files = self.read(other)
@@ -66,6 +75,22 @@ class DebugDumpTest(ClusterTest):
     self.assertIn("nodes/n3 of ", said)
     self.assertNotIn("nodes/n3/log.txt", files)
     self.assertIn("nodes/n1/log.txt", files)
+
+  def check_a_full_disk(self):
+    """Nothing is left, so it can be run again."""
+    path = os.path.join(self.folder, "full.tar.gz")
+    def limit():
+      signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+      resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+    for _ in range(2):
+      done = subprocess.run(
+          [self.cluster.binary("kamino"), f"--seeds={self.cluster.seeds}",
+           "debug", "dump", path], stderr=subprocess.PIPE, text=True,
+          timeout=60, preexec_fn=limit, check=False)
+      self.assertEqual(done.returncode, 1, done.stderr)
+      self.assertIn("File too large", done.stderr)
+      self.assertEqual([name for name in os.listdir(self.folder)
+                        if name.startswith("full")], [])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,41 @@
+// A file that is read piece by piece, as a backup is.
+#ifndef KAMINO_CLIENT_CLI_OLD_FILE_H_
+#define KAMINO_CLIENT_CLI_OLD_FILE_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace kamino::client {
+
+// "-" is standard input. kInvalidArgument: it cannot be opened, or cannot be
+// read, whatever is in it. Not thread-safe.
+class OldFile {
+ public:
+  static absl::StatusOr<std::unique_ptr<OldFile>> Open(const std::string& path);
+  ~OldFile();
+  OldFile(const OldFile&) = delete;
+  OldFile& operator=(const OldFile&) = delete;
+
+  // Whether it can be read again from the begin.
+  bool can_rewind() const { return can_rewind_; }
+  absl::Status Rewind();
+  // Fills `to` as far as there are bytes, and returns how many there were: less
+  // than `most` only at the end.
+  absl::StatusOr<size_t> Read(char* to, size_t most);
+
+ private:
+  OldFile(std::string path, int file) : path_(std::move(path)), file_(file) {}
+
+  const std::string path_;
+  const int file_;
+  bool can_rewind_ = false;
+};
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_CLI_OLD_FILE_H_

@@ -51,8 +51,7 @@ void PassBook::DropOldLocked() {
   }
 }
 
-absl::StatusOr<LinkPass> PassBook::Issue(const security::Certificate& holder,
-                                         uint64_t era) {
+absl::StatusOr<LinkPass> PassBook::Issue(const security::Certificate& holder) {
   LinkPass pass;
   for (std::string* half : {&pass.token, &pass.proof}) {
     absl::StatusOr<std::string> bytes = RandomBytes();
@@ -77,13 +76,12 @@ absl::StatusOr<LinkPass> PassBook::Issue(const security::Certificate& holder,
   ++count;
   const absl::Time now = options_.now ? options_.now() : MonotonicNow();
   given_.push_back(
-      {KeyOf(pass.token), pass.proof, holder, era, now + options_.valid});
+      {KeyOf(pass.token), pass.proof, holder, now + options_.valid});
   by_key_.emplace(given_.back().key, std::prev(given_.end()));
   return pass;
 }
 
-absl::StatusOr<PassBook::Taken> PassBook::Take(absl::string_view token,
-                                               uint64_t era) {
+absl::StatusOr<PassBook::Taken> PassBook::Take(absl::string_view token) {
   const std::string key = KeyOf(token);
   absl::MutexLock lock(&mutex_);
   DropOldLocked();
@@ -95,14 +93,8 @@ absl::StatusOr<PassBook::Taken> PassBook::Take(absl::string_view token,
   }
   const auto given = found->second;
   Taken taken{given->holder, given->proof};
-  const uint64_t bound = given->era;
   DropLocked(given);
-  if (bound == era) return taken;
-  return absl::UnauthenticatedError(
-      absl::StrCat("its pass is for a link of era ", bound,
-                   ", and this is one "
-                   "of era ",
-                   era));
+  return taken;
 }
 
 size_t PassBook::outstanding() const {

@@ -46,19 +46,16 @@ class PassBook {
   PassBook();
   explicit PassBook(Options options);
 
-  // `holder` has asked, with the certificate of its call. The link that shows
-  // the pass has to be of `era` (TransportOptions::era). kResourceExhausted:
+  // `holder` has asked, with the certificate of its call. kResourceExhausted:
   // too many are outstanding.
-  absl::StatusOr<LinkPass> Issue(const security::Certificate& holder,
-                                 uint64_t era);
+  absl::StatusOr<LinkPass> Issue(const security::Certificate& holder);
 
   struct Taken {
     security::Certificate holder;
     std::string proof;
   };
-  // kUnauthenticated: it never was one, has been taken, or is too old; or is
-  // for a link of another era, and is then gone as well.
-  absl::StatusOr<Taken> Take(absl::string_view token, uint64_t era);
+  // kUnauthenticated: it never was one, has been taken, or is too old.
+  absl::StatusOr<Taken> Take(absl::string_view token);
 
   size_t outstanding() const;
 
@@ -67,7 +64,6 @@ class PassBook {
     std::string key;  // of the token
     std::string proof;
     security::Certificate holder;
-    uint64_t era;
     absl::Time until;
   };
   void DropOldLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -97,10 +93,10 @@ class PassSource {
   };
   // Called once, on any thread, perhaps before Ask returns; must not block.
   using Reply = std::function<void(absl::StatusOr<Granted>)>;
-  // Asks who listens at `address`, as Connect has it, for a pass for a link of
-  // `era`; or says why there is none within `timeout`.
-  virtual void Ask(const std::string& address, uint64_t era,
-                   absl::Duration timeout, Reply reply) = 0;
+  // Asks who listens at `address`, as Connect has it, for a pass; or says why
+  // there is none within `timeout`.
+  virtual void Ask(const std::string& address, absl::Duration timeout,
+                   Reply reply) = 0;
 };
 
 }  // namespace kamino::transport

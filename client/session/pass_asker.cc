@@ -45,9 +45,8 @@ void PassAsker::Stop() {
   stubs_.clear();
 }
 
-// Links of sessions are of no era.
-void PassAsker::Ask(const std::string& address, uint64_t,
-                    absl::Duration timeout, Reply reply) {
+void PassAsker::Ask(const std::string& address, absl::Duration timeout,
+                    Reply reply) {
   auto call = std::make_shared<Call>();
   rpc::SetTimeout(timeout, call->context.get());
   call->reply = std::move(reply);

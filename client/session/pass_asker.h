@@ -27,7 +27,7 @@ class PassAsker final : public transport::PassSource {
   // thread of gRPC's.
   void Stop();
 
-  void Ask(const std::string& address, uint64_t era, absl::Duration timeout,
+  void Ask(const std::string& address, absl::Duration timeout,
            Reply reply) override;
 
  private:

@@ -101,8 +101,8 @@ LinkPasses::Stub* LinkPasses::StubLocked(const std::string& peer) {
   return stubs_[peer].get();
 }
 
-void LinkPasses::Ask(const std::string& address, uint64_t /*era*/,
-                     absl::Duration timeout, Reply reply) {
+void LinkPasses::Ask(const std::string& address, absl::Duration timeout,
+                     Reply reply) {
   auto call = std::make_shared<Call>();
   call->context = std::make_unique<grpc::ClientContext>();
   rpc::SetTimeout(timeout, call->context.get());
@@ -189,7 +189,7 @@ absl::StatusOr<LinkPass> LinkPasses::Give(
                        " in another life than that of view ", view_.id));
     }
   }
-  return book_->Issue(*holder, /*era=*/0);
+  return book_->Issue(*holder);
 }
 
 grpc::ServerUnaryReactor* LinkPasses::GetPass(

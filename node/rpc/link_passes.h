@@ -43,7 +43,7 @@ class LinkPasses final
   const std::shared_ptr<transport::PassBook>& book() const { return book_; }
 
   // `address`: one of a member's link addresses; the part up to a '#'.
-  void Ask(const std::string& address, uint64_t era, absl::Duration timeout,
+  void Ask(const std::string& address, absl::Duration timeout,
            Reply reply) override;
 
   grpc::ServerUnaryReactor* GetPass(

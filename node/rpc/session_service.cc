@@ -78,7 +78,7 @@ grpc::ServerUnaryReactor* SessionService::GetLinkPass(
         "there are passes for those with certificates only");
   }
   if (status.ok()) {
-    const auto pass = passes_->Issue(*caller, /*era=*/0);
+    const auto pass = passes_->Issue(*caller);
     status = pass.status();
     if (pass.ok()) {
       response->set_token(pass->token);

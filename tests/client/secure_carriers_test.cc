@@ -164,7 +164,7 @@ class HeldPass final : public transport::PassSource {
  public:
   HeldPass(transport::LinkPass pass, security::Certificate issuer)
       : granted_{std::move(pass), std::move(issuer)} {}
-  void Ask(const std::string&, uint64_t, absl::Duration, Reply reply) override {
+  void Ask(const std::string&, absl::Duration, Reply reply) override {
     reply(granted_);
   }
 

@@ -74,10 +74,9 @@ class LocalSource final : public PassSource {
               std::shared_ptr<security::Certificates> of)
       : book_(std::move(book)), of_(std::move(of)) {}
 
-  void Ask(const std::string&, uint64_t era, absl::Duration,
-           Reply reply) override {
+  void Ask(const std::string&, absl::Duration, Reply reply) override {
     const security::Certificate& own = of_->Current()->own;
-    auto pass = book_->Issue(own, era);
+    auto pass = book_->Issue(own);
     if (!pass.ok()) return reply(pass.status());
     reply(Granted{*pass, own});
   }

@@ -40,83 +40,76 @@ class PassesTest : public ::testing::Test {
 };
 
 TEST_F(PassesTest, OneIsOfWhoHasAskedAndGoodOnce) {
-  const auto pass = book_->Issue(Of("a"), 7);
+  const auto pass = book_->Issue(Of("a"));
   ASSERT_TRUE(pass.ok()) << pass.status();
   EXPECT_EQ(pass->token.size(), kPassBytes);
   EXPECT_EQ(pass->proof.size(), kPassBytes);
   EXPECT_NE(pass->token, pass->proof);
-  const auto taken = book_->Take(pass->token, 7);
+  const auto taken = book_->Take(pass->token);
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_EQ(taken->holder.identity().name, "a");
   EXPECT_EQ(taken->proof, pass->proof);
   // Replayed.
-  EXPECT_TRUE(absl::IsUnauthenticated(book_->Take(pass->token, 7).status()));
+  EXPECT_TRUE(absl::IsUnauthenticated(book_->Take(pass->token).status()));
   EXPECT_EQ(book_->outstanding(), 0u);
 }
 
 // What the replay above would notice.
 TEST_F(PassesTest, OneThatIsGoodTwiceIsNoticed) {
-  const auto pass = book_->Issue(Of("a"), 0);
+  const auto pass = book_->Issue(Of("a"));
   ASSERT_TRUE(pass.ok());
   const faults::Planted fault("links-take-passes-twice");
-  ASSERT_TRUE(book_->Take(pass->token, 0).ok());
-  EXPECT_TRUE(book_->Take(pass->token, 0).ok());
+  ASSERT_TRUE(book_->Take(pass->token).ok());
+  EXPECT_TRUE(book_->Take(pass->token).ok());
 }
 
 TEST_F(PassesTest, NoTwoAreAlike) {
   std::set<std::string> seen;
   for (int i = 0; i < 100; ++i) {
-    const auto pass = book_->Issue(Of("a"), 0);
+    const auto pass = book_->Issue(Of("a"));
     ASSERT_TRUE(pass.ok());
     seen.insert(pass->token);
     seen.insert(pass->proof);
-    ASSERT_TRUE(book_->Take(pass->token, 0).ok());
+    ASSERT_TRUE(book_->Take(pass->token).ok());
   }
   EXPECT_EQ(seen.size(), 200u);
 }
 
 TEST_F(PassesTest, OneThatWasNeverGivenOutIsRefused) {
-  const auto pass = book_->Issue(Of("a"), 0);
+  const auto pass = book_->Issue(Of("a"));
   ASSERT_TRUE(pass.ok());
   for (const std::string& wrong :
        {std::string(), std::string(kPassBytes, '\0'), pass->proof,
         pass->token.substr(1), pass->token + "x"}) {
-    EXPECT_TRUE(absl::IsUnauthenticated(book_->Take(wrong, 0).status()));
+    EXPECT_TRUE(absl::IsUnauthenticated(book_->Take(wrong).status()));
   }
-  EXPECT_TRUE(book_->Take(pass->token, 0).ok());
+  EXPECT_TRUE(book_->Take(pass->token).ok());
 }
 
 TEST_F(PassesTest, OneIsTooOldAfterAWhile) {
-  const auto pass = book_->Issue(Of("a"), 0);
+  const auto pass = book_->Issue(Of("a"));
   ASSERT_TRUE(pass.ok());
   now_ += absl::Seconds(10);
-  EXPECT_TRUE(absl::IsUnauthenticated(book_->Take(pass->token, 0).status()));
+  EXPECT_TRUE(absl::IsUnauthenticated(book_->Take(pass->token).status()));
   EXPECT_EQ(book_->outstanding(), 0u);
-}
-
-TEST_F(PassesTest, OneForAnotherEraIsRefusedAndGone) {
-  const auto pass = book_->Issue(Of("a"), 3);
-  ASSERT_TRUE(pass.ok());
-  EXPECT_TRUE(absl::IsUnauthenticated(book_->Take(pass->token, 4).status()));
-  EXPECT_TRUE(absl::IsUnauthenticated(book_->Take(pass->token, 3).status()));
 }
 
 TEST_F(PassesTest, ThereAreOnlySoManyUntilTheyAreTakenOrOld) {
   const Certificate a = Of("a");
   const Certificate b = Of("b");
-  const auto first = book_->Issue(a, 0);
+  const auto first = book_->Issue(a);
   ASSERT_TRUE(first.ok());
-  ASSERT_TRUE(book_->Issue(a, 0).ok());
-  ASSERT_TRUE(book_->Issue(a, 0).ok());
-  EXPECT_TRUE(absl::IsResourceExhausted(book_->Issue(a, 0).status()));
+  ASSERT_TRUE(book_->Issue(a).ok());
+  ASSERT_TRUE(book_->Issue(a).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(book_->Issue(a).status()));
   // One holder's keep nobody else out, up to what all may have.
-  ASSERT_TRUE(book_->Issue(b, 0).ok());
-  ASSERT_TRUE(book_->Issue(b, 0).ok());
-  EXPECT_TRUE(absl::IsResourceExhausted(book_->Issue(b, 0).status()));
-  ASSERT_TRUE(book_->Take(first->token, 0).ok());
-  EXPECT_TRUE(book_->Issue(a, 0).ok());
+  ASSERT_TRUE(book_->Issue(b).ok());
+  ASSERT_TRUE(book_->Issue(b).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(book_->Issue(b).status()));
+  ASSERT_TRUE(book_->Take(first->token).ok());
+  EXPECT_TRUE(book_->Issue(a).ok());
   now_ += absl::Seconds(11);
-  EXPECT_TRUE(book_->Issue(b, 0).ok());
+  EXPECT_TRUE(book_->Issue(b).ok());
   EXPECT_EQ(book_->outstanding(), 1u);
 }
 

@@ -66,7 +66,7 @@ void ShmLink::Prepare() {
   }
   auto self = std::static_pointer_cast<ShmLink>(shared_from_this());
   passes_.source->Ask(
-      address_, era(), options().connect_timeout,
+      address_, options().connect_timeout,
       [self = std::move(self)](absl::StatusOr<PassSource::Granted> granted) {
         self->loop().Post([self, granted = std::move(granted)] {
           if (!self->closing()) self->OnGranted(granted);
@@ -107,8 +107,7 @@ std::string ShmLink::OwnExtra() {
   return connector_ ? granted_->pass.token : proof_;
 }
 
-absl::Status ShmLink::TakePass(const Preface& preface,
-                               absl::string_view extra) {
+absl::Status ShmLink::TakePass(absl::string_view extra) {
   if (!with_pass()) return absl::OkStatus();
   if (connector_) {
     if (CRYPTO_memcmp(extra.data(), granted_->pass.proof.data(), kPassBytes) !=
@@ -121,8 +120,7 @@ absl::Status ShmLink::TakePass(const Preface& preface,
   if (passes_.book == nullptr) {
     return absl::UnauthenticatedError("this side gives out no passes");
   }
-  ASSIGN_OR_RETURN(PassBook::Taken taken,
-                   passes_.book->Take(extra, preface.era));
+  ASSIGN_OR_RETURN(PassBook::Taken taken, passes_.book->Take(extra));
   proof_ = std::move(taken.proof);
   return KnowPeer(taken.holder);
 }
@@ -137,7 +135,7 @@ absl::StatusOr<size_t> ShmLink::OnPreface(const Preface& preface,
                                           absl::string_view extra,
                                           UniqueFd fd) {
   // Before anything is done with what the peer has brought.
-  RETURN_IF_ERROR(TakePass(preface, extra));
+  RETURN_IF_ERROR(TakePass(extra));
   if (!connector_) {
     ASSIGN_OR_RETURN(SharedRings rings,
                      SharedRings::Adopt(fd, preface.ring_bytes));

@@ -46,7 +46,7 @@ class ShmLink final : public RingLink<SocketLink> {
                                    UniqueFd fd) override;
   bool with_pass() const { return options().certificates != nullptr; }
   void OnGranted(const absl::StatusOr<PassSource::Granted>& granted);
-  absl::Status TakePass(const Preface& preface, absl::string_view extra);
+  absl::Status TakePass(absl::string_view extra);
   void OnOpen() override;
   void OnSocketEvents(uint32_t events) override;
   void OnStopping() override;

@@ -72,7 +72,7 @@ class LinkPassesTest : public ::testing::Test {
                                           const std::string& address) {
     absl::StatusOr<PassSource::Granted> granted;
     absl::Notification done;
-    nodes_[from].passes->Ask(address, 0, absl::Seconds(20),
+    nodes_[from].passes->Ask(address, absl::Seconds(20),
                              [&](absl::StatusOr<PassSource::Granted> reply) {
                                granted = std::move(reply);
                                done.Notify();
@@ -91,11 +91,11 @@ TEST_F(LinkPassesTest, APassIsForWhoHasAsked) {
   ASSERT_TRUE(granted.ok()) << granted.status();
   EXPECT_EQ(ToString(granted->issuer.identity()), "kamino://c/node/n2");
   const auto& book = nodes_["n2"].passes->book();
-  auto taken = book->Take(granted->pass.token, 0);
+  auto taken = book->Take(granted->pass.token);
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_EQ(ToString(taken->holder.identity()), "kamino://c/node/n1");
   EXPECT_EQ(taken->proof, granted->pass.proof);
-  EXPECT_FALSE(book->Take(granted->pass.token, 0).ok());  // once
+  EXPECT_FALSE(book->Take(granted->pass.token).ok());  // once
 }
 
 TEST_F(LinkPassesTest, OneThatJoinsIsInNoView) {

@@ -278,6 +278,7 @@ absl::Status Serve(const NodeFlags& flags,
     options.links.transport.admit =
         AdmitNodes(flags.storage.cluster_id, roles.access());
   }
+  BoundLinks(&options.links.transport);
   ServiceWatchdog watchdog;
   ASSIGN_OR_RETURN(auto runtime, RealRuntime(flags.link_spin, [&watchdog] {
                      watchdog.Alive(MonotonicNow());

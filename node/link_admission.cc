@@ -7,6 +7,29 @@
 #include "security/roles.h"
 
 namespace kamino::node {
+namespace {
+
+// Of the links that one listener takes (TransportOptions::max_accepted, 64). A
+// node has one with its successor, one with the head where it is the tail, and
+// one while it joins; those that it has lost and that are not found dead yet
+// count, too. All nodes may be on one machine.
+constexpr int kMostOfAddress = 48;
+constexpr int kMostOfIdentity = 8;
+
+// Handshakes, at a millisecond of the core thread each: a fifth of it for all
+// strangers, a tenth for an address.
+constexpr transport::ComeRate kCome = {200, 400};
+constexpr transport::ComeRate kComeOfAddress = {100, 200};
+
+}  // namespace
+
+void BoundLinks(transport::TransportOptions* options) {
+  options->max_of_address = kMostOfAddress;
+  options->max_of_identity = kMostOfIdentity;
+  if (options->certificates == nullptr) return;
+  options->come = kCome;
+  options->come_of_address = kComeOfAddress;
+}
 
 std::function<absl::Status(const std::string&)> AdmitNodes(
     std::string cluster_id, std::shared_ptr<security::Access> access) {

@@ -49,6 +49,13 @@ absl::Status Validate(const TransportOptions& options, size_t most) {
         "max_half_open and max_half_open_of_address must be at least 1, "
         "max_of_address and max_of_identity not negative");
   }
+  for (const ComeRate& rate : {options.come, options.come_of_address}) {
+    if (rate.per_second < 0 || (rate.per_second > 0 && rate.burst < 1)) {
+      return absl::InvalidArgumentError(
+          "come and come_of_address must not be negative, and their bursts at "
+          "least 1");
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -64,6 +71,8 @@ absl::string_view LinkRefusalName(LinkRefusal refusal) {
       return "too_many_of_identity";
     case LinkRefusal::kHalfOpen:
       return "half_open";
+    case LinkRefusal::kTooOften:
+      return "too_often";
     case LinkRefusal::kTimeout:
       return "timeout";
     case LinkRefusal::kPlaintext:

@@ -161,6 +161,7 @@ enum class LinkRefusal {
   kTooManyOfAddress,   // or of those who have come from its address
   kTooManyOfIdentity,  // or of those who are who it is
   kHalfOpen,           // of those that are not established
+  kTooOften,           // so many have come within a short time
   kTimeout,            // it was not established in time
   kPlaintext,          // it did not begin with TLS
   kHandshake,          // TLS failed but for its certificate
@@ -169,7 +170,7 @@ enum class LinkRefusal {
   kProtocol,           // it does not speak this protocol or version
   kOther,              // it left, or its era is over
 };
-inline constexpr int kLinkRefusals = 11;
+inline constexpr int kLinkRefusals = 12;
 // As a metric's label has it: "too_many".
 absl::string_view LinkRefusalName(LinkRefusal refusal);
 
@@ -183,6 +184,13 @@ class ListenerEvents {
   // A link is established, so long after its peer came.
   virtual void OnEstablished(absl::Duration took) = 0;
   virtual void OnRefused(LinkRefusal why) = 0;
+};
+
+// How many may come to a listener: a second on average, and at once after a
+// while in which few have.
+struct ComeRate {
+  double per_second = 0;  // 0: there is no bound
+  double burst = 0;       // at least 1, where there is
 };
 
 // What transports of every kind are told. What only one kind needs to know, its
@@ -216,6 +224,12 @@ struct TransportOptions {
   // address that has most: whoever is quick is let in, however many are slow.
   int max_half_open = 128;
   int max_half_open_of_address = 32;
+  // How often one may come to a listener at all, and from one address: each
+  // handshake of TLS takes about a millisecond of the transport's thread. An
+  // address that has links, or had some within ten minutes, is not in the
+  // former, so that strangers, however many, keep no neighbour out.
+  ComeRate come;
+  ComeRate come_of_address;
   // Told how many there are, of all listeners, those that are not established
   // included: each has a descriptor at least. Null: nobody is.
   std::shared_ptr<std::atomic<int>> accepted;

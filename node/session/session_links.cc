@@ -30,6 +30,10 @@ constexpr int kMaxVerbsLinks = 512;
 constexpr int kMaxSharedLinks = 64;
 // Of one listener: clients of one host may all come at once.
 constexpr int kMaxHalfOpen = 2048;
+// Handshakes, at a millisecond of the core thread each: two fifths of it for
+// addresses that had no links lately, a fifth for one address.
+constexpr transport::ComeRate kCome = {400, 1000};
+constexpr transport::ComeRate kComeOfAddress = {200, 500};
 constexpr size_t kRingBytes = size_t{8} << 20;
 constexpr size_t kSendBuffer = session::kMaxFrameBytes + 4096;
 
@@ -166,6 +170,10 @@ absl::StatusOr<std::unique_ptr<SessionLinks>> SessionLinks::Listen(
     options.max_half_open_of_address = kMaxHalfOpen / 2;
     options.accepted = links->live_;
     options.certificates = certificates;
+    if (certificates != nullptr) {
+      options.come = kCome;
+      options.come_of_address = kComeOfAddress;
+    }
     options.events = events;
     options.loop = server->node()->loop();
     CHECK(options.loop != nullptr || offer.lives_on_core)

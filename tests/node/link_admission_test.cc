@@ -2,9 +2,12 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/security/test_certificates.h"
+#include "tests/transport/link_rig.h"
 
 namespace kamino::node {
 namespace {
@@ -36,6 +39,44 @@ TEST(LinkAdmissionTest, RolesDecideAsTheyAreNow) {
       {{.pattern = "kamino://c/node/n1", .roles = {}}}, /*only_rules=*/false));
   EXPECT_THAT(Refusal("kamino://c/node/n1", access), HasSubstr("is no role"));
   EXPECT_EQ(Refusal("kamino://c/node/n2", access), "");
+}
+
+// Of so many that one client opens, one after the other, those that it has.
+size_t LinksOf(transport::LinkRig* rig, int count) {
+  const auto server = rig->NewTransport();
+  transport::RecordingListener listener(rig, server.get());
+  const auto client = rig->NewTransport();
+  std::vector<std::shared_ptr<transport::Recorder>> recorders;
+  size_t taken = 0;
+  for (int i = 0; i < count; ++i) {
+    recorders.push_back(rig->NewRecorder());
+    const auto recorder = recorders.back();
+    EXPECT_TRUE(client->Connect(listener.address(), recorder).ok());
+    EXPECT_TRUE(rig->Until([&] {
+      return recorder->closed == 1 || listener.accepted.size() > taken;
+    }));
+    absl::MutexLock lock(rig->mutex());
+    taken = listener.accepted.size();
+  }
+  return taken;
+}
+
+TEST(LinkBoundsTest, OneAddressDoesNotTakeAllOfAListener) {
+  transport::LinkRig rig("tcp");
+  BoundLinks(&rig.options);
+  EXPECT_EQ(LinksOf(&rig, 52), 48u);
+  EXPECT_GT(rig.options.max_accepted, 48);
+}
+
+TEST(LinkBoundsTest, NorDoesOneIdentity) {
+  const security::TestAuthority authority;
+  transport::LinkRig rig("tcp");
+  rig.options.certificates =
+      authority.Load({"kamino", security::Role::kNode, "n1"});
+  BoundLinks(&rig.options);
+  EXPECT_EQ(LinksOf(&rig, 10), 8u);
+  EXPECT_GT(rig.options.come.per_second, 0);
+  EXPECT_GT(rig.options.come_of_address.per_second, 0);
 }
 
 }  // namespace

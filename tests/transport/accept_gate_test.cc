@@ -37,13 +37,13 @@ class AcceptGateTest : public ::testing::Test {
     return reinterpret_cast<LoopLink*>(static_cast<uintptr_t>(++links_));
   }
   LoopLink* Come(const std::string& host) {
-    EXPECT_FALSE(gate_.MayCome(host).has_value()) << host;
+    EXPECT_FALSE(gate_.MayCome(host, now_).has_value()) << host;
     LoopLink* const link = NewLink();
     gate_.Came(link, host, now_);
     return link;
   }
   std::optional<LinkRefusal> WhyNot(const std::string& host) {
-    const auto refused = gate_.MayCome(host);
+    const auto refused = gate_.MayCome(host, now_);
     if (!refused.has_value()) return std::nullopt;
     return refused->why;
   }
@@ -91,7 +91,7 @@ TEST_F(AcceptGateTest, TheSlowestOfTheGreediestGivesWay) {
   EXPECT_EQ(gate_.InTheWay(), nullptr);
   Come("c");
   EXPECT_EQ(gate_.InTheWay(), greedy);
-  gate_.Left(greedy);
+  gate_.Left(greedy, now_);
   EXPECT_EQ(gate_.InTheWay(), nullptr);
 }
 
@@ -111,7 +111,7 @@ TEST_F(AcceptGateTest, ThoseUnderWayDoNotCountAgainstLinks) {
   EXPECT_EQ(Open(second), std::nullopt);
   EXPECT_EQ(Open(third), LinkRefusal::kTooMany);
   EXPECT_EQ(WhyNot("d"), LinkRefusal::kTooMany);
-  gate_.Left(first);
+  gate_.Left(first, now_);
   EXPECT_EQ(Open(third), std::nullopt);
 }
 
@@ -122,7 +122,7 @@ TEST_F(AcceptGateTest, OneAddressHasOnlySoManyLinks) {
   Come("a");
   EXPECT_EQ(WhyNot("a"), LinkRefusal::kTooManyOfAddress);
   EXPECT_EQ(WhyNot("b"), std::nullopt);
-  gate_.Left(first);
+  gate_.Left(first, now_);
   EXPECT_EQ(WhyNot("a"), std::nullopt);
 }
 
@@ -134,8 +134,77 @@ TEST_F(AcceptGateTest, OneIdentityHasOnlySoManyLinks) {
   EXPECT_EQ(Open(second, "x"), LinkRefusal::kTooManyOfIdentity);
   LoopLink* const other = Come("b");
   EXPECT_EQ(Open(other, "y"), std::nullopt);
-  gate_.Left(first);
+  gate_.Left(first, now_);
   EXPECT_EQ(Open(second, "x"), std::nullopt);
+}
+
+// Each handshake takes the loop's time, however soon its link is gone again.
+TEST_F(AcceptGateTest, OneAddressComesOnlySoOften) {
+  options_.come_of_address = {10, 3};
+  for (int i = 0; i < 3; ++i) gate_.Left(Come("a"), now_);
+  EXPECT_EQ(WhyNot("a"), LinkRefusal::kTooOften);
+  gate_.Left(Come("b"), now_);
+  now_ += absl::Milliseconds(99);
+  EXPECT_EQ(WhyNot("a"), LinkRefusal::kTooOften);
+  now_ += absl::Milliseconds(1);
+  gate_.Left(Come("a"), now_);
+  EXPECT_EQ(WhyNot("a"), LinkRefusal::kTooOften);
+  // However long it was silent.
+  now_ += absl::Hours(1);
+  for (int i = 0; i < 3; ++i) gate_.Left(Come("a"), now_);
+  EXPECT_EQ(WhyNot("a"), LinkRefusal::kTooOften);
+}
+
+// Nor do many addresses take all of it; and who has had a link is not kept out.
+TEST_F(AcceptGateTest, StrangersComeOnlySoOften) {
+  options_.come = {1, 4};
+  options_.come_of_address = {10, 10};
+  LoopLink* const neighbour = Come("neighbour");
+  EXPECT_EQ(Open(neighbour, "n2"), std::nullopt);
+  LoopLink* const caller = Come("caller");
+  EXPECT_EQ(Open(caller, "n3"), std::nullopt);
+  gate_.Left(caller, now_);
+  gate_.Left(Come("a"), now_);
+  gate_.Left(Come("b"), now_);
+  EXPECT_EQ(WhyNot("c"), LinkRefusal::kTooOften);
+  EXPECT_EQ(WhyNot("a"), LinkRefusal::kTooOften);
+  for (int i = 0; i < 9; ++i) {
+    gate_.Left(Come("neighbour"), now_);
+    gate_.Left(Come("caller"), now_);
+  }
+  EXPECT_EQ(WhyNot("neighbour"), LinkRefusal::kTooOften);
+  now_ += absl::Seconds(1);
+  gate_.Left(Come("c"), now_);
+  EXPECT_EQ(WhyNot("d"), LinkRefusal::kTooOften);
+  EXPECT_EQ(WhyNot("caller"), std::nullopt);
+  // It is not known for ever; one that has a link is.
+  now_ += absl::Minutes(10);
+  for (int i = 0; i < 4; ++i) gate_.Left(Come("d"), now_);
+  EXPECT_EQ(WhyNot("caller"), LinkRefusal::kTooOften);
+  EXPECT_EQ(WhyNot("neighbour"), std::nullopt);
+}
+
+TEST_F(AcceptGateTest, WhereNothingTellsHostsApartAllComeOnlySoOften) {
+  options_.come = {1, 2};
+  options_.come_of_address = {1, 1};
+  gate_.Left(Come(""), now_);
+  gate_.Left(Come(""), now_);
+  EXPECT_EQ(WhyNot(""), LinkRefusal::kTooOften);
+}
+
+TEST_F(AcceptGateTest, WhoIsGoneForLongIsForgotten) {
+  options_.come_of_address = {10, 3};
+  for (int i = 0; i < 10000; ++i) {
+    now_ += absl::Milliseconds(10);
+    gate_.Left(Come(std::to_string(i)), now_);
+  }
+  EXPECT_LT(gate_.hosts(), 200u);
+}
+
+// Where there is no bound nothing is kept.
+TEST_F(AcceptGateTest, WhoIsGoneIsForgottenAtOnceWithoutABound) {
+  gate_.Left(Come("a"), now_);
+  EXPECT_EQ(gate_.hosts(), 0u);
 }
 
 TEST_F(AcceptGateTest, WhatBecomesOfThemIsTold) {
@@ -148,10 +217,10 @@ TEST_F(AcceptGateTest, WhatBecomesOfThemIsTold) {
   EXPECT_EQ(events_->established, 1);
   EXPECT_EQ(events_->longest, absl::Milliseconds(3));
   gate_.TellRefusal("somebody", LinkRefusal::kTimeout, "it took too long");
-  gate_.Left(second);
+  gate_.Left(second, now_);
   EXPECT_EQ(events_->half_open, 0);
   EXPECT_EQ(events_->refused[LinkRefusal::kTimeout], 1);
-  gate_.Left(first);
+  gate_.Left(first, now_);
   EXPECT_EQ(gate_.all(), 0u);
 }
 

@@ -334,6 +334,23 @@ TEST_F(TlsLinkTest, AnAddressHasOnlySoManyThatAreUnderWay) {
   ExpectService();
 }
 
+// However soon each of them is gone: its handshake takes the loop's time.
+TEST_F(TlsLinkTest, AnAddressComesOnlySoOften) {
+  rig_.options.come_of_address = {1e-6, 3};
+  Serve();
+  for (int i = 0; i < 2; ++i) {
+    const int stranger = KnockAtPort(listener_->address());
+    ASSERT_TRUE(rig_.Until([&] { return events_->half_open == 1; }));
+    close(stranger);
+    ASSERT_TRUE(rig_.Until([&] { return events_->half_open == 0; }));
+  }
+  ExpectService();
+  const int stranger = KnockAtPort(listener_->address());
+  EXPECT_EQ(ReadAll(stranger), "");
+  close(stranger);
+  EXPECT_TRUE(Refused(LinkRefusal::kTooOften));
+}
+
 TEST_F(TlsLinkTest, SilentOnesGiveWay) {
   rig_.options.max_half_open = 2;
   Serve();

@@ -1,5 +1,6 @@
 #include "transport/loop/accept_gate.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -10,13 +11,26 @@
 namespace kamino::transport {
 namespace {
 
+// For so long an address that had a link is no stranger's.
+constexpr absl::Duration kKnown = absl::Minutes(10);
+// Fewer hosts are never looked through; with more those without a link are
+// forgotten, whatever they have done.
+constexpr size_t kFewHosts = 64;
+constexpr size_t kMostHosts = 65536;
+
 absl::Status Full(int count, absl::string_view of_what) {
   return absl::ResourceExhaustedError(absl::StrCat(count, " links ", of_what));
 }
 
 }  // namespace
 
-std::optional<AcceptGate::Refused> AcceptGate::MayCome(
+std::optional<AcceptGate::Refused> AcceptGate::MayCome(const std::string& host,
+                                                       absl::Time now) {
+  if (auto refused = TooMany(host)) return refused;
+  return TooOften(host, now);
+}
+
+std::optional<AcceptGate::Refused> AcceptGate::TooMany(
     const std::string& host) const {
   const int open_links = static_cast<int>(links_.size() - waiting_.size());
   if (open_links >= options_.max_accepted) {
@@ -38,6 +52,45 @@ std::optional<AcceptGate::Refused> AcceptGate::MayCome(
                         "from its address are accepted already")};
   }
   return std::nullopt;
+}
+
+std::optional<AcceptGate::Refused> AcceptGate::TooOften(const std::string& host,
+                                                        absl::Time now) {
+  const ComeRate& of_one = options_.come_of_address;
+  const bool told_apart = !host.empty() && of_one.per_second != 0;
+  ForgetHosts(now);
+  const auto found = hosts_.find(host);
+  bool known = false;
+  if (found != hosts_.end()) {
+    const Host& from = found->second;
+    known = from.open > 0 || now < from.known_until;
+    if (told_apart && !from.come.Has(of_one, now)) {
+      return Refused{LinkRefusal::kTooOften,
+                     absl::ResourceExhaustedError(
+                         "too many came from its address within a short time")};
+    }
+  }
+  if (!known && !come_.Has(options_.come, now)) {
+    return Refused{LinkRefusal::kTooOften,
+                   absl::ResourceExhaustedError(
+                       "too many came from addresses that had no links lately, "
+                       "within a short time")};
+  }
+  if (!known) come_.Take(options_.come, now);
+  if (told_apart) hosts_[host].come.Take(of_one, now);
+  return std::nullopt;
+}
+
+void AcceptGate::ForgetHosts(absl::Time now) {
+  if (hosts_.size() < forget_at_) return;
+  const bool too_many = hosts_.size() >= kMostHosts;
+  absl::erase_if(hosts_, [&](const auto& known) {
+    const Host& host = known.second;
+    return host.idle() &&
+           (too_many || (host.known_until <= now &&
+                         host.come.IsFull(options_.come_of_address, now)));
+  });
+  forget_at_ = std::max(kFewHosts, 2 * hosts_.size());
 }
 
 LoopLink* AcceptGate::InTheWay() const {
@@ -94,19 +147,21 @@ std::optional<AcceptGate::Refused> AcceptGate::Open(LoopLink* link,
   return std::nullopt;
 }
 
-void AcceptGate::Left(LoopLink* link) {
+void AcceptGate::Left(LoopLink* link, absl::Time now) {
   const auto found = links_.find(link);
   if (found == links_.end()) return;
   const Come& come = found->second;
   const auto host = hosts_.find(come.host);
   if (come.open) {
     --host->second.open;
+    host->second.known_until = now + kKnown;
   } else {
     StopWaiting(come);
   }
-  if (host->second.open == 0 && host->second.half_open == 0) {
-    hosts_.erase(host);
-  }
+  // How often it came may matter later.
+  const bool counted =
+      options_.come.per_second != 0 || options_.come_of_address.per_second != 0;
+  if (host->second.idle() && !counted) hosts_.erase(host);
   if (!come.identity.empty()) {
     const auto same = identities_.find(come.identity);
     if (--same->second == 0) identities_.erase(same);

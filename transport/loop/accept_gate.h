@@ -1,5 +1,6 @@
 // Whom one listener admits: how many links there may be, how many that are not
-// established, and how many of those are of one host or of one identity.
+// established, how many of those are of one host or of one identity, and how
+// often one may come.
 #ifndef KAMINO_TRANSPORT_LOOP_ACCEPT_GATE_H_
 #define KAMINO_TRANSPORT_LOOP_ACCEPT_GATE_H_
 
@@ -15,6 +16,7 @@
 #include "absl/time/time.h"
 #include "base/log_limit.h"
 #include "transport/link.h"
+#include "transport/loop/token_bucket.h"
 
 namespace kamino::transport {
 
@@ -32,8 +34,10 @@ class AcceptGate {
     absl::Status status;
   };
 
-  // Whether one more may come from `host`, "" where nothing tells hosts apart.
-  std::optional<Refused> MayCome(const std::string& host) const;
+  // Whether one more may come from `host`, "" where nothing tells hosts apart;
+  // if so, it counts for how often one does. `now` never goes back, here and
+  // below.
+  std::optional<Refused> MayCome(const std::string& host, absl::Time now);
   // Who has to give way first; null: there is room.
   LoopLink* InTheWay() const;
   void Came(LoopLink* link, const std::string& host, absl::Time now);
@@ -41,10 +45,11 @@ class AcceptGate {
   std::optional<Refused> Open(LoopLink* link, const std::string& identity,
                               absl::Time now);
   // One that has come is gone.
-  void Left(LoopLink* link);
+  void Left(LoopLink* link, absl::Time now);
 
   size_t half_open() const { return waiting_.size(); }
   size_t all() const { return links_.size(); }
+  size_t hosts() const { return hosts_.size(); }  // that it knows of
 
   // Counts, and logs unless too many were lately: `peer` is not taken. Not
   // `told`: nobody has said so in the log.
@@ -59,6 +64,11 @@ class AcceptGate {
   struct Host {
     int half_open = 0;
     int open = 0;
+    TokenBucket come;
+    // It counts as no stranger for so long after its last link.
+    absl::Time known_until = absl::InfinitePast();
+
+    bool idle() const { return half_open == 0 && open == 0; }
   };
   struct Waiting {
     LoopLink* link;
@@ -71,6 +81,10 @@ class AcceptGate {
     bool open = false;
     std::list<Waiting>::iterator waiting;  // unless open
   };
+  std::optional<Refused> TooMany(const std::string& host) const;
+  std::optional<Refused> TooOften(const std::string& host, absl::Time now);
+  // Hosts that have no link, and of which nothing has to be known any more.
+  void ForgetHosts(absl::Time now);
   void StopWaiting(const Come& come);
 
   const TransportOptions& options_;
@@ -79,6 +93,8 @@ class AcceptGate {
   absl::node_hash_map<std::string, Host> hosts_;
   absl::flat_hash_map<std::string, int> identities_;  // of those that are open
   std::list<Waiting> waiting_;                        // oldest first
+  TokenBucket come_;                                  // of strangers
+  size_t forget_at_ = 0;                              // with so many hosts
 };
 
 }  // namespace kamino::transport

@@ -189,7 +189,7 @@ void LoopLink::Finish() {
   believed_ = nullptr;
   context_->links.erase(keep);
   if (gate_ != nullptr) {
-    gate_->Left(this);
+    gate_->Left(this, MonotonicNow());
     if (options().accepted != nullptr) --*options().accepted;
   }
   if (handler_ != nullptr) {

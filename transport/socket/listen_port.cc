@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
 
@@ -92,7 +93,7 @@ void ListenPort::AcceptAll() {
 
 void ListenPort::Admit(UniqueFd socket) {
   const auto [link, host] = protocol_->NewAcceptor(context_, socket.get());
-  if (const auto refused = gate_->MayCome(host)) {
+  if (const auto refused = gate_->MayCome(host, MonotonicNow())) {
     gate_->TellRefusal(link->peer(), refused->why, refused->status.message());
     return;
   }

@@ -230,14 +230,14 @@ absl::Status Serve(const Deployment& deployment,
   AdminService admin(&manager, {audit.get(), !admin_listen.empty(),
                                 absl::GetFlag(FLAGS_admin_port_of_all)});
   ManagerWeb pages(&manager);
-  ChainPage chain_page(&manager);
-  DebugService debug("kamino_manager", [&pages] { return pages.Metrics(); });
   rpc::ServerOptions server_options;
+  ASSIGN_OR_RETURN(server_options.credentials,
+                   rpc::Credentials::MakeIfAny(certificates));
+  ChainPage chain_page(&manager, server_options.credentials);
+  DebugService debug("kamino_manager", [&pages] { return pages.Metrics(); });
   server_options.max_idle = kMaxIdle;
   server_options.listen = absl::GetFlag(FLAGS_listen);
   server_options.max_request_bytes = kMaxRequestBytes;
-  ASSIGN_OR_RETURN(server_options.credentials,
-                   rpc::Credentials::MakeIfAny(certificates));
   server_options.access = roles.access();
   pages.Add(rpc::SecuritySource(server_options.credentials, roles.access()));
   std::vector<grpc::Service*> services = {&service};

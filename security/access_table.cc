@@ -12,6 +12,9 @@ constexpr RoleSet kData = {Role::kWriter, Role::kReader};
 constexpr RoleSet kWrites = {Role::kWriter};
 constexpr RoleSet kOperates = {Role::kOperator};
 constexpr RoleSet kLooks = {Role::kOperator, Role::kReader};
+// The page of a manager shows what nodes say of themselves.
+constexpr RoleSet kLooksAtNodes = {Role::kManager, Role::kOperator,
+                                   Role::kReader};
 constexpr RoleSet kNodes = {Role::kNode};
 constexpr RoleSet kEverybody = {Role::kNode, Role::kManager, Role::kOperator,
                                 Role::kWriter, Role::kReader};
@@ -45,7 +48,7 @@ constexpr AccessRule kTable[] = {
     // Who is in the chain: whoever talks to it has to know.
     Call("/kamino.v1.KaminoService/GetChain", kEverybody),
     Call("/kamino.v1.KaminoService/WatchChain", kEverybody),
-    Call("/kamino.v1.KaminoService/GetNodeStatus", kLooks),
+    Call("/kamino.v1.KaminoService/GetNodeStatus", kLooksAtNodes),
 
     Call("/kamino.v1.SessionService/Connect", kData),
     Call("/kamino.v1.SessionService/GetCarriers", kData),

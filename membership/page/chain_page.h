@@ -4,11 +4,14 @@
 #ifndef KAMINO_MEMBERSHIP_PAGE_CHAIN_PAGE_H_
 #define KAMINO_MEMBERSHIP_PAGE_CHAIN_PAGE_H_
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "membership/manager.h"
 #include "membership/page/node_statuses.h"
+#include "rpc/credentials.h"
 #include "web/server.h"
 
 namespace kamino::membership {
@@ -16,7 +19,10 @@ namespace kamino::membership {
 // Thread-safe. Outlives the server that has its routes; `manager` outlives it.
 class ChainPage {
  public:
-  explicit ChainPage(Manager* manager) : manager_(manager) {}
+  // `credentials`: as whom it asks the nodes. Null: in the clear.
+  ChainPage(Manager* manager,
+            std::shared_ptr<const rpc::Credentials> credentials)
+      : manager_(manager), statuses_(std::move(credentials)) {}
 
   std::vector<web::Route> Routes();
 

@@ -60,6 +60,7 @@ std::map<std::string, NodeStatuses::Status> NodeStatuses::Look(
       node->address = address;
       rpc::ChannelOptions options;
       options.max_answer_bytes = kMaxAnswerBytes;
+      options.credentials = credentials_;
       node->stub = kamino::v1::KaminoService::NewStub(
           rpc::MakeChannel(address, options));
     }

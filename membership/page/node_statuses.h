@@ -6,11 +6,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "kamino/v1/kamino.grpc.pb.h"
+#include "rpc/credentials.h"
 
 namespace kamino::membership {
 
@@ -20,7 +22,9 @@ class NodeStatuses {
   using Addresses = std::map<std::string, std::string>;  // by node id
   using Status = kamino::v1::GetNodeStatusResponse;
 
-  NodeStatuses() = default;
+  // Who asks them. Null: in the clear.
+  explicit NodeStatuses(std::shared_ptr<const rpc::Credentials> credentials)
+      : credentials_(std::move(credentials)) {}
   // Waits for calls under way, which end at once.
   ~NodeStatuses();
   NodeStatuses(const NodeStatuses&) = delete;
@@ -37,6 +41,7 @@ class NodeStatuses {
   void Ask(const std::shared_ptr<Node>& node)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const std::shared_ptr<const rpc::Credentials> credentials_;
   absl::Mutex mutex_;
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;  // under way
   bool ends_ ABSL_GUARDED_BY(mutex_) = false;

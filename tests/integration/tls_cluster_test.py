@@ -145,6 +145,18 @@ class TlsClusterTest(ClusterTest):
     with self.assertRaises(OSError):
       urllib.request.urlopen(
           f"http://{self.cluster.state['web']['n1']}/livez", timeout=10)
+    wait_until(self.page_sees_nodes, PATIENCE_S,
+               "the page to have what the nodes say of themselves")
+
+  def page_sees_nodes(self):
+    """By calls as whom the manager is."""
+    page = json.loads(self.read(self.cluster.state["web"]["manager"],
+                                "/chain.json", "reader/r")[1])
+    roles = [node["role"] for _, node in sorted(page["nodes"].items())]
+    links = [link["transport"] for node in page["nodes"].values()
+             for link in node["links"]]
+    return (sorted(roles) == ["ROLE_HEAD", "ROLE_MIDDLE", "ROLE_TAIL"] and
+            len(links) > 2)
 
   def check_etcds_user(self):
     """Enabled under a cluster that runs; tokens are gone with a restart of

@@ -176,6 +176,23 @@ class ChartTest(unittest.TestCase):
           **{f"kamino-node-{i}": [f"kamino://shop/node/kamino-{i}"]
              for i in range(3)}})
 
+  def test_managers_reach_nodes_whoever_the_clients_are(self):
+    """Their page shows what nodes say of themselves."""
+    made = self.cluster.helm(
+        "template", "kamino", CHART, "--kube-version=1.34.4", *sets({
+            **BASE, "networkPolicy.clients[0].podSelector.matchLabels.app":
+                "shop"})).stdout
+    objects = [json.loads(line) for line in self.cluster.kubectl(
+        "create", "--dry-run=client", "--validate=false", "-o", "json",
+        "-f", "-", text=made).stdout.replace("\n}\n{", "\n}\0{").split("\0")]
+    [nodes] = [each for each in objects if each["kind"] == "NetworkPolicy" and
+               each["metadata"]["name"] == "kamino-nodes"]
+    ports = [rule["ports"] for rule in nodes["spec"]["ingress"]
+             for who in rule.get("from", ())
+             if who["podSelector"]["matchLabels"].get(
+                 "app.kubernetes.io/component") == "manager"]
+    self.assertEqual(ports, [[{"port": "grpc"}]])
+
   # --- What becomes of it.
 
   def test_life(self):

@@ -129,7 +129,7 @@ TEST(AccessTableTest, SaysWhatWasMeant) {
       {"GetOutcome", "writer"},
       {"GetChain", everybody},
       {"WatchChain", everybody},
-      {"GetNodeStatus", looks},
+      {"GetNodeStatus", "manager or operator or reader"},
       {"Connect", data},
       {"GetCarriers", data},
       {"ConnectPair", data},

@@ -285,6 +285,9 @@ absl::Status CheckSecure(const NodeFlags& flags) {
       {"listen", flags.listen},
       {"link_listen", flags.link_listen},
       {"session_listen", flags.session_listen}};
+  if (!flags.peer_listen.empty()) {
+    reached.emplace_back("peer_listen", flags.peer_listen);
+  }
   if (!flags.web_listen.empty()) {
     reached.emplace_back("web_listen", flags.web_listen);
   }

@@ -120,6 +120,21 @@ class ProgramsTest(unittest.TestCase):
                              "--cluster_id=typed")
     self.assertEqual(done.returncode, 0, done.stderr)
 
+  def test_a_node_listens_on_its_own_machine_alone_in_the_clear(self):
+    flags = [f"--{flag}=10.0.0.1:1" for flag in (
+        "listen", "peer_listen", "link_listen", "session_listen", "web_listen",
+        "managers")]
+    for flag in flags:
+      # Links over tcp would have to be reached, too.
+      done = self.check_config("node", self.example("node"), flag,
+                               "--transport=shm")
+      self.assertEqual(done.returncode, 2, (flag, done.stderr))
+      self.assertIn(f"{flag.split('=')[0]}: 10.0.0.1:1 is not of this machine "
+                    "alone", done.stderr)
+    done = self.check_config("node", self.example("node"), "--insecure",
+                             "--transport=shm", *flags)
+    self.assertEqual(done.returncode, 0, done.stderr)
+
   def test_etcd_is_not_spoken_to_in_the_clear(self):
     """But on this machine, or as somebody has said."""
     pair = ("--tls_cert=a", "--tls_key=b", "--tls_ca=c", "--admin_listen=h:1")

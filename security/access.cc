@@ -95,10 +95,14 @@ absl::Status Access::Check(const Grant* grant, const AccessRule* rule,
   return why;
 }
 
-void Access::Note(const absl::Status& status, const Principal* who) {
+void Access::Note(const absl::Status& status, absl::string_view what,
+                  const Principal* who) {
   if (who == nullptr || !absl::IsPermissionDenied(status)) return;
   denied_.fetch_add(1, std::memory_order_relaxed);
-  Deny(status, "", who->name);
+  Deny(absl::PermissionDeniedError(absl::StrCat(
+           what, " went beyond what this identity may touch, which is ",
+           who->scope.Describe(), ", or to somebody else's session")),
+       what, who->name);
 }
 
 void Access::Deny(const absl::Status& why, absl::string_view what,

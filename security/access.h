@@ -67,8 +67,10 @@ class Access {
   absl::Status Check(const Grant* grant, const AccessRule* rule,
                      absl::string_view what);
   // Counts and logs, if `status` is a kPermissionDenied of elsewhere, for a key
-  // or for a session.
-  void Note(const absl::Status& status, const Principal* who);
+  // or for a session, of what was asked for. The log has words of its own:
+  // those of `status` are for who has asked, and name keys.
+  void Note(const absl::Status& status, absl::string_view what,
+            const Principal* who);
 
   struct Counts {
     uint64_t unauthenticated = 0;

@@ -109,7 +109,7 @@ void KaminoService::NoteDenied(const absl::Status& status,
   const std::string name = RequestNameOf(context, request);
   const std::string trace = TraceparentOf(context);
   const logs::AboutRequest about(name, trace);
-  access_->Note(status, by.get());
+  access_->Note(status, rpc::MethodOf(*Request::descriptor()), by.get());
 }
 
 void KaminoService::FillHeader(uint64_t view_id, uint64_t sequence,

@@ -80,7 +80,8 @@ void ScanStream::FinishWith(const absl::Status& status) {
   if (access_ != nullptr) {
     const std::string trace = TraceparentOf(*context_);
     const logs::AboutRequest about(name, trace);
-    access_->Note(status, by_.get());
+    access_->Note(status, rpc::MethodOf(*kamino::v1::ScanRequest::descriptor()),
+                  by_.get());
   }
   Finish(ToGrpcStatus(status, *node_->view_board().current(), node_->node_id(),
                       name));

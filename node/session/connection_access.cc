@@ -41,7 +41,12 @@ void SessionConnection::NoteDenied(const absl::Status& status,
   const std::string trace =
       asked == nullptr || asked->trace == nullptr ? "" : *asked->trace;
   const logs::AboutRequest about(request, trace);
-  access_->Note(status, peer().get());
+  const auto* const rule =
+      asked == nullptr
+          ? security::RuleOfSession()
+          : security::RuleOfRequest(static_cast<uint16_t>(asked->method));
+  access_->Note(status, rule == nullptr ? "a request" : rule->name,
+                peer().get());
 }
 
 }  // namespace kamino::node

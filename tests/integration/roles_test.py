@@ -19,6 +19,10 @@ prefixes = ["a/"]
 """
 
 
+# Outside of what scoped may touch. Keys of clients are in no log.
+SECRET_KEY = "b/a-key-of-a-client"
+
+
 class SecureCluster(LocalCluster):
   """Each program shows a certificate of its own."""
 
@@ -57,6 +61,7 @@ class RolesTest(ClusterTest):
                archive.extractfile(entry).read().decode() for entry in archive}
     self.assertEqual(files["missing.txt"], "")
     self.assertNotIn("PRIVATE KEY", "".join(files.values()))
+    self.assertNotIn(SECRET_KEY, "".join(files.values()))
     metrics = files["nodes/n1/metrics.txt"]
     checked = subprocess.run(["promtool", "check", "metrics"], input=metrics,
                              text=True, capture_output=True, check=False)
@@ -93,6 +98,10 @@ class RolesTest(ClusterTest):
     self.assertEqual(self.as_who(scoped, "get", "a/1"), "one\n")
     self.as_who(scoped, "put", "a/2", "10")
     self.as_who(scoped, "get", "b/1", **outside)
+    for how in ("tcp", "unary"):
+      self.as_who(scoped, "get", SECRET_KEY, f"--carrier={how}", **outside)
+    self.as_who(scoped, "put", SECRET_KEY, "x", **outside)
+    self.as_who(scoped, "scan", "a/", SECRET_KEY, **outside)
     self.as_who(scoped, "scan", **outside)
     self.as_who(scoped, "scan", "a/", "b/2", **outside)
     self.assertEqual(self.as_who(scoped, "scan", "a/", "a0", "--keys_only"),
@@ -117,6 +126,11 @@ class RolesTest(ClusterTest):
     self.assertIn(
         ("kamino://local/writer/all", "GetCluster", "PERMISSION_DENIED"), kept)
 
+    for node in self.cluster.nodes:
+      self.assertNotIn(SECRET_KEY, self.cluster.log_tail(node, 10**6))
+    self.assertTrue(any(
+        "denied to kamino://local/writer/scoped: " in
+        self.cluster.log_tail(node, 10**6) for node in self.cluster.nodes))
     self.debug_dump(managers)
 
     # Roles change while they run.

@@ -187,5 +187,27 @@ TEST(AccessTableTest, DecidesForEveryRoleAndForNone) {
   }
 }
 
+// What is told to who has asked names the key; nobody else is to read it.
+TEST(AccessTest, WhatIsNotedOfADenialHasNoKeyInIt) {
+  Access access{RoleMap()};
+  std::vector<std::string> told;
+  access.SetOnDenied([&](const absl::Status& why, absl::string_view what,
+                         absl::string_view who) {
+    EXPECT_TRUE(absl::IsPermissionDenied(why)) << why;
+    told.push_back(absl::StrCat(who, ", ", what, ": ", why.message()));
+  });
+  const Principal who{"kamino://c/writer/w", KeyScope({"a/"})};
+  access.Note(absl::PermissionDeniedError("the key \"a-key\" is outside"),
+              "/kamino.v1.KaminoService/Get", &who);
+  EXPECT_THAT(
+      told,
+      ::testing::ElementsAre(
+          "kamino://c/writer/w, /kamino.v1.KaminoService/Get: "
+          "/kamino.v1.KaminoService/Get went beyond what this identity may "
+          "touch, which is \"a/\", or to somebody else's session"));
+  access.Note(absl::NotFoundError("no a-key"), "GET", &who);
+  EXPECT_EQ(access.counts().denied, 1u);
+}
+
 }  // namespace
 }  // namespace kamino::security

@@ -21,7 +21,7 @@ namespace kamino::membership {
 struct AuditRecord {
   std::string who;   // identity; empty: nobody is asked here
   std::string from;  // address, as gRPC has it
-  std::string call;  // "RemoveNode"
+  std::string call;  // "/kamino.v1.AdminService/RemoveNode"
   std::string arguments;
   absl::Status outcome;
   // Whether it may have changed something: then it is on the medium before it

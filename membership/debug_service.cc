@@ -9,10 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/clock.h"
 #include "config/own_flags.h"
+#include "glog/logging.h"
 #include "logs/log.h"
 #include "proto/version.h"
 #include "rpc/answer.h"
+#include "rpc/call_counts.h"
+#include "rpc/call_guard.h"
 
 namespace kamino::membership {
 namespace {
@@ -63,6 +67,17 @@ grpc::ServerUnaryReactor* DebugService::GetDebug(
     response->add_log_lines(std::move(line));
   }
   if (metrics_ != nullptr) response->set_metrics(metrics_());
+  AuditRecord record;
+  record.who = rpc::IdentityOf(*context);
+  record.from = context->peer();
+  record.call = rpc::MethodOf(*kamino::v1::GetDebugRequest::descriptor());
+  if (audit_ != nullptr) {
+    audit_->Add(record);
+  } else {
+    LOG(INFO) << "told " << (record.who.empty() ? "somebody" : record.who)
+              << " from " << record.from << " all of this process ("
+              << record.call << ")";
+  }
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   rpc::Finish<kamino::v1::GetDebugRequest>(reactor, began, absl::OkStatus());
   return reactor;

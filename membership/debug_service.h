@@ -5,9 +5,11 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "kamino/v1/debug.grpc.pb.h"
+#include "membership/audit_log.h"
 
 namespace kamino::membership {
 
@@ -17,9 +19,13 @@ std::string Redacted(absl::string_view name, absl::string_view value);
 
 class DebugService final : public kamino::v1::DebugService::CallbackService {
  public:
-  // `metrics` may be null; called on any thread.
-  DebugService(std::string program, std::function<std::string()> metrics)
-      : program_(std::move(program)), metrics_(std::move(metrics)) {}
+  // `metrics` may be null; called on any thread. `audit` has a record of each
+  // call, and outlives this; null: the program's log has a line.
+  DebugService(std::string program, std::function<std::string()> metrics,
+               AuditLog* audit = nullptr)
+      : program_(std::move(program)),
+        metrics_(std::move(metrics)),
+        audit_(audit) {}
 
   grpc::ServerUnaryReactor* GetDebug(
       grpc::CallbackServerContext* context,
@@ -29,6 +35,7 @@ class DebugService final : public kamino::v1::DebugService::CallbackService {
  private:
   const std::string program_;
   const std::function<std::string()> metrics_;
+  AuditLog* const audit_;
 };
 
 }  // namespace kamino::membership

@@ -175,7 +175,10 @@ absl::StatusOr<Deployment> ReadFlags() {
 void AuditDenials(AuditLog* audit, security::Access* access) {
   access->SetOnDenied([audit](const absl::Status& why, absl::string_view call,
                               absl::string_view who) {
-    if (!absl::StartsWith(call, "/kamino.v1.AdminService/")) return;
+    if (!absl::StartsWith(call, "/kamino.v1.AdminService/") &&
+        !absl::StartsWith(call, "/kamino.v1.DebugService/")) {
+      return;
+    }
     AuditRecord record;
     record.who = std::string(who);
     record.call = std::string(call);
@@ -234,7 +237,8 @@ absl::Status Serve(const Deployment& deployment,
   ASSIGN_OR_RETURN(server_options.credentials,
                    rpc::Credentials::MakeIfAny(certificates));
   ChainPage chain_page(&manager, server_options.credentials);
-  DebugService debug("kamino_manager", [&pages] { return pages.Metrics(); });
+  DebugService debug(
+      "kamino_manager", [&pages] { return pages.Metrics(); }, audit.get());
   server_options.max_idle = kMaxIdle;
   server_options.listen = absl::GetFlag(FLAGS_listen);
   server_options.max_request_bytes = kMaxRequestBytes;

@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "glog/logging.h"
 #include "kamino/internal/v1/operation.pb.h"
 #include "node/rpc/backup_stream.h"
 #include "node/rpc/status_details.h"
@@ -69,6 +71,39 @@ grpc::ServerWriteReactor<kamino::v1::SaveResponse>* BackupService::Save(
                              CheckMaySave(*request), [this] { --saves_; });
 }
 
+void BackupService::NoteStep(const RestoreRequest& request,
+                             const RestoreResponse& response,
+                             const std::string& by,
+                             const absl::Status& status) {
+  const char* step = "";
+  switch (request.step_case()) {
+    case RestoreRequest::kBegin:
+      if (status.ok()) restored_bytes_ = 0;
+      step = "began";
+      break;
+    case RestoreRequest::kRecords:
+      if (status.ok()) restored_bytes_ += request.records().size();
+      return;  // there are many
+    case RestoreRequest::kFinish:
+      step = "finished";
+      break;
+    case RestoreRequest::kGiveUp:
+      if (status.ok() && response.more()) return;  // likewise
+      step = "gave up";
+      break;
+    default:
+      return;
+  }
+  LOG(INFO) << by << " " << step << " a restore"
+            << (request.has_give_up()
+                    ? ""
+                    : absl::StrCat(" of backup ",
+                                   absl::BytesToHexString(request.backup_id())))
+            << ": " << absl::StatusCodeToString(status.code()) << ", mutation "
+            << response.sequence() << ", " << restored_bytes_.load()
+            << " bytes of records by this node";
+}
+
 absl::StatusOr<replica::Mutation> BackupService::MutationOf(
     const RestoreRequest& request) const {
   RETURN_IF_ERROR(CheckAsked(request.chain_id(), node_->chain_id()));
@@ -121,7 +156,9 @@ grpc::ServerUnaryReactor* BackupService::Restore(
     RestoreResponse* response) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   const absl::Time began = node_->Now();
-  const auto finish = [this, reactor, began](const absl::Status& status) {
+  const auto finish = [this, context, request, response, reactor,
+                       began](const absl::Status& status) {
+    NoteStep(*request, *response, CallerOf(*context), status);
     rpc::CountServed<RestoreResponse>(status.raw_code(), node_->Now() - began);
     reactor->Finish(
         ToGrpcStatus(status, *node_->view_board().current(), node_->node_id()));

@@ -3,6 +3,8 @@
 #define KAMINO_NODE_RPC_BACKUP_SERVICE_H_
 
 #include <atomic>
+#include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -41,9 +43,16 @@ class BackupService final : public kamino::v1::BackupService::CallbackService {
   absl::StatusOr<replica::Mutation> MutationOf(
       const kamino::v1::RestoreRequest& request) const;
 
+  // The log has who begins a restore, and who ends it or gives it up.
+  void NoteStep(const kamino::v1::RestoreRequest& request,
+                const kamino::v1::RestoreResponse& response,
+                const std::string& by, const absl::Status& status);
+
   Node* const node_;
   const absl::Duration patience_;
   std::atomic<int> saves_{0};
+  // Of records, since a restore began here.
+  std::atomic<uint64_t> restored_bytes_{0};
 };
 
 }  // namespace kamino::node

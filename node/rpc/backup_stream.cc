@@ -9,11 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "glog/logging.h"
 #include "membership/records.h"
 #include "node/rpc/call_ender.h"
 #include "node/rpc/status_details.h"
 #include "proto/version.h"
 #include "rpc/call_counts.h"
+#include "rpc/call_guard.h"
 
 namespace kamino::node {
 namespace {
@@ -60,6 +62,11 @@ class Promise {
 
 }  // namespace
 
+std::string CallerOf(const grpc::CallbackServerContext& context) {
+  const std::string who = rpc::IdentityOf(context);
+  return absl::StrCat(who.empty() ? "somebody" : who, " from ", context.peer());
+}
+
 BackupStream* BackupStream::Start(Node* node,
                                   grpc::CallbackServerContext* context,
                                   const kamino::v1::SaveRequest& request,
@@ -68,6 +75,7 @@ BackupStream* BackupStream::Start(Node* node,
                                   std::function<void()> over) {
   auto* stream =
       new BackupStream(node, context, request, patience, std::move(over));
+  LOG(INFO) << stream->by_ << " begins to save " << stream->What();
   if (!may.ok()) {
     stream->FinishWith(may);
   } else {
@@ -149,7 +157,8 @@ void BackupStream::FillHeader(ChainNode& node,
   header->set_chain_id(node_->chain_id());
   header->set_epoch(view.epoch);
   header->set_view_id(view.id);
-  header->set_sequence(node.core().ring().applied());
+  sequence_ = node.core().ring().applied();
+  header->set_sequence(sequence_);
   header->set_chain_mode(membership::ToProto(view.mode()));
   header->set_release(std::string(kVersion));
   header->set_served_by(node_->node_id());
@@ -239,7 +248,15 @@ absl::Status BackupStream::Send(Part part) {
   return absl::OkStatus();
 }
 
+std::string BackupStream::What() const {
+  return absl::StrCat(request_.hash_only() ? "the hash of backup " : "backup ",
+                      absl::BytesToHexString(request_.backup_id()));
+}
+
 void BackupStream::FinishWith(const absl::Status& status) {
+  LOG(INFO) << by_ << " has ended to save " << What() << ": "
+            << absl::StatusCodeToString(status.code()) << ", mutation "
+            << sequence_ << ", " << bytes_ << " bytes of records";
   rpc::CountServed<SaveResponse>(status.raw_code(), node_->Now() - began_);
   Finish(
       ToGrpcStatus(status, *node_->view_board().current(), node_->node_id()));

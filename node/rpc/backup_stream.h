@@ -24,6 +24,9 @@
 
 namespace kamino::node {
 
+// Whose call it is, as the log has it.
+std::string CallerOf(const grpc::CallbackServerContext& context);
+
 // Deletes itself when the call is over.
 class BackupStream final
     : public grpc::ServerWriteReactor<kamino::v1::SaveResponse> {
@@ -50,6 +53,7 @@ class BackupStream final
         request_(request),
         patience_(patience),
         peer_(context->peer()),
+        by_(CallerOf(*context)),
         over_(std::move(over)) {}
 
   // --- The stream's thread.
@@ -69,12 +73,15 @@ class BackupStream final
   // Not within `patience_`: the client takes nothing.
   absl::Status EndUntaken();
   void FinishWith(const absl::Status& status);
+  // What is saved, as the log has it.
+  std::string What() const;
 
   Node* const node_;
   grpc::CallbackServerContext* const context_;
   const kamino::v1::SaveRequest request_;
   const absl::Duration patience_;
   const std::string peer_;  // the connection it came by
+  const std::string by_;
   const std::function<void()> over_;
   const absl::Time began_ = node_->Now();
 
@@ -82,8 +89,9 @@ class BackupStream final
   ContentHash hash_;
   uint64_t bytes_ = 0;  // of records
   uint64_t snapshot_ = 0;
-  Part sent_;            // on its way
-  uint64_t unsent_ = 0;  // the message, among the node's unsent answers
+  uint64_t sequence_ = 0;  // of the backup; 0: it has not come so far
+  Part sent_;              // on its way
+  uint64_t unsent_ = 0;    // the message, among the node's unsent answers
 
   absl::Mutex mutex_;
   bool sending_ ABSL_GUARDED_BY(mutex_) = false;

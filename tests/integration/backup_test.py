@@ -59,6 +59,11 @@ class BackupTest(ClusterTest):
          *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         timeout=60, preexec_fn=limit, check=False)
 
+  def logs_have(self, cluster, *texts):
+    logs = "".join(cluster.log_tail(name, 10**6) for name in cluster.nodes)
+    for text in texts:
+      self.assertIn(text, logs)
+
   def fill(self, count=500, size=2000):
     lines = os.path.join(self.folder, "fill.tsv")
     with open(lines, "w", encoding="ascii") as f:
@@ -86,6 +91,14 @@ class SaveTest(BackupTest):
     second = self.save(cluster=other, file=again)
     self.assertEqual(second["content_hash"], saved["content_hash"])
     self.assertNotEqual(second["cluster_uuid"], saved["cluster_uuid"])
+    # Who has taken all there is, or put it there, is in the logs of nodes.
+    self.logs_have(self.cluster, "begins to save backup ",
+                   "has ended to save backup ",
+                   f": OK, mutation {saved['sequence']}, "
+                   f"{saved['bytes']} bytes of records")
+    self.logs_have(other, " began a restore of backup ",
+                   " finished a restore of backup ", ": OK, mutation ",
+                   f", {saved['bytes']} bytes of records by this node")
     # Of what was acknowledged before all is there, and of the rest whatever
     # had happened by then: no money is made or lost.
     objects = self.objects_of(other)

@@ -132,6 +132,15 @@ class RolesTest(ClusterTest):
         "denied to kamino://local/writer/scoped: " in
         self.cluster.log_tail(node, 10**6) for node in self.cluster.nodes))
     self.debug_dump(managers)
+    with open(self.cluster.audit_log, encoding="utf-8") as log:
+      told = [json.loads(line) for line in log if "/GetDebug" in line]
+    self.assertEqual(
+        {(call["who"], call["outcome"]) for call in told},
+        {("kamino://local/operator/o", "OK"),
+         ("kamino://local/writer/all", "PERMISSION_DENIED")})
+    for node in self.cluster.nodes:
+      self.assertIn("told kamino://local/operator/o from ",
+                    self.cluster.log_tail(node, 10**6))
 
     # Roles change while they run.
     self.cluster.certificates.write_roles(ROLES.replace("a/", "b/"))

@@ -1,7 +1,7 @@
 #include "membership/etcd/etcd_login.h"
 
 #include <algorithm>
-#include <fstream>
+#include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -11,6 +11,7 @@
 #include "glog/logging.h"
 #include "rpc/channel.h"
 #include "rpc/status.h"
+#include "security/regular_file.h"
 
 namespace kamino::membership {
 namespace {
@@ -28,19 +29,12 @@ constexpr absl::string_view kFailed = "authentication failed";
 }  // namespace
 
 absl::StatusOr<std::string> ReadPassword(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string password(kMaxPassword + 1, '\0');
-  file.read(password.data(), static_cast<std::streamsize>(password.size()));
-  const auto size = static_cast<size_t>(file.gcount());
-  if (file.bad() || (size == 0 && !file.eof())) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " cannot be read"));
-  }
-  if (size > kMaxPassword) {
+  ASSIGN_OR_RETURN(std::string password, security::ReadRegularFile(path));
+  if (password.size() > kMaxPassword) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, " has more than ", kMaxPassword, " bytes"));
   }
-  password.resize(size);
-  password.resize(std::min(password.find_first_of("\r\n"), size));
+  password.resize(std::min(password.find_first_of("\r\n"), password.size()));
   if (password.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, " has no password in its first line"));

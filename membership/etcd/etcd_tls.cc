@@ -145,7 +145,10 @@ absl::StatusOr<std::shared_ptr<const Trust>> EtcdTls::Check(
                        files.certificate));
     }
   }
-  auto trust = Trust::Parse(texts.authorities, texts.revoked);
+  // Who takes a list away has not said that nobody is revoked any more.
+  auto trust = trust_ == nullptr
+                   ? Trust::Parse(texts.authorities, texts.revoked)
+                   : Trust::Parse(texts.authorities, texts.revoked, *trust_);
   if (!trust.ok()) return InFile(files.authorities + ":", trust.status());
   return trust;
 }
@@ -185,6 +188,12 @@ bool EtcdTls::Look() {
   LOG(INFO) << "certificates for etcd have changed";
   current_ = seen_;
   trust_ = *std::move(trust);
+  LOG_IF(WARNING, trust_->kept_lists() > 0)
+      << trust_->kept_lists()
+      << " lists of revoked certificates of etcd's are gone from "
+      << options_.files.revoked
+      << "; what they say counts until others of these authorities are there, "
+         "or a restart";
   return true;
 }
 

@@ -1,4 +1,7 @@
 // TLS to a real etcd, and users of one that asks who they are.
+#include <sys/stat.h>
+
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -191,6 +194,40 @@ TEST_F(EtcdTlsTest, FilesAreTakenOnceTheyFit) {
               HasSubstr("/none cannot be read"));
 }
 
+// Who takes a list away has not said that nobody is revoked any more.
+TEST_F(EtcdTlsTest, WhoIsRevokedStaysSoWithoutTheList) {
+  const Issued etcds = IssueToEtcd({"127.0.0.1"}, authority_.validity());
+  EtcdTls::Options options;
+  options.files = FilesOf(authority_);
+  authority_.Revoke(etcds.certificate_pem, options.files);
+  const auto tls = EtcdTls::Load(options);
+  ASSERT_EQ(tls.status(), absl::OkStatus());
+  EtcdPeer peer("127.0.0.1:1");
+  const auto check = [&] {
+    auto trust =
+        security::Trust::Parse(authority_.authority().certificate_pem(), {});
+    auto chain = security::ParseCertificates(etcds.certificate_pem);
+    EXPECT_EQ(chain.status(), absl::OkStatus());
+    // It is shown as to a channel that knows of no list.
+    EXPECT_EQ(peer.Check(**trust, *std::move(chain), absl::Now()),
+              absl::OkStatus());
+    return (*tls)->CheckAgain(&peer);
+  };
+  EXPECT_THAT(check().message(), HasSubstr("revoked"));
+  for (const auto& entry :
+       std::filesystem::directory_iterator(options.files.revoked)) {
+    std::filesystem::remove(entry);
+  }
+  EXPECT_TRUE((*tls)->Look());
+  EXPECT_THAT(check().message(), HasSubstr("revoked"));
+  // Nor does it help to change something else after that.
+  const TlsFiles next = FilesOf(authority_);
+  WriteText(options.files.key, security::ReadText(next.key));
+  WriteText(options.files.certificate, security::ReadText(next.certificate));
+  EXPECT_TRUE((*tls)->Look());
+  EXPECT_THAT(check().message(), HasSubstr("revoked"));
+}
+
 class EtcdLoginTest : public testing::Test {
  protected:
   EtcdLoginTest() { WriteText(password_, "secret\n"); }
@@ -320,6 +357,14 @@ TEST(PasswordTest, IsTheFirstLineOfAFile) {
     EXPECT_TRUE(absl::IsInvalidArgument(ReadPassword(path).status()));
   }
   EXPECT_TRUE(absl::IsInvalidArgument(ReadPassword("/none").status()));
+}
+
+// Nobody may ever write to it, and a manager must not wait for that.
+TEST(PasswordTest, APipeIsNone) {
+  const std::string path = NewFolder() + "/p";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(ReadPassword(path).status().message(),
+              HasSubstr("it is no regular file"));
 }
 
 }  // namespace

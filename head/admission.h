@@ -39,9 +39,11 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
@@ -52,6 +54,7 @@
 #include "head/request.h"
 #include "head/session_table.h"
 #include "head/waiting_requests.h"
+#include "kamino/internal/v1/operation.pb.h"
 #include "replica/chain_core.h"
 #include "replica/refused_requests.h"
 #include "replica/request_identity.h"
@@ -84,7 +87,7 @@ struct AdmissionOptions {
   absl::Duration client_min_idle = absl::Minutes(10);
   // Sessions that may be open, and slots of all of them; of these no more than
   // fit the part of the heap that `outcomes_share` says. None is closed for
-  // another one.
+  // another one. One identity has three quarters of either at most.
   size_t max_sessions = 65536;
   uint64_t max_session_slots = 1u << 20;
   // Sessions that one mutation closes, and about as many slots.
@@ -242,6 +245,8 @@ class Admission {
     size_t result_bytes = 0;     // that stored results take more
     uint64_t sessions = 0;       // that are opened
     uint64_t session_slots = 0;  // of these
+    // By who opens them.
+    absl::flat_hash_map<std::string, SessionTable::Share> session_shares;
   };
 
   absl::Status FormatState(absl::Time now, replica::Actions* actions);
@@ -354,6 +359,9 @@ class Admission {
                              const Request& request) const;
   absl::Status CheckRoomForSession(const replica::Mutation& mutation,
                                    const BatchClients& batch) const;
+  // Of CheckRoomForSession; `most_slots`: of all sessions.
+  absl::Status CheckShare(const kamino::internal::v1::OpenSession& wanted,
+                          const BatchClients& batch, uint64_t most_slots) const;
   static void NoteOpened(const replica::Mutation& mutation,
                          BatchClients* batch);
   // Of mutation `sequence`, the head's own.

@@ -40,6 +40,11 @@ void SessionTable::Add(const SessionInfo& session, size_t result_bytes,
   entry.queued = DueAt(entry);
   due_.insert({entry.queued, session.id});
   slots_ += session.window;
+  if (!session.owner.empty()) {
+    Share& share = shares_[session.owner];
+    ++share.sessions;
+    share.slots += session.window;
+  }
   result_bytes_ += result_bytes;
 }
 
@@ -49,8 +54,18 @@ void SessionTable::Remove(uint64_t id) {
   const Entry& entry = found->second;
   due_.erase({entry.queued, id});
   slots_ -= entry.info.window;
+  const auto share = shares_.find(entry.info.owner);
+  if (share != shares_.end()) {
+    share->second.slots -= entry.info.window;
+    if (--share->second.sessions == 0) shares_.erase(share);
+  }
   result_bytes_ -= entry.result_bytes;
   by_id_.erase(found);
+}
+
+SessionTable::Share SessionTable::ShareOf(const std::string& owner) const {
+  const auto found = shares_.find(owner);
+  return found == shares_.end() ? Share() : found->second;
 }
 
 void SessionTable::Hear(uint64_t id, absl::Time now) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -39,8 +40,9 @@ struct SessionInfo {
   uint64_t id = 0;
   uint32_t window = 0;
   absl::Duration lease;
-  uint64_t epoch = 0;   // the recovery epoch it belongs to
-  uint64_t opened = 0;  // number of the mutation that opened it
+  uint64_t epoch = 0;      // the recovery epoch it belongs to
+  uint64_t opened = 0;     // number of the mutation that opened it
+  std::string owner = "";  // identity of who has opened it; empty: nobody's
 };
 
 // Not thread-safe: the core thread owns it.
@@ -69,6 +71,13 @@ class SessionTable {
   // there is any.
   std::vector<uint64_t> Due(absl::Time now, size_t most, uint64_t most_slots);
 
+  // What one identity has open.
+  struct Share {
+    uint64_t sessions = 0;
+    uint64_t slots = 0;
+  };
+  Share ShareOf(const std::string& owner) const;
+
   size_t size() const { return by_id_.size(); }
   uint64_t slots() const { return slots_; }              // of all
   size_t result_bytes() const { return result_bytes_; }  // of all
@@ -92,6 +101,7 @@ class SessionTable {
   // Each session once, at a time by which it is not due yet or is: it is looked
   // at again then, rather than moved each time it is heard of.
   std::set<std::pair<absl::Time, uint64_t>> due_;
+  absl::flat_hash_map<std::string, Share> shares_;  // by owner
   uint64_t slots_ = 0;
   size_t result_bytes_ = 0;
   absl::Time last_call_ = absl::InfinitePast();

@@ -80,7 +80,7 @@ absl::Status Admission::LoadSessions(absl::Time now) {
   return state_->VisitSessions(
       reader, [&](const replica::Sessions::Session& session) {
         sessions_.Add({session.id, session.window, session.lease, session.epoch,
-                       session.opened},
+                       session.opened, session.owner},
                       session.result_bytes, now);
       });
 }
@@ -92,6 +92,10 @@ void Admission::NoteOpened(const replica::Mutation& mutation,
   CHECK(opened.ParseFromString(mutation.arguments));
   ++batch->sessions;
   batch->session_slots += opened.window();
+  if (opened.owner().empty()) return;
+  SessionTable::Share& share = batch->session_shares[opened.owner()];
+  ++share.sessions;
+  share.slots += opened.window();
 }
 
 void Admission::NoteOwnCommitted(const replica::Mutation& mutation,
@@ -99,10 +103,10 @@ void Admission::NoteOwnCommitted(const replica::Mutation& mutation,
   if (mutation.function == replica::kOpenSessionFunction) {
     kamino::internal::v1::OpenSession opened;
     CHECK(opened.ParseFromString(mutation.arguments));
-    sessions_.Add(
-        {opened.session_id(), opened.window(),
-         absl::Milliseconds(opened.lease_ms()), opened.epoch(), sequence},
-        /*result_bytes=*/0, now);
+    sessions_.Add({opened.session_id(), opened.window(),
+                   absl::Milliseconds(opened.lease_ms()), opened.epoch(),
+                   sequence, opened.owner()},
+                  /*result_bytes=*/0, now);
   } else if (mutation.function == replica::kCloseSessionsFunction) {
     CloseSessions closed;
     CHECK(closed.ParseFromString(mutation.arguments));
@@ -169,7 +173,34 @@ absl::Status Admission::CheckRoomForSession(const replica::Mutation& mutation,
                                   " mutations wide; with one of ",
                                   wanted.window(), " more than ", most));
   }
-  return absl::OkStatus();
+  return CheckShare(wanted, batch, most);
+}
+
+// One identity does not keep all others out.
+absl::Status Admission::CheckShare(
+    const kamino::internal::v1::OpenSession& wanted, const BatchClients& batch,
+    uint64_t most_slots) const {
+  if (wanted.owner().empty()) return absl::OkStatus();
+  SessionTable::Share share = sessions_.ShareOf(wanted.owner());
+  const auto coming = batch.session_shares.find(wanted.owner());
+  if (coming != batch.session_shares.end()) {
+    share.sessions += coming->second.sessions;
+    share.slots += coming->second.slots;
+  }
+  if (share.sessions == 0) return absl::OkStatus();  // however small the heap
+  if (share.sessions < options_.max_sessions * 3 / 4 &&
+      share.slots + wanted.window() <= most_slots * 3 / 4) {
+    return absl::OkStatus();
+  }
+  return MakeError(
+      kamino::v1::REASON_OVERLOADED,
+      absl::StrCat(wanted.owner(), " has ", share.sessions,
+                   " sessions open, whose windows are ", share.slots,
+                   " mutations wide; with one of ", wanted.window(),
+                   " that is more than three quarters of what there is for "
+                   "all, ",
+                   options_.max_sessions, " sessions and ", most_slots,
+                   " mutations"));
 }
 
 void Admission::CloseSession(uint64_t id, absl::Time now,

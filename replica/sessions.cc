@@ -380,6 +380,7 @@ absl::Status Sessions::Visit(engine::Reader& reader, ObjectId root,
                        ReadSlot(reader, stored.slots, i));
       session.result_bytes += LongBytes(slot.length);
     }
+    session.owner = stored.owner;
     visit(session);
     cache_[id] = {std::move(stored.slots), std::move(stored.owner)};
     return absl::OkStatus();

@@ -95,6 +95,7 @@ class Sessions {
     uint64_t opened = 0;
     absl::Duration lease;
     uint64_t result_bytes = 0;  // of its results, but for short ones
+    std::string owner;          // as OpenSession has it
   };
   // All that are open, by id. Not within a transaction.
   absl::Status Visit(engine::Reader& reader, engine::ObjectId root,

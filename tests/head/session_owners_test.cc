@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "tests/faults/planted.h"
@@ -138,6 +139,76 @@ TEST_F(SessionOwnersTest, ANameHasABound) {
   by_ = std::make_shared<const Principal>(Principal{std::string(1025, 'x')});
   ExpectReason(RunOpen(9).status(), kamino::v1::REASON_INVALID_ARGUMENT,
                "has 1025 bytes; at most 1024");
+}
+
+// --- Bounds.
+
+class SessionSharesTest : public HeadSessionsTest {
+ protected:
+  static AdmissionOptions Few() {
+    AdmissionOptions options;
+    options.max_sessions = 8;
+    options.max_session_slots = 40;
+    return options;
+  }
+  SessionSharesTest() : HeadSessionsTest(Few()) { by_ = alice_; }
+
+  const PrincipalPtr alice_ = Named("alice");
+  const PrincipalPtr bob_ = Named("bob");
+};
+
+TEST_F(SessionSharesTest, OneIdentityDoesNotTakeAllSessions) {
+  std::vector<std::shared_ptr<Opened>> opened;
+  for (uint64_t id = 1; id <= 7; ++id) opened.push_back(Open(id, 1));
+  Run();
+  EXPECT_TRUE(opened[5]->value().ok()) << opened[5]->value().status();
+  ExpectReason(
+      opened[6]->value().status(), kamino::v1::REASON_OVERLOADED,
+      "kamino://c/writer/alice has 6 sessions open, whose windows are "
+      "6 mutations wide; with one of 1 that is more than three "
+      "quarters of what there is for all, 8 sessions and 40 mutations");
+  EXPECT_TRUE(RunOpen(3, 1).ok()) << "it is there";
+  by_ = bob_;
+  EXPECT_TRUE(RunOpen(7, 1).ok());
+  by_ = alice_;
+  Close(2);
+  Run();
+  EXPECT_TRUE(RunOpen(8, 1).ok());
+}
+
+TEST_F(SessionSharesTest, NorAllSlots) {
+  EXPECT_TRUE(RunOpen(1, 30).ok());
+  for (int head = 0; head < 2; ++head) {
+    ExpectReason(RunOpen(2, 1).status(), kamino::v1::REASON_OVERLOADED,
+                 "has 1 sessions open, whose windows are 30 mutations wide");
+    // As the next head reads them.
+    Promote();
+  }
+  by_ = bob_;
+  EXPECT_TRUE(RunOpen(3, 10).ok());
+  by_ = nullptr;
+  ExpectReason(RunOpen(4, 1).status(), kamino::v1::REASON_OVERLOADED,
+               "more than 40");
+}
+
+TEST_F(SessionSharesTest, OneIdentityThatTakesAllIsNoticed) {
+  faults::Planted fault("sessions-all-of-one-identity");
+  EXPECT_TRUE(RunOpen(1, 30).ok());
+  EXPECT_TRUE(RunOpen(2, 10).ok());
+}
+
+// However small the heap is, one session is had.
+TEST_F(SessionSharesTest, TheFirstIsNotRefused) {
+  EXPECT_TRUE(RunOpen(1, 40).ok());
+}
+
+// In the clear nobody is told from others.
+TEST_F(SessionSharesTest, NobodysHaveNoShare) {
+  by_ = nullptr;
+  std::vector<std::shared_ptr<Opened>> opened;
+  for (uint64_t id = 1; id <= 8; ++id) opened.push_back(Open(id, 5));
+  Run();
+  for (const auto& each : opened) EXPECT_TRUE(each->value().ok());
 }
 
 TEST_F(SessionOwnersTest, OneThatIsOpenedAgainByAnotherIsNoticed) {

@@ -22,6 +22,7 @@
 #include "client/cli/new_files.h"
 #include "client/cli/old_file.h"
 #include "client/cli/progress.h"
+#include "client/cli/text.h"
 #include "client/cli/wall_clock.h"
 #include "client/error.h"
 
@@ -131,7 +132,7 @@ int RunSave(Cli* cli, const SaveOptions& options) {
     const bool again = left > 0 && MayGoWellAgain(summary.status()) &&
                        !(options.file == "-" && wrote);
     if (!again) return cli->Fail(Explain(summary.status()));
-    std::cerr << "kamino: " << summary.status().message()
+    std::cerr << "kamino: " << Printable(summary.status().message())
               << "; from the beginning again\n";
     Pause(absl::Seconds(1));
   }

@@ -112,10 +112,11 @@ int Cli::Fail(const absl::Status& status) const {
     PrintErrorJson(absl::StatusCodeToString(status.code()), reason, request,
                    MessageOf(status), DetailOf(status).keys());
   } else {
-    std::cerr << "kamino: " << MessageOf(status)
+    std::cerr << "kamino: " << Printable(MessageOf(status))
               << (reason.empty() ? "" : absl::StrCat(" [", reason, "]"))
-              << (request.empty() ? ""
-                                  : absl::StrCat(" [request ", request, "]"))
+              << (request.empty()
+                      ? ""
+                      : absl::StrCat(" [request ", Printable(request), "]"))
               << "\n";
   }
   switch (status.code()) {

@@ -18,6 +18,7 @@
 #include "client/cli/archive.h"
 #include "client/cli/cli.h"
 #include "client/cli/json.h"
+#include "client/cli/text.h"
 #include "client/debug.h"
 #include "client/identification.h"
 #include "config/toml_text.h"
@@ -97,7 +98,7 @@ class Dump {
     return Add(name, ToJson(message) + "\n");
   }
   void Miss(absl::string_view what, const absl::Status& why) {
-    missing_.push_back(absl::StrCat(what, ": ", why.message()));
+    missing_.push_back(absl::StrCat(what, ": ", Printable(why.message())));
   }
 
   absl::Status AddCluster() {

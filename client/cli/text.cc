@@ -58,9 +58,8 @@ absl::StatusOr<char> HexByte(absl::string_view digits) {
   return absl::HexStringToBytes(digits.substr(0, 2))[0];
 }
 
-}  // namespace
-
-std::string Escape(absl::string_view bytes) {
+std::string WithoutControls(absl::string_view bytes,
+                            absl::string_view backslash) {
   std::string text;
   while (!bytes.empty()) {
     const char c = bytes[0];
@@ -72,7 +71,7 @@ std::string Escape(absl::string_view bytes) {
     }
     switch (c) {
       case '\\':
-        text += "\\\\";
+        absl::StrAppend(&text, backslash);
         break;
       case '\t':
         text += "\\t";
@@ -93,6 +92,16 @@ std::string Escape(absl::string_view bytes) {
     bytes.remove_prefix(1);
   }
   return text;
+}
+
+}  // namespace
+
+std::string Escape(absl::string_view bytes) {
+  return WithoutControls(bytes, "\\\\");
+}
+
+std::string Printable(absl::string_view bytes) {
+  return WithoutControls(bytes, "\\");
 }
 
 std::string ToUtf8(absl::string_view bytes) {

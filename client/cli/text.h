@@ -14,6 +14,10 @@ namespace kamino::client {
 // become \xHH.
 std::string Escape(absl::string_view bytes);
 
+// What somebody else says, for a terminal: as Escape, but a backslash stays as
+// it is. Nothing in it moves a cursor or is taken for a command.
+std::string Printable(absl::string_view bytes);
+
 // What Escape made it from. kInvalidArgument: a backslash that begins none of
 // these.
 absl::StatusOr<std::string> Unescape(absl::string_view text);

@@ -26,6 +26,18 @@ TEST(TextTest, WhatALineCannotHoldIsEscaped) {
   EXPECT_EQ(Escape("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
 }
 
+// Of a server that lies: nothing reaches the terminal that it would act on.
+TEST(TextTest, WhatSomebodyElseSaysIsPrintable) {
+  EXPECT_EQ(Printable("no \"k\\x01\", Grüße"), "no \"k\\x01\", Grüße");
+  EXPECT_EQ(Printable("a\x1b]0;owned\x07\x1b[2J"),
+            "a\\x1b]0;owned\\x07\\x1b[2J");
+  EXPECT_EQ(Printable("a\xc2\x9b"
+                      "2J\x9b"
+                      "2J\x7f"),
+            "a\\xc2\\x9b2J\\x9b2J\\x7f");
+  EXPECT_EQ(Printable("a\nkamino: done\r\b"), "a\\nkamino: done\\r\\x08");
+}
+
 TEST(TextTest, EveryPairOfBytesComesBack) {
   for (int a = 0; a < 256; ++a) {
     for (int b = 0; b < 256; ++b) {

@@ -148,7 +148,8 @@ void DescribeRing(const GetNodeStatusResponse& status, ChainFamilies* out) {
                "Of log entries appended to the ring.",
                status.log().appended_bytes());
   out->Counter("kamino_ring_after_image_bytes_total",
-               "Of these, what entries carry of what they leave.",
+               "Of log entries appended to the ring, what they carry of "
+               "what they leave.",
                status.log().after_image_bytes());
 }
 
@@ -380,7 +381,8 @@ void DescribeSnapshots(const NodeSample& sample, ChainFamilies* out) {
   out->Gauge("kamino_snapshots_open", "Snapshots that are being read.",
              static_cast<double>(sample.snapshots.open));
   out->Bytes("kamino_snapshot_used_bytes",
-             "That is kept of what has changed since they were opened.",
+             "Kept of what has changed since snapshots were opened that are "
+             "being read.",
              sample.snapshots.bytes);
   out->Counter("kamino_snapshots_aborted_total",
                "Snapshots that ended, as too much has changed.",
@@ -388,12 +390,14 @@ void DescribeSnapshots(const NodeSample& sample, ChainFamilies* out) {
   out->Counter("kamino_backups_saved_total",
                "Backups that were saved from this node, to their end.",
                sample.backups);
-  out->Counter("kamino_backup_saved_bytes_total", "Of these.",
+  out->Counter("kamino_backup_saved_bytes_total",
+               "Of the records of backups that were saved from this node, to "
+               "their end.",
                sample.backup_bytes);
   // None: nothing, rather than an age that would be taken for one.
   if (sample.backups == 0) return;
   out->Gauge("kamino_backup_last_success_age_seconds",
-             "Since the last of these was saved.",
+             "Since the last backup was saved from this node, to its end.",
              absl::ToDoubleSeconds(sample.since_backup));
 }
 

@@ -18,7 +18,7 @@ namespace kamino {
 inline constexpr size_t kBackupIdBytes = 16;
 // Numbers of mutations that a backup may speak of are below it: a chain that
 // goes on above them never comes to the last one.
-inline constexpr uint64_t kBackupSequenceEnd = uint64_t{1} << 63;
+inline constexpr uint64_t kBackupSequenceEnd = uint64_t{1} << 55;
 
 // Of a record; what an object may have (engine/index/key_value.h).
 inline constexpr size_t kMaxRecordKeyBytes = 1024;

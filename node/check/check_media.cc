@@ -8,18 +8,21 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-#include <xxhash.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
-#include "node/storage/device_format.h"
+#include "node/storage/device_directory.h"
+#include "node/storage/device_media.h"
+#include "node/storage/file_media.h"
 
 namespace kamino::node {
 namespace {
@@ -27,14 +30,11 @@ namespace {
 using device_format::Directory;
 using device_format::kCopies;
 using device_format::kCopyBytes;
-using device_format::kMagic;
 using device_format::kNameBytes;
-using device_format::kVersion;
 using device_format::Slot;
 
-constexpr absl::string_view kHeapFile = "heap.pmem";
-constexpr absl::string_view kRingFile = "ring.pmem";
-constexpr absl::string_view kUndoCopyFile = "undo_copy.pmem";
+constexpr Media::Part kParts[] = {Media::Part::kHeap, Media::Part::kRing,
+                                  Media::Part::kUndoCopy};
 
 absl::Status Failed(absl::string_view what, const std::string& path) {
   return absl::FailedPreconditionError(
@@ -57,12 +57,6 @@ uint64_t SizeOf(int file, const struct stat& info) {
                                   minor(info.st_rdev), "/size"));
   told >> size;
   return told.fail() ? 0 : size;
-}
-
-bool IsWhole(const Directory& directory) {
-  return directory.magic == kMagic && directory.version == kVersion &&
-         directory.checksum ==
-             XXH3_64bits(&directory, offsetof(Directory, checksum));
 }
 
 }  // namespace
@@ -119,22 +113,31 @@ absl::StatusOr<CheckMedia::Mapping*> CheckMedia::Map(const std::string& path) {
   return mappings_.back().get();
 }
 
+std::optional<CheckMedia::Part>* CheckMedia::PlaceOf(Media::Part part) {
+  switch (part) {
+    case Media::Part::kHeap:
+      return &heap_;
+    case Media::Part::kRing:
+      return &ring_;
+    case Media::Part::kUndoCopy:
+      return &undo_copy_;
+  }
+  return nullptr;
+}
+
 absl::Status CheckMedia::OpenFolder(const std::string& path) {
-  const auto open_part = [&](absl::string_view file,
-                             std::optional<Part>* part) -> absl::Status {
-    const std::string name = absl::StrCat(path, "/", file);
-    if (!IsThere(name)) return absl::OkStatus();
+  for (const Media::Part which : kParts) {
+    const std::string name =
+        absl::StrCat(path, "/", FileMedia::FileName(which));
+    if (!IsThere(name)) continue;
     ASSIGN_OR_RETURN(const Mapping* const mapping, Map(name));
-    part->emplace(Part{
+    PlaceOf(which)->emplace(Part{
         name, std::make_unique<ViewedRegion>(mapping->base, mapping->size)});
-    return absl::OkStatus();
-  };
-  RETURN_IF_ERROR(open_part(kHeapFile, &heap_));
-  RETURN_IF_ERROR(open_part(kRingFile, &ring_));
-  RETURN_IF_ERROR(open_part(kUndoCopyFile, &undo_copy_));
+  }
   if (heap_.has_value() || ring_.has_value()) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat(path, " has neither ", kHeapFile, " nor ", kRingFile,
+      absl::StrCat(path, " has neither ", FileMedia::FileName(kParts[0]),
+                   " nor ", FileMedia::FileName(kParts[1]),
                    ": it is no node's data folder; of a node with --device "
                    "name that"));
 }
@@ -165,11 +168,11 @@ absl::Status CheckMedia::OpenDevice(const std::string& path) {
   }
   for (const Slot& slot : newest->slots) {
     const std::string name(slot.name, strnlen(slot.name, kNameBytes));
-    std::optional<Part>* const part = name == "heap"        ? &heap_
-                                      : name == "ring"      ? &ring_
-                                      : name == "undo_copy" ? &undo_copy_
-                                                            : nullptr;
-    if (part == nullptr) continue;
+    const auto* const which = std::find_if(
+        std::begin(kParts), std::end(kParts), [&name](Media::Part part) {
+          return name == DeviceMedia::ExtentName(part);
+        });
+    if (which == std::end(kParts)) continue;
     if (slot.offset % kCopyBytes != 0 || slot.length == 0 ||
         slot.offset >= mapping->size ||
         slot.length > mapping->size - slot.offset) {
@@ -177,9 +180,10 @@ absl::Status CheckMedia::OpenDevice(const std::string& path) {
           absl::StrCat("the extent of ", name, " lies outside of the device"));
       continue;
     }
-    part->emplace(Part{absl::StrCat(path, ":", name),
-                       std::make_unique<ViewedRegion>(
-                           mapping->base + slot.offset, slot.length)});
+    PlaceOf(*which)->emplace(
+        Part{absl::StrCat(path, ":", name),
+             std::make_unique<ViewedRegion>(mapping->base + slot.offset,
+                                            slot.length)});
   }
   return absl::OkStatus();
 }

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/pmem/region.h"
+#include "node/storage/media.h"
 
 namespace kamino::node {
 
@@ -61,6 +62,7 @@ class CheckMedia {
   absl::Status OpenFolder(const std::string& path);
   absl::Status OpenDevice(const std::string& path);
   absl::StatusOr<Mapping*> Map(const std::string& path);
+  std::optional<Part>* PlaceOf(Media::Part part);
 
   std::vector<std::unique_ptr<Mapping>> mappings_;
   std::optional<Part> heap_;

@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -182,11 +183,14 @@ class Check {
     if (!layout_.has_value()) return;
     const std::string& name = media_.heap()->name;
     engine::Region* const region = media_.heap()->region.get();
-    CheckAge(region, name);
     if (state_.has_value() && state_->condition == Condition::kReceiving) {
       return Find(name, 0,
                   "the heap was being received from another node: it is of no "
                   "use, and will be received anew");
+    }
+    if (const std::optional<MediaAge> age = CheckAge(region, name)) {
+      CheckEndsEntry(*age, name);
+      heap_age_.emplace(*age);
     }
     if (state_.has_value() && state_->was_head) NoteHeadsIntents(*region);
     engine::CheckedBlocks blocks(region, layout_->objects_begin,
@@ -261,8 +265,7 @@ class Check {
           region.base() + ring_offset + line * format::kLineBytes;
       format::RecordHeader record;
       std::memcpy(&record, at, sizeof(record));
-      if (lines == 0 || record.position % lines != line ||
-          record.position < log.tail ||
+      if (record.position % lines != line || record.position < log.tail ||
           format::RecordLines(record.count) > lines - line) {
         continue;
       }
@@ -284,32 +287,51 @@ class Check {
             ring_->received()};
   }
 
-  void CheckAge(engine::Region* region, const std::string& name) {
-    if (ring_ == nullptr || !state_.has_value()) return;
+  // Nothing: it is not known, or of another age.
+  std::optional<MediaAge> CheckAge(engine::Region* region,
+                                   const std::string& name) {
+    if (ring_ == nullptr || !state_.has_value()) return std::nullopt;
     MediaAge age(region, name);
     absl::Status status = age.Check(AgeOfRing());
-    if (!status.ok()) {
-      Find(name, stamp_format::kStampOffset, std::string(status.message()));
-    }
+    if (status.ok()) return age;
+    Find(name, stamp_format::kStampOffset, std::string(status.message()));
+    return std::nullopt;
+  }
+
+  // What both say is applied, the node goes on behind.
+  void CheckEndsEntry(const MediaAge& heap, const std::string& name) {
+    const uint64_t applied = std::min(ring_->applied(), heap.applied());
+    if (ring_->EndsEntry(applied)) return;
+    Find(name, stamp_format::kAppliedOffset,
+         absl::StrCat("mutation ", applied,
+                      " was the last applied one, which is within an entry of ",
+                      media_.ring()->name));
   }
 
   // --- The undo copy.
 
+  // Where the node has to take something back; else it is made anew.
+  bool NeedsUndoCopy() const {
+    return state_.has_value() && (state_->was_head || state_->local_undo);
+  }
+
   void CheckUndoCopy() {
-    if (!media_.undo_copy().has_value() || !layout_.has_value()) return;
+    if (!NeedsUndoCopy()) return;
+    if (!media_.undo_copy().has_value()) {
+      return Find("undo copy", 0,
+                  "there is none, and the node has to take back by it what it "
+                  "was doing when it ended");
+    }
     const std::string& name = media_.undo_copy()->name;
     engine::Region* const region = media_.undo_copy()->region.get();
     if (region->size() < engine::backup_format::kHeaderBytes) {
       return Find(name, 0, absl::StrCat("it has ", region->size(), " bytes"));
     }
-    // Needed where the node has to take something back; else it is made anew.
-    const bool needed =
-        state_.has_value() && (state_->was_head || state_->local_undo);
-    if (!needed) return;
+    if (!layout_.has_value()) return;  // told before
+    auto heap = engine::Heap::Open(media_.heap()->region.get());
+    if (!heap.ok()) return;  // likewise
     engine::backup_format::BackupHeader header;
     std::memcpy(&header, region->base(), sizeof(header));
-    auto heap = engine::Heap::Open(media_.heap()->region.get());
-    if (!heap.ok()) return;  // told before
     absl::Status status = engine::CheckBackupHeader(
         **heap, static_cast<engine::backup_format::Kind>(header.kind), *region);
     const bool known = header.kind >= 1 && header.kind <= 3;
@@ -317,8 +339,13 @@ class Check {
       status = absl::DataLossError(
           absl::StrCat("an undo copy of kind ", header.kind));
     }
-    if (!status.ok()) Find(name, 0, std::string(status.message()));
-    if (status.ok()) CheckAge(region, name);
+    if (!status.ok()) return Find(name, 0, std::string(status.message()));
+    const std::optional<MediaAge> age = CheckAge(region, name);
+    if (!age.has_value() || !heap_age_.has_value()) return;
+    status = heap_age_->CheckBeside(*age);
+    if (!status.ok()) {
+      Find(name, stamp_format::kAppliedOffset, std::string(status.message()));
+    }
   }
 
   const CheckMedia& media_;
@@ -328,6 +355,7 @@ class Check {
   std::optional<CopiedRegion> ring_bytes_;
   std::unique_ptr<LogRing> ring_;  // null: it cannot be opened
   std::optional<NodeState> state_;
+  std::optional<MediaAge> heap_age_;
   absl::flat_hash_set<ObjectId> in_doubt_;
 };
 

@@ -1,5 +1,5 @@
 // Which pages of a node's heap changed since some mutations, for members that
-// are away and hold the rest (replica/departures.h).
+// are away and hold the rest (replica/catch_up_history.h).
 //
 // One set of pages for each moment, of what changed from then until the next
 // one; so each page that is stored to is marked once. And of the blocks that

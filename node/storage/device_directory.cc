@@ -26,11 +26,6 @@ uint64_t ChecksumOf(const Directory& directory) {
   return XXH3_64bits(&directory, offsetof(Directory, checksum));
 }
 
-bool IsWhole(const Directory& directory) {
-  return directory.magic == kMagic && directory.version == kVersion &&
-         directory.checksum == ChecksumOf(directory);
-}
-
 bool IsZero(const std::byte* begin, const std::byte* end) {
   return std::all_of(begin, end, [](std::byte b) { return b == std::byte{0}; });
 }
@@ -51,6 +46,11 @@ absl::Status Damaged(absl::string_view what) {
 }
 
 }  // namespace
+
+bool IsWhole(const Directory& directory) {
+  return directory.magic == kMagic && directory.version == kVersion &&
+         directory.checksum == ChecksumOf(directory);
+}
 
 Directory* DeviceDirectory::Copy(size_t copy) const {
   return reinterpret_cast<Directory*>(device_->base() + copy * kCopyBytes);

@@ -15,6 +15,9 @@
 
 namespace kamino::node {
 
+// Whether it is a directory of this format, as somebody has stored it.
+bool IsWhole(const device_format::Directory& directory);
+
 // Not thread-safe.
 //
 // Invariants:

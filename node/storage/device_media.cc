@@ -16,20 +16,8 @@ using engine::Region;
 
 constexpr size_t kZerosBytes = 1u << 20;
 
-std::string FileName(Media::Part part) {
-  switch (part) {
-    case Media::Part::kHeap:
-      return "heap";
-    case Media::Part::kRing:
-      return "ring";
-    case Media::Part::kUndoCopy:
-      return "undo_copy";
-  }
-  return "";
-}
-
 std::string Unfinished(Media::Part part) {
-  return absl::StrCat(FileName(part), ".new");
+  return absl::StrCat(DeviceMedia::ExtentName(part), ".new");
 }
 
 absl::Status Annotate(const absl::Status& status, const std::string& name) {
@@ -38,6 +26,18 @@ absl::Status Annotate(const absl::Status& status, const std::string& name) {
 }
 
 }  // namespace
+
+absl::string_view DeviceMedia::ExtentName(Part part) {
+  switch (part) {
+    case Part::kHeap:
+      return "heap";
+    case Part::kRing:
+      return "ring";
+    case Part::kUndoCopy:
+      return "undo_copy";
+  }
+  return "";
+}
 
 absl::StatusOr<std::unique_ptr<Media>> DeviceMedia::Open(
     const std::string& path, engine::PmemMode pmem, bool format) {
@@ -55,11 +55,11 @@ absl::StatusOr<std::unique_ptr<Media>> DeviceMedia::Open(
 }
 
 std::string DeviceMedia::Name(Part part) const {
-  return absl::StrCat(name_, ":", FileName(part));
+  return absl::StrCat(name_, ":", ExtentName(part));
 }
 
 bool DeviceMedia::Exists(Part part) const {
-  return directory_.Find(FileName(part)).has_value();
+  return directory_.Find(ExtentName(part)).has_value();
 }
 
 std::unique_ptr<Region> DeviceMedia::RegionOf(const Extent& extent) const {
@@ -95,12 +95,12 @@ absl::Status DeviceMedia::Publish(Part part) {
     return absl::FailedPreconditionError(
         absl::StrCat("cannot publish ", Name(part), ": it was not made"));
   }
-  directory_.Rename(Unfinished(part), FileName(part));
+  directory_.Rename(Unfinished(part), ExtentName(part));
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Region>> DeviceMedia::Open(Part part) {
-  const auto extent = directory_.Find(FileName(part));
+  const auto extent = directory_.Find(ExtentName(part));
   if (!extent.has_value()) {
     return absl::NotFoundError(
         absl::StrCat("cannot open ", Name(part), ": there is none"));
@@ -109,7 +109,7 @@ absl::StatusOr<std::unique_ptr<Region>> DeviceMedia::Open(Part part) {
 }
 
 absl::Status DeviceMedia::Remove(Part part) {
-  directory_.Remove(FileName(part));
+  directory_.Remove(ExtentName(part));
   return absl::OkStatus();
 }
 

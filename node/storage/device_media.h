@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "engine/pmem/file_region.h"
 #include "node/storage/device_directory.h"
 #include "node/storage/media.h"
@@ -34,6 +35,9 @@ class DeviceMedia final : public Media {
   absl::StatusOr<std::unique_ptr<engine::Region>> Open(Part part) override;
   absl::Status Remove(Part part) override;
   std::string Name(Part part) const override;
+
+  // In the directory.
+  static absl::string_view ExtentName(Part part);
 
  private:
   using Extent = DeviceDirectory::Extent;

@@ -35,16 +35,20 @@ absl::StatusOr<std::unique_ptr<Media>> FileMedia::Open(
   return std::unique_ptr<Media>(new FileMedia(data_dir, pmem, prefault));
 }
 
-std::string FileMedia::Name(Part part) const {
+absl::string_view FileMedia::FileName(Part part) {
   switch (part) {
     case Part::kHeap:
-      return absl::StrCat(data_dir_, "/heap.pmem");
+      return "heap.pmem";
     case Part::kRing:
-      return absl::StrCat(data_dir_, "/ring.pmem");
+      return "ring.pmem";
     case Part::kUndoCopy:
-      return absl::StrCat(data_dir_, "/undo_copy.pmem");
+      return "undo_copy.pmem";
   }
   return "";
+}
+
+std::string FileMedia::Name(Part part) const {
+  return absl::StrCat(data_dir_, "/", FileName(part));
 }
 
 std::string FileMedia::Unfinished(Part part) const {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "engine/pmem/file_region.h"
 #include "node/storage/media.h"
 
@@ -29,6 +30,9 @@ class FileMedia final : public Media {
   absl::StatusOr<std::unique_ptr<engine::Region>> Open(Part part) override;
   absl::Status Remove(Part part) override;
   std::string Name(Part part) const override;
+
+  // In the folder.
+  static absl::string_view FileName(Part part);
 
  private:
   FileMedia(std::string data_dir, engine::PmemMode pmem, bool prefault)

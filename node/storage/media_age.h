@@ -41,6 +41,8 @@ class MediaAge {
   // Durable on return.
   void SetStamp(const MediaStamp& stamp);
   replica::AppliedMark* mark() { return &mark_; }
+  // By the mark, once Check has read it.
+  uint64_t applied() const { return mark_.end(); }
 
   // What the node's ring says.
   struct Ring {

@@ -1,0 +1,338 @@
+// What is wrong is found where a node would refuse to start, and nothing is
+// where it would not.
+#include "node/check/node_check.h"
+
+#include <xxhash.h>
+
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/kamino/backup_format.h"
+#include "engine/kamino/kamino_store.h"
+#include "engine/pmem/file_region.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "node/check/check_media.h"
+#include "node/storage/device_format.h"
+#include "node/storage/device_media.h"
+#include "node/storage/file_media.h"
+#include "node/storage/media_age.h"
+#include "node/storage/stamp_format.h"
+#include "node/storage/storage.h"
+#include "replica/node_record.h"
+#include "replica/ring_format.h"
+#include "tests/replica/text_entry.h"
+
+namespace kamino::node {
+namespace {
+
+using engine::CommitOptions;
+using engine::FileRegion;
+using engine::KaminoStore;
+using engine::PmemMode;
+using engine::WriteSet;
+using membership::Condition;
+using replica::NodeState;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Part = Media::Part;
+
+constexpr size_t kDeviceBytes = 16 << 20;
+
+class NodeCheckTest : public ::testing::Test {
+ protected:
+  NodeCheckTest() : folder_(absl::StrCat(::testing::TempDir(), "/check")) {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+
+  static StorageOptions Tiny() {
+    StorageOptions options;
+    options.cluster_id = "c";
+    options.node_id = "n1";
+    options.heap_bytes = 256 << 10;
+    options.ring_bytes = 64 << 10;
+    options.undo_copy = UndoCopyKind::kSimple;
+    options.first_incarnation = 1000;
+    options.tiny_log_bytes = 64 << 10;
+    return options;
+  }
+
+  // A node's start; none runs at the time.
+  absl::StatusOr<std::unique_ptr<Storage>> TryOpen() const {
+    return Storage::Open(Tiny(),
+                         *FileMedia::Open(folder_, PmemMode::kForce, false));
+  }
+  std::unique_ptr<Storage> Open() const {
+    auto storage = TryOpen();
+    EXPECT_TRUE(storage.ok()) << storage.status();
+    return *std::move(storage);
+  }
+  bool Starts() const {
+    const absl::Status status = TryOpen().status();
+    EXPECT_TRUE(status.ok() || absl::IsFailedPrecondition(status) ||
+                absl::IsDataLoss(status) || absl::IsNotFound(status))
+        << status;
+    return status.ok();
+  }
+
+  std::string PathOf(Part part) const {
+    return absl::StrCat(folder_, "/", FileMedia::FileName(part));
+  }
+  std::string device() const { return absl::StrCat(folder_, "/device"); }
+
+  // A head that has committed that many mutations ends, and not in order.
+  void EndAsHead(uint64_t mutations) const {
+    auto storage = Open();
+    auto store = *KaminoStore::Open(storage->heap(), *storage->NewUndoCopy());
+    NodeState state = storage->record()->state();
+    state.was_head = true;
+    state.condition = Condition::kSound;
+    storage->record()->Update(state);
+    for (uint64_t i = 1; i <= mutations; ++i) {
+      auto transaction = store->Begin(absl::ZeroDuration());
+      auto id = transaction->Alloc(64);
+      ASSERT_TRUE(id.ok()) << id.status();
+      ASSERT_TRUE(transaction->Free(*id).ok());
+      CommitOptions commit;
+      commit.sequence = i;
+      const auto append = [&](const WriteSet&) {
+        return replica::AppendText(storage->ring(), "entry", 1);
+      };
+      commit.before_mark.emplace(append);
+      ASSERT_TRUE(transaction->Commit(commit).ok());
+      storage->ring()->MarkApplied(i);
+      storage->ring()->PersistApplied();
+    }
+  }
+
+  // Stores to a file of a node that does not run.
+  static void Change(const std::string& path,
+                     const std::function<void(engine::Region*)>& change) {
+    auto region = *FileRegion::Open(path, PmemMode::kForce);
+    change(region.get());
+  }
+  static void Flip(const std::string& path, size_t offset) {
+    Change(path, [offset](engine::Region* region) {
+      region->base()[offset] ^= std::byte{1};
+    });
+  }
+
+  // "<part> at <offset>: <what>", without the folder.
+  std::vector<std::string> Findings(const std::string& path) {
+    auto media = CheckMedia::Open(path);
+    EXPECT_TRUE(media.ok()) << media.status();
+    std::vector<std::string> findings;
+    if (!media.ok()) return findings;
+    report_ = CheckNode(**media, [&](const CheckFinding& finding) {
+      std::string region = finding.region;
+      if (region.rfind(folder_ + "/", 0) == 0) {
+        region = region.substr(folder_.size() + 1);
+      }
+      findings.push_back(
+          absl::StrCat(region, " at ", finding.offset, ": ", finding.what));
+    });
+    EXPECT_EQ(report_.findings, findings.size());
+    return findings;
+  }
+  std::vector<std::string> Findings() { return Findings(folder_); }
+
+  const std::string folder_;
+  CheckReport report_;
+};
+
+TEST_F(NodeCheckTest, WhatANodeHasMadeIsSound) {
+  Open();
+  EXPECT_THAT(Findings(), IsEmpty());
+  EXPECT_EQ(report_.label, "c/1/n1");
+  EXPECT_TRUE(Starts());
+}
+
+TEST_F(NodeCheckTest, ANodeThatRunsIsLeftAlone) {
+  const auto storage = Open();
+  const absl::Status status = CheckMedia::Open(folder_).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("in use"));
+}
+
+TEST_F(NodeCheckTest, WhereNoNodeWasNothingIsLookedAt) {
+  const absl::Status status = CheckMedia::Open(folder_).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("has neither heap.pmem nor ring.pmem"));
+}
+
+// --- Ages.
+
+TEST_F(NodeCheckTest, AnOldHeapIsFound) {
+  Open();
+  const std::string old = absl::StrCat(folder_, "/old");
+  std::filesystem::copy(PathOf(Part::kHeap), old);
+  Open();
+  std::filesystem::rename(old, PathOf(Part::kHeap));
+  EXPECT_THAT(Findings(),
+              ElementsAre(HasSubstr(
+                  "they were last opened as incarnations 1000 and 1001")));
+  EXPECT_FALSE(Starts());
+}
+
+TEST_F(NodeCheckTest, AHeapThatIsBeingReceivedHasNoAge) {
+  {
+    auto storage = Open();
+    storage->BeginReceiving();
+  }
+  Flip(PathOf(Part::kHeap), stamp_format::kStampOffset);
+  EXPECT_THAT(Findings(),
+              ElementsAre(HasSubstr("heap was being received from another")));
+  EXPECT_TRUE(Starts());
+}
+
+// --- The node's record.
+
+TEST_F(NodeCheckTest, EachCopyOfTheNodesRecordIsLookedAt) {
+  Open();
+  Open();  // so that both versions are there
+  for (int version = 0; version < 2; ++version) {
+    for (int copy = 0; copy < 2; ++copy) {
+      const size_t offset = replica::ring_format::kRecordOffsets[copy] +
+                            static_cast<size_t>(version) *
+                                sizeof(replica::ring_format::RecordLine);
+      const size_t changed =
+          offset + offsetof(replica::ring_format::RecordLine, view_id);
+      Flip(PathOf(Part::kRing), changed);
+      EXPECT_THAT(Findings(),
+                  ElementsAre(absl::StrCat("ring.pmem at ", offset, ": copy ",
+                                           copy, " of version ", version,
+                                           " of the node's record has a wrong "
+                                           "checksum")));
+      Flip(PathOf(Part::kRing), changed);
+    }
+  }
+  EXPECT_THAT(Findings(), IsEmpty());
+}
+
+// --- The undo copy.
+
+TEST_F(NodeCheckTest, AHeadThatCannotTakeBackIsFound) {
+  EndAsHead(1);
+  EXPECT_THAT(Findings(), IsEmpty());
+  std::filesystem::remove(PathOf(Part::kUndoCopy));
+  EXPECT_THAT(Findings(),
+              ElementsAre(HasSubstr("undo copy at 0: there is none")));
+  EXPECT_FALSE(Starts());
+}
+
+TEST_F(NodeCheckTest, ADamagedUndoCopyIsFoundWhereItIsNeeded) {
+  EndAsHead(1);
+  const size_t id = offsetof(engine::backup_format::BackupHeader, heap_uuid);
+  Flip(PathOf(Part::kUndoCopy), id);
+  EXPECT_THAT(Findings(), ElementsAre(HasSubstr("undo_copy.pmem at 0: ")));
+  EXPECT_FALSE(Starts());
+  Flip(PathOf(Part::kUndoCopy), id);
+  EXPECT_THAT(Findings(), IsEmpty());
+  std::filesystem::resize_file(PathOf(Part::kUndoCopy), 1024);
+  EXPECT_THAT(Findings(),
+              ElementsAre("undo_copy.pmem at 0: it has 1024 bytes"));
+  EXPECT_FALSE(Starts());
+}
+
+TEST_F(NodeCheckTest, WhereNothingIsTakenBackTheUndoCopyIsMadeAnew) {
+  Open();
+  std::filesystem::resize_file(PathOf(Part::kUndoCopy), 1024);
+  EXPECT_THAT(Findings(), IsEmpty());
+  EXPECT_TRUE(Starts());
+  std::filesystem::remove(PathOf(Part::kUndoCopy));
+  EXPECT_THAT(Findings(), IsEmpty());
+  EXPECT_TRUE(Starts());
+}
+
+// Each of them is of the ring's age, and they are not of one.
+TEST_F(NodeCheckTest, AnUndoCopyOfAnotherAgeThanTheHeapIsFound) {
+  EndAsHead(3);
+  EXPECT_THAT(Findings(), IsEmpty());
+  const auto set = [this](Part part, uint64_t applied) {
+    Change(PathOf(part), [applied](engine::Region* region) {
+      MediaAge(region, "").mark()->Reset(applied);
+    });
+  };
+  set(Part::kHeap, 3);
+  set(Part::kUndoCopy, 2);
+  EXPECT_THAT(Findings(),
+              ElementsAre(HasSubstr("undo_copy.pmem is older than ")));
+  EXPECT_FALSE(Starts());
+}
+
+// --- A device.
+
+class DeviceCheckTest : public NodeCheckTest {
+ protected:
+  DeviceCheckTest() {
+    std::ofstream(device()).close();
+    std::filesystem::resize_file(device(), kDeviceBytes);
+    EXPECT_TRUE(Storage::Open(Tiny(), *DeviceMedia::Open(
+                                          device(), PmemMode::kForce, false))
+                    .ok());
+  }
+  void ChangeDirectory(
+      size_t copy,
+      const std::function<void(device_format::Directory*)>& change) {
+    Change(device(), [copy, &change](engine::Region* region) {
+      change(reinterpret_cast<device_format::Directory*>(
+          region->base() + copy * device_format::kCopyBytes));
+    });
+  }
+};
+
+TEST_F(DeviceCheckTest, WhatANodeHasMadeIsSound) {
+  EXPECT_THAT(Findings(device()), IsEmpty());
+  EXPECT_EQ(report_.label, "c/1/n1");
+}
+
+TEST_F(DeviceCheckTest, BothCopiesOfTheDirectoryAreLookedAt) {
+  for (size_t copy = 0; copy < device_format::kCopies; ++copy) {
+    const auto flip = [](device_format::Directory* directory) {
+      directory->sequence ^= 1 << 20;
+    };
+    ChangeDirectory(copy, flip);
+    EXPECT_THAT(
+        Findings(device()),
+        ElementsAre(absl::StrCat("device at 0: copy ", copy,
+                                 " of the device's directory is damaged")));
+    ChangeDirectory(copy, flip);
+  }
+  for (size_t copy = 0; copy < device_format::kCopies; ++copy) {
+    ChangeDirectory(copy, [](device_format::Directory* directory) {
+      directory->version = 2;
+    });
+  }
+  const absl::Status status = CheckMedia::Open(device()).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("both copies of its directory are damaged"));
+}
+
+TEST_F(DeviceCheckTest, AnExtentMustLieInTheDevice) {
+  for (size_t copy = 0; copy < device_format::kCopies; ++copy) {
+    ChangeDirectory(copy, [](device_format::Directory* directory) {
+      for (device_format::Slot& slot : directory->slots) {
+        if (std::strcmp(slot.name, "heap") == 0) slot.length = kDeviceBytes;
+      }
+      directory->checksum =
+          XXH3_64bits(directory, offsetof(device_format::Directory, checksum));
+    });
+  }
+  EXPECT_THAT(Findings(device()),
+              ElementsAre(HasSubstr("the extent of heap lies outside"),
+                          HasSubstr("heap at 0: there is none")));
+}
+
+}  // namespace
+}  // namespace kamino::node

@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/is_told.h"
+#include "base/socket_host.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "metrics/counters.h"

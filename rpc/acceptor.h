@@ -4,6 +4,8 @@
 #ifndef KAMINO_RPC_ACCEPTOR_H_
 #define KAMINO_RPC_ACCEPTOR_H_
 
+#include <sys/socket.h>
+
 #include <functional>
 #include <memory>
 #include <string>

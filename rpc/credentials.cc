@@ -11,16 +11,14 @@
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "grpc/support/log.h"
-#include "grpcpp/security/tls_certificate_verifier.h"
 #include "grpcpp/security/tls_credentials_options.h"
+#include "rpc/chain_verifier.h"
 #include "rpc/staged_pair.h"
 
 namespace kamino::rpc {
 namespace {
 
 using grpc::experimental::CertificateVerifier;
-using grpc::experimental::ExternalCertificateVerifier;
-using grpc::experimental::TlsCustomVerificationCheckRequest;
 using security::Certificates;
 
 constexpr unsigned int kRefreshSeconds = 1;
@@ -42,53 +40,30 @@ void Log(gpr_log_func_args* args) {
   }
 }
 
-// What one side thinks of the certificate that the other one has shown.
-class Verifier final : public ExternalCertificateVerifier {
- public:
-  using Admitted = std::function<absl::Status(const security::Certificate&)>;
-
-  // `who`: the other side, as the log names it. `admitted`: what else there is
-  // to check, or to do.
-  Verifier(std::shared_ptr<const Certificates> certificates,
-           Certificates::Peer side, std::string who, Admitted admitted)
-      : certificates_(std::move(certificates)),
-        side_(side),
-        who_(std::move(who)),
-        admitted_(std::move(admitted)) {}
-
-  bool Verify(TlsCustomVerificationCheckRequest* request,
-              std::function<void(grpc::Status)>,
-              grpc::Status* sync_status) override {
-    const absl::Status status = Check(*request);
-    if (!status.ok()) {
-      certificates_->TellRefused(who_, status);
-      *sync_status = grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
-                                  std::string(status.message()));
-    }
-    return true;
-  }
-  void Cancel(TlsCustomVerificationCheckRequest*) override {}
-
- private:
-  absl::Status Check(const TlsCustomVerificationCheckRequest& request) const {
-    // A server's chain does not have the client's own in it, a client's does.
-    const grpc::string_ref own = request.peer_cert();
-    const grpc::string_ref chain = request.peer_cert_full_chain();
-    ASSIGN_OR_RETURN(auto shown,
-                     security::ParseCertificates(absl::StrCat(
-                         absl::string_view(own.data(), own.size()),
-                         absl::string_view(chain.data(), chain.size()))));
+// What one side thinks of the certificate that the other one has shown. `who`:
+// the other side, as the log names it. `admitted`: what else there is to check,
+// or to do; null: nothing.
+using Admitted = std::function<absl::Status(const security::Certificate&)>;
+std::shared_ptr<CertificateVerifier> Verifier(
+    std::shared_ptr<const Certificates> certificates, Certificates::Peer side,
+    std::string who, Admitted admitted) {
+  const auto check =
+      [certificates, side, admitted = std::move(admitted)](
+          std::vector<security::X509Pointer> shown) -> absl::Status {
     Certificates::Admission admission =
-        certificates_->Admit(std::move(shown), side_);
+        certificates->Admit(std::move(shown), side);
     RETURN_IF_ERROR(admission.peer.status());
-    return admitted_ == nullptr ? absl::OkStatus() : admitted_(*admission.peer);
-  }
-
-  const std::shared_ptr<const Certificates> certificates_;
-  const Certificates::Peer side_;
-  const std::string who_;
-  const Admitted admitted_;
-};
+    return admitted == nullptr ? absl::OkStatus() : admitted(*admission.peer);
+  };
+  return VerifierBy(
+      [certificates, who = std::move(who),
+       check](absl::StatusOr<std::vector<security::X509Pointer>> shown) {
+        const absl::Status status =
+            shown.ok() ? check(*std::move(shown)) : shown.status();
+        if (!status.ok()) certificates->TellRefused(who, status);
+        return status;
+      });
+}
 
 absl::Status CheckRole(const security::Certificate& peer, security::Role role) {
   if (peer.identity().role == role) return absl::OkStatus();
@@ -174,14 +149,13 @@ std::shared_ptr<grpc::ChannelCredentials> Credentials::ToCall(
   options.set_check_call_host(false);
   auto connected = std::make_shared<Connected>(certificates_, ends_, address);
   options.set_certificate_verifier(
-      ExternalCertificateVerifier::Create<Verifier>(
-          certificates_, Certificates::Peer::kServes,
-          absl::StrCat("the server at ", address),
-          [role, connected](const security::Certificate& peer) {
-            RETURN_IF_ERROR(CheckRole(peer, role));
-            connected->To(peer);
-            return absl::OkStatus();
-          }));
+      Verifier(certificates_, Certificates::Peer::kServes,
+               absl::StrCat("the server at ", address),
+               [role, connected](const security::Certificate& peer) {
+                 RETURN_IF_ERROR(CheckRole(peer, role));
+                 connected->To(peer);
+                 return absl::OkStatus();
+               }));
   return grpc::experimental::TlsCredentials(options);
 }
 
@@ -194,9 +168,8 @@ std::shared_ptr<grpc::ServerCredentials> Credentials::ToServe(
   options.set_cert_request_type(
       GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
   options.set_certificate_verifier(
-      ExternalCertificateVerifier::Create<Verifier>(
-          certificates_, Certificates::Peer::kCalls,
-          absl::StrCat("a connection to ", listen), nullptr));
+      Verifier(certificates_, Certificates::Peer::kCalls,
+               absl::StrCat("a connection to ", listen), nullptr));
   return grpc::experimental::TlsServerCredentials(options);
 }
 

@@ -3,8 +3,6 @@
 #ifndef KAMINO_RPC_HOST_COUNTS_H_
 #define KAMINO_RPC_HOST_COUNTS_H_
 
-#include <sys/socket.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -16,10 +14,6 @@
 #include "absl/time/time.h"
 
 namespace kamino::rpc {
-
-// What tells hosts apart: an address of IPv4, or the first 64 bits of one of
-// IPv6, which a host has all of. "": it is neither.
-std::string HostOf(const sockaddr_storage& peer);
 
 // One thread's. Nobody says when a connection ends: gRPC has the descriptors.
 // So it is looked at those of a host when that seems to have too many.

@@ -18,6 +18,7 @@
 #include "openssl/evp.h"
 #include "openssl/pem.h"
 #include "openssl/x509v3.h"
+#include "security/certificate_facts.h"
 
 namespace kamino::security {
 namespace {
@@ -158,11 +159,8 @@ KeyPointer NewKey() { return KeyPointer(EVP_EC_gen("P-256")); }
 Authority::Authority(std::string pem, X509Pointer certificate, KeyPointer key)
     : pem_(std::move(pem)),
       certificate_(std::move(certificate)),
-      key_(std::move(key)) {
-  std::tm fields = {};
-  ASN1_TIME_to_tm(X509_get0_notAfter(certificate_.get()), &fields);
-  not_after_ = absl::FromTM(fields, absl::UTCTimeZone());
-}
+      key_(std::move(key)),
+      not_after_(ToTime(X509_get0_notAfter(certificate_.get()))) {}
 
 absl::StatusOr<Issued> Authority::Make(absl::string_view name,
                                        Validity validity) {

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
-#include "openssl/err.h"
 #include "openssl/x509.h"
 #include "openssl/x509v3.h"
 #include "security/regular_file.h"
@@ -20,10 +19,6 @@ namespace kamino::security {
 namespace {
 
 constexpr absl::Duration kAgeTold = absl::Hours(1);
-
-absl::Status InFile(const std::string& path, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(path, " ", status.message()));
-}
 
 }  // namespace
 
@@ -83,18 +78,8 @@ absl::StatusOr<std::shared_ptr<const Certificates::Set>> Certificates::Take(
   if (!texts.unreadable.empty()) {
     return absl::InvalidArgumentError(texts.unreadable);
   }
-  absl::StatusOr<std::vector<X509Pointer>> chain =
-      ParseCertificates(texts.certificate);
-  if (!chain.ok()) return InFile(files.certificate, chain.status());
-  absl::StatusOr<KeyPointer> key = ParseKey(texts.key);
-  if (!key.ok()) return InFile(files.key, key.status());
-  if (X509_check_private_key(chain->front().get(), key->get()) != 1) {
-    ERR_clear_error();
-    return absl::InvalidArgumentError(
-        absl::StrCat(files.key, " is not the key of the certificate in ",
-                     files.certificate));
-  }
-  absl::StatusOr<Certificate> own = Certificate::Of(*std::move(chain));
+  ASSIGN_OR_RETURN(OwnPair pair, ParseOwnPair(files, texts));
+  absl::StatusOr<Certificate> own = Certificate::Of(std::move(pair.chain));
   if (!own.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat(files.certificate, ": ", own.status().message()));
@@ -105,9 +90,9 @@ absl::StatusOr<std::shared_ptr<const Certificates::Set>> Certificates::Take(
           ? Trust::Parse(texts.authorities, texts.revoked)
           : Trust::Parse(texts.authorities, texts.revoked, *before->trust);
   if (!trust.ok()) return InFile(files.authorities + ":", trust.status());
-  return std::make_shared<const Set>(Set{texts.certificate, texts.key,
-                                         texts.authorities, *std::move(own),
-                                         *std::move(key), *std::move(trust)});
+  return std::make_shared<const Set>(
+      Set{texts.certificate, texts.key, texts.authorities, *std::move(own),
+          std::move(pair.key), *std::move(trust)});
 }
 
 Verdict Certificates::CheckAt(const Set& set, const Certificate& peer) const {

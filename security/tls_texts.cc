@@ -8,6 +8,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "openssl/err.h"
+#include "openssl/x509.h"
 #include "security/regular_file.h"
 
 namespace kamino::security {
@@ -78,6 +80,25 @@ TlsTexts ReadTlsFiles(const TlsFiles& files) {
     texts.unreadable = std::string(lists.status().message());
   }
   return texts;
+}
+
+absl::Status InFile(const std::string& path, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(path, " ", status.message()));
+}
+
+absl::StatusOr<OwnPair> ParseOwnPair(const TlsFiles& files,
+                                     const TlsTexts& texts) {
+  auto chain = ParseCertificates(texts.certificate);
+  if (!chain.ok()) return InFile(files.certificate, chain.status());
+  auto key = ParseKey(texts.key);
+  if (!key.ok()) return InFile(files.key, key.status());
+  if (X509_check_private_key(chain->front().get(), key->get()) != 1) {
+    ERR_clear_error();
+    return absl::InvalidArgumentError(
+        absl::StrCat(files.key, " is not the key of the certificate in ",
+                     files.certificate));
+  }
+  return OwnPair{*std::move(chain), *std::move(key)};
 }
 
 }  // namespace kamino::security

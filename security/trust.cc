@@ -1,7 +1,6 @@
 #include "security/trust.h"
 
 #include <algorithm>
-#include <ctime>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -11,6 +10,7 @@
 #include "openssl/pem.h"
 #include "openssl/x509_vfy.h"
 #include "openssl/x509v3.h"
+#include "security/certificate_facts.h"
 
 namespace kamino::security {
 namespace {
@@ -36,12 +36,8 @@ std::string Describe(int error) {
 }
 
 absl::Time NextOf(const X509_CRL* list) {
-  std::tm fields = {};
   const ASN1_TIME* const next = X509_CRL_get0_nextUpdate(list);
-  if (next == nullptr || ASN1_TIME_to_tm(next, &fields) != 1) {
-    return absl::InfiniteFuture();
-  }
-  return absl::FromTM(fields, absl::UTCTimeZone());
+  return next == nullptr ? absl::InfiniteFuture() : ToTime(next);
 }
 
 std::string SubjectOf(const X509& certificate) {

@@ -13,6 +13,7 @@
 #include "client/cli/files.h"
 #include "client/cli/new_files.h"
 #include "security/certificate.h"
+#include "security/tls_texts.h"
 #include "security/trust.h"
 
 namespace kamino::client {
@@ -20,6 +21,7 @@ namespace {
 
 using security::Authority;
 using security::CertificateFacts;
+using security::InFile;
 using security::Validity;
 
 constexpr size_t kMaxFile = 1 << 20;
@@ -28,10 +30,6 @@ constexpr absl::Duration kEarlier = absl::Hours(1);
 
 absl::StatusOr<std::string> Read(const std::string& path) {
   return ReadFile(path, kMaxFile, "which is more than certificates take");
-}
-
-absl::Status InFile(const std::string& path, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(path, " ", status.message()));
 }
 
 absl::StatusOr<std::vector<security::X509Pointer>> ReadCertificates(

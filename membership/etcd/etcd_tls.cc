@@ -10,65 +10,23 @@
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "grpcpp/security/tls_certificate_provider.h"
-#include "grpcpp/security/tls_certificate_verifier.h"
 #include "grpcpp/security/tls_credentials_options.h"
-#include "openssl/err.h"
-#include "openssl/x509.h"
+#include "rpc/chain_verifier.h"
 #include "security/certificate_facts.h"
 
 namespace kamino::membership {
 namespace {
 
-using grpc::experimental::ExternalCertificateVerifier;
 using grpc::experimental::StaticDataCertificateProvider;
-using grpc::experimental::TlsCustomVerificationCheckRequest;
 using security::TlsTexts;
 using security::Trust;
 using security::X509Pointer;
-
-absl::Status InFile(const std::string& path, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(path, " ", status.message()));
-}
 
 std::string HostOf(absl::string_view endpoint) {
   absl::string_view host = endpoint.substr(0, endpoint.rfind(':'));
   if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
   return std::string(host);
 }
-
-class Verifier final : public ExternalCertificateVerifier {
- public:
-  Verifier(std::shared_ptr<const Trust> trust, std::shared_ptr<EtcdPeer> peer,
-           std::function<absl::Time()> now)
-      : trust_(std::move(trust)),
-        peer_(std::move(peer)),
-        now_(std::move(now)) {}
-
-  bool Verify(TlsCustomVerificationCheckRequest* request,
-              std::function<void(grpc::Status)>,
-              grpc::Status* sync_status) override {
-    // A server's chain does not have its own in it.
-    const grpc::string_ref own = request->peer_cert();
-    const grpc::string_ref rest = request->peer_cert_full_chain();
-    auto chain = security::ParseCertificates(
-        absl::StrCat(absl::string_view(own.data(), own.size()),
-                     absl::string_view(rest.data(), rest.size())));
-    const absl::Status status =
-        chain.ok() ? peer_->Check(*trust_, *std::move(chain), now_())
-                   : chain.status();
-    if (!status.ok()) {
-      *sync_status = grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
-                                  std::string(status.message()));
-    }
-    return true;
-  }
-  void Cancel(TlsCustomVerificationCheckRequest*) override {}
-
- private:
-  const std::shared_ptr<const Trust> trust_;
-  const std::shared_ptr<EtcdPeer> peer_;
-  const std::function<absl::Time()> now_;
-};
 
 }  // namespace
 
@@ -134,22 +92,14 @@ absl::StatusOr<std::shared_ptr<const Trust>> EtcdTls::Check(
     return absl::InvalidArgumentError(texts.unreadable);
   }
   if (!files.certificate.empty()) {
-    const auto chain = security::ParseCertificates(texts.certificate);
-    if (!chain.ok()) return InFile(files.certificate, chain.status());
-    const auto key = security::ParseKey(texts.key);
-    if (!key.ok()) return InFile(files.key, key.status());
-    if (X509_check_private_key(chain->front().get(), key->get()) != 1) {
-      ERR_clear_error();
-      return absl::InvalidArgumentError(
-          absl::StrCat(files.key, " is not the key of the certificate in ",
-                       files.certificate));
-    }
+    RETURN_IF_ERROR(security::ParseOwnPair(files, texts).status());
   }
   // Who takes a list away has not said that nobody is revoked any more.
   auto trust = trust_ == nullptr
                    ? Trust::Parse(texts.authorities, texts.revoked)
                    : Trust::Parse(texts.authorities, texts.revoked, *trust_);
-  if (!trust.ok()) return InFile(files.authorities + ":", trust.status());
+  if (!trust.ok())
+    return security::InFile(files.authorities + ":", trust.status());
   return trust;
 }
 
@@ -168,8 +118,11 @@ std::shared_ptr<grpc::ChannelCredentials> EtcdTls::ToCall(
   options.set_verify_server_certs(false);  // the verifier does
   options.set_check_call_host(false);
   options.set_certificate_verifier(
-      ExternalCertificateVerifier::Create<Verifier>(trust_, std::move(peer),
-                                                    now_));
+      rpc::VerifierBy([trust = trust_, peer = std::move(peer), now = now_](
+                          absl::StatusOr<std::vector<X509Pointer>> shown) {
+        return shown.ok() ? peer->Check(*trust, *std::move(shown), now())
+                          : shown.status();
+      }));
   return grpc::experimental::TlsCredentials(options);
 }
 

@@ -15,6 +15,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/socket_host.h"
 #include "base/status_macros.h"
 #include "transport/socket/socket_transport.h"
 #include "transport/tcp/tcp_link.h"
@@ -94,20 +95,6 @@ UniqueFd ListenAt(const SocketAddress& address) {
   return socket;
 }
 
-// What tells hosts apart: a host has all addresses of IPv6 that begin alike.
-std::string HostOf(const SocketAddress& address) {
-  const auto* const bytes = reinterpret_cast<const char*>(&address.storage);
-  if (address.storage.ss_family == AF_INET) {
-    return std::string(bytes + offsetof(sockaddr_in, sin_addr), 4);
-  }
-  if (address.storage.ss_family != AF_INET6) return "";
-  const char* const ip6 = bytes + offsetof(sockaddr_in6, sin6_addr);
-  const in6_addr& in6 =
-      reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_addr;
-  return IN6_IS_ADDR_V4MAPPED(&in6) ? std::string(ip6 + 12, 4)
-                                    : std::string(ip6, 8);
-}
-
 class TcpProtocol final : public SocketProtocol {
  public:
   explicit TcpProtocol(std::shared_ptr<const TlsSetup> tls)
@@ -152,7 +139,7 @@ class TcpProtocol final : public SocketProtocol {
     ::getpeername(socket, reinterpret_cast<sockaddr*>(&from.storage),
                   &from.length);
     return {std::make_shared<TcpLink>(std::move(context), Text(from), tls_),
-            HostOf(from)};
+            HostOf(from.storage)};
   }
 
  private:

@@ -3,36 +3,30 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "glog/logging.h"
 #include "grpcpp/client_context.h"
-#include "rpc/channel.h"
 #include "rpc/peers.h"
 #include "rpc/status.h"
 #include "transport/verbs/send_endpoint.h"
 
 namespace kamino::client {
+namespace {
 
-// The context holds the channel, which must not end on a thread of gRPC's: it
-// is let go of before the call counts as done.
-struct PairRendezvous::Call {
-  std::unique_ptr<grpc::ClientContext> context =
-      std::make_unique<grpc::ClientContext>();
-  kamino::v1::ConnectPairRequest request;
-  kamino::v1::ConnectPairResponse response;
-  Reply reply;
+absl::StatusOr<transport::VerbsEndpoint> Answer(
+    const grpc::Status& status, const kamino::v1::ConnectPairResponse& response,
+    const grpc::ClientContext& context) {
+  if (!status.ok()) return rpc::FromGrpc(status);
+  auto end = transport::DecodeSendEndpoint(response.end());
+  if (!end.ok()) return end;
+  // In the clear it is nobody's.
+  const auto known = context.auth_context();
+  if (known == nullptr) return end;
+  auto node = rpc::PeerOf(*known);
+  if (node.ok()) end->sender = *std::move(node);
+  return end;
+}
 
-  absl::StatusOr<transport::VerbsEndpoint> Answer(
-      const grpc::Status& status) const {
-    if (!status.ok()) return rpc::FromGrpc(status);
-    auto end = transport::DecodeSendEndpoint(response.end());
-    if (!end.ok()) return end;
-    // In the clear it is nobody's.
-    const auto known = context->auth_context();
-    if (known == nullptr) return end;
-    auto node = rpc::PeerOf(*known);
-    if (node.ok()) end->sender = *std::move(node);
-    return end;
-  }
-};
+}  // namespace
 
 void PairRendezvous::Know(const std::string& address,
                           std::shared_ptr<Stub> stub) {
@@ -41,10 +35,12 @@ void PairRendezvous::Know(const std::string& address,
 }
 
 void PairRendezvous::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopped_ = true;
+  }
+  calls_.Stop();
   absl::MutexLock lock(&mutex_);
-  stopped_ = true;
-  for (const std::shared_ptr<Call>& call : calls_) call->context->TryCancel();
-  mutex_.Await(absl::Condition(this, &PairRendezvous::NoCalls));
   stubs_.clear();
 }
 
@@ -56,27 +52,26 @@ absl::StatusOr<std::string> PairRendezvous::Listen(const std::string&,
 void PairRendezvous::Exchange(const std::string& address,
                               const transport::VerbsEndpoint& offer,
                               absl::Duration timeout, Reply reply) {
-  auto call = std::make_shared<Call>();
-  rpc::SetTimeout(timeout, call->context.get());
-  call->request.set_end(transport::EncodeSendEndpoint(offer));
-  call->reply = std::move(reply);
+  kamino::v1::ConnectPairRequest request;
+  request.set_end(transport::EncodeSendEndpoint(offer));
   absl::ReleasableMutexLock lock(&mutex_);
   const auto stub = stubs_.find(address);
-  if (stub == stubs_.end()) {
+  if (stopped_ || stub == stubs_.end()) {
     lock.Release();
-    return call->reply(absl::UnavailableError(
+    return reply(absl::UnavailableError(
         absl::StrCat("there is no node to ask at ", address)));
   }
-  calls_.insert(call);
-  stub->second->async()->ConnectPair(call->context.get(), &call->request,
-                                     &call->response,
-                                     [this, call](const grpc::Status& status) {
-                                       call->reply(call->Answer(status));
-                                       call->reply = nullptr;
-                                       absl::MutexLock done(&mutex_);
-                                       call->context = nullptr;
-                                       calls_.erase(call);
-                                     });
+  auto* const async = stub->second->async();
+  const bool begun = calls_.Start(
+      timeout, std::move(request),
+      [async](auto* context, auto* request, auto* response, auto done) {
+        async->ConnectPair(context, request, response, std::move(done));
+      },
+      [reply = std::move(reply)](const grpc::Status& status,
+                                 const Calls::Call& call) {
+        reply(Answer(status, call.response, *call.context));
+      });
+  CHECK(begun);  // as it is not stopped
 }
 
 }  // namespace kamino::client

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
 #include "kamino/v1/session.grpc.pb.h"
+#include "rpc/pending_calls.h"
 #include "transport/verbs/rendezvous.h"
 
 namespace kamino::client {
@@ -36,16 +36,13 @@ class PairRendezvous final : public transport::VerbsRendezvous {
                 Reply reply) override;
 
  private:
-  struct Call;
-
-  bool NoCalls() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return calls_.empty();
-  }
+  using Calls = rpc::PendingCalls<kamino::v1::ConnectPairRequest,
+                                  kamino::v1::ConnectPairResponse>;
 
   absl::Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, std::shared_ptr<Stub>> stubs_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_set<std::shared_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);
+  Calls calls_;
 };
 
 }  // namespace kamino::client

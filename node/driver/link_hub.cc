@@ -338,11 +338,11 @@ void LinkHub::CloseUnused(absl::Time now,
     }
   }
   for (const auto& [id, link] : unused) {
-    const uint64_t unused =
+    const uint64_t so_far =
         ended_.unused.fetch_add(1, std::memory_order_relaxed) + 1;
-    LOG_IF(WARNING, IsTold(static_cast<int64_t>(unused)))
+    LOG_IF(WARNING, IsTold(static_cast<int64_t>(so_far)))
         << "closed a link from " << link->peer()
-        << ": nobody here has a use for it; such links so far: " << unused;
+        << ": nobody here has a use for it; such links so far: " << so_far;
     link->Close();
   }
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "glog/logging.h"
 #include "grpcpp/security/auth_context.h"
 #include "rpc/answer.h"
 #include "rpc/channel.h"
@@ -118,15 +119,6 @@ absl::StatusOr<VerbsEndpoint> From(
 
 }  // namespace
 
-// The context holds the channel, which must not end on a thread of gRPC's: it
-// is let go of before the call counts as done.
-struct GrpcRendezvous::Call {
-  std::unique_ptr<grpc::ClientContext> context;
-  ConnectRequest request;
-  ConnectResponse response;
-  Reply reply;
-};
-
 GrpcRendezvous::GrpcRendezvous(
     std::string cluster_id, ChainId chain_id,
     std::shared_ptr<const rpc::Credentials> credentials)
@@ -137,11 +129,13 @@ GrpcRendezvous::GrpcRendezvous(
 GrpcRendezvous::~GrpcRendezvous() { Stop(); }
 
 void GrpcRendezvous::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopped_ = true;
+    answerer_ = nullptr;
+  }
+  calls_.Stop();
   absl::MutexLock lock(&mutex_);
-  stopped_ = true;
-  answerer_ = nullptr;
-  for (const std::shared_ptr<Call>& call : calls_) call->context->TryCancel();
-  mutex_.Await(absl::Condition(this, &GrpcRendezvous::NoCalls));
   stubs_.clear();
 }
 
@@ -164,7 +158,7 @@ void GrpcRendezvous::StopListening(const std::string&) {
 GrpcRendezvous::Stub* GrpcRendezvous::StubLocked(const std::string& address) {
   auto found = stubs_.find(address);
   if (found != stubs_.end()) return found->second.get();
-  if (stubs_.size() >= kMaxStubs && calls_.empty()) stubs_.clear();
+  if (stubs_.size() >= kMaxStubs && calls_.none()) stubs_.clear();
   rpc::ChannelOptions options;
   options.max_answer_bytes = kMaxAnswerBytes;
   options.credentials = credentials_;
@@ -176,40 +170,43 @@ GrpcRendezvous::Stub* GrpcRendezvous::StubLocked(const std::string& address) {
 void GrpcRendezvous::Exchange(const std::string& address,
                               const VerbsEndpoint& offer,
                               absl::Duration timeout, Reply reply) {
-  auto call = std::make_shared<Call>();
-  call->context = std::make_unique<grpc::ClientContext>();
-  rpc::SetTimeout(timeout, call->context.get());
-  call->request.set_cluster_id(cluster_id_);
-  call->request.set_chain_id(chain_id_);
-  ToProto(offer, call->request.mutable_endpoint());
+  ConnectRequest request;
+  request.set_cluster_id(cluster_id_);
+  request.set_chain_id(chain_id_);
+  ToProto(offer, request.mutable_endpoint());
   absl::ReleasableMutexLock lock(&mutex_);
   if (stopped_) {
     lock.Release();
     reply(absl::UnavailableError("the node is stopping"));
     return;
   }
-  call->reply = std::move(reply);
-  calls_.insert(call);
-  StubLocked(address)->async()->Connect(
-      call->context.get(), &call->request, &call->response,
-      [this, call](const grpc::Status& status) {
-        if (status.ok() && call->response.chain_id() != chain_id_) {
-          call->reply(absl::FailedPreconditionError(absl::StrCat(
-              "verbs set-up: a node of chain ", call->response.chain_id(),
-              " has answered; this is one of chain ", chain_id_)));
-        } else if (status.ok()) {
-          call->reply(From(call->response.endpoint(),
-                           SenderOf(call->context->auth_context().get())));
-        } else {
-          const absl::Status error = rpc::FromGrpc(status);
-          call->reply(absl::Status(
-              error.code(), absl::StrCat("verbs set-up: ", error.message())));
-        }
-        call->reply = nullptr;
-        absl::MutexLock done(&mutex_);
-        call->context = nullptr;
-        calls_.erase(call);
+  auto* const async = StubLocked(address)->async();
+  const bool begun = calls_.Start(
+      timeout, std::move(request),
+      [async](auto* context, auto* request, auto* response, auto done) {
+        async->Connect(context, request, response, std::move(done));
+      },
+      [this, reply = std::move(reply)](const grpc::Status& status,
+                                       const Calls::Call& call) {
+        reply(Answer(status, call));
       });
+  CHECK(begun);  // as it is not stopped
+}
+
+absl::StatusOr<VerbsEndpoint> GrpcRendezvous::Answer(
+    const grpc::Status& status, const Calls::Call& call) const {
+  if (!status.ok()) {
+    const absl::Status error = rpc::FromGrpc(status);
+    return absl::Status(error.code(),
+                        absl::StrCat("verbs set-up: ", error.message()));
+  }
+  if (call.response.chain_id() != chain_id_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("verbs set-up: a node of chain ", call.response.chain_id(),
+                     " has answered; this is one of chain ", chain_id_));
+  }
+  return From(call.response.endpoint(),
+              SenderOf(call.context->auth_context().get()));
 }
 
 grpc::ServerUnaryReactor* GrpcRendezvous::Connect(

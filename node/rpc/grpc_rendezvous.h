@@ -10,12 +10,12 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
 #include "base/chain_id.h"
 #include "grpcpp/grpcpp.h"
 #include "kamino/internal/v1/verbs.grpc.pb.h"
 #include "rpc/credentials.h"
+#include "rpc/pending_calls.h"
 #include "transport/verbs/rendezvous.h"
 
 namespace kamino::node {
@@ -49,13 +49,13 @@ class GrpcRendezvous final
 
  private:
   using Stub = kamino::internal::v1::VerbsLinks::Stub;
-  struct Call;
+  using Calls = rpc::PendingCalls<kamino::internal::v1::ConnectRequest,
+                                  kamino::internal::v1::ConnectResponse>;
 
   Stub* StubLocked(const std::string& address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool NoCalls() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return calls_.empty();
-  }
+  absl::StatusOr<transport::VerbsEndpoint> Answer(
+      const grpc::Status& status, const Calls::Call& call) const;
 
   const std::string cluster_id_;
   const ChainId chain_id_;
@@ -66,7 +66,7 @@ class GrpcRendezvous final
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   // By address. Calls use them, and hold no channel of their own.
   std::map<std::string, std::unique_ptr<Stub>> stubs_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_set<std::shared_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);
+  Calls calls_;
 };
 
 }  // namespace kamino::node

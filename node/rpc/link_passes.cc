@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "glog/logging.h"
 #include "membership/member_identity.h"
 #include "rpc/answer.h"
 #include "rpc/call_guard.h"
@@ -22,6 +23,8 @@ using transport::LinkPass;
 constexpr int kMaxAnswerBytes = 4096;
 // Channels to old neighbours are dropped when there are more.
 constexpr size_t kMaxStubs = 16;
+// Before the host in a link address.
+constexpr char kHostMark[] = "#";
 
 absl::StatusOr<LinkPass> FromProto(const GetPassResponse& response,
                                    ChainId chain_id) {
@@ -39,19 +42,12 @@ absl::StatusOr<LinkPass> FromProto(const GetPassResponse& response,
 
 }  // namespace
 
-// The context holds the channel, which must not end on a thread of gRPC's: it
-// is let go of before the call counts as done.
-struct LinkPasses::Call {
-  std::unique_ptr<grpc::ClientContext> context;
-  GetPassRequest request;
-  GetPassResponse response;
-  Reply reply;
-};
-
 LinkPasses::LinkPasses(std::string cluster_id, ChainId chain_id,
+                       std::string host_id,
                        std::shared_ptr<const rpc::Credentials> credentials)
     : cluster_id_(std::move(cluster_id)),
       chain_id_(chain_id),
+      host_id_(std::move(host_id)),
       credentials_(std::move(credentials)),
       book_(std::make_shared<transport::PassBook>()) {}
 
@@ -69,30 +65,38 @@ void LinkPasses::SetView(const membership::View& view) {
 }
 
 void LinkPasses::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopped_ = true;
+  }
+  calls_.Stop();
   absl::MutexLock lock(&mutex_);
-  stopped_ = true;
-  for (const std::shared_ptr<Call>& call : calls_) call->context->TryCancel();
-  mutex_.Await(absl::Condition(this, &LinkPasses::NoCalls));
   stubs_.clear();
 }
 
 // --- For links of this node.
 
+// Members of other hosts may have the same paths. A host that cannot be told,
+// or is told in two ways, is this one where shared memory was asked for.
 std::string LinkPasses::PeerAt(const std::string& address) const {
+  const std::string here = absl::StrCat(address, kHostMark, host_id_);
+  std::string elsewhere;
   for (const membership::Member& member : view_.members) {
     for (const auto& [transport, where] : member.link_addresses) {
-      if (where.substr(0, where.rfind('#')) == address) {
-        return member.peer_address();
+      if (where == here) return member.peer_address();
+      if (elsewhere.empty() &&
+          where.substr(0, where.rfind(kHostMark)) == address) {
+        elsewhere = member.peer_address();
       }
     }
   }
-  return "";
+  return elsewhere;
 }
 
 LinkPasses::Stub* LinkPasses::StubLocked(const std::string& peer) {
   auto found = stubs_.find(peer);
   if (found != stubs_.end()) return found->second.get();
-  if (stubs_.size() >= kMaxStubs && calls_.empty()) stubs_.clear();
+  if (stubs_.size() >= kMaxStubs && calls_.none()) stubs_.clear();
   rpc::ChannelOptions options;
   options.max_answer_bytes = kMaxAnswerBytes;
   options.credentials = credentials_;
@@ -103,11 +107,9 @@ LinkPasses::Stub* LinkPasses::StubLocked(const std::string& peer) {
 
 void LinkPasses::Ask(const std::string& address, absl::Duration timeout,
                      Reply reply) {
-  auto call = std::make_shared<Call>();
-  call->context = std::make_unique<grpc::ClientContext>();
-  rpc::SetTimeout(timeout, call->context.get());
-  call->request.set_cluster_id(cluster_id_);
-  call->request.set_chain_id(chain_id_);
+  GetPassRequest request;
+  request.set_cluster_id(cluster_id_);
+  request.set_chain_id(chain_id_);
   absl::ReleasableMutexLock lock(&mutex_);
   const std::string peer = PeerAt(address);
   if (stopped_ || peer.empty()) {
@@ -118,37 +120,36 @@ void LinkPasses::Ask(const std::string& address, absl::Duration timeout,
                 : absl::StrCat("no member of the view is at ", address)));
     return;
   }
-  call->request.set_node_id(node_id_);
-  call->request.set_incarnation(incarnation_);
-  call->request.set_view_id(view_.id);
-  call->reply = std::move(reply);
-  calls_.insert(call);
-  StubLocked(peer)->async()->GetPass(
-      call->context.get(), &call->request, &call->response,
-      [this, call](const grpc::Status& status) {
-        const auto answer = [&]() -> absl::StatusOr<Granted> {
-          RETURN_IF_ERROR(rpc::FromGrpc(status));
-          ASSIGN_OR_RETURN(LinkPass pass, FromProto(call->response, chain_id_));
-          const auto known = call->context->auth_context();
-          if (known == nullptr) {
-            return absl::UnauthenticatedError("the call was in the clear");
-          }
-          ASSIGN_OR_RETURN(auto issuer, rpc::PeerOf(*known));
-          return Granted{std::move(pass), std::move(issuer)};
-        };
-        absl::StatusOr<Granted> granted = answer();
-        if (granted.ok()) {
-          call->reply(std::move(granted));
-        } else {
-          call->reply(absl::Status(
-              granted.status().code(),
-              absl::StrCat("a pass for a link: ", granted.status().message())));
-        }
-        call->reply = nullptr;
-        absl::MutexLock done(&mutex_);
-        call->context = nullptr;
-        calls_.erase(call);
+  request.set_node_id(node_id_);
+  request.set_incarnation(incarnation_);
+  request.set_view_id(view_.id);
+  auto* const async = StubLocked(peer)->async();
+  const bool begun = calls_.Start(
+      timeout, std::move(request),
+      [async](auto* context, auto* request, auto* response, auto done) {
+        async->GetPass(context, request, response, std::move(done));
+      },
+      [this, reply = std::move(reply)](const grpc::Status& status,
+                                       const Calls::Call& call) {
+        absl::StatusOr<Granted> granted = Answer(status, call);
+        if (granted.ok()) return reply(std::move(granted));
+        reply(absl::Status(
+            granted.status().code(),
+            absl::StrCat("a pass for a link: ", granted.status().message())));
       });
+  CHECK(begun);  // as it is not stopped
+}
+
+absl::StatusOr<LinkPasses::Granted> LinkPasses::Answer(
+    const grpc::Status& status, const Calls::Call& call) const {
+  RETURN_IF_ERROR(rpc::FromGrpc(status));
+  ASSIGN_OR_RETURN(LinkPass pass, FromProto(call.response, chain_id_));
+  const auto known = call.context->auth_context();
+  if (known == nullptr) {
+    return absl::UnauthenticatedError("the call was in the clear");
+  }
+  ASSIGN_OR_RETURN(auto issuer, rpc::PeerOf(*known));
+  return Granted{std::move(pass), std::move(issuer)};
 }
 
 // --- For links to this node.

@@ -10,13 +10,13 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
 #include "base/chain_id.h"
 #include "grpcpp/grpcpp.h"
 #include "kamino/internal/v1/verbs.grpc.pb.h"
 #include "membership/view.h"
 #include "rpc/credentials.h"
+#include "rpc/pending_calls.h"
 #include "transport/passes.h"
 
 namespace kamino::node {
@@ -27,8 +27,8 @@ class LinkPasses final
     : public transport::PassSource,
       public kamino::internal::v1::ChainLinks::CallbackService {
  public:
-  // `credentials`: of its calls.
-  LinkPasses(std::string cluster_id, ChainId chain_id,
+  // `credentials`: of its calls. `host_id`: of this node (base/host_id.h).
+  LinkPasses(std::string cluster_id, ChainId chain_id, std::string host_id,
              std::shared_ptr<const rpc::Credentials> credentials);
   ~LinkPasses() override;  // Stop()
 
@@ -42,7 +42,7 @@ class LinkPasses final
   // Those that this node has given out: for its listeners.
   const std::shared_ptr<transport::PassBook>& book() const { return book_; }
 
-  // `address`: one of a member's link addresses; the part up to a '#'.
+  // `address`: of a member; its path, without its host.
   void Ask(const std::string& address, absl::Duration timeout,
            Reply reply) override;
 
@@ -53,9 +53,11 @@ class LinkPasses final
 
  private:
   using Stub = kamino::internal::v1::ChainLinks::Stub;
-  struct Call;
+  using Calls = rpc::PendingCalls<kamino::internal::v1::GetPassRequest,
+                                  kamino::internal::v1::GetPassResponse>;
 
-  // Where the node with that link address takes calls; "": there is none.
+  // Where the node with that path, of this host if there is one, takes calls;
+  // "": there is none.
   std::string PeerAt(const std::string& address) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Stub* StubLocked(const std::string& peer)
@@ -63,12 +65,12 @@ class LinkPasses final
   absl::StatusOr<transport::LinkPass> Give(
       const grpc::CallbackServerContext& context,
       const kamino::internal::v1::GetPassRequest& request);
-  bool NoCalls() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return calls_.empty();
-  }
+  absl::StatusOr<Granted> Answer(const grpc::Status& status,
+                                 const Calls::Call& call) const;
 
   const std::string cluster_id_;
   const ChainId chain_id_;
+  const std::string host_id_;
   const std::shared_ptr<const rpc::Credentials> credentials_;
   const std::shared_ptr<transport::PassBook> book_;
 
@@ -79,7 +81,7 @@ class LinkPasses final
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   // By address. Calls use them, and hold no channel of their own.
   std::map<std::string, std::unique_ptr<Stub>> stubs_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_set<std::shared_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);
+  Calls calls_;
 };
 
 }  // namespace kamino::node

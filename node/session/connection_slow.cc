@@ -41,24 +41,24 @@ void SessionConnection::CountAnswered() {
     i = end;
   }
   answered_.clear();
-  more_.clear();
+  details_.clear();
 }
 
 void SessionConnection::NoteAnswered(Pending* asked, absl::StatusCode code,
                                      size_t answer_bytes,
                                      const head::RequestTimesSource* times) {
-  int more = -1;
+  int detail = -1;
   const bool keeps = times != nullptr && node_->slow().MayBecomeSlow(
                                              times->answered - asked->began);
   if (keeps || asked->trace != nullptr) {
-    more = static_cast<int>(more_.size());
-    More& kept = more_.emplace_back();
+    detail = static_cast<int>(details_.size());
+    Detail& kept = details_.emplace_back();
     kept.trace = std::move(asked->trace);
     if (keeps) kept.times = times->Times();
   }
   answered_.push_back({asked->method, code, asked->began, asked->number,
                        asked->keys, static_cast<uint32_t>(asked->bytes),
-                       static_cast<uint32_t>(answer_bytes), more});
+                       static_cast<uint32_t>(answer_bytes), detail});
 }
 
 void SessionConnection::TellSlow(const Answered& answered, absl::Time now) {
@@ -74,11 +74,11 @@ void SessionConnection::TellSlow(const Answered& answered, absl::Time now) {
   }
   slow.request_bytes = answered.request_bytes;
   slow.answer_bytes = answered.answer_bytes;
-  if (answered.more >= 0) {
-    const More& more = more_[static_cast<size_t>(answered.more)];
-    if (more.trace != nullptr) slow.traceparent = *more.trace;
-    slow.head = more.times;
-    if (more.times.has_value()) slow.answer = now - more.times->answered;
+  if (answered.detail >= 0) {
+    const Detail& detail = details_[static_cast<size_t>(answered.detail)];
+    if (detail.trace != nullptr) slow.traceparent = *detail.trace;
+    slow.head = detail.times;
+    if (detail.times.has_value()) slow.answer = now - detail.times->answered;
   }
   node_->slow().Tell(slow, now);
 }

@@ -181,7 +181,7 @@ class SessionConnection {
     int keys;
     uint32_t request_bytes;
     uint32_t answer_bytes;
-    int more;  // its place in more_; -1: it has none
+    int detail;  // its place in details_; -1: it has none
 
     bool CountsAs(const Answered& other) const {
       return method == other.method && code == other.code &&
@@ -190,11 +190,11 @@ class SessionConnection {
   };
   std::vector<Answered> answered_;  // of those that out_ has
   // Of such that have a trace, or are about to be slow.
-  struct More {
+  struct Detail {
     std::unique_ptr<const std::string> trace;
     std::optional<head::RequestTimes> times;
   };
-  std::vector<More> more_;
+  std::vector<Detail> details_;
   // What a TRACE has said of the next request.
   uint32_t trace_tag_ = 0;
   std::string trace_;

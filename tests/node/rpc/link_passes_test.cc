@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "rpc/server.h"
+#include "tests/faults/planted.h"
 #include "tests/security/test_certificates.h"
 
 namespace kamino::node {
@@ -60,7 +61,7 @@ class LinkPassesTest : public ::testing::Test {
     node.credentials =
         *rpc::Credentials::Make(authority_.Load({"c", Role::kNode, name}));
     node.passes =
-        std::make_shared<LinkPasses>("c", kOnlyChain, node.credentials);
+        std::make_shared<LinkPasses>("c", kOnlyChain, "abcd", node.credentials);
     node.passes->SetSelf(name, kLife);
     rpc::ServerOptions options;
     options.listen = "127.0.0.1:0";
@@ -102,6 +103,31 @@ TEST_F(LinkPassesTest, OneThatJoinsIsInNoView) {
   EXPECT_TRUE(Ask("n3", nodes_["n2"].link()).ok());
 }
 
+// Two machines, with the same paths on both.
+TEST_F(LinkPassesTest, TheNodeOfThisHostIsAsked) {
+  membership::View view = view_;
+  view.id = 4;
+  membership::Member other = view.members[0];
+  ASSERT_EQ(other.node_id, "n1");
+  other.link_addresses["shm"] = nodes_["n2"].link() + "#other";
+  view.members[0] = other;
+  for (auto& [name, node] : nodes_) node.passes->SetView(view);
+  const auto granted = Ask("n3", nodes_["n2"].link());
+  ASSERT_TRUE(granted.ok()) << granted.status();
+  EXPECT_EQ(ToString(granted->issuer.identity()), "kamino://c/node/n2");
+}
+
+// By --transport=shm, of nodes that cannot tell that they are of one host.
+TEST_F(LinkPassesTest, OneOfAHostThatIsToldOtherwiseIsAsked) {
+  membership::View view = view_;
+  view.id = 4;
+  view.members[1].link_addresses["shm"] = nodes_["n2"].link() + "#";
+  for (auto& [name, node] : nodes_) node.passes->SetView(view);
+  const auto granted = Ask("n1", nodes_["n2"].link());
+  ASSERT_TRUE(granted.ok()) << granted.status();
+  EXPECT_EQ(ToString(granted->issuer.identity()), "kamino://c/node/n2");
+}
+
 TEST_F(LinkPassesTest, WhereNoMemberIsNobodyIsAsked) {
   const auto granted = Ask("n1", "/run/elsewhere.sock");
   EXPECT_TRUE(absl::IsUnavailable(granted.status())) << granted.status();
@@ -127,6 +153,13 @@ TEST_F(LinkPassesTest, NobodyAsksForAnother) {
   nodes_["n3"].passes->SetSelf("n1", kLife);
   const auto granted = Ask("n3", nodes_["n2"].link());
   EXPECT_TRUE(absl::IsPermissionDenied(granted.status())) << granted.status();
+}
+
+// Without the check that refuses it there.
+TEST_F(LinkPassesTest, FaultSomebodyAsksForAnother) {
+  const faults::Planted planted("certificates-of-any-node-speak-for-one");
+  nodes_["n3"].passes->SetSelf("n1", kLife);
+  EXPECT_TRUE(Ask("n3", nodes_["n2"].link()).ok());
 }
 
 }  // namespace

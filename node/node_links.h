@@ -1,0 +1,32 @@
+// What a node's links go over: those of the chain, and those of sessions.
+#ifndef KAMINO_NODE_NODE_LINKS_H_
+#define KAMINO_NODE_NODE_LINKS_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "node/driver/link_hub.h"
+#include "node/node_flags.h"
+#include "node/rpc/grpc_rendezvous.h"
+#include "node/rpc/link_passes.h"
+#include "node/rpc/session_service.h"
+#include "node/session/session_links.h"
+
+namespace kamino::node {
+
+// Decides on the transports, and says why; what was chosen comes first.
+// `rendezvous` sets verbs links up; with certificates `passes` are for those in
+// shared memory. kFailedPrecondition: what --transport names is not there.
+absl::Status ChooseTransports(const NodeFlags& flags,
+                              std::shared_ptr<GrpcRendezvous> rendezvous,
+                              const std::shared_ptr<LinkPasses>& passes,
+                              LinkHub::Options* links);
+
+// `service` sets those over verbs up, and gives out passes for shm. Best first.
+std::vector<SessionLinks::Offer> SessionOffers(const NodeFlags& flags,
+                                               const SessionService& service);
+
+}  // namespace kamino::node
+
+#endif  // KAMINO_NODE_NODE_LINKS_H_

@@ -1,0 +1,343 @@
+#include "node/node_process.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/notification.h"
+#include "base/clock.h"
+#include "base/host_id.h"
+#include "base/status_macros.h"
+#include "glog/logging.h"
+#include "head/procedures/bank_transfer.h"
+#include "node/driver/real_runtime.h"
+#include "node/hand_over.h"
+#include "node/link_admission.h"
+#include "node/node_links.h"
+#include "node/storage/delayed_media.h"
+#include "node/storage/device_media.h"
+#include "node/storage/file_media.h"
+#include "node/storage/medium_errors.h"
+#include "rpc/security_metrics.h"
+#include "security/tls_flags.h"
+
+namespace kamino::node {
+namespace {
+
+// Of other nodes' calls, which bring some hundred bytes.
+constexpr int kMaxPeerRequestBytes = 64 << 10;
+
+// No more wake-ups than that for what nobody waits for; see ChainOptions.
+constexpr absl::Duration kAckDelay = absl::Milliseconds(1);
+
+// Leaves room to count up.
+uint64_t RandomIncarnation() {
+  std::random_device random;
+  uint64_t incarnation = 0;
+  while (incarnation == 0) {
+    incarnation = static_cast<uint64_t>(random()) << 31 | random();
+  }
+  return incarnation;
+}
+
+std::string HostOf(const std::string& address) {
+  return address.substr(0, address.rfind(':'));
+}
+
+std::string Advertised(const NodeFlags& flags, int port) {
+  if (!flags.advertise.empty()) return flags.advertise;
+  return absl::StrCat(HostOf(flags.listen), ":", port);
+}
+
+// Where other nodes' calls come; "": where clients' do.
+std::string PeerListen(const NodeFlags& flags, bool secure) {
+  if (!flags.peer_listen.empty() || !secure) return flags.peer_listen;
+  return absl::StrCat(HostOf(flags.listen), ":0");
+}
+
+absl::StatusOr<std::unique_ptr<Media>> OpenRegions(const NodeFlags& flags) {
+  auto files = FileMedia::Open(flags.data_dir, flags.pmem, flags.prefault);
+  if (!files.ok()) return files;
+  RecordMediumErrors(flags.data_dir, flags.device);  // the folder is there now
+  if (flags.device.empty()) return files;
+  // Nobody would miss it before the node has begun anew on the device.
+  if ((*files)->Exists(Media::Part::kHeap)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        (*files)->Name(Media::Part::kHeap), " is there, but --device is ",
+        flags.device, "; move the file away to begin anew on the device"));
+  }
+  return DeviceMedia::Open(flags.device, flags.pmem, flags.format_device);
+}
+
+absl::StatusOr<std::unique_ptr<Media>> OpenMedia(const NodeFlags& flags) {
+  ASSIGN_OR_RETURN(auto media, OpenRegions(flags));
+  if (flags.pmem_delays.any()) {
+    LOG(WARNING) << "persistent memory is slower on purpose, by "
+                 << flags.pmem_delays.drain_ns << " ns for each drain and "
+                 << flags.pmem_delays.line_ns
+                 << " ns for each line, by --pmem_delay_drain_ns and "
+                    "--pmem_delay_line_ns";
+  }
+  return WithDelays(std::move(media), flags.pmem_delays);
+}
+
+StorageOptions StorageOf(const NodeFlags& flags) {
+  StorageOptions options = flags.storage;
+  options.first_incarnation = RandomIncarnation();
+  options.salt = RandomIncarnation();
+  options.boot = BootId();
+  return options;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<security::Certificates>> CertificatesFor(
+    const NodeFlags& flags) {
+  return security::CertificatesOfFlags(
+      {flags.storage.cluster_id, security::Role::kNode, flags.storage.node_id});
+}
+
+void NodeProcess::Failure::Set(const absl::Status& status) {
+  absl::MutexLock lock(&mutex_);
+  if (status_.ok()) status_ = status;
+}
+
+absl::Status NodeProcess::Failure::Get() {
+  absl::MutexLock lock(&mutex_);
+  return status_;
+}
+
+NodeProcess::NodeProcess(const NodeFlags& flags) : flags_(flags) {}
+NodeProcess::~NodeProcess() = default;
+
+absl::Status NodeProcess::Start() {
+  RETURN_IF_ERROR(OpenCertificates());
+  RETURN_IF_ERROR(StartPages());
+  RETURN_IF_ERROR(MakeNode());
+  MakeServices();
+  if (absl::Status started = StartServers(); !started.ok()) {
+    End();
+    node_->EndRefused();
+    return started;
+  }
+  TellAddress();
+  absl::Status joins = node_->Join(address_, peer_address_);
+  if (!joins.ok()) End();
+  return joins;
+}
+
+absl::Status NodeProcess::Stop() {
+  const EndsInTime ends_in_time;
+  HandOver(node_.get(), [this] { return !failure_.Get().ok(); });
+  absl::Notification retired;
+  node_->Retire([&retired] { retired.Notify(); });
+  retired.WaitForNotificationWithTimeout(Node::kRetireTime);
+  End();
+  absl::Status ended = failure_.Get();
+  if (ended.ok()) node_->EndInOrder();
+  return ended;
+}
+
+// Nobody comes any more by sessions' links; the node answers what has come;
+// then no call is taken, nor waited for.
+void NodeProcess::End() {
+  pages_.Detach();
+  session_links_.reset();
+  node_->Stop();
+  server_.reset();
+  peers_.reset();
+  rendezvous_->Stop();
+  if (passes_ != nullptr) passes_->Stop();
+}
+
+// --- Who it is, and its pages.
+
+absl::Status NodeProcess::OpenCertificates() {
+  ASSIGN_OR_RETURN(certificates_, CertificatesFor(flags_));
+  ASSIGN_OR_RETURN(auto roles, security::FlaggedRoles::Open(certificates_));
+  roles_.emplace(std::move(roles));
+  return absl::OkStatus();
+}
+
+// Before storage is opened, which may take a while, or be refused.
+absl::Status NodeProcess::StartPages() {
+  if (!flags_.web_listen.empty()) {
+    ASSIGN_OR_RETURN(web_, web::Server::Start({.listen = flags_.web_listen,
+                                               .certificates = certificates_,
+                                               .access = roles_->access()},
+                                              pages_.Routes()));
+    LOG(INFO) << "metrics and probes on port " << web_->port();
+  }
+  RETURN_IF_ERROR(CheckNoDamage(flags_.data_dir));
+  ASSIGN_OR_RETURN(credentials_, rpc::Credentials::MakeIfAny(certificates_));
+  pages_.Add(rpc::SecuritySource(credentials_, roles_->access()));
+  return absl::OkStatus();
+}
+
+std::shared_ptr<ListenerMetrics> NodeProcess::ListensFor(const char* what) {
+  auto counts = std::make_shared<ListenerMetrics>(what);
+  pages_.Add(
+      [counts](metrics::Families* families) { counts->Describe(families); });
+  return counts;
+}
+
+// --- What takes part in the chain.
+
+absl::StatusOr<NodeOptions> NodeProcess::Options() {
+  rendezvous_ = std::make_shared<GrpcRendezvous>(flags_.storage.cluster_id,
+                                                 kOnlyChain, credentials_);
+  if (secure()) {
+    passes_ = std::make_shared<LinkPasses>(flags_.storage.cluster_id,
+                                           kOnlyChain, HostId(), credentials_);
+  }
+  NodeOptions options;
+  options.chain.cluster_id = flags_.storage.cluster_id;
+  options.chain.chain_id = kOnlyChain;
+  options.chain.node_id = flags_.storage.node_id;
+  if (flags_.storage.restart_limit == 0) {
+    options.restarts.first_delay = absl::ZeroDuration();
+  }
+  options.chain.transfer_bytes_per_s = flags_.transfer_mb_per_s * 1000 * 1000;
+  options.chain.keep_changes = flags_.keep_changes;
+  options.chain.ack_delay = kAckDelay;
+  options.snapshots.max_bytes = flags_.snapshot_mb << 20;
+  options.chain.scrub_bytes_per_s = flags_.scrub_mb_per_s * 1000 * 1000;
+  options.chain.scrub_min_pass = flags_.scrub_min_pass;
+  RETURN_IF_ERROR(
+      ChooseTransports(flags_, rendezvous_, passes_, &options.links));
+  options.links.transport.events = ListensFor("links");
+  if (secure()) {
+    options.links.knows_peers = true;
+    options.links.transport.certificates = credentials_->certificates();
+    options.links.transport.admit =
+        AdmitNodes(flags_.storage.cluster_id, roles_->access());
+  }
+  BoundLinks(&options.links.transport);
+  return options;
+}
+
+void NodeProcess::MakeAgent() {
+  membership::AgentOptions options;
+  options.cluster_id = flags_.storage.cluster_id;
+  options.chain_id = kOnlyChain;
+  options.managers = flags_.managers;
+  options.credentials = credentials_;
+  options.on_registered = [this](const std::string& manager) {
+    const std::string serves =
+        absl::StrCat("node ", flags_.storage.node_id, " of cluster ",
+                     flags_.storage.cluster_id, " serves on ", address_,
+                     ", taken in by the manager at ", manager);
+    LOG(INFO) << serves;
+    TellServiceStatus(serves);
+  };
+  agent_ = std::make_unique<membership::MembershipAgent>(std::move(options));
+}
+
+Node::Events NodeProcess::Events(uint64_t incarnation) {
+  Node::Events events;
+  events.fatal = [this](const absl::Status& status) {
+    failure_.Set(status);
+    kill(getpid(), SIGTERM);
+  };
+  // No role comes before Join.
+  events.role = [this](membership::Role role, bool lease_valid) {
+    server_->SetRole(role, lease_valid);
+  };
+  if (passes_ == nullptr) return events;
+  passes_->SetSelf(flags_.storage.node_id, incarnation);
+  events.view = [passes = passes_](const membership::View& view) {
+    passes->SetView(view);
+  };
+  return events;
+}
+
+absl::Status NodeProcess::MakeNode() {
+  ASSIGN_OR_RETURN(auto media, OpenMedia(flags_));
+  // Before the storage is: what is wrong with a transport is no death of the
+  // node's.
+  ASSIGN_OR_RETURN(NodeOptions options, Options());
+  ASSIGN_OR_RETURN(auto runtime, RealRuntime(flags_.link_spin, [this] {
+                     watchdog_.Alive(MonotonicNow());
+                   }));
+  ASSIGN_OR_RETURN(auto storage,
+                   Storage::Open(StorageOf(flags_), std::move(media)));
+  procedures_.Register(head::kBankTransfer, head::BankTransfer);
+  MakeAgent();
+  Node::Events events = Events(storage->record()->state().incarnation);
+  ASSIGN_OR_RETURN(node_, Node::Create(std::move(options), std::move(runtime),
+                                       std::move(storage), &procedures_,
+                                       agent_.get(), std::move(events)));
+  node_->TellSlowerThan(flags_.slow_operation);
+  slow_operations_.emplace(config::Reloads::Get().Add(
+      {"slow operations", {"slow_operation_ms"}, [this]() -> absl::Status {
+         ASSIGN_OR_RETURN(const auto threshold, ReadSlowOperation());
+         node_->TellSlowerThan(threshold);
+         return absl::OkStatus();
+       }}));
+  return absl::OkStatus();
+}
+
+// --- Whom it serves.
+
+void NodeProcess::MakeServices() {
+  vouches_.emplace(agent_.get());
+  SessionServerOptions options;
+  options.on_much_freed = [this] { trimmer_.Ask(); };
+  options.access = roles_->access().get();
+  sessions_.emplace(options, node_.get());
+  session_service_.emplace(&*sessions_);
+  backups_.emplace(node_.get());
+  debug_.emplace("kamino_node", [this] { return pages_.Metrics(); });
+}
+
+absl::Status NodeProcess::StartServers() {
+  ASSIGN_OR_RETURN(
+      session_links_,
+      SessionLinks::Listen(SessionOffers(flags_, *session_service_),
+                           &*sessions_, certificates_, ListensFor("sessions")));
+  std::vector<grpc::Service*> services = {&*session_service_, &*backups_,
+                                          &*debug_};
+  std::vector<grpc::Service*> of_peers = {rendezvous_.get(), &*vouches_};
+  if (passes_ != nullptr) of_peers.push_back(passes_.get());
+  const std::string peer_listen = PeerListen(flags_, secure());
+  if (peer_listen.empty()) {
+    services.insert(services.end(), of_peers.begin(), of_peers.end());
+  } else {
+    rpc::ServerOptions apart;
+    apart.listen = peer_listen;
+    apart.max_request_bytes = kMaxPeerRequestBytes;
+    apart.credentials = credentials_;
+    apart.access = roles_->access();
+    ASSIGN_OR_RETURN(peers_, rpc::Server::Start(apart, of_peers));
+  }
+  ASSIGN_OR_RETURN(server_, NodeServer::Start(flags_.listen, node_.get(),
+                                              services, session_links_->live(),
+                                              credentials_, roles_->access()));
+  pages_.Attach(node_.get(), agent_.get());
+  address_ = Advertised(flags_, server_->port());
+  if (peers_ != nullptr) {
+    peer_address_ = absl::StrCat(HostOf(address_), ":", peers_->port());
+  }
+  session_service_->SetCarriers(session_links_->carriers(address_));
+  return absl::OkStatus();
+}
+
+void NodeProcess::TellAddress() const {
+  const std::string listens = absl::StrCat(
+      "node ", flags_.storage.node_id, " of cluster ",
+      flags_.storage.cluster_id, " listens on ", flags_.listen, " as ",
+      address_,
+      peers_ == nullptr
+          ? ""
+          : absl::StrCat(" and for other nodes as ", peer_address_),
+      ", and asks to be taken in by ", absl::StrJoin(flags_.managers, " or "));
+  LOG(INFO) << listens;
+  TellServiceIsReady(listens);
+}
+
+}  // namespace kamino::node

@@ -1,0 +1,126 @@
+// A node as a process has it: what it opens and starts, one after the other,
+// and in which order that ends.
+#ifndef KAMINO_NODE_NODE_PROCESS_H_
+#define KAMINO_NODE_NODE_PROCESS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "base/memory_trimmer.h"
+#include "base/service_manager.h"
+#include "config/reload.h"
+#include "membership/debug_service.h"
+#include "membership/membership_agent.h"
+#include "membership/vouch_calls.h"
+#include "node/driver/node.h"
+#include "node/listener_metrics.h"
+#include "node/node_flags.h"
+#include "node/node_web.h"
+#include "node/rpc/backup_service.h"
+#include "node/rpc/grpc_rendezvous.h"
+#include "node/rpc/link_passes.h"
+#include "node/rpc/node_server.h"
+#include "node/rpc/session_service.h"
+#include "node/session/session_links.h"
+#include "node/session/session_server.h"
+#include "replica/procedure.h"
+#include "rpc/credentials.h"
+#include "rpc/server.h"
+#include "security/certificates.h"
+#include "security/role_flags.h"
+#include "web/server.h"
+
+namespace kamino::node {
+
+// kInvalidArgument: what the flags name cannot be used.
+absl::StatusOr<std::shared_ptr<security::Certificates>> CertificatesFor(
+    const NodeFlags& flags);
+
+// One thread's. Start, then Stop if it was well.
+class NodeProcess {
+ public:
+  explicit NodeProcess(const NodeFlags& flags);
+  ~NodeProcess();
+  NodeProcess(const NodeProcess&) = delete;
+  NodeProcess& operator=(const NodeProcess&) = delete;
+
+  // Opens what the node has, listens, and asks to be taken into the chain. An
+  // error says why the process must end; nothing runs then. Once it runs,
+  // SIGTERM is sent to the process when it cannot go on.
+  absl::Status Start();
+
+  // Has the chain go on without this node, and ends. The error: why the process
+  // could not go on.
+  absl::Status Stop();
+
+ private:
+  // Why the process must end; set once.
+  class Failure {
+   public:
+    void Set(const absl::Status& status);
+    absl::Status Get();
+
+   private:
+    absl::Mutex mutex_;
+    absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  };
+
+  // Each uses what those before have made.
+  absl::Status OpenCertificates();
+  absl::Status StartPages();
+  absl::StatusOr<NodeOptions> Options();
+  void MakeAgent();
+  Node::Events Events(uint64_t incarnation);
+  absl::Status MakeNode();
+  void MakeServices();
+  absl::Status StartServers();
+  void TellAddress() const;
+
+  // Ends what Start has started, in this order, whatever there is of it.
+  void End();
+
+  std::shared_ptr<ListenerMetrics> ListensFor(const char* what);
+  bool secure() const { return credentials_ != nullptr; }
+
+  const NodeFlags flags_;
+  Failure failure_;
+
+  // Null, all of them: without TLS.
+  std::shared_ptr<security::Certificates> certificates_;
+  std::optional<security::FlaggedRoles> roles_;
+  std::shared_ptr<const rpc::Credentials> credentials_;
+
+  NodeWeb pages_;
+  std::unique_ptr<web::Server> web_;  // null: it has none
+
+  std::shared_ptr<GrpcRendezvous> rendezvous_;
+  std::shared_ptr<LinkPasses> passes_;  // null without TLS
+  ServiceWatchdog watchdog_;
+  replica::ProcedureRegistry procedures_;
+
+  std::string address_;       // of clients' calls; known before Join
+  std::string peer_address_;  // of nodes' calls; "": the same
+  std::unique_ptr<membership::MembershipAgent> agent_;
+  std::unique_ptr<NodeServer> server_;
+  std::unique_ptr<Node> node_;
+  std::optional<config::Reloads::Registration> slow_operations_;
+
+  std::optional<membership::VouchServer> vouches_;
+  MemoryTrimmer trimmer_;
+  std::optional<SessionServer> sessions_;
+  std::optional<SessionService> session_service_;
+  std::optional<BackupService> backups_;
+  std::optional<membership::DebugService> debug_;
+  std::unique_ptr<SessionLinks> session_links_;
+  std::unique_ptr<rpc::Server> peers_;  // null: where clients' calls come
+};
+
+}  // namespace kamino::node
+
+#endif  // KAMINO_NODE_NODE_PROCESS_H_

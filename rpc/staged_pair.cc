@@ -1,5 +1,7 @@
 #include "rpc/staged_pair.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,9 +11,12 @@
 #include <cstring>
 #include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "absl/memory/memory.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 
 namespace kamino::rpc {
@@ -21,10 +26,47 @@ constexpr const char* kNames[] = {"certificate.pem", "key.pem",
                                   "authorities.pem"};
 constexpr char kCurrent[] = "current";
 constexpr char kNext[] = "next";
+constexpr absl::string_view kPrefix = "kamino-tls-";
+constexpr int kAttempts = 10;
 
 absl::Status Failed(absl::string_view what) {
   return absl::UnavailableError(
       absl::StrCat("cannot ", what, ": ", std::strerror(errno)));
+}
+
+// The folder, open and locked; -1: it is another user's or another process's,
+// or is gone.
+int LockFolder(const std::string& path, int how) {
+  const int folder =
+      open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) return -1;
+  struct stat opened = {};
+  struct stat there = {};
+  // Removed meanwhile, it would be locked by nobody else.
+  if (fstat(folder, &opened) == 0 && opened.st_uid == geteuid() &&
+      flock(folder, how) == 0 && lstat(path.c_str(), &there) == 0 &&
+      there.st_ino == opened.st_ino && there.st_dev == opened.st_dev) {
+    return folder;
+  }
+  close(folder);
+  return -1;
+}
+
+// Those of processes that were killed.
+void RemoveLeft(const std::string& parent) {
+  std::error_code error;
+  std::vector<std::string> left;
+  for (std::filesystem::directory_iterator entry(parent, error), end;
+       !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (absl::StartsWith(name, kPrefix)) left.push_back(entry->path().string());
+  }
+  for (const std::string& path : left) {
+    const int lock = LockFolder(path, LOCK_EX | LOCK_NB);
+    if (lock < 0) continue;
+    std::filesystem::remove_all(path, error);
+    close(lock);
+  }
 }
 
 void Close(std::array<int, 3>* files) {
@@ -39,14 +81,22 @@ void Close(std::array<int, 3>* files) {
 absl::StatusOr<std::unique_ptr<StagedPair>> StagedPair::Make(
     const Texts& texts) {
   std::error_code error;
-  std::string folder = std::filesystem::temp_directory_path(error).string();
-  if (error) folder = "/tmp";
-  folder += "/kamino-tls-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr) {
-    return Failed(
-        absl::StrCat("make a folder ", folder, " (TMPDIR says where else)"));
+  std::string parent = std::filesystem::temp_directory_path(error).string();
+  if (error) parent = "/tmp";
+  RemoveLeft(parent);
+  std::string folder;
+  int lock = -1;
+  // One that is not locked yet may be taken for one that was left.
+  for (int attempt = 0; lock < 0 && attempt < kAttempts; ++attempt) {
+    folder = absl::StrCat(parent, "/", kPrefix, "XXXXXX");
+    if (mkdtemp(folder.data()) == nullptr) {
+      return Failed(
+          absl::StrCat("make a folder ", folder, " (TMPDIR says where else)"));
+    }
+    lock = LockFolder(folder, LOCK_EX);
   }
-  auto made = absl::WrapUnique(new StagedPair(folder));
+  if (lock < 0) return Failed(absl::StrCat("lock a folder like ", folder));
+  auto made = absl::WrapUnique(new StagedPair(folder, lock));
   RETURN_IF_ERROR(made->Replace(texts));
   return made;
 }
@@ -54,6 +104,7 @@ absl::StatusOr<std::unique_ptr<StagedPair>> StagedPair::Make(
 StagedPair::~StagedPair() {
   std::error_code error;
   std::filesystem::remove_all(folder_, error);
+  close(lock_);
   Close(&files_);
   Close(&old_);
 }

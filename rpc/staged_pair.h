@@ -4,6 +4,9 @@
 // see what does not belong together: every new handshake would fail. So each
 // set is put into files of its own, which have no name and are in memory, and a
 // folder leads to the newest: it is replaced as one.
+//
+// The folder is locked for as long as its process lives. So one that a process
+// has left that was killed is known, and removed by the next one.
 #ifndef KAMINO_RPC_STAGED_PAIR_H_
 #define KAMINO_RPC_STAGED_PAIR_H_
 
@@ -42,10 +45,12 @@ class StagedPair {
  private:
   using Files = std::array<int, 3>;
 
-  explicit StagedPair(std::string folder) : folder_(std::move(folder)) {}
+  StagedPair(std::string folder, int lock)
+      : folder_(std::move(folder)), lock_(lock) {}
   absl::Status Fill(const Texts& texts, Files* files) const;
 
   const std::string folder_;
+  const int lock_;  // the folder, open and locked
   int64_t generation_ = 0;
   Files files_ = {-1, -1, -1};
   // Of the set before: a reader may still be at it.

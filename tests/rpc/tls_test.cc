@@ -23,7 +23,6 @@
 #include "rpc/credentials.h"
 #include "rpc/peers.h"
 #include "rpc/server.h"
-#include "rpc/staged_pair.h"
 #include "rpc/status.h"
 #include "tests/security/test_certificates.h"
 
@@ -327,25 +326,6 @@ TEST_F(TlsTest, ManyWhoHaveLeftAreForgotten) {
   later_ = absl::Hours(24);
   server.certificates->Look();
   EXPECT_LT(server.certificates->counts().ended, 40);
-}
-
-TEST(StagedPairTest, EachSetIsWholeAndOfItsOwnSecond) {
-  const auto pair = *StagedPair::Make({"c1", "k1", "a1"});
-  EXPECT_EQ(security::ReadText(pair->certificate_path()), "c1");
-  EXPECT_EQ(security::ReadText(pair->key_path()), "k1");
-  const auto date = [&] {
-    struct stat status = {};
-    EXPECT_EQ(stat(pair->key_path().c_str(), &status), 0);
-    return status.st_mtime;
-  };
-  const time_t before = date();
-  for (const char* const text : {"2", "3", "4"}) {
-    ASSERT_TRUE(pair->Replace({text, text, text}).ok());
-  }
-  EXPECT_EQ(security::ReadText(pair->certificate_path()), "4");
-  EXPECT_EQ(security::ReadText(pair->key_path()), "4");
-  EXPECT_EQ(security::ReadText(pair->authorities_path()), "4");
-  EXPECT_NE(date(), before);
 }
 
 }  // namespace

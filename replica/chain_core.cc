@@ -39,7 +39,7 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
       dispute_(record, options_.fetch_timeout),
       joiner_(options_, ring, copy, &upstream_, &outbox_, &transfer_stats_),
       donor_(options_, ring, copy, &downstream_, &outbox_, &transfer_stats_),
-      departures_(options_, ring, copy),
+      history_(options_, ring, copy),
       scrub_(options_, scrubbed),
       deadly_(ring, record),
       execution_(ring, executor, &deadly_, &outbox_),
@@ -186,9 +186,8 @@ void ChainCore::OnView(const View& view, absl::Time now, Actions* actions) {
   }
   NoteOnTheWay(view);
   LeaveView(now);
-  departures_.OnView(place_.view, place_.inside(), view,
-                     index >= 0 && has_state(),
-                     !mending_.torn() && !dispute_.open(), now);
+  history_.OnView(place_.view, place_.inside(), view, index >= 0 && has_state(),
+                  !mending_.torn() && !dispute_.open(), now);
   place_.view = view;
   place_.index = index;
   outbox_.set_view_id(place_.view.id);
@@ -275,7 +274,7 @@ void ChainCore::TakeOrigin(NodeState* state) const {
 }
 
 void ChainCore::OnHeapVoid() {
-  departures_.Forget();
+  history_.Forget();
   dispute_.End();
   ForgetInterrupted();
   returning_.Forget();
@@ -290,7 +289,7 @@ void ChainCore::OnHeapVoid() {
 }
 
 void ChainCore::DiscardState() {
-  departures_.Forget();
+  history_.Forget();
   copy_->BeginReceiving();
   dispute_.End();
   ForgetInterrupted();
@@ -337,7 +336,7 @@ void ChainCore::OnTick(absl::Time now, Actions* actions) {
   if (outbox_.failed()) return;
   joiner_.OnTick(now);
   if (!place_.inside()) return;
-  if (donor_.state() != Donor::State::kCopying) departures_.OnTick(now);
+  if (donor_.state() != Donor::State::kCopying) history_.OnTick(now);
   scrub_.OnTick(now);
   downstream_.OnTick(now);
   completions_.OnTick(now);
@@ -443,7 +442,7 @@ void ChainCore::ExecuteReceived() {
 }
 
 void ChainCore::AfterApplied() {
-  departures_.OnApplied();
+  history_.OnApplied();
   ring_->PersistApplied();  // invariant 4
   CheckCaughtUp();
   CheckReturned();

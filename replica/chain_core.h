@@ -25,7 +25,7 @@
 //   - Damage: what this node holds is of no use;
 //   - Joiner, and Donor at the tail: a node that joins gets the tail's heap,
 //     then its log entries, and only then a place in the chain (section 5.2);
-//   - Departures: what members that left will lack when they come back;
+//   - CatchUpHistory: what members that left will lack when they come back;
 //   - Outbox: what they have to say.
 // Which message may come by which link says one table, MessageRules. What may
 // not, or is at odds with what its sender can know, ends the link and never the
@@ -66,13 +66,13 @@
 #include "membership/view.h"
 #include "replica/announcements.h"
 #include "replica/arbitration.h"
+#include "replica/catch_up_history.h"
 #include "replica/chain_actions.h"
 #include "replica/chain_options.h"
 #include "replica/completions.h"
 #include "replica/damage.h"
 #include "replica/deadly_entries.h"
 #include "replica/debt.h"
-#include "replica/departures.h"
 #include "replica/dispute.h"
 #include "replica/disputed_result.h"
 #include "replica/donor.h"
@@ -354,7 +354,7 @@ class ChainCore {
   Dispute dispute_;
   Joiner joiner_;
   Donor donor_;
-  Departures departures_;
+  CatchUpHistory history_;
   Scrub scrub_;
   DeadlyEntries deadly_;
   Execution execution_;

@@ -153,9 +153,9 @@ void ChainCore::OnHello(LinkId link, const Hello& hello, absl::Time now) {
   switch (hello.purpose()) {
     case LINK_PURPOSE_TRANSFER:
       CheckResumed(hello);
-      departures_.OnApplied();
-      return donor_.Begin(link, hello, departures_.For(hello),
-                          scrub_.borne_out(), now);
+      history_.OnApplied();
+      return donor_.Begin(link, hello, history_.For(hello), scrub_.borne_out(),
+                          now);
     case LINK_PURPOSE_APPEND:
       return OnHelloAppend(link, hello, now);
     default:

@@ -101,8 +101,9 @@ void Donor::UpdateBrake(absl::Time now) {
   braked_ = braked_ || brake_.holds();
 }
 
-void Donor::Begin(LinkId link, const Hello& hello, const Departures::Plan& plan,
-                  bool borne_out, absl::Time now) {
+void Donor::Begin(LinkId link, const Hello& hello,
+                  const CatchUpHistory::Plan& plan, bool borne_out,
+                  absl::Time now) {
   LOG_IF(WARNING, !joining_.empty() && joining_ != hello.node_id())
       << joining_ << " has got no further for a while, or with long pauses; "
       << hello.node_id() << " joins in its place";
@@ -131,7 +132,7 @@ void Donor::Begin(LinkId link, const Hello& hello, const Departures::Plan& plan,
   BeginCopy(plan, begin);
 }
 
-void Donor::BeginCopy(const Departures::Plan& plan, StateBegin* begin) {
+void Donor::BeginCopy(const CatchUpHistory::Plan& plan, StateBegin* begin) {
   stats_->bytes = stats_->pass = stats_->pages = 0;
   stats_->of_changes = awaits_wanted_ = plan.changes_after.has_value();
   bytes_sent_ = pass_sent_ = pass_left_ = 0;

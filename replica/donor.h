@@ -59,9 +59,9 @@
 #include "kamino/internal/v1/chain.pb.h"
 #include "membership/view.h"
 #include "replica/brake.h"
+#include "replica/catch_up_history.h"
 #include "replica/chain_actions.h"
 #include "replica/chain_options.h"
-#include "replica/departures.h"
 #include "replica/downstream.h"
 #include "replica/log_ring.h"
 #include "replica/outbox.h"
@@ -95,7 +95,7 @@ class Donor {
                      absl::Time now) const;
   // It may. `borne_out`: as StateBegin says.
   void Begin(LinkId link, const kamino::internal::v1::Hello& hello,
-             const Departures::Plan& plan, bool borne_out, absl::Time now);
+             const CatchUpHistory::Plan& plan, bool borne_out, absl::Time now);
   // False: that is nothing it could ask for.
   bool OnWanted(const kamino::internal::v1::StateWanted& wanted);
   void OnChunkAck(uint64_t chunks);
@@ -134,7 +134,7 @@ class Donor {
 
  private:
   // Of the heap, or of what changed. Fills `begin` in.
-  void BeginCopy(const Departures::Plan& plan,
+  void BeginCopy(const CatchUpHistory::Plan& plan,
                  kamino::internal::v1::StateBegin* begin);
   void SendEntriesAfter(uint64_t sequence);
   bool SendChunk();  // false: none is left

@@ -26,8 +26,8 @@
 //
 // Volatile: a process that was started again remembers nothing.
 // Not thread-safe: the node's core thread owns it.
-#ifndef KAMINO_REPLICA_DEPARTURES_H_
-#define KAMINO_REPLICA_DEPARTURES_H_
+#ifndef KAMINO_REPLICA_CATCH_UP_HISTORY_H_
+#define KAMINO_REPLICA_CATCH_UP_HISTORY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -46,7 +46,7 @@
 
 namespace kamino::replica {
 
-class Departures {
+class CatchUpHistory {
  public:
   static constexpr size_t kMostGenerations = 8;
 
@@ -56,7 +56,8 @@ class Departures {
   };
 
   // All must outlive it.
-  Departures(const ChainOptions& options, const LogRing* ring, StateCopy* copy)
+  CatchUpHistory(const ChainOptions& options, const LogRing* ring,
+                 StateCopy* copy)
       : options_(options), ring_(ring), copy_(copy) {}
 
   State state() const { return since_ == 0 ? State::kApart : State::kMember; }
@@ -114,4 +115,4 @@ class Departures {
 
 }  // namespace kamino::replica
 
-#endif  // KAMINO_REPLICA_DEPARTURES_H_
+#endif  // KAMINO_REPLICA_CATCH_UP_HISTORY_H_

@@ -1,4 +1,4 @@
-#include "replica/departures.h"
+#include "replica/catch_up_history.h"
 
 #include <algorithm>
 #include <utility>
@@ -26,8 +26,8 @@ bool IsMember(const View& view, const std::string& node_id) {
 
 }  // namespace
 
-void Departures::OnView(const View& last, bool was_member, const View& next,
-                        bool is_member, bool whole, absl::Time now) {
+void CatchUpHistory::OnView(const View& last, bool was_member, const View& next,
+                            bool is_member, bool whole, absl::Time now) {
   if (!is_member || !was_member || last.epoch != next.epoch) Forget();
   view_ = next;
   if (!is_member) return;
@@ -56,7 +56,8 @@ void Departures::OnView(const View& last, bool was_member, const View& next,
   DropOld(now);
 }
 
-void Departures::BeginGeneration(std::set<std::string> gone, absl::Time now) {
+void CatchUpHistory::BeginGeneration(std::set<std::string> gone,
+                                     absl::Time now) {
   if (generations_.size() == kMostGenerations) {
     // What is remembered for those who left before is enough for these.
     generations_.back().begun = now;
@@ -68,7 +69,7 @@ void Departures::BeginGeneration(std::set<std::string> gone, absl::Time now) {
   generations_.push_back({since, now, std::move(gone)});
 }
 
-void Departures::DropOld(absl::Time now) {
+void CatchUpHistory::DropOld(absl::Time now) {
   if (generations_.empty()) return;
   const uint64_t first = generations_.front().since;
   while (!generations_.empty() &&
@@ -83,16 +84,16 @@ void Departures::DropOld(absl::Time now) {
   }
 }
 
-void Departures::OnTick(absl::Time now) { DropOld(now); }
+void CatchUpHistory::OnTick(absl::Time now) { DropOld(now); }
 
-void Departures::Forget() {
+void CatchUpHistory::Forget() {
   since_ = newest_ = noted_ = 0;
   begins_.clear();
   generations_.clear();
   copy_->ForgetChanges();
 }
 
-void Departures::OnApplied() {
+void CatchUpHistory::OnApplied() {
   if (since_ == 0) return;
   // All that follows is of this view.
   if (newest_ != view_.id && noted_ < ring_->cleaned()) {
@@ -113,7 +114,7 @@ void Departures::OnApplied() {
   noted_ = ring_->applied();
 }
 
-std::optional<uint64_t> Departures::EndOf(uint64_t view_id) const {
+std::optional<uint64_t> CatchUpHistory::EndOf(uint64_t view_id) const {
   if (since_ == 0 || view_id < since_) return std::nullopt;
   for (const auto& [view, first] : begins_) {
     if (view > view_id) return first - 1;
@@ -121,7 +122,7 @@ std::optional<uint64_t> Departures::EndOf(uint64_t view_id) const {
   return ring_->applied();
 }
 
-std::optional<uint64_t> Departures::DigestOf(uint64_t view_id) const {
+std::optional<uint64_t> CatchUpHistory::DigestOf(uint64_t view_id) const {
   if (view_id == view_.id) return view_.digest;
   if (view_id > view_.id) return std::nullopt;
   const uint64_t before = view_.id - view_id;  // from 1
@@ -130,7 +131,7 @@ std::optional<uint64_t> Departures::DigestOf(uint64_t view_id) const {
   return std::nullopt;
 }
 
-Departures::Plan Departures::For(const Hello& hello) const {
+CatchUpHistory::Plan CatchUpHistory::For(const Hello& hello) const {
   Plan plan;
   if (hello.member_view() == 0 || hello.epoch() != view_.epoch) {
     plan.why = "it holds no state of the chain that it could go on from";

@@ -1,4 +1,4 @@
-#include "replica/departures.h"
+#include "replica/catch_up_history.h"
 
 #include <string>
 #include <vector>
@@ -30,7 +30,7 @@ struct RememberingCopy final : public NoCopy {
   std::vector<uint64_t> kept;
 };
 
-class DeparturesTest : public testing::Test {
+class CatchUpHistoryTest : public testing::Test {
  protected:
   static View Of(uint64_t id, const std::vector<std::string>& names) {
     View view{"c", id, {}};
@@ -50,7 +50,7 @@ class DeparturesTest : public testing::Test {
            uint64_t epoch = 1) {
     View next = Of(view.id + 1, names);
     next.epoch = epoch;
-    departures.OnView(view, Has(view), next, Has(next), whole, rig.now);
+    history.OnView(view, Has(view), next, Has(next), whole, rig.now);
     view = next;
   }
   static bool Has(const View& view) {
@@ -66,7 +66,7 @@ class DeparturesTest : public testing::Test {
     ASSERT_TRUE(
         rig.ring->Append(batch.Draft(rig.ring->received() + 1, of_view)).ok());
     rig.ring->MarkApplied(rig.ring->received());
-    departures.OnApplied();
+    history.OnApplied();
     rig.ring->PersistApplied();
     rig.ring->Clean(cleaned);
   }
@@ -79,7 +79,7 @@ class DeparturesTest : public testing::Test {
     hello.set_member_view_digest(digest == 0 ? 100 + member_view : digest);
     hello.set_applied(applied);
     hello.set_epoch(epoch);
-    const Departures::Plan plan = departures.For(hello);
+    const CatchUpHistory::Plan plan = history.For(hello);
     if (!plan.changes_after.has_value()) {
       EXPECT_NE(plan.why, "");
       return std::string(NameOf(plan.reason));
@@ -90,10 +90,10 @@ class DeparturesTest : public testing::Test {
   PartRig rig;
   RememberingCopy copy;
   View view;
-  Departures departures{rig.options, rig.ring.get(), &copy};
+  CatchUpHistory history{rig.options, rig.ring.get(), &copy};
 };
 
-TEST_F(DeparturesTest, RemembersFromWhatAllHave) {
+TEST_F(CatchUpHistoryTest, RemembersFromWhatAllHave) {
   See({"n1", "n2", "n3"});
   for (int i = 1; i <= 4; ++i) Execute(1, i - 1);
   EXPECT_TRUE(copy.kept.empty());
@@ -105,7 +105,7 @@ TEST_F(DeparturesTest, RemembersFromWhatAllHave) {
   EXPECT_EQ(For(1, 2), "changes_unknown");  // an old copy
 }
 
-TEST_F(DeparturesTest, OfWhatLaterViewsReplacedNothingCounts) {
+TEST_F(CatchUpHistoryTest, OfWhatLaterViewsReplacedNothingCounts) {
   See({"n2", "n1"});
   Execute(1, 0);
   Execute(1, 1);
@@ -117,7 +117,7 @@ TEST_F(DeparturesTest, OfWhatLaterViewsReplacedNothingCounts) {
 }
 
 // The entries of a view before may still come.
-TEST_F(DeparturesTest, AViewBeginsWithItsFirstEntry) {
+TEST_F(CatchUpHistoryTest, AViewBeginsWithItsFirstEntry) {
   See({"n2", "n3", "n1"});
   Execute(1, 0);
   See({"n3", "n1"});
@@ -127,7 +127,7 @@ TEST_F(DeparturesTest, AViewBeginsWithItsFirstEntry) {
   EXPECT_EQ(For(1, 7), "after 3");
 }
 
-TEST_F(DeparturesTest, WhoeverIsBackIsRememberedForNoMore) {
+TEST_F(CatchUpHistoryTest, WhoeverIsBackIsRememberedForNoMore) {
   See({"n1", "n2", "n3"});
   Execute(1, 1);
   See({"n1", "n2"});
@@ -141,24 +141,24 @@ TEST_F(DeparturesTest, WhoeverIsBackIsRememberedForNoMore) {
   EXPECT_EQ(For(4, 2), "changes_unknown");
 }
 
-TEST_F(DeparturesTest, NothingIsRememberedForLongerThanItIsToBe) {
+TEST_F(CatchUpHistoryTest, NothingIsRememberedForLongerThanItIsToBe) {
   See({"n1", "n2", "n3"});
   See({"n1", "n2"});
   rig.now += rig.options.keep_changes / 2;
   Execute(2, 1);
   See({"n1"});
   rig.now += rig.options.keep_changes / 2;
-  departures.OnTick(rig.now);
+  history.OnTick(rig.now);
   EXPECT_EQ(copy.kept, (std::vector<uint64_t>{0, 1}));
   rig.now += absl::Seconds(1);
-  departures.OnTick(rig.now);
+  history.OnTick(rig.now);
   EXPECT_EQ(copy.kept, std::vector<uint64_t>{1});
   rig.now += rig.options.keep_changes;
-  departures.OnTick(rig.now);
+  history.OnTick(rig.now);
   EXPECT_TRUE(copy.kept.empty());
 }
 
-TEST_F(DeparturesTest, ThereIsABound) {
+TEST_F(CatchUpHistoryTest, ThereIsABound) {
   std::vector<std::string> names = {"n1"};
   for (int i = 2; i <= 15; ++i) names.push_back(absl::StrCat("n", i));
   See(names);
@@ -167,12 +167,12 @@ TEST_F(DeparturesTest, ThereIsABound) {
     names.pop_back();
     See(names);
   }
-  EXPECT_EQ(departures.generations(), Departures::kMostGenerations);
-  EXPECT_EQ(copy.kept.size(), Departures::kMostGenerations);
+  EXPECT_EQ(history.generations(), CatchUpHistory::kMostGenerations);
+  EXPECT_EQ(copy.kept.size(), CatchUpHistory::kMostGenerations);
   EXPECT_EQ(For(14, 14), "after 14");
 }
 
-TEST_F(DeparturesTest, WhatItWasNoMemberForItDoesNotKnow) {
+TEST_F(CatchUpHistoryTest, WhatItWasNoMemberForItDoesNotKnow) {
   See({"n2", "n3"});
   See({"n2", "n3", "n1"});
   See({"n2", "n1"});
@@ -185,7 +185,7 @@ TEST_F(DeparturesTest, WhatItWasNoMemberForItDoesNotKnow) {
   EXPECT_TRUE(copy.kept.empty());
 }
 
-TEST_F(DeparturesTest, ViewsAreToldApartByMoreThanTheirIds) {
+TEST_F(CatchUpHistoryTest, ViewsAreToldApartByMoreThanTheirIds) {
   See({"n1", "n2"});
   See({"n1"});
   EXPECT_EQ(For(1, 0), "after 0");
@@ -195,7 +195,7 @@ TEST_F(DeparturesTest, ViewsAreToldApartByMoreThanTheirIds) {
   EXPECT_EQ(For(9, 0), "history_unknown");
 }
 
-TEST_F(DeparturesTest, ARecoveryByForceEndsAll) {
+TEST_F(CatchUpHistoryTest, ARecoveryByForceEndsAll) {
   See({"n1", "n2"});
   See({"n1"});
   See({"n1"}, /*whole=*/true, /*epoch=*/2);
@@ -203,7 +203,7 @@ TEST_F(DeparturesTest, ARecoveryByForceEndsAll) {
   EXPECT_EQ(For(2, 0, 0, /*epoch=*/2), "history_unknown");
 }
 
-TEST_F(DeparturesTest, NothingIsRememberedOfAHeapThatIsHalfExecuted) {
+TEST_F(CatchUpHistoryTest, NothingIsRememberedOfAHeapThatIsHalfExecuted) {
   See({"n1", "n2", "n3"});
   See({"n1", "n2"});
   See({"n1"}, /*whole=*/false);
@@ -211,7 +211,7 @@ TEST_F(DeparturesTest, NothingIsRememberedOfAHeapThatIsHalfExecuted) {
   EXPECT_EQ(For(1, 0), "changes_unknown");
 }
 
-TEST_F(DeparturesTest, IsNotDoneWhereItIsNotWanted) {
+TEST_F(CatchUpHistoryTest, IsNotDoneWhereItIsNotWanted) {
   rig.options.keep_changes = absl::ZeroDuration();
   See({"n1", "n2"});
   See({"n1"});

@@ -408,10 +408,10 @@ class Admission {
     replica::StageWatch::Entry entry;
     absl::Time acknowledged = absl::InfiniteFuture();
   };
-  class Told final : public RequestTimesSource {
+  class HeadTimes final : public RequestTimesSource {
    public:
     // `flight`: the entry that it is part of, if it is of one. They outlive it.
-    Told(absl::Time now, const RequestWaits* waits, const Flight* flight)
+    HeadTimes(absl::Time now, const RequestWaits* waits, const Flight* flight)
         : RequestTimesSource(now), waits_(waits), flight_(flight) {}
     RequestTimes Times() const override;
 
@@ -426,7 +426,7 @@ class Admission {
   uint32_t executed_ = 0;    // requests, the first time
   uint64_t touched_ = 0;     // objects, in this call of ExecuteReady
   absl::Time now_;           // of that call, or of a tick since
-  bool tells_ = false;       // as of that call: of slow operations
+  bool tells_slow_ = false;  // as of that call: of slow operations
   bool dropping_ = false;    // a mutation that only drops outcomes is under way
   // Until when what it frees may take to be free.
   absl::Time room_due_ = absl::InfinitePast();

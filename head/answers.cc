@@ -17,9 +17,9 @@ RequestOutcome Admission::IfStillHead(RequestOutcome outcome) const {
 }
 
 void Admission::Answer(Request& request, RequestOutcome outcome) {
-  const Told times(now_, &request.waits, /*flight=*/nullptr);
+  const HeadTimes times(now_, &request.waits, /*flight=*/nullptr);
   RequestOutcome told = IfStillHead(std::move(outcome));
-  if (tells_) told.times = &times;
+  if (tells_slow_) told.times = &times;
   request.done(std::move(told));
 }
 
@@ -39,8 +39,9 @@ void Admission::Answer(Waiter* waiter, const Flight& flight) {
   if (waiter->by_itself) {
     waiter->outcome = IfStillHead(std::move(waiter->outcome));
   }
-  const Told times(now_, &waiter->waits, waiter->by_itself ? nullptr : &flight);
-  if (tells_) waiter->outcome.times = &times;
+  const HeadTimes times(now_, &waiter->waits,
+                        waiter->by_itself ? nullptr : &flight);
+  if (tells_slow_) waiter->outcome.times = &times;
   waiter->done(std::move(waiter->outcome));
 }
 

@@ -48,10 +48,11 @@ absl::Duration Admission::EndParking(Request* request, absl::Time now) {
 
 void Admission::NoteTurn(absl::Time now) {
   now_ = now;
-  tells_ =
+  tells_slow_ =
       options_.stages != nullptr && options_.stages->last_entry() != nullptr;
   const uint64_t acknowledged = core_->acknowledged();
-  if (!tells_ || !core_->replicates() || acknowledged <= acknowledged_) return;
+  if (!tells_slow_ || !core_->replicates()) return;
+  if (acknowledged <= acknowledged_) return;
   for (auto it = in_flight_.upper_bound(acknowledged_);
        it != in_flight_.end() && it->first <= acknowledged; ++it) {
     it->second.acknowledged = now;
@@ -61,14 +62,14 @@ void Admission::NoteTurn(absl::Time now) {
 
 void Admission::NoteEntry(uint64_t last, uint32_t together) {
   const auto found = in_flight_.find(last);
-  if (!tells_ || found == in_flight_.end()) return;
+  if (!tells_slow_ || found == in_flight_.end()) return;
   const replica::StageWatch::Entry* const entry = options_.stages->last_entry();
   if (entry == nullptr) return;  // not any more
   found->second.together = together;
   found->second.entry = *entry;
 }
 
-RequestTimes Admission::Told::Times() const {
+RequestTimes Admission::HeadTimes::Times() const {
   RequestTimes times;
   times.waits = *waits_;
   times.answered = answered;

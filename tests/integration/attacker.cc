@@ -6,7 +6,8 @@
 //
 // A line of the file is a ChainMessage as text, then, behind a tab, its payload
 // in hexadecimal digits. "raw", a tab and digits are a message as they are.
-// With --tls_cert, --tls_key and --tls_ca it shows that certificate.
+// With --attacker_cert, --attacker_key and --attacker_ca it shows that
+// certificate. --list_kinds prints the kinds of messages that there are.
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -30,6 +31,7 @@
 
 ABSL_FLAG(std::string, address, "", "host:port of a node's link listener");
 ABSL_FLAG(std::string, frames, "", "file with what is said");
+ABSL_FLAG(bool, list_kinds, false, "print the kinds of messages, and end");
 ABSL_FLAG(int, wait_ms, 2000, "how long it listens");
 ABSL_FLAG(std::string, attacker_cert, "", "certificate that it shows (PEM)");
 ABSL_FLAG(std::string, attacker_key, "", "its key");
@@ -114,6 +116,15 @@ std::shared_ptr<security::Certificates> OwnCertificates() {
   return *std::move(loaded);
 }
 
+void ListKinds() {
+  const auto* const kinds =
+      ChainMessage::descriptor()->FindOneofByName("message");
+  CHECK(kinds != nullptr);
+  for (int i = 0; i < kinds->field_count(); ++i) {
+    std::printf("%s\n", kinds->field(i)->name().c_str());
+  }
+}
+
 void Attack() {
   transport::TransportOptions options;
   options.certificates = OwnCertificates();
@@ -131,6 +142,10 @@ void Attack() {
 int main(int argc, char** argv) {
   google::InitGoogleLogging(argv[0]);
   absl::ParseCommandLine(argc, argv);
+  if (absl::GetFlag(FLAGS_list_kinds)) {
+    kamino::ListKinds();
+    return 0;
+  }
   kamino::Attack();
   return 0;
 }

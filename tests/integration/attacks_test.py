@@ -10,9 +10,9 @@ from harness import ROOT, ClusterTest, main, wait_until
 from roles_test import SecureCluster
 
 ATTACKER = os.path.join(ROOT, "bazel-bin/tests/integration/attacker")
-KINDS = ["sync", "append", "append_ack", "completion", "clean_up", "fetch",
-         "fetched", "state_begin", "state_chunk", "state_chunk_ack", "vote",
-         "convict", "announce", "announce_ack", "compare", "compared"]
+# All there are, as the protocol has them.
+KINDS = subprocess.run([ATTACKER, "--list_kinds"], stdout=subprocess.PIPE,
+                       text=True, check=True).stdout.split()
 
 
 def text_bytes(encoded):
@@ -116,7 +116,10 @@ class InTheClearTest(Attacks, ClusterTest):
     self.assert_serves()
 
   def test_who_says_no_hello_is_heard_no_further(self):
+    self.assertIn("append", KINDS)
     for kind in KINDS:
+      if kind == "hello":
+        continue
       for member in range(3):
         lines = self.attack(member, self.message(kind), wait_ms=5000)
         self.assertTrue(lines[-1].startswith("closed"), (kind, lines))

@@ -77,17 +77,25 @@ class WithoutTest(ClusterTest):
   start = {"node_flags": ("--keep_changes_s=0",)}
 
   def test_the_whole_heap_is_sent(self):
-    self.kamino("put", "a", "1")
+    self.kamino("bench", "put", f"--value_size={VALUE}", "--keys=500",
+                "--count=500", "--in_order", "--outstanding=32")
     chain, _ = self.cluster.chain()
     self.cluster.kill(chain[-1])
     self.cluster.await_chain(chain[:-1], 20)
     self.kamino("put", "b", "2")
     self.cluster.restart(chain[-1])
     self.cluster.await_chain(chain, 30)
-    nodes = [json.loads(line) for line
-             in self.kamino("status", "--json").splitlines()[1:]]
-    self.assertEqual([node["transfer"].get("caught_up", "0")
-                      for node in nodes], ["0"] * 4)
+    transfers = {}
+    for line in self.kamino("status", "--json").splitlines()[1:]:
+      node = json.loads(line)
+      transfers[node["node_id"]] = node["transfer"]
+    for node, transfer in transfers.items():
+      self.assertEqual(int(transfer["caught_up"]), 0, node)
+      whole = {why: int(count) for why, count in transfer["whole"].items()}
+      self.assertEqual(whole.pop("nothing_held"), int(node == chain[-2]), node)
+      self.assertEqual(set(whole.values()), {0}, node)
+    # All that was there before as well.
+    self.assertGreater(int(transfers[chain[-1]]["bytes"]), 500 * VALUE)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ import itertools
 import json
 import os
 import signal
-import time
 
 from harness import ACCOUNTS, BALANCE, ClusterTest, Load, main, wait_until
 
@@ -25,6 +24,12 @@ class PlannedStopTest(ClusterTest):
   def tell(self, *names):
     for name in names:
       os.kill(self.pid(name), signal.SIGTERM)
+
+  def signals_wait(self, name):
+    """Whether one that it was sent has not been taken by it."""
+    with open(f"/proc/{self.pid(name)}/status", encoding="ascii") as f:
+      return any(int(line.split()[1], 16) for line in f
+                 if line.startswith(("SigPnd:", "ShdPnd:")))
 
   def await_end(self, *names):
     wait_until(lambda: not any(self.cluster.alive(n) for n in names), GONE_S,
@@ -83,9 +88,15 @@ class OneByOneTest(PlannedStopTest):
     self.tell(chain[-1])
     self.await_end(chain[-1])
     self.kamino("put", "a", "b")
-    time_of_a_join = time.monotonic() + 3
-    wait_until(lambda: time.monotonic() > time_of_a_join, 5, "")
-    self.assertEqual(self.cluster.chain()[0], chain[:-1])
+    _, view = self.cluster.chain()
+    def calls_in_view():
+      report = self.node("spare")["report"]
+      return int(report["call"]) if int(report["view_id"]) >= view else 0
+    heard = wait_until(calls_in_view, 20, "the spare to hear of the view")
+    # Of two or three it would have the place.
+    wait_until(lambda: calls_in_view() > heard + 20, 20,
+               "the spare to ask again and again")
+    self.assertEqual(self.cluster.chain(), (chain[:-1], view))
     self.cluster.restart(chain[-1])
     self.cluster.await_chain(chain, 60)
 
@@ -146,9 +157,12 @@ class NobodyAnswersTest(PlannedStopTest):
     chain, _ = self.cluster.chain()
     self.cluster.kill("manager")
     self.tell(chain[1])
-    time.sleep(0.1)  # so that it is no longer the same signal
+    wait_until(lambda: not self.signals_wait(chain[1]), 10,
+               "it to have taken the first")
     self.tell(chain[1])
-    wait_until(lambda: not self.cluster.alive(chain[1]), 2, "its end")
+    # It would ask for twice as long.
+    wait_until(lambda: not self.cluster.alive(chain[1]), 1, "its end")
+    self.assertIn("it was asked to end once more", self.log(chain[1]))
 
 
 if __name__ == "__main__":

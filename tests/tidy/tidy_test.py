@@ -53,6 +53,16 @@ BANNED = [
 ]
 PROJECT_FOLDERS = set(MAY_USE)
 
+# Those that wait for something outside look at it again and again, in one place
+# each; what is looked at for a time lasts that time; and programs of tests are
+# there to be held.
+MAY_SLEEP = {
+    "tests/chaos/effects_test.py",
+    "tests/clock/stepped_clock_test.py",
+    "tests/deploy/debian_machine.py",
+    "tests/kubernetes/services.py",
+}
+
 # Only simulator runs by hand plant it: it takes the managers' defence away, so
 # that one looks at what the neighbours' is worth alone.
 FAULTS_BY_HAND = {"old-copies-are-for-neighbours-to-see"}
@@ -129,6 +139,31 @@ class TidyTest(unittest.TestCase):
         for pattern, why in BANNED:
           if pattern.search(line):
             problems.append(f"{name}:{i}: {why}: {line.strip()}")
+    self.check(problems)
+
+  def test_no_test_sleeps(self):
+    problems = []
+    sleeps = re.compile(r"\b(?:time\.sleep\(|from time import .*\bsleep\b)")
+    for name, path in files(".py"):
+      if (not name.startswith("tests/") or name.startswith("tests/tidy/") or
+          name in MAY_SLEEP):
+        continue
+      for i, line in enumerate(lines(path), 1):
+        if sleeps.search(line):
+          problems.append(f"{name}:{i}: sleeps; wait_until something is so: "
+                          f"{line.strip()}")
+    self.check(problems)
+
+  def test_nothing_is_left_to_be_filled_in(self):
+    problems = []
+    placeholder = re.compile(r"[A-Z][A-Z_ ]+$")
+    for name, path in files(".md"):
+      code = False
+      for i, line in enumerate(lines(path), 1):
+        if line.lstrip().startswith("```"):
+          code = not code
+        elif not code and placeholder.match(line):
+          problems.append(f"{name}:{i}: nothing but {line}")
     self.check(problems)
 
   def test_include_guards(self):
@@ -230,6 +265,19 @@ class TidyTest(unittest.TestCase):
       if made != named:
         problems.append(f"{name}: makes {made} threads and names {named} "
                         "(pthread_setname_np)")
+    self.check(problems)
+
+  def test_every_thread_is_told_of(self):
+    told = "\n".join(lines(os.path.join(ROOT, "docs/ARCHITECTURE.md")))
+    named = re.compile(r'pthread_setname_np\([^;]*?"([^"]+)"\)')
+    problems = []
+    for name, path in files(".cc"):
+      if name.split("/")[0] not in PROJECT_FOLDERS - {"bench"}:
+        continue
+      for thread in named.findall("\n".join(lines(path))):
+        if f"`{thread}`" not in told:
+          problems.append(f"{name}: docs/ARCHITECTURE.md, Threads, has no "
+                          f"{thread}")
     self.check(problems)
 
   def test_every_source_is_built(self):

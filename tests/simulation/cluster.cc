@@ -103,8 +103,8 @@ Cluster::Cluster(World* world, const ClusterOptions& options)
     SimNode::Options node = NodeOptions(name);
     if (options.unequal != 0) Differ(i, &node);
     if (options.session_clients > 0) node.session_book = &session_book_;
-    node.is_well = [this](const membership::View& view) {
-      return IsWell(view);
+    node.is_there = [this](const membership::Member& member) {
+      return IsThere(member);
     };
     nodes_.push_back(std::make_unique<SimNode>(world, &network_, &peers_, &log_,
                                                name, std::move(node)));
@@ -257,13 +257,14 @@ void Cluster::StartOthers() {
   });
 }
 
-bool Cluster::IsWell(const membership::View& view) {
-  return StoredView().id == view.id &&
-         std::all_of(view.members.begin(), view.members.end(),
-                     [this](const membership::Member& member) {
-                       const SimNode* const at = node(member.node_id);
-                       return at->up() &&
-                              at->incarnation() == member.incarnation;
+bool Cluster::IsThere(const membership::Member& member) {
+  const SimNode* const at = node(member.node_id);
+  if (!at->up() || at->incarnation() != member.incarnation) return false;
+  const membership::View view = StoredView();
+  return std::any_of(view.members.begin(), view.members.end(),
+                     [&member](const membership::Member& each) {
+                       return each.node_id == member.node_id &&
+                              each.incarnation == member.incarnation;
                      });
 }
 

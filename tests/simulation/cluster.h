@@ -89,8 +89,8 @@ class Cluster {
 
   // The view that is in force: stored at etcd.
   membership::View StoredView() const;
-  // Whether it is that one, and all its members are there.
-  bool IsWell(const membership::View& view);
+  // Whether that one is a member by it, and is there.
+  bool IsThere(const membership::Member& member);
   // Up to which mutation it is stored that the chain has acknowledged.
   uint64_t StoredAcknowledged() const;
   // The one that was, if the store was put back since.

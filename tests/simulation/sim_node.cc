@@ -64,8 +64,9 @@ Slip SimNode::Slips() {
   const replica::ChainCore& core = node()->core();
   const size_t members = core.view().members.size();
   if (members < 2) return Slip::kNone;
-  // Nor does another one go meanwhile: docs/fault_model.md.
-  if (options_.is_well != nullptr && !options_.is_well(core.view())) {
+  // Nor is the one behind a head lost meanwhile: docs/fault_model.md.
+  if (core.is_head() && options_.is_there != nullptr &&
+      !options_.is_there(core.view().members[1])) {
     return Slip::kNone;
   }
   errs_next_ = false;

@@ -63,9 +63,9 @@ class SimNode final : public Process {
     std::vector<transport::Capabilities> transports;  // the best first
     membership::AgentCore::Options agent;
     bool drains_all = false;
-    // Whether that view is the newest, and all its members are there; null:
+    // Whether that one is a member by the newest view, and is there; null:
     // nobody asks.
-    std::function<bool(const membership::View&)> is_well = nullptr;
+    std::function<bool(const membership::Member&)> is_there = nullptr;
     std::vector<std::string> cold;  // values that its heap holds for ever
     Pace pace;
     // An operator starts it without storage.restart_limit where it stays down.

@@ -178,6 +178,10 @@ absl::StatusOr<BackupHeader> BackupReader::Begin() {
       !header.ParseFromArray(bytes_.data(), static_cast<int>(bytes_.size()))) {
     return Damaged("no header is there");
   }
+  if (header.backup_id().size() != kBackupIdBytes) {
+    return Damaged(
+        absl::StrCat("its id has ", header.backup_id().size(), " bytes"));
+  }
   sequence_ = header.sequence();
   if (sequence_ >= kBackupSequenceEnd) {
     return Damaged(absl::StrCat("no chain comes to number ", sequence_));

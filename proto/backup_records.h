@@ -17,7 +17,8 @@ namespace kamino {
 
 inline constexpr size_t kBackupIdBytes = 16;
 // Numbers of mutations that a backup may speak of are below it: a chain that
-// goes on above them never comes to the last one.
+// goes on above them comes to none that managers do not believe
+// (membership/claims.h).
 inline constexpr uint64_t kBackupSequenceEnd = uint64_t{1} << 55;
 
 // Of a record; what an object may have (engine/index/key_value.h).

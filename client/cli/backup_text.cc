@@ -3,6 +3,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/table.h"
+#include "client/cli/text.h"
 
 namespace kamino::client {
 
@@ -34,10 +35,10 @@ std::string Describe(const kamino::v1::BackupSummary& summary) {
       absl::FromUnixMillis(static_cast<int64_t>(summary.saved_unix_ms()));
   return absl::StrCat(
       "backup     ", summary.backup_id(), "\n",  //
-      "cluster    ", summary.cluster_id(), " (", summary.cluster_uuid(), ")\n",
-      "saved      ",
+      "cluster    ", Printable(summary.cluster_id()), " (",
+      Printable(summary.cluster_uuid()), ")\n", "saved      ",
       absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", saved, absl::UTCTimeZone()),
-      ", by release ", summary.release(), "\n",  //
+      ", by release ", Printable(summary.release()), "\n",  //
       "sequence   ", summary.sequence(), ", epoch ", summary.epoch(), "\n",
       "objects    ", summary.objects(), ", ", FormatBytes(summary.bytes()),
       summary.file_bytes() == 0

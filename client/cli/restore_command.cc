@@ -115,6 +115,11 @@ class Steps {
 };
 
 absl::Status WithWhatToDo(const absl::Status& status) {
+  // Somebody else has ended it.
+  if (ReasonOf(status) == kamino::v1::REASON_NOT_EMPTY) {
+    return WithMore(status,
+                    "; the cluster serves, and may not have all of the backup");
+  }
   return WithMore(status,
                   "; the cluster serves nobody until the restore is run again "
                   "or given up (kamino backup restore --give_up)");

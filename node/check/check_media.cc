@@ -91,16 +91,22 @@ absl::StatusOr<std::unique_ptr<CheckMedia>> CheckMedia::Open(
 
 absl::StatusOr<CheckMedia::Mapping*> CheckMedia::Map(const std::string& path) {
   auto mapping = std::make_unique<Mapping>();
-  mapping->file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // To open a pipe would wait for who writes to it.
+  mapping->file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (mapping->file < 0) return Failed("open", path);
+  struct stat info = {};
+  if (fstat(mapping->file, &info) != 0) return Failed("look at", path);
+  if (!S_ISREG(info.st_mode) && !S_ISBLK(info.st_mode) &&
+      !S_ISCHR(info.st_mode)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is neither a file nor a device"));
+  }
   // A node has it locked for itself alone.
   if (flock(mapping->file, LOCK_SH | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return Failed("lock", path);
     return absl::FailedPreconditionError(absl::StrCat(
         path, " is in use by another process; stop the node first"));
   }
-  struct stat info = {};
-  if (fstat(mapping->file, &info) != 0) return Failed("look at", path);
   mapping->size = SizeOf(mapping->file, info);
   if (mapping->size == 0) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is empty"));

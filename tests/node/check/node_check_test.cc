@@ -2,6 +2,7 @@
 // where it would not.
 #include "node/check/node_check.h"
 
+#include <sys/stat.h>
 #include <xxhash.h>
 
 #include <cstddef>
@@ -332,6 +333,18 @@ TEST_F(DeviceCheckTest, AnExtentMustLieInTheDevice) {
   EXPECT_THAT(Findings(device()),
               ElementsAre(HasSubstr("the extent of heap lies outside"),
                           HasSubstr("heap at 0: there is none")));
+}
+
+// To open it would wait for who writes to it.
+TEST_F(NodeCheckTest, APipeIsNoPart) {
+  const std::string pipe = absl::StrCat(folder_, "/heap.pmem");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {folder_, pipe}) {
+    const auto media = CheckMedia::Open(path);
+    EXPECT_TRUE(absl::IsFailedPrecondition(media.status())) << media.status();
+    EXPECT_THAT(media.status().message(),
+                HasSubstr("neither a file nor a device"));
+  }
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kamino/internal/v1/operation.pb.h"
+#include "membership/claims.h"
 #include "node/backup_reads.h"
 #include "node/driver/chain_node.h"
 #include "proto/backup_records.h"
@@ -183,6 +184,9 @@ TEST_P(RestoreTest, WhatCannotFitIsNotBegun) {
   EXPECT_TRUE(issued->acknowledged()) << issued->outcome.status;
   EXPECT_EQ(replica::ReasonOf(BeginRestore()), kamino::v1::REASON_NOT_EMPTY);
 }
+
+static_assert(kBackupSequenceEnd <= membership::kNeverReached / 2,
+              "managers believe a node whose numbers go on above it");
 
 // One that commits could be executed by nobody, and the chain would stop.
 TEST_P(RestoreTest, ABaseThatLeavesNoNumbersIsNotBegun) {

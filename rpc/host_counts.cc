@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/socket_host.h"
 #include "rpc/connection_ends.h"
 
 namespace kamino::rpc {

@@ -3,6 +3,8 @@
 #ifndef KAMINO_RPC_HOST_COUNTS_H_
 #define KAMINO_RPC_HOST_COUNTS_H_
 
+#include <sys/socket.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <deque>

@@ -300,6 +300,22 @@ absl::StatusOr<CertificateFacts> AuthorityFolder::Revoke(
   return facts;
 }
 
+absl::StatusOr<std::vector<CertificateFacts>> AuthorityFolder::RevokeHolder(
+    const std::string& what) const {
+  std::vector<CertificateFacts> revoked;
+  ASSIGN_OR_RETURN(revoked.emplace_back(), Revoke(what));
+  if (!IsThere(what)) return revoked;
+  ASSIGN_OR_RETURN(const std::vector<Issued> issued, List());
+  for (const Issued& each : issued) {
+    if (!each.good.ok() ||
+        HolderText(each.facts) != HolderText(revoked.front())) {
+      continue;
+    }
+    ASSIGN_OR_RETURN(revoked.emplace_back(), Revoke(each.facts.serial));
+  }
+  return revoked;
+}
+
 absl::StatusOr<std::vector<AuthorityFolder::Issued>> AuthorityFolder::List()
     const {
   std::vector<security::Trust::Source> lists;

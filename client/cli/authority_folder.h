@@ -66,6 +66,11 @@ class AuthorityFolder {
   absl::StatusOr<security::CertificateFacts> Revoke(
       const std::string& what) const;
 
+  // The same; and where it is a file, all others of its holder that are good:
+  // each renewal leaves one.
+  absl::StatusOr<std::vector<security::CertificateFacts>> RevokeHolder(
+      const std::string& what) const;
+
   struct Issued {
     security::CertificateFacts facts;
     absl::Status good;  // why it is not, if so

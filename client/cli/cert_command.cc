@@ -223,12 +223,26 @@ void AddRenew(CLI::App* cert, Cli* cli) {
   });
 }
 
+void TellRevoked(const Cli& cli, const security::CertificateFacts& facts,
+                 const std::string& list) {
+  if (cli.json()) {
+    google::protobuf::Struct whole = ToStruct(facts);
+    (*whole.mutable_fields())["list_file"].set_string_value(list);
+    PrintJson(whole);
+  } else {
+    std::cout << HolderText(facts) << " (certificate " << facts.serial
+              << ") is revoked by " << list << "\n";
+  }
+}
+
 void AddRevoke(CLI::App* cert, Cli* cli) {
   auto words = std::make_shared<CertOptions>();
   CLI::App* command = AddCommand(
       cert, cli, "revoke",
       "Adds certificates to the authority's list of revoked ones, crl/ca.crl, "
-      "which each process is to have in its --tls_crl_dir.",
+      "which each process is to have in its --tls_crl_dir: all that are good of "
+      "the holder of a file's, those before its renewals too; or one, by its "
+      "serial number.",
       "  kamino cert revoke kamino-ca/writer-app.pem\n"
       "  kamino cert revoke 5AD1FD3C0A42B0E1");
   command
@@ -242,16 +256,10 @@ void AddRevoke(CLI::App* cert, Cli* cli) {
       const auto folder = AuthorityFolder::Open(words->folder);
       if (!folder.ok()) return cli->Fail(folder.status());
       for (const std::string& what : words->what) {
-        const auto facts = folder->Revoke(what);
-        if (!facts.ok()) return cli->Fail(facts.status());
-        if (cli->json()) {
-          google::protobuf::Struct whole = ToStruct(*facts);
-          (*whole.mutable_fields())["list_file"].set_string_value(
-              folder->list_path());
-          PrintJson(whole);
-        } else {
-          std::cout << HolderText(*facts) << " (certificate " << facts->serial
-                    << ") is revoked by " << folder->list_path() << "\n";
+        const auto revoked = folder->RevokeHolder(what);
+        if (!revoked.ok()) return cli->Fail(revoked.status());
+        for (const auto& facts : *revoked) {
+          TellRevoked(*cli, facts, folder->list_path());
         }
       }
       return kExitOk;

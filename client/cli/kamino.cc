@@ -15,6 +15,8 @@
 #include "client/cli/completion.h"
 #include "client/cli/settings.h"
 #include "client/trace_scope.h"
+#include "glog/logging.h"
+#include "grpc/support/log.h"
 #include "proto/version.h"
 
 namespace kamino::client {
@@ -185,6 +187,12 @@ int Main(int argc, char** argv) {
 }  // namespace kamino::client
 
 int main(int argc, char** argv) {
+  // What goes wrong is said once, by the command: libraries say more of it, and
+  // of what went well at the second try.
+  if (std::getenv("GRPC_VERBOSITY") == nullptr) {
+    gpr_set_log_function([](gpr_log_func_args*) {});
+    FLAGS_minloglevel = google::GLOG_FATAL;
+  }
   const int code = kamino::client::Main(argc, argv);
   std::cout.flush();
   std::cerr.flush();

@@ -182,6 +182,15 @@ class CertTest(unittest.TestCase):
         "kamino://shop/writer/app": "certificate revoked",
         "kamino://shop/writer/kept": "good"})
     self.assertEqual(len(self.cert("list").splitlines()), 4)
+    # Who leaves has all pairs that renewals have left.
+    [first] = self.json("issue", "writer", "leaves")
+    self.cert("renew", "kamino-ca/writer-leaves.pem")
+    said = self.cert("revoke", "kamino-ca/writer-leaves.pem")
+    self.assertIn(f"(certificate {first['serial']}) is revoked", said)
+    self.assertEqual(len(said.splitlines()), 2)
+    self.assertEqual({each["state"] for each in self.json("list")
+                      if each["holder"].endswith("/leaves")},
+                     {"certificate revoked"})
     self.cert("revoke", "nothing", expect=1,
               stderr="nothing is neither a file nor the serial number")
     self.cert("revoke", "etcd-ca/ca.pem", expect=2,

@@ -240,9 +240,9 @@ void AddRevoke(CLI::App* cert, Cli* cli) {
   CLI::App* command = AddCommand(
       cert, cli, "revoke",
       "Adds certificates to the authority's list of revoked ones, crl/ca.crl, "
-      "which each process is to have in its --tls_crl_dir: all that are good of "
-      "the holder of a file's, those before its renewals too; or one, by its "
-      "serial number.",
+      "which each process is to have in its --tls_crl_dir. A file stands for "
+      "all that its holder has, of before renewals too; a serial number for "
+      "one.",
       "  kamino cert revoke kamino-ca/writer-app.pem\n"
       "  kamino cert revoke 5AD1FD3C0A42B0E1");
   command

@@ -134,8 +134,9 @@ TEST(AccessTest, SaysWhoIsDeniedWhat) {
   EXPECT_TRUE(absl::IsPermissionDenied(
       access.Check(reader.get(), RuleOfCall("/x/Y"), "/x/Y")));
   EXPECT_EQ(access.GrantOf("no identity"), nullptr);
-  access.Note(absl::PermissionDeniedError("a key"), reader->principal.get());
-  access.Note(absl::NotFoundError("a key"), reader->principal.get());
+  access.Note(absl::PermissionDeniedError("a key"), "Put",
+              reader->principal.get());
+  access.Note(absl::NotFoundError("a key"), "Put", reader->principal.get());
   EXPECT_EQ(access.counts().denied, 3u);
   EXPECT_EQ(access.counts().unauthenticated, 1u);
 }

@@ -62,10 +62,9 @@ std::vector<ChannelzServer> ChannelzServers() {
   const Struct all = Parse(grpc_channelz_get_servers(0));
   for (const Value& each : Field(all, "server").list_value().values()) {
     const Struct& data = Part(each.struct_value(), "data");
-    servers.push_back({Number(Part(each.struct_value(), "ref"), "serverId"),
-                       Number(data, "callsStarted") -
-                           Number(data, "callsSucceeded") -
-                           Number(data, "callsFailed")});
+    servers.push_back(
+        {Number(Part(each.struct_value(), "ref"), "serverId"),
+         Number(data, "callsStarted") - Number(data, "callsSucceeded")});
   }
   return servers;
 }

@@ -10,7 +10,9 @@ namespace kamino::rpc {
 
 struct ChannelzServer {
   int64_t id;
-  int64_t calls;  // that there are: in memory, begun and not yet over
+  // Calls so far that did not end well, there still or not. Of those that were
+  // reset some are never counted as over (gRPC 1.51): only its growth tells.
+  int64_t unanswered;
 };
 
 struct ChannelzSocket {

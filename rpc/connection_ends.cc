@@ -152,13 +152,16 @@ void ConnectionEnds::End() {
   if (peers.empty() && targets.empty()) return;
   std::set<std::string> addresses;
   for (const std::string& target : targets) Resolve(target, &addresses);
-  ForEachConnection(
-      [&](int descriptor, const Address& local, const Address& peer) {
-        if (peers.count({local.port, peer.text}) != 0 ||
-            addresses.count(peer.text) != 0) {
-          shutdown(descriptor, SHUT_RDWR);
-        }
-      });
+  ForEachConnection([&](int descriptor, const Address& local,
+                        const Address& peer) {
+    if (peers.count({local.port, peer.text}) != 0 ||
+        addresses.count(peer.text) != 0) {
+      shutdown(descriptor, SHUT_RDWR);
+      // What has come before it would be read all the same, megabytes.
+      while (recv(descriptor, nullptr, 1 << 20, MSG_TRUNC | MSG_DONTWAIT) > 0) {
+      }
+    }
+  });
 }
 
 }  // namespace kamino::rpc

@@ -24,11 +24,14 @@ constexpr absl::Duration kLook = absl::Milliseconds(100);
 // processor at most, but it comes once a second.
 constexpr int kLookShare = 10;
 constexpr absl::Duration kLongest = absl::Seconds(1);
-// With fewer calls than that it is not looked at connections.
-constexpr int64_t kFewCalls = 512;
+// With fewer calls since the last look that had no answer, it is not looked at
+// connections; else it is looked again soon: thirty thousand come in a second.
+constexpr int64_t kFewCalls = 256;
+constexpr absl::Duration kLookSoon = absl::Milliseconds(10);
 // What is worth giving back, and how often at most.
 constexpr size_t kWorthwhile = 64u << 20;
 constexpr absl::Duration kTrimEvery = absl::Seconds(5);
+constexpr int kTrimsAfterEnd = 3;
 constexpr absl::Duration kTrimInNeed = absl::Seconds(1);
 
 metrics::Counters ended(
@@ -102,18 +105,22 @@ void FloodGuard::Run() {
       if (stops_) return;
     }
     const absl::Duration began = OwnTime();
-    int64_t calls = 0;
-    for (const ChannelzServer& each : ChannelzServers()) calls += each.calls;
-    if (calls >= kFewCalls) LookAtCalls(calls);
-    LookAtMemory(calls, MonotonicNow());
+    const absl::Duration least = LookAtCalls() ? kLookSoon : kLook;
+    LookAtMemory(MonotonicNow());
     ends_.End();
-    pause = std::clamp(kLookShare * (OwnTime() - began), kLook, kLongest);
+    pause = std::clamp(kLookShare * (OwnTime() - began), least, kLongest);
   }
 }
 
-void FloodGuard::LookAtCalls(int64_t calls) {
+bool FloodGuard::LookAtCalls() {
+  const std::vector<ChannelzServer> servers = ChannelzServers();
+  int64_t unanswered = 0;
+  for (const ChannelzServer& each : servers) unanswered += each.unanswered;
+  const int64_t since = unanswered - std::exchange(unanswered_, unanswered);
+  const bool fast = std::exchange(looks_soon_, since >= kFewCalls);
+  if (!fast && !looks_soon_) return false;
   std::vector<ChannelzSocket> sockets;
-  for (const ChannelzServer& each : ChannelzServers()) {
+  for (const ChannelzServer& each : servers) {
     for (ChannelzSocket& socket : ChannelzSocketsOf(each)) {
       sockets.push_back(std::move(socket));
     }
@@ -123,17 +130,18 @@ void FloodGuard::LookAtCalls(int64_t calls) {
   for (const ChannelzSocket& each : sockets) {
     connections.push_back({each.id, each.unanswered});
   }
-  const auto found = resets_.Look(connections, calls, MonotonicNow());
+  const auto found = resets_.Look(connections, MonotonicNow());
   const absl::flat_hash_set<int64_t> which(found.begin(), found.end());
   for (const ChannelzSocket& each : sockets) {
     if (!which.contains(each.id)) continue;
     EndOne(each.port, AddressOfPeer(each.peer), "resets",
            absl::StrCat("it begins calls and resets them, ", each.unanswered,
-                        " so far; ", calls, " calls are there"));
+                        " so far"));
   }
+  return looks_soon_;
 }
 
-void FloodGuard::LookAtMemory(int64_t calls, absl::Time now) {
+void FloodGuard::LookAtMemory(absl::Time now) {
   size_t most = 0;
   {
     absl::MutexLock lock(&mutex_);
@@ -145,8 +153,10 @@ void FloodGuard::LookAtMemory(int64_t calls, absl::Time now) {
   if (most == 0 || memory <= most) {
     received_.clear();
     trimmed_to_ = std::min(trimmed_to_, memory);
-    if (calls < kFewCalls && memory > trimmed_to_ + kWorthwhile &&
-        now - trimmed_at_ >= kTrimEvery) {
+    const bool worthwhile =
+        trims_left_ > 0 || memory > trimmed_to_ + kWorthwhile;
+    if (worthwhile && now - trimmed_at_ >= kTrimEvery) {
+      trims_left_ = std::max(0, trims_left_ - 1);
       Trim(now);
     }
     return;
@@ -194,6 +204,7 @@ void FloodGuard::EndWhoSendsMost(size_t memory) {
 void FloodGuard::EndOne(int port, const std::string& address,
                         absl::string_view reason, const std::string& why) {
   ended.Of({std::string(reason)})->Add();
+  trims_left_ = kTrimsAfterEnd;
   ends_.AddPeer(port, address);
   const auto more = told_.Take(MonotonicNow());
   LOG_IF(WARNING, more.has_value())

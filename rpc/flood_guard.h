@@ -23,7 +23,8 @@
 
 namespace kamino::rpc {
 
-// The process's: looks ten times a second, on a thread of its own. Thread-safe.
+// The process's: looks ten times a second or more, on a thread of its own.
+// Thread-safe.
 class FloodGuard {
  public:
   // There as long as one of its servers is.
@@ -41,8 +42,9 @@ class FloodGuard {
  private:
   FloodGuard();
   void Run();
-  void LookAtCalls(int64_t calls);
-  void LookAtMemory(int64_t calls, absl::Time now);
+  // Whether so many were begun without an answer that it looks again soon.
+  bool LookAtCalls();
+  void LookAtMemory(absl::Time now);
   void EndWhoSendsMost(size_t memory);
   void EndOne(int port, const std::string& address, absl::string_view reason,
               const std::string& why);
@@ -50,10 +52,13 @@ class FloodGuard {
 
   // The thread's.
   StreamResets resets_{StreamResets::Limits()};
+  int64_t unanswered_ = 0;  // calls, at the last look
+  bool looks_soon_ = false;
   ConnectionEnds ends_;
   LogLimit told_;
   absl::Time trimmed_at_ = absl::InfinitePast();
   size_t trimmed_to_ = 0;
+  int trims_left_ = 0;  // after an end: its calls are gone some seconds later
   // Bytes that have come, by port and peer, while there is too much.
   std::map<std::pair<int, std::string>, uint64_t> received_;
 

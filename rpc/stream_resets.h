@@ -22,9 +22,6 @@ class StreamResets {
     // Streams that a connection may begin within a second without an answer:
     // twice as many as it may have at once.
     int64_t of_connection = 2048;
-    // Calls that may be there at once, of all connections: beyond it those go
-    // that have begun most, as much as that is over.
-    int64_t calls = 16384;
   };
   struct Connection {
     int64_t id;
@@ -34,9 +31,8 @@ class StreamResets {
   explicit StreamResets(Limits limits) : limits_(limits) {}
 
   // The ids of those to be ended, of all connections there are at `now`.
-  // `calls`: that there are.
   std::vector<int64_t> Look(absl::Span<const Connection> connections,
-                            int64_t calls, absl::Time now);
+                            absl::Time now);
 
  private:
   struct Second {

@@ -143,6 +143,8 @@ class Faults {
   void TalkNonsense();
   // An operator who sees to a store that is behind, also when faults stop.
   void Operate();
+  // All nodes there are run, and that manager knows what each of them holds.
+  bool HearsAll(const SimManager& manager) const;
 
   // Any one node that holds everything can go on without the others.
   bool MendAlone() const;

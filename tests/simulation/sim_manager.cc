@@ -1,5 +1,6 @@
 #include "tests/simulation/sim_manager.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -100,6 +101,15 @@ void SimManager::Kill() {
 
 bool SimManager::leads() const {
   return up() && loop_->core().IsLeader(Clock());
+}
+
+bool SimManager::Hears(const std::string& node, uint64_t incarnation) const {
+  if (!leads()) return false;
+  const auto known = loop_->core().nodes(Clock());
+  return std::any_of(known.begin(), known.end(), [&](const auto& each) {
+    return each.state.alive && each.state.member.node_id == node &&
+           each.state.member.incarnation == incarnation;
+  });
 }
 
 std::string SimManager::WhyWaits() const {

@@ -37,6 +37,9 @@ class SimManager final : public Process {
   // As it believes.
   bool leads() const;
 
+  // Whether it leads, and that node is there in this life, by what it has said
+  // itself of late.
+  bool Hears(const std::string& node, uint64_t incarnation) const;
   // For whom and for what the chain waits, where it leads.
   std::string WhyWaits() const;
   // An operator's command, where it leads: to go on from what nodes hold, if

@@ -105,9 +105,10 @@ void FloodGuard::Run() {
       if (stops_) return;
     }
     const absl::Duration began = OwnTime();
-    const absl::Duration least = LookAtCalls() ? kLookSoon : kLook;
-    LookAtMemory(MonotonicNow());
+    const bool calls = LookAtCalls();
+    const bool memory = LookAtMemory(MonotonicNow());
     ends_.End();
+    const absl::Duration least = calls || memory ? kLookSoon : kLook;
     pause = std::clamp(kLookShare * (OwnTime() - began), least, kLongest);
   }
 }
@@ -141,7 +142,7 @@ bool FloodGuard::LookAtCalls() {
   return looks_soon_;
 }
 
-void FloodGuard::LookAtMemory(absl::Time now) {
+bool FloodGuard::LookAtMemory(absl::Time now) {
   size_t most = 0;
   {
     absl::MutexLock lock(&mutex_);
@@ -159,11 +160,13 @@ void FloodGuard::LookAtMemory(absl::Time now) {
       trims_left_ = std::max(0, trims_left_ - 1);
       Trim(now);
     }
-    return;
+    return false;
   }
   // Some of it may be free already.
   if (now - trimmed_at_ >= kTrimInNeed) memory = Trim(now);
-  if (memory > most) EndWhoSendsMost(memory);
+  if (memory <= most) return false;
+  EndWhoSendsMost(memory);
+  return true;
 }
 
 size_t FloodGuard::Trim(absl::Time now) {

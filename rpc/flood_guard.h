@@ -44,7 +44,8 @@ class FloodGuard {
   void Run();
   // Whether so many were begun without an answer that it looks again soon.
   bool LookAtCalls();
-  void LookAtMemory(absl::Time now);
+  // The same, for that too much is taken.
+  bool LookAtMemory(absl::Time now);
   void EndWhoSendsMost(size_t memory);
   void EndOne(int port, const std::string& address, absl::string_view reason,
               const std::string& why);

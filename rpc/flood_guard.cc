@@ -118,8 +118,8 @@ bool FloodGuard::LookAtCalls() {
   int64_t unanswered = 0;
   for (const ChannelzServer& each : servers) unanswered += each.unanswered;
   const int64_t since = unanswered - std::exchange(unanswered_, unanswered);
-  const bool fast = std::exchange(looks_soon_, since >= kFewCalls);
-  if (!fast && !looks_soon_) return false;
+  const bool looked_soon = std::exchange(looks_soon_, since >= kFewCalls);
+  if (!looked_soon && !looks_soon_) return false;
   std::vector<ChannelzSocket> sockets;
   for (const ChannelzServer& each : servers) {
     for (ChannelzSocket& socket : ChannelzSocketsOf(each)) {

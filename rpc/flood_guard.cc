@@ -28,6 +28,9 @@ constexpr absl::Duration kLongest = absl::Seconds(1);
 // connections; else it is looked again soon: thirty thousand come in a second.
 constexpr int64_t kFewCalls = 256;
 constexpr absl::Duration kLookSoon = absl::Milliseconds(10);
+// Since the last look, of what has half of what it may have already: that is
+// looked at soon too, as gRPC can take a gigabyte a second.
+constexpr size_t kFastGrowth = 4u << 20;
 // What is worth giving back, and how often at most.
 constexpr size_t kWorthwhile = 64u << 20;
 constexpr absl::Duration kTrimEvery = absl::Seconds(5);
@@ -151,8 +154,11 @@ bool FloodGuard::LookAtMemory(absl::Time now) {
     }
   }
   size_t memory = OwnMemory();
+  const size_t before = std::exchange(memory_, memory);
   if (most == 0 || memory <= most) {
-    received_.clear();
+    const bool soon = memory > most / 2 && memory >= before + kFastGrowth;
+    // Then it is known at once who sends most, should it become too much.
+    received_ = soon ? Received() : Bytes();
     trimmed_to_ = std::min(trimmed_to_, memory);
     const bool worthwhile =
         trims_left_ > 0 || memory > trimmed_to_ + kWorthwhile;
@@ -160,7 +166,7 @@ bool FloodGuard::LookAtMemory(absl::Time now) {
       trims_left_ = std::max(0, trims_left_ - 1);
       Trim(now);
     }
-    return false;
+    return soon;
   }
   // Some of it may be free already.
   if (now - trimmed_at_ >= kTrimInNeed) memory = Trim(now);
@@ -175,18 +181,22 @@ size_t FloodGuard::Trim(absl::Time now) {
   return trimmed_to_ = OwnMemory();
 }
 
-void FloodGuard::EndWhoSendsMost(size_t memory) {
-  std::map<std::pair<int, std::string>, uint64_t> received;
-  {
-    absl::MutexLock lock(&mutex_);
-    for (const Traffic& each : TrafficNow()) {
-      if (servers_.count(each.local_port) == 0) continue;
-      received[{each.local_port, each.peer}] = each.bytes_received;
-    }
+FloodGuard::Bytes FloodGuard::Received() {
+  const std::vector<Traffic> traffic = TrafficNow();
+  Bytes received;
+  absl::MutexLock lock(&mutex_);
+  for (const Traffic& each : traffic) {
+    if (servers_.count(each.local_port) == 0) continue;
+    received[{each.local_port, each.peer}] = each.bytes_received;
   }
+  return received;
+}
+
+void FloodGuard::EndWhoSendsMost(size_t memory) {
+  Bytes received = Received();
   // One that was not there before has sent all of it since.
   const bool compares = !received_.empty();
-  std::vector<std::pair<uint64_t, std::pair<int, std::string>>> sent;
+  std::vector<std::pair<uint64_t, Bytes::key_type>> sent;
   for (const auto& [connection, bytes] : received) {
     const auto before = received_.find(connection);
     sent.emplace_back(bytes - (before == received_.end() ? 0 : before->second),

@@ -40,12 +40,16 @@ class FloodGuard {
   void RemoveServer(int port);
 
  private:
+  // By port and peer.
+  using Bytes = std::map<std::pair<int, std::string>, uint64_t>;
+
   FloodGuard();
   void Run();
   // Whether so many were begun without an answer that it looks again soon.
   bool LookAtCalls();
   // The same, for that too much is taken.
   bool LookAtMemory(absl::Time now);
+  Bytes Received();
   void EndWhoSendsMost(size_t memory);
   void EndOne(int port, const std::string& address, absl::string_view reason,
               const std::string& why);
@@ -60,8 +64,8 @@ class FloodGuard {
   absl::Time trimmed_at_ = absl::InfinitePast();
   size_t trimmed_to_ = 0;
   int trims_left_ = 0;  // after an end: its calls are gone some seconds later
-  // Bytes that have come, by port and peer, while there is too much.
-  std::map<std::pair<int, std::string>, uint64_t> received_;
+  size_t memory_ = 0;   // at the last look
+  Bytes received_;      // while there is too much, or soon will be
 
   absl::Mutex mutex_;
   bool stops_ ABSL_GUARDED_BY(mutex_) = false;

@@ -28,7 +28,7 @@ absl::string_view StageName(Stage stage) {
 
 void StageTimes::Begin(Stage stage) {
   if (!std::exchange(in_lap_, true)) {
-    timed_ = ++skipped_ >= kOneOf || last_entry() != nullptr;
+    timed_ = ++skipped_ >= kOneOf || times_all();
     if (!timed_) return;
     skipped_ = 0;
     began_ = clock_();

@@ -39,7 +39,7 @@ class StageTimes final : public replica::StageWatch {
   void Begin(replica::Stage stage) override;
   void End() override;
   const Entry* last_entry() const override {
-    return times_all_.load(std::memory_order_relaxed) ? &entry_ : nullptr;
+    return times_all() ? &entry_ : nullptr;
   }
 
   // After a batch, which has begun at `now`: what it has sent, completed and
@@ -60,6 +60,7 @@ class StageTimes final : public replica::StageWatch {
     absl::Time since;
   };
 
+  bool times_all() const { return times_all_.load(std::memory_order_relaxed); }
   metrics::OwnedLatencies& Of(replica::Stage stage) {
     return latencies_[static_cast<size_t>(stage)];
   }

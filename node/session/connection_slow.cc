@@ -28,17 +28,20 @@ std::string SessionConnection::RequestNameOf(uint64_t number) const {
 
 void SessionConnection::CountAnswered() {
   const absl::Time now = node_->Now();
-  for (size_t i = 0; i < answered_.size();) {
+  const Answered* const end = answered_.data() + answered_.size();
+  for (const Answered* next = answered_.data(); next != end;) {
     // Those that came together are counted together.
-    const Answered& first = answered_[i];
-    size_t end = i + 1;
-    while (end < answered_.size() && answered_[end].CountsAs(first)) ++end;
-    const int64_t nanos = absl::ToInt64Nanoseconds(now - first.began);
-    CountSessionRequests(first.method, first.code, nanos, end - i);
-    if (node_->slow().IsSlow(nanos)) {
-      for (size_t each = i; each < end; ++each) TellSlow(answered_[each], now);
+    const Answered& first = *next;
+    while (++next != end && next->CountsAs(first)) {
     }
-    i = end;
+    const int64_t nanos = absl::ToInt64Nanoseconds(now - first.began);
+    CountSessionRequests(first.method, first.code, nanos,
+                         static_cast<uint64_t>(next - &first));
+    if (node_->slow().IsSlow(nanos)) {
+      for (const Answered* each = &first; each != next; ++each) {
+        TellSlow(*each, now);
+      }
+    }
   }
   answered_.clear();
   details_.clear();

@@ -349,6 +349,14 @@ class TidyTest(unittest.TestCase):
     self.check([line for line in done.stderr.split("\n")
                 if "warning:" in line])
 
+  def test_the_next_release_can_be_made(self):
+    """Which nothing else does here: make test-upgrade is run by hand."""
+    done = subprocess.run(
+        ["patch", "-p1", "--dry-run", "--force", "--fuzz=0", "--input",
+         "tests/upgrade/next_release.patch"],
+        cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    self.assertEqual(done.returncode, 0, done.stdout)
+
 
 if __name__ == "__main__":
   print(f"checking {ROOT}", file=sys.stderr)

@@ -148,7 +148,7 @@ class Certificates {
   Verdict CheckAt(const Set& set, const Certificate& peer) const;
   absl::Status CheckOwn(const Set& set) const;
   void Reload();
-  void TellAge(const Set& set);
+  void TellAge(const Set& set) ABSL_EXCLUSIVE_LOCKS_REQUIRED(look_mutex_);
   void Run();
   static int ShowOwn(SSL* connection, void* self);
   static int CheckPeer(X509_STORE_CTX* check, void* self);

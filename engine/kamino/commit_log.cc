@@ -26,10 +26,6 @@ namespace {
 // way, whatever is lost where one does not fit in front of the ring's end.
 constexpr uint64_t kLargestShare = 4;
 
-// Explorations are of tiny heaps and short: half of the ring will do, so that
-// it is full at times.
-constexpr size_t kUsedPart = kExplores ? 2 : 1;
-
 // Explorations are of tiny heaps and short: a part of the ring will do, so that
 // it is full at times, and large records still fit.
 constexpr uint64_t UsedLines(size_t log_bytes) {

@@ -97,13 +97,13 @@ char* FrameWriter::AddPart(size_t body_bytes) {
 }
 
 void FrameWriter::Add(const Request& request) {
-  char* const body = Add(request, request.body.size());
-  std::memcpy(body, request.body.data(), request.body.size());
+  // Not memcpy: an empty body may be at null.
+  request.body.copy(Add(request, request.body.size()), request.body.size());
 }
 
 void FrameWriter::Add(const Response& response) {
-  char* const body = Add(response, response.body.size());
-  std::memcpy(body, response.body.data(), response.body.size());
+  // Not memcpy: an empty body may be at null.
+  response.body.copy(Add(response, response.body.size()), response.body.size());
 }
 
 char* FrameWriter::Add(const Request& request, size_t body_bytes) {

@@ -9,8 +9,8 @@
 namespace kamino::config {
 
 std::map<std::string, absl::CommandLineFlag*> OwnFlags() {
-  static const std::set<std::string> kAboutConfig = {"config", "check_config",
-                                                     "config_example"};
+  static const std::set<std::string> kAboutConfig = {
+      "config", "check_config", "check_config_file", "config_example"};
   std::map<std::string, absl::CommandLineFlag*> own;
   for (const auto& [name, flag] : absl::GetAllFlags()) {
     if (flag->IsRetired() || !IsOwnFlagFile(flag->Filename())) continue;

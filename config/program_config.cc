@@ -16,6 +16,10 @@ ABSL_FLAG(std::string, config, "",
 ABSL_FLAG(bool, check_config, false,
           "Only checks the settings, all of them: ends with 0 where the "
           "program could start with them, else with 2.");
+ABSL_FLAG(bool, check_config_file, false,
+          "Only checks what the file of --config says, its values too: what is "
+          "required and is not in it, the command line may be going to say. "
+          "Looks at none of the files that it names.");
 ABSL_FLAG(bool, config_example, false,
           "Only prints a file for --config that has all settings.");
 
@@ -92,6 +96,7 @@ std::set<std::string> CallReloaders(const Texts& before,
 }  // namespace
 
 bool OnlyChecks() { return absl::GetFlag(FLAGS_check_config); }
+bool OnlyChecksFile() { return absl::GetFlag(FLAGS_check_config_file); }
 bool OnlyPrintsExample() { return absl::GetFlag(FLAGS_config_example); }
 
 absl::Status ProgramConfig::Load(int argc, const char* const* argv) {
@@ -108,7 +113,7 @@ absl::Status ProgramConfig::Load(int argc, const char* const* argv) {
 std::string ProgramConfig::WithPlace(absl::string_view error) const {
   absl::string_view name = error;
   if (absl::ConsumePrefix(&name, "--")) {
-    name = name.substr(0, name.find_first_of(" =:"));
+    name = name.substr(0, name.find_first_of(" =:,"));
     const auto value = values_.find(std::string(name));
     if (value != values_.end() && typed_.count(value->first) == 0) {
       return absl::StrCat(path_, ":", value->second.line, ": ", error);

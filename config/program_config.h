@@ -16,8 +16,9 @@
 
 namespace kamino::config {
 
-// Whether --check_config is set, and whether --config_example.
+// Whether --check_config is set, --check_config_file, --config_example.
 bool OnlyChecks();
+bool OnlyChecksFile();
 bool OnlyPrintsExample();
 
 // Not thread-safe.
@@ -30,6 +31,9 @@ class ProgramConfig {
   // is one; to be called before the command line's are parsed, which go before
   // the file's. kInvalidArgument: see ReadConfigFile; nothing is set.
   absl::Status Load(int argc, const char* const* argv);
+
+  // What --config names; "": nothing.
+  const std::string& path() const { return path_; }
 
   // The text of an error that may name a flag ("--flag ..."): with the place of
   // the flag's value in front, if the file has it.

@@ -28,6 +28,8 @@ absl::Status Admission::Explain(const absl::Status& status) {
   if (replica::ReasonOf(status) != kamino::v1::REASON_UNSPECIFIED) {
     return status;
   }
+  // Who asks may not touch it, whatever the procedure is.
+  if (absl::IsPermissionDenied(status)) return status;
   if (absl::IsResourceExhausted(status)) return ExplainResource(status);
   return replica::WithReason(status, kamino::v1::REASON_PROCEDURE_FAILED);
 }

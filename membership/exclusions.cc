@@ -66,9 +66,13 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
     }
     if (others < options_.chain_length) {
       return absl::FailedPreconditionError(absl::StrCat(
-          "no node could take the place of ", node_id, ": a chain of ",
-          options_.chain_length, " needs ", options_.chain_length - others,
-          " more; start another, or remove instead of draining"));
+          node_id, " would stay until another node has taken its place, and ",
+          "none stands by that could: without it a chain of ",
+          options_.chain_length, " (--chain_length) lacks ",
+          options_.chain_length - others,
+          "; start another node first, or take it out now, which leaves the "
+          "chain shorter: kamino admin remove ",
+          node_id));
     }
   }
   excluded_ = std::move(wanted);

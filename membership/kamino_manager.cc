@@ -120,7 +120,13 @@ absl::Status CheckSecure(const Deployment& deployment) {
     reached.emplace_back("web_listen", deployment.web_listen);
   }
   RETURN_IF_ERROR(CheckEtcdFlags(deployment.etcd_endpoints));
-  return security::CheckTlsFlags(reached);
+  RETURN_IF_ERROR(security::CheckTlsFlags(reached));
+  if (admin.empty() && security::FlagsNameCertificates()) {
+    return BadFlag("admin_listen",
+                   "is required with --tls_cert: operators are served apart "
+                   "from nodes");
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Deployment> ReadFlags() {
@@ -189,16 +195,8 @@ void AuditDenials(AuditLog* audit, security::Access* access) {
 
 absl::StatusOr<std::shared_ptr<security::Certificates>> CertificatesFor(
     const Deployment& deployment) {
-  ASSIGN_OR_RETURN(
-      auto certificates,
-      security::CertificatesOfFlags({deployment.manager.core.cluster_id,
-                                     security::Role::kManager, /*name=*/""}));
-  if (certificates != nullptr && absl::GetFlag(FLAGS_admin_listen).empty()) {
-    return BadFlag("admin_listen",
-                   "is required with --tls_cert: operators are served apart "
-                   "from nodes");
-  }
-  return certificates;
+  return security::CertificatesOfFlags({deployment.manager.core.cluster_id,
+                                        security::Role::kManager, /*name=*/""});
 }
 
 absl::Status CheckFiles() {
@@ -291,6 +289,7 @@ int Main(int argc, char** argv) {
   program.example = {{"cluster_id", "c"},
                      {"listen", "127.0.0.1:7000"},
                      {"etcd", "127.0.0.1:2379"}};
+  program.with_certificates = {{"admin_listen", "127.0.0.1:7005"}};
   program.serve = [](const std::function<void()>& await_end) -> absl::Status {
     ASSIGN_OR_RETURN(const Deployment deployment, ReadFlags());
     return Serve(deployment, await_end);

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <iostream>
+#include <set>
 
 #include "absl/flags/reflection.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "base/address.h"
@@ -75,6 +77,46 @@ int Refuse(const ServerProgram& program, const config::ProgramConfig& config,
     std::cerr << logs::TextLine("", event) << "\n";
   }
   return kExitUsage;
+}
+
+// What is required, and has no value yet, as an example has it: the names.
+std::set<std::string> FillIn(const ServerProgram& program) {
+  std::map<std::string, std::string> required = program.example;
+  const std::vector<std::string> trust = {"tls_cert", "tls_key", "tls_ca"};
+  const bool certificates = std::any_of(
+      trust.begin(), trust.end(),
+      [](const std::string& flag) { return !ValueOf(flag).empty(); });
+  if (certificates) {
+    for (const std::string& flag : trust) required[flag] = "typed.pem";
+    required.insert(program.with_certificates.begin(),
+                    program.with_certificates.end());
+  }
+  std::set<std::string> filled;
+  for (const auto& [name, text] : required) {
+    absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
+    std::string error;
+    if (flag == nullptr || !flag->CurrentValue().empty()) continue;
+    if (flag->ParseFrom(text, &error)) filled.insert("--" + name);
+  }
+  return filled;
+}
+
+// Of --check_config_file.
+int CheckFile(const ServerProgram& program, const config::ProgramConfig& config,
+              const std::function<absl::Status()>& check) {
+  if (config.path().empty()) {
+    return Refuse(program, config,
+                  BadFlag("check_config_file", "needs --config=FILE"));
+  }
+  const std::set<std::string> filled = FillIn(program);
+  const absl::Status checked = check();
+  if (!checked.ok()) return Refuse(program, config, checked);
+  std::cout << program.name << ": values are right"
+            << (filled.empty() ? ""
+                               : "; its command line is to say " +
+                                     absl::StrJoin(filled, ", "))
+            << "\n";
+  return 0;
 }
 
 void SetUpProcess() {
@@ -163,6 +205,7 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
     RETURN_IF_ERROR(logs::CheckLogFlags());
     return program.check();
   };
+  if (config::OnlyChecksFile()) return CheckFile(program, config, check);
   if (config::OnlyChecks()) {
     absl::Status checked = check();
     if (checked.ok()) checked = program.check_files();

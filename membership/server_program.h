@@ -47,6 +47,8 @@ struct ServerProgram {
   std::function<absl::Status()> check_files = [] { return absl::OkStatus(); };
   // Of flags that are required: what an example of a configuration file has.
   std::map<std::string, std::string> example;
+  // Of those that certificates (--tls_cert) make required.
+  std::map<std::string, std::string> with_certificates;
   // Reads the flags, and runs until `await_end` returns, which it does on
   // SIGTERM or SIGINT. Called with both blocked, so that threads made by it
   // leave them alone.

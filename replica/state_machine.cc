@@ -316,9 +316,11 @@ absl::StatusOr<std::string> StateMachine::Run(engine::Transaction& transaction,
   RETURN_IF_ERROR(context.denied());
   // A procedure that swallows the error has not succeeded.
   if (result.ok() && !meter->status().ok()) return meter->status();
-  if (absl::IsDataLoss(result.status()) &&
+  if ((absl::IsDataLoss(result.status()) ||
+       absl::IsPermissionDenied(result.status())) &&
       ReasonOf(result.status()) == kamino::v1::REASON_UNSPECIFIED) {
-    // The procedure's own word for something; the heap's is another matter.
+    // The procedure's own word for something; the heap's is another matter, and
+    // so is what who asks may touch.
     return WithReason(result.status(), kamino::v1::REASON_PROCEDURE_FAILED);
   }
   RETURN_IF_ERROR(result.status());

@@ -12,6 +12,7 @@
 #include "rpc/credentials.h"
 #include "rpc/foreign_channel.h"
 #include "rpc/grpc_time.h"
+#include "rpc/status.h"
 
 // In the place of gRPC's own (src/core/lib/gpr/time_precise.cc), which where it
 // is built without a processor's counter, as by Debian, asks the wall clock. By
@@ -83,9 +84,7 @@ bool MayHaveBeenSent(const absl::Status& status) {
   // gRPC has no code for it, and ClientContext::peer() is not set before there
   // is an answer. Should its words change, more calls are in doubt.
   return answered || !absl::IsUnavailable(status) ||
-         !(absl::StartsWith(status.message(),
-                            "failed to connect to all addresses") ||
-           absl::StartsWith(status.message(), "DNS resolution failed for "));
+         !absl::StartsWith(status.message(), kNotConnected);
 }
 
 void SetTimeout(absl::Duration timeout, grpc::ClientContext* context) {

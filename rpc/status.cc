@@ -7,6 +7,8 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "google/rpc/status.pb.h"
 
 namespace kamino::rpc {
@@ -14,10 +16,35 @@ namespace {
 
 // gRPC's words.
 constexpr char kNoConnection[] = "failed to connect to all addresses";
+constexpr char kNoAddress[] = "DNS resolution failed for ";
 constexpr char kHungUp[] = "Socket closed";
-constexpr char kWhyPerhaps[] =
+constexpr char kRefused[] = "Connection refused";
+
+constexpr char kWhyHungUp[] =
     " (the server took the connection and hung up: it may want a certificate, "
     "or another one; its log says why)";
+constexpr char kWhyRefused[] = " (nothing listens there)";
+
+// What gRPC says of a call that could not be sent, in words that people know.
+std::string WithoutConnection(absl::string_view message) {
+  if (absl::ConsumePrefix(&message, kNoAddress)) {
+    // "host:port: C-ares status is not ... qtype=A name=host ...: why".
+    const size_t why = message.rfind(": ");
+    absl::string_view place = message.substr(0, message.find(": "));
+    return absl::StrCat(kNotConnected, "the host of ", place, " is not known",
+                        why == absl::string_view::npos
+                            ? ""
+                            : absl::StrCat(" (", message.substr(why + 2), ")"));
+  }
+  absl::ConsumePrefix(&message, kNoConnection);
+  absl::ConsumePrefix(&message, "; last error: ");
+  absl::ConsumePrefix(&message, "UNKNOWN: ");
+  std::string text = absl::StrReplaceAll(
+      message, {{"Failed to connect to remote host: ", ""}});
+  if (absl::StrContains(text, kHungUp)) text += kWhyHungUp;
+  if (absl::EndsWith(text, kRefused)) text += kWhyRefused;
+  return absl::StrCat(kNotConnected, text.empty() ? "to no address" : text);
+}
 
 }  // namespace
 
@@ -63,9 +90,9 @@ absl::Status FromGrpc(const grpc::Status& status) {
         code, absl::StrCat("ended as ", absl::StatusCodeToString(code)));
   }
   if (absl::IsUnavailable(result) &&
-      absl::StartsWith(result.message(), kNoConnection) &&
-      absl::StrContains(result.message(), kHungUp)) {
-    result = absl::Status(code, absl::StrCat(result.message(), kWhyPerhaps));
+      (absl::StartsWith(result.message(), kNoConnection) ||
+       absl::StartsWith(result.message(), kNoAddress))) {
+    result = absl::Status(code, WithoutConnection(result.message()));
   }
   google::rpc::Status details;
   if (!details.ParseFromString(status.error_details())) return result;

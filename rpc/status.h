@@ -10,6 +10,10 @@
 
 namespace kamino::rpc {
 
+// What the text of a call begins with that was not sent, for there was no
+// connection; by FromGrpc.
+inline constexpr char kNotConnected[] = "no connection: ";
+
 // Details are in the reverse order of their URLs, so that ours (kamino...) come
 // before the standard ones (google...). Together with the message they must fit
 // gRPC's 8 KiB of metadata.

@@ -22,15 +22,17 @@ struct TlsFiles {
   }
 };
 
+// Where people name them, for errors to say.
+enum class TlsNamedBy {
+  kFlags,           // those of a program, and its configuration file
+  kEnvironmentToo,  // the command line's: flags, the environment, that file
+};
+
 // kInvalidArgument: some are named, and others that go with them are not.
-inline absl::Status CheckComplete(const TlsFiles& files) {
-  if (!files.any() || (!files.certificate.empty() && !files.key.empty() &&
-                       !files.authorities.empty())) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      "--tls_cert, --tls_key and --tls_ca go together");
-}
+// Begins with the flag of one that is, and says which are missing and how each
+// may be given.
+absl::Status CheckComplete(const TlsFiles& files,
+                           TlsNamedBy by = TlsNamedBy::kFlags);
 
 }  // namespace kamino::security
 

@@ -46,6 +46,8 @@ absl::Status CheckTlsFlags(const std::vector<Reached>& reached) {
   return absl::OkStatus();
 }
 
+bool FlagsNameCertificates() { return FilesOfFlags().any(); }
+
 absl::StatusOr<std::shared_ptr<Certificates>> CertificatesOfFlags(
     const Identity& own) {
   Certificates::Options options;

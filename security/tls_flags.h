@@ -23,6 +23,9 @@ using Reached = std::pair<std::string, std::string>;
 // Reads no files.
 absl::Status CheckTlsFlags(const std::vector<Reached>& reached);
 
+// Whether they name any file, and so nothing goes in the clear.
+bool FlagsNameCertificates();
+
 // What the flags say. Null: they name no files, and all is in the clear.
 // kInvalidArgument, kUnauthenticated: what they name is not good: a certificate
 // of another than `own` (whose name may be any where it is ""), or one that

@@ -1,4 +1,5 @@
 // admin: the cluster as its managers see it, and nodes in and out of the chain.
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -26,13 +27,17 @@ void Print(const GetClusterResponse& cluster) {
   std::vector<std::vector<std::string>> rows = {{"NODE", "ROLE", "ADDRESS",
                                                  "ALIVE", "SILENT", "STATE",
                                                  "VIEW", "RESTARTS", ""}};
+  const std::vector<std::string> by = StandingBy(cluster);
   for (const ClusterNode& node : cluster.nodes()) {
     const kamino::v1::Member& member = node.member();
+    const bool stands_by =
+        std::find(by.begin(), by.end(), member.node_id()) != by.end();
     rows.push_back(
         {member.node_id(), Word(member.role()), member.address(),
          node.alive() ? "yes" : "no", absl::StrCat(node.silent_ms(), " ms"),
          Word(node.report().condition()), absl::StrCat(node.report().view_id()),
-         absl::StrCat(node.report().restarts()), RemarkOn(node)});
+         absl::StrCat(node.report().restarts()),
+         stands_by ? "stands by" : RemarkOn(node)});
   }
   std::cout << absl::StrCat("cluster ", cluster.cluster_id(), ", view ",
                             cluster.view_id(), ", manager ", cluster.leader(),
@@ -237,7 +242,9 @@ void AddAdminCommand(CLI::App* app, Cli* cli) {
   AddChange(
       admin, cli, "drain",
       "Takes a node out of the chain once another has taken its place, so that "
-      "the chain is never short of one; it stays out until it is added.",
+      "the chain is never short of one; it stays out until it is added. Needs "
+      "a node more than the chain's length, which stands by: kamino status "
+      "names it.",
       Drain, change);
   AddChange(admin, cli, "add", "Lets a node join again.", AddNode, change);
   auto recovery = std::make_shared<Recovery>();

@@ -3,16 +3,15 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "CLI/App.hpp"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/cli.h"
+#include "client/cli/program_call.h"
 
 namespace kamino::client {
 namespace {
@@ -27,12 +26,8 @@ int RunCheck(Cli* cli, const std::string& path) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    const std::string beside = self.parent_path() / kProgram;
-    execv(beside.c_str(), arguments.data());
-  }
+  const std::string beside = BesideThis(kProgram);
+  if (!beside.empty()) execv(beside.c_str(), arguments.data());
   execvp(kProgram, arguments.data());
   return cli->FailUsage(absl::StrCat(
       "cannot run ", kProgram, ": ", strerror(errno),

@@ -9,12 +9,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "client/cli/json.h"
 #include "client/cli/text.h"
 #include "client/error.h"
 #include "client/identification.h"
 #include "google/protobuf/struct.pb.h"
+#include "proto/words.h"
 
 namespace kamino::client {
 namespace {
@@ -30,10 +32,29 @@ std::string MessageOf(const absl::Status& status) {
   return absl::StatusCodeToString(status.code());
 }
 
+// For programs.
 std::string ReasonName(const absl::Status& status) {
   const kamino::v1::Reason reason = ReasonOf(status);
   if (reason == kamino::v1::REASON_UNSPECIFIED) return "";
   return kamino::v1::Reason_Name(reason);
+}
+
+// For people: "key not found".
+std::string ReasonWords(const absl::Status& status) {
+  const kamino::v1::Reason reason = ReasonOf(status);
+  if (reason == kamino::v1::REASON_UNSPECIFIED) return "";
+  return absl::StrReplaceAll(Word(reason), {{"_", " "}});
+}
+
+// What to do about it, where the text, a node's, cannot know.
+std::string Advice(const absl::Status& status, const Settings& settings) {
+  if (!absl::IsPermissionDenied(status) || settings.tls.certificate.empty() ||
+      ReasonOf(status) != kamino::v1::REASON_UNSPECIFIED) {
+    return "";
+  }
+  return absl::StrCat("; asked with the certificate ", settings.tls.certificate,
+                      ": take another (--tls_cert, --tls_key), or have an "
+                      "operator grant it by the servers' --roles");
 }
 
 void PrintErrorJson(
@@ -106,14 +127,16 @@ int Cli::Fail(const absl::Status& status) const {
   // Found here, not by a node: the command line's fault.
   const bool usage =
       absl::IsInvalidArgument(status) && DetailOf(status).served_by().empty();
-  const std::string reason = ReasonName(status);
   const std::string request = RequestOf(status);
+  const std::string advice = Advice(status, settings_);
   if (json()) {
-    PrintErrorJson(absl::StatusCodeToString(status.code()), reason, request,
-                   MessageOf(status), DetailOf(status).keys());
+    PrintErrorJson(absl::StatusCodeToString(status.code()), ReasonName(status),
+                   request, absl::StrCat(MessageOf(status), advice),
+                   DetailOf(status).keys());
   } else {
-    std::cerr << "kamino: " << Printable(MessageOf(status))
-              << (reason.empty() ? "" : absl::StrCat(" [", reason, "]"))
+    const std::string words = ReasonWords(status);
+    std::cerr << "kamino: " << Printable(MessageOf(status)) << Printable(advice)
+              << (words.empty() ? "" : absl::StrCat(" [", words, "]"))
               << (request.empty()
                       ? ""
                       : absl::StrCat(" [request ", Printable(request), "]"))

@@ -38,6 +38,7 @@ class Cli {
   std::function<int()> run;
 
   Settings& settings() { return settings_; }
+  const Settings& settings() const { return settings_; }
   // Words of a commit behind --.
   Words& literal_words() { return literal_words_; }
   bool json() const { return settings_.output == Output::kJson; }

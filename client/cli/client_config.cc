@@ -174,6 +174,30 @@ absl::StatusOr<ClientConfig> ReadClientConfig(
   return config;
 }
 
+absl::StatusOr<Names> ServersOf(const std::string& path,
+                                const ServerSettings& servers,
+                                const Names& options) {
+  ASSIGN_OR_RETURN(const toml::table file, config::ReadToml(path));
+  Names own, knowing;
+  for (const auto& [server, names] : servers) {
+    if (file.contains(server)) own.push_back(server);
+    bool knows_all = true;
+    bool any = false;
+    for (const auto& [key, value] : file) {
+      const std::string name(key.str());
+      if (name == kCurrent || name == kClusters || name == kClient) continue;
+      const bool known =
+          std::find(names.begin(), names.end(), name) != names.end();
+      const bool an_option =
+          std::find(options.begin(), options.end(), name) != options.end();
+      knows_all = knows_all && known;
+      any = any || (known && !an_option);
+    }
+    if (knows_all && any) knowing.push_back(server);
+  }
+  return own.empty() ? knowing : own;
+}
+
 absl::StatusOr<Names> ClustersOf(const std::string& path) {
   ASSIGN_OR_RETURN(const toml::table file, config::ReadToml(path));
   ASSIGN_OR_RETURN(const auto* clusters, FindTable(file, kClusters, path));

@@ -35,6 +35,13 @@ absl::StatusOr<ClientConfig> ReadClientConfig(
     const std::string& path, const std::string& cluster,
     const ServerSettings& servers, const std::vector<std::string>& options);
 
+// The servers whose settings the file has: those that have a section there, or,
+// where none has, those that know all that stands above the sections. `options`
+// are as above.
+absl::StatusOr<std::vector<std::string>> ServersOf(
+    const std::string& path, const ServerSettings& servers,
+    const std::vector<std::string>& options);
+
 // The names of its clusters.
 absl::StatusOr<std::vector<std::string>> ClustersOf(const std::string& path);
 

@@ -132,6 +132,23 @@ std::string RemarkOn(const ClusterNode& node) {
                       " ms of the last second");
 }
 
+std::vector<std::string> StandingBy(const GetClusterResponse& cluster) {
+  std::vector<std::string> nodes;
+  if (cluster.view_id() == 0 ||
+      MembersOf(cluster).size() < cluster.chain_length()) {
+    return nodes;  // nobody waits, or all who can are to join
+  }
+  for (const ClusterNode& node : cluster.nodes()) {
+    const bool busy = node.removed() || node.draining() || node.away() ||
+                      node.suspect() || node.kept_out_ms() > 0 ||
+                      node.joining();
+    if (!IsIn(node) && node.alive() && !busy) {
+      nodes.push_back(node.member().node_id());
+    }
+  }
+  return nodes;
+}
+
 void NoteHowManagersDiffer(const std::vector<GetManagerResponse>& managers,
                            GetClusterResponse* cluster) {
   for (const GetManagerResponse& manager : managers) {

@@ -16,9 +16,13 @@ bool IsIn(const kamino::v1::ClusterNode& node);
 std::vector<std::string> MembersOf(
     const kamino::v1::GetClusterResponse& cluster);
 
-// The last column of its row: what becomes of it, or that it is slow. "": there
-// is nothing to say.
+// The last column of its row, but for who stands by: what becomes of it, or
+// that it is slow. "": there is nothing to say.
 std::string RemarkOn(const kamino::v1::ClusterNode& node);
+
+// Ids of the nodes that would take the place of one that goes.
+std::vector<std::string> StandingBy(
+    const kamino::v1::GetClusterResponse& cluster);
 
 // What is not in force yet, as "log entry format 3 instead of 2".
 std::string RiseText(const kamino::v1::Rise& rise);

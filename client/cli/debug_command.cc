@@ -204,6 +204,13 @@ class Dump {
 };
 
 int RunDump(Cli* cli, const std::string& path) {
+  // With neither there is nobody to ask.
+  if (absl::IsInvalidArgument(cli->ConnectToManagers().status())) {
+    const auto client = cli->Connect();
+    if (absl::IsInvalidArgument(client.status())) {
+      return cli->Fail(client.status());
+    }
+  }
   auto archive = Archive::Create(path);
   if (!archive.ok()) return cli->Fail(archive.status());
   Dump dump(cli, archive->get());

@@ -11,10 +11,14 @@
 #include "CLI/Config.hpp"
 #include "CLI/Formatter.hpp"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "client/cli/cli.h"
 #include "client/cli/completion.h"
 #include "client/cli/settings.h"
 #include "client/trace_scope.h"
+#include "config/nearest_name.h"
 #include "glog/logging.h"
 #include "grpc/support/log.h"
 #include "proto/version.h"
@@ -86,6 +90,67 @@ void AddCompletion(CLI::App* app, Cli* cli) {
   });
 }
 
+// "save, verify or restore".
+std::string Choice(const Words& words) {
+  if (words.size() < 2) return absl::StrJoin(words, "");
+  return absl::StrCat(absl::StrJoin(words.begin(), words.end() - 1, ", "),
+                      " or ", words.back());
+}
+
+Words CommandsOf(const CLI::App& app) {
+  Words names;
+  for (const CLI::App* command :
+       app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+Words OptionsOf(const CLI::App& app) {
+  Words names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+// What is wrong with a command line, which the library says of its own words.
+// `command`: the one that was found, `name`: its words behind "kamino".
+std::string WhyNotParsed(const CLI::ParseError& error, const CLI::App& command,
+                         const std::string& name) {
+  const std::string whole = "kamino" + name;
+  const Words left = command.remaining();
+  const bool wants_command = command.get_require_subcommand_min() > 0;
+  for (const std::string& word : left) {
+    // A word where a command should be is one, mistyped.
+    if (wants_command && word[0] != '-') {
+      return absl::StrCat("there is no command", name, " ", word,
+                          config::DidYouMean(word, CommandsOf(command)));
+    }
+  }
+  if (!left.empty() && absl::StartsWith(left[0], "-")) {
+    const std::string option = left[0].substr(0, left[0].find('='));
+    return absl::StrCat(whole, " has no option ", option,
+                        config::DidYouMean(option, OptionsOf(command)));
+  }
+  if (!left.empty()) {
+    return absl::StrCat(whole, " takes no further word: ", left[0]);
+  }
+  if (wants_command && command.get_subcommands().empty()) {
+    return absl::StrCat(
+        whole, " needs a command behind it: ", Choice(CommandsOf(command)));
+  }
+  std::string what = error.what();
+  const size_t choice = what.find(" not in {");
+  if (choice == std::string::npos || what.back() != '}') return what;
+  const std::string words = what.substr(choice + 9);
+  return absl::StrCat(
+      what.substr(0, choice), " is none of ",
+      absl::StrReplaceAll(words.substr(0, words.size() - 1), {{",", ", "}}));
+}
+
 int FailToParse(const CLI::ParseError& error, const CLI::App& app,
                 const Cli& cli) {
   // Help and version are errors to the library.
@@ -99,14 +164,8 @@ int FailToParse(const CLI::ParseError& error, const CLI::App& app,
     command = command->get_subcommands().front();
     name += " " + command->get_name();
   }
-  const std::string see = "; see kamino help" + name;
-  for (const std::string& word : command->remaining()) {
-    // A word where a command should be is one, mistyped.
-    if (command->get_require_subcommand_min() > 0 && word[0] != '-') {
-      return cli.FailUsage("there is no command" + name + " " + word + see);
-    }
-  }
-  return cli.FailUsage(error.what() + see);
+  return cli.FailUsage(absl::StrCat(WhyNotParsed(error, *command, name),
+                                    "; see kamino help", name));
 }
 
 bool TakesValue(const CLI::App& app, const std::string& word) {

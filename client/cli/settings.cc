@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -9,11 +10,15 @@
 
 #include "CLI/Validators.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/address.h"
 #include "base/status_macros.h"
 #include "client/cli/client_config.h"
 
 namespace kamino::client {
+using security::CheckComplete;
+using security::TlsNamedBy;
+
 namespace {
 
 constexpr char kGroup[] = "Of all commands";
@@ -95,24 +100,53 @@ absl::Status ReadEnvironment(const Environment& environment,
   return absl::OkStatus();
 }
 
-// What the command line does not say.
+// Options that the environment has, too, by its names.
+const std::map<std::string, const char*>& TlsVariables() {
+  static const auto* variables = new std::map<std::string, const char*>{
+      {"tls_ca", "KAMINO_TLS_CA"},
+      {"tls_cert", "KAMINO_TLS_CERT"},
+      {"tls_crl_dir", "KAMINO_TLS_CRL_DIR"},
+      {"tls_key", "KAMINO_TLS_KEY"}};
+  return *variables;
+}
+
+// Whether an option, or one that it would not go with, is said by who goes
+// before whoever is asked now: `said` has their options.
+bool IsSaid(const std::string& name, const std::set<std::string>& said) {
+  if (said.count(name) > 0) return true;
+  if (name == "tls_cert") return IsSaid("tls_key", said);
+  if (name == "insecure") {
+    return std::any_of(
+        TlsVariables().begin(), TlsVariables().end(),
+        [&said](const auto& each) { return said.count(each.first) > 0; });
+  }
+  const bool of_tls = TlsVariables().count(name) > 0;
+  return (of_tls && said.count("insecure") > 0) ||
+         (name == "tls_key" && said.count("tls_cert") > 0);
+}
+
+// What neither the command line nor the environment says.
 absl::Status SetOptions(const ClientConfig& config, const std::string& path,
                         Settings* settings) {
   const std::set<std::string> typed = settings->typed;
+  std::set<std::string> said = typed;
+  for (const auto& [name, place] : settings->places) said.insert(name);
   for (const auto& [name, value] : config.options) {
-    if (typed.count(name) > 0) continue;
+    if (IsSaid(name, said)) continue;
     CLI::App app;
     AddSettings(&app, settings);
     const CLI::Option* option = app.get_option("--" + name);
     const bool flag = option->get_items_expected_max() == 0;
     if (flag && value.text == "false") continue;
+    const std::string place = absl::StrCat(path, ":", value.line);
     try {
       app.parse(std::vector<std::string>{
           flag ? "--" + name : absl::StrCat("--", name, "=", value.text)});
     } catch (const CLI::ParseError& error) {
       return absl::InvalidArgumentError(
-          absl::StrCat(path, ":", value.line, ": ", error.what()));
+          absl::StrCat(place, ": ", error.what()));
     }
+    settings->places[name] = place;
   }
   settings->typed = typed;
   return absl::OkStatus();
@@ -180,14 +214,6 @@ absl::Status Find(const Environment& environment, Settings* settings) {
   return LocateCluster(environment("KAMINO_CLUSTER"), environment, settings);
 }
 
-absl::Status CheckCluster(const std::string& path, const std::string& cluster,
-                          const ServerSettings& servers) {
-  ASSIGN_OR_RETURN(const ClientConfig config,
-                   ReadClientConfig(path, cluster, servers, OptionsOfFiles()));
-  Settings settings;
-  return SetOptions(config, path, &settings);
-}
-
 void AddTls(CLI::App* app, Settings* settings) {
   security::TlsFiles* const tls = &settings->tls;
   const auto add = [app](const char* name, std::string* path, const char* type,
@@ -210,17 +236,56 @@ void AddTls(CLI::App* app, Settings* settings) {
       ->group(kGroup);
 }
 
-// What nobody else has said. A certificate and its key come from one place.
+// What the command line does not say.
 void ReadTlsEnvironment(const Environment& environment, Settings* settings) {
-  if (settings->insecure) return;
   security::TlsFiles* const tls = &settings->tls;
-  if (tls->certificate.empty() && tls->key.empty()) {
-    tls->certificate = environment("KAMINO_TLS_CERT");
-    tls->key = environment("KAMINO_TLS_KEY");
+  const std::map<std::string, std::string*> paths = {
+      {"tls_ca", &tls->authorities},
+      {"tls_cert", &tls->certificate},
+      {"tls_crl_dir", &tls->revoked},
+      {"tls_key", &tls->key}};
+  for (const auto& [name, variable] : TlsVariables()) {
+    const std::string path = environment(variable);
+    if (path.empty() || IsSaid(name, settings->typed)) continue;
+    *paths.at(name) = path;
+    settings->places[name] = variable;
   }
-  if (tls->authorities.empty()) tls->authorities = environment("KAMINO_TLS_CA");
-  if (tls->revoked.empty()) tls->revoked = environment("KAMINO_TLS_CRL_DIR");
-  settings->insecure = !tls->any() && environment("KAMINO_INSECURE") == "1";
+}
+
+// The error, which begins with "--option ", with who has said that in front.
+absl::Status WithPlace(const absl::Status& error, const Settings& settings) {
+  absl::string_view name = error.message();
+  if (error.ok() || !absl::ConsumePrefix(&name, "--")) return error;
+  name = name.substr(0, name.find_first_of(" ,"));
+  const auto place = settings.places.find(std::string(name));
+  if (place == settings.places.end()) return error;
+  return absl::Status(error.code(),
+                      absl::StrCat(place->second, ": ", error.message()));
+}
+
+// Whether what was said of certificates goes together.
+absl::Status CheckTls(const Settings& settings) {
+  absl::Status checked;
+  if (settings.insecure && settings.tls.any()) {
+    checked = absl::InvalidArgumentError(
+        "--insecure is to go without certificates, and the same place names "
+        "some (--tls_cert, --tls_key, --tls_ca, --tls_crl_dir): leave out "
+        "either");
+  } else {
+    checked = CheckComplete(settings.tls, TlsNamedBy::kEnvironmentToo);
+  }
+  return WithPlace(checked, settings);
+}
+
+absl::Status CheckCluster(const std::string& path, const std::string& cluster,
+                          const ServerSettings& servers) {
+  ASSIGN_OR_RETURN(const ClientConfig config,
+                   ReadClientConfig(path, cluster, servers, OptionsOfFiles()));
+  Settings settings;
+  RETURN_IF_ERROR(SetOptions(config, path, &settings));
+  // Certificates may come from the environment.
+  if (!settings.insecure || !settings.tls.any()) return absl::OkStatus();
+  return CheckTls(settings);
 }
 
 }  // namespace
@@ -315,8 +380,11 @@ absl::Status CheckConfigFile(const std::string& path,
 
 absl::Status Locate(Place wanted, const Environment& environment,
                     Settings* settings) {
+  if (settings->located_by.empty()) ReadTlsEnvironment(environment, settings);
   RETURN_IF_ERROR(Find(environment, settings));
-  ReadTlsEnvironment(environment, settings);
+  settings->insecure |=
+      !settings->tls.any() && environment("KAMINO_INSECURE") == "1";
+  RETURN_IF_ERROR(CheckTls(*settings));
   const bool chain = wanted == Place::kChain;
   if (!(chain ? settings->seeds : settings->managers).empty()) {
     return absl::OkStatus();

@@ -4,6 +4,7 @@
 #define KAMINO_CLIENT_CLI_SETTINGS_H_
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -36,7 +37,9 @@ struct Settings {
   Output output = Output::kTable;
   std::string located_by;  // who said where the cluster is, once it is known
   std::set<std::string> typed;  // options of these that the command line has
-  ServerSettings servers;       // in a configuration file for all programs
+  // Who else has said an option: "KAMINO_TLS_CA", "config.toml:3".
+  std::map<std::string, std::string> places;
+  ServerSettings servers;  // in a configuration file for all programs
 };
 
 // Adds the options for `settings`, which must outlive the app. Every command
@@ -65,10 +68,15 @@ enum class Place { kChain, kManagers };
 // the default one, is read only for a cluster. kInvalidArgument: that place
 // does not say where `wanted` is, or there is none; the command line has both
 // addresses and a cluster or file; a file or cluster that was asked for is not
-// there; the file is not as docs/cli.md says. What the file has besides holds
-// where the command line does not say otherwise. Files of certificates that
-// neither names, nor goes without by --insecure, are those of KAMINO_TLS_CERT
-// with KAMINO_TLS_KEY, KAMINO_TLS_CA and KAMINO_TLS_CRL_DIR.
+// there; the file is not as docs/cli.md says.
+//
+// What the file has besides holds where neither the command line nor the
+// environment (KAMINO_TLS_CERT with KAMINO_TLS_KEY, KAMINO_TLS_CA and
+// KAMINO_TLS_CRL_DIR) says otherwise. A certificate and its key come from one
+// of the three. --insecure goes before certificates of the others, and
+// certificates before another's insecure; KAMINO_INSECURE counts where nobody
+// names any. kInvalidArgument also: certificates are not complete, or who names
+// them says insecure, too.
 absl::Status Locate(Place wanted, const Environment& environment,
                     Settings* settings);
 

@@ -13,10 +13,14 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "client/admin.h"
 #include "client/cli/cli.h"
+#include "client/cli/cluster_text.h"
 #include "client/cli/scrub_line.h"
 #include "client/cli/table.h"
+#include "client/cli/text.h"
 #include "client/cli/transfer_line.h"
+#include "client/identification.h"
 #include "proto/words.h"
 
 namespace kamino::client {
@@ -24,6 +28,9 @@ namespace {
 
 using kamino::v1::GetNodeStatusResponse;
 using kamino::v1::Member;
+
+// Who does not answer is not waited for any longer.
+constexpr absl::Duration kLook = absl::Seconds(1);
 
 std::string HitRate(const GetNodeStatusResponse& status) {
   if (!status.has_undo_copy()) return "-";
@@ -70,6 +77,32 @@ std::vector<std::string> RowOf(
           Links(*status)};
 }
 
+// Of nodes outside the chain only managers know. "": none is known to stand by,
+// or nobody has said where managers are.
+std::string StandsByLine(const Cli& cli) {
+  const Settings& settings = cli.settings();
+  if (settings.managers.empty()) return "";
+  auto credentials =
+      Identify(settings.tls, settings.insecure, settings.managers);
+  absl::StatusOr<kamino::v1::GetClusterResponse> cluster =
+      absl::UnavailableError("");
+  if (credentials.ok()) {
+    cluster = Admin(settings.managers, std::min(settings.timeout, kLook),
+                    *std::move(credentials))
+                  .GetCluster();
+  } else {
+    cluster = credentials.status();
+  }
+  if (!cluster.ok()) {
+    return absl::StrCat("who stands by is not known: ",
+                        Printable(cluster.status().message()), "\n");
+  }
+  const std::vector<std::string> nodes = StandingBy(*cluster);
+  if (nodes.empty()) return "";
+  return absl::StrCat(nodes.size() == 1 ? "stands by: " : "stand by: ",
+                      absl::StrJoin(nodes, ", "), "\n");
+}
+
 // False when the terminal is gone.
 bool Show(const Cli& cli, Client* client) {
   const kamino::v1::Chain chain = client->chain();
@@ -99,9 +132,9 @@ bool Show(const Cli& cli, Client* client) {
     rows.push_back(RowOf(node, status));
   }
   if (!cli.json()) {
-    std::cout << absl::StrCat("cluster ", chain.cluster_id(), ", view ",
-                              chain.view_id(), mode, "\n", FormatTable(rows),
-                              away, disputes, transfers, scrub);
+    std::cout << absl::StrCat(
+        "cluster ", chain.cluster_id(), ", view ", chain.view_id(), mode, "\n",
+        FormatTable(rows), away, StandsByLine(cli), disputes, transfers, scrub);
   }
   std::cout.flush();
   return std::cout.good();

@@ -49,6 +49,23 @@ TEST_F(ClusterTextTest, AShortChainIsTold) {
   EXPECT_EQ(Remarks(cluster_), "the chain has 2 of 3 nodes\n");
 }
 
+TEST_F(ClusterTextTest, WhoStandsByIsThereAndHasNoPlaceToTake) {
+  AddTwo();
+  Add("n3", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_SOUND);
+  EXPECT_TRUE(StandingBy(cluster_).empty()) << "it is to join";
+  cluster_.set_chain_length(2);
+  EXPECT_EQ(StandingBy(cluster_), std::vector<std::string>{"n3"});
+  Add("n4", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_SOUND, false);
+  Add("n5", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_SOUND)
+      ->set_removed(true);
+  Add("n6", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_SOUND)
+      ->set_kept_out_ms(9000);
+  Add("n7", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_FRESH);
+  EXPECT_EQ(StandingBy(cluster_), (std::vector<std::string>{"n3", "n7"}));
+  cluster_.set_view_id(0);
+  EXPECT_TRUE(StandingBy(cluster_).empty()) << "there is no chain";
+}
+
 TEST_F(ClusterTextTest, WhatAChainIsTooShortForIsTold) {
   AddTwo();
   cluster_.set_chain_length(2);

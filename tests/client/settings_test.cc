@@ -91,28 +91,108 @@ TEST_F(SettingsTest, NamedClusters) {
   EXPECT_THAT(settings_.seeds, ElementsAre("a1:1"));
 }
 
+// The command line, the environment, the file.
 TEST_F(SettingsTest, CertificatesAreOfWhoeverNamesThemFirst) {
   Write(R"(
 [clusters.home]
 seeds = ["h1:1"]
-tls_ca = "file.pem"
+tls_ca = "f-ca.pem"
+tls_cert = "f.pem"
+tls_key = "f.key"
+tls_crl_dir = "f-crl"
 )");
-  const std::map<std::string, std::string> environment = {
-      {"KAMINO_CONFIG", path_},      {"KAMINO_CLUSTER", "home"},
-      {"KAMINO_TLS_CERT", "e.pem"},  {"KAMINO_TLS_KEY", "e.key"},
-      {"KAMINO_TLS_CA", "e-ca.pem"}, {"KAMINO_INSECURE", "1"}};
+  std::map<std::string, std::string> environment = {{"KAMINO_CONFIG", path_},
+                                                    {"KAMINO_CLUSTER", "home"}};
+  const auto all = [this] {
+    return std::vector<std::string>{
+        settings_.tls.certificate, settings_.tls.key, settings_.tls.authorities,
+        settings_.tls.revoked};
+  };
   ASSERT_TRUE(Run({}, environment).ok());
-  EXPECT_EQ(settings_.tls.authorities, "file.pem");
-  EXPECT_EQ(settings_.tls.certificate, "e.pem");
-  EXPECT_EQ(settings_.tls.key, "e.key");
-  EXPECT_FALSE(settings_.insecure);
-  // A certificate and a key of different places would not fit.
-  ASSERT_TRUE(Run({"--tls_cert=t.pem"}, environment).ok());
-  EXPECT_EQ(settings_.tls.certificate, "t.pem");
-  EXPECT_EQ(settings_.tls.key, "");
-  ASSERT_TRUE(Run({"--insecure", "--seeds=x:1"}, environment).ok());
+  EXPECT_THAT(all(), ElementsAre("f.pem", "f.key", "f-ca.pem", "f-crl"));
+  environment["KAMINO_TLS_CA"] = "e-ca.pem";
+  ASSERT_TRUE(Run({}, environment).ok());
+  EXPECT_THAT(all(), ElementsAre("f.pem", "f.key", "e-ca.pem", "f-crl"));
+  environment["KAMINO_TLS_CERT"] = "e.pem";
+  environment["KAMINO_TLS_KEY"] = "e.key";
+  environment["KAMINO_TLS_CRL_DIR"] = "e-crl";
+  ASSERT_TRUE(Run({}, environment, {Place::kChain, Place::kChain}).ok());
+  EXPECT_THAT(all(), ElementsAre("e.pem", "e.key", "e-ca.pem", "e-crl"));
+  ASSERT_TRUE(Run({"--tls_ca=t-ca.pem"}, environment).ok());
+  EXPECT_THAT(all(), ElementsAre("e.pem", "e.key", "t-ca.pem", "e-crl"));
+  ASSERT_TRUE(
+      Run({"--tls_cert=t.pem", "--tls_key=t.key", "--tls_crl_dir=t-crl"},
+          environment)
+          .ok());
+  EXPECT_THAT(all(), ElementsAre("t.pem", "t.key", "e-ca.pem", "t-crl"));
+}
+
+// They would not fit.
+TEST_F(SettingsTest, ACertificateAndItsKeyComeFromOnePlace) {
+  Write(
+      "[clusters.home]\nseeds = [\"h1:1\"]\ntls_ca = \"ca.pem\"\n"
+      "tls_cert = \"f.pem\"\ntls_key = \"f.key\"\n");
+  std::map<std::string, std::string> environment = {{"KAMINO_CONFIG", path_},
+                                                    {"KAMINO_CLUSTER", "home"}};
+  EXPECT_THAT(
+      std::string(Run({"--tls_cert=t.pem"}, environment).message()),
+      HasSubstr("but --tls_key is missing, and they go together: give "
+                "--tls_key=FILE, set tls_key in the configuration file, or "
+                "export KAMINO_TLS_KEY; a certificate and its key are taken "
+                "from one of these places"));
+  environment["KAMINO_TLS_KEY"] = "e.key";
+  EXPECT_THAT(std::string(Run({}, environment).message()),
+              HasSubstr("KAMINO_TLS_KEY: --tls_key and --tls_ca are given, but "
+                        "--tls_cert is missing"));
+  EXPECT_EQ(settings_.tls.certificate, "");
+}
+
+TEST_F(SettingsTest, WhatIsMissingOfCertificatesIsNamed) {
+  Write("[clusters.home]\nseeds = [\"h1:1\"]\ntls_ca = \"ca.pem\"\n");
+  EXPECT_EQ(Run({"--cluster=home"}, {{"KAMINO_CONFIG", path_}}).message(),
+            path_ +
+                ":3: --tls_ca is given, but --tls_cert and --tls_key are "
+                "missing, and they go together: give --tls_cert=FILE and "
+                "--tls_key=FILE, set tls_cert and tls_key in the configuration "
+                "file, or export KAMINO_TLS_CERT and KAMINO_TLS_KEY");
+  // Who calls may have his pair elsewhere.
+  EXPECT_TRUE(CheckConfigFile(path_, servers_).ok());
+  EXPECT_TRUE(Run({"--cluster=home"}, {{"KAMINO_CONFIG", path_},
+                                       {"KAMINO_TLS_CERT", "e.pem"},
+                                       {"KAMINO_TLS_KEY", "e.key"}})
+                  .ok());
+}
+
+TEST_F(SettingsTest, GoingWithoutCertificatesHasItsPlaceToo) {
+  Write(
+      "[clusters.home]\nseeds = [\"h1:1\"]\ntls_ca = \"ca.pem\"\n"
+      "tls_cert = \"f.pem\"\ntls_key = \"f.key\"\n"
+      "[clusters.open]\nseeds = [\"h1:1\"]\ninsecure = true\n");
+  std::map<std::string, std::string> environment = {{"KAMINO_CONFIG", path_}};
+  ASSERT_TRUE(Run({"--cluster=home", "--insecure"}, environment).ok());
   EXPECT_FALSE(settings_.tls.any());
   EXPECT_TRUE(settings_.insecure);
+  // Whoever has certificates goes by them.
+  environment["KAMINO_INSECURE"] = "1";
+  ASSERT_TRUE(Run({"--cluster=home"}, environment).ok());
+  EXPECT_TRUE(settings_.tls.any());
+  EXPECT_FALSE(settings_.insecure);
+  ASSERT_TRUE(Run({"--seeds=x:1"}, environment).ok());
+  EXPECT_TRUE(settings_.insecure);
+  environment = {{"KAMINO_CONFIG", path_},
+                 {"KAMINO_TLS_CERT", "e.pem"},
+                 {"KAMINO_TLS_KEY", "e.key"},
+                 {"KAMINO_TLS_CA", "e-ca.pem"}};
+  ASSERT_TRUE(Run({"--cluster=open"}, environment).ok());
+  EXPECT_TRUE(settings_.tls.any());
+  EXPECT_FALSE(settings_.insecure);
+  ASSERT_TRUE(Run({"--cluster=open", "--insecure"}, environment).ok());
+  EXPECT_FALSE(settings_.tls.any());
+  EXPECT_TRUE(settings_.insecure);
+  EXPECT_THAT(
+      std::string(
+          Run({"--seeds=x:1", "--insecure", "--tls_ca=t.pem"}).message()),
+      HasSubstr("leave out either"));
 }
 
 // Otherwise `admin remove` could meet another cluster than `status` has shown.

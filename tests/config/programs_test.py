@@ -21,7 +21,8 @@ from processes import free_port, wait_until
 
 SERVERS = ("node", "manager")
 # What says which configuration there is cannot be in it.
-ABOUT_CONFIG = {"config", "check_config", "config_example"}
+ABOUT_CONFIG = {"config", "check_config", "check_config_file",
+                "config_example"}
 
 
 class ProgramsTest(unittest.TestCase):
@@ -39,10 +40,19 @@ class ProgramsTest(unittest.TestCase):
       f.write(text)
     return self.path(name)
 
-  def run_program(self, name, *words):
+  def run_program(self, name, *words, path=None):
+    environment = dict(os.environ, PATH=path or os.environ["PATH"])
     return subprocess.run(
         (self.binaries.path(name),) + words, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, timeout=30, check=False)
+        stderr=subprocess.PIPE, text=True, timeout=30, check=False,
+        env=environment)
+
+  def check_file(self, text):
+    """`kamino config check`, where the servers are installed."""
+    servers = os.pathsep.join(os.path.dirname(self.binaries.path(name))
+                              for name in ("kamino_node", "kamino_manager"))
+    return self.run_program("kamino", "config", "check", self.write(text),
+                            path=servers)
 
   def check_config(self, server, text, *words):
     return self.run_program(f"kamino_{server}", "--check_config",
@@ -176,6 +186,79 @@ class ProgramsTest(unittest.TestCase):
         done = self.check_config(server, self.example(server), *words)
         self.assertEqual(done.returncode, 2, done.stdout)
         self.assertIn(said, done.stderr)
+
+  def test_a_file_is_checked_with_its_values(self):
+    done = self.check_file(self.example())
+    self.assertEqual((done.returncode, done.stderr), (0, ""))
+    path = self.path("kamino.toml")
+    self.assertEqual(done.stdout.splitlines(), [
+        f"{path} is right: all names, and what is for kamino",
+        "kamino_manager: values are right",
+        "kamino_node: values are right",
+        "not looked at: files that it names, and what command lines add; for "
+        "that, as the services' users, with their other flags:",
+        f"  kamino_manager --config={path} --check_config",
+        f"  kamino_node --config={path} --check_config"])
+    for text, said in (
+        ("[node]\nheap_mb = 0\n", ":2: --heap_mb must be from 8 to"),
+        ('[node]\nheap_mb = "2"\n', ":2: heap_mb must be a whole number"),
+        ('[node]\nlisten = "here"\n', ":2: --listen must be host:port"),
+        ('[node]\nundo_copy = "log"\n', ":2: --undo_copy log is for"),
+        ('[node]\nmanagers = "10.0.0.1:1"\n',
+         ":2: --managers: 10.0.0.1:1 is not of this machine alone"),
+        ("[manager]\nchain_length = 99\n", ":2: --chain_length must be"),
+        ('[manager]\naway_limit = "long"\n', ":2: away_limit cannot be long"),
+        ('log_level = "loud"\n[manager]\n', ":1: --log_level must be"),
+        # Above all sections stands what each of them knows.
+        ("heap_mb = 64\n[manager]\n", "kamino_manager has no setting heap_mb"),
+        ("heap_mb = 0\n", ":1: --heap_mb must be from 8 to")):
+      done = self.check_file(text)
+      self.assertEqual((done.returncode, done.stdout), (2, ""), text)
+      self.assertIn(said, done.stderr)
+      self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+  def test_what_a_file_leaves_to_command_lines_is_named(self):
+    """As the services of the packages have it."""
+    done = self.check_file("""
+cluster_id = "shop"
+tls_ca = "/no/such/ca.pem"
+[manager]
+listen = "127.0.0.1:7000"
+etcd = "127.0.0.1:2379"
+[node]
+managers = "10.0.0.1:7000"
+""")
+    self.assertEqual((done.returncode, done.stderr), (0, ""))
+    self.assertIn("kamino_manager: values are right; its command line is to "
+                  "say --admin_listen, --tls_cert, --tls_key\n", done.stdout)
+    self.assertIn("kamino_node: values are right; its command line is to say "
+                  "--data_dir, --listen, --node_id, --tls_cert, --tls_key\n",
+                  done.stdout)
+
+  def test_where_there_are_no_servers_it_says_what_was_not_checked(self):
+    path = self.write("[node]\nheap_mb = 0\n")
+    done = self.run_program("kamino", "config", "check", path,
+                            path="/no/such")
+    self.assertEqual((done.returncode, done.stderr), (0, ""))
+    self.assertIn("kamino_node: values were not checked, as the program is not "
+                  f"here; where it is: kamino_node --config={path} "
+                  "--check_config_file\n", done.stdout)
+    # A file for the command line alone is checked as a whole.
+    path = self.write(self.example("client"))
+    done = self.run_program("kamino", "config", "check", path)
+    self.assertEqual(done.stdout, f"{path} is right: all names, and what is "
+                     "for kamino\n")
+
+  def test_what_is_missing_of_certificates_is_named(self):
+    text = 'tls_ca = "/no/such"\n'
+    for server in SERVERS:
+      done = self.check_config(server, text + self.example(server))
+      self.assertEqual(done.returncode, 2)
+      self.assertIn(
+          "kamino.toml:1: --tls_ca is given, but --tls_cert and --tls_key are "
+          "missing, and they go together: give --tls_cert=FILE and "
+          "--tls_key=FILE, set tls_cert and tls_key in the configuration file",
+          done.stderr)
 
   def test_what_is_wrong_is_one_line_whatever_it_says(self):
     done = self.check_config("node", '[node]\n"\\u001b[31mx\\ny" = 1\n')

@@ -40,12 +40,19 @@ absl::StatusOr<std::string> CountAll(replica::ProcedureContext& context,
   return absl::StrCat(count);
 }
 
+// Denies by itself what nobody else does.
+absl::StatusOr<std::string> Refuse(replica::ProcedureContext&,
+                                   absl::string_view) {
+  return absl::PermissionDeniedError("not on Sundays");
+}
+
 class KeyScopesTest : public AdmissionTest {
  protected:
   KeyScopesTest() {
     procedures_.Register(kBankTransfer, BankTransfer);
     procedures_.Register("test.swallow", Swallow);
     procedures_.Register("test.count_all", CountAll);
+    procedures_.Register("test.refuse", Refuse);
     for (const char* key : {"a/1", "a/2", "b/1", "b/2"}) {
       EXPECT_TRUE(Run(Put(key, "100", 1, ++number_)).ok());
     }
@@ -69,6 +76,8 @@ class KeyScopesTest : public AdmissionTest {
 
   void ExpectRefused(const absl::Status& status, const std::string& what) {
     EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
+    // No procedure has failed, of which clients may not know any.
+    EXPECT_EQ(replica::ReasonOf(status), kamino::v1::REASON_UNSPECIFIED);
     EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(what));
     EXPECT_THAT(std::string(status.message()),
                 ::testing::HasSubstr("which is \"a/\""));
@@ -180,6 +189,12 @@ TEST_F(KeyScopesTest, ProceduresDoNotGoAroundIt) {
   ExpectRefused(Try(kBankTransfer, "a/1 b/1 10"), "b/1");
   ExpectRefused(Try(kBankTransfer, "b/1 a/1 10"), "b/1");
   ExpectRefused(Try("test.count_all", ""), "the range from \"\" to the end");
+}
+
+TEST_F(KeyScopesTest, WhatAProcedureDeniesByItselfIsItsFailure) {
+  const absl::Status refused = Try("test.refuse", "");
+  EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
+  EXPECT_EQ(replica::ReasonOf(refused), kamino::v1::REASON_PROCEDURE_FAILED);
 }
 
 TEST_F(KeyScopesTest, ProceduresThatDoAreNoticed) {

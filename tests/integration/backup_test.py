@@ -3,13 +3,14 @@
 import base64
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
 import threading
 from random import Random
 
-from harness import ClusterTest, Load, main, wait_until
+from harness import ROOT, ClusterTest, Load, free_port, main, wait_until
 from local_cluster import LocalCluster
 
 SMALL = {"nodes": 3, "heap_mb": 32, "ring_mb": 16}
@@ -70,6 +71,37 @@ class BackupTest(ClusterTest):
       for i in range(count):
         f.write(f"key{i:06d}\t{i}-{'x' * size}\n")
     self.kamino("load", "tsv", lines)
+
+
+class DrillTest(BackupTest):
+
+  def test_the_drill_as_it_is_documented(self):
+    """Its lines are typed by who has the packages' programs, and etcd."""
+    self.fill(count=20)
+    saved = self.save()
+    with open(os.path.join(ROOT, "docs", "backup.md"), encoding="utf-8") as f:
+      drill = f.read().split("\n## A drill\n")[1]
+    lines = "".join(re.findall(r"(?ms)^```\n(.*?)^```$", drill))
+    for word, instead in (
+        ("/backups/monday.kmb", self.file),
+        ("/var/tmp/drill", os.path.join(self.folder, "drill")),
+        *((port, str(free_port()))
+          for port in ("12379", "12380", "17000", "17001"))):
+      self.assertIn(word, lines)
+      lines = lines.replace(word, instead)
+    programs = [os.path.dirname(self.cluster.binary(name))
+                for name in ("kamino", "kamino_manager", "kamino_node")]
+    environment = dict(os.environ, PATH=os.pathsep.join(
+        programs + [os.environ["PATH"]]), KAMINO_TLS_CA="/no/such")
+    done = subprocess.run(["bash", "-m"], input=lines, env=environment,
+                          cwd=self.folder, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=120,
+                          check=False)
+    self.assertEqual(done.returncode, 0, done.stdout)
+    self.assertIn("restored: the cluster has all of it", done.stdout)
+    self.assertIn(f"{saved['content_hash']} at ", done.stdout)
+    self.assertRegex(done.stdout, r"(?m)^key000004\t4-x")
+    self.assertFalse(os.path.exists(os.path.join(self.folder, "drill")))
 
 
 class SaveTest(BackupTest):
@@ -279,7 +311,7 @@ class RestoreTest(BackupTest):
       restore.stdin.write(whole[:len(whole) * 2 // 3])
       restore.stdin.flush()
       wait_until(lambda: self.run_kamino(other, "get", "x").stderr.find(
-          "REASON_RESTORING") >= 0, 30, "the restore to begin")
+          "[restoring]") >= 0, 30, "the restore to begin")
       restore.kill()
 
   def test_interrupted_and_run_again(self):
@@ -291,7 +323,7 @@ class RestoreTest(BackupTest):
                   ("backup", "save", os.path.join(self.folder, "no.kmb"))):
       done = self.run_kamino(other, *words)
       self.assertNotEqual(done.returncode, 0, words)
-      self.assertIn("REASON_RESTORING", done.stderr)
+      self.assertIn("[restoring]", done.stderr)
     # Another backup is not mixed into it.
     self.kamino("put", "more", "1")
     another = os.path.join(self.folder, "another.kmb")
@@ -299,7 +331,7 @@ class RestoreTest(BackupTest):
     done = self.run_kamino(other, "backup", "restore", another)
     self.assertEqual(done.returncode, 1)
     self.assertIn("give it up", done.stderr)
-    self.assertIn("[REASON_RESTORING]", done.stderr)
+    self.assertIn("[restoring]", done.stderr)
     # The head dies while it goes on.
     order, _ = other.chain()
     killer = threading.Timer(0.3, lambda: other.kill(order[0], signal.SIGKILL))
@@ -328,7 +360,7 @@ class RestoreTest(BackupTest):
     other.kamino("backup", "restore", self.file)
     done = self.run_kamino(other, "backup", "restore", "--give_up")
     self.assertEqual(done.returncode, 1)
-    self.assertIn("[REASON_NOT_EMPTY]", done.stderr)
+    self.assertIn("[not empty]", done.stderr)
     self.assertEqual(other.kamino("get", "a").stdout, "1\n")
 
   def test_given_up_by_another_meanwhile(self):
@@ -346,7 +378,7 @@ class RestoreTest(BackupTest):
         restore.stdin.write(whole[:len(whole) * 2 // 3])
         restore.stdin.flush()
         wait_until(lambda: self.run_kamino(other, "get", "x").stderr.find(
-            "REASON_RESTORING") >= 0, 30, "the restore to begin")
+            "[restoring]") >= 0, 30, "the restore to begin")
         other.kamino("backup", "restore", "--give_up")
         said = restore.communicate(whole[len(whole) * 2 // 3:],
                                    timeout=60)[1].decode("utf-8")
@@ -357,7 +389,7 @@ class RestoreTest(BackupTest):
         self.assertEqual(json.loads(said)["error"]["reason"],
                          "REASON_NOT_EMPTY")
       else:
-        self.assertIn("[REASON_NOT_EMPTY]", said)
+        self.assertIn("[not empty]", said)
       self.assertEqual(self.objects_of(other), {})
 
   def test_nobody_answers_its_begin(self):

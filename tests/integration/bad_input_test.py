@@ -24,19 +24,19 @@ class BadRequestTest(ClusterTest):
 
   def test_keys_values_and_ranges(self):
     self.kamino("put", "a", "0123456789")
-    self.kamino("get", "b", expect=1, stderr="REASON_KEY_NOT_FOUND")
-    self.kamino("del", "b", expect=1, stderr="REASON_KEY_NOT_FOUND")
+    self.kamino("get", "b", expect=1, stderr="key not found")
+    self.kamino("del", "b", expect=1, stderr="key not found")
     self.kamino("get", "a", "--offset=8", "--length=3", expect=1,
-                stderr="REASON_OUT_OF_RANGE")
+                stderr="out of range")
     self.kamino("patch", "a", "8", "xyz", expect=1,
-                stderr="REASON_OUT_OF_RANGE")
+                stderr="out of range")
     self.kamino("patch", "b", "0", "x", expect=1,
-                stderr="REASON_KEY_NOT_FOUND")
+                stderr="key not found")
     for key in ("", "k" * 1025):
       self.kamino("put", key, "x", expect=2, stderr="1 to 1,024 bytes")
       self.kamino("get", key, expect=2, stderr="1 to 1,024 bytes")
     self.kamino("put", "a", self.large((1 << 20) + 1), expect=2,
-                stderr="REASON_INVALID_ARGUMENT")
+                stderr="invalid argument")
     self.kamino("put", "a", self.large(7 << 20), expect=2,
                 stderr="at most 1 MiB")
     self.assertEqual(self.kamino("get", "a"), "0123456789\n")
@@ -44,11 +44,11 @@ class BadRequestTest(ClusterTest):
 
   def test_procedures(self):
     self.kamino("call", "no.such", "x", expect=1,
-                stderr="REASON_UNKNOWN_PROCEDURE")
+                stderr="unknown procedure")
     self.kamino("call", "kamino.format", "", expect=1,
-                stderr="REASON_UNKNOWN_PROCEDURE")
+                stderr="unknown procedure")
     self.kamino("call", "bank.transfer", "rubbish", expect=1,
-                stderr="REASON_PROCEDURE_FAILED")
+                stderr="procedure failed")
 
   def test_commits_of_many_parts(self):
     path = os.path.join(self.folder, "objects")
@@ -59,7 +59,7 @@ class BadRequestTest(ClusterTest):
     self.kamino("commit", *unchanged * 1000, "then", "put", "a", "1")
     self.kamino("put", "large", self.large(50 << 10))
     self.kamino("commit", "then", "put", "a", "2", "get", "large", "get",
-                "large", expect=1, stderr="REASON_TOO_LARGE")
+                "large", expect=1, stderr="too large")
     self.assertEqual(self.kamino("get", "a"), "1\n")
 
   def test_command_lines(self):
@@ -84,7 +84,7 @@ class BadRequestTest(ClusterTest):
         break
       acked.append(f"k{i}")
     self.assertEqual(done.returncode, 1)
-    self.assertIn("REASON_HEAP_FULL", done.stderr)
+    self.assertIn("heap full", done.stderr)
     self.assertGreater(len(acked), 8)
     keys = self.kamino("scan", "--prefix=k", "--keys_only").split()
     self.assertEqual(sorted(keys), sorted(acked))

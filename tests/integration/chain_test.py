@@ -19,7 +19,7 @@ class NormalOperationTest(ClusterTest):
     self.assertEqual(self.kamino("get", "a"), "hELlo\n")
     self.kamino("commit", "if", "value", "a", "hELlo", "then", "put", "b",
                 "2", "del", "a")
-    self.kamino("get", "a", expect=1, stderr="REASON_KEY_NOT_FOUND")
+    self.kamino("get", "a", expect=1, stderr="[key not found]")
     # A commit whose conditions do not hold changes nothing.
     done = self.cluster.kamino("commit", "if", "exists", "a", "then", "put",
                                "b", "3", check=False)

@@ -185,7 +185,7 @@ class CliTest(ClusterTest):
     self.assertEqual(done.returncode, 1)
     self.assertIn("a\t1\nconditions did not hold, version ", done.stdout)
     self.assertEqual(done.stderr, "kamino: conditions did not hold: a, a "
-                                  "[REASON_CONFLICT]\n")
+                                  "[conflict]\n")
     done = self.cluster.kamino(*words, "--json", check=False)
     self.assertEqual(done.returncode, 1)
     self.assertFalse(json.loads(done.stdout)["succeeded"])
@@ -206,7 +206,7 @@ class CliTest(ClusterTest):
     self.kamino("put", "a", "b")
     for words in (("put", "", "x"), ("get", ""), ("get", "k" * 1025),
                   ("call", "", "x"), ("outcome", "0", "1")):
-      self.kamino(*words, expect=2, stderr="REASON_INVALID_ARGUMENT")
+      self.kamino(*words, expect=2, stderr="[invalid argument]")
     self.kamino("get", "a", "-o", "/nope/x", expect=2,
                 stderr="cannot write /nope/x: No such file")
     self.kamino("put", "a", "--file=/nope", expect=2,

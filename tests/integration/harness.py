@@ -16,8 +16,8 @@ from binaries import Binaries
 from local_cluster import ClusterError, LocalCluster, default_parent
 from processes import free_port, wait_until
 
-__all__ = ["ClusterError", "ClusterTest", "Load", "free_port", "wait_until",
-           "main"]
+__all__ = ["ROOT", "ClusterError", "ClusterTest", "Load", "free_port",
+           "main", "wait_until"]
 
 ACCOUNTS = 50
 BALANCE = 1000

@@ -52,6 +52,13 @@ class RolesTest(ClusterTest):
     finally:
       self.cluster.who = SecureCluster.who
 
+  def denied_to(self, who, *words):
+    self.cluster.who = who
+    try:
+      return self.cluster.kamino(*words, check=False)
+    finally:
+      self.cluster.who = SecureCluster.who
+
   def debug_dump(self, managers):
     """An operator gets all of it, others are told that they do not."""
     path = os.path.join(self.folder, "dump.tar.gz")
@@ -101,6 +108,13 @@ class RolesTest(ClusterTest):
     for how in ("tcp", "unary"):
       self.as_who(scoped, "get", SECRET_KEY, f"--carrier={how}", **outside)
     self.as_who(scoped, "put", SECRET_KEY, "x", **outside)
+    # What is denied is told with what to do, and is no procedure's failure.
+    done = self.denied_to(scoped, "put", SECRET_KEY, "x")
+    self.assertRegex(
+        done.stderr, r'^kamino: the key "b/.*" is outside of what this '
+        r'identity may touch, which is "a/"; asked with the certificate \S+: '
+        r"take another \(--tls_cert, --tls_key\), or have an operator grant it "
+        r"by the servers' --roles\n$")
     self.as_who(scoped, "scan", "a/", SECRET_KEY, **outside)
     self.as_who(scoped, "scan", **outside)
     self.as_who(scoped, "scan", "a/", "b/2", **outside)

@@ -51,6 +51,33 @@ TEST(StatusTest, NoErrorIsWithoutAWord) {
             absl::UnavailableError("ended as UNAVAILABLE"));
 }
 
+TEST(StatusTest, WhyThereIsNoConnectionIsSaidPlainly) {
+  const auto said = [](const char* message) {
+    return std::string(
+        FromGrpc(grpc::Status(grpc::StatusCode::UNAVAILABLE, message))
+            .message());
+  };
+  EXPECT_EQ(said("failed to connect to all addresses; last error: UNKNOWN: "
+                 "ipv4:127.0.0.1:1: Failed to connect to remote host: "
+                 "Connection refused"),
+            "no connection: ipv4:127.0.0.1:1: Connection refused (nothing "
+            "listens there)");
+  EXPECT_EQ(said("failed to connect to all addresses; last error: UNAVAILABLE: "
+                 "ipv4:127.0.0.1:1: Socket closed"),
+            "no connection: UNAVAILABLE: ipv4:127.0.0.1:1: Socket closed (the "
+            "server took the connection and hung up: it may want a "
+            "certificate, or another one; its log says why)");
+  EXPECT_EQ(said("failed to connect to all addresses"),
+            "no connection: to no address");
+  EXPECT_EQ(said("DNS resolution failed for nowhere:7001: C-ares status is not "
+                 "ARES_SUCCESS qtype=A name=nowhere is_balancer=0: Domain name "
+                 "not found"),
+            "no connection: the host of nowhere:7001 is not known (Domain name "
+            "not found)");
+  EXPECT_EQ(said("DNS resolution failed for nowhere:7001"),
+            "no connection: the host of nowhere:7001 is not known");
+}
+
 TEST(StatusTest, WhatAPeerMakesUpIsAnErrorAllTheSame) {
   const auto odd = static_cast<grpc::StatusCode>(99);
   EXPECT_TRUE(absl::IsUnknown(FromGrpc(grpc::Status(odd, "odd"))));

@@ -49,7 +49,10 @@ TEST_F(TlsFlagsTest, AllMeanCertificates) {
 TEST_F(TlsFlagsTest, WhatDoesNotFitIsAnError) {
   const TlsFiles files = authority_.Write(kNode1);
   Set({files.certificate, "", files.authorities, ""});
-  EXPECT_THAT(CheckTlsFlags({}).message(), HasSubstr("go together"));
+  EXPECT_EQ(CheckTlsFlags({}).message(),
+            "--tls_cert and --tls_ca are given, but --tls_key is missing, and "
+            "they go together: give --tls_key=FILE, set tls_key in the "
+            "configuration file");
   Set(authority_.Write({"c", Role::kNode, "n2"}));
   EXPECT_THAT(Error(), HasSubstr("is the certificate of kamino://c/node/n2"));
   Set(authority_.Write({"other", Role::kNode, "n1"}));

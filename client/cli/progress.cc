@@ -47,14 +47,8 @@ void Progress::Show(uint64_t done) {
 
 void Progress::ShowOf(uint64_t total, uint64_t done) {
   const int percent = total == 0 ? 100 : static_cast<int>(done * 100 / total);
-  const int step = terminal_ ? 1 : 10;
-  if (percent / step == shown_ / step && shown_ >= 0) return;
+  if (!terminal_ || percent == shown_) return;
   shown_ = percent;
-  if (!terminal_) {
-    std::cerr << absl::StrCat(what_, ": ", done, " of ", total, " (", percent,
-                              "%)\n");
-    return;
-  }
   is_ended_ = percent == 100;
   const int filled = kBarWidth * percent / 100;
   std::cerr << absl::StrCat("\r", what_, " [", std::string(filled, '#'),

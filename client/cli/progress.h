@@ -13,7 +13,7 @@ namespace kamino::client {
 // Not thread-safe.
 class Progress {
  public:
-  // Of `total` things: redrawn on a terminal, a line per tenth elsewhere.
+  // Of `total` things: redrawn on a terminal, nothing elsewhere.
   Progress(std::string what, uint64_t total);
   // Of bytes, nobody knows of how many: redrawn on a terminal, nothing
   // elsewhere.

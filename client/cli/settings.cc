@@ -398,7 +398,8 @@ absl::Status Locate(Place wanted, const Environment& environment,
   }
   return absl::InvalidArgumentError(absl::StrCat(
       settings->located_by, " names no ", chain ? "seeds" : "managers",
-      "; seeds and managers are taken from one place"));
+      ": name them there as well, as seeds and managers are taken from one "
+      "place"));
 }
 
 }  // namespace kamino::client

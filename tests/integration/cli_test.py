@@ -166,7 +166,9 @@ class CliTest(ClusterTest):
 
   def test_of_lines_with_one_key_the_last_counts(self):
     lines = "".join(f"k{key}\t{i}\n" for i in range(100) for key in range(5))
-    self.kamino("load", "tsv", self.path("dup.tsv", lines.encode()))
+    done = self.cluster.kamino("load", "tsv",
+                               self.path("dup.tsv", lines.encode()))
+    self.assertEqual(done.stderr, "")  # all went well
     self.assertEqual(self.kamino("scan", "--prefix=k"),
                      "".join(f"k{key}\t99\n" for key in range(5)))
 
@@ -201,6 +203,21 @@ class CliTest(ClusterTest):
     self.kamino("get", "a", "--raw", "--json", expect=2, stderr="--raw")
     self.assertEqual(self.kamino("scan", "a", "b"), "a\tb\\tc\n")
     self.assertEqual(self.kamino("scan", "a", "b", "--raw"), "a\tb\tc\n")
+
+  def test_what_is_wrong_with_words_is_said_plainly(self):
+    for words, said in (
+        (("gett", "a"), "there is no command gett (did you mean get?); see "
+         "kamino help\n"),
+        (("admin", "drian", "n1"), "there is no command admin drian (did you "
+         "mean drain?); see kamino help admin\n"),
+        (("backup",), "kamino backup needs a command behind it: save, verify, "
+         "restore or hash; see kamino help backup\n"),
+        (("get", "a", "b"), "kamino get takes no further word: b; see"),
+        (("get", "a", "--any_replika"), "kamino get has no option "
+         "--any_replika (did you mean --any_replica?); see kamino help get"),
+        (("load", "csv", "x"), "KIND: csv is none of tsv, dpkg; see"),
+        (("get",), "KEY is required; see kamino help get\n")):
+      self.kamino(*words, expect=2, stderr="kamino: " + said)
 
   def test_what_is_refused_here_is_a_wrong_command_line(self):
     self.kamino("put", "a", "b")

@@ -39,6 +39,7 @@ std::string WithoutConnection(absl::string_view message) {
   absl::ConsumePrefix(&message, kNoConnection);
   absl::ConsumePrefix(&message, "; last error: ");
   absl::ConsumePrefix(&message, "UNKNOWN: ");
+  absl::ConsumePrefix(&message, "UNAVAILABLE: ");
   std::string text = absl::StrReplaceAll(
       message, {{"Failed to connect to remote host: ", ""}});
   if (absl::StrContains(text, kHungUp)) text += kWhyHungUp;

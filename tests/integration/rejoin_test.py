@@ -167,7 +167,7 @@ class AdminTest(RejoinTest):
     self.admin("remove", chain[0])
     self.await_order(chain[1:])
     self.kamino("put", "a", "2")
-    self.admin("drain", chain[1], expect=1, stderr="could take the place")
+    self.admin("drain", chain[1], expect=1, stderr="none stands by that could")
     self.admin("add", chain[0])
     self.await_order(chain[1:] + chain[:1])
     # One more node: there is somebody for the place of a drained one.
@@ -175,6 +175,10 @@ class AdminTest(RejoinTest):
     def known():
       return '"n5"' in self.admin("status", "--json")
     wait_until(known, 10, "n5 to register")
+    self.assertIn("stands by\n", self.admin("status"))
+    managers = self.cluster.state["addresses"]["manager"]
+    self.assertIn("\nstands by: n5\n",
+                  self.kamino("status", f"--managers={managers}"))
     self.admin("drain", chain[1])
     self.await_order(chain[2:] + chain[:1] + ["n5"])
     self.admin("remove", "n9", expect=1, stderr="no node n9")

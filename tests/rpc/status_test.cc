@@ -64,7 +64,7 @@ TEST(StatusTest, WhyThereIsNoConnectionIsSaidPlainly) {
             "listens there)");
   EXPECT_EQ(said("failed to connect to all addresses; last error: UNAVAILABLE: "
                  "ipv4:127.0.0.1:1: Socket closed"),
-            "no connection: UNAVAILABLE: ipv4:127.0.0.1:1: Socket closed (the "
+            "no connection: ipv4:127.0.0.1:1: Socket closed (the "
             "server took the connection and hung up: it may want a "
             "certificate, or another one; its log says why)");
   EXPECT_EQ(said("failed to connect to all addresses"),

@@ -131,9 +131,9 @@ std::string WhyNotParsed(const CLI::ParseError& error, const CLI::App& command,
     }
   }
   if (!left.empty() && absl::StartsWith(left[0], "-")) {
-    const std::string option = left[0].substr(0, left[0].find('='));
-    return absl::StrCat(whole, " has no option ", option,
-                        config::DidYouMean(option, OptionsOf(command)));
+    return absl::StrCat(whole, " has no option ", left[0],
+                        config::DidYouMean(left[0].substr(0, left[0].find('=')),
+                                           OptionsOf(command)));
   }
   if (!left.empty()) {
     return absl::StrCat(whole, " takes no further word: ", left[0]);

@@ -116,6 +116,18 @@ TEST_F(AdminServiceTest, AMemberNotHeardOfIsSilentSinceTheManagerLeads) {
   }
 }
 
+TEST_F(AdminServiceTest, WhyANodeCannotBeDrainedIsSaid) {
+  FormChain();
+  const absl::Status refused =
+      core_.Exclude("n1", ManagerCore::Removal::kDrain, now_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_EQ(refused.message(),
+            "n1 would stay until another node has taken its place, and none "
+            "stands by that could: without it a chain of 3 (--chain_length) "
+            "lacks 1; start another node first, or take it out now, which "
+            "leaves the chain shorter: kamino admin remove n1");
+}
+
 TEST_F(AdminServiceTest, ADrainedNodeIsRemovedWhenItIsOut) {
   BeginToDrain();
   EXPECT_TRUE(Cluster().nodes(2).draining());

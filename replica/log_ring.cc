@@ -146,7 +146,11 @@ absl::StatusOr<std::unique_ptr<LogRing>> LogRing::Open(engine::Region* region,
                      region->size(), " now"));
   }
   if (std::memcmp(header.heap_uuid, heap.data(), heap.size()) != 0) {
-    return absl::FailedPreconditionError("log ring belongs to another heap");
+    return absl::FailedPreconditionError(
+        "log ring belongs to another heap: one of them is another node's, or "
+        "from before this one began anew; put back copies that were made at "
+        "one time, or move all of this node's files away: it then joins as a "
+        "new node");
   }
   RETURN_IF_ERROR(ring->Recover());
   return ring;

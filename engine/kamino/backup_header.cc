@@ -13,6 +13,19 @@ using backup_format::kBackupMagic;
 using backup_format::kBackupVersion;
 using backup_format::Kind;
 
+namespace {
+
+uint64_t ChecksumOf(const BackupHeader& header) {
+  return XXH3_64bits(&header, offsetof(BackupHeader, checksum));
+}
+
+bool IsOf(const BackupHeader& header, const Heap& heap) {
+  return std::memcmp(header.heap_uuid, heap.uuid().data(),
+                     heap.uuid().size()) == 0;
+}
+
+}  // namespace
+
 void WriteBackupHeader(const Heap& heap, Kind kind, Region* region) {
   BackupHeader header{};
   header.magic = kBackupMagic;
@@ -21,7 +34,7 @@ void WriteBackupHeader(const Heap& heap, Kind kind, Region* region) {
   header.size = region->size();
   header.heap_bytes = heap.region()->size();
   std::memcpy(header.heap_uuid, heap.uuid().data(), heap.uuid().size());
-  header.checksum = XXH3_64bits(&header, offsetof(BackupHeader, checksum));
+  header.checksum = ChecksumOf(header);
   region->CopyFlush(region->base(), &header, sizeof(header));
   region->Drain();
 }
@@ -38,8 +51,7 @@ absl::Status CheckBackupHeader(const Heap& heap, Kind kind,
         absl::StrCat("backup format is version ", header.version,
                      "; this program reads version ", kBackupVersion));
   }
-  if (header.checksum !=
-      XXH3_64bits(&header, offsetof(BackupHeader, checksum))) {
+  if (header.checksum != ChecksumOf(header)) {
     return absl::DataLossError("the backup's header is damaged: checksum");
   }
   if (header.kind != static_cast<uint32_t>(kind)) {
@@ -52,11 +64,17 @@ absl::Status CheckBackupHeader(const Heap& heap, Kind kind,
         header.heap_bytes, " bytes; it has ", region.size(), " and the heap ",
         heap.region()->size()));
   }
-  if (std::memcmp(header.heap_uuid, heap.uuid().data(), heap.uuid().size()) !=
-      0) {
+  if (!IsOf(header, heap)) {
     return absl::FailedPreconditionError("the backup is another heap's");
   }
   return absl::OkStatus();
+}
+
+bool IsOfAnotherHeap(const Heap& heap, const Region& region) {
+  const auto& header = *reinterpret_cast<const BackupHeader*>(region.base());
+  return region.size() >= backup_format::kHeaderBytes &&
+         header.magic == kBackupMagic && header.version == kBackupVersion &&
+         header.checksum == ChecksumOf(header) && !IsOf(header, heap);
 }
 
 }  // namespace kamino::engine

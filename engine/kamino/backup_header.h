@@ -18,6 +18,9 @@ void WriteBackupHeader(const Heap& heap, backup_format::Kind kind,
 absl::Status CheckBackupHeader(const Heap& heap, backup_format::Kind kind,
                                const Region& region);
 
+// Whether the region is an intact backup, and one of another heap's objects.
+bool IsOfAnotherHeap(const Heap& heap, const Region& region);
+
 }  // namespace kamino::engine
 
 #endif  // KAMINO_ENGINE_KAMINO_BACKUP_HEADER_H_

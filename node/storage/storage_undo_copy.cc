@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/kamino/backup_format.h"
+#include "engine/kamino/backup_header.h"
 #include "engine/kamino/kamino_store.h"
 #include "glog/logging.h"
 #include "node/storage/stamp_format.h"
@@ -43,6 +44,14 @@ absl::Status Storage::OpenUndoCopy() {
   if (undo_copy_region_->size() < engine::backup_format::kHeaderBytes) {
     return absl::FailedPreconditionError(absl::StrCat(
         name, " is truncated to ", undo_copy_region_->size(), " bytes"));
+  }
+  // Each heap's incarnations begin anywhere: those of two tell nobody's age.
+  if (engine::IsOfAnotherHeap(*heap_, *undo_copy_region_)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        name, " belongs to another heap than ", media_->Name(Part::kHeap),
+        ": one of them is another node's, or from before this one began anew; "
+        "put back copies that were made at one time, or move all of this "
+        "node's files away: it then joins as a new node"));
   }
   undo_copy_age_.emplace(undo_copy_region_.get(), name);
   RETURN_IF_ERROR(undo_copy_age_->Check(AgeOfRing()));

@@ -400,27 +400,6 @@ TEST_F(StorageTest, AnOldHeapIsToldByTheUndoCopy) {
   EXPECT_EQ(Open()->ring()->applied(), 2u);
 }
 
-TEST(MediaAgeTest, RegionsMayBeOneDrainApart) {
-  engine::SimRegion first(64u << 10);
-  engine::SimRegion second(64u << 10);
-  MediaAge heap(&first, "heap");
-  MediaAge undo_copy(&second, "backup");
-  heap.mark()->Reset(3);
-  undo_copy.mark()->Reset(3);
-  undo_copy.mark()->Mark(5);
-  EXPECT_TRUE(heap.CheckBeside(undo_copy).ok());
-  EXPECT_TRUE(undo_copy.CheckBeside(heap).ok());
-  undo_copy.mark()->OnDrained();
-  undo_copy.mark()->Mark(6);
-  const char text[] =
-      "heap is older than backup: mutations up to 3 are applied by its word, "
-      "by that of the other those up to 5";
-  EXPECT_THAT(std::string(heap.CheckBeside(undo_copy).message()),
-              HasSubstr(text));
-  EXPECT_THAT(std::string(undo_copy.CheckBeside(heap).message()),
-              HasSubstr(text));
-}
-
 // What is marked and not drained may be found in one file and not in another:
 // that is a crash, and what not all of them say was not heard of elsewhere.
 TEST_F(StorageTest, ACrashIsNoMixture) {

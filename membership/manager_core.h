@@ -169,7 +169,9 @@ class ManagerCore {
     View view;
     // Those who are alive hold all that was acknowledged.
     bool complete = false;
-    uint64_t goes_by = 0;  // the newest view that is known
+    // What an operator should do rather than force it: whom to start, of the
+    // newest view that is known, for one that is complete.
+    std::string rather;
     // Of old copies: what their newest one holds.
     uint64_t holds = 0;
     uint64_t acknowledged = 0;  // by the chain, as far as is known
@@ -284,6 +286,13 @@ class ManagerCore {
   absl::Status CheckOthersHeard(const Member& member, absl::Time now) const;
   // The views of which anybody has said something, be it gone since.
   std::vector<KnownView> AllKnown() const;
+  // The members of that view who are not there, so far as it is known who was
+  // one.
+  std::vector<std::string> MissingOf(const KnownView& known,
+                                     absl::Time now) const;
+  // For a recovery by `newest`, the newest view that is known:
+  // Recovery::rather.
+  std::string WhatMakesComplete(const KnownView& newest, absl::Time now) const;
   // Once nobody has said for long that the store is behind, it counts again.
   void ForgetOldClaims(absl::Time now);
   // The newest view that nodes know of, as far as they know it.
@@ -326,7 +335,9 @@ class ManagerCore {
   // kUnavailable: a member may hold a lease.
   absl::Status CheckNoneServes(absl::Time now) const;
   // The chain goes on with what that one holds.
-  Recovery RecoveryFrom(const Node& node) const;
+  Recovery RecoveryFrom(const Node& node, absl::Time now) const;
+  // Whom to start, or what, rather than that.
+  std::string WhatIsNewer(absl::Time now) const;
   absl::StatusOr<Recovery> PlanFromOldCopies(absl::Time now) const;
 
   // The member that alone is alive and stays when this one goes; "" when it is

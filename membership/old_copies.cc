@@ -5,6 +5,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "membership/manager_core.h"
 #include "membership/view_history.h"
@@ -236,10 +237,26 @@ absl::Status ManagerCore::CheckNoneServes(absl::Time now) const {
   return absl::OkStatus();
 }
 
-ManagerCore::Recovery ManagerCore::RecoveryFrom(const Node& node) const {
+std::string ManagerCore::WhatIsNewer(absl::Time now) const {
+  std::vector<std::string> away;
+  for (const Member& member : view_.members) {
+    const auto known = nodes_.find(member.node_id);
+    const auto waits = waiting_.find(member.node_id);
+    if ((known == nodes_.end() || !Alive(known->second, now)) &&
+        (waits == waiting_.end() || !Alive(waits->second, now))) {
+      away.push_back(member.node_id);
+    }
+  }
+  if (away.empty()) return "put newer files of a member back";
+  return absl::StrCat("start whoever else was in view ", view_.id, ": ",
+                      absl::StrJoin(away, ", "));
+}
+
+ManagerCore::Recovery ManagerCore::RecoveryFrom(const Node& node,
+                                                absl::Time now) const {
   const NodeReport& report = node.state.report;
   Recovery recovery;
-  recovery.goes_by = view_.id;
+  recovery.rather = WhatIsNewer(now);
   // Numbers of an epoch that is over say nothing in this one, and those of a
   // view that is, no more than that there are fewer.
   const bool compares = report.member_view >= progress_.view_id ||
@@ -304,7 +321,7 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanFromOldCopies(
         "none can go on alone; put other files back");
   }
   RETURN_IF_ERROR(CheckNoneServes(now));
-  return RecoveryFrom(*newest);
+  return RecoveryFrom(*newest, now);
 }
 
 }  // namespace kamino::membership

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "membership/claims.h"
 #include "membership/manager_core.h"
@@ -24,9 +25,22 @@ std::string Named(const View& view) {
 // restarts).
 constexpr absl::Duration kBelievedFor = absl::Seconds(90);
 
+KnownView KnownOf(const View& view) { return {view.epoch, view.id, 0}; }
+
+bool IsSame(const KnownView& a, const KnownView& b) {
+  return !a.IsBefore(b) && !b.IsBefore(a);
+}
+
 bool IsSame(const KnownView& known, const View& view) {
-  const KnownView other{view.epoch, view.id, 0};
-  return !known.IsBefore(other) && !other.IsBefore(known);
+  return IsSame(known, KnownOf(view));
+}
+
+KnownView NewestOf(const std::vector<KnownView>& all) {
+  KnownView newest = all.front();
+  for (const KnownView& each : all) {
+    if (newest.IsBefore(each)) newest = each;
+  }
+  return newest;
 }
 
 bool HoldsData(Condition condition) {
@@ -53,11 +67,22 @@ bool CanServe(const View& view, const KnownNodes& nodes) {
   return HoldsData(condition) && condition != Condition::kTorn;
 }
 
-// Why those of the members of `newest` cannot who are there, and whom it takes:
-// one of `away`, so far as they are known.
-absl::Status CannotGoOn(const View& newest, const View& there,
-                        const KnownNodes& nodes,
-                        const std::vector<std::string>& away) {
+// The members of a view who are not there, so far as they are known.
+struct Missing {
+  uint64_t view_id = 0;
+  std::vector<std::string> nodes;
+
+  // "view 2: n1 or n3".
+  std::string Named(absl::string_view between) const {
+    return absl::StrCat("view ", view_id, nodes.empty() ? "" : ": ",
+                        absl::StrJoin(nodes, between));
+  }
+};
+
+// Why `there` cannot, the members of a view who are, and whom it takes: one of
+// the others of that view, or better those of the newest one of all.
+absl::Status CannotGoOn(const View& there, const KnownNodes& nodes,
+                        const Missing& others, const Missing& of_newest) {
   std::vector<std::string> torn;
   for (const Member& member : there.members) {
     if (nodes.at(member.node_id).report.condition == Condition::kTorn) {
@@ -65,18 +90,23 @@ absl::Status CannotGoOn(const View& newest, const View& there,
     }
   }
   if (torn.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("no node that is alive was a member of ", Named(newest),
-                     " and holds its data; start those that were"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "no node that is alive was a member of view ", of_newest.view_id,
+        " and holds its data; start those that were in ",
+        of_newest.Named(", ")));
   }
   const std::string which = absl::StrJoin(torn, ", ");
-  return absl::FailedPreconditionError(absl::StrCat(
-      "node ", which,
-      " was interrupted within a mutation, and has nobody to mend it by: start "
-      "another node that was in ",
-      Named(newest), away.empty() ? "" : ": ", absl::StrJoin(away, " or "),
-      "; where none is left, stop ", which,
-      ", and the chain can go on with nodes of an earlier view"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("node ", which,
+                   " was interrupted within a mutation, and has nobody to mend "
+                   "it by: start ",
+                   others.view_id == of_newest.view_id
+                       ? ""
+                       : absl::StrCat("those that were in ",
+                                      of_newest.Named(", "), "; or else "),
+                   "another node that was in ", others.Named(" or "),
+                   "; where none is left, stop ", which,
+                   ", and the chain can go on with nodes of an earlier view"));
 }
 
 // Whether `a` comes before `b` in a chain of which nobody knows the order:
@@ -300,6 +330,45 @@ std::vector<KnownView> ManagerCore::AllKnown() const {
   return all;
 }
 
+std::vector<std::string> ManagerCore::MissingOf(const KnownView& known,
+                                                absl::Time now) const {
+  std::vector<std::string> missing;
+  for (const View* view : {&learned_, &view_}) {
+    if (!IsSame(known, *view)) continue;
+    for (const Member& member : view->members) {
+      const auto found = nodes_.find(member.node_id);
+      if (found == nodes_.end() || !Alive(found->second, now) ||
+          found->second.state.member.heap_id != member.heap_id) {
+        missing.push_back(member.node_id);
+      }
+    }
+    return missing;
+  }
+  // Those who were in it by their own word.
+  for (const auto& [id, node] : nodes_) {
+    if (!Alive(node, now) && IsSame(node.state.report.was_in(), known)) {
+      missing.push_back(id);
+    }
+  }
+  return missing;
+}
+
+std::string ManagerCore::WhatMakesComplete(const KnownView& newest,
+                                           absl::Time now) const {
+  const Missing missing{newest.id, MissingOf(newest, now)};
+  if (missing.nodes.empty()) {
+    // They are there, and have not heard of it themselves.
+    for (const auto& [id, node] : nodes_) {
+      if (!Alive(node, now) &&
+          IsSame(node.state.report.newest_view(), newest)) {
+        return absl::StrCat("have node ", id, " heard again, which knows view ",
+                            newest.id);
+      }
+    }
+  }
+  return absl::StrCat("start whoever else was in ", missing.Named(", "));
+}
+
 absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
     absl::Time now) const {
   if (ahead_.empty()) return PlanFromOldCopies(now);
@@ -311,7 +380,6 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
   const View newest = NewestKnown(now);
   const KnownNodes states = States(now);
   Recovery recovery;
-  recovery.goes_by = newest.id;
   // Any of its members that is away may have been in a later view, without
   // those who are there.
   const auto is_there = [&](const Member& member) {
@@ -325,6 +393,8 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
       std::none_of(known.begin(), known.end(), [&](const KnownView& each) {
         return KnownView{newest.epoch, newest.id, 0}.IsBefore(each);
       });
+  const KnownView newest_of_all = is_newest ? KnownOf(newest) : NewestOf(known);
+  recovery.rather = WhatMakesComplete(newest_of_all, now);
   recovery.complete =
       is_newest && learned_.epoch == newest.epoch && learned_.id == newest.id &&
       CanGoOn(newest, states) &&
@@ -334,12 +404,8 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
                        {},
                        newest.excluded,
                        options_.chain_id};
-  std::vector<std::string> away;
   for (const Member& member : newest.members) {
-    if (!is_there(member)) {
-      away.push_back(member.node_id);
-      continue;
-    }
+    if (!is_there(member)) continue;
     const KnownNode& node = states.at(member.node_id);
     const NodeReport& report = node.report;
     // One that is behind is brought up by somebody before it.
@@ -354,7 +420,9 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
     }
   }
   if (!CanServe(recovery.view, states)) {
-    return CannotGoOn(newest, recovery.view, states, away);
+    return CannotGoOn(recovery.view, states,
+                      {newest.id, MissingOf(KnownOf(newest), now)},
+                      {newest_of_all.id, MissingOf(newest_of_all, now)});
   }
   recovery.view.Agree(newest.in_force);
   recovery.view.epoch = std::max(newest.epoch, uint64_t{1});
@@ -382,8 +450,8 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::Recover(bool force,
                            ", and those up to ", progress_.acknowledged,
                            " were acknowledged")
             : "those who are alive may lack what the chain has acknowledged",
-        ": start whoever else was in view ", recovery.goes_by,
-        ", or force it; it would be ", recovery.view.ToString()));
+        ": ", recovery.rather, ", or force it; it would be ",
+        recovery.view.ToString()));
   }
   proposed_ = recovery.view;
   recovers_ = true;

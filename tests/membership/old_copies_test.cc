@@ -192,8 +192,21 @@ TEST_F(ForcedRecoveryTest, IsOfferedOnlyWhereAllAreOld) {
   const auto unforced = core_.Recover(/*force=*/false, now_);
   EXPECT_TRUE(absl::IsFailedPrecondition(unforced.status()));
   EXPECT_TRUE(absl::StrContains(unforced.status().message(), "up to 96"));
+  EXPECT_TRUE(
+      absl::StrContains(unforced.status().message(),
+                        ": start whoever else was in view 1: n1, n3, or force"))
+      << unforced.status();
   EXPECT_EQ(Comes("n1", 120), absl::OkStatus());
   EXPECT_TRUE(absl::IsFailedPrecondition(core_.PlanRecovery(now_).status()));
+}
+
+TEST_F(ForcedRecoveryTest, WhereAllAreThereNobodyIsToBeStarted) {
+  for (const char* id : {"n1", "n2", "n3"}) EXPECT_FALSE(Comes(id, 96).ok());
+  const absl::Status unforced = core_.Recover(/*force=*/false, now_).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(unforced));
+  EXPECT_TRUE(absl::StrContains(
+      unforced.message(), ": put newer files of a member back, or force it;"))
+      << unforced;
 }
 
 TEST_F(ForcedRecoveryTest, GoesOnFromTheNewestThatIsWhole) {

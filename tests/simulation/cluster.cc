@@ -106,6 +106,7 @@ Cluster::Cluster(World* world, const ClusterOptions& options)
     node.is_there = [this](const membership::Member& member) {
       return IsThere(member);
     };
+    node.stored_view = [this] { return StoredView(); };
     nodes_.push_back(std::make_unique<SimNode>(world, &network_, &peers_, &log_,
                                                name, std::move(node)));
     peers_.nodes[name] = nodes_.back().get();

@@ -1,5 +1,8 @@
 """simulate_main: what it is asked, and what it refuses before it runs."""
 
+import os
+import re
+import signal
 import subprocess
 import unittest
 
@@ -33,6 +36,25 @@ class CommandLineTest(unittest.TestCase):
   def test_a_fault_that_there_is(self):
     done = run("--seeds=1", "--fault=membership-leases-too-long")
     self.assertNotIn("no fault is named", done.stderr)
+
+  def test_a_seed_that_ends_its_process_is_named(self):
+    with subprocess.Popen([PROGRAM, "--first=7", "--seeds=1000000000",
+                           "--jobs=1", "--mode=images"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True) as simulator:
+      children = f"/proc/{simulator.pid}/task/{simulator.pid}/children"
+      child = ""
+      while not child and simulator.poll() is None:
+        with open(children, encoding="ascii") as f:
+          child = f.read().strip()
+      os.kill(int(child), signal.SIGSEGV)
+      told = simulator.communicate(timeout=60)[0]
+    self.assertEqual(simulator.returncode, 1, told)
+    seed = re.match(rf"seed (\d+): process {child} of the simulator died of it",
+                    told)
+    self.assertIsNotNone(seed, told)
+    self.assertGreaterEqual(int(seed[1]), 7)
+    self.assertIn(f"FIRST={seed[1]} TRACE=1 MODE=images", told)
 
 
 if __name__ == "__main__":

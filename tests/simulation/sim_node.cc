@@ -25,8 +25,6 @@ using replica::Mutation;
 namespace {
 
 constexpr absl::Duration kSupervisorDelay = absl::Milliseconds(200);
-// Whoever looks at the files that were put back.
-constexpr absl::Duration kOperatorDelay = absl::Milliseconds(700);
 
 }  // namespace
 
@@ -115,7 +113,12 @@ void SimNode::Boot() {
   transfers_ = 0;
   storage_ = storage->get();
   incarnation_ = storage_->record()->state().incarnation;
-  stopping_ = false;
+  stopping_ = ended_ = false;
+  if (misfit_) {
+    misfit_lives_.insert(incarnation_);
+  } else {
+    misfit_lives_.erase(incarnation_);
+  }
   const LogRing& ring = *storage_->ring();
   for (uint64_t last = ring.cleaned(); last < ring.received();) {
     const LogEntry entry = ring.EntryOf(last + 1);
@@ -202,7 +205,7 @@ node::Node::Events SimNode::NodeEvents() {
 }
 
 bool SimNode::serves_alone() const {
-  return up() && node_ != nullptr && node()->admission_stats().has_value() &&
+  return has_core() && node()->admission_stats().has_value() &&
          node()->core().is_tail();
 }
 
@@ -342,75 +345,6 @@ void SimNode::OnFatal(const absl::Status& status) {
   world()->After(old_copy ? kOperatorDelay : kSupervisorDelay, [this] {
     if (!up()) Start();
   });
-}
-
-void SimNode::DrawFlags() {
-  // What all may have begun anew with binds nobody: see operations.md, Changing
-  // what nodes must have in common.
-  if (!OthersAreUp()) return;
-  if (starts_ > 1 && random_.OneIn(8)) misfit_ = true;
-  if (starts_ > 1 && random_.OneIn(4)) {
-    newer_ = !newer_;
-    Trace("is started with ", newer_ ? "a newer" : "an older", " program");
-  }
-  if (misfit_) Trace("is started with flags that do not fit");
-}
-
-// What was executed is taken back by the undo copy as it was made, though.
-void SimNode::Misfit(node::StorageOptions* options) {
-  if (TakesBackAlone(options->mode) && options->salt % 2 == 0) {
-    options->undo_copy = options->undo_copy == UndoCopyKind::kSimple
-                             ? UndoCopyKind::kDynamic
-                             : UndoCopyKind::kSimple;
-  } else {
-    options->ring_bytes *= 2;
-  }
-}
-
-bool SimNode::OthersAreUp() const {
-  size_t up = 0;
-  for (const auto& [name, node] : peers_->nodes) {
-    if (node->misfit_) return false;
-    up += node != this && node->up() && node->node_ != nullptr &&
-          node->node()->core().role() != membership::Role::kOutside;
-  }
-  return up > 0;
-}
-
-bool SimNode::IsMisfit(const absl::Status& status) const {
-  if (!options_.unequal || !absl::IsFailedPrecondition(status) ||
-      agent_ == nullptr || !agent_->refused() ||
-      !absl::StrContains(status.message(), "must have it in common")) {
-    return false;
-  }
-  bool somebody = misfit_ || !newer_;
-  // The manager may count on its former self for as long as it was silent.
-  for (const auto& [name, node] : peers_->nodes) {
-    somebody |= node->misfit_ || world()->now() < node->misfit_until_;
-  }
-  return somebody;
-}
-
-void SimNode::OnMisfit(const absl::Status& status) {
-  Trace("is refused: ", status.message());
-  world()->tally().Count(Kind::kMisfit);
-  GoDown(Crash::kProcess);
-  world()->After(kOperatorDelay, [this] {
-    for (const auto& [name, node] : peers_->nodes) {
-      if (node->misfit_) node->SetRight();
-    }
-    if (up()) return;  // with other flags already
-    newer_ = true;
-    Start();
-  });
-}
-
-// An operator has it started as the others are.
-void SimNode::SetRight() {
-  if (up()) Die(Crash::kProcess);
-  misfit_ = false;
-  misfit_until_ = world()->now() + absl::Seconds(2);
-  Start();
 }
 
 // It must have died so often by itself, as far as can be seen from outside.

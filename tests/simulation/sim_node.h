@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,8 @@ class SimNode final : public Process {
     // Whether that one is a member by the newest view, and is there; null:
     // nobody asks.
     std::function<bool(const membership::Member&)> is_there = nullptr;
+    // What is stored at etcd.
+    std::function<membership::View()> stored_view;
     std::vector<std::string> cold;  // values that its heap holds for ever
     Pace pace;
     // An operator starts it without storage.restart_limit where it stays down.
@@ -177,6 +180,9 @@ class SimNode final : public Process {
 
   // --- For checks; only while it is up.
 
+  // Not before it has opened its files, nor while it writes down its end.
+  bool has_core() const { return up() && node_ != nullptr && !ended_; }
+  // Only with a core.
   node::ChainNode* node() const { return &node_->chain_node(); }
   node::Storage* storage() { return storage_; }
   uint64_t incarnation() const { return incarnation_; }
@@ -184,6 +190,9 @@ class SimNode final : public Process {
   bool serves_alone() const;
 
  private:
+  // Whoever looks at the files that were put back, or at the flags.
+  static constexpr absl::Duration kOperatorDelay = absl::Milliseconds(700);
+
   // What it makes of the next operation.
   Slip Slips();
   void Boot();
@@ -220,6 +229,8 @@ class SimNode final : public Process {
   bool OthersAreUp() const;
   // It differs from the others, or another one does, and is refused for that.
   bool IsMisfit(const absl::Status& status) const;
+  // Whether others may be refused for it, as it was started so.
+  bool CountsAsMisfit(const membership::View& stored) const;
   void OnMisfit(const absl::Status& status);
   void SetRight();
   void OnStaysDown(const absl::Status& status);
@@ -264,6 +275,7 @@ class SimNode final : public Process {
   bool newer_ = false;            // its program
   bool misfit_ = false;           // it is started so that it does not fit
   absl::Time misfit_until_ = absl::InfinitePast();  // to others
+  std::set<uint64_t> misfit_lives_;  // incarnations that it was started so in
   absl::Time started_;
   // How often its process, but not its machine, has ended since one of them
   // lived for long: as often at the least as it knows itself.
@@ -280,6 +292,7 @@ class SimNode final : public Process {
   // Transfers that it had received when it last had all of one.
   uint64_t transfers_ = 0;
   bool stopping_ = false;
+  bool ended_ = false;  // in order, but for what that makes durable
   std::function<void()> on_ended_;
 
   // Log entries that log_ does not have yet, by their first mutation: the

@@ -164,10 +164,7 @@ void SimNode::Decay() {
 }
 
 bool SimNode::decayed() {
-  if (!up() || storage_ == nullptr || node_ == nullptr ||
-      !node()->core().view().formed()) {
-    return decayed_;
-  }
+  if (!has_core() || !node()->core().view().formed()) return decayed_;
   // What it holds outside of the chain is of no use.
   if (node()->core().role() == membership::Role::kOutside) return false;
   if (node()->core().condition() != membership::Condition::kSound) {

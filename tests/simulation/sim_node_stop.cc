@@ -33,6 +33,7 @@ void SimNode::EndInOrder() {
   if (!up() || node_ == nullptr || !stopping_) return;
   Trace("ends");
   node_->Stop();
+  ended_ = true;
   if (!up()) return;  // of what that has made durable
   node_->EndInOrder();
   if (!up()) return;

@@ -1,4 +1,5 @@
 // Runs seeds over all processors, and tells how to replay one that fails.
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -70,6 +71,15 @@ void Add(const Counts& from, Counts* to) {
   to->runs.Add(from.runs);
 }
 
+std::string HowToReplay(uint64_t seed) {
+  const std::string mode = absl::GetFlag(FLAGS_mode);
+  const std::string fault = absl::GetFlag(FLAGS_fault);
+  return absl::StrCat(
+      "\n  replay: make simulate SEEDS=1 FIRST=", seed, " TRACE=1",
+      mode == "kamino" ? "" : " MODE=", mode == "kamino" ? "" : mode,
+      fault.empty() ? "" : " FAULT=", fault, "\n");
+}
+
 Counts RunOne(uint64_t seed, std::FILE* trace) {
   const std::string mode = absl::GetFlag(FLAGS_mode);
   const RunResult result = RunSeed(seed, trace, *ChainModeFrom(mode));
@@ -83,21 +93,19 @@ Counts RunOne(uint64_t seed, std::FILE* trace) {
   counts.runs.AddRun(result.tally);
   if (result.violation.ok()) return counts;
   counts.failed = 1;
-  const std::string fault = absl::GetFlag(FLAGS_fault);
   const std::string text = absl::StrCat(
-      "seed ", seed, ": ", result.violation.ToString(),
-      "\n  replay: make simulate SEEDS=1 FIRST=", seed, " TRACE=1",
-      mode == "kamino" ? "" : " MODE=", mode == "kamino" ? "" : mode,
-      fault.empty() ? "" : " FAULT=", fault, "\n");
+      "seed ", seed, ": ", result.violation.ToString(), HowToReplay(seed));
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
   return counts;
 }
 
-// Every `step`-th seed from `first` on.
-Counts RunSeeds(uint64_t first, uint64_t end, uint64_t step, std::FILE* trace) {
+// Every `step`-th seed from `first` on. `at` is the one that runs now.
+Counts RunSeeds(uint64_t first, uint64_t end, uint64_t step, std::FILE* trace,
+                uint64_t* at) {
   Counts counts;
   for (uint64_t seed = first; seed < end; seed += step) {
+    *at = seed;
     Add(RunOne(seed, trace), &counts);
   }
   counts.met = faults::PlantedFaultWasMet();
@@ -110,27 +118,36 @@ Counts RunSeeds(uint64_t first, uint64_t end, uint64_t step, std::FILE* trace) {
 // In one process each. False: one of them died.
 bool RunParallel(uint64_t first, uint64_t end, int jobs, Counts* counts) {
   std::vector<std::pair<pid_t, int>> children;
+  // Which seed each is at, for when it dies of that.
+  void* const shared =
+      mmap(nullptr, jobs * sizeof(uint64_t), PROT_READ | PROT_WRITE,
+           MAP_SHARED | MAP_ANONYMOUS, /*fd=*/-1, /*offset=*/0);
+  PCHECK(shared != MAP_FAILED);
+  uint64_t* const at = static_cast<uint64_t*>(shared);
   for (int job = 0; job < jobs; ++job) {
+    at[job] = first + job;
     int report[2];
     PCHECK(pipe(report) == 0);
     std::fflush(nullptr);
     const pid_t child = fork();
     PCHECK(child >= 0);
     if (child == 0) {
-      const Counts mine = RunSeeds(first + job, end, jobs, nullptr);
+      const Counts mine = RunSeeds(first + job, end, jobs, nullptr, at + job);
       _exit(write(report[1], &mine, sizeof(mine)) == sizeof(mine) ? 0 : 1);
     }
     close(report[1]);
     children.push_back({child, report[0]});
   }
   bool all = true;
-  for (const auto& [child, report] : children) {
+  for (int job = 0; job < jobs; ++job) {
+    const auto& [child, report] = children[job];
     Counts mine;
     if (read(report, &mine, sizeof(mine)) == sizeof(mine)) {
       Add(mine, counts);
     } else {
       all = false;
-      absl::PrintF("process %d of the simulator died\n", child);
+      absl::PrintF("seed %d: process %d of the simulator died of it%s", at[job],
+                   child, HowToReplay(at[job]));
     }
     close(report);
     waitpid(child, nullptr, 0);
@@ -154,7 +171,8 @@ int Main() {
   Counts counts;
   bool all = true;
   if (absl::GetFlag(FLAGS_trace)) {
-    counts = RunSeeds(first, end, 1, stdout);
+    uint64_t at;
+    counts = RunSeeds(first, end, 1, stdout, &at);
   } else {
     int jobs = absl::GetFlag(FLAGS_jobs);
     if (jobs <= 0) jobs = static_cast<int>(std::thread::hardware_concurrency());

@@ -1,0 +1,90 @@
+// SimNode's part that is started otherwise than the others, and set right.
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "tests/simulation/sim_node.h"
+
+namespace kamino::simulation {
+
+void SimNode::DrawFlags() {
+  // What all may have begun anew with binds nobody: see operations.md, Changing
+  // what nodes must have in common.
+  if (!OthersAreUp()) return;
+  if (starts_ > 1 && random_.OneIn(8)) misfit_ = true;
+  if (starts_ > 1 && random_.OneIn(4)) {
+    newer_ = !newer_;
+    Trace("is started with ", newer_ ? "a newer" : "an older", " program");
+  }
+  if (misfit_) Trace("is started with flags that do not fit");
+}
+
+// What was executed is taken back by the undo copy as it was made, though.
+void SimNode::Misfit(node::StorageOptions* options) {
+  if (TakesBackAlone(options->mode) && options->salt % 2 == 0) {
+    options->undo_copy = options->undo_copy == UndoCopyKind::kSimple
+                             ? UndoCopyKind::kDynamic
+                             : UndoCopyKind::kSimple;
+  } else {
+    options->ring_bytes *= 2;
+  }
+}
+
+bool SimNode::OthersAreUp() const {
+  size_t up = 0;
+  for (const auto& [name, node] : peers_->nodes) {
+    if (node->misfit_) return false;
+    up += node != this && node->up() && node->node_ != nullptr &&
+          node->node()->core().role() != membership::Role::kOutside;
+  }
+  return up > 0;
+}
+
+bool SimNode::IsMisfit(const absl::Status& status) const {
+  if (!options_.unequal || !absl::IsFailedPrecondition(status) ||
+      agent_ == nullptr || !agent_->refused() ||
+      !absl::StrContains(status.message(), "must have it in common")) {
+    return false;
+  }
+  bool somebody = misfit_ || !newer_;
+  const membership::View view = options_.stored_view();
+  for (const auto& [name, node] : peers_->nodes) {
+    somebody |= node->CountsAsMisfit(view);
+  }
+  return somebody;
+}
+
+// A manager may count on its former self for as long as it was silent, and
+// until it hears the present one the stored view names that.
+bool SimNode::CountsAsMisfit(const membership::View& stored) const {
+  if (misfit_ || world()->now() < misfit_until_) return true;
+  return std::any_of(stored.members.begin(), stored.members.end(),
+                     [this](const membership::Member& member) {
+                       return member.node_id == name() &&
+                              misfit_lives_.contains(member.incarnation);
+                     });
+}
+
+void SimNode::OnMisfit(const absl::Status& status) {
+  Trace("is refused: ", status.message());
+  world()->tally().Count(Kind::kMisfit);
+  GoDown(Crash::kProcess);
+  world()->After(kOperatorDelay, [this] {
+    for (const auto& [name, node] : peers_->nodes) {
+      if (node->misfit_) node->SetRight();
+    }
+    if (up()) return;  // with other flags already
+    newer_ = true;
+    Start();
+  });
+}
+
+// An operator has it started as the others are.
+void SimNode::SetRight() {
+  if (up()) Die(Crash::kProcess);
+  misfit_ = false;
+  misfit_until_ = world()->now() + absl::Seconds(2);
+  Start();
+}
+
+}  // namespace kamino::simulation

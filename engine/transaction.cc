@@ -3,9 +3,30 @@
 #include <cstring>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
 namespace kamino::engine {
+
+absl::Status CheckWritesOnly(absl::Span<const Intent> intents) {
+  for (const Intent& intent : intents) {
+    if (intent.kind == IntentKind::kWrite) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("an intent of kind ", static_cast<int>(intent.kind),
+                     " for object ", intent.object,
+                     ": only writes are declared, Alloc and Free do the rest"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Transaction::Declare(absl::Span<const Intent> intents) {
+  RETURN_IF_ERROR(CheckWritesOnly(intents));
+  for (const Intent& intent : intents) {
+    RETURN_IF_ERROR(
+        Write(intent.object, intent.offset, intent.length).status());
+  }
+  return absl::OkStatus();
+}
 
 absl::Status Transaction::Overwrite(ObjectId id, uint32_t offset,
                                     absl::Span<const std::byte> bytes) {

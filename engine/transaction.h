@@ -3,10 +3,14 @@
 // 6.1: begin, intent, alloc, free, commit, abort).
 //
 // Invariants of every implementation:
-//   1. An intent is durable before any store to its range can reach the medium.
-//   2. When Commit returns, every store and what marks the transaction as
-//      committed are durable. A crash before leaves either both or a mark that
-//      recovery knows not to count.
+//   1. Before a store to a declared range can reach its place on the medium,
+//      what takes it back, or carries it through, is durable.
+//   2. When Commit returns, the transaction has its place in the order of
+//      commits. What is at or below TransactionalStore::durable_sequence()
+//      survives every crash, each transaction whole; of what committed later,
+//      a prefix of that order does. Most schemes have everything durable when
+//      Commit returns. Of a Commit that has not returned a crash leaves the
+//      whole transaction, or nothing.
 //   3. After Abort, or a crash before the commit, the heap equals the one
 //      before Begin.
 #ifndef KAMINO_ENGINE_TRANSACTION_H_
@@ -91,13 +95,20 @@ struct CommitOptions {
   // the scheme numbers by itself.
   uint64_t sequence = 0;
 
+  // Where it is not null, a Commit that succeeds stores here what
+  // TransactionalStore::durable_sequence() has to reach for this transaction to
+  // survive a crash. 0, to begin with: it does so as soon as Commit returns.
+  uint64_t* durable_at = nullptr;
+
   // When set, the locks of the written objects stay held after the backup
   // has the changes, until the scheme's ReleaseHold(sequence) (section 5.1:
   // until the tail's completion).
   bool hold_locks = false;
 
-  // Called once every store is durable and before the commit mark is. An error
-  // aborts the transaction and is returned by Commit.
+  // Called once everything is durable that recovery needs to carry the
+  // transaction through, and before its commit mark is. Not every store need
+  // be in its place by then; which schemes promise that say so. An error aborts
+  // the transaction and is returned by Commit.
   std::optional<absl::FunctionRef<absl::Status(const WriteSet&)>> before_mark;
 
   // Filled in before that is called, where it is not null and the scheme knows.
@@ -119,6 +130,16 @@ class Transaction : public Reader {
   // ForgetConflict.
   virtual absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
                                            uint32_t length) = 0;
+
+  // Declares an intent for each of these, which are all kWrite, as a Write of
+  // each would, in this order; a scheme does so with one set of drains, where
+  // Writes would each have their own. Bytes are had and changed by Write or
+  // Overwrite of what lies within, which then wait for nothing to become
+  // durable.
+  //
+  // kInvalidArgument: an intent of another kind, and nothing was declared.
+  // Errors otherwise: as Write's.
+  virtual absl::Status Declare(absl::Span<const Intent> intents);
 
   // Write is about to be called for these, in this order. Declares nothing; but
   // a scheme that has to make durable what lies there can do so for all of them
@@ -153,7 +174,8 @@ class Transaction : public Reader {
   // kNotFound: no live object, or freed by this transaction already.
   virtual absl::Status Free(ObjectId id) = 0;
 
-  // On success everything is durable. On error the transaction was aborted.
+  // On success it will not be taken back, and is durable as invariant 2 says.
+  // On error the transaction was aborted.
   virtual absl::Status Commit(const CommitOptions& options) = 0;
   absl::Status Commit() { return Commit(CommitOptions{}); }
 
@@ -173,6 +195,9 @@ class Transaction : public Reader {
   // has read stays locked until the transaction ends. conflict() is none again.
   virtual void ForgetConflict() = 0;
 };
+
+// For who declares several: kInvalidArgument where one is no kWrite.
+absl::Status CheckWritesOnly(absl::Span<const Intent> intents);
 
 }  // namespace kamino::engine
 

@@ -5,12 +5,29 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/transaction.h"
 
 namespace kamino::engine {
+
+// What opening a store found and did. Zero: none, or the scheme does not know.
+struct RecoveryReport {
+  // The largest CommitOptions::sequence of all transactions found committed, or
+  // of the numbers that the scheme gave them.
+  uint64_t last_sequence = 0;
+  uint64_t replayed = 0;        // committed transactions carried through
+  uint64_t rolled_back = 0;     // unfinished ones taken back
+  uint64_t repaired_lines = 0;  // cache lines that were lost and made again
+  // Whose bytes cannot be had back: they read as kDataLoss, or not at all, and
+  // the owner has to do without them. Ascending.
+  std::vector<ObjectId> lost_objects;
+};
+
+// durable_sequence() where every commit is durable when it returns.
+inline constexpr uint64_t kAllDurable = UINT64_MAX;
 
 // Thread-safe; must outlive its transactions.
 class TransactionalStore {
@@ -31,6 +48,19 @@ class TransactionalStore {
   // are made, locks have fallen, freed space is free. No transaction may be
   // live.
   virtual void Quiesce() = 0;
+
+  // Of the opening.
+  virtual RecoveryReport recovery_report() const { return {}; }
+
+  // All transactions up to this number survive every crash (transaction.h,
+  // invariant 2, and CommitOptions::durable_at). Never falls.
+  virtual uint64_t durable_sequence() const { return kAllDurable; }
+  // Waits until durable_sequence() is at least `sequence`, but no longer than
+  // `wait`; whether it is. Until then nobody may be told that the transaction
+  // has committed. Also while transactions are live.
+  virtual bool AwaitDurable(uint64_t /*sequence*/, absl::Duration /*wait*/) {
+    return true;
+  }
 
   // Bytes of (persistent) memory that objects, logs and copies take.
   virtual uint64_t bytes_used() const = 0;

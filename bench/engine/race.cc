@@ -229,11 +229,14 @@ absl::Status RunCounted(const Suite& suite, const std::vector<StoreSpec>& specs,
     for (const Cell& cell : cells) {
       if (cell.rolls_back && !spec.atomic()) continue;
       const engine::PmemCounts before = runner.open.counts();
+      const engine::PmemCounts beside_before = runner.open.background_counts();
       auto slice = RunSlice(
           *runner.open.store, *runner.dataset, cell, suite.kinds().size(), 1,
           {absl::Minutes(1), suite.CountedTransactions() / cell.threads + 1});
       if (!slice.ok()) return Annotate(slice.status(), spec.Name());
       const engine::PmemCounts counts = runner.open.counts() - before;
+      const engine::PmemCounts beside =
+          runner.open.background_counts() - beside_before;
       const double transactions = static_cast<double>(slice->transactions);
       for (Row& row : *rows) {
         if (row.suite != suite.name() || row.store.Name() != spec.Name() ||
@@ -242,6 +245,10 @@ absl::Status RunCounted(const Suite& suite, const std::vector<StoreSpec>& specs,
         }
         row.fences_per_tx = static_cast<double>(counts.drains) / transactions;
         row.lines_per_tx = static_cast<double>(counts.lines) / transactions;
+        row.background_fences_per_tx =
+            static_cast<double>(beside.drains) / transactions;
+        row.background_lines_per_tx =
+            static_cast<double>(beside.lines) / transactions;
       }
     }
   }

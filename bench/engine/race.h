@@ -43,6 +43,9 @@ struct Row {
   double retries_per_tx = 0;
   std::optional<double> fences_per_tx;
   std::optional<double> lines_per_tx;
+  // Of those, what was done beside transactions.
+  std::optional<double> background_fences_per_tx;
+  std::optional<double> background_lines_per_tx;
   uint64_t bytes_storage = 0;
   std::optional<double> hit_rate;  // of the backup, in the timed slices
 };

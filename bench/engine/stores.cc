@@ -66,6 +66,9 @@ class PoolFile {
   PmemCounts counts() const {
     return counting_ != nullptr ? counting_->counts() : PmemCounts{};
   }
+  PmemCounts background_counts() const {
+    return counting_ != nullptr ? counting_->background_counts() : PmemCounts{};
+  }
 
  private:
   PoolFile(std::unique_ptr<Region> file, Watch watch) : file_(std::move(file)) {
@@ -98,6 +101,15 @@ class Bundle final : public TransactionalStore {
   }
   ObjectId root() const override { return store().root(); }
   void Quiesce() override { store().Quiesce(); }
+  engine::RecoveryReport recovery_report() const override {
+    return store().recovery_report();
+  }
+  uint64_t durable_sequence() const override {
+    return store().durable_sequence();
+  }
+  bool AwaitDurable(uint64_t sequence, absl::Duration wait) override {
+    return store().AwaitDurable(sequence, wait);
+  }
   uint64_t bytes_used() const override { return store().bytes_used(); }
 
   bool has_backup() const { return kamino_ != nullptr; }
@@ -112,6 +124,11 @@ class Bundle final : public TransactionalStore {
     if (backup_file_ != nullptr) sum += backup_file_->counts();
     return sum;
   }
+  PmemCounts background_counts() const {
+    PmemCounts sum = heap_file_->background_counts();
+    if (backup_file_ != nullptr) sum += backup_file_->background_counts();
+    return sum;
+  }
 
  private:
   Bundle() = default;
@@ -119,6 +136,7 @@ class Bundle final : public TransactionalStore {
   absl::Status OpenKamino(const StoreSpec& spec, const std::string& path,
                           Watch watch);
 
+  // Whichever there is.
   TransactionalStore& store() const {
     if (kamino_ != nullptr) return *kamino_;
     return *heap_store_;
@@ -246,6 +264,7 @@ absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
   opened.heap = ours->heap();
   if (watch == Watch::kCounts) {
     opened.counts = [ours] { return ours->counts(); };
+    opened.background_counts = [ours] { return ours->background_counts(); };
   }
   if (watch == Watch::kStages) {
     opened.do_stages = [ours](const DoneStages& done) { ours->DoStages(done); };

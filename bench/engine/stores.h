@@ -52,6 +52,8 @@ struct OpenedStore {
   std::function<engine::BackupStats()> backup;
   // Empty where nothing is counted.
   std::function<engine::PmemCounts()> counts;
+  // Of those, what is done beside transactions (BackgroundWork).
+  std::function<engine::PmemCounts()> background_counts;
   // With Watch::kStages; while no transaction is live.
   std::function<void(const DoneStages&)> do_stages;
 };

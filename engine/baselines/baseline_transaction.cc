@@ -100,6 +100,30 @@ absl::StatusOr<std::byte*> BaselineTransaction::Write(ObjectId id,
   return bytes;
 }
 
+absl::Status BaselineTransaction::Declare(absl::Span<const Intent> intents) {
+  RETURN_IF_ERROR(CheckWritesOnly(intents));
+  WriteSet writes;
+  for (const Intent& intent : intents) {
+    Prefetch(intent.object);
+    ASSIGN_OR_RETURN(auto held,
+                     HoldRange(intent.object, intent.offset, intent.length));
+    if (!held->allocated && intent.length > 0) writes.push_back(intent);
+  }
+  RETURN_IF_ERROR(DeclareWrites(writes));
+  write_set_.insert(write_set_.end(), writes.begin(), writes.end());
+  return absl::OkStatus();
+}
+
+absl::Status BaselineTransaction::DeclareWrites(
+    absl::Span<const Intent> writes) {
+  for (const Intent& write : writes) {
+    RETURN_IF_ERROR(
+        DeclareWrite(*held_.Find(write.object), write.offset, write.length)
+            .status());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status BaselineTransaction::Overwrite(ObjectId id, uint32_t offset,
                                             absl::Span<const std::byte> bytes) {
   Prefetch(id);

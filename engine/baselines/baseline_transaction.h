@@ -38,6 +38,7 @@ class BaselineTransaction : public Transaction {
   }
   absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
                                    uint32_t length) final;
+  absl::Status Declare(absl::Span<const Intent> intents) final;
   absl::Status Overwrite(ObjectId id, uint32_t offset,
                          absl::Span<const std::byte> bytes) final;
   absl::StatusOr<ObjectId> Alloc(uint32_t size) final;
@@ -77,6 +78,8 @@ class BaselineTransaction : public Transaction {
   virtual absl::StatusOr<std::byte*> DeclareWrite(HeldObject& held,
                                                   uint32_t offset,
                                                   uint32_t length) = 0;
+  // Several, none of them empty, of objects that are held.
+  virtual absl::Status DeclareWrites(absl::Span<const Intent> writes);
   // The same with the bytes, which are not none.
   virtual absl::Status Put(HeldObject& held, uint32_t offset,
                            absl::Span<const std::byte> bytes);

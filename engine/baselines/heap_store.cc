@@ -70,8 +70,12 @@ absl::Status HeapStore::Recover() {
     absl::Status done;
     if (scheme_ == HeapScheme::kUndo) {
       done = RollBack(log_, contents);
+      if (!contents.records.empty()) ++report_.rolled_back;
     } else if (contents.marked) {
       done = RollForward(contents);
+      ++report_.replayed;
+    } else if (!contents.records.empty()) {
+      ++report_.rolled_back;
     }
     if (!done.ok()) return done;
   }
@@ -151,9 +155,8 @@ void HeapTransaction::ReleaseSpace(bool committed) {
 HeapTransaction::Range* HeapTransaction::Covering(const HeldObject& held,
                                                   uint32_t offset,
                                                   uint32_t length) {
-  constexpr size_t kLooked = 8;
   const size_t object = this->held().IndexOf(held);
-  const size_t looked = std::min(kLooked, ranges_.size());
+  const size_t looked = std::min(looks_at_, ranges_.size());
   for (size_t i = ranges_.size(); i > ranges_.size() - looked; --i) {
     Range& range = ranges_[i - 1];
     if (range.object == object && range.offset <= offset &&
@@ -163,6 +166,11 @@ HeapTransaction::Range* HeapTransaction::Covering(const HeldObject& held,
     }
   }
   return nullptr;
+}
+
+void HeapTransaction::LookAt(size_t ranges) {
+  constexpr size_t kMost = 64;
+  looks_at_ = std::max(looks_at_, std::min(ranges, kMost));
 }
 
 void HeapTransaction::AddRange(const HeldObject& held, uint32_t offset,

@@ -53,6 +53,7 @@ class HeapStore final : public TransactionalStore {
   ObjectId root() const override { return heap_->root(); }
   void Quiesce() override {}  // nothing is left to do after an end
   uint64_t bytes_used() const override;
+  RecoveryReport recovery_report() const override { return report_; }
 
   Heap* heap() const { return heap_; }
 
@@ -67,6 +68,7 @@ class HeapStore final : public TransactionalStore {
   Heap* const heap_;
   TransactionLog log_;
   ObjectLocks locks_;
+  RecoveryReport report_;
 };
 
 // Takes everything back that the records say, in reverse order; flushes.
@@ -88,7 +90,9 @@ class HeapTransaction : public BaselineTransaction {
   };
 
   // The range, of those declared last, that contains this one. Null: none.
+  // More of them are looked at once so many were declared together.
   Range* Covering(const HeldObject& held, uint32_t offset, uint32_t length);
+  void LookAt(size_t ranges);
   void AddRange(const HeldObject& held, uint32_t offset, uint32_t length,
                 bool flushed);
 
@@ -131,6 +135,7 @@ class HeapTransaction : public BaselineTransaction {
   std::optional<TransactionLog::Slot> slot_;
   absl::InlinedVector<Range, 8> ranges_;
   bool states_change_ = false;
+  size_t looks_at_ = 8;  // of ranges_
 };
 
 // Of the three schemes.

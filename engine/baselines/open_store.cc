@@ -61,6 +61,15 @@ class OwningStore : public TransactionalStore {
   }
   ObjectId root() const override { return store_->root(); }
   void Quiesce() override { store_->Quiesce(); }
+  RecoveryReport recovery_report() const override {
+    return store_->recovery_report();
+  }
+  uint64_t durable_sequence() const override {
+    return store_->durable_sequence();
+  }
+  bool AwaitDurable(uint64_t sequence, absl::Duration wait) override {
+    return store_->AwaitDurable(sequence, wait);
+  }
   uint64_t bytes_used() const override { return store_->bytes_used(); }
 
  protected:

@@ -34,13 +34,35 @@ class UndoTransaction final : public HeapTransaction {
     return absl::OkStatus();
   }
 
+  absl::Status DeclareWrites(absl::Span<const Intent> writes) override {
+    LookAt(writes.size());
+    bool any = false;
+    for (const Intent& write : writes) {
+      const HeldObject& held = *this->held().Find(write.object);
+      Range* range = Covering(held, write.offset, write.length);
+      if (range != nullptr) {
+        range->flushed = false;
+        continue;
+      }
+      RETURN_IF_ERROR(Append(write, held.bytes.data() + write.offset));
+      AddRange(held, write.offset, write.length, /*flushed=*/false);
+      any = true;
+    }
+    if (any) DrainEntries();
+    return absl::OkStatus();
+  }
+
   // The old bytes are durable on return, and all entries before.
   absl::Status Save(const HeldObject& held, uint32_t offset, uint32_t length) {
     RETURN_IF_ERROR(
         Append({held.id, offset, length}, held.bytes.data() + offset));
+    DrainEntries();
+    return absl::OkStatus();
+  }
+
+  void DrainEntries() {
     region().Drain();
     state_waits_ = false;
-    return absl::OkStatus();
   }
 
   // Headers change at commit only, so these wait for a drain that comes anyway.

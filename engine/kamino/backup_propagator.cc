@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "absl/time/time.h"
+#include "engine/pmem/background_work.h"
 
 namespace kamino::engine {
 namespace {
@@ -23,6 +24,7 @@ BackupPropagator::~BackupPropagator() {
 
 void BackupPropagator::Run() {
   pthread_setname_np(pthread_self(), "propagator");
+  const BackgroundWork background;
   while (!stopping_.WaitForNotificationWithTimeout(kPeriod)) {
     store_->Quiesce();
   }

@@ -28,6 +28,8 @@
 // transaction that changes anything has a CommitOptions::sequence then, higher
 // than the one before: it tells what is committed.
 //
+// CommitOptions::before_mark is called when every store is durable.
+//
 // Thread-safe, but a Transaction is one thread's; over an undo log there is one
 // that changes anything at a time. The store must outlive its transactions.
 #ifndef KAMINO_ENGINE_KAMINO_KAMINO_STORE_H_
@@ -105,6 +107,12 @@ class KaminoStore final : public TransactionalStore {
   // But for transactions with hold_locks.
   void Quiesce() override { PropagateAll(); }
   uint64_t bytes_used() const override;
+  // Only the last sequence is known.
+  RecoveryReport recovery_report() const override {
+    RecoveryReport report;
+    report.last_sequence = last_sequence_;
+    return report;
+  }
 
   // Propagates the changes of up to `max` committed transactions, durably, and
   // releases what that unlocks. Returns how many transactions are left.

@@ -140,10 +140,9 @@ absl::Status KaminoTransaction::MakeSticky(Object* object) {
     switch (added) {
       case StickyIntents::Added::kNew:
       case StickyIntents::Added::kReplaced:
-        store_->heap_->region()->Drain();
-        if (added == StickyIntents::Added::kReplaced) {
-          store_->sticky_.Drained(object->id);
-        }
+        undrained_.push_back(
+            {object->id, added == StickyIntents::Added::kReplaced});
+        if (!declares_many_) DrainIntents();
         return absl::OkStatus();
       case StickyIntents::Added::kWasThere:
         return absl::OkStatus();
@@ -156,6 +155,26 @@ absl::Status KaminoTransaction::MakeSticky(Object* object) {
             "as many objects are locked as the log has room for intents");
     }
   }
+}
+
+void KaminoTransaction::DrainIntents() {
+  if (undrained_.empty()) return;
+  store_->heap_->region()->Drain();
+  for (const Undrained& one : undrained_) {
+    if (one.replaced) store_->sticky_.Drained(one.id);
+  }
+  undrained_.clear();
+}
+
+absl::Status KaminoTransaction::Declare(absl::Span<const Intent> intents) {
+  RETURN_IF_ERROR(CheckWritesOnly(intents));
+  RETURN_IF_ERROR(ForeseeWrites(intents));
+  declares_many_ = true;
+  const absl::Status done = Transaction::Declare(intents);
+  declares_many_ = false;
+  // Whatever came of it: others take these intents for durable.
+  DrainIntents();
+  return done;
 }
 
 absl::StatusOr<KaminoTransaction::Object*> KaminoTransaction::OpenForWrite(
@@ -219,9 +238,9 @@ bool KaminoTransaction::Overlaps(const Object& object,
   return false;
 }
 
-KaminoTransaction::Range* KaminoTransaction::Declare(Object* object,
-                                                     const Intent& intent,
-                                                     bool* overlaps) {
+KaminoTransaction::Range* KaminoTransaction::AddRange(Object* object,
+                                                      const Intent& intent,
+                                                      bool* overlaps) {
   *overlaps = false;
   for (int i = object->last_range; i >= 0; i = state_->ranges[i].previous) {
     const Intent& other = state_->write_set[i];
@@ -319,7 +338,7 @@ absl::StatusOr<std::byte*> KaminoTransaction::Write(ObjectId id,
   RETURN_IF_ERROR(SaveNext(intent));
   if (object->deferred) Apply(object);
   bool overlaps;
-  Declare(object, intent, &overlaps);
+  AddRange(object, intent, &overlaps);
   return object->payload.data() + offset;
 }
 
@@ -363,7 +382,7 @@ absl::Status KaminoTransaction::OverwriteWith(ObjectId id, uint32_t offset,
     RETURN_IF_ERROR(SaveNext(intent));
   }
   bool overlaps;
-  Range* range = Declare(object, intent, &overlaps);
+  Range* range = AddRange(object, intent, &overlaps);
   std::byte* target = object->payload.data() + offset;
   if (overlaps) {
     if (!bytes.empty()) std::memcpy(target, bytes.data(), bytes.size());
@@ -441,10 +460,10 @@ absl::StatusOr<ObjectId> KaminoTransaction::Alloc(uint32_t size) {
   object->allocated = true;
   object->zeroed = false;
   bool overlaps;
-  Declare(object,
-          {*id, 0, static_cast<uint32_t>(object->payload.size()),
-           IntentKind::kAlloc},
-          &overlaps);
+  AddRange(object,
+           {*id, 0, static_cast<uint32_t>(object->payload.size()),
+            IntentKind::kAlloc},
+           &overlaps);
   return *id;
 }
 
@@ -462,7 +481,7 @@ absl::Status KaminoTransaction::Free(ObjectId id) {
   // What is put off is stored as it overlaps.
   if (object->deferred) RETURN_IF_ERROR(Save());
   bool overlaps;
-  Declare(
+  AddRange(
       object,
       {id, 0, static_cast<uint32_t>(object->payload.size()), IntentKind::kFree},
       &overlaps);

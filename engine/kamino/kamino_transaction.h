@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,6 +26,7 @@ class KaminoTransaction final : public Transaction {
   void Prefetch(ObjectId id) const override { store_->PrefetchToRead(id); }
   absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
                                    uint32_t length) override;
+  absl::Status Declare(absl::Span<const Intent> intents) override;
   absl::Status ForeseeWrites(absl::Span<const Intent> writes) override;
   absl::Status Overwrite(ObjectId id, uint32_t offset,
                          absl::Span<const std::byte> bytes) override;
@@ -52,6 +54,8 @@ class KaminoTransaction final : public Transaction {
   absl::StatusOr<Object*> OpenForWrite(ObjectId id, uint32_t offset,
                                        uint64_t length);
   absl::Status MakeSticky(Object* object);
+  // Intents that were stored become durable.
+  void DrainIntents();
   // kResourceExhausted: more than a commit record can hold.
   absl::Status CheckRoom() const;
   // Over an undo log: before anything is stored to the transaction's ranges, or
@@ -61,7 +65,7 @@ class KaminoTransaction final : public Transaction {
   absl::Status SaveNext(const Intent& intent);
   bool Overlaps(const Object& object, const Intent& intent) const;
   // The range's place. `*overlaps`: with an earlier one of the object.
-  Range* Declare(Object* object, const Intent& intent, bool* overlaps);
+  Range* AddRange(Object* object, const Intent& intent, bool* overlaps);
 
   void ZeroNew(Object* object);
   // `hash` is of the bytes, `kept` what Keep said.
@@ -95,6 +99,13 @@ class KaminoTransaction final : public Transaction {
   std::unique_ptr<TransactionState> state_;  // the store's after the end
   bool ended_ = false;
   std::optional<ObjectId> conflict_;
+  // While several are declared: intents that are drained at its end.
+  struct Undrained {
+    ObjectId id;
+    bool replaced;  // another's
+  };
+  bool declares_many_ = false;
+  std::vector<Undrained> undrained_;
 };
 
 }  // namespace kamino::engine

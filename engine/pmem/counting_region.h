@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/pmem/background_work.h"
 #include "engine/pmem/region.h"
 
 namespace kamino::engine {
@@ -44,7 +45,11 @@ class CountingRegion final : public Region {
   }
 
   void Drain() override {
-    Mine().drains.fetch_add(1, std::memory_order_relaxed);
+    Slot& mine = Mine();
+    mine.drains.fetch_add(1, std::memory_order_relaxed);
+    if (BackgroundWork::Now()) {
+      mine.background_drains.fetch_add(1, std::memory_order_relaxed);
+    }
     below_->Drain();
   }
 
@@ -63,6 +68,15 @@ class CountingRegion final : public Region {
     }
     return sum;
   }
+  // Those that came within BackgroundWork; the others are the foreground's.
+  PmemCounts background_counts() const {
+    PmemCounts sum;
+    for (const Slot& slot : slots_) {
+      sum.lines += slot.background_lines.load(std::memory_order_relaxed);
+      sum.drains += slot.background_drains.load(std::memory_order_relaxed);
+    }
+    return sum;
+  }
 
  private:
   static constexpr size_t kLine = 64;
@@ -72,6 +86,9 @@ class CountingRegion final : public Region {
   struct alignas(kLine) Slot {
     std::atomic<uint64_t> lines{0};
     std::atomic<uint64_t> drains{0};
+    // Of those, within BackgroundWork.
+    std::atomic<uint64_t> background_lines{0};
+    std::atomic<uint64_t> background_drains{0};
   };
 
   Slot& Mine() {
@@ -84,7 +101,11 @@ class CountingRegion final : public Region {
     if (length == 0) return;
     const auto begin = reinterpret_cast<uintptr_t>(data);
     const uint64_t lines = (begin + length - 1) / kLine - begin / kLine + 1;
-    Mine().lines.fetch_add(lines, std::memory_order_relaxed);
+    Slot& mine = Mine();
+    mine.lines.fetch_add(lines, std::memory_order_relaxed);
+    if (BackgroundWork::Now()) {
+      mine.background_lines.fetch_add(lines, std::memory_order_relaxed);
+    }
   }
 
   Region* const below_;

@@ -75,6 +75,46 @@ TEST_P(ConformanceTest, WriteSetIsWhatWasDeclared) {
                       {id, 0, old_size, IntentKind::kFree}}));
 }
 
+TEST_P(ConformanceTest, SeveralRangesAreDeclaredAtOnce) {
+  const ObjectId one = Make("some text");
+  const ObjectId two = Make("more text");
+  for (const bool commit : {false, true}) {
+    auto transaction = Begin();
+    const std::vector<Intent> intents = {{one, 0, 4}, {two, 5, 4}, {two, 0, 2}};
+    ASSERT_TRUE(transaction->Declare(intents).ok());
+    EXPECT_EQ(transaction->write_set(), intents);
+    ASSERT_TRUE(Put(*transaction, one, "SOME").ok());
+    ASSERT_TRUE(Put(*transaction, two, "EXT", 6).ok());
+    ASSERT_TRUE(transaction->Overwrite(two, 0, BytesOf("M")).ok());
+    EXPECT_EQ(Get(*transaction, two, 9), "More tEXT");
+    ASSERT_TRUE((commit ? transaction->Commit() : transaction->Abort()).ok());
+    const bool changed = commit || !atomic();
+    EXPECT_EQ(Text(one, 9), changed ? "SOME text" : "some text");
+    EXPECT_EQ(Text(two, 9), changed ? "More tEXT" : "more text");
+  }
+  EXPECT_TRUE(Begin()->Declare({}).ok());
+  auto transaction = Begin();
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      transaction->Declare({{one, 0, 4}, {two, 0, 9, IntentKind::kFree}})));
+  EXPECT_TRUE(transaction->write_set().empty());
+  EXPECT_TRUE(
+      absl::IsOutOfRange(Begin()->Declare({{one, 0, 1}, {two, 1u << 20, 1}})));
+  EXPECT_TRUE(absl::IsNotFound(Begin()->Declare({{one, 0, 1}, {64, 0, 1}})));
+}
+
+// All of them but one that has something to wait for after Commit.
+TEST_P(ConformanceTest, CommittedIsDurableAtOnce) {
+  const ObjectId id = Make("text");
+  auto transaction = Begin();
+  ASSERT_TRUE(Put(*transaction, id, "TEXT").ok());
+  uint64_t durable_at = 0;
+  CommitOptions options;
+  options.durable_at = &durable_at;
+  ASSERT_TRUE(transaction->Commit(options).ok());
+  EXPECT_GE(store_->durable_sequence(), durable_at);
+  EXPECT_TRUE(store_->AwaitDurable(durable_at, absl::ZeroDuration()));
+}
+
 TEST_P(ConformanceTest, AbortTakesBack) {
   if (!atomic()) GTEST_SKIP();
   const ObjectId id = Make("first text");

@@ -72,6 +72,26 @@ TEST_F(HeapStoreTest, DrainsOfACommit) {
   }
 }
 
+TEST_F(HeapStoreTest, RangesThatAreDeclaredAtOnceShareADrain) {
+  Open(kUndo);
+  const ObjectId one = Make(1000);
+  const ObjectId two = Make(1000);
+  const uint64_t before = region_.drains();
+  auto transaction = Begin();
+  std::vector<Intent> intents;
+  for (uint32_t i = 0; i < 20; ++i) {
+    intents.push_back({i % 2 == 0 ? one : two, 40 * i, 30});
+  }
+  ASSERT_TRUE(transaction->Declare(intents).ok());
+  EXPECT_EQ(region_.drains() - before, 1u);
+  for (const Intent& intent : intents) {
+    ASSERT_TRUE(transaction->Write(intent.object, intent.offset + 5, 20).ok());
+  }
+  EXPECT_EQ(region_.drains() - before, 1u);
+  ASSERT_TRUE(transaction->Commit().ok());
+  EXPECT_EQ(region_.drains() - before, 3u);
+}
+
 // Allocating and freeing wait for no drain of their own where one comes anyway.
 TEST_F(HeapStoreTest, DrainsOfStatesAreShared) {
   Open(kUndo);

@@ -36,6 +36,10 @@ class FaultyTransaction final : public Transaction {
     return inner_->Write(id, offset, length);
   }
 
+  absl::Status Declare(absl::Span<const Intent> intents) override {
+    return inner_->Declare(intents);
+  }
+
   absl::Status Overwrite(ObjectId id, uint32_t offset,
                          absl::Span<const std::byte> bytes) override {
     if (faults::FaultPlanted("transaction-stores-before-intent")) {
@@ -99,6 +103,15 @@ class FaultyStore final : public TransactionalStore {
   }
   ObjectId root() const override { return inner_->root(); }
   void Quiesce() override { inner_->Quiesce(); }
+  RecoveryReport recovery_report() const override {
+    return inner_->recovery_report();
+  }
+  uint64_t durable_sequence() const override {
+    return inner_->durable_sequence();
+  }
+  bool AwaitDurable(uint64_t sequence, absl::Duration wait) override {
+    return inner_->AwaitDurable(sequence, wait);
+  }
   uint64_t bytes_used() const override { return inner_->bytes_used(); }
 
  private:

@@ -152,6 +152,14 @@ absl::Status Session::WriteByPointer(ObjectId id, const Part& part,
                                      bool at_once) {
   absl::StrAppend(&what_, " write ", id, " [", part.offset, " + ", part.length,
                   ")");
+  // Not by chance, so that seeds do what they did.
+  if (++pointers_ % 4 == 0) {
+    const uint32_t half = part.length / 2;
+    const absl::Status declared =
+        transaction_->Declare({{id, part.offset, part.length},
+                               {id, part.offset + half, part.length - half}});
+    if (!declared.ok()) return declared;
+  }
   auto writable = transaction_->Write(id, part.offset, part.length);
   if (!writable.ok()) return writable.status();
   Mine(id);

@@ -98,6 +98,7 @@ class Session {
   std::map<ObjectId, Part> last_part_;
   std::map<std::string, std::optional<std::string>> tree_changes_;
   std::string what_;
+  int pointers_ = 0;  // asked for
 };
 
 }  // namespace kamino::engine::crash

@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/pmem/background_work.h"
 #include "engine/pmem/sim_region.h"
 #include "gtest/gtest.h"
 
@@ -36,6 +37,20 @@ TEST_F(CountingRegionTest, CountsDrains) {
   region_.Persist(region_.base(), 8);
   EXPECT_EQ(region_.counts().drains, 2u);
   EXPECT_EQ(region_.counts().lines, 1u);
+}
+
+TEST_F(CountingRegionTest, TellsWhatIsDoneBesideTransactions) {
+  region_.Persist(region_.base(), 64);
+  {
+    const BackgroundWork background;
+    region_.Persist(region_.base(), 128);
+    std::thread([this] { region_.Drain(); }).join();
+  }
+  region_.Drain();
+  EXPECT_EQ(region_.counts().lines, 3u);
+  EXPECT_EQ(region_.counts().drains, 4u);
+  EXPECT_EQ(region_.background_counts().lines, 2u);
+  EXPECT_EQ(region_.background_counts().drains, 1u);
 }
 
 TEST_F(CountingRegionTest, CountsThoseOfAllThreads) {

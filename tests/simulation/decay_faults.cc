@@ -1,5 +1,7 @@
 // Of Faults, what nodes compute wrongly, and bits that change where nobody
 // looks: what the others find out, or an operator.
+#include <algorithm>
+
 #include "tests/simulation/faults.h"
 
 namespace kamino::simulation {
@@ -106,14 +108,21 @@ bool Faults::Decay() {
   return true;
 }
 
-// Where the chain comes down to it alone, as links break, all that join have
-// what it holds, and nobody can know better (docs/fault_model.md).
+// Where the chain comes down to it alone, as links break, or to it and to
+// copies of it that have borne each other out, all that join have what it
+// holds, and nobody can know better (docs/fault_model.md).
 void Faults::WatchDecayed() {
   world_->After(absl::Milliseconds(50), [this] {
     const membership::View view = cluster_->StoredView();
-    only_decayed_are_left_ =
-        view.members.size() == 1 &&
-        cluster_->node(view.members.front().node_id)->decayed();
+    const bool alone = view.members.size() == 1;
+    only_decayed_are_left_ = std::all_of(
+        view.members.begin(), view.members.end(),
+        [&](const membership::Member& member) {
+          SimNode* const node = cluster_->node(member.node_id);
+          const bool in_doubt =
+              !node->has_core() || !node->node()->core().beyond_doubt();
+          return node->decayed() && (alone || !in_doubt);
+        });
     if (!only_decayed_are_left_) WatchDecayed();
   });
 }

@@ -148,14 +148,15 @@ INSTANTIATE_TEST_SUITE_P(
 // Seeds beyond those that have failed: files of two lives of a node; a node
 // that others are refused for, as it was started otherwise, and is cut off once
 // it is set right; one that is to die while it writes down that it ends in
-// order.
+// order; a value that has changed at all who are left, copies of one.
 TEST(SeedsThatFailedTest, HoldNow) {
   FLAGS_minloglevel = google::GLOG_FATAL;
   const std::pair<ChainMode, uint64_t> seeds[] = {
       {ChainMode::kTraditional, 11914},
       {ChainMode::kTraditional, 20778},
       {ChainMode::kTraditional, 20800},
-      {ChainMode::kKamino, 20224}};
+      {ChainMode::kKamino, 20224},
+      {ChainMode::kImages, 20812}};
   for (const auto& [mode, seed] : seeds) {
     const RunResult result = RunSeed(seed, nullptr, mode);
     EXPECT_TRUE(result.violation.ok())

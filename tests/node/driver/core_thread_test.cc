@@ -103,13 +103,16 @@ TEST(CoreThreadTest, ReadsLetTasksPass) {
   options.max_batch_time = absl::ZeroDuration();
   const auto owned = *CoreThread::Create(options);
   CoreThread& thread = *owned;
+  absl::Notification last;
   for (int i = 0; i < 10; ++i) {
     thread.PostRead([&, i] {
       ran.push_back(absl::StrCat("read ", i));
       if (i == 2) thread.Post([&] { ran.push_back("task"); });
+      if (i == 9) last.Notify();
     });
   }
   thread.Start({[] {}, [] { return false; }});
+  last.WaitForNotification();
   thread.Stop();
   ASSERT_EQ(ran.size(), 11u);
   EXPECT_EQ(ran[2], "read 2");

@@ -1,6 +1,7 @@
 #include "replica/state_check.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <string>
 
@@ -14,6 +15,7 @@ namespace kamino::replica {
 namespace {
 
 using engine::CheckedBlocks;
+using engine::CheckedRecord;
 using engine::Finding;
 using engine::kNullObject;
 using engine::ObjectId;
@@ -28,8 +30,9 @@ using state_format::StateRoot;
 
 class StateCheck {
  public:
-  StateCheck(CheckedBlocks* blocks, const Finding& found)
-      : blocks_(blocks), found_(found) {}
+  StateCheck(CheckedBlocks* blocks, uint64_t last_mutation,
+             const Finding& found)
+      : blocks_(blocks), last_mutation_(last_mutation), found_(found) {}
 
   CheckedState Check(ObjectId id) {
     CheckedState state;
@@ -53,18 +56,17 @@ class StateCheck {
     Take(root.horizon, id, "the horizon of dropped outcomes", &horizon);
     RefusedRequests refused = {};
     Take(root.refused, id, "the list of refused requests", &refused);
-    state.objects = CheckTree(blocks_, root.objects_root, found_,
-                              [](absl::string_view, absl::string_view) {});
-    state.clients =
-        CheckTree(blocks_, root.clients_root, found_,
-                  [this](absl::string_view key, absl::string_view value) {
-                    CheckOutcome(key, value);
-                  });
-    state.sessions =
-        CheckTree(blocks_, root.sessions_root, found_,
-                  [this](absl::string_view key, absl::string_view value) {
-                    CheckSession(key, value);
-                  });
+    state.objects = CheckTree(
+        blocks_, root.objects_root, found_,
+        [this](const CheckedRecord& object) { CheckVersion(object); });
+    state.clients = CheckTree(blocks_, root.clients_root, found_,
+                              [this](const CheckedRecord& client) {
+                                CheckOutcome(client.key, client.value);
+                              });
+    state.sessions = CheckTree(blocks_, root.sessions_root, found_,
+                               [this](const CheckedRecord& session) {
+                                 CheckSession(session.key, session.value);
+                               });
     return state;
   }
 
@@ -88,6 +90,13 @@ class StateCheck {
 
   uint64_t OffsetOf(absl::string_view value) const {
     return blocks_->OffsetOf(value.data());
+  }
+
+  void CheckVersion(const CheckedRecord& object) {
+    if (object.version <= last_mutation_) return;
+    found_(object.id,
+           absl::StrCat("an object has version ", object.version,
+                        ", and the node's ring has come to ", last_mutation_));
   }
 
   void CheckOutcome(absl::string_view key, absl::string_view value) {
@@ -152,14 +161,15 @@ class StateCheck {
   }
 
   CheckedBlocks* const blocks_;
+  const uint64_t last_mutation_;
   const Finding& found_;
 };
 
 }  // namespace
 
 CheckedState CheckState(CheckedBlocks* blocks, ObjectId root,
-                        const Finding& found) {
-  return StateCheck(blocks, found).Check(root);
+                        uint64_t last_mutation, const Finding& found) {
+  return StateCheck(blocks, last_mutation, found).Check(root);
 }
 
 }  // namespace kamino::replica

@@ -19,8 +19,9 @@ struct CheckedState {
   engine::CheckedTree sessions;
 };
 
+// No object may be newer than `last_mutation`.
 CheckedState CheckState(engine::CheckedBlocks* blocks, engine::ObjectId root,
-                        const engine::Finding& found);
+                        uint64_t last_mutation, const engine::Finding& found);
 
 }  // namespace kamino::replica
 

@@ -24,7 +24,7 @@ constexpr int kMaxDepth = 40;
 
 class TreeCheck {
  public:
-  using Visit = std::function<void(absl::string_view, absl::string_view)>;
+  using Visit = std::function<void(const CheckedRecord&)>;
 
   TreeCheck(CheckedBlocks* blocks, const Finding& found, const Visit& visit)
       : blocks_(blocks), found_(found), visit_(visit) {}
@@ -154,9 +154,11 @@ class TreeCheck {
     }
     ++tree_.records;
     tree_.bytes += header.length;
-    tree_.newest = std::max(tree_.newest, header.version);
-    visit_(key, {reinterpret_cast<const char*>(bytes->data()) + sizeof(header),
-                 header.length});
+    visit_({id,
+            header.version,
+            key,
+            {reinterpret_cast<const char*>(bytes->data()) + sizeof(header),
+             header.length}});
   }
 
   CheckedBlocks* const blocks_;
@@ -168,9 +170,9 @@ class TreeCheck {
 
 }  // namespace
 
-CheckedTree CheckTree(
-    CheckedBlocks* blocks, ObjectId root, const Finding& found,
-    const std::function<void(absl::string_view, absl::string_view)>& visit) {
+CheckedTree CheckTree(CheckedBlocks* blocks, ObjectId root,
+                      const Finding& found,
+                      const std::function<void(const CheckedRecord&)>& visit) {
   TreeCheck check(blocks, found, visit);
   check.CheckPage(root, kNullObject, 0, "", std::nullopt);
   return check.tree();

@@ -17,16 +17,21 @@ namespace kamino::engine {
 struct CheckedTree {
   uint64_t pages = 0;
   uint64_t records = 0;
-  uint64_t bytes = 0;   // of values
-  uint64_t newest = 0;  // version
+  uint64_t bytes = 0;  // of values
+};
+
+struct CheckedRecord {
+  ObjectId id;
+  uint64_t version;
+  absl::string_view key;
+  absl::string_view value;
 };
 
 // `visit` gets each record that can be read, in the order that the pages have
 // them.
-CheckedTree CheckTree(
-    CheckedBlocks* blocks, ObjectId root, const Finding& found,
-    const std::function<void(absl::string_view key, absl::string_view value)>&
-        visit);
+CheckedTree CheckTree(CheckedBlocks* blocks, ObjectId root,
+                      const Finding& found,
+                      const std::function<void(const CheckedRecord&)>& visit);
 
 }  // namespace kamino::engine
 

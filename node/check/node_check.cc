@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -200,8 +201,11 @@ class Check {
       FindInHeap(name, offset, what);
     };
     blocks.Walk(found);
+    const uint64_t last_mutation = ring_ == nullptr
+                                       ? std::numeric_limits<uint64_t>::max()
+                                       : ring_->received();
     const replica::CheckedState state =
-        replica::CheckState(&blocks, layout_->root, found);
+        replica::CheckState(&blocks, layout_->root, last_mutation, found);
     blocks.VisitUnreached([&](ObjectId id, uint64_t bytes) {
       found(id, absl::StrCat("nothing leads to object ", id, " of ", bytes,
                              " bytes"));
@@ -215,14 +219,6 @@ class Check {
     report_.sessions = state.sessions.records;
     report_.pages =
         state.objects.pages + state.clients.pages + state.sessions.pages;
-    CheckNewest(name, state.objects.newest);
-  }
-
-  void CheckNewest(const std::string& name, uint64_t newest) {
-    if (ring_ == nullptr || newest <= ring_->received()) return;
-    Find(name, 0,
-         absl::StrCat("an object has version ", newest,
-                      ", and the node's ring has come to ", ring_->received()));
   }
 
   // What was executed when the node ended may be half done, rightly.

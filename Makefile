@@ -119,7 +119,8 @@ test-rdma: build
 	  //bench/transport:bench_transport
 	@python3 -B tests/vm/rig.py
 
-# A million images and more; SCHEME=name for one scheme only.
+# A million images and more; SCHEME=name for one scheme only, or for a family
+# (SCHEME=rewind).
 SEEDS ?= 40
 FIRST ?= 1
 crash: packages

@@ -9,6 +9,9 @@
 #include "base/status_macros.h"
 #include "engine/baselines/heap_store.h"
 #include "engine/baselines/open_store.h"
+#include "engine/baselines/rewind/rewind_checkpointer.h"
+#include "engine/baselines/rewind/rewind_options.h"
+#include "engine/baselines/rewind/rewind_store.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup_propagator.h"
 #include "engine/kamino/kamino_store.h"
@@ -29,6 +32,8 @@ using engine::KaminoStore;
 using engine::ObjectId;
 using engine::PmemCounts;
 using engine::Region;
+using engine::RewindCheckpointer;
+using engine::RewindStore;
 using engine::Transaction;
 using engine::TransactionalStore;
 
@@ -139,16 +144,20 @@ class Bundle final : public TransactionalStore {
   // Whichever there is.
   TransactionalStore& store() const {
     if (kamino_ != nullptr) return *kamino_;
+    if (rewind_ != nullptr) return *rewind_;
     return *heap_store_;
   }
 
   std::unique_ptr<PoolFile> heap_file_;
   std::unique_ptr<PoolFile> backup_file_;
   std::unique_ptr<Heap> heap_;
-  // One of the two.
+  // One of the three.
   std::unique_ptr<HeapStore> heap_store_;
   std::unique_ptr<KaminoStore> kamino_;
+  std::unique_ptr<RewindStore> rewind_;
+  // What goes with it.
   std::unique_ptr<BackupPropagator> propagator_;
+  std::unique_ptr<RewindCheckpointer> checkpointer_;
 };
 
 uint64_t HeapBytes(uint64_t bytes) {
@@ -189,12 +198,24 @@ absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Create(const StoreSpec& spec,
   auto bundle = absl::WrapUnique(new Bundle);
   ASSIGN_OR_RETURN(bundle->heap_file_, PoolFile::Create(path, HeapBytes(bytes),
                                                         spec.delays, watch));
-  ASSIGN_OR_RETURN(bundle->heap_,
-                   Heap::Create(bundle->heap_file_->region(), spec.scheme));
+  const auto rewind = engine::RewindNamed(spec.scheme);
+  ASSIGN_OR_RETURN(
+      bundle->heap_,
+      Heap::Create(bundle->heap_file_->region(),
+                   rewind.has_value() ? rewind->Name() : spec.scheme));
   const auto heap_scheme = HeapSchemeOf(spec.scheme);
   if (heap_scheme.has_value()) {
     ASSIGN_OR_RETURN(bundle->heap_store_,
                      HeapStore::Open(*heap_scheme, bundle->heap_.get()));
+    return bundle;
+  }
+  if (rewind.has_value()) {
+    ASSIGN_OR_RETURN(bundle->rewind_,
+                     RewindStore::Open(*rewind, bundle->heap_.get()));
+    if (!rewind->force) {
+      bundle->checkpointer_ =
+          absl::make_unique<RewindCheckpointer>(bundle->rewind_.get());
+    }
     return bundle;
   }
   RETURN_IF_ERROR(bundle->OpenKamino(spec, path, watch));

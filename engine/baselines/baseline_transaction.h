@@ -73,6 +73,12 @@ class BaselineTransaction : public Transaction {
   // The payload of a live object. kNotFound.
   virtual absl::StatusOr<absl::Span<std::byte>> Find(ObjectId id) = 0;
 
+  // Its bytes are about to be shown: they have to be as the transaction left
+  // them.
+  virtual absl::Status BeforeRead(HeldObject& /*held*/) {
+    return absl::OkStatus();
+  }
+
   // A range of an object that is live and was not allocated here; returns the
   // bytes to store to.
   virtual absl::StatusOr<std::byte*> DeclareWrite(HeldObject& held,

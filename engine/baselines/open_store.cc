@@ -12,6 +12,9 @@
 #include "base/status_macros.h"
 #include "engine/baselines/heap_store.h"
 #include "engine/baselines/pmemobj_store.h"
+#include "engine/baselines/rewind/rewind_checkpointer.h"
+#include "engine/baselines/rewind/rewind_options.h"
+#include "engine/baselines/rewind/rewind_store.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/backup_propagator.h"
@@ -21,8 +24,10 @@ namespace kamino::engine {
 namespace {
 
 constexpr absl::string_view kNames[] = {
-    "kamino-simple", "kamino-dynamic", "undo-object", "undo-range", "undo-own",
-    "cow",           "unsafe",
+    "kamino-simple", "kamino-dynamic",
+    "undo-object",   "undo-range",
+    "undo-own",      "cow",
+    "unsafe",        "rewind-1-noforce-batch",
 };
 constexpr absl::string_view kSimple = kNames[0];
 constexpr absl::string_view kDynamic = kNames[1];
@@ -138,6 +143,26 @@ class OwningKaminoStore final : public OwningStore<KaminoStore> {
   std::optional<BackupPropagator> applier_;
 };
 
+// The same with the thread that makes its checkpoints.
+class OwningRewindStore final : public OwningStore<RewindStore> {
+ public:
+  static StoreOr Open(const RewindOptions& rewind, const std::string& path,
+                      size_t bytes, const StoreOptions& options) {
+    auto owner = absl::make_unique<OwningRewindStore>();
+    ASSIGN_OR_RETURN(owner->region_, OpenRegion(path, bytes, options));
+    ASSIGN_OR_RETURN(auto heap, OpenHeap(owner->region_.get(), rewind.Name(),
+                                         options.fresh));
+    owner->heap_ = std::move(heap);
+    ASSIGN_OR_RETURN(owner->store_,
+                     RewindStore::Open(rewind, owner->heap_.get()));
+    if (!rewind.force) owner->checkpointer_.emplace(owner->store_.get());
+    return owner;
+  }
+
+ private:
+  std::optional<RewindCheckpointer> checkpointer_;
+};
+
 StoreOr OpenPmemobj(UndoUnit unit, const std::string& path, size_t bytes,
                     const StoreOptions& options) {
   if (options.mode == PmemMode::kForce) {
@@ -165,6 +190,9 @@ StoreOr OpenByName(absl::string_view scheme, const std::string& path,
     if (scheme == HeapSchemeName(kind)) {
       return OwningHeapStore::Open(kind, path, bytes, options);
     }
+  }
+  if (const auto rewind = RewindNamed(scheme); rewind.has_value()) {
+    return OwningRewindStore::Open(*rewind, path, bytes, options);
   }
   return absl::InvalidArgumentError(
       absl::StrCat("no scheme is called \"", scheme, "\""));

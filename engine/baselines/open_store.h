@@ -29,7 +29,9 @@ struct StoreOptions {
 };
 
 // "kamino-simple", "kamino-dynamic", "undo-object", "undo-range", "undo-own",
-// "cow", "unsafe".
+// "cow", "unsafe", "rewind-1-noforce-batch". REWIND has eleven more
+// (RewindOptions), which OpenStore takes as well; "rewind" is the one named
+// here.
 absl::Span<const absl::string_view> SchemeNames();
 
 // Opens a store on the file `path` of `bytes` bytes (not used when the file is

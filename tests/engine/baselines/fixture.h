@@ -15,14 +15,23 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "engine/baselines/open_store.h"
+#include "engine/baselines/rewind/rewind_options.h"
 #include "gtest/gtest.h"
 
 namespace kamino::engine {
 
 inline constexpr size_t kStoreBytes = 32u << 20;
 
+// REWIND in all of its configurations.
 inline std::vector<std::string> AllSchemes() {
-  return {SchemeNames().begin(), SchemeNames().end()};
+  std::vector<std::string> all(SchemeNames().begin(), SchemeNames().end());
+  for (const RewindOptions& options : AllRewinds()) {
+    const std::string name = options.Name();
+    if (std::find(all.begin(), all.end(), name) == all.end()) {
+      all.push_back(name);
+    }
+  }
+  return all;
 }
 
 inline std::string TestNameOf(

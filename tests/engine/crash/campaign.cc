@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tests/engine/crash/coverage.h"
@@ -15,6 +16,11 @@ namespace {
 
 // For the signal handler, which may not allocate.
 char replay_text[256];
+
+// "rewind" names all that begin with "rewind-".
+bool Named(const Scheme& scheme, const std::string& name) {
+  return scheme.name == name || absl::StartsWith(scheme.name, name + "-");
+}
 
 std::string ReplayCommand(const std::string& scheme, uint64_t seed) {
   return absl::StrCat("make crash SCHEME=", scheme, " FIRST=", seed,
@@ -41,7 +47,8 @@ CampaignResult RunCampaign(const Campaign& campaign) {
   CampaignResult result;
   bool any = false;
   for (const Scheme& scheme : Schemes()) {
-    if (!campaign.scheme.empty() && campaign.scheme != scheme.name) continue;
+    if (!campaign.scheme.empty() && !Named(scheme, campaign.scheme)) continue;
+    if (!campaign.but.empty() && Named(scheme, campaign.but)) continue;
     any = true;
     ExplorerCounts counts;
     RunResult sum;

@@ -14,7 +14,9 @@ namespace kamino::engine::crash {
 struct Campaign {
   uint64_t first = 1;
   uint64_t seeds = 1;  // of each scheme
-  std::string scheme;  // empty: all of them
+  // Or what names of several begin with, up to a '-'; empty: all of them.
+  std::string scheme;
+  std::string but;  // the same, of those left out; empty: none
   RunOptions run;
 };
 

@@ -16,6 +16,8 @@ constexpr uint64_t kSeeds = 1;
 #else
 constexpr uint64_t kSeeds = 9;
 #endif
+constexpr uint64_t kRewindSeeds = 1;
+constexpr int kRewindSteps = 400;
 constexpr uint64_t kMinImages = kSeeds * 20000;
 constexpr uint64_t kMinCommits = kSeeds * 50;
 
@@ -23,6 +25,7 @@ TEST(CrashImagesTest, EveryImageRecovers) {
   Campaign campaign;
   campaign.first = 1;
   campaign.seeds = kSeeds;
+  campaign.but = "rewind";
   const CampaignResult result = RunCampaign(campaign);
   ASSERT_FALSE(result.failed) << result.report;
   std::printf("%s%llu images in all\n", result.report.c_str(),
@@ -34,6 +37,22 @@ TEST(CrashImagesTest, EveryImageRecovers) {
   EXPECT_THAT(result.not_reached, ::testing::IsEmpty());
 #endif
   EXPECT_GT(result.committed, kMinCommits);
+  EXPECT_GT(result.full, 0u);
+}
+
+// Twelve configurations.
+TEST(CrashImagesTest, EveryImageOfRewindRecovers) {
+  Campaign campaign;
+  campaign.first = 1;
+  campaign.seeds = kRewindSeeds;
+  campaign.scheme = "rewind";
+  campaign.run.steps = kRewindSteps;
+  const CampaignResult result = RunCampaign(campaign);
+  ASSERT_FALSE(result.failed) << result.report;
+  std::printf("%s%llu images in all\n", result.report.c_str(),
+              static_cast<unsigned long long>(result.images));
+  EXPECT_GE(result.images, 12 * kRewindSeeds * 3000);
+  EXPECT_GT(result.committed, 12 * kRewindSeeds * 40);
   EXPECT_GT(result.full, 0u);
 }
 

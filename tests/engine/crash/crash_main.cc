@@ -10,7 +10,7 @@
 
 ABSL_FLAG(uint64_t, first, 1, "the first seed");
 ABSL_FLAG(uint64_t, seeds, 100, "how many seeds, for each scheme");
-ABSL_FLAG(std::string, scheme, "", "only this scheme");
+ABSL_FLAG(std::string, scheme, "", "only this scheme, or family of them");
 
 int main(int argc, char** argv) {
   absl::SetProgramUsageMessage("Explores crashes of the engine, by seed.");

@@ -82,6 +82,22 @@ const std::vector<PlantedFault>& PlantedFaults() {
       {"allocator-header-not-flushed", "kamino-simple"},
       {"allocator-gives-too-much", "kamino-simple"},
       {"allocator-walk-forgets-small", "kamino-simple"},
+      {"rewind-losers-not-undone", "rewind-1-noforce-batch"},
+      {"rewind-losers-not-undone", "rewind-2-force-batch"},
+      {"rewind-redo-every-clr", "rewind-1-force-optimized"},
+      {"rewind-compensations-in-groups", "rewind-1-force-batch"},
+      {"rewind-store-before-index", "rewind-1-force-batch"},
+      {"rewind-store-before-index", "rewind-1-noforce-batch"},
+      {"rewind-no-floor", "rewind-1-noforce-optimized"},
+      {"rewind-floor-by-record", "rewind-1-noforce-optimized"},
+      {"rewind-checkpoint-flushes-nothing", "rewind-1-noforce-simple"},
+      {"rewind-end-cleared-with-rest", "rewind-1-force-optimized"},
+      {"rewind-clearing-forgets-sequence", "rewind-1-force-batch"},
+      {"rewind-freed-before-checkpoint", "rewind-1-noforce-batch"},
+      {"rewind-append-not-done-again", "rewind-1-force-simple"},
+      {"rewind-removal-not-done-again", "rewind-1-force-simple"},
+      {"rewind-words-not-put-back", "rewind-2-force-simple"},
+      {"rewind-words-leave-after-end", "rewind-2-force-optimized"},
   };
   return *faults;
 }

@@ -3,6 +3,8 @@
 
 #include "absl/memory/memory.h"
 #include "engine/baselines/heap_store.h"
+#include "engine/baselines/rewind/rewind_options.h"
+#include "engine/baselines/rewind/rewind_store.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/kamino_store.h"
@@ -16,6 +18,9 @@ constexpr size_t kLogBytes = 64u << 10;
 // The least there is, so that the ring of commit records goes round and intents
 // take each other's places.
 constexpr size_t kKaminoLogBytes = heap_format::kMinLogBytes;
+// Full now and then; more than its words take, which two layers have.
+constexpr size_t kRewindHeapBytes = 224u << 10;
+constexpr size_t kRewindLogBytes = 48u << 10;
 // Room for about ten pages of the index: copies are evicted all the time.
 constexpr double kAlpha = 0.22;
 // Transactions can have more.
@@ -55,6 +60,25 @@ class BaselineRig final : public Rig {
  private:
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<HeapStore> store_;
+};
+
+class RewindRig final : public Rig {
+ public:
+  RewindRig(std::unique_ptr<Heap> heap, std::unique_ptr<RewindStore> store)
+      : heap_(std::move(heap)), store_(std::move(store)) {}
+
+  TransactionalStore& store() override { return *store_; }
+  void Sync(size_t) override { store_->Checkpoint(); }
+  std::optional<uint64_t> last_sequence() const override {
+    return store_->recovery_report().last_sequence;
+  }
+  uint64_t live_objects() const override {
+    return heap_->stats().objects - store_->log_blocks();
+  }
+
+ private:
+  std::unique_ptr<Heap> heap_;
+  std::unique_ptr<RewindStore> store_;
 };
 
 using BackupMaker = absl::StatusOr<std::unique_ptr<Backup>> (*)(const Heap*,
@@ -107,10 +131,29 @@ Scheme Baseline(HeapScheme which) {
   return scheme;
 }
 
-}  // namespace
+Scheme Rewind(RewindOptions options) {
+  // Many buckets, and groups that a bucket's end cuts.
+  options.bucket = 11;
+  options.group = 3;
+  Scheme scheme;
+  scheme.name = options.Name();
+  scheme.areas = {{"heap", kRewindHeapBytes}};
+  scheme.switches_within_calls = true;
+  scheme.open = [=](const std::vector<Region*>& regions,
+                    bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
+    auto heap =
+        make ? Heap::CreateTiny(regions[0], options.Name(), kRewindLogBytes)
+             : Heap::Open(regions[0]);
+    if (!heap.ok()) return heap.status();
+    auto store = RewindStore::Open(options, heap->get());
+    if (!store.ok()) return store.status();
+    return absl::make_unique<RewindRig>(std::move(*heap), std::move(*store));
+  };
+  return scheme;
+}
 
-const std::vector<Scheme>& Schemes() {
-  static const auto* const schemes = new std::vector<Scheme>{
+std::vector<Scheme> MakeSchemes() {
+  std::vector<Scheme> schemes = {
       Kamino("kamino-simple", SimpleBackupBytes(kHeapBytes), CreateSimpleBackup,
              OpenSimpleBackup, /*copy_at_commit=*/true),
       Kamino("kamino-dynamic", DynamicBackupBytes(kHeapBytes, kAlpha),
@@ -122,6 +165,16 @@ const std::vector<Scheme>& Schemes() {
       Baseline(HeapScheme::kUndo),
       Baseline(HeapScheme::kCopyOnWrite),
   };
+  for (const RewindOptions& options : AllRewinds()) {
+    schemes.push_back(Rewind(options));
+  }
+  return schemes;
+}
+
+}  // namespace
+
+const std::vector<Scheme>& Schemes() {
+  static const auto* const schemes = new std::vector<Scheme>(MakeSchemes());
   return *schemes;
 }
 

@@ -1,0 +1,49 @@
+// Which units of the log are free: volatile knowledge. After a recovery, which
+// leaves nothing in the log, all are.
+#ifndef KAMINO_ENGINE_BASELINES_REWIND_LOG_SPACE_H_
+#define KAMINO_ENGINE_BASELINES_REWIND_LOG_SPACE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace kamino::engine {
+
+// Not thread-safe.
+class LogSpace {
+ public:
+  // Of [begin, end) of the region, multiples of a unit.
+  LogSpace(uint64_t begin, uint64_t end);
+
+  // Where so many units lie in one piece; nothing: nowhere.
+  std::optional<uint64_t> Take(size_t units);
+  // What one Take returned.
+  void Give(uint64_t offset, size_t units);
+
+  // Whether all of it lies in here, and begins with a unit.
+  bool Contains(uint64_t offset, size_t bytes) const;
+
+  // Units, free or not.
+  size_t size() const;
+  size_t free() const { return free_; }
+
+ private:
+  // Pieces of so many units at most are kept as they are.
+  static constexpr size_t kSmall = 16;
+
+  void Insert(uint64_t offset, size_t units);
+  std::optional<uint64_t> Carve(size_t units);
+
+  const uint64_t begin_;
+  const uint64_t end_;
+  std::map<uint64_t, size_t> extents_;  // units
+  std::array<std::vector<uint64_t>, kSmall + 1> ready_;
+  size_t free_ = 0;
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_BASELINES_REWIND_LOG_SPACE_H_

@@ -1,0 +1,552 @@
+#include "engine/baselines/rewind/rewind_log.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "engine/baselines/rewind/record_list.h"
+#include "engine/baselines/rewind/record_tree.h"
+#include "engine/resource_error.h"
+#include "glog/logging.h"
+
+namespace kamino::engine {
+
+using rewind_format::Compensation;
+using rewind_format::End;
+using rewind_format::kAborted;
+using rewind_format::kHasNew;
+using rewind_format::kHasOld;
+using rewind_format::kUnitBytes;
+using rewind_format::LogHeader;
+
+namespace {
+
+// A change of more bytes is several records.
+constexpr uint32_t kPieceBytes = 16u << 10;
+// A larger record lies in the heap.
+constexpr size_t kMostUnits = 64;
+constexpr size_t kLeastCells = 8;
+// Of the log's area, for the records themselves.
+constexpr size_t kLeastSpace = 4u << 10;
+
+uint64_t SeedOf(const HeapUuid& uuid) {
+  uint64_t halves[2];
+  std::memcpy(halves, uuid.data(), sizeof(halves));
+  return halves[0] ^ halves[1];
+}
+
+size_t UnitsFor(size_t bytes) { return (bytes + kUnitBytes - 1) / kUnitBytes; }
+
+size_t WordsBytes(const RewindOptions& options, size_t log_bytes) {
+  return options.layers == 2 ? RecordTree::WordsBytes(log_bytes) : 0;
+}
+
+// Where the space for records begins, from the log area's start.
+size_t SpaceBegin(const RewindOptions& options, size_t log_bytes) {
+  return sizeof(LogHeader) + WordsBytes(options, log_bytes);
+}
+
+// A bucket takes an eighth of the space at most.
+size_t CellsFor(const RewindOptions& options, size_t space_bytes) {
+  const size_t most = space_bytes / 8 / sizeof(uint64_t);
+  return std::max(kLeastCells, std::min(options.bucket, most));
+}
+
+LogSpace SpaceOf(const Heap& heap, const RewindOptions& options) {
+  const absl::Span<std::byte> area = heap.log_area();
+  const uint64_t begin = area.data() - heap.region()->base();
+  return LogSpace(begin + SpaceBegin(options, area.size()),
+                  begin + area.size());
+}
+
+size_t DataBytesOf(const rewind_format::RecordHeader& header) {
+  using rewind_format::RecordType;
+  switch (static_cast<RecordType>(header.type)) {
+    case RecordType::kUpdate:
+    case RecordType::kDelete: {
+      const size_t copies = ((header.flags & kHasOld) != 0 ? 1 : 0) +
+                            ((header.flags & kHasNew) != 0 ? 1 : 0);
+      return copies * header.length;
+    }
+    case RecordType::kCompensation:
+      return sizeof(Compensation);
+    case RecordType::kEnd:
+      return sizeof(End);
+    case RecordType::kCheckpoint:
+      break;
+  }
+  return 0;
+}
+
+}  // namespace
+
+size_t RewindLog::MinBytes(const RewindOptions& options) {
+  return sizeof(LogHeader) + WordsBytes(options, 0) + kLeastSpace;
+}
+
+RewindLog::RewindLog(Heap* heap, const RewindOptions& options)
+    : heap_(heap),
+      region_(heap->region()),
+      options_(options),
+      header_(reinterpret_cast<LogHeader*>(heap->log_area().data())),
+      seed_(SeedOf(heap->uuid())),
+      space_(SpaceOf(*heap, options)) {
+  CHECK_GE(heap->log_area().size(), MinBytes(options));
+  MutexLock lock(&mutex_);
+  if (options.layers == 1) {
+    index_ = absl::make_unique<RecordList>(
+        region_, &header_->list, &space_, options.form,
+        CellsFor(options, space_.size() * kUnitBytes), options.group);
+    return;
+  }
+  const uint64_t begin =
+      heap->log_area().data() - region_->base() + sizeof(LogHeader);
+  index_ = absl::make_unique<RecordTree>(
+      region_, header_, &space_, begin,
+      begin + WordsBytes(options, heap->log_area().size()), options);
+}
+
+uint64_t RewindLog::CheckOf(const RecordHeader& header, uint64_t offset,
+                            const std::byte* data, size_t data_bytes) const {
+  uint64_t seed = seed_ ^ offset;
+  if (data_bytes > 0) seed ^= XXH3_64bits(data, data_bytes);
+  return XXH3_64bits_withSeed(&header, offsetof(RecordHeader, check), seed);
+}
+
+// --- Recovery.
+
+absl::Status RewindLog::Finish() {
+  MutexLock lock(&mutex_);
+  return index_->Finish();
+}
+
+absl::StatusOr<FoundRecord> RewindLog::Parse(uint64_t offset) const {
+  const uint64_t objects = heap_->objects_begin();
+  const uint64_t end = region_->size();
+  const auto damaged = [offset] {
+    return absl::DataLossError(absl::StrCat(
+        "the log is damaged: no record of it is at offset ", offset));
+  };
+  const uint64_t log = heap_->log_area().data() - region_->base();
+  // Those that lie in the heap are behind the log.
+  if (offset % kUnitBytes != 0 || offset < log ||
+      offset > end - sizeof(RecordHeader) || objects < log) {
+    return damaged();
+  }
+  FoundRecord found;
+  found.offset = offset;
+  found.header = reinterpret_cast<const RecordHeader*>(At(offset));
+  const std::byte* data = At(offset) + sizeof(RecordHeader);
+  const size_t data_bytes = DataBytesOf(*found.header);
+  if (data_bytes > end - offset - sizeof(RecordHeader) ||
+      found.header->check != CheckOf(*found.header, offset, data, data_bytes)) {
+    return damaged();
+  }
+  switch (static_cast<RecordType>(found.header->type)) {
+    case RecordType::kUpdate:
+    case RecordType::kDelete:
+      if (found.header->address < objects || found.header->address > end ||
+          found.header->length > end - found.header->address) {
+        return absl::DataLossError(
+            absl::StrCat("the log is damaged: its record at offset ", offset,
+                         " is of ", found.header->length, " bytes at ",
+                         found.header->address, ", outside of the objects"));
+      }
+      break;
+    case RecordType::kCompensation:
+    case RecordType::kEnd:
+    case RecordType::kCheckpoint:
+      break;
+  }
+  if (found.header->type == static_cast<uint8_t>(RecordType::kCompensation)) {
+    std::memcpy(&found.compensation, data, sizeof(found.compensation));
+  } else if (found.header->type == static_cast<uint8_t>(RecordType::kEnd)) {
+    std::memcpy(&found.sequence, data, sizeof(found.sequence));
+  } else {
+    const bool has_old = (found.header->flags & kHasOld) != 0;
+    if (has_old) found.old_bytes = data;
+    if ((found.header->flags & kHasNew) != 0) {
+      found.new_bytes = data + (has_old ? found.header->length : 0);
+    }
+  }
+  return found;
+}
+
+absl::StatusOr<std::vector<FoundRecord>> RewindLog::Scan() const {
+  MutexLock lock(&mutex_);
+  ASSIGN_OR_RETURN(const auto offsets, index_->Scan());
+  std::vector<FoundRecord> records;
+  for (const uint64_t offset : offsets) {
+    ASSIGN_OR_RETURN(const FoundRecord record, Parse(offset));
+    records.push_back(record);
+  }
+  std::sort(records.begin(), records.end(),
+            [](const FoundRecord& a, const FoundRecord& b) {
+              return a.header->id < b.header->id;
+            });
+  return records;
+}
+
+void RewindLog::Reset(uint64_t last_sequence) {
+  MutexLock lock(&mutex_);
+  header_->last_sequence = last_sequence;
+  region_->Persist(&header_->last_sequence, sizeof(uint64_t));
+  index_->Empty();
+  header_->floor = 0;
+  region_->Persist(&header_->floor, sizeof(uint64_t));
+  sequence_ = last_sequence;
+}
+
+// --- Space.
+
+absl::Status RewindLog::Full() const {
+  if (live_ > 1) {
+    return ResourceError(Resource::kLog,
+                         absl::StrCat("the log is full of the records of ",
+                                      live_, " unfinished transactions"));
+  }
+  return ResourceError(Resource::kTransaction,
+                       "no space in log and heap for the transaction's "
+                       "records; make it smaller, or the heap larger");
+}
+
+bool RewindLog::KeepUnit(OwnRecords* own) {
+  if (!index_->Reserve(1)) return false;
+  const auto unit = space_.Take(1);
+  if (!unit.has_value()) {
+    index_->Unreserve(1);
+    return false;
+  }
+  own->kept.push_back(*unit);
+  return true;
+}
+
+absl::Status RewindLog::BeginLocked(OwnRecords* own) {
+  if (own->transaction != 0) return absl::OkStatus();
+  if (!KeepUnit(own)) return Full();
+  own->transaction = next_transaction_++;
+  ++live_;
+  return absl::OkStatus();
+}
+
+void RewindLog::Drop(OwnRecords* own) {
+  if (own->transaction == 0) return;
+  MutexLock lock(&mutex_);
+  CHECK(own->records.empty() && !own->end.has_value());
+  index_->Unreserve(own->kept.size());
+  for (uint64_t unit : own->kept) space_.Give(unit, 1);
+  --live_;
+  *own = OwnRecords();
+}
+
+std::optional<LogRecord> RewindLog::Place(size_t bytes) {
+  LogRecord record;
+  record.units = UnitsFor(bytes);
+  if (record.units <= kMostUnits) {
+    if (const auto taken = space_.Take(record.units); taken.has_value()) {
+      record.indexed.record = *taken;
+      return record;
+    }
+  }
+  const auto block = heap_->Reserve(static_cast<uint32_t>(bytes));
+  if (!block.ok()) return std::nullopt;
+  record.block = record.indexed.record = *block;
+  ++blocks_;
+  return record;
+}
+
+void RewindLog::GiveBack(const LogRecord& record) {
+  if (record.block != kNullObject) {
+    heap_->Release(record.block);
+    --blocks_;
+  } else {
+    space_.Give(record.indexed.record, record.units);
+  }
+}
+
+// --- Records.
+
+void RewindLog::Write(LogRecord* record, uint64_t transaction,
+                      const Draft& draft, uint8_t flags) {
+  RecordHeader header{};
+  header.id = record->indexed.id = next_id_++;
+  header.transaction = record->indexed.transaction = transaction;
+  header.address = record->address = draft.address;
+  header.length = record->length = draft.length;
+  header.type = static_cast<uint8_t>(draft.type);
+  record->type = draft.type;
+  header.flags = flags;
+  const uint64_t offset = record->indexed.record;
+  std::byte* const data = At(offset) + sizeof(header);
+  std::byte* to = data;
+  for (const std::byte* bytes : {draft.old_bytes, draft.new_bytes}) {
+    if (bytes == nullptr) continue;
+    std::memcpy(to, bytes, draft.length);
+    to += draft.length;
+  }
+  if (draft.old_bytes != nullptr) record->old_bytes = data;
+  header.check = CheckOf(header, offset, data, to - data);
+  std::memcpy(At(offset), &header, sizeof(header));
+  region_->Flush(At(offset), to - At(offset));
+  ++records_since_checkpoint_;
+}
+
+LogRecord RewindLog::WriteSmall(uint64_t unit, uint64_t transaction,
+                                RecordType type, uint8_t flags,
+                                absl::Span<const std::byte> data) {
+  LogRecord record;
+  record.units = 1;
+  record.type = type;
+  record.indexed = {unit, transaction, next_id_++, 0};
+  RecordHeader header{};
+  header.id = record.indexed.id;
+  header.transaction = transaction;
+  header.type = static_cast<uint8_t>(type);
+  header.flags = flags;
+  std::byte* const bytes = At(unit) + sizeof(header);
+  if (!data.empty()) std::memcpy(bytes, data.data(), data.size());
+  header.check = CheckOf(header, unit, bytes, data.size());
+  std::memcpy(At(unit), &header, sizeof(header));
+  region_->Flush(At(unit), sizeof(header) + data.size());
+  ++records_since_checkpoint_;
+  return record;
+}
+
+absl::StatusOr<std::vector<LogRecord>> RewindLog::Make(
+    OwnRecords* own, absl::Span<const Draft> drafts) {
+  RETURN_IF_ERROR(BeginLocked(own));
+  std::vector<LogRecord> made;
+  const size_t kept = own->kept.size();
+  size_t places = 0;
+  const auto take_room = [&](const Draft& piece) {
+    const size_t copies = (piece.old_bytes != nullptr ? 1 : 0) +
+                          (piece.new_bytes != nullptr ? 1 : 0);
+    if (!index_->Reserve(1)) return false;
+    ++places;
+    if (piece.old_bytes != nullptr && !KeepUnit(own)) return false;
+    auto placed = Place(sizeof(RecordHeader) + copies * piece.length);
+    if (!placed.has_value()) return false;
+    made.push_back(*placed);
+    return true;
+  };
+  std::vector<Draft> pieces;
+  for (const Draft& draft : drafts) {
+    for (uint32_t at = 0; at < draft.length; at += kPieceBytes) {
+      Draft piece = draft;
+      piece.address += at;
+      piece.length = std::min(kPieceBytes, draft.length - at);
+      if (piece.old_bytes != nullptr) piece.old_bytes += at;
+      if (piece.new_bytes != nullptr) piece.new_bytes += at;
+      pieces.push_back(piece);
+      if (take_room(piece)) continue;
+      for (const LogRecord& record : made) GiveBack(record);
+      for (; own->kept.size() > kept; own->kept.pop_back()) {
+        space_.Give(own->kept.back(), 1);
+        ++places;
+      }
+      index_->Unreserve(places);
+      return Full();
+    }
+  }
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const uint8_t flags =
+        static_cast<uint8_t>((pieces[i].old_bytes != nullptr ? kHasOld : 0) |
+                             (pieces[i].new_bytes != nullptr ? kHasNew : 0));
+    Write(&made[i], own->transaction, pieces[i], flags);
+  }
+  return made;
+}
+
+void RewindLog::Index(absl::Span<LogRecord> records, bool in_order) {
+  std::vector<Indexed> indexed;
+  for (const LogRecord& record : records) indexed.push_back(record.indexed);
+  index_->Append(absl::MakeSpan(indexed), in_order);
+  for (size_t i = 0; i < records.size(); ++i) records[i].indexed = indexed[i];
+}
+
+absl::Status RewindLog::Append(OwnRecords* own,
+                               absl::Span<const Draft> drafts) {
+  if (drafts.empty()) return absl::OkStatus();
+  MutexLock lock(&mutex_);
+  ASSIGN_OR_RETURN(auto made, Make(own, drafts));
+  Index(absl::MakeSpan(made), /*in_order=*/false);
+  own->records.insert(own->records.end(), made.begin(), made.end());
+  return absl::OkStatus();
+}
+
+LogRecord RewindLog::MakeEnd(OwnRecords* own, uint64_t sequence, bool aborted) {
+  const End end{sequence};
+  const uint64_t unit = own->kept.back();
+  own->kept.pop_back();
+  own->sequence = sequence;
+  --live_;
+  return WriteSmall(unit, own->transaction, RecordType::kEnd,
+                    aborted ? kAborted : 0,
+                    {reinterpret_cast<const std::byte*>(&end), sizeof(end)});
+}
+
+absl::Status RewindLog::AppendEnd(OwnRecords* own,
+                                  absl::Span<const Draft> drafts,
+                                  uint64_t sequence) {
+  MutexLock lock(&mutex_);
+  ASSIGN_OR_RETURN(auto made, Make(own, drafts));
+  const size_t before_end = made.size();
+  if (sequence == 0) sequence = sequence_ + 1;
+  sequence_ = std::max(sequence_, sequence);
+  made.push_back(MakeEnd(own, sequence, /*aborted=*/false));
+  if (!options_.force) storing_.insert(made.back().indexed.id);
+  const absl::Span<LogRecord> all = absl::MakeSpan(made);
+  if (options_.form == LogForm::kBatch) {
+    Index(all, /*in_order=*/false);
+  } else {
+    Index(all.first(before_end), /*in_order=*/false);
+    Index(all.subspan(before_end), /*in_order=*/true);
+  }
+  own->end = made.back();
+  made.pop_back();
+  own->records.insert(own->records.end(), made.begin(), made.end());
+  return absl::OkStatus();
+}
+
+void RewindLog::AppendCompensations(OwnRecords* own,
+                                    absl::Span<const LogRecord* const> undone) {
+  MutexLock lock(&mutex_);
+  std::vector<LogRecord> made;
+  for (const LogRecord* update : undone) {
+    const Compensation compensation{update->indexed.id, update->indexed.record};
+    const uint64_t unit = own->kept.back();
+    own->kept.pop_back();
+    made.push_back(
+        WriteSmall(unit, own->transaction, RecordType::kCompensation, 0,
+                   {reinterpret_cast<const std::byte*>(&compensation),
+                    sizeof(compensation)}));
+  }
+  Index(absl::MakeSpan(made), /*in_order=*/true);
+  own->records.insert(own->records.end(), made.begin(), made.end());
+}
+
+void RewindLog::AppendAborted(OwnRecords* own) {
+  MutexLock lock(&mutex_);
+  LogRecord end = MakeEnd(own, /*sequence=*/0, /*aborted=*/true);
+  Index({&end, 1}, /*in_order=*/true);
+  own->end = end;
+}
+
+// --- Records go.
+
+std::vector<ObjectId> RewindLog::ClearAll(
+    absl::Span<OwnRecords> all, const std::optional<LogRecord>& beside) {
+  std::vector<Indexed> rest, ends;
+  uint64_t sequence = header_->last_sequence;
+  for (const OwnRecords& own : all) {
+    for (const LogRecord& record : own.records) rest.push_back(record.indexed);
+    ends.push_back(own.end->indexed);
+    sequence = std::max(sequence, own.sequence);
+  }
+  if (beside.has_value()) rest.push_back(beside->indexed);
+  if (sequence != header_->last_sequence) {
+    __atomic_store_n(&header_->last_sequence, sequence, __ATOMIC_RELAXED);
+    region_->Flush(&header_->last_sequence, sizeof(uint64_t));
+  }
+  if (rest.empty()) region_->Drain();
+  index_->Remove(rest);
+  index_->Remove(ends);
+  std::vector<ObjectId> freed;
+  if (beside.has_value()) GiveBack(*beside);
+  for (OwnRecords& own : all) {
+    for (const LogRecord& record : own.records) GiveBack(record);
+    GiveBack(*own.end);
+    index_->Unreserve(own.kept.size());
+    for (uint64_t unit : own.kept) space_.Give(unit, 1);
+    freed.insert(freed.end(), own.freed.begin(), own.freed.end());
+    own = OwnRecords();
+  }
+  return freed;
+}
+
+std::vector<ObjectId> RewindLog::Clear(OwnRecords* own) {
+  MutexLock lock(&mutex_);
+  return ClearAll(absl::MakeSpan(own, 1), std::nullopt);
+}
+
+void RewindLog::Finished(OwnRecords* own) {
+  MutexLock lock(&mutex_);
+  storing_.erase(own->end->indexed.id);
+  blocks_ += own->freed.size();
+  finished_.push_back(std::move(*own));
+  *own = OwnRecords();
+}
+
+std::optional<LogRecord> RewindLog::MakeCheckpoint() {
+  // It is but a note: the floor says the same. A full log needs none.
+  if (!index_->Reserve(1)) return std::nullopt;
+  const auto unit = space_.Take(1);
+  if (!unit.has_value()) {
+    index_->Unreserve(1);
+    return std::nullopt;
+  }
+  LogRecord mark = WriteSmall(*unit, 0, RecordType::kCheckpoint, 0, {});
+  Index({&mark, 1}, /*in_order=*/true);
+  return mark;
+}
+
+void RewindLog::FlushStored(absl::Span<const OwnRecords> all) const {
+  std::vector<uint64_t> lines;
+  for (const OwnRecords& own : all) {
+    for (const LogRecord& record : own.records) {
+      const uint64_t end = record.address + record.length;
+      for (uint64_t at = record.address / kUnitBytes * kUnitBytes; at < end;
+           at += kUnitBytes) {
+        lines.push_back(at);
+      }
+    }
+  }
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  for (uint64_t line : lines) region_->Flush(At(line), kUnitBytes);
+}
+
+std::vector<ObjectId> RewindLog::Checkpoint() {
+  MutexLock one(&checkpoint_mutex_);
+  std::vector<OwnRecords> done;
+  std::optional<LogRecord> mark;
+  uint64_t floor;
+  {
+    MutexLock lock(&mutex_);
+    if (finished_.empty()) return {};
+    mark = MakeCheckpoint();
+    floor = storing_.empty() ? next_id_ : std::min(next_id_, *storing_.begin());
+    const auto late = std::partition(
+        finished_.begin(), finished_.end(),
+        [floor](const OwnRecords& own) { return own.end->indexed.id < floor; });
+    done.assign(std::make_move_iterator(finished_.begin()),
+                std::make_move_iterator(late));
+    finished_.erase(finished_.begin(), late);
+    records_since_checkpoint_ = 0;
+  }
+  FlushStored(done);
+  region_->Drain();
+  __atomic_store_n(&header_->floor, floor, __ATOMIC_RELAXED);
+  region_->Persist(&header_->floor, sizeof(uint64_t));
+  MutexLock lock(&mutex_);
+  std::vector<ObjectId> freed = ClearAll(absl::MakeSpan(done), mark);
+  blocks_ -= freed.size();
+  return freed;
+}
+
+bool RewindLog::WantsCheckpoint() const {
+  MutexLock lock(&mutex_);
+  return records_since_checkpoint_ >= options_.checkpoint_records;
+}
+
+size_t RewindLog::blocks() const {
+  MutexLock lock(&mutex_);
+  return blocks_;
+}
+
+}  // namespace kamino::engine

@@ -1,0 +1,43 @@
+// Which REWIND: the paper's choices, and ours.
+#ifndef KAMINO_ENGINE_BASELINES_REWIND_REWIND_OPTIONS_H_
+#define KAMINO_ENGINE_BASELINES_REWIND_REWIND_OPTIONS_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace kamino::engine {
+
+// How records, or with two layers the words of their tree, are listed.
+enum class LogForm {
+  kSimple,     // section 3.2: a node of a doubly linked list for each
+  kOptimized,  // section 3.3: cells of buckets
+  kBatch,      // the same, several at a time
+};
+
+struct RewindOptions {
+  int layers = 1;      // 1, or 2: records are in a tree as well
+  bool force = false;  // data is durable before the end, else by checkpoints
+  LogForm form = LogForm::kBatch;
+  // Of what follows nothing is on media; both may be others the next time.
+  size_t bucket = 1000;  // cells; fewer where the log is small
+  size_t group = 8;      // records that share drains, of form batch
+  // A checkpoint is due after so many records, without force.
+  size_t checkpoint_records = 10000;
+
+  // "rewind-1-noforce-batch"; the heap's label.
+  std::string Name() const;
+};
+
+// Of such a name, or of "rewind", which is the default.
+std::optional<RewindOptions> RewindNamed(absl::string_view name);
+
+// The twelve.
+std::vector<RewindOptions> AllRewinds();
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_BASELINES_REWIND_REWIND_OPTIONS_H_

@@ -1,0 +1,77 @@
+#include "engine/baselines/rewind/rewind_store.h"
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "engine/baselines/rewind/rewind_recovery.h"
+#include "engine/baselines/rewind/rewind_transaction.h"
+
+namespace kamino::engine {
+namespace {
+
+constexpr size_t kMostGroup = 64;
+
+absl::Status CheckOptions(const RewindOptions& options, const Heap& heap) {
+  if (options.layers != 1 && options.layers != 2) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "REWIND of ", options.layers, " layers; there are 1 and 2"));
+  }
+  if (options.bucket == 0 || options.group == 0 || options.group > kMostGroup ||
+      options.checkpoint_records == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "REWIND with buckets of ", options.bucket, ", groups of ",
+        options.group, " (at most ", kMostGroup, ") and a checkpoint after ",
+        options.checkpoint_records, " records; each is 1 at least"));
+  }
+  if (heap.label() != options.Name()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the heap belongs to \"", heap.label(), "\", not to \"",
+                     options.Name(), "\""));
+  }
+  if (heap.log_area().size() < RewindLog::MinBytes(options)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the heap has ", heap.log_area().size(),
+                     " bytes for the log; \"", options.Name(), "\" needs ",
+                     RewindLog::MinBytes(options), ": make the heap larger"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+RewindStore::RewindStore(const RewindOptions& options, Heap* heap)
+    : options_(options),
+      name_(options.Name()),
+      heap_(heap),
+      log_(heap, options) {}
+
+absl::StatusOr<std::unique_ptr<RewindStore>> RewindStore::Open(
+    const RewindOptions& options, Heap* heap) {
+  RETURN_IF_ERROR(CheckOptions(options, *heap));
+  auto store = absl::WrapUnique(new RewindStore(options, heap));
+  ASSIGN_OR_RETURN(store->report_,
+                   RecoverRewind(heap, &store->log_, options.force));
+  RETURN_IF_ERROR(heap->Load());
+  return store;
+}
+
+RewindStore::~RewindStore() { Checkpoint(); }
+
+std::unique_ptr<Transaction> RewindStore::Begin(absl::Duration lock_wait) {
+  return absl::make_unique<RewindTransaction>(this, lock_wait);
+}
+
+uint64_t RewindStore::bytes_used() const {
+  return heap_->stats().bytes_used + heap_->log_area().size();
+}
+
+void RewindStore::Checkpoint() {
+  if (options_.force) return;
+  for (ObjectId block : log_.Checkpoint()) heap_->Release(block);
+}
+
+bool RewindStore::WantsCheckpoint() const {
+  return !options_.force && log_.WantsCheckpoint();
+}
+
+}  // namespace kamino::engine

@@ -1,0 +1,81 @@
+// REWIND (Chatzistergiou, Cintra and Viglas, VLDB 2015) on kamino's heap: a
+// physical log of updates in persistent memory, and stores in place.
+//
+// In twelve configurations (RewindOptions). With force, what a transaction has
+// stored is durable before its end is logged, and its records go with it.
+// Without, the end alone makes it committed: recovery does its stores again,
+// until a checkpoint has made them durable and removes its records.
+//
+// Invariants:
+//   1. A range's old bytes are durably logged before it is stored to. With
+//      form batch, bytes given to Overwrite wait in memory until a group of
+//      them is logged, or somebody wants to see them.
+//   2. When Commit returns, the transaction's end is durable; with force its
+//      stores are, without it their records are.
+//   3. A block that is freed, and one whose header a transaction logged that
+//      was taken back, is used again only when no record names it any more.
+//
+// before_mark is called when all records are durable; with force, all stores.
+#ifndef KAMINO_ENGINE_BASELINES_REWIND_REWIND_STORE_H_
+#define KAMINO_ENGINE_BASELINES_REWIND_REWIND_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/baselines/baseline_transaction.h"
+#include "engine/baselines/rewind/rewind_log.h"
+#include "engine/baselines/rewind/rewind_options.h"
+#include "engine/heap/heap.h"
+#include "engine/transactional_store.h"
+
+namespace kamino::engine {
+
+// Thread-safe, but a Transaction is one thread's.
+class RewindStore final : public TransactionalStore {
+ public:
+  // Takes back or carries through what a crash left, then loads the heap, which
+  // must outlive the store. kInvalidArgument: options out of bounds, or the
+  // heap's log area is too small for them. kFailedPrecondition: the heap's
+  // label is not options.Name(); kDataLoss: log or heap are damaged.
+  static absl::StatusOr<std::unique_ptr<RewindStore>> Open(
+      const RewindOptions& options, Heap* heap);
+
+  // No transaction may be live.
+  ~RewindStore() override;
+
+  absl::string_view scheme() const override { return name_; }
+  std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override;
+  ObjectId root() const override { return heap_->root(); }
+  void Quiesce() override { Checkpoint(); }
+  RecoveryReport recovery_report() const override { return report_; }
+  uint64_t bytes_used() const override;
+
+  // Without force: makes what finished transactions have stored durable, and
+  // gives back what their records take. Others may be live.
+  void Checkpoint();
+  // Whether so much is in the log that one is due.
+  bool WantsCheckpoint() const;
+
+  // Blocks that are taken and are no objects: the log's.
+  size_t log_blocks() const { return log_.blocks(); }
+  Heap* heap() const { return heap_; }
+
+ private:
+  friend class RewindTransaction;
+
+  RewindStore(const RewindOptions& options, Heap* heap);
+
+  const RewindOptions options_;
+  const std::string name_;
+  Heap* const heap_;
+  RewindLog log_;
+  ObjectLocks locks_;
+  RecoveryReport report_;
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_BASELINES_REWIND_REWIND_STORE_H_

@@ -1,0 +1,383 @@
+#include "engine/baselines/rewind/rewind_transaction.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "engine/heap/heap_format.h"
+#include "engine/resource_error.h"
+#include "glog/logging.h"
+
+namespace kamino::engine {
+
+using heap_format::BlockHeader;
+using heap_format::BlockState;
+using heap_format::MakeWord;
+using heap_format::UnitsOf;
+using rewind_format::RecordType;
+
+namespace {
+
+// Larger ones are not kept in memory.
+constexpr size_t kMostPending = 4096;
+
+}  // namespace
+
+// --- Ranges.
+
+RewindTransaction::Range* RewindTransaction::Covering(const HeldObject& held,
+                                                      uint32_t offset,
+                                                      uint32_t length) {
+  const size_t object = this->held().IndexOf(held);
+  const size_t looked = std::min(looks_at_, ranges_.size());
+  for (size_t i = ranges_.size(); i > ranges_.size() - looked; --i) {
+    Range& range = ranges_[i - 1];
+    if (range.object == object && range.offset <= offset &&
+        length <= range.length &&
+        offset - range.offset <= range.length - length) {
+      return &range;
+    }
+  }
+  return nullptr;
+}
+
+bool RewindTransaction::MeetsOpen(const HeldObject& held, uint32_t offset,
+                                  size_t length) {
+  if (!any_open_) return false;
+  const size_t object = this->held().IndexOf(held);
+  return std::any_of(ranges_.begin(), ranges_.end(), [&](const Range& range) {
+    return range.open && range.object == object &&
+           range.offset < offset + length &&
+           offset < uint64_t{range.offset} + range.length;
+  });
+}
+
+Draft RewindTransaction::UpdateOf(const HeldObject& held, uint32_t offset,
+                                  uint32_t length,
+                                  const std::byte* new_bytes) const {
+  Draft draft;
+  draft.address = held.id + offset;
+  draft.length = length;
+  draft.old_bytes = held.bytes.data() + offset;
+  // With force nothing is done again.
+  if (!options().force) draft.new_bytes = new_bytes;
+  return draft;
+}
+
+absl::Status RewindTransaction::Append(absl::Span<const Draft> drafts) {
+  absl::Status appended = store_->log_.Append(&own_, drafts);
+  if (!appended.ok() && !options().force) {
+    store_->Checkpoint();
+    appended = store_->log_.Append(&own_, drafts);
+  }
+  return appended;
+}
+
+absl::Status RewindTransaction::AppendEnd(absl::Span<const Draft> drafts,
+                                          uint64_t sequence) {
+  absl::Status appended = store_->log_.AppendEnd(&own_, drafts, sequence);
+  if (!appended.ok() && !options().force) {
+    store_->Checkpoint();
+    appended = store_->log_.AppendEnd(&own_, drafts, sequence);
+  }
+  return appended;
+}
+
+absl::StatusOr<std::byte*> RewindTransaction::DeclareWrite(HeldObject& held,
+                                                           uint32_t offset,
+                                                           uint32_t length) {
+  const Intent intent{held.id, offset, length};
+  RETURN_IF_ERROR(DeclareWrites({&intent, 1}));
+  return held.bytes.data() + offset;
+}
+
+absl::Status RewindTransaction::DeclareWrites(absl::Span<const Intent> writes) {
+  constexpr size_t kMostLooked = 64;
+  looks_at_ = std::max(looks_at_, std::min(kMostLooked, writes.size()));
+  RETURN_IF_ERROR(CloseGroup());
+  any_open_ = true;
+  std::vector<Draft> drafts;
+  std::vector<Range> fresh;
+  for (const Intent& write : writes) {
+    const HeldObject& held = *this->held().Find(write.object);
+    if (Range* range = Covering(held, write.offset, write.length)) {
+      range->open = true;
+      continue;
+    }
+    drafts.push_back(UpdateOf(held, write.offset, write.length, nullptr));
+    fresh.push_back({this->held().IndexOf(held), write.offset, write.length,
+                     /*open=*/true});
+  }
+  RETURN_IF_ERROR(Append(drafts));
+  ranges_.insert(ranges_.end(), fresh.begin(), fresh.end());
+  return absl::OkStatus();
+}
+
+void RewindTransaction::Store(const HeldObject& held, uint32_t offset,
+                              absl::Span<const std::byte> bytes) {
+  std::byte* const to = held.bytes.data() + offset;
+  if (options().force) {
+    region().CopyFlush(to, bytes.data(), bytes.size());
+  } else {
+    std::memcpy(to, bytes.data(), bytes.size());
+  }
+}
+
+absl::Status RewindTransaction::Put(HeldObject& held, uint32_t offset,
+                                    absl::Span<const std::byte> bytes) {
+  const auto length = static_cast<uint32_t>(bytes.size());
+  if (Range* range = Covering(held, offset, length)) {
+    RETURN_IF_ERROR(CloseGroup());
+    // With force it is flushed here.
+    if (!options().force) range->open = true;
+    Store(held, offset, bytes);
+    return absl::OkStatus();
+  }
+  // What waits is stored later: after what a pointer is used for by then.
+  if (batches() && bytes.size() <= kMostPending &&
+      !MeetsOpen(held, offset, bytes.size())) {
+    pending_.push_back(
+        {this->held().IndexOf(held), offset, {bytes.begin(), bytes.end()}});
+    return pending_.size() < options().group ? absl::OkStatus() : CloseGroup();
+  }
+  RETURN_IF_ERROR(CloseGroup());
+  const Draft update = UpdateOf(held, offset, length, bytes.data());
+  RETURN_IF_ERROR(Append({&update, 1}));
+  ranges_.push_back({this->held().IndexOf(held), offset, length, false});
+  Store(held, offset, bytes);
+  return absl::OkStatus();
+}
+
+// --- Groups.
+
+void RewindTransaction::AddPending(std::vector<Draft>* drafts) {
+  for (const Pending& one : pending_) {
+    drafts->push_back(UpdateOf(held()[one.object], one.offset,
+                               static_cast<uint32_t>(one.bytes.size()),
+                               one.bytes.data()));
+  }
+}
+
+// In order: they may overlap.
+void RewindTransaction::StorePending() {
+  for (const Pending& one : pending_) {
+    Store(held()[one.object], one.offset, one.bytes);
+    ranges_.push_back({one.object, one.offset,
+                       static_cast<uint32_t>(one.bytes.size()), false});
+  }
+  pending_.clear();
+}
+
+absl::Status RewindTransaction::CloseGroup() {
+  if (pending_.empty()) return absl::OkStatus();
+  std::vector<Draft> drafts;
+  AddPending(&drafts);
+  RETURN_IF_ERROR(Append(drafts));
+  StorePending();
+  return absl::OkStatus();
+}
+
+absl::Status RewindTransaction::BeforeRead(HeldObject& held) {
+  const size_t object = this->held().IndexOf(held);
+  const bool any = std::any_of(
+      pending_.begin(), pending_.end(),
+      [object](const Pending& one) { return one.object == object; });
+  return any ? CloseGroup() : absl::OkStatus();
+}
+
+// --- Blocks.
+
+absl::StatusOr<BaselineTransaction::NewObject> RewindTransaction::Take(
+    uint32_t size) {
+  auto id = heap().Reserve(size);
+  if (absl::IsResourceExhausted(id.status())) {
+    store_->Checkpoint();
+    id = heap().Reserve(size);
+    if (!id.ok()) return ResourceError(Resource::kHeap, id.status().message());
+  }
+  if (!id.ok()) return id.status();
+  // Free on media until the commit, so no log has to cover its content.
+  const absl::Span<std::byte> bytes = heap().BlockPayload(*id);
+  std::memset(bytes.data(), 0, bytes.size());
+  return NewObject{*id, bytes};
+}
+
+absl::Status RewindTransaction::DeclareAlloc(HeldObject&) {
+  states_change_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status RewindTransaction::DeclareFree(HeldObject&) {
+  states_change_ = true;
+  return absl::OkStatus();
+}
+
+void RewindTransaction::AddHeaders(std::vector<Draft>* drafts) {
+  if (!states_change_) return;
+  headers_.clear();
+  for (const HeldObject& object : held()) {
+    if (object.allocated == object.freed) continue;
+    const uint64_t word =
+        heap_format::HeaderOf(region().base(), object.id)->word;
+    const BlockState to =
+        object.allocated ? BlockState::kAllocated : BlockState::kFree;
+    headers_.push_back(
+        {held().IndexOf(object), {word, MakeWord(to, UnitsOf(word))}});
+  }
+  for (const Header& header : headers_) {
+    const HeldObject& object = held()[header.object];
+    Draft draft;
+    draft.type = object.freed ? RecordType::kDelete : RecordType::kUpdate;
+    draft.address = object.id - sizeof(BlockHeader);
+    draft.length = sizeof(uint64_t);
+    draft.old_bytes = reinterpret_cast<const std::byte*>(&header.words[0]);
+    if (!options().force) {
+      draft.new_bytes = reinterpret_cast<const std::byte*>(&header.words[1]);
+    }
+    drafts->push_back(draft);
+  }
+}
+
+void RewindTransaction::StoreHeaders() {
+  for (const Header& header : headers_) {
+    const HeldObject& object = held()[header.object];
+    heap().StoreState(object.id, object.allocated);
+    if (options().force) heap().FlushState(object.id);
+  }
+}
+
+void RewindTransaction::FlushNew() {
+  if (!states_change_) return;
+  for (const HeldObject& object : held()) {
+    if (!object.allocated || object.freed) continue;
+    region().Flush(object.bytes.data(), object.bytes.size());
+  }
+}
+
+void RewindTransaction::KeepBlocks(bool committed) {
+  if (!states_change_) return;
+  for (const HeldObject& object : held()) {
+    const bool free = committed ? object.freed : object.allocated;
+    if (free) own_.freed.push_back(object.id);
+  }
+  blocks_kept_ = true;
+}
+
+void RewindTransaction::ReleaseSpace(bool committed) {
+  for (ObjectId block : freed_) heap().Release(block);
+  if (!states_change_ || blocks_kept_) return;
+  for (const HeldObject& object : held()) {
+    if (committed ? object.freed : object.allocated) heap().Release(object.id);
+  }
+}
+
+// --- The end.
+
+void RewindTransaction::AddOpen(std::vector<Draft>* drafts) {
+  for (const Range& range : ranges_) {
+    const HeldObject& object = held()[range.object];
+    if (!range.open || object.freed) continue;
+    Draft draft;
+    draft.address = object.id + range.offset;
+    draft.length = range.length;
+    draft.new_bytes = object.bytes.data() + range.offset;
+    drafts->push_back(draft);
+  }
+}
+
+absl::Status RewindTransaction::CommitUnforced(const CommitOptions& options) {
+  // What is pending comes after what it may lie over.
+  std::vector<Draft> drafts;
+  AddOpen(&drafts);
+  AddPending(&drafts);
+  AddHeaders(&drafts);
+  FlushNew();
+  if (options.before_mark.has_value()) {
+    RETURN_IF_ERROR(Append(drafts));
+    headers_logged_ = !headers_.empty();
+    StorePending();
+    drafts.clear();
+    RETURN_IF_ERROR((*options.before_mark)(write_set()));
+  }
+  RETURN_IF_ERROR(AppendEnd(drafts, options.sequence));
+  StorePending();
+  StoreHeaders();
+  KeepBlocks(/*committed=*/true);
+  store_->log_.Finished(&own_);
+  return absl::OkStatus();
+}
+
+absl::Status RewindTransaction::CommitForced(const CommitOptions& options) {
+  std::vector<Draft> drafts;
+  AddPending(&drafts);
+  AddHeaders(&drafts);
+  RETURN_IF_ERROR(Append(drafts));
+  headers_logged_ = !headers_.empty();
+  StorePending();
+  for (const Range& range : ranges_) {
+    const HeldObject& object = held()[range.object];
+    if (!range.open || object.freed) continue;
+    region().Flush(object.bytes.data() + range.offset, range.length);
+  }
+  FlushNew();
+  StoreHeaders();
+  region().Drain();
+  if (options.before_mark.has_value()) {
+    RETURN_IF_ERROR((*options.before_mark)(write_set()));
+  }
+  RETURN_IF_ERROR(AppendEnd({}, options.sequence));
+  KeepBlocks(/*committed=*/true);
+  freed_ = store_->log_.Clear(&own_);
+  return absl::OkStatus();
+}
+
+absl::Status RewindTransaction::MakeDurable(const CommitOptions& options) {
+  if (write_set().empty()) {
+    return options.before_mark.has_value() ? (*options.before_mark)(write_set())
+                                           : absl::OkStatus();
+  }
+  return store_->options_.force ? CommitForced(options)
+                                : CommitUnforced(options);
+}
+
+absl::Status RewindTransaction::TakeBack() {
+  pending_.clear();
+  if (own_.records.empty()) {
+    store_->log_.Drop(&own_);
+    return absl::OkStatus();
+  }
+  // With force each is durable in its place before the next is named.
+  const size_t most = options().force || !batches() ? 1 : options().group;
+  std::vector<const LogRecord*> undone;
+  const std::vector<LogRecord> records = own_.records;
+  const auto undo = [&] {
+    store_->log_.AppendCompensations(&own_, undone);
+    for (const LogRecord* record : undone) {
+      std::byte* const to = region().base() + record->address;
+      if (options().force) {
+        region().CopyFlush(to, record->old_bytes, record->length);
+        region().Drain();
+      } else {
+        std::memcpy(to, record->old_bytes, record->length);
+      }
+    }
+    undone.clear();
+  };
+  for (auto record = records.rbegin(); record != records.rend(); ++record) {
+    if (record->old_bytes == nullptr) continue;
+    undone.push_back(&*record);
+    if (undone.size() == most) undo();
+  }
+  if (!undone.empty()) undo();
+  store_->log_.AppendAborted(&own_);
+  if (headers_logged_) KeepBlocks(/*committed=*/false);
+  if (options().force) {
+    freed_ = store_->log_.Clear(&own_);
+  } else {
+    store_->log_.Finished(&own_);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace kamino::engine

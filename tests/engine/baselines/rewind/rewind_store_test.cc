@@ -1,0 +1,302 @@
+// What REWIND costs and is bounded by, in each configuration; that it is
+// crash-safe is for the crash campaigns (tests/engine/crash).
+#include "engine/baselines/rewind/rewind_store.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/heap/heap.h"
+#include "engine/pmem/sim_region.h"
+#include "engine/resource_error.h"
+#include "gtest/gtest.h"
+
+namespace kamino::engine {
+namespace {
+
+using rewind_format::LogHeader;
+
+absl::Span<const std::byte> BytesOf(const std::string& text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+class RewindStoreTest : public ::testing::TestWithParam<RewindOptions> {
+ protected:
+  void SetUp() override { Open(GetParam()); }
+
+  void Open(const RewindOptions& options) {
+    store_.reset();
+    heap_ = *Heap::Create(&region_, options.Name());
+    store_ = *RewindStore::Open(options, heap_.get());
+  }
+
+  // What a crash now would leave, opened.
+  void CrashAndOpen(uint64_t seed) {
+    const SimRegion::Image image = region_.CrashImage(seed);
+    // Its end has nothing more to say.
+    left_ = std::move(store_);
+    left_heap_ = std::move(heap_);
+    after_ = std::make_unique<SimRegion>(image);
+    heap_ = *Heap::Open(after_.get());
+    auto opened = RewindStore::Open(GetParam(), heap_.get());
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    store_ = *std::move(opened);
+  }
+
+  std::unique_ptr<Transaction> Begin() {
+    return store_->Begin(absl::ZeroDuration());
+  }
+
+  ObjectId Make(uint32_t size) {
+    auto transaction = Begin();
+    const ObjectId id = *transaction->Alloc(size);
+    EXPECT_TRUE(transaction->Commit().ok());
+    return id;
+  }
+
+  std::string Text(ObjectId id, size_t length) {
+    auto transaction = Begin();
+    const auto bytes = transaction->Read(id);
+    if (!bytes.ok()) return std::string(bytes.status().message());
+    return {reinterpret_cast<const char*>(bytes->data()), length};
+  }
+
+  void Put(ObjectId id, const std::string& text) {
+    auto transaction = Begin();
+    ASSERT_TRUE(transaction->Overwrite(id, 0, BytesOf(text)).ok());
+    ASSERT_TRUE(transaction->Commit().ok());
+  }
+
+  SimRegion region_{Heap::kMinBytes};
+  std::unique_ptr<SimRegion> after_;
+  std::unique_ptr<Heap> left_heap_;
+  std::unique_ptr<RewindStore> left_;
+  std::unique_ptr<Heap> heap_;
+  std::unique_ptr<RewindStore> store_;
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Twelve, RewindStoreTest, ::testing::ValuesIn(AllRewinds()),
+    [](const ::testing::TestParamInfo<RewindOptions>& info) {
+      std::string name = info.param.Name();
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
+
+TEST_P(RewindStoreTest, IsNamed) {
+  EXPECT_EQ(store_->scheme(), GetParam().Name());
+  const auto named = RewindNamed(GetParam().Name());
+  ASSERT_TRUE(named.has_value());
+  EXPECT_EQ(named->Name(), GetParam().Name());
+  EXPECT_FALSE(RewindNamed("rewind-3-force-batch").has_value());
+  EXPECT_EQ(RewindNamed("rewind")->Name(), "rewind-1-noforce-batch");
+}
+
+TEST_P(RewindStoreTest, WhatIsCommittedSurvivesAndIsReported) {
+  const ObjectId one = Make(100);
+  const ObjectId two = Make(100);
+  store_->Quiesce();
+  auto committed = Begin();
+  ASSERT_TRUE(committed->Overwrite(one, 0, BytesOf("committed")).ok());
+  CommitOptions options;
+  options.sequence = 77;
+  ASSERT_TRUE(committed->Commit(options).ok());
+  auto live = Begin();
+  std::memcpy(*live->Write(two, 0, 10), "unfinished", 10);
+  // Nothing that is not durable survives.
+  after_ = std::make_unique<SimRegion>(
+      SimRegion::Image(region_.durable(), region_.durable() + region_.size()));
+  auto heap = *Heap::Open(after_.get());
+  auto opened = *RewindStore::Open(GetParam(), heap.get());
+  const RecoveryReport report = opened->recovery_report();
+  EXPECT_EQ(report.last_sequence, 77u);
+  EXPECT_EQ(report.replayed, GetParam().force ? 0u : 1u);
+  EXPECT_EQ(report.rolled_back, 1u);
+  EXPECT_TRUE(report.lost_objects.empty());
+  auto reader = opened->Begin(absl::ZeroDuration());
+  EXPECT_EQ(std::memcmp(reader->Read(one)->data(), "committed", 9), 0);
+  EXPECT_EQ(reader->Read(two)->data()[0], std::byte{0});
+  reader.reset();
+  // There is nothing to recover any more, but the sequence is remembered.
+  opened.reset();
+  opened = *RewindStore::Open(GetParam(), heap.get());
+  EXPECT_EQ(opened->recovery_report().rolled_back, 0u);
+  EXPECT_EQ(opened->recovery_report().replayed, 0u);
+  EXPECT_EQ(opened->recovery_report().last_sequence, 77u);
+}
+
+// Later bytes win, whether they are given or stored through a pointer.
+TEST_P(RewindStoreTest, OverwritesAndPointersKeepTheirOrder) {
+  const ObjectId id = Make(100);
+  auto transaction = Begin();
+  ASSERT_TRUE(transaction->Overwrite(id, 0, BytesOf("aaaaaaaaaa")).ok());
+  std::byte* const bytes = *transaction->Write(id, 2, 4);
+  EXPECT_EQ(bytes[0], std::byte{'a'});
+  ASSERT_TRUE(transaction->Overwrite(id, 4, BytesOf("bbbb")).ok());
+  std::memcpy(bytes, "cccc", 4);
+  ASSERT_TRUE(transaction->Overwrite(id, 8, BytesOf("dddd")).ok());
+  ASSERT_TRUE(transaction->Commit().ok());
+  EXPECT_EQ(Text(id, 12), "aaccccbbdddd");
+  CrashAndOpen(1);
+  EXPECT_EQ(Text(id, 12), "aaccccbbdddd");
+}
+
+TEST_P(RewindStoreTest, AFullLogIsAnErrorAndNothingIsLost) {
+  std::vector<ObjectId> ids;
+  for (int i = 0; i < 5; ++i) ids.push_back(Make(1 << 20));
+  for (ObjectId id : ids) Put(id, "text");
+  // Old bytes of all do not fit beside them.
+  auto large = Begin();
+  absl::Status status;
+  for (size_t i = 0; status.ok() && i < ids.size(); ++i) {
+    status = large->Write(ids[i], 0, 1 << 20).status();
+    if (status.ok()) std::memset(*large->Write(ids[i], 0, 4), 'x', 4);
+  }
+  EXPECT_EQ(ResourceOf(status), Resource::kTransaction) << status;
+  ASSERT_TRUE(large->Abort().ok());
+  store_->Quiesce();
+  for (ObjectId id : ids) EXPECT_EQ(Text(id, 4), "text");
+  EXPECT_EQ(store_->log_blocks(), 0u);
+  Put(ids[0], "other");
+  EXPECT_EQ(Text(ids[0], 5), "other");
+}
+
+// However long it runs: records go, and the space of what is freed comes back.
+TEST_P(RewindStoreTest, ManyTransactionsInALittleSpace) {
+  const uint64_t used = store_->bytes_used();
+  ObjectId id = Make(50000);
+  for (int i = 0; i < 400; ++i) {
+    auto transaction = Begin();
+    ASSERT_TRUE(transaction->Free(id).ok());
+    const auto made = transaction->Alloc(50000);
+    ASSERT_TRUE(made.ok()) << made.status() << " after " << i;
+    ASSERT_TRUE(transaction->Overwrite(*made, 0, BytesOf("new")).ok());
+    const bool commit = i % 3 > 0;
+    ASSERT_TRUE((commit ? transaction->Commit() : transaction->Abort()).ok());
+    if (commit) id = *made;
+  }
+  store_->Quiesce();
+  EXPECT_GT(store_->bytes_used(), used);
+  for (int i = 0; i < 3000; ++i) Put(id, "some text that is put again");
+  EXPECT_EQ(Text(id, 9), "some text");
+}
+
+TEST_P(RewindStoreTest, BadOptionsAndOtherHeapsAreRefused) {
+  RewindOptions options = GetParam();
+  options.group = 0;
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      RewindStore::Open(options, heap_.get()).status()));
+  options = GetParam();
+  options.layers = 3;
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      RewindStore::Open(options, heap_.get()).status()));
+  options = GetParam();
+  options.force = !options.force;
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      RewindStore::Open(options, heap_.get()).status()));
+  if (GetParam().layers == 1) return;
+  SimRegion small(Heap::kMinTinyBytes);
+  auto tiny = *Heap::CreateTiny(&small, GetParam().Name(), 4096);
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      RewindStore::Open(GetParam(), tiny.get()).status()));
+}
+
+// The heap is not touched where the log cannot be believed.
+TEST_P(RewindStoreTest, ADamagedLogIsAnError) {
+  const ObjectId id = Make(100);
+  store_->Quiesce();
+  auto live = Begin();
+  std::memcpy(*live->Write(id, 0, 4), "text", 4);
+  SimRegion::Image image(region_.base(), region_.base() + region_.size());
+  // The header, and from behind: in front of the records lies what two layers
+  // log, which says nothing any more.
+  const size_t log = heap_->log_area().data() - region_.base();
+  std::vector<size_t> places;
+  for (size_t at = log; at < log + sizeof(LogHeader); at += 8) {
+    places.push_back(at);
+  }
+  for (size_t at = log + (128u << 10); at > log; at -= 8) places.push_back(at);
+  int refused = 0;
+  int tried = 0;
+  for (size_t at : places) {
+    if (tried == 80) break;
+    if (std::all_of(&image[at], &image[at + 8],
+                    [](std::byte b) { return b == std::byte{}; })) {
+      continue;
+    }
+    ++tried;
+    SimRegion damaged(image);
+    damaged.base()[at] ^= std::byte{0x40};
+    auto heap = *Heap::Open(&damaged);
+    const auto opened = RewindStore::Open(GetParam(), heap.get());
+    if (opened.ok()) continue;
+    EXPECT_TRUE(absl::IsDataLoss(opened.status())) << opened.status();
+    EXPECT_EQ(std::memcmp(damaged.base() + id, &image[id], 100), 0);
+    ++refused;
+  }
+  EXPECT_GT(refused, 5);
+}
+
+// What the page of the format says.
+TEST(RewindCostTest, DrainsOfATransaction) {
+  struct Expected {
+    const char* name;
+    uint64_t one;       // range, given
+    uint64_t eight;     // of them
+    uint64_t declared;  // eight at once, by pointer
+  };
+  for (const Expected& expected : {
+           Expected{"rewind-1-noforce-simple", 8, 36, 68},
+           {"rewind-1-noforce-optimized", 4, 18, 6},
+           {"rewind-1-noforce-batch", 2, 4, 6},
+           {"rewind-1-force-optimized", 7, 21, 7},
+           {"rewind-1-force-batch", 7, 7, 7},
+       }) {
+    SimRegion region(Heap::kMinBytes);
+    auto heap = *Heap::Create(&region, expected.name);
+    auto store = *RewindStore::Open(*RewindNamed(expected.name), heap.get());
+    const auto begin = [&] { return store->Begin(absl::ZeroDuration()); };
+    auto making = begin();
+    const ObjectId id = *making->Alloc(1000);
+    ASSERT_TRUE(making->Commit().ok());
+    const auto drains_of = [&](int ranges, bool declare) {
+      const uint64_t before = region.drains();
+      auto transaction = begin();
+      std::vector<Intent> intents;
+      for (uint32_t i = 0; i < static_cast<uint32_t>(ranges); ++i) {
+        intents.push_back({id, 100 * i, 8});
+      }
+      if (declare) {
+        EXPECT_TRUE(transaction->Declare(intents).ok());
+      }
+      for (const Intent& intent : intents) {
+        if (declare) {
+          EXPECT_TRUE(transaction->Write(id, intent.offset, 8).ok());
+        } else {
+          EXPECT_TRUE(
+              transaction->Overwrite(id, intent.offset, BytesOf("01234567"))
+                  .ok());
+        }
+      }
+      EXPECT_TRUE(transaction->Commit().ok());
+      return region.drains() - before;
+    };
+    EXPECT_EQ(drains_of(1, false), expected.one) << expected.name;
+    EXPECT_EQ(drains_of(8, false), expected.eight) << expected.name;
+    EXPECT_EQ(drains_of(8, true), expected.declared) << expected.name;
+    EXPECT_EQ(
+        [&] {
+          const uint64_t before = region.drains();
+          auto reading = begin();
+          EXPECT_TRUE(reading->Read(id).ok());
+          EXPECT_TRUE(reading->Commit().ok());
+          return region.drains() - before;
+        }(),
+        0u);
+  }
+}
+
+}  // namespace
+}  // namespace kamino::engine

@@ -45,6 +45,7 @@ struct Options {
 std::vector<std::string> SchemeNames() {
   std::vector<std::string> names;
   for (const StoreSpec& spec : AllStores()) names.push_back(spec.scheme);
+  for (const StoreSpec& spec : MoreStores()) names.push_back(spec.scheme);
   return names;
 }
 
@@ -99,6 +100,7 @@ struct Entry {
   std::unique_ptr<Suite> counted;
   std::vector<StoreSpec> specs;
   bool breaks_down = false;
+  bool only = false;  // no others take part
 };
 
 std::vector<Entry> AllEntries(Scale scale) {
@@ -113,16 +115,21 @@ std::vector<Entry> AllEntries(Scale scale) {
       {MakeYcsbSuite(scale), MakeYcsbSuite(Scale::kCount), AllStores(), true});
   entries.push_back(
       {MakeTpccSuite(scale), MakeTpccSuite(Scale::kCount), AtomicStores()});
-  entries.push_back(
-      {MakeAlphaSuite(scale), MakeAlphaSuite(Scale::kCount), alphas});
+  entries.push_back({MakeAlphaSuite(scale), MakeAlphaSuite(Scale::kCount),
+                     alphas,
+                     /*breaks_down=*/false, /*only=*/true});
   return entries;
 }
 
-// Drops what --schemes leaves out.
+// Drops what --schemes leaves out, and adds what is there when it is named.
 void Choose(const std::vector<std::string>& names,
             std::vector<Entry>* entries) {
   if (names.empty()) return;
   for (Entry& entry : *entries) {
+    if (!entry.only) {
+      const std::vector<StoreSpec> more = MoreStores();
+      entry.specs.insert(entry.specs.end(), more.begin(), more.end());
+    }
     const auto out = [&names](const StoreSpec& spec) {
       return std::find(names.begin(), names.end(), spec.scheme) == names.end();
     };

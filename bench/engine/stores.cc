@@ -262,6 +262,15 @@ std::vector<StoreSpec> AtomicStores() {
   return stores;
 }
 
+std::vector<StoreSpec> MoreStores() {
+  std::vector<StoreSpec> stores;
+  for (const engine::RewindOptions& options : engine::AllRewinds()) {
+    const std::string name = options.Name();
+    if (name != engine::RewindOptions().Name()) stores.push_back({name, {}});
+  }
+  return stores;
+}
+
 bool CanWatch(const StoreSpec& spec) { return !IsPmemobj(spec); }
 
 absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,

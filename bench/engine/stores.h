@@ -63,6 +63,9 @@ std::vector<StoreSpec> AllStores();
 // Those whose transactions are.
 std::vector<StoreSpec> AtomicStores();
 
+// Those that take part where they are asked for: REWIND's other configurations.
+std::vector<StoreSpec> MoreStores();
+
 // Whether its stores to the medium can be watched: libpmemobj's cannot.
 bool CanWatch(const StoreSpec& spec);
 

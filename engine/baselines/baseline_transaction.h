@@ -27,8 +27,8 @@ struct ObjectLocks {
   std::atomic<LockTable::Owner> next_owner{1};
 };
 
-// A scheme fills in the private functions. CommitOptions::sequence is not
-// recorded, and hold_locks is kUnimplemented: chains are kamino's alone.
+// A scheme fills in the private functions. CommitOptions::sequence is recorded
+// by REWIND alone, and hold_locks is kUnimplemented: chains are kamino's alone.
 class BaselineTransaction : public Transaction {
  public:
   absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) final;

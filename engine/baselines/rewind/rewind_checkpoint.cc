@@ -1,0 +1,121 @@
+// How records leave the log: with their transaction, or by checkpoints.
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "engine/baselines/rewind/rewind_format.h"
+#include "engine/baselines/rewind/rewind_log.h"
+
+namespace kamino::engine {
+
+using rewind_format::kUnitBytes;
+
+std::vector<ObjectId> RewindLog::ClearAll(
+    absl::Span<OwnRecords> all, const std::optional<LogRecord>& beside) {
+  std::vector<Indexed> rest, ends;
+  uint64_t sequence = header_->last_sequence;
+  for (const OwnRecords& own : all) {
+    for (const LogRecord& record : own.records) rest.push_back(record.indexed);
+    ends.push_back(own.end->indexed);
+    sequence = std::max(sequence, own.sequence);
+  }
+  if (beside.has_value()) rest.push_back(beside->indexed);
+  if (sequence != header_->last_sequence) {
+    __atomic_store_n(&header_->last_sequence, sequence, __ATOMIC_RELAXED);
+    region_->Flush(&header_->last_sequence, sizeof(uint64_t));
+  }
+  if (rest.empty()) region_->Drain();
+  index_->Remove(rest);
+  index_->Remove(ends);
+  std::vector<ObjectId> freed;
+  if (beside.has_value()) GiveBack(*beside);
+  for (OwnRecords& own : all) {
+    for (const LogRecord& record : own.records) GiveBack(record);
+    GiveBack(*own.end);
+    index_->Unreserve(own.kept.size());
+    for (uint64_t unit : own.kept) space_.Give(unit, 1);
+    freed.insert(freed.end(), own.freed.begin(), own.freed.end());
+    own = OwnRecords();
+  }
+  return freed;
+}
+
+std::vector<ObjectId> RewindLog::Clear(OwnRecords* own) {
+  MutexLock lock(&mutex_);
+  return ClearAll(absl::MakeSpan(own, 1), std::nullopt);
+}
+
+void RewindLog::Finished(OwnRecords* own) {
+  MutexLock lock(&mutex_);
+  storing_.erase(own->end->indexed.id);
+  blocks_ += own->freed.size();
+  finished_.push_back(std::move(*own));
+  *own = OwnRecords();
+}
+
+std::optional<LogRecord> RewindLog::MakeCheckpoint() {
+  // It is but a note: the floor says the same. A full log needs none.
+  if (!index_->Reserve(1)) return std::nullopt;
+  const auto unit = space_.Take(1);
+  if (!unit.has_value()) {
+    index_->Unreserve(1);
+    return std::nullopt;
+  }
+  LogRecord mark = WriteSmall(*unit, 0, RecordType::kCheckpoint, 0, {});
+  Index({&mark, 1}, /*in_order=*/true);
+  return mark;
+}
+
+void RewindLog::FlushStored(absl::Span<const OwnRecords> all) const {
+  std::vector<uint64_t> lines;
+  for (const OwnRecords& own : all) {
+    for (const LogRecord& record : own.records) {
+      const uint64_t end = record.address + record.length;
+      for (uint64_t at = record.address / kUnitBytes * kUnitBytes; at < end;
+           at += kUnitBytes) {
+        lines.push_back(at);
+      }
+    }
+  }
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  for (uint64_t line : lines) region_->Flush(At(line), kUnitBytes);
+}
+
+std::vector<ObjectId> RewindLog::Checkpoint() {
+  MutexLock one(&checkpoint_mutex_);
+  std::vector<OwnRecords> done;
+  std::optional<LogRecord> mark;
+  uint64_t floor;
+  {
+    MutexLock lock(&mutex_);
+    if (finished_.empty()) return {};
+    mark = MakeCheckpoint();
+    floor = storing_.empty() ? next_id_ : std::min(next_id_, *storing_.begin());
+    const auto late = std::partition(
+        finished_.begin(), finished_.end(),
+        [floor](const OwnRecords& own) { return own.end->indexed.id < floor; });
+    done.assign(std::make_move_iterator(finished_.begin()),
+                std::make_move_iterator(late));
+    finished_.erase(finished_.begin(), late);
+    records_since_checkpoint_ = 0;
+  }
+  FlushStored(done);
+  region_->Drain();
+  __atomic_store_n(&header_->floor, floor, __ATOMIC_RELAXED);
+  region_->Persist(&header_->floor, sizeof(uint64_t));
+  MutexLock lock(&mutex_);
+  std::vector<ObjectId> freed = ClearAll(absl::MakeSpan(done), mark);
+  blocks_ -= freed.size();
+  return freed;
+}
+
+bool RewindLog::WantsCheckpoint() const {
+  MutexLock lock(&mutex_);
+  // Before it is full: then a transaction has to make one itself.
+  const bool filling = space_.free() < space_.size() / 2;
+  return !finished_.empty() &&
+         (filling || records_since_checkpoint_ >= options_.checkpoint_records);
+}
+
+}  // namespace kamino::engine

@@ -28,8 +28,10 @@ namespace {
 
 // A change of more bytes is several records.
 constexpr uint32_t kPieceBytes = 16u << 10;
-// A larger record lies in the heap.
+// A larger record lies in the heap, if it takes more than this part of what is
+// free of the log.
 constexpr size_t kMostUnits = 64;
+constexpr size_t kMostPart = 8;
 constexpr size_t kLeastCells = 8;
 // Of the log's area, for the records themselves.
 constexpr size_t kLeastSpace = 4u << 10;
@@ -247,7 +249,7 @@ void RewindLog::Drop(OwnRecords* own) {
 std::optional<LogRecord> RewindLog::Place(size_t bytes) {
   LogRecord record;
   record.units = UnitsFor(bytes);
-  if (record.units <= kMostUnits) {
+  if (record.units <= kMostUnits || record.units <= space_.free() / kMostPart) {
     if (const auto taken = space_.Take(record.units); taken.has_value()) {
       record.indexed.record = *taken;
       return record;

@@ -94,7 +94,6 @@ const std::vector<PlantedFault>& PlantedFaults() {
       {"rewind-end-cleared-with-rest", "rewind-1-force-optimized"},
       {"rewind-clearing-forgets-sequence", "rewind-1-force-batch"},
       {"rewind-freed-before-checkpoint", "rewind-1-noforce-batch"},
-      {"rewind-append-not-done-again", "rewind-1-force-simple"},
       {"rewind-removal-not-done-again", "rewind-1-force-simple"},
       {"rewind-words-not-put-back", "rewind-2-force-simple"},
       {"rewind-words-leave-after-end", "rewind-2-force-optimized"},

@@ -45,19 +45,20 @@ TEST(CrashImagesTest, EveryImageOfRewindRecovers) {
   struct Share {
     const char* schemes;
     uint64_t seeds;
+    int steps;
     uint64_t percent;  // of the crash points
     uint64_t commits;  // at least
   };
   uint64_t images = 0;
-  for (const Share& share : {Share{"rewind-1-noforce", 1, 3, 300},
-                             {"rewind-2-noforce", 1, 1, 300},
-                             {"rewind-1-force", 6, 3, 300},
-                             {"rewind-2-force", 6, 3, 40}}) {
+  for (const Share& share : {Share{"rewind-1-noforce", 1, 300, 3, 200},
+                             {"rewind-2-noforce", 1, 120, 1, 80},
+                             {"rewind-1-force", 6, 300, 3, 150},
+                             {"rewind-2-force", 6, 300, 3, 40}}) {
     Campaign campaign;
     campaign.first = 1;
     campaign.seeds = kSeeds == 1 ? 1 : share.seeds;
     campaign.scheme = share.schemes;
-    campaign.run.steps = 300;
+    campaign.run.steps = share.steps;
     campaign.run.percent = share.percent;
     const CampaignResult result = RunCampaign(campaign);
     ASSERT_FALSE(result.failed) << result.report;

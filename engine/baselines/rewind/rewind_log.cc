@@ -137,7 +137,7 @@ absl::StatusOr<FoundRecord> RewindLog::Parse(uint64_t offset) const {
   const uint64_t log = heap_->log_area().data() - region_->base();
   // Those that lie in the heap are behind the log.
   if (offset % kUnitBytes != 0 || offset < log ||
-      offset > end - sizeof(RecordHeader) || objects < log) {
+      offset > end - sizeof(RecordHeader)) {
     return damaged();
   }
   FoundRecord found;

@@ -84,8 +84,7 @@ absl::StatusOr<absl::Span<const std::byte>> BaselineTransaction::Read(
     ObjectId id) {
   Prefetch(id);
   ASSIGN_OR_RETURN(auto held, HoldLive(id, /*exclusive=*/false));
-  RETURN_IF_ERROR(BeforeRead(*held));
-  return held->bytes;
+  return Show(*held);
 }
 
 absl::StatusOr<std::byte*> BaselineTransaction::Write(ObjectId id,

@@ -73,10 +73,9 @@ class BaselineTransaction : public Transaction {
   // The payload of a live object. kNotFound.
   virtual absl::StatusOr<absl::Span<std::byte>> Find(ObjectId id) = 0;
 
-  // Its bytes are about to be shown: they have to be as the transaction left
-  // them.
-  virtual absl::Status BeforeRead(HeldObject& /*held*/) {
-    return absl::OkStatus();
+  // The payload as the transaction left it, to be shown.
+  virtual absl::StatusOr<absl::Span<const std::byte>> Show(HeldObject& held) {
+    return held.bytes;
   }
 
   // A range of an object that is live and was not allocated here; returns the

@@ -178,12 +178,24 @@ absl::Status RewindTransaction::CloseGroup() {
   return absl::OkStatus();
 }
 
-absl::Status RewindTransaction::BeforeRead(HeldObject& held) {
+absl::StatusOr<absl::Span<const std::byte>> RewindTransaction::Show(
+    HeldObject& held) {
   const size_t object = this->held().IndexOf(held);
   const bool any = std::any_of(
       pending_.begin(), pending_.end(),
       [object](const Pending& one) { return one.object == object; });
-  return any ? CloseGroup() : absl::OkStatus();
+  if (!any) return held.bytes;
+  const absl::Status closed = CloseGroup();
+  if (closed.ok()) return held.bytes;
+  if (!absl::IsResourceExhausted(closed)) return closed;
+  // Reading needs no room; the next change will say that there is none.
+  std::vector<std::byte> shown(held.bytes.begin(), held.bytes.end());
+  for (const Pending& one : pending_) {
+    if (one.object != object) continue;
+    std::copy(one.bytes.begin(), one.bytes.end(), shown.begin() + one.offset);
+  }
+  overlays_.push_back(std::move(shown));
+  return overlays_.back();
 }
 
 // --- Blocks.

@@ -44,7 +44,7 @@ class RewindTransaction final : public BaselineTransaction {
   absl::StatusOr<absl::Span<std::byte>> Find(ObjectId id) override {
     return heap().Payload(id);
   }
-  absl::Status BeforeRead(HeldObject& held) override;
+  absl::StatusOr<absl::Span<const std::byte>> Show(HeldObject& held) override;
   absl::StatusOr<std::byte*> DeclareWrite(HeldObject& held, uint32_t offset,
                                           uint32_t length) override;
   absl::Status DeclareWrites(absl::Span<const Intent> writes) override;
@@ -97,6 +97,8 @@ class RewindTransaction final : public BaselineTransaction {
   size_t looks_at_ = 8;  // of ranges_
   bool any_open_ = false;
   std::vector<Pending> pending_;
+  // Payloads shown with what is pending, where the log has no room for that.
+  std::vector<std::vector<std::byte>> overlays_;
   // Old and new words of headers, by their place in held(); while it ends.
   struct Header {
     size_t object = 0;

@@ -20,6 +20,7 @@
 #include "engine/pmem/file_region.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kamino/v1/kamino.pb.h"
 #include "node/check/check_media.h"
 #include "node/storage/device_format.h"
 #include "node/storage/device_media.h"
@@ -27,8 +28,10 @@
 #include "node/storage/media_age.h"
 #include "node/storage/stamp_format.h"
 #include "node/storage/storage.h"
+#include "replica/builtins.h"
 #include "replica/node_record.h"
 #include "replica/ring_format.h"
+#include "replica/state_machine.h"
 #include "tests/replica/text_entry.h"
 
 namespace kamino::node {
@@ -269,6 +272,74 @@ TEST_F(NodeCheckTest, AnUndoCopyOfAnotherAgeThanTheHeapIsFound) {
   EXPECT_THAT(Findings(),
               ElementsAre(HasSubstr("undo_copy.pmem is older than ")));
   EXPECT_FALSE(Starts());
+}
+
+// --- What a head executes.
+
+// A head that formats the state, and puts one key twice. As the second put is
+// about to be logged, `killed_` gets what the files are like then.
+class HeadCheckTest : public NodeCheckTest {
+ protected:
+  HeadCheckTest() : killed_(folder_ + "-killed") {
+    std::filesystem::remove_all(killed_);
+    std::filesystem::create_directories(killed_);
+  }
+
+  void Kill() const { std::filesystem::copy(folder_, killed_); }
+
+  void ExecuteAndBeKilled(bool logs_the_last) {
+    auto storage = Open();
+    auto store = *KaminoStore::Open(storage->heap(), *storage->NewUndoCopy());
+    NodeState state = storage->record()->state();
+    state.was_head = true;
+    state.condition = Condition::kSound;
+    storage->record()->Update(state);
+    replica::ProcedureRegistry registry;
+    replica::StateMachine machine(&registry, storage->heap()->root());
+    kamino::v1::PutRequest put;
+    put.set_key("key");
+    replica::Mutation mutation;
+    mutation.function = replica::kFormatFunction;
+    for (uint64_t i = 1; i <= 3; ++i) {
+      auto transaction = store->Begin(absl::ZeroDuration());
+      ASSERT_TRUE(machine.Execute(*transaction, mutation, i).ok());
+      CommitOptions commit;
+      commit.sequence = i;
+      const auto append = [&](const WriteSet&) {
+        if (i == 3) Kill();
+        return i == 3 && !logs_the_last
+                   ? absl::OkStatus()
+                   : replica::AppendText(storage->ring(), "entry", 1);
+      };
+      commit.before_mark.emplace(append);
+      ASSERT_TRUE(transaction->Commit(commit).ok());
+      machine.Ended(true);
+      store->Quiesce();
+      mutation.client_id = 7;
+      mutation.number = i;
+      put.set_value(std::string(100, static_cast<char>('a' + i)));
+      mutation.function = replica::kPutFunction;
+      mutation.arguments = put.SerializeAsString();
+    }
+  }
+
+  const std::string killed_;
+};
+
+TEST_F(HeadCheckTest, WhatWasUnderWayIsNoFinding) {
+  ExecuteAndBeKilled(/*logs_the_last=*/true);
+  EXPECT_THAT(Findings(killed_), IsEmpty());
+  EXPECT_GT(report_.interrupted, 0u);
+  EXPECT_EQ(report_.received, 2u);
+  EXPECT_EQ(report_.objects, 1u);
+}
+
+// One that nothing takes back, and that the others have not.
+TEST_F(HeadCheckTest, AnObjectThatTheRingDoesNotKnowIsFound) {
+  ExecuteAndBeKilled(/*logs_the_last=*/false);
+  EXPECT_THAT(Findings(),
+              ElementsAre(HasSubstr("an object has version 3, and the node's "
+                                    "ring has come to 2")));
 }
 
 // --- A device.

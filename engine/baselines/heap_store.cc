@@ -1,6 +1,5 @@
 #include "engine/baselines/heap_store.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -152,30 +151,9 @@ void HeapTransaction::ReleaseSpace(bool committed) {
 
 // --- Ranges.
 
-HeapTransaction::Range* HeapTransaction::Covering(const HeldObject& held,
-                                                  uint32_t offset,
-                                                  uint32_t length) {
-  const size_t object = this->held().IndexOf(held);
-  const size_t looked = std::min(looks_at_, ranges_.size());
-  for (size_t i = ranges_.size(); i > ranges_.size() - looked; --i) {
-    Range& range = ranges_[i - 1];
-    if (range.object == object && range.offset <= offset &&
-        length <= range.length &&
-        offset - range.offset <= range.length - length) {
-      return &range;
-    }
-  }
-  return nullptr;
-}
-
-void HeapTransaction::LookAt(size_t ranges) {
-  constexpr size_t kMost = 64;
-  looks_at_ = std::max(looks_at_, std::min(ranges, kMost));
-}
-
 void HeapTransaction::AddRange(const HeldObject& held, uint32_t offset,
                                uint32_t length, bool flushed) {
-  ranges_.push_back({this->held().IndexOf(held), offset, length, flushed});
+  ranges_.Add({this->held().IndexOf(held), offset, length, flushed});
 }
 
 void HeapTransaction::FlushRanges() {

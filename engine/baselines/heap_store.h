@@ -8,11 +8,11 @@
 #include <memory>
 #include <optional>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/baselines/baseline_transaction.h"
+#include "engine/baselines/declared_ranges.h"
 #include "engine/baselines/transaction_log.h"
 #include "engine/heap/heap.h"
 #include "engine/transactional_store.h"
@@ -89,10 +89,9 @@ class HeapTransaction : public BaselineTransaction {
     bool flushed = false;  // and not stored to since
   };
 
-  // The range, of those declared last, that contains this one. Null: none.
-  // More of them are looked at once so many were declared together.
-  Range* Covering(const HeldObject& held, uint32_t offset, uint32_t length);
-  void LookAt(size_t ranges);
+  Range* Covering(const HeldObject& held, uint32_t offset, uint32_t length) {
+    return ranges_.Covering(this->held().IndexOf(held), offset, length);
+  }
   void AddRange(const HeldObject& held, uint32_t offset, uint32_t length,
                 bool flushed);
 
@@ -118,7 +117,7 @@ class HeapTransaction : public BaselineTransaction {
   // Retires the slot, durably, if there is one.
   void Retire();
 
-  absl::InlinedVector<Range, 8>& ranges() { return ranges_; }
+  DeclaredRanges<Range>& ranges() { return ranges_; }
 
  private:
   absl::StatusOr<absl::Span<std::byte>> Find(ObjectId id) final;
@@ -133,9 +132,8 @@ class HeapTransaction : public BaselineTransaction {
 
   HeapStore* const store_;
   std::optional<TransactionLog::Slot> slot_;
-  absl::InlinedVector<Range, 8> ranges_;
+  DeclaredRanges<Range> ranges_;
   bool states_change_ = false;
-  size_t looks_at_ = 8;  // of ranges_
 };
 
 // Of the three schemes.

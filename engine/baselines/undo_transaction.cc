@@ -35,7 +35,7 @@ class UndoTransaction final : public HeapTransaction {
   }
 
   absl::Status DeclareWrites(absl::Span<const Intent> writes) override {
-    LookAt(writes.size());
+    ranges().Expect(writes.size());
     bool any = false;
     for (const Intent& write : writes) {
       const HeldObject& held = *this->held().Find(write.object);

@@ -26,22 +26,6 @@ constexpr size_t kMostPending = 4096;
 
 // --- Ranges.
 
-RewindTransaction::Range* RewindTransaction::Covering(const HeldObject& held,
-                                                      uint32_t offset,
-                                                      uint32_t length) {
-  const size_t object = this->held().IndexOf(held);
-  const size_t looked = std::min(looks_at_, ranges_.size());
-  for (size_t i = ranges_.size(); i > ranges_.size() - looked; --i) {
-    Range& range = ranges_[i - 1];
-    if (range.object == object && range.offset <= offset &&
-        length <= range.length &&
-        offset - range.offset <= range.length - length) {
-      return &range;
-    }
-  }
-  return nullptr;
-}
-
 bool RewindTransaction::MeetsOpen(const HeldObject& held, uint32_t offset,
                                   size_t length) {
   if (!any_open_) return false;
@@ -93,8 +77,7 @@ absl::StatusOr<std::byte*> RewindTransaction::DeclareWrite(HeldObject& held,
 }
 
 absl::Status RewindTransaction::DeclareWrites(absl::Span<const Intent> writes) {
-  constexpr size_t kMostLooked = 64;
-  looks_at_ = std::max(looks_at_, std::min(kMostLooked, writes.size()));
+  ranges_.Expect(writes.size());
   RETURN_IF_ERROR(CloseGroup());
   any_open_ = true;
   std::vector<Draft> drafts;
@@ -110,7 +93,7 @@ absl::Status RewindTransaction::DeclareWrites(absl::Span<const Intent> writes) {
                      /*open=*/true});
   }
   RETURN_IF_ERROR(Append(drafts));
-  ranges_.insert(ranges_.end(), fresh.begin(), fresh.end());
+  for (const Range& range : fresh) ranges_.Add(range);
   return absl::OkStatus();
 }
 
@@ -144,7 +127,7 @@ absl::Status RewindTransaction::Put(HeldObject& held, uint32_t offset,
   RETURN_IF_ERROR(CloseGroup());
   const Draft update = UpdateOf(held, offset, length, bytes.data());
   RETURN_IF_ERROR(Append({&update, 1}));
-  ranges_.push_back({this->held().IndexOf(held), offset, length, false});
+  ranges_.Add({this->held().IndexOf(held), offset, length, false});
   Store(held, offset, bytes);
   return absl::OkStatus();
 }
@@ -163,8 +146,8 @@ void RewindTransaction::AddPending(std::vector<Draft>* drafts) {
 void RewindTransaction::StorePending() {
   for (const Pending& one : pending_) {
     Store(held()[one.object], one.offset, one.bytes);
-    ranges_.push_back({one.object, one.offset,
-                       static_cast<uint32_t>(one.bytes.size()), false});
+    ranges_.Add({one.object, one.offset,
+                 static_cast<uint32_t>(one.bytes.size()), false});
   }
   pending_.clear();
 }

@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "engine/baselines/baseline_transaction.h"
+#include "engine/baselines/declared_ranges.h"
 #include "engine/baselines/rewind/rewind_log.h"
 #include "engine/baselines/rewind/rewind_store.h"
 
@@ -58,7 +58,9 @@ class RewindTransaction final : public BaselineTransaction {
   absl::Status TakeBack() override;
   void ReleaseSpace(bool committed) override;
 
-  Range* Covering(const HeldObject& held, uint32_t offset, uint32_t length);
+  Range* Covering(const HeldObject& held, uint32_t offset, uint32_t length) {
+    return ranges_.Covering(this->held().IndexOf(held), offset, length);
+  }
   // Whether somebody may have a pointer into this one.
   bool MeetsOpen(const HeldObject& held, uint32_t offset, size_t length);
   // Of bytes that are to be stored there; null: not known yet.
@@ -93,8 +95,7 @@ class RewindTransaction final : public BaselineTransaction {
 
   RewindStore* const store_;
   OwnRecords own_;
-  absl::InlinedVector<Range, 8> ranges_;
-  size_t looks_at_ = 8;  // of ranges_
+  DeclaredRanges<Range> ranges_;
   bool any_open_ = false;
   std::vector<Pending> pending_;
   // Payloads shown with what is pending, where the log has no room for that.

@@ -93,14 +93,19 @@ class NodeCheckTest : public ::testing::Test {
   }
   std::string device() const { return absl::StrCat(folder_, "/device"); }
 
-  // A head that has committed that many mutations ends, and not in order.
-  void EndAsHead(uint64_t mutations) const {
-    auto storage = Open();
+  static std::unique_ptr<KaminoStore> OpenAsHead(Storage* storage) {
     auto store = *KaminoStore::Open(storage->heap(), *storage->NewUndoCopy());
     NodeState state = storage->record()->state();
     state.was_head = true;
     state.condition = Condition::kSound;
     storage->record()->Update(state);
+    return store;
+  }
+
+  // A head that has committed that many mutations ends, and not in order.
+  void EndAsHead(uint64_t mutations) const {
+    auto storage = Open();
+    auto store = OpenAsHead(storage.get());
     for (uint64_t i = 1; i <= mutations; ++i) {
       auto transaction = store->Begin(absl::ZeroDuration());
       auto id = transaction->Alloc(64);
@@ -289,11 +294,7 @@ class HeadCheckTest : public NodeCheckTest {
 
   void ExecuteAndBeKilled(bool logs_the_last) {
     auto storage = Open();
-    auto store = *KaminoStore::Open(storage->heap(), *storage->NewUndoCopy());
-    NodeState state = storage->record()->state();
-    state.was_head = true;
-    state.condition = Condition::kSound;
-    storage->record()->Update(state);
+    auto store = OpenAsHead(storage.get());
     replica::ProcedureRegistry registry;
     replica::StateMachine machine(&registry, storage->heap()->root());
     kamino::v1::PutRequest put;

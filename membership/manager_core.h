@@ -337,7 +337,7 @@ class ManagerCore {
   // The chain goes on with what that one holds.
   Recovery RecoveryFrom(const Node& node, absl::Time now) const;
   // Whom to start, or what, rather than that.
-  std::string WhatIsNewer(absl::Time now) const;
+  std::string RatherThanOldCopies(absl::Time now) const;
   absl::StatusOr<Recovery> PlanFromOldCopies(absl::Time now) const;
 
   // The member that alone is alive and stays when this one goes; "" when it is

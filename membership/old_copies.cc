@@ -237,7 +237,7 @@ absl::Status ManagerCore::CheckNoneServes(absl::Time now) const {
   return absl::OkStatus();
 }
 
-std::string ManagerCore::WhatIsNewer(absl::Time now) const {
+std::string ManagerCore::RatherThanOldCopies(absl::Time now) const {
   std::vector<std::string> away;
   for (const Member& member : view_.members) {
     const auto known = nodes_.find(member.node_id);
@@ -256,7 +256,7 @@ ManagerCore::Recovery ManagerCore::RecoveryFrom(const Node& node,
                                                 absl::Time now) const {
   const NodeReport& report = node.state.report;
   Recovery recovery;
-  recovery.rather = WhatIsNewer(now);
+  recovery.rather = RatherThanOldCopies(now);
   // Numbers of an epoch that is over say nothing in this one, and those of a
   // view that is, no more than that there are fewer.
   const bool compares = report.member_view >= progress_.view_id ||

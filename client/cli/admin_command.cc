@@ -32,12 +32,14 @@ void Print(const GetClusterResponse& cluster) {
     const kamino::v1::Member& member = node.member();
     const bool stands_by =
         std::find(by.begin(), by.end(), member.node_id()) != by.end();
+    const std::string remark = RemarkOn(node);
     rows.push_back(
         {member.node_id(), Word(member.role()), member.address(),
          node.alive() ? "yes" : "no", absl::StrCat(node.silent_ms(), " ms"),
          Word(node.report().condition()), absl::StrCat(node.report().view_id()),
          absl::StrCat(node.report().restarts()),
-         stands_by ? "stands by" : RemarkOn(node)});
+         absl::StrCat(stands_by ? "stands by" : "",
+                      stands_by && !remark.empty() ? "; " : "", remark)});
   }
   std::cout << absl::StrCat("cluster ", cluster.cluster_id(), ", view ",
                             cluster.view_id(), ", manager ", cluster.leader(),

@@ -20,7 +20,9 @@ std::vector<std::string> MembersOf(
 // that it is slow. "": there is nothing to say.
 std::string RemarkOn(const kamino::v1::ClusterNode& node);
 
-// Ids of the nodes that would take the place of one that goes.
+// Ids of the nodes that would take the place of one that goes now. Whether one
+// may be drained (membership/exclusions.h) goes by all that are alive: who is
+// suspect or kept out comes back.
 std::vector<std::string> StandingBy(
     const kamino::v1::GetClusterResponse& cluster);
 

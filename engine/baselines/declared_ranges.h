@@ -10,7 +10,7 @@
 
 namespace kamino::engine {
 
-// `Range` begins with {size_t object; uint32_t offset; uint32_t length}, the
+// `Range` has members {size_t object; uint32_t offset; uint32_t length}, the
 // object by its place among those held.
 template <typename Range>
 class DeclaredRanges {

@@ -82,7 +82,8 @@ class StickyIntents {
     absl::flat_hash_map<ObjectId, uint32_t> index ABSL_GUARDED_BY(mutex);
     std::vector<Slot> slots ABSL_GUARDED_BY(mutex);
     uint32_t hand ABSL_GUARDED_BY(mutex) = 0;
-    // No more than there are threads; an object can be here several times.
+    // For each thread no more than it declares at once; an object can be here
+    // several times.
     std::vector<Replaced> replaced ABSL_GUARDED_BY(mutex);
   };
   static constexpr size_t kShards = 16;

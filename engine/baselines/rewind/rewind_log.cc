@@ -230,9 +230,13 @@ bool RewindLog::KeepUnit(OwnRecords* own) {
 
 absl::Status RewindLog::BeginLocked(OwnRecords* own) {
   if (own->transaction != 0) return absl::OkStatus();
-  if (!KeepUnit(own)) return Full();
-  own->transaction = next_transaction_++;
   ++live_;
+  if (!KeepUnit(own)) {
+    absl::Status full = Full();
+    --live_;
+    return full;
+  }
+  own->transaction = next_transaction_++;
   return absl::OkStatus();
 }
 
@@ -387,9 +391,12 @@ LogRecord RewindLog::MakeEnd(OwnRecords* own, uint64_t sequence, bool aborted) {
   own->kept.pop_back();
   own->sequence = sequence;
   --live_;
-  return WriteSmall(unit, own->transaction, RecordType::kEnd,
-                    aborted ? kAborted : 0,
-                    {reinterpret_cast<const std::byte*>(&end), sizeof(end)});
+  const LogRecord record = WriteSmall(
+      unit, own->transaction, RecordType::kEnd, aborted ? kAborted : 0,
+      {reinterpret_cast<const std::byte*>(&end), sizeof(end)});
+  // Until Finished: no floor passes it, whatever is flushed meanwhile.
+  if (!options_.force) storing_.insert(record.indexed.id);
+  return record;
 }
 
 absl::Status RewindLog::AppendEnd(OwnRecords* own,
@@ -401,10 +408,9 @@ absl::Status RewindLog::AppendEnd(OwnRecords* own,
   if (sequence == 0) sequence = sequence_ + 1;
   sequence_ = std::max(sequence_, sequence);
   made.push_back(MakeEnd(own, sequence, /*aborted=*/false));
-  if (!options_.force) storing_.insert(made.back().indexed.id);
   const absl::Span<LogRecord> all = absl::MakeSpan(made);
   if (options_.form == LogForm::kBatch) {
-    Index(all, /*in_order=*/false);
+    Index(all, /*in_order=*/true);
   } else {
     Index(all.first(before_end), /*in_order=*/false);
     Index(all.subspan(before_end), /*in_order=*/true);

@@ -49,23 +49,24 @@ Draft RewindTransaction::UpdateOf(const HeldObject& held, uint32_t offset,
   return draft;
 }
 
-absl::Status RewindTransaction::Append(absl::Span<const Draft> drafts) {
-  absl::Status appended = store_->log_.Append(&own_, drafts);
-  if (!appended.ok() && !options().force) {
+absl::Status RewindTransaction::WithRoom(
+    absl::FunctionRef<absl::Status()> append) {
+  absl::Status appended = append();
+  if (absl::IsResourceExhausted(appended) && !options().force) {
     store_->Checkpoint();
-    appended = store_->log_.Append(&own_, drafts);
+    appended = append();
   }
   return appended;
 }
 
+absl::Status RewindTransaction::Append(absl::Span<const Draft> drafts) {
+  return WithRoom([&] { return store_->log_.Append(&own_, drafts); });
+}
+
 absl::Status RewindTransaction::AppendEnd(absl::Span<const Draft> drafts,
                                           uint64_t sequence) {
-  absl::Status appended = store_->log_.AppendEnd(&own_, drafts, sequence);
-  if (!appended.ok() && !options().force) {
-    store_->Checkpoint();
-    appended = store_->log_.AppendEnd(&own_, drafts, sequence);
-  }
-  return appended;
+  return WithRoom(
+      [&] { return store_->log_.AppendEnd(&own_, drafts, sequence); });
 }
 
 absl::StatusOr<std::byte*> RewindTransaction::DeclareWrite(HeldObject& held,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -66,7 +67,8 @@ class RewindTransaction final : public BaselineTransaction {
   // Of bytes that are to be stored there; null: not known yet.
   Draft UpdateOf(const HeldObject& held, uint32_t offset, uint32_t length,
                  const std::byte* new_bytes) const;
-  // After a checkpoint if the log has no room.
+  // Again after a checkpoint if the log has no room.
+  absl::Status WithRoom(absl::FunctionRef<absl::Status()> append);
   absl::Status Append(absl::Span<const Draft> drafts);
   absl::Status AppendEnd(absl::Span<const Draft> drafts, uint64_t sequence);
   void Store(const HeldObject& held, uint32_t offset,

@@ -103,18 +103,6 @@ TEST_P(ConformanceTest, SeveralRangesAreDeclaredAtOnce) {
 }
 
 // All of them but one that has something to wait for after Commit.
-TEST_P(ConformanceTest, CommittedIsDurableAtOnce) {
-  const ObjectId id = Make("text");
-  auto transaction = Begin();
-  ASSERT_TRUE(Put(*transaction, id, "TEXT").ok());
-  uint64_t durable_at = 0;
-  CommitOptions options;
-  options.durable_at = &durable_at;
-  ASSERT_TRUE(transaction->Commit(options).ok());
-  EXPECT_GE(store_->durable_sequence(), durable_at);
-  EXPECT_TRUE(store_->AwaitDurable(durable_at, absl::ZeroDuration()));
-}
-
 TEST_P(ConformanceTest, AbortTakesBack) {
   if (!atomic()) GTEST_SKIP();
   const ObjectId id = Make("first text");

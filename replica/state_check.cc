@@ -30,11 +30,11 @@ using state_format::StateRoot;
 
 class StateCheck {
  public:
-  StateCheck(CheckedBlocks* blocks, uint64_t last_mutation,
-             const Finding& found)
-      : blocks_(blocks), last_mutation_(last_mutation), found_(found) {}
+  StateCheck(CheckedBlocks* blocks, const Finding& found)
+      : blocks_(blocks), found_(found) {}
 
-  CheckedState Check(ObjectId id) {
+  CheckedState Check(ObjectId id,
+                     const std::function<void(const CheckedRecord&)>& visit) {
     CheckedState state;
     StateRoot root = {};
     if (!Take(id, id, "the root object", &root)) return state;
@@ -56,9 +56,7 @@ class StateCheck {
     Take(root.horizon, id, "the horizon of dropped outcomes", &horizon);
     RefusedRequests refused = {};
     Take(root.refused, id, "the list of refused requests", &refused);
-    state.objects = CheckTree(
-        blocks_, root.objects_root, found_,
-        [this](const CheckedRecord& object) { CheckVersion(object); });
+    state.objects = CheckTree(blocks_, root.objects_root, found_, visit);
     state.clients = CheckTree(blocks_, root.clients_root, found_,
                               [this](const CheckedRecord& client) {
                                 CheckOutcome(client.key, client.value);
@@ -90,13 +88,6 @@ class StateCheck {
 
   uint64_t OffsetOf(absl::string_view value) const {
     return blocks_->OffsetOf(value.data());
-  }
-
-  void CheckVersion(const CheckedRecord& object) {
-    if (object.version <= last_mutation_) return;
-    found_(object.id,
-           absl::StrCat("an object has version ", object.version,
-                        ", and the node's ring has come to ", last_mutation_));
   }
 
   void CheckOutcome(absl::string_view key, absl::string_view value) {
@@ -161,15 +152,15 @@ class StateCheck {
   }
 
   CheckedBlocks* const blocks_;
-  const uint64_t last_mutation_;
   const Finding& found_;
 };
 
 }  // namespace
 
-CheckedState CheckState(CheckedBlocks* blocks, ObjectId root,
-                        uint64_t last_mutation, const Finding& found) {
-  return StateCheck(blocks, last_mutation, found).Check(root);
+CheckedState CheckState(
+    CheckedBlocks* blocks, ObjectId root, const Finding& found,
+    const std::function<void(const CheckedRecord&)>& visit) {
+  return StateCheck(blocks, found).Check(root, visit);
 }
 
 }  // namespace kamino::replica

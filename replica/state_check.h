@@ -4,6 +4,7 @@
 #define KAMINO_REPLICA_STATE_CHECK_H_
 
 #include <cstdint>
+#include <functional>
 
 #include "engine/heap/heap_check.h"
 #include "engine/index/index_check.h"
@@ -19,9 +20,11 @@ struct CheckedState {
   engine::CheckedTree sessions;
 };
 
-// No object may be newer than `last_mutation`.
-CheckedState CheckState(engine::CheckedBlocks* blocks, engine::ObjectId root,
-                        uint64_t last_mutation, const engine::Finding& found);
+// `visit` gets each of the clients' objects.
+CheckedState CheckState(
+    engine::CheckedBlocks* blocks, engine::ObjectId root,
+    const engine::Finding& found,
+    const std::function<void(const engine::CheckedRecord&)>& visit);
 
 }  // namespace kamino::replica
 

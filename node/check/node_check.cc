@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "engine/heap/heap_check.h"
 #include "engine/kamino/backup_header.h"
 #include "engine/kamino/commit_log_format.h"
+#include "head/admission.h"
 #include "node/storage/media_age.h"
 #include "node/storage/stamp_format.h"
 #include "replica/log_ring.h"
@@ -30,6 +30,9 @@ using engine::ObjectId;
 using membership::Condition;
 using replica::LogRing;
 using replica::NodeState;
+
+// Mutations that a head executes as one.
+const uint64_t kMostInEntry = head::AdmissionOptions().max_batch;
 
 // A region's bytes of its own, for what makes good what it finds.
 class CopiedRegion {
@@ -201,11 +204,11 @@ class Check {
       FindInHeap(name, offset, what);
     };
     blocks.Walk(found);
-    const uint64_t last_mutation = ring_ == nullptr
-                                       ? std::numeric_limits<uint64_t>::max()
-                                       : ring_->received();
     const replica::CheckedState state =
-        replica::CheckState(&blocks, layout_->root, last_mutation, found);
+        replica::CheckState(&blocks, layout_->root, found,
+                            [this, &name](const engine::CheckedRecord& object) {
+                              CheckVersion(name, object);
+                            });
     blocks.VisitUnreached([&](ObjectId id, uint64_t bytes) {
       found(id, absl::StrCat("nothing leads to object ", id, " of ", bytes,
                              " bytes"));
@@ -219,6 +222,21 @@ class Check {
     report_.sessions = state.sessions.records;
     report_.pages =
         state.objects.pages + state.clients.pages + state.sessions.pages;
+  }
+
+  // A head executes an entry before it has it in the ring; nothing else is
+  // newer than that, whatever a head has written lately.
+  void CheckVersion(const std::string& name,
+                    const engine::CheckedRecord& object) {
+    if (ring_ == nullptr || object.version <= ring_->received()) return;
+    const bool executes = state_.has_value() && state_->was_head;
+    if (executes && object.version - ring_->received() <= kMostInEntry) {
+      ++report_.interrupted;
+      return;
+    }
+    Find(name, object.id,
+         absl::StrCat("an object has version ", object.version,
+                      ", and the node's ring has come to ", ring_->received()));
   }
 
   // What was executed when the node ended may be half done, rightly.

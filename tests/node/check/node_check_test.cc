@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/index/index_format.h"
 #include "engine/kamino/backup_format.h"
 #include "engine/kamino/kamino_store.h"
 #include "engine/pmem/file_region.h"
@@ -44,6 +45,7 @@ using engine::PmemMode;
 using engine::WriteSet;
 using membership::Condition;
 using replica::NodeState;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -290,9 +292,11 @@ class HeadCheckTest : public NodeCheckTest {
     std::filesystem::create_directories(killed_);
   }
 
+  static constexpr size_t kValueBytes = 100;
+
   void Kill() const { std::filesystem::copy(folder_, killed_); }
 
-  void ExecuteAndBeKilled(bool logs_the_last) {
+  void ExecuteAndBeKilled() {
     auto storage = Open();
     auto store = OpenAsHead(storage.get());
     replica::ProcedureRegistry registry;
@@ -308,9 +312,7 @@ class HeadCheckTest : public NodeCheckTest {
       commit.sequence = i;
       const auto append = [&](const WriteSet&) {
         if (i == 3) Kill();
-        return i == 3 && !logs_the_last
-                   ? absl::OkStatus()
-                   : replica::AppendText(storage->ring(), "entry", 1);
+        return replica::AppendText(storage->ring(), "entry", 1);
       };
       commit.before_mark.emplace(append);
       ASSERT_TRUE(transaction->Commit(commit).ok());
@@ -318,7 +320,7 @@ class HeadCheckTest : public NodeCheckTest {
       store->Quiesce();
       mutation.client_id = 7;
       mutation.number = i;
-      put.set_value(std::string(100, static_cast<char>('a' + i)));
+      put.set_value(std::string(kValueBytes, static_cast<char>('a' + i)));
       mutation.function = replica::kPutFunction;
       mutation.arguments = put.SerializeAsString();
     }
@@ -328,19 +330,48 @@ class HeadCheckTest : public NodeCheckTest {
 };
 
 TEST_F(HeadCheckTest, WhatWasUnderWayIsNoFinding) {
-  ExecuteAndBeKilled(/*logs_the_last=*/true);
+  ExecuteAndBeKilled();
   EXPECT_THAT(Findings(killed_), IsEmpty());
   EXPECT_GT(report_.interrupted, 0u);
   EXPECT_EQ(report_.received, 2u);
   EXPECT_EQ(report_.objects, 1u);
 }
 
-// One that nothing takes back, and that the others have not.
-TEST_F(HeadCheckTest, AnObjectThatTheRingDoesNotKnowIsFound) {
-  ExecuteAndBeKilled(/*logs_the_last=*/false);
-  EXPECT_THAT(Findings(),
-              ElementsAre(HasSubstr("an object has version 3, and the node's "
+// However lately the head has written it.
+TEST_F(HeadCheckTest, AVersionThatNoEntryCanHaveIsFound) {
+  ExecuteAndBeKilled();
+  const auto set = [this](uint64_t from, uint64_t to) {
+    Change(killed_ + "/heap.pmem", [from, to](engine::Region* region) {
+      const absl::string_view all(reinterpret_cast<const char*>(region->base()),
+                                  region->size());
+      const size_t value = all.find(std::string(kValueBytes, 'c'));
+      ASSERT_NE(value, absl::string_view::npos);
+      std::byte* const version =
+          region->base() + value - sizeof(engine::index_format::RecordHeader);
+      ASSERT_EQ(std::memcmp(version, &from, sizeof(from)), 0);
+      std::memcpy(version, &to, sizeof(to));
+    });
+  };
+  set(3, 2 + 64);
+  EXPECT_THAT(Findings(killed_), IsEmpty());
+  set(2 + 64, 2 + 65);
+  EXPECT_THAT(Findings(killed_),
+              ElementsAre(HasSubstr("an object has version 67, and the node's "
                                     "ring has come to 2")));
+}
+
+TEST_F(HeadCheckTest, WhoIsNoHeadHasNothingUnderWay) {
+  ExecuteAndBeKilled();
+  Change(killed_ + "/ring.pmem", [](engine::Region* region) {
+    replica::NodeRecord record(region);
+    ASSERT_TRUE(record.Open().ok());
+    NodeState state = record.state();
+    state.was_head = false;
+    record.Update(state);
+  });
+  EXPECT_THAT(Findings(killed_),
+              Contains(HasSubstr("an object has version 3, and the node's ring "
+                                 "has come to 2")));
 }
 
 // --- A device.

@@ -61,8 +61,11 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
   }
   if (member && how == Removal::kDrain) {
     size_t others = 0;
+    std::string removed;
     for (const auto& [id, node] : states) {
-      others += node.alive && wanted.count(id) == 0;
+      if (!node.alive || id == node_id) continue;
+      others += wanted.count(id) == 0;
+      if (wanted.count(id) > 0) removed = id;
     }
     if (others < options_.chain_length) {
       return absl::FailedPreconditionError(absl::StrCat(
@@ -70,8 +73,14 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
           "none stands by that could: without it a chain of ",
           options_.chain_length, " (--chain_length) lacks ",
           options_.chain_length - others,
-          "; start another node first, or take it out now, which leaves the "
-          "chain shorter: kamino admin remove ",
+          removed.empty()
+              ? "; start another node first"
+              : absl::StrCat("; take ", removed,
+                             " back first, which was removed and runs: kamino "
+                             "admin add ",
+                             removed),
+          ", or take it out now, which leaves the chain shorter: kamino admin "
+          "remove ",
           node_id));
     }
   }

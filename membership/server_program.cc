@@ -79,26 +79,78 @@ int Refuse(const ServerProgram& program, const config::ProgramConfig& config,
   return kExitUsage;
 }
 
-// What is required, and has no value yet, as an example has it: the names.
-std::set<std::string> FillIn(const ServerProgram& program) {
-  std::map<std::string, std::string> required = program.example;
-  const std::vector<std::string> trust = {"tls_cert", "tls_key", "tls_ca"};
-  const bool certificates = std::any_of(
-      trust.begin(), trust.end(),
+const std::vector<std::string>& TrustFlags() {
+  static const auto* const flags =
+      new std::vector<std::string>{"tls_cert", "tls_key", "tls_ca"};
+  return *flags;
+}
+
+bool NamesCertificates() {
+  return std::any_of(
+      TrustFlags().begin(), TrustFlags().end(),
       [](const std::string& flag) { return !ValueOf(flag).empty(); });
-  if (certificates) {
-    for (const std::string& flag : trust) required[flag] = "typed.pem";
+}
+
+// Gives a flag a value where nobody has; false: it is not so, or not there.
+bool FillIn(const std::string& name, const std::string& text) {
+  absl::CommandLineFlag* const flag = absl::FindCommandLineFlag(name);
+  std::string error;
+  return flag != nullptr && flag->CurrentValue() == flag->DefaultValue() &&
+         flag->ParseFrom(text, &error);
+}
+
+// What is required, and has no value yet, gets one; the names of these.
+std::set<std::string> FillInRequired(const ServerProgram& program) {
+  std::map<std::string, std::string> required = program.example;
+  if (NamesCertificates()) {
+    for (const std::string& flag : TrustFlags()) required[flag] = "typed.pem";
     required.insert(program.with_certificates.begin(),
                     program.with_certificates.end());
   }
   std::set<std::string> filled;
   for (const auto& [name, text] : required) {
-    absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
-    std::string error;
-    if (flag == nullptr || !flag->CurrentValue().empty()) continue;
-    if (flag->ParseFrom(text, &error)) filled.insert("--" + name);
+    if (ValueOf(name).empty() && FillIn(name, text)) filled.insert("--" + name);
   }
   return filled;
+}
+
+// What the file's values make required, one after the other while something is
+// missing: each stays if it is what was missing.
+absl::Status CheckFilledIn(const std::function<absl::Status()>& check,
+                           std::set<std::string>* filled) {
+  struct Typed {
+    const char* flag;
+    const char* text;
+    const char* told;
+  };
+  const bool certificates = NamesCertificates();
+  const Typed trust =
+      certificates
+          ? Typed{"etcd_tls_ca", "typed.pem", "--etcd_tls_ca"}
+          : Typed{"insecure", "true", "certificates (--tls_...) or --insecure"};
+  const Typed all[] = {trust,
+                       {"advertise", "192.0.2.1:1", "--advertise"},
+                       {"link_listen", "192.0.2.1:0", "--link_listen"}};
+  absl::Status checked = check();
+  // Which one it is, the error says no otherwise than by giving way.
+  for (bool gave_way = true; gave_way && !checked.ok();) {
+    gave_way = false;
+    for (const Typed& typed : all) {
+      const std::string before = ValueOf(typed.flag);
+      if (!FillIn(typed.flag, typed.text)) continue;
+      absl::Status again = check();
+      if (again == checked) {
+        std::string error;
+        absl::FindCommandLineFlag(typed.flag)->ParseFrom(before, &error);
+        continue;
+      }
+      checked = std::move(again);
+      filled->insert(typed.told);
+      gave_way = true;
+      break;
+    }
+  }
+  return checked;
 }
 
 // Of --check_config_file.
@@ -108,8 +160,8 @@ int CheckFile(const ServerProgram& program, const config::ProgramConfig& config,
     return Refuse(program, config,
                   BadFlag("check_config_file", "needs --config=FILE"));
   }
-  const std::set<std::string> filled = FillIn(program);
-  const absl::Status checked = check();
+  std::set<std::string> filled = FillInRequired(program);
+  const absl::Status checked = CheckFilledIn(check, &filled);
   if (!checked.ok()) return Refuse(program, config, checked);
   std::cout << program.name << ": values are right"
             << (filled.empty() ? ""

@@ -194,13 +194,14 @@ FloodGuard::Bytes FloodGuard::Received() {
 
 void FloodGuard::EndWhoSendsMost(size_t memory) {
   Bytes received = Received();
-  // One that was not there before has sent all of it since.
+  // One that was not there before has sent all of it since, or is another one
+  // of the same address.
   const bool compares = !received_.empty();
   std::vector<std::pair<uint64_t, Bytes::key_type>> sent;
   for (const auto& [connection, bytes] : received) {
     const auto before = received_.find(connection);
-    sent.emplace_back(bytes - (before == received_.end() ? 0 : before->second),
-                      connection);
+    const bool same = before != received_.end() && before->second <= bytes;
+    sent.emplace_back(bytes - (same ? before->second : 0), connection);
   }
   received_ = std::move(received);
   if (!compares || sent.empty()) return;  // the next look tells

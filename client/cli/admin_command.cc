@@ -134,10 +134,15 @@ int AddNode(Cli& cli, const Change& change) {
   if (!cluster.ok()) return cli.Fail(cluster.status());
   const std::string& node_id = change.node_id;
   bool known = false;
+  bool alive = false;
   uint32_t members = 0;
   for (const ClusterNode& node : cluster->nodes()) {
-    known = known || node.member().node_id() == node_id;
-    members += IsIn(node) && node.member().node_id() != node_id;
+    if (node.member().node_id() == node_id) {
+      known = true;
+      alive = node.alive();
+    } else {
+      members += IsIn(node);
+    }
   }
   absl::Status status = (*admin)->AddNode(node_id);
   if (!status.ok()) return cli.Fail(status);
@@ -145,6 +150,8 @@ int AddNode(Cli& cli, const Change& change) {
   if (!known) {
     what = absl::StrCat("no node ", node_id,
                         " is known yet, it may join when it starts");
+  } else if (!alive) {
+    what = absl::StrCat(node_id, " does not run, it may join when it starts");
   } else if (members >= cluster->chain_length()) {
     what = absl::StrCat(node_id, " stands by");
   } else if (!change.wait) {

@@ -134,8 +134,12 @@ std::string RemarkOn(const ClusterNode& node) {
 
 std::vector<std::string> StandingBy(const GetClusterResponse& cluster) {
   std::vector<std::string> nodes;
-  if (cluster.view_id() == 0 ||
-      MembersOf(cluster).size() < cluster.chain_length()) {
+  // Who is away has a place that nobody else takes.
+  size_t places = 0;
+  for (const ClusterNode& node : cluster.nodes()) {
+    places += IsIn(node) || node.away();
+  }
+  if (cluster.view_id() == 0 || places < cluster.chain_length()) {
     return nodes;  // nobody waits, or all who can are to join
   }
   for (const ClusterNode& node : cluster.nodes()) {
@@ -179,10 +183,10 @@ std::string Remarks(const GetClusterResponse& cluster) {
   if (!kept.empty()) {
     absl::StrAppend(&text,
                     "more were stopped than may be lost: nobody is "
-                    "removed, and all wait until one of ",
+                    "removed, and all wait until enough of ",
                     absl::StrJoin(kept, ", "),
-                    " is started again; to go on without it: kamino admin "
-                    "remove --force NODE\n");
+                    " are started again; to go on without one of them: kamino "
+                    "admin remove --force NODE\n");
   }
   if (!cluster.waiting_for().empty()) {
     const auto awaited = [&](std::string* out, const std::string& node_id) {

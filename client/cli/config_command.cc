@@ -102,7 +102,9 @@ absl::StatusOr<std::string> AskServer(const std::string& program,
   absl::ConsumePrefix(&text, absl::StrCat(program, ": "));
   if (said->code == 0) return std::string(text);
   // Of a release before this way to ask.
-  if (absl::StrContains(text, "check_config_file")) return std::string();
+  if (absl::StrContains(text, "command line flag 'check_config_file'")) {
+    return std::string();
+  }
   return absl::InvalidArgumentError(absl::StrCat(program, ": ", text));
 }
 

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +42,22 @@ bool ReadAll(int from, absl::Time end, std::string* text) {
   }
 }
 
+// Whether it ends in time.
+bool AwaitEnd(pid_t child, absl::Time end) {
+  // By number: Debian 12's header has no C linkage for C++.
+  const int process = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
+  if (process < 0) return false;
+  pollfd wait = {process, POLLIN, 0};
+  absl::Duration left;
+  int ended = 0;
+  while (ended <= 0 && (left = end - MonotonicNow()) > absl::ZeroDuration()) {
+    ended =
+        poll(&wait, 1, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
+  }
+  close(process);
+  return ended > 0;
+}
+
 // Its outputs go to `to`, and it has nothing to read.
 absl::StatusOr<pid_t> Spawn(const std::string& program,
                             std::vector<std::string>* words, int to) {
@@ -61,14 +78,16 @@ absl::StatusOr<pid_t> Spawn(const std::string& program,
     error = posix_spawn(&child, beside.c_str(), &files, nullptr,
                         arguments.data(), environ);
   }
-  if (error != 0) {
+  if (error == ENOENT) {
     error = posix_spawnp(&child, program.c_str(), &files, nullptr,
                          arguments.data(), environ);
   }
   posix_spawn_file_actions_destroy(&files);
   if (error == 0) return child;
-  return absl::NotFoundError(
-      absl::StrCat("cannot run ", program, ": ", strerror(error)));
+  const std::string why =
+      absl::StrCat("cannot run ", program, ": ", strerror(error));
+  return error == ENOENT ? absl::NotFoundError(why)
+                         : absl::FailedPreconditionError(why);
 }
 
 }  // namespace
@@ -89,8 +108,10 @@ absl::StatusOr<ProgramSaid> RunProgram(const std::string& program,
   auto child = Spawn(program, &words, ends[1]);
   close(ends[1]);
   ProgramSaid said;
+  const absl::Time end = MonotonicNow() + patience;
+  // It may close its outputs and go on.
   const bool ended =
-      child.ok() && ReadAll(ends[0], MonotonicNow() + patience, &said.text);
+      child.ok() && ReadAll(ends[0], end, &said.text) && AwaitEnd(*child, end);
   close(ends[0]);
   RETURN_IF_ERROR(child.status());
   if (!ended) kill(*child, SIGKILL);

@@ -19,7 +19,8 @@ struct ProgramSaid {
 std::string BesideThis(const std::string& program);
 
 // Runs `program`, beside this one or where the shell finds it, until it ends.
-// kNotFound: it is not there. kDeadlineExceeded: it took longer than
+// kNotFound: it is not there.
+// kFailedPrecondition: it cannot be run. kDeadlineExceeded: it took longer than
 // `patience`, and was ended. kUnknown: it ended by a signal.
 absl::StatusOr<ProgramSaid> RunProgram(const std::string& program,
                                        std::vector<std::string> words,

@@ -241,8 +241,8 @@ int RunGiveUp(Cli* cli) {
   if (cli->json()) {
     std::cout << "{\"given_up\": true}\n";
   } else {
-    std::cout << "given up: nothing is being restored, and what a restore had "
-                 "brought is deleted\n";
+    std::cout << "nothing is being restored: if a restore had been "
+                 "interrupted, what it had brought is deleted\n";
   }
   return kExitOk;
 }

@@ -62,6 +62,24 @@ TEST_F(ClusterTextTest, WhoStandsByIsThereAndHasNoPlaceToTake) {
       ->set_kept_out_ms(9000);
   Add("n7", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_FRESH);
   EXPECT_EQ(StandingBy(cluster_), (std::vector<std::string>{"n3", "n7"}));
+  ClusterNode* const busy =
+      Add("n8", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_SOUND);
+  const auto stands_by = [&] { return StandingBy(cluster_).size() == 3; };
+  EXPECT_TRUE(stands_by());
+  for (void (ClusterNode::*set)(bool) :
+       {&ClusterNode::set_draining, &ClusterNode::set_suspect,
+        &ClusterNode::set_joining}) {
+    (busy->*set)(true);
+    EXPECT_FALSE(stands_by());
+    (busy->*set)(false);
+  }
+  // A place that is kept is nobody else's.
+  busy->set_alive(false);
+  busy->set_away(true);
+  cluster_.set_chain_length(3);
+  EXPECT_EQ(StandingBy(cluster_), (std::vector<std::string>{"n3", "n7"}));
+  busy->set_away(false);
+  EXPECT_TRUE(StandingBy(cluster_).empty()) << "one is to join";
   cluster_.set_view_id(0);
   EXPECT_TRUE(StandingBy(cluster_).empty()) << "there is no chain";
 }
@@ -103,7 +121,8 @@ TEST_F(ClusterTextTest, WhoIsAwayIsToldWithForHowLong) {
   cluster_.add_waiting_for("n2");
   EXPECT_EQ(Remarks(cluster_),
             "more were stopped than may be lost: nobody is removed, and all "
-            "wait until one of n2 is started again; to go on without it: "
+            "wait until enough of n2 are started again; to go on without one "
+            "of them: "
             "kamino admin remove --force NODE\n"
             "the chain waits for n2\n"
             "the chain has 2 of 3 nodes\n");

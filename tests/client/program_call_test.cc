@@ -43,6 +43,10 @@ TEST(ProgramCallTest, WhyItHasNoAnswerIsSaid) {
   EXPECT_THAT(std::string(killed.status().message()), EndsWith("by signal 9"));
   const auto slow = RunProgram("cat", {"/dev/zero"}, absl::Milliseconds(50));
   EXPECT_TRUE(absl::IsDeadlineExceeded(slow.status())) << slow.status();
+  const auto silent =
+      RunProgram("sh", {"-c", "exec >&- 2>&-; while :; do :; done"},
+                 absl::Milliseconds(50));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(silent.status())) << silent.status();
 }
 
 TEST(ProgramCallTest, WhatIsBesideThisIsFound) {

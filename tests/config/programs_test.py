@@ -204,8 +204,8 @@ class ProgramsTest(unittest.TestCase):
         ('[node]\nheap_mb = "2"\n', ":2: heap_mb must be a whole number"),
         ('[node]\nlisten = "here"\n', ":2: --listen must be host:port"),
         ('[node]\nundo_copy = "log"\n', ":2: --undo_copy log is for"),
-        ('[node]\nmanagers = "10.0.0.1:1"\n',
-         ":2: --managers: 10.0.0.1:1 is not of this machine alone"),
+        ('[node]\nmanagers = "10.0.0.1:1"\ntls_cert = "/c"\n'
+         'insecure = true\n', ":4: --insecure"),
         ("[manager]\nchain_length = 99\n", ":2: --chain_length must be"),
         ('[manager]\naway_limit = "long"\n', ":2: away_limit cannot be long"),
         ('log_level = "loud"\n[manager]\n', ":1: --log_level must be"),
@@ -234,6 +234,29 @@ managers = "10.0.0.1:7000"
     self.assertIn("kamino_node: values are right; its command line is to say "
                   "--data_dir, --listen, --node_id, --tls_cert, --tls_key\n",
                   done.stdout)
+
+  def test_the_example_of_the_docs_is_right(self):
+    with open("docs/configuration.md", encoding="utf-8") as f:
+      example = f.read().split("```toml\n")[1].split("```")[0]
+    done = self.check_file(example)
+    self.assertEqual((done.returncode, done.stderr), (0, ""))
+    self.assertIn("certificates (--tls_...) or --insecure", done.stdout)
+
+  def test_what_a_value_makes_required_may_be_typed(self):
+    for text, told in (
+        ('[manager]\nlisten = "10.0.0.1:7000"\n', "--insecure"),
+        ('[node]\nmanagers = "10.0.0.1:1"\n', "--insecure"),
+        ('[node]\nlisten = "0.0.0.0:7001"\n', "--advertise"),
+        ('[node]\nlisten = "10.0.0.1:7001"\ninsecure = true\n',
+         "--link_listen")):
+      done = self.check_file(text)
+      self.assertEqual((done.returncode, done.stderr), (0, ""), text)
+      self.assertIn(told, done.stdout)
+    # A value that is wrong is, whatever else is missing.
+    done = self.check_file(
+        '[node]\nlisten = "10.0.0.1:7001"\nheap_mb = 0\n')
+    self.assertEqual(done.returncode, 2)
+    self.assertIn("heap_mb", done.stderr)
 
   def test_where_there_are_no_servers_it_says_what_was_not_checked(self):
     path = self.write("[node]\nheap_mb = 0\n")

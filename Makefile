@@ -120,12 +120,13 @@ test-rdma: build
 	@python3 -B tests/vm/rig.py
 
 # A million images and more; SCHEME=name for one scheme only, or for a family
-# (SCHEME=rewind).
+# (SCHEME=rewind). CACHE=bytes: a cache of that size decides which lines that
+# nobody has flushed are durable.
 SEEDS ?= 40
 FIRST ?= 1
 crash: packages
 	@bazel run //tests/engine/crash:crash_main -- --seeds=$(SEEDS) \
-	  --first=$(FIRST) --scheme=$(SCHEME)
+	  --first=$(FIRST) --scheme=$(SCHEME) $(if $(CACHE),--cache_bytes=$(CACHE))
 
 # docs/testing_simulation.md; TRACE=1 tells what happens, FAULT=name plants one.
 SIMULATE = simulate_$(if $(FAULT),faulty,main)

@@ -7,6 +7,9 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "engine/baselines/archapt/archapt_mover.h"
+#include "engine/baselines/archapt/archapt_options.h"
+#include "engine/baselines/archapt/archapt_store.h"
 #include "engine/baselines/heap_store.h"
 #include "engine/baselines/open_store.h"
 #include "engine/baselines/rewind/rewind_checkpointer.h"
@@ -20,6 +23,9 @@
 namespace kamino::bench {
 namespace {
 
+using engine::ArchaptMover;
+using engine::ArchaptOptions;
+using engine::ArchaptStore;
 using engine::Backup;
 using engine::BackupPropagator;
 using engine::CountingRegion;
@@ -138,6 +144,8 @@ class Bundle final : public TransactionalStore {
  private:
   Bundle() = default;
 
+  absl::Status OpenArchapt(const StoreSpec& spec, const std::string& path,
+                           uint64_t bytes, Watch watch);
   absl::Status OpenKamino(const StoreSpec& spec, const std::string& path,
                           Watch watch);
 
@@ -145,24 +153,35 @@ class Bundle final : public TransactionalStore {
   TransactionalStore& store() const {
     if (kamino_ != nullptr) return *kamino_;
     if (rewind_ != nullptr) return *rewind_;
+    if (archapt_ != nullptr) return *archapt_;
     return *heap_store_;
   }
 
   std::unique_ptr<PoolFile> heap_file_;
   std::unique_ptr<PoolFile> backup_file_;
   std::unique_ptr<Heap> heap_;
-  // One of the three.
+  // One of the four.
   std::unique_ptr<HeapStore> heap_store_;
   std::unique_ptr<KaminoStore> kamino_;
   std::unique_ptr<RewindStore> rewind_;
+  std::unique_ptr<ArchaptStore> archapt_;
   // What goes with it.
   std::unique_ptr<BackupPropagator> propagator_;
   std::unique_ptr<RewindCheckpointer> checkpointer_;
+  std::unique_ptr<ArchaptMover> mover_;
 };
 
 uint64_t HeapBytes(uint64_t bytes) {
   const uint64_t sum = bytes + std::min(bytes / 15, kMaxLog) + kHeapOverhead;
   return (sum + kPage - 1) / kPage * kPage;
+}
+
+// With room for sums as well, and a log that is not at the objects' expense.
+uint64_t ArchaptBytes(uint64_t bytes) {
+  const uint64_t objects = HeapBytes(bytes + bytes / 6);
+  const uint64_t log =
+      std::min<uint64_t>(objects / 3, 2 * ArchaptOptions().queue_bytes);
+  return (objects + log + kPage) / kPage * kPage;
 }
 
 uint64_t BackupBytes(const StoreSpec& spec, uint64_t heap_bytes) {
@@ -196,6 +215,10 @@ absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Create(const StoreSpec& spec,
                                                        uint64_t bytes,
                                                        Watch watch) {
   auto bundle = absl::WrapUnique(new Bundle);
+  if (spec.scheme == engine::kArchaptName) {
+    RETURN_IF_ERROR(bundle->OpenArchapt(spec, path, bytes, watch));
+    return bundle;
+  }
   ASSIGN_OR_RETURN(bundle->heap_file_, PoolFile::Create(path, HeapBytes(bytes),
                                                         spec.delays, watch));
   const auto rewind = engine::RewindNamed(spec.scheme);
@@ -220,6 +243,20 @@ absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Create(const StoreSpec& spec,
   }
   RETURN_IF_ERROR(bundle->OpenKamino(spec, path, watch));
   return bundle;
+}
+
+absl::Status Bundle::OpenArchapt(const StoreSpec& spec, const std::string& path,
+                                 uint64_t bytes, Watch watch) {
+  const ArchaptOptions options;
+  ASSIGN_OR_RETURN(heap_file_, PoolFile::Create(path, ArchaptBytes(bytes),
+                                                spec.delays, watch));
+  Region* const region = heap_file_->region();
+  ASSIGN_OR_RETURN(
+      heap_, Heap::CreateWithLog(region, engine::kArchaptName,
+                                 ArchaptLogBytes(options, region->size())));
+  ASSIGN_OR_RETURN(archapt_, ArchaptStore::Open(options, heap_.get()));
+  mover_ = absl::make_unique<ArchaptMover>(archapt_.get());
+  return absl::OkStatus();
 }
 
 absl::Status Bundle::OpenKamino(const StoreSpec& spec, const std::string& path,
@@ -305,6 +342,7 @@ absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
 
 uint64_t FileBytes(const StoreSpec& spec, uint64_t bytes) {
   if (IsPmemobj(spec)) return PmemobjBytes(bytes);
+  if (spec.scheme == engine::kArchaptName) return ArchaptBytes(bytes);
   const uint64_t heap_bytes = HeapBytes(bytes);
   return heap_bytes + (IsKamino(spec) ? BackupBytes(spec, heap_bytes) : 0);
 }

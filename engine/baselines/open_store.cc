@@ -10,6 +10,9 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "engine/baselines/archapt/archapt_mover.h"
+#include "engine/baselines/archapt/archapt_options.h"
+#include "engine/baselines/archapt/archapt_store.h"
 #include "engine/baselines/heap_store.h"
 #include "engine/baselines/pmemobj_store.h"
 #include "engine/baselines/rewind/rewind_checkpointer.h"
@@ -28,6 +31,7 @@ constexpr absl::string_view kNames[] = {
     "undo-object",   "undo-range",
     "undo-own",      "cow",
     "unsafe",        "rewind-1-noforce-batch",
+    kArchaptName,
 };
 constexpr absl::string_view kSimple = kNames[0];
 constexpr absl::string_view kDynamic = kNames[1];
@@ -163,6 +167,35 @@ class OwningRewindStore final : public OwningStore<RewindStore> {
   std::optional<RewindCheckpointer> checkpointer_;
 };
 
+// The same with a log as long as Archapt wants it, and the thread that advances
+// it.
+class OwningArchaptStore final : public OwningStore<ArchaptStore> {
+ public:
+  static StoreOr Open(const std::string& path, size_t bytes,
+                      const StoreOptions& options) {
+    const ArchaptOptions archapt;
+    auto owner = absl::make_unique<OwningArchaptStore>();
+    ASSIGN_OR_RETURN(owner->region_, OpenRegion(path, bytes, options));
+    Region* const region = owner->region_.get();
+    if (options.fresh && bytes >= Heap::kMinBytes) {
+      ASSIGN_OR_RETURN(
+          owner->heap_,
+          Heap::CreateWithLog(region, kArchaptName,
+                              ArchaptLogBytes(archapt, region->size())));
+    } else {
+      ASSIGN_OR_RETURN(owner->heap_,
+                       OpenHeap(region, kArchaptName, options.fresh));
+    }
+    ASSIGN_OR_RETURN(owner->store_,
+                     ArchaptStore::Open(archapt, owner->heap_.get()));
+    owner->mover_.emplace(owner->store_.get());
+    return owner;
+  }
+
+ private:
+  std::optional<ArchaptMover> mover_;
+};
+
 StoreOr OpenPmemobj(UndoUnit unit, const std::string& path, size_t bytes,
                     const StoreOptions& options) {
   if (options.mode == PmemMode::kForce) {
@@ -193,6 +226,9 @@ StoreOr OpenByName(absl::string_view scheme, const std::string& path,
   }
   if (const auto rewind = RewindNamed(scheme); rewind.has_value()) {
     return OwningRewindStore::Open(*rewind, path, bytes, options);
+  }
+  if (scheme == kArchaptName) {
+    return OwningArchaptStore::Open(path, bytes, options);
   }
   return absl::InvalidArgumentError(
       absl::StrCat("no scheme is called \"", scheme, "\""));

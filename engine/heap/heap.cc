@@ -130,6 +130,13 @@ absl::StatusOr<std::unique_ptr<Heap>> Heap::Create(Region* region,
       std::min(kMaxLogBytes, size / 16 / kSuperblockBytes * kSuperblockBytes));
 }
 
+absl::StatusOr<std::unique_ptr<Heap>> Heap::CreateWithLog(
+    Region* region, absl::string_view label, size_t log_bytes) {
+  CHECK(log_bytes % kSuperblockBytes == 0 && log_bytes >= kMinLogBytes &&
+        log_bytes <= region->size() / 2);
+  return CreateIn(region, label, kMinBytes, log_bytes);
+}
+
 absl::StatusOr<std::unique_ptr<Heap>> Heap::CreateTiny(Region* region,
                                                        absl::string_view label,
                                                        size_t log_bytes) {

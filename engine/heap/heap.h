@@ -61,8 +61,12 @@ class Heap {
   static absl::StatusOr<std::unique_ptr<Heap>> Create(Region* region,
                                                       absl::string_view label);
 
-  // The same in a region of kMinTinyBytes or more. `log_bytes` is a multiple of
-  // 4,096, at least kMinLogBytes and at most half of the region.
+  // The same with a log area of a size that the owner needs: a multiple of
+  // 4,096, at least kMinLogBytes and at most half of the region (asserted).
+  static absl::StatusOr<std::unique_ptr<Heap>> CreateWithLog(
+      Region* region, absl::string_view label, size_t log_bytes);
+
+  // The same in a region of kMinTinyBytes or more.
   static absl::StatusOr<std::unique_ptr<Heap>> CreateTiny(
       Region* region, absl::string_view label, size_t log_bytes);
 

@@ -104,6 +104,7 @@ std::vector<SimRegion::AtRisk> SimRegion::LinesAtRisk() const {
     add(live_ + line);
     if (next != flushed_.end() && next->first == line) {
       for (const Flushed& flushed : next->second) add(flushed.bytes.data());
+      risk.flushed = true;
       ++next;
     }
     if (!risk.outcomes.empty()) lines.push_back(std::move(risk));
@@ -117,6 +118,12 @@ std::vector<SimRegion::AtRisk> SimRegion::LinesAtRisk() const {
     }
   }
   return lines;
+}
+
+void SimRegion::WriteBack(size_t line) {
+  std::memcpy(durable_.data() + line, live_ + line, kLine);
+  // Earlier flushes have nothing to add to it.
+  flushed_.erase(line);
 }
 
 SimRegion::Image SimRegion::CrashImage(uint64_t seed) const {

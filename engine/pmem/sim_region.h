@@ -57,10 +57,16 @@ class SimRegion final : public Region {
     // bytes, then those of its flushes that differ. kLineBytes each, valid
     // until the next call of a method that is not const.
     std::vector<const std::byte*> outcomes;
+    // Whether it was flushed and that is not drained; else nobody has asked for
+    // it.
+    bool flushed = false;
   };
   std::vector<AtRisk> LinesAtRisk() const;
 
   const std::byte* durable() const { return durable_.data(); }
+
+  // The cache evicts the line at that offset: it is durable as it is now.
+  void WriteBack(size_t line);
 
   // What a crash now would leave; the seed decides each line.
   Image CrashImage(uint64_t seed) const;

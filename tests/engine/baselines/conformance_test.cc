@@ -464,6 +464,41 @@ TEST_P(ConformanceTest, ReopenedHoldsTheSame) {
   EXPECT_EQ(Text(made, 5), "after");
 }
 
+// Whoever waits for it is told, also while others are live; and then it is so.
+TEST_P(ConformanceTest, WhatIsDurableSurvives) {
+  if (!atomic()) GTEST_SKIP();
+  const ObjectId id = Make("first text");
+  const ObjectId other = Make("other text");
+  store_->Quiesce();
+  EXPECT_TRUE(store_->AwaitDurable(durable_at_, absl::ZeroDuration()));
+  store_.reset();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    Open(/*fresh=*/false);
+    // libpmemobj has one to a thread.
+    const bool may_be_two =
+        GetParam() != "undo-object" && GetParam() != "undo-range";
+    auto live = Begin();
+    bool ok = !may_be_two || Put(*live, other, "OTHER").ok();
+    for (const char* text : {"second", "third", "fourth"}) {
+      const uint64_t before = store_->durable_sequence();
+      ok = ok && Run([&](Transaction& t) { return Put(t, id, text); }).ok();
+      ok = ok && store_->durable_sequence() >= before;
+    }
+    ok = ok && store_->AwaitDurable(durable_at_, absl::Seconds(30)) &&
+         store_->durable_sequence() >= durable_at_;
+    _exit(ok ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  Open(/*fresh=*/false);
+  EXPECT_EQ(Text(id, 10), "fourthtext");
+  EXPECT_EQ(Text(other, 10), "other text");
+  EXPECT_TRUE(store_->recovery_report().lost_objects.empty());
+}
+
 // What the process leaves in the file when it dies within a transaction is
 // taken back: nothing is lost here, which is the harder half.
 TEST_P(ConformanceTest, DyingWithinATransactionTakesItBack) {
@@ -479,6 +514,7 @@ TEST_P(ConformanceTest, DyingWithinATransactionTakesItBack) {
   if (child == 0) {
     Open(/*fresh=*/false);
     bool ok = Run([&](Transaction& t) { return Put(t, id, "FIRST"); }).ok();
+    ok = ok && store_->AwaitDurable(durable_at_, absl::Seconds(30));
     auto transaction = Begin();
     ok = ok && Put(*transaction, id, "OTHER WORD").ok() &&
          transaction->Overwrite(large, 5, BytesOf(std::string(90000, 'b')))

@@ -83,7 +83,11 @@ class StoreTest : public ::testing::TestWithParam<std::string> {
   absl::Status Run(absl::FunctionRef<absl::Status(Transaction&)> body) {
     auto transaction = Begin();
     absl::Status done = body(*transaction);
-    if (done.ok()) return transaction->Commit();
+    if (done.ok()) {
+      CommitOptions options;
+      options.durable_at = &durable_at_;
+      return transaction->Commit(options);
+    }
     EXPECT_TRUE(transaction->Abort().ok());
     return done;
   }
@@ -123,6 +127,8 @@ class StoreTest : public ::testing::TestWithParam<std::string> {
     return Begin()->Read(id).status().code();
   }
 
+  // Of the last Run.
+  uint64_t durable_at_ = 0;
   const size_t bytes_;
   const std::string path_;
   std::unique_ptr<TransactionalStore> store_;

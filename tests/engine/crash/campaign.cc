@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -22,9 +23,14 @@ bool Named(const Scheme& scheme, const std::string& name) {
   return scheme.name == name || absl::StartsWith(scheme.name, name + "-");
 }
 
-std::string ReplayCommand(const std::string& scheme, uint64_t seed) {
-  return absl::StrCat("make crash SCHEME=", scheme, " FIRST=", seed,
-                      " SEEDS=1");
+std::string ReplayCommand(const std::string& scheme, uint64_t seed,
+                          const ExplorerOptions& options) {
+  std::string command =
+      absl::StrCat("make crash SCHEME=", scheme, " FIRST=", seed, " SEEDS=1");
+  if (options.cache_bytes != 0) {
+    absl::StrAppend(&command, " CACHE=", options.cache_bytes);
+  }
+  return command;
 }
 
 void SayHowToReplay(int signal_number) {
@@ -48,14 +54,19 @@ CampaignResult RunCampaign(const Campaign& campaign) {
   bool any = false;
   for (const Scheme& scheme : Schemes()) {
     if (!campaign.scheme.empty() && !Named(scheme, campaign.scheme)) continue;
-    if (!campaign.but.empty() && Named(scheme, campaign.but)) continue;
+    if (std::any_of(
+            campaign.but.begin(), campaign.but.end(),
+            [&](const std::string& name) { return Named(scheme, name); })) {
+      continue;
+    }
     any = true;
     ExplorerCounts counts;
     RunResult sum;
     const auto start = std::chrono::steady_clock::now();
     for (uint64_t i = 0; i < campaign.seeds; ++i) {
       const uint64_t seed = campaign.first + i;
-      const std::string replay = ReplayCommand(scheme.name, seed);
+      const std::string replay =
+          ReplayCommand(scheme.name, seed, campaign.run.explorer);
       std::strncpy(replay_text, (replay + "\n").c_str(),
                    sizeof(replay_text) - 1);
       const RunResult run = Run(scheme, seed, campaign.run);
@@ -63,6 +74,8 @@ CampaignResult RunCampaign(const Campaign& campaign) {
       counts.images += run.counts.images;
       counts.torn_images += run.counts.torn_images;
       counts.deep_images += run.counts.deep_images;
+      counts.repaired += run.counts.repaired;
+      counts.losses += run.counts.losses;
       sum.committed += run.committed;
       sum.aborted += run.aborted;
       sum.full += run.full;
@@ -76,6 +89,8 @@ CampaignResult RunCampaign(const Campaign& campaign) {
     const std::chrono::duration<double> took =
         std::chrono::steady_clock::now() - start;
     result.images += counts.images;
+    result.repaired += counts.repaired;
+    result.losses += counts.losses;
     result.committed += sum.committed;
     result.full += sum.full;
     absl::StrAppendFormat(
@@ -86,6 +101,12 @@ CampaignResult RunCampaign(const Campaign& campaign) {
         scheme.name, campaign.seeds, sum.committed, sum.aborted, sum.conflicts,
         sum.full, counts.points, counts.images, counts.torn_images,
         counts.deep_images, took.count(), took.count() / counts.images * 1e6);
+    if (scheme.coded) {
+      absl::StrAppendFormat(&result.report,
+                            "  of those %d had lines made again, and %d had "
+                            "objects that were lost\n",
+                            counts.repaired, counts.losses);
+    }
   }
   result.not_reached = NotReached();
   result.reached = ReachedReport();

@@ -16,13 +16,15 @@ struct Campaign {
   uint64_t seeds = 1;  // of each scheme
   // Or what names of several begin with, up to a '-'; empty: all of them.
   std::string scheme;
-  std::string but;  // the same, of those left out; empty: none
+  std::vector<std::string> but;  // the same, of those left out
   RunOptions run;
 };
 
 struct CampaignResult {
   bool failed = false;
   uint64_t images = 0;
+  uint64_t repaired = 0;   // images of which lines were made again
+  uint64_t losses = 0;     // images of which objects were lost
   uint64_t committed = 0;  // transactions
   uint64_t full = 0;       // refused for want of space
   // Branches of the engine that it ought to have come by and has not; and how

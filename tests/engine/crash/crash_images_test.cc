@@ -24,7 +24,7 @@ TEST(CrashImagesTest, EveryImageRecovers) {
   Campaign campaign;
   campaign.first = 1;
   campaign.seeds = kSeeds;
-  campaign.but = "rewind";
+  campaign.but = {"rewind", "archapt"};
   const CampaignResult result = RunCampaign(campaign);
   ASSERT_FALSE(result.failed) << result.report;
   std::printf("%s%llu images in all\n", result.report.c_str(),

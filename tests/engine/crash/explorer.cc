@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/explore.h"
+#include "tests/engine/crash/archapt_image.h"
 #include "tests/engine/crash/coverage.h"
 #include "tests/engine/crash/image_plan.h"
 #include "tests/engine/crash/scheduler.h"
@@ -56,6 +57,12 @@ Explorer::Explorer(const Scheme* scheme, uint64_t seed,
     regions_.push_back(decorated_.back() ? decorated_.back().get()
                                          : live_.back().get());
   }
+  if (options_.cache_bytes != 0) {
+    cache_.emplace(options_.cache_bytes, options_.cache_ways);
+    for (const auto& region : live_) {
+      followed_.emplace_back(region->base(), region->base() + region->size());
+    }
+  }
   scratch_regions_ = Pointers(scratch_);
   deep_regions_ = Pointers(deep_);
   for (auto& region : live_) {
@@ -72,6 +79,10 @@ Explorer::Explorer(const Scheme* scheme, uint64_t seed,
 void Explorer::Restart(const Survivor& survivor) {
   for (size_t i = 0; i < live_.size(); ++i) {
     live_[i]->Reset(survivor.memory[i].data());
+  }
+  if (cache_.has_value()) {
+    cache_.emplace(options_.cache_bytes, options_.cache_ways);
+    followed_ = survivor.memory;
   }
   Note("a crash; what it left is the beginning now");
 }
@@ -111,6 +122,7 @@ std::vector<Explorer::Piece> Explorer::LinesOf(const Memory& memory) const {
   std::vector<Piece> pieces;
   for (size_t area = 0; area < memory.size(); ++area) {
     for (SimRegion::AtRisk& line : memory[area]->LinesAtRisk()) {
+      if (cache_.has_value() && !line.flushed) continue;
       pieces.push_back({area, line.offset, kLine, std::move(line.outcomes)});
     }
   }
@@ -157,8 +169,51 @@ void Explorer::LookAtBranches() {
   }
 }
 
+// --- The cache.
+
+void Explorer::UseLine(size_t area, size_t line) {
+  constexpr uint64_t kLinesOfArea = uint64_t{1} << 32;
+  const auto evicted = cache_->Use(area * kLinesOfArea + line);
+  if (!evicted.has_value()) return;
+  live_[*evicted / kLinesOfArea]->WriteBack(*evicted % kLinesOfArea * kLine);
+}
+
+void Explorer::FollowStores() {
+  if (!cache_.has_value()) return;
+  constexpr size_t kPage = 4096;
+  for (size_t area = 0; area < live_.size(); ++area) {
+    const std::byte* const now = live_[area]->base();
+    std::byte* const before = followed_[area].data();
+    const size_t size = live_[area]->size();
+    for (size_t page = 0; page < size; page += kPage) {
+      const size_t end = std::min(page + kPage, size);
+      if (std::memcmp(now + page, before + page, end - page) == 0) continue;
+      for (size_t at = page; at < end; at += kLine) {
+        if (std::memcmp(now + at, before + at, kLine) == 0) continue;
+        std::memcpy(before + at, now + at, kLine);
+        UseLine(area, at / kLine);
+      }
+    }
+  }
+}
+
+void Explorer::Loaded(absl::Span<const std::byte> bytes) {
+  if (!cache_.has_value()) return;
+  FollowStores();
+  for (size_t area = 0; area < live_.size(); ++area) {
+    const size_t begin = bytes.data() - live_[area]->base();
+    if (begin >= live_[area]->size()) continue;
+    for (size_t at = begin / kLine; at * kLine < begin + bytes.size(); ++at) {
+      UseLine(area, at);
+    }
+  }
+}
+
+// --- Crash points.
+
 void Explorer::Hooked(const char* where, uint64_t crash_percent,
                       uint64_t switch_percent) {
+  FollowStores();
   if (!exploring_) return;
   LookAtBranches();
   if (random_() % 10000 < crash_percent * percent_ || close_looks_ > 0) {
@@ -173,9 +228,11 @@ void Explorer::Hooked(const char* where, uint64_t crash_percent,
 void Explorer::CrashPoint(const char* where) {
   if (!exploring_) return;
   const NoSwitching as_one;
+  FollowStores();
   const std::vector<Piece> lines = LinesOf(live_);
   if (SeenBefore(lines)) return;
   ++counts_.points;
+  if (expectation_.durable) durable_ = expectation_.durable();
   TryImages(live_, lines, options_.exhaustive, options_.most, /*deep=*/false,
             where);
   const uint64_t whole = counts_.images;
@@ -199,8 +256,11 @@ void Explorer::TryImages(const Memory& memory, const std::vector<Piece>& pieces,
                          const char* where) {
   std::vector<uint8_t> outcomes;
   for (const Piece& piece : pieces) outcomes.push_back(piece.outcomes.size());
-  for (const Picks& picks : PlanImages(outcomes, exhaustive, most, &random_)) {
+  std::vector<CodedObjects> coded;
+  if (!deep) coded = CodedNow();
+  for (Picks& picks : PlanImages(outcomes, exhaustive, most, &random_)) {
     if (failed()) return;
+    SpareCoded(coded, pieces, &picks);
     for (size_t i = 0; i < memory.size(); ++i) {
       std::memcpy(scratch_[i]->base(), memory[i]->durable(), memory[i]->size());
     }
@@ -211,6 +271,7 @@ void Explorer::TryImages(const Memory& memory, const std::vector<Piece>& pieces,
                   piece.outcomes[picks[i] - 1], piece.length);
     }
     ++counts_.images;
+    if (!deep) may_be_lost_ = MayBeLost();
     const uint64_t seed = random_();
     const bool keep = !deep && random_() % ++survivors_ == 0;
     Survivor survivor;
@@ -229,7 +290,7 @@ void Explorer::TryImages(const Memory& memory, const std::vector<Piece>& pieces,
       Fail(Account(where, pieces, picks, found.status()));
       return;
     }
-    if (keep) {
+    if (keep && found->lost.empty()) {
       survivor.found = *std::move(found);
       survivor_ = std::move(survivor);
     }
@@ -246,16 +307,110 @@ absl::StatusOr<Found> Explorer::CheckDeep(uint64_t seed) {
   return found;
 }
 
+// --- Objects that are coded.
+
+std::vector<CodedObjects> Explorer::CodedNow() const {
+  if (!scheme_.coded) return {};
+  // One that is about to count, or not to, may or may not do so in an image.
+  std::vector<CodedObjects> all = scheme_.coded(live_[0]->base());
+  for (CodedObjects& one : scheme_.coded(live_[0]->durable())) {
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+void Explorer::SpareCoded(const std::vector<CodedObjects>& coded,
+                          const std::vector<Piece>& pieces,
+                          std::vector<uint8_t>* picks) {
+  if (coded.empty() || random_() % 4 == 0) return;
+  for (const CodedObjects& objects : coded) {
+    const size_t hit = random_() % objects.columns.size();
+    for (size_t j = 0; j < objects.columns.size(); ++j) {
+      if (j == hit) continue;
+      const CodedObjects::Column& column = objects.columns[j];
+      for (size_t i = 0; i < pieces.size(); ++i) {
+        if (pieces[i].area == 0 && pieces[i].offset >= column.id &&
+            pieces[i].offset < column.id + column.bytes && (*picks)[i] == 0) {
+          (*picks)[i] = 1;
+        }
+      }
+    }
+  }
+}
+
+std::set<ObjectId> Explorer::MayBeLost() const {
+  std::set<ObjectId> beyond;
+  if (!scheme_.coded) return beyond;
+  // Objects do not change while they are coded.
+  for (const CodedObjects& objects : scheme_.coded(scratch_[0]->base())) {
+    beyond.merge(BeyondRepair(objects, scratch_[0]->base(), live_[0]->base()));
+  }
+  return beyond;
+}
+
+absl::Status Explorer::CheckLosses(std::unique_ptr<Rig> rig,
+                                   const std::vector<Region*>& regions,
+                                   const Found& found) {
+  auto transaction = rig->store().Begin(absl::ZeroDuration());
+  for (ObjectId id : found.lost) {
+    const std::string& expected = *found.world->objects.at(id);
+    if (std::memcmp(regions[0]->base() + id, expected.data(),
+                    expected.size()) == 0) {
+      return absl::InternalError(
+          absl::StrCat("object ", id, " is reported lost, and is there"));
+    }
+  }
+  transaction.reset();
+  // Nobody frees them: the next recovery says the same.
+  rig.reset();
+  auto again = scheme_.open(regions, /*make=*/false);
+  if (!again.ok()) return again.status();
+  const auto reported = (*again)->store().recovery_report().lost_objects;
+  if (std::set<ObjectId>(reported.begin(), reported.end()) != found.lost) {
+    return absl::InternalError("the next recovery reports other losses");
+  }
+  transaction = (*again)->store().Begin(absl::ZeroDuration());
+  for (ObjectId id : found.lost) {
+    absl::Status freed = transaction->Free(id);
+    if (!freed.ok()) return freed;
+  }
+  absl::Status done = transaction->Commit();
+  if (!done.ok()) return done;
+  (*again)->store().Quiesce();
+  World rest = *found.world;
+  for (ObjectId id : found.lost) rest.objects.erase(id);
+  if (done = CheckObjects(**again, rest); !done.ok()) return done;
+  transaction.reset();
+  again->reset();
+  again = scheme_.open(regions, /*make=*/false);
+  if (!again.ok()) return again.status();
+  if (!(*again)->store().recovery_report().lost_objects.empty()) {
+    return absl::InternalError("what is freed is still reported lost");
+  }
+  return CheckObjects(**again, rest);
+}
+
 absl::StatusOr<Found> Explorer::Check(const std::vector<Region*>& regions,
                                       uint64_t seed) {
   auto rig = scheme_.open(regions, /*make=*/false);
   if (&regions == &deep_regions_) recovering_deep_ = false;
   if (failed()) return Found();
   if (!rig.ok()) return rig.status();
-  auto found = CheckRecovered(**rig, expectation_);
+  auto found = expectation_.durable
+                   ? CheckLagging(**rig, expectation_, durable_, may_be_lost_)
+                   : CheckRecovered(**rig, expectation_);
   branch_counts.store(nullptr);
   if (!found.ok()) return found;
   absl::Status checked;
+  if ((*rig)->store().recovery_report().repaired_lines > 0) {
+    ++counts_.repaired;
+  }
+  if (!found->lost.empty()) {
+    ++counts_.losses;
+    checked = CheckLosses(*std::move(rig), regions, *found);
+    if (!checked.ok()) return checked;
+    return found;
+  }
   const World& world = *found->world;
   if (seed % kStructureOneIn == 0) checked = CheckStructure(**rig, world);
   if (checked.ok()) {

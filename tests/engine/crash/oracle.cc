@@ -44,7 +44,7 @@ absl::StatusOr<Found> CheckRecovered(Rig& rig, const Expectation& expected) {
   }
   std::string wrong;
   for (uint32_t mask = 0; mask < uint32_t{1} << count; ++mask) {
-    Found found{expected.before, expected.sequence};
+    Found found{expected.before, expected.sequence, {}};
     if (mask != 0) {
       World world = *expected.before;
       for (size_t i = 0; i < count; ++i) {
@@ -74,6 +74,47 @@ absl::StatusOr<Found> CheckRecovered(Rig& rig, const Expectation& expected) {
     return found;
   }
   return absl::InternalError(wrong);
+}
+
+absl::StatusOr<Found> CheckLagging(Rig& rig, const Expectation& expected,
+                                   uint64_t durable,
+                                   const std::set<ObjectId>& may_be_lost) {
+  std::vector<InFlight> steps = expected.lagging;
+  for (const InFlight& one : expected.in_flight) {
+    if (*one.place != 0) steps.push_back(one);
+  }
+  std::stable_sort(
+      steps.begin(), steps.end(),
+      [](const InFlight& a, const InFlight& b) { return *a.place < *b.place; });
+  const uint64_t most = steps.empty() ? expected.sequence : *steps.back().place;
+  const RecoveryReport report = rig.store().recovery_report();
+  if (report.last_sequence < durable || report.last_sequence > most) {
+    return absl::InternalError(
+        absl::StrCat("recovery says that ", report.last_sequence,
+                     " is the last one; what is durable goes up to ", durable,
+                     ", what is committed up to ", most));
+  }
+  World world = *expected.before;
+  for (const InFlight& step : steps) {
+    if (*step.place <= report.last_sequence) Apply(*step.change, &world);
+  }
+  Found found;
+  found.sequence = report.last_sequence;
+  found.lost.insert(report.lost_objects.begin(), report.lost_objects.end());
+  for (ObjectId id : found.lost) {
+    if (world.objects.count(id) > 0 && may_be_lost.count(id) > 0) continue;
+    return absl::InternalError(absl::StrCat(
+        "object ", id, " is reported lost, and ",
+        world.objects.count(id) == 0 ? "is not there" : "could be repaired"));
+  }
+  const absl::Status there = CheckObjects(rig, world, found.lost);
+  if (!there.ok()) {
+    return Annotate(absl::StrCat("the state up to ", found.sequence, " of ",
+                                 durable, " to ", most),
+                    there);
+  }
+  found.world = std::make_shared<const World>(std::move(world));
+  return found;
 }
 
 absl::Status CheckCopies(Rig& rig, const World& world) {

@@ -33,6 +33,10 @@ class Rig {
   // The largest sequence it found committed; nothing: it does not know.
   virtual std::optional<uint64_t> last_sequence() const { return std::nullopt; }
 
+  // Whether changes that cancel out in sums, as when two lines change places,
+  // are a danger to it: then many are made.
+  virtual bool cancels() const { return false; }
+
   // Allocated objects, those apart that the scheme has made for itself. With
   // no transaction live and nothing left to sync.
   virtual uint64_t live_objects() const = 0;
@@ -43,9 +47,28 @@ struct Area {
   size_t bytes = 0;
 };
 
+// Objects of which a scheme leaves it to the cache whether their lines become
+// durable, and has sums by which it can make up for some: columns of lines, and
+// of which a line can be had back where it is the only wrong one of its column,
+// or of its row.
+struct CodedObjects {
+  struct Column {
+    ObjectId id = kNullObject;
+    size_t bytes = 0;  // of the payload, which begins with a line
+  };
+  std::vector<Column> columns;
+};
+
 struct Scheme {
   std::string name;
   std::vector<Area> areas;
+  // Commits become durable later than they return, in the order of the numbers
+  // that the store gives them (CommitOptions::durable_at), and recovery reports
+  // the last one's.
+  bool lags = false;
+  // Those that an image of the first area has, found out by other code than the
+  // scheme's; empty: it has none, ever.
+  std::function<std::vector<CodedObjects>(const std::byte* image)> coded;
   // Other threads may go on within its calls, not only between them. Not where
   // locks fall while something is left to flush: the harness takes a commit
   // for done when its call returns.

@@ -2,12 +2,15 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "engine/baselines/archapt/archapt_options.h"
+#include "engine/baselines/archapt/archapt_store.h"
 #include "engine/baselines/heap_store.h"
 #include "engine/baselines/rewind/rewind_options.h"
 #include "engine/baselines/rewind/rewind_store.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/kamino_store.h"
+#include "tests/engine/crash/archapt_image.h"
 #include "tests/engine/crash/rig.h"
 
 namespace kamino::engine::crash {
@@ -25,6 +28,13 @@ constexpr size_t kRewindLogBytes = 48u << 10;
 constexpr double kAlpha = 0.22;
 // Transactions can have more.
 constexpr size_t kUndoLogBytes = 32u << 10;
+
+// A dozen objects of a few lines each, that fall out of the queue soon and have
+// others to make a matrix with.
+constexpr size_t kArchaptHeapBytes = 224u << 10;
+constexpr size_t kArchaptLogBytes = 48u << 10;
+constexpr uint64_t kArchaptQueueBytes = 4u << 10;
+constexpr size_t kArchaptColumns = 4;
 
 class KaminoRig final : public Rig {
  public:
@@ -79,6 +89,34 @@ class RewindRig final : public Rig {
  private:
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<RewindStore> store_;
+};
+
+class ArchaptRig final : public Rig {
+ public:
+  ArchaptRig(std::unique_ptr<Heap> heap, std::unique_ptr<ArchaptStore> store)
+      : heap_(std::move(heap)), store_(std::move(store)) {}
+
+  TransactionalStore& store() override { return *store_; }
+  void Sync(size_t transactions) override {
+    if (transactions > 1) {
+      store_->Advance();
+    } else {
+      // Somebody waits for the next one.
+      store_->AwaitDurable(store_->durable_sequence() + 1,
+                           absl::ZeroDuration());
+    }
+  }
+  std::optional<uint64_t> last_sequence() const override {
+    return store_->recovery_report().last_sequence;
+  }
+  bool cancels() const override { return true; }
+  uint64_t live_objects() const override {
+    return heap_->stats().objects - store_->kept_blocks();
+  }
+
+ private:
+  std::unique_ptr<Heap> heap_;
+  std::unique_ptr<ArchaptStore> store_;
 };
 
 using BackupMaker = absl::StatusOr<std::unique_ptr<Backup>> (*)(const Heap*,
@@ -152,6 +190,30 @@ Scheme Rewind(RewindOptions options) {
   return scheme;
 }
 
+Scheme Archapt() {
+  ArchaptOptions options;
+  options.queue_bytes = kArchaptQueueBytes;
+  options.columns = kArchaptColumns;
+  options.gainful_only = false;
+  Scheme scheme;
+  scheme.name = kArchaptName;
+  scheme.areas = {{"heap", kArchaptHeapBytes}};
+  scheme.switches_within_calls = true;
+  scheme.lags = true;
+  scheme.coded = MatricesOf;
+  scheme.open = [=](const std::vector<Region*>& regions,
+                    bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
+    auto heap =
+        make ? Heap::CreateTiny(regions[0], kArchaptName, kArchaptLogBytes)
+             : Heap::Open(regions[0]);
+    if (!heap.ok()) return heap.status();
+    auto store = ArchaptStore::Open(options, heap->get());
+    if (!store.ok()) return store.status();
+    return absl::make_unique<ArchaptRig>(std::move(*heap), std::move(*store));
+  };
+  return scheme;
+}
+
 std::vector<Scheme> MakeSchemes() {
   std::vector<Scheme> schemes = {
       Kamino("kamino-simple", SimpleBackupBytes(kHeapBytes), CreateSimpleBackup,
@@ -168,6 +230,7 @@ std::vector<Scheme> MakeSchemes() {
   for (const RewindOptions& options : AllRewinds()) {
     schemes.push_back(Rewind(options));
   }
+  schemes.push_back(Archapt());
   return schemes;
 }
 

@@ -12,6 +12,7 @@ namespace kamino::engine::crash {
 namespace {
 
 constexpr uint64_t kKeys = 24;
+constexpr size_t kLine = 64;
 // Few such keys fill a page, so that pages split and go.
 constexpr size_t kLongKeyBytes = 700;
 constexpr uint32_t kHugeBytes = 40u << 10;
@@ -73,6 +74,7 @@ absl::Status Session::DoSomething() {
   if (*object == kNullObject || Random(4) == 0) {
     return Replace(*directory, slot, *object);
   }
+  if (rig_->cancels() && Random(3) == 0) return CancelOut(*directory, *object);
   // Sometimes about as many as a commit record has room for.
   const uint64_t most = Random(25) == 0 ? 60 : brief_ ? 2 : 5;
   for (uint64_t calls = 1 + Random(most); done.ok() && calls > 0; --calls) {
@@ -224,6 +226,64 @@ absl::Status Session::Touch(ObjectId id) {
       return WriteBytes(id, part.offset, RandomBytes(part.length));
     }
   }
+}
+
+// Two lines change places, or three.
+absl::Status Session::RotateLines(ObjectId id) {
+  const std::string seen = Seen(id);
+  const size_t lines = seen.size() / kLine;
+  if (lines < 2) return absl::OkStatus();
+  const uint64_t begin = Random(lines - 1);
+  const uint64_t count = std::min<uint64_t>(lines - begin, 2 + Random(2));
+  absl::StrAppend(&what_, " rotate ", count, " lines of ", id);
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t from = begin + (i + 1) % count;
+    absl::Status done =
+        WriteBytes(id, static_cast<uint32_t>((begin + i) * kLine),
+                   seen.substr(from * kLine, kLine));
+    if (!done.ok()) return done;
+  }
+  return absl::OkStatus();
+}
+
+// An amount goes from a word to one at the same place of another line, or of
+// another object.
+absl::Status Session::Transfer(ObjectId from, ObjectId to) {
+  constexpr size_t kWord = sizeof(uint64_t);
+  const size_t both = std::min(Seen(from).size(), Seen(to).size()) / kWord;
+  if (both == 0) return absl::OkStatus();
+  const size_t place = Random(both);
+  size_t other = place;
+  if (from == to) {
+    constexpr size_t kInLine = kLine / kWord;
+    const size_t lines = (both + kInLine - 1) / kInLine;
+    other = (place / kInLine + 1) % lines * kInLine + place % kInLine;
+    if (other >= both || other == place) return absl::OkStatus();
+  }
+  const uint64_t amount = (*random_)();
+  absl::StrAppend(&what_, " transfer from ", from, " to ", to);
+  const auto add = [&](ObjectId id, size_t word, uint64_t change) {
+    uint64_t value;
+    std::memcpy(&value, Seen(id).data() + word * kWord, kWord);
+    value += change;
+    return WriteBytes(
+        id, static_cast<uint32_t>(word * kWord),
+        std::string(reinterpret_cast<const char*>(&value), kWord));
+  };
+  absl::Status done = add(from, place, -amount);
+  return done.ok() ? add(to, other, amount) : done;
+}
+
+absl::Status Session::CancelOut(ObjectId directory, ObjectId id) {
+  if (Random(2) == 0) return RotateLines(id);
+  ObjectId to = id;
+  if (Random(2) == 0) {
+    auto other = ReadId(*transaction_, directory, Random(kSlots));
+    if (!other.ok()) return other.status();
+    if (*other != kNullObject && freed_.count(*other) == 0) to = *other;
+  }
+  if (absl::Status done = LookAt(to); !done.ok()) return done;
+  return Transfer(id, to);
 }
 
 absl::StatusOr<ObjectId> Session::Make() {

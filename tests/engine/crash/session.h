@@ -81,6 +81,11 @@ class Session {
                           const std::string& bytes);
   void Store(const Place& place, const Part& part, const std::string& bytes);
 
+  // Changes of objects of a directory that leave sums of lines as they are.
+  absl::Status CancelOut(ObjectId directory, ObjectId id);
+  absl::Status Transfer(ObjectId from, ObjectId to);
+  absl::Status RotateLines(ObjectId id);
+
   absl::StatusOr<ObjectId> Make();
   absl::Status Replace(ObjectId directory, uint32_t slot, ObjectId old);
   absl::Status TreeOperation();

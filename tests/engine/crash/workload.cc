@@ -12,6 +12,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "tests/engine/crash/forwarding_store.h"
 #include "tests/engine/crash/scheduler.h"
 #include "tests/engine/crash/session.h"
 #include "tests/engine/crash/world.h"
@@ -46,10 +47,7 @@ class Life {
   void Note(size_t thread, const std::string& what) {
     explorer_.Note(absl::StrCat("thread ", thread, ": ", what));
   }
-  void Expect() {
-    explorer_.Expect(
-        {world_, sequence_, in_flight_, {recent_.begin(), recent_.end()}});
-  }
+  void Expect();
 
   // All threads, each until there are no steps left.
   void RunThreads();
@@ -67,6 +65,12 @@ class Life {
   std::unique_ptr<Session> sessions_[kThreads + 1];  // by thread; 0 has none
   WorldPointer world_;
   uint64_t sequence_ = 0;  // largest acknowledged
+  // Of a scheme that lags: what some of it makes durable, its place, and those
+  // acknowledged that are not in it, in their order.
+  bool lags_ = false;
+  WorldPointer durable_world_;
+  uint64_t durable_place_ = 0;
+  std::vector<InFlight> lagging_;
   std::vector<InFlight> in_flight_;
   std::deque<ObjectId> recent_;
   std::set<uint64_t> held_;
@@ -77,13 +81,52 @@ class Life {
   bool brief_ = false;
 };
 
+void Life::Expect() {
+  Expectation expected;
+  expected.recent = {recent_.begin(), recent_.end()};
+  expected.in_flight = in_flight_;
+  if (!lags_) {
+    expected.before = world_;
+    expected.sequence = sequence_;
+    explorer_.Expect(std::move(expected));
+    return;
+  }
+  const auto durable = [this] {
+    return rig_ == nullptr ? durable_place_ : rig_->store().durable_sequence();
+  };
+  std::stable_sort(
+      lagging_.begin(), lagging_.end(),
+      [](const InFlight& a, const InFlight& b) { return *a.place < *b.place; });
+  // What is in flight may come before.
+  uint64_t most = durable();
+  for (const InFlight& one : in_flight_) {
+    if (*one.place != 0) most = std::min(most, *one.place - 1);
+  }
+  World world = *durable_world_;
+  size_t folded = 0;
+  while (folded < lagging_.size() && *lagging_[folded].place <= most) {
+    durable_place_ = *lagging_[folded].place;
+    Apply(*lagging_[folded++].change, &world);
+  }
+  if (folded > 0) {
+    durable_world_ = std::make_shared<const World>(std::move(world));
+    lagging_.erase(lagging_.begin(), lagging_.begin() + folded);
+  }
+  expected.before = durable_world_;
+  expected.sequence = durable_place_;
+  expected.lagging = lagging_;
+  expected.durable = durable;
+  explorer_.Expect(std::move(expected));
+}
+
 void Life::Live(const Scheme& scheme, const Found& found,
                 const RunOptions& options) {
   const bool make = found.world == nullptr;
+  lags_ = scheme.lags;
   if (scheme.one_at_a_time) threads_ = 1;
   if (!make) {
-    world_ = found.world;
-    sequence_ = last_sequence_ = found.sequence;
+    durable_world_ = world_ = found.world;
+    durable_place_ = sequence_ = last_sequence_ = found.sequence;
     Expect();
     explorer_.Explore(true);  // recovery has crash points
   }
@@ -94,8 +137,8 @@ void Life::Live(const Scheme& scheme, const Found& found,
   if (make) {
     auto made = MakeWorld(*rig_);
     if (!Check(made.status(), "making the world")) return;
-    world_ = std::make_shared<const World>(std::move(*made));
-    sequence_ = last_sequence_ = kWorldSequence;
+    durable_world_ = world_ = std::make_shared<const World>(std::move(*made));
+    durable_place_ = sequence_ = last_sequence_ = kWorldSequence;
     Expect();
     explorer_.Explore(true);
   }
@@ -210,12 +253,15 @@ void Life::Commit(size_t thread) {
   const uint64_t sequence = options.sequence = ++last_sequence_;
   options.hold_locks = rig_->can_hold() && Random(6) == 0;
   if (refuse || Random(4) == 0) options.before_mark.emplace(before_mark);
+  const auto place = std::make_shared<uint64_t>(0);
+  options.durable_at = place.get();
   Note(thread,
        absl::StrCat("commit ", sequence, options.hold_locks ? " and hold" : "",
                     refuse ? ", refused before the mark" : ""));
   if (!refuse) {
     in_flight_.push_back({sequence, changes ? sequence : 0,
-                          std::make_shared<const Change>(*std::move(change))});
+                          std::make_shared<const Change>(*std::move(change)),
+                          place});
   }
   if (options.hold_locks && !refuse && Random(2) == 0) held_.insert(sequence);
   Expect();
@@ -246,6 +292,7 @@ void Life::Commit(size_t thread) {
   Apply(*done.change, &world);
   world_ = std::make_shared<const World>(std::move(world));
   sequence_ = std::max(sequence_, done.sequence);
+  if (lags_ && changes && *place != 0) lagging_.push_back(done);
   Expect();
   ++result_.committed;
   if (Random(2) == 0) explorer_.CrashPoint();
@@ -285,12 +332,38 @@ void Life::Remember(const WriteSet& write_set) {
   if (recent_.size() > kRecent) recent_.resize(kRecent);
 }
 
+// Tells the explorer's cache of what is read.
+class WatchedTransaction final : public ForwardingTransaction {
+ public:
+  WatchedTransaction(std::unique_ptr<Transaction> inner, Explorer* explorer)
+      : ForwardingTransaction(std::move(inner)), explorer_(*explorer) {}
+
+  absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) override {
+    auto bytes = inner().Read(id);
+    if (bytes.ok()) explorer_.Loaded(*bytes);
+    return bytes;
+  }
+
+ private:
+  Explorer& explorer_;
+};
+
 }  // namespace
 
-RunResult Run(const Scheme& scheme, uint64_t seed, const RunOptions& options) {
+RunResult Run(const Scheme& unwatched, uint64_t seed,
+              const RunOptions& options) {
   RunResult result;
   std::mt19937_64 random(seed);
-  Explorer explorer(&scheme, random(), options.explorer);
+  // Of images nothing is watched.
+  Explorer explorer(&unwatched, random(), options.explorer);
+  Scheme scheme = unwatched;
+  if (options.explorer.cache_bytes != 0) {
+    scheme = WithTransactions(unwatched,
+                              [&explorer](std::unique_ptr<Transaction> inner) {
+                                return absl::make_unique<WatchedTransaction>(
+                                    std::move(inner), &explorer);
+                              });
+  }
   Life(&explorer, &random, &result).Live(scheme, Found(), options);
   auto survivor = explorer.TakeSurvivor();
   if (!explorer.failed() && survivor.has_value()) {

@@ -118,7 +118,8 @@ absl::StatusOr<World> MakeWorld(Rig& rig) {
   return world;
 }
 
-absl::Status CheckObjects(Rig& rig, const World& world) {
+absl::Status CheckObjects(Rig& rig, const World& world,
+                          const std::set<ObjectId>& lost) {
   if (rig.live_objects() != world.objects.size()) {
     return absl::InternalError(absl::StrCat(rig.live_objects(),
                                             " objects are live, ",
@@ -127,6 +128,11 @@ absl::Status CheckObjects(Rig& rig, const World& world) {
   auto transaction = Begin(rig);
   for (const auto& [id, expected] : world.objects) {
     auto bytes = transaction->Read(id);
+    if (lost.count(id) > 0) {
+      if (absl::IsDataLoss(bytes.status())) continue;
+      return absl::InternalError(
+          absl::StrCat("object ", id, " is lost and can be read"));
+    }
     if (!bytes.ok()) return bytes.status();
     if (bytes->size() != expected->size()) {
       return absl::InternalError(absl::StrCat("object ", id, " has ",

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -49,8 +50,10 @@ inline constexpr uint64_t kWorldSequence = 1;
 absl::StatusOr<World> MakeWorld(Rig& rig);
 
 // Not OK: what differs first. Objects byte by byte; that there are as many as
-// in the heap shows that none leaked.
-absl::Status CheckObjects(Rig& rig, const World& world);
+// in the heap shows that none leaked. Those of `lost` are there, and reading
+// them is kDataLoss.
+absl::Status CheckObjects(Rig& rig, const World& world,
+                          const std::set<ObjectId>& lost = {});
 
 // What CheckObjects takes for granted: the tree finds and lists what `world`
 // has and nothing else, and what the root leads to is all there is.

@@ -1,0 +1,73 @@
+// Layout of Archapt's log in a heap's log area; docs/archapt_format.md explains
+// it. Numbers here are on media: never change them without a new heap version.
+// Offsets are bytes from the region's start.
+#ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_FORMAT_H_
+#define KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_FORMAT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kamino::engine::archapt_format {
+
+inline constexpr size_t kLineBytes = 64;
+
+// The first line of the log area. Both are checked words (checked_word.h).
+struct LogHeader {
+  uint64_t tail;       // number of the first line that recovery needs
+  uint64_t watermark;  // as the last recovery left it
+  uint64_t unused[6];
+};
+
+// Where a matrix is described. The ids of its columns follow.
+struct SlotHeader {
+  uint64_t sealed;  // checked word: the matrix's number; 0: none is here
+  uint64_t lost;    // checked word: a bit for each column that is lost for good
+  uint64_t block;   // of the heap, that its sums lie in
+  uint32_t columns;
+  uint32_t rows;
+  uint64_t sums_check;  // XXH3 of the sums
+  uint64_t unused[2];
+  // XXH3 of the fields from block to unused; its seed is that of the ids, xor
+  // the matrix's number, the heap's uuid, folded, and the slot's offset.
+  uint64_t check;
+};
+
+inline constexpr size_t kMostColumns = 32;
+inline constexpr size_t kSlotBytes =
+    sizeof(SlotHeader) + kMostColumns * sizeof(uint64_t);
+
+enum class RecordType : uint8_t {
+  kUpdate = 1,     // old bytes
+  kCommitted = 2,  // numbers of transactions, which are committed physically
+  kAborted = 3,    // the transaction is taken back
+};
+
+// The first bytes of a record, which begins with a line and takes whole ones.
+// Its data follows, in the ring's first lines where its last ones have no room.
+struct RecordHeader {
+  uint64_t line;         // the number of its first line, ascending for ever
+  uint64_t transaction;  // ascending since the last recovery; of a commit: 0
+  // Update: of the first byte in the region. Commit: the watermark.
+  uint64_t address;
+  uint32_t length;  // bytes of its data
+  // Bits 31..24 RecordType; 23..0 lines since the first record that became
+  // durable with this one.
+  uint32_t type_and_batch;
+  // XXH3 of the fields above; its seed is that of the data, if there is any,
+  // xor the heap's uuid, folded.
+  uint64_t check;
+};
+
+inline constexpr uint32_t kBatchMask = (1u << 24) - 1;
+
+static_assert(sizeof(LogHeader) == kLineBytes);
+static_assert(sizeof(SlotHeader) == kLineBytes);
+static_assert(offsetof(SlotHeader, block) == 16);
+static_assert(offsetof(SlotHeader, check) == 56);
+static_assert(kSlotBytes % kLineBytes == 0);
+static_assert(sizeof(RecordHeader) == 40);
+static_assert(offsetof(RecordHeader, check) == 32);
+
+}  // namespace kamino::engine::archapt_format
+
+#endif  // KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_FORMAT_H_

@@ -1,0 +1,40 @@
+// How much Archapt believes of the cache, and how it arranges what it skips.
+// Nothing of it is on media: all of it may be another the next time.
+#ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_OPTIONS_H_
+#define KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_OPTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/time/time.h"
+
+namespace kamino::engine {
+
+inline constexpr char kArchaptName[] = "archapt";
+
+struct ArchaptOptions {
+  // Of the queue: the last level cache's size, in bytes (section 5.1). With
+  // private caches that do not share lines with it, theirs as well.
+  uint64_t queue_bytes = 19712u << 10;
+
+  // Objects of a matrix (section 3.3: N), 2 to 32.
+  size_t columns = 16;
+
+  // Only objects of which sums have fewer lines to flush than they have
+  // themselves are put into matrices; the rest are flushed when they leave the
+  // queue. Else all are.
+  bool gainful_only = true;
+
+  // So long AwaitDurable leaves it to other transactions to push objects out of
+  // the queue; then it has them flushed.
+  absl::Duration patience = absl::Milliseconds(10);
+};
+
+// Of a heap's log area for a region of that size: undo records of as many old
+// bytes as the queue holds, and as much again, but a quarter of the region at
+// most. A multiple of 4,096.
+size_t ArchaptLogBytes(const ArchaptOptions& options, size_t region_bytes);
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_OPTIONS_H_

@@ -1,0 +1,177 @@
+// The order is what matters (section 3.3, post-crash processing):
+//
+//   1. Sealed matrices are verified and repaired. What was sealed last is what
+//      their sums are of, be it committed physically or not; so this comes
+//      before anything is taken back, or it would bring that back.
+//   2. All their objects are flushed, and they count no more. To take something
+//      back under a matrix that counts would look like a loss to the next
+//      recovery.
+//   3. What is not committed physically is taken back, newest first.
+//
+// An object that is beyond repair is not lost where its last transaction is
+// taken back: only lines that this one stored to can be wrong, and of those the
+// old bytes are logged. Losses are kept in the matrices' slots, so that the
+// next recovery knows of them as well.
+#include "engine/baselines/archapt/archapt_recovery.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "engine/baselines/heap_blocks.h"
+
+namespace kamino::engine {
+
+using archapt_format::kLineBytes;
+using archapt_format::kSlotBytes;
+using archapt_format::LogHeader;
+
+namespace {
+
+// Of the log area, for slots.
+constexpr size_t kSlotsPart = 8;
+
+class Recovery {
+ public:
+  Recovery(Heap* heap, UndoRing* ring, MatrixTable* table)
+      : heap_(heap), region_(heap->region()), ring_(ring), table_(table) {}
+
+  absl::StatusOr<ArchaptRecovery> Run();
+
+ private:
+  void NoteTakenBack();
+  bool IsTakenBack(const MatrixColumn& column) const;
+  void RepairAll();
+  void InvalidateAll();
+  void TakeBack();
+  void Account();
+
+  Heap* const heap_;
+  Region* const region_;
+  UndoRing* const ring_;
+  MatrixTable* const table_;
+  UndoRing::Contents log_;
+  std::vector<MatrixTable::Found> matrices_;
+  // By the end, where the ranges that are taken back begin.
+  std::multimap<uint64_t, uint64_t> taken_back_;
+  ArchaptRecovery result_;
+};
+
+void Recovery::NoteTakenBack() {
+  for (const UndoRing::Found& update : log_.updates) {
+    const uint64_t begin = update.record.address;
+    taken_back_.emplace(begin + update.record.length, begin);
+  }
+}
+
+// Whether its last transaction is.
+bool Recovery::IsTakenBack(const MatrixColumn& column) const {
+  for (auto range = taken_back_.upper_bound(column.id);
+       range != taken_back_.end(); ++range) {
+    // Ranges of one object end within it.
+    if (range->second < column.id + column.bytes.size()) return true;
+    if (range->first > column.id + column.bytes.size()) break;
+  }
+  return false;
+}
+
+void Recovery::RepairAll() {
+  for (MatrixTable::Found& found : matrices_) {
+    if (found.sums == nullptr) continue;
+    const Repair repair = RepairMatrix(
+        found.matrix, table_->seed(), found.sums,
+        [this](std::byte* to, const std::byte* from, size_t length) {
+          region_->CopyFlush(to, from, length);
+        });
+    result_.report.repaired_lines += repair.repaired_lines;
+    for (size_t j = 0; j < found.matrix.columns.size(); ++j) {
+      if ((repair.lost >> j & 1) == 0) continue;
+      if (!IsTakenBack(found.matrix.columns[j])) found.lost |= uint64_t{1} << j;
+    }
+    // Memory may have survived what the medium was not asked to keep.
+    for (const MatrixColumn& column : found.matrix.columns) {
+      region_->Flush(column.bytes.data(), column.bytes.size());
+    }
+  }
+  region_->Drain();
+}
+
+void Recovery::InvalidateAll() {
+  for (const MatrixTable::Found& found : matrices_) {
+    if (found.sums != nullptr) table_->SetLost(found.slot, found.lost);
+  }
+  region_->Drain();
+}
+
+void Recovery::TakeBack() {
+  for (auto update = log_.updates.rbegin(); update != log_.updates.rend();
+       ++update) {
+    ring_->TakeBack(update->record);
+  }
+  region_->Drain();
+}
+
+// What is lost of what is still there, now that all else is as it is to be.
+void Recovery::Account() {
+  for (const MatrixTable::Found& found : matrices_) {
+    uint64_t lost = 0;
+    for (size_t j = 0; j < found.matrix.columns.size(); ++j) {
+      const ObjectId id = found.matrix.columns[j].id;
+      if ((found.lost >> j & 1) == 0 || !heap_->Payload(id).ok()) continue;
+      lost |= uint64_t{1} << j;
+      result_.lost.push_back({id, found.slot, j});
+      result_.report.lost_objects.push_back(id);
+    }
+    if (lost != found.lost) table_->SetLost(found.slot, lost);
+  }
+  region_->Drain();
+  std::sort(result_.report.lost_objects.begin(),
+            result_.report.lost_objects.end());
+}
+
+absl::StatusOr<ArchaptRecovery> Recovery::Run() {
+  ASSIGN_OR_RETURN(log_, ring_->Scan());
+  ASSIGN_OR_RETURN(matrices_, table_->Read());
+  result_.report.last_sequence = log_.watermark;
+  result_.report.rolled_back = log_.transactions;
+  NoteTakenBack();
+  RepairAll();
+  InvalidateAll();
+  TakeBack();
+  Account();
+  ring_->Reset(log_.watermark);
+  return std::move(result_);
+}
+
+}  // namespace
+
+absl::StatusOr<ArchaptLayout> LayoutOf(const Heap& heap) {
+  const absl::Span<std::byte> area = heap.log_area();
+  const size_t slots = area.size() / kSlotsPart / kSlotBytes;
+  const size_t ring = sizeof(LogHeader) + slots * kSlotBytes;
+  if (area.size() < ring + UndoRing::kLeastBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the heap has ", area.size(),
+                     " bytes for Archapt's log: make the heap larger"));
+  }
+  const uint64_t begin = area.data() - heap.region()->base();
+  ArchaptLayout layout;
+  layout.seed = SeedOf(heap.uuid());
+  layout.slots_begin = begin + sizeof(LogHeader);
+  layout.slots = slots;
+  layout.ring.header = reinterpret_cast<LogHeader*>(area.data());
+  layout.ring.ring_begin = begin + ring;
+  layout.ring.ring_end = begin + area.size() / kLineBytes * kLineBytes;
+  layout.ring.objects_begin = heap.objects_begin();
+  layout.ring.objects_end = heap.objects_end();
+  return layout;
+}
+
+absl::StatusOr<ArchaptRecovery> RecoverArchapt(Heap* heap, UndoRing* ring,
+                                               MatrixTable* table) {
+  return Recovery(heap, ring, table).Run();
+}
+
+}  // namespace kamino::engine

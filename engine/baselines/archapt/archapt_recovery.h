@@ -1,0 +1,49 @@
+// What a crash left of a heap under Archapt, brought to an end. Private to the
+// store.
+#ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_RECOVERY_H_
+#define KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_RECOVERY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/baselines/archapt/matrix_table.h"
+#include "engine/baselines/archapt/undo_ring.h"
+#include "engine/heap/heap.h"
+#include "engine/transactional_store.h"
+
+namespace kamino::engine {
+
+// Where the parts of the log are.
+struct ArchaptLayout {
+  UndoRing::Place ring;
+  uint64_t slots_begin = 0;
+  size_t slots = 0;
+  uint64_t seed = 0;  // of what is checked
+};
+// kInvalidArgument: the log area is too small.
+absl::StatusOr<ArchaptLayout> LayoutOf(const Heap& heap);
+
+struct ArchaptRecovery {
+  RecoveryReport report;
+  // Objects of the report's that are lost, and which column of which slot goes
+  // on saying so.
+  struct Lost {
+    ObjectId id = kNullObject;
+    size_t slot = 0;
+    size_t column = 0;
+  };
+  std::vector<Lost> lost;
+};
+
+// Makes lines of sealed matrices again, takes back what is not committed
+// physically, all durably, and leaves no matrix and an empty log. The heap is
+// not loaded yet. Doing it again after a crash on the way leads to the same.
+// kDataLoss: log or matrices are damaged; nothing was stored then.
+absl::StatusOr<ArchaptRecovery> RecoverArchapt(Heap* heap, UndoRing* ring,
+                                               MatrixTable* table);
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_RECOVERY_H_

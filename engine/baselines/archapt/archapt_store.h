@@ -1,0 +1,235 @@
+// Archapt (Wu, Ren and Li, 2019) on kamino's heap: undo logging without the
+// flushes of data that the cache is believed to have made by itself.
+//
+// A commit is logical first: it has a place in the order, its locks fall, and
+// its objects are not flushed. What falls out of a queue as long as the cache
+// is taken to be on the medium, but not believed blindly: such objects become
+// columns of a matrix whose sums are durable. Once each of a transaction's
+// objects is flushed or in a sealed matrix, and the transactions before are as
+// far, it is committed physically, and its undo records go.
+//
+// Invariants:
+//   1. A range's old bytes are durably logged before it is stored to. Before
+//      that, what an earlier transaction has stored to the object and not
+//      flushed is flushed, and the object is in no matrix that counts.
+//   2. Physical commits follow the logical order: what recovery takes back are
+//      the last ones.
+//   3. Objects of a matrix that counts are as they were when it was sealed, in
+//      the memory's view; on the medium any of their lines may be older.
+//   4. A block that is freed is used again only once that is committed
+//      physically.
+//
+// Work beside transactions is done by Advance, which any thread may call and an
+// ArchaptMover does. Without one transactions do it when there is much of it.
+//
+// before_mark is called when all that the transaction has written is durable.
+#ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_STORE_H_
+#define KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_STORE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "engine/baselines/archapt/archapt_options.h"
+#include "engine/baselines/archapt/archapt_recovery.h"
+#include "engine/baselines/archapt/history.h"
+#include "engine/baselines/archapt/matrix_table.h"
+#include "engine/baselines/archapt/undo_ring.h"
+#include "engine/baselines/baseline_transaction.h"
+#include "engine/explore.h"
+#include "engine/heap/heap.h"
+#include "engine/transactional_store.h"
+
+namespace kamino::engine {
+
+// A matrix of which the sums are being made, or that is sealed.
+struct LiveMatrix {
+  uint64_t number = 0;
+  size_t slot = 0;
+  ObjectId block = kNullObject;  // of the sums
+  std::vector<ObjectEntry*> columns;
+  bool dissolving = false;  // somebody is about to
+};
+
+// Flushes that a transaction has made for others and not drained.
+struct Unsettled {
+  std::vector<PendingCommit*> taken;  // for objects that it is to store to
+  // For objects that it has read, and the sequences they were pending for.
+  std::vector<std::pair<ObjectId, uint64_t>> flushed;
+
+  bool empty() const { return taken.empty() && flushed.empty(); }
+};
+
+// An object that a transaction has accessed.
+struct Access {
+  ObjectId id = kNullObject;
+  uint32_t bytes = 0;  // of the payload
+};
+
+// Of a transaction that is to be committed logically.
+struct LogicalCommit {
+  uint64_t transaction = 0;  // of the undo ring
+  struct Object {
+    ObjectId id = kNullObject;
+    uint32_t bytes = 0;
+    LineRanges lines;  // stored to and not flushed
+  };
+  std::vector<Object> objects;
+  std::vector<ObjectId> headers;  // stored and not flushed
+  std::vector<ObjectId> freed;
+};
+
+struct ArchaptStats {
+  uint64_t flushed_lines = 0;  // of objects, but for who needed it durable
+  uint64_t skipped_lines = 0;
+  uint64_t matrices = 0;   // sealed
+  uint64_t dissolved = 0;  // of those
+  uint64_t sums_lines = 0;
+};
+
+// Thread-safe, but a Transaction is one thread's.
+class ArchaptStore final : public TransactionalStore {
+ public:
+  // Repairs, takes back what a crash left, then loads the heap, which must
+  // outlive the store. kInvalidArgument: options out of bounds, or the heap's
+  // log area is too small. kFailedPrecondition: the heap's label is not
+  // kArchaptName; kDataLoss: log or heap are damaged.
+  static absl::StatusOr<std::unique_ptr<ArchaptStore>> Open(
+      const ArchaptOptions& options, Heap* heap);
+
+  // Leaves everything flushed. No transaction may be live.
+  ~ArchaptStore() override;
+
+  absl::string_view scheme() const override { return kArchaptName; }
+  std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override;
+  ObjectId root() const override { return heap_->root(); }
+  // Commits everything physically.
+  void Quiesce() override;
+  // last_sequence: numbers that the store gives, from 1 in a new heap;
+  // CommitOptions::sequence is recorded nowhere.
+  RecoveryReport recovery_report() const override { return report_; }
+  uint64_t durable_sequence() const override { return durable_.load(); }
+  // Leaves it to others for as long as ArchaptOptions::patience, then flushes
+  // what is missing.
+  bool AwaitDurable(uint64_t sequence, absl::Duration wait) override;
+  uint64_t bytes_used() const override;
+
+  // Objects that have been accessed move in the queue; those that fall out are
+  // put into matrices; what can be is committed physically.
+  void Advance();
+  // Whether there is something to do.
+  bool WantsAdvance() const;
+
+  ArchaptStats stats() const;
+  // Blocks that are taken and are no objects: sums, and blocks that are freed
+  // but not durably.
+  size_t kept_blocks() const;
+  Heap* heap() const { return heap_; }
+
+ private:
+  friend class ArchaptTransaction;
+
+  // What an Advance is to flush and to seal.
+  struct Flush {
+    ObjectId id = kNullObject;
+    uint32_t bytes = 0;
+    LineRanges lines;
+    PendingCommit* commit = nullptr;
+  };
+  struct Work {
+    std::vector<Flush> flushes;
+    std::vector<PendingCommit*> headers;
+    std::vector<LiveMatrix*> sealing;
+  };
+
+  ArchaptStore(const ArchaptOptions& options, Heap* heap,
+               const ArchaptLayout& layout);
+
+  // --- Of transactions.
+
+  // Before the object is stored to, or freed; its exclusive lock is held.
+  void BeforeWrite(ObjectId id, Unsettled* unsettled);
+  // Before it is read; its lock is held.
+  void BeforeRead(ObjectId id, Unsettled* unsettled);
+  // After a Drain of that thread.
+  void Settle(Unsettled* unsettled);
+  bool IsLost(ObjectId id) const;
+  // Returns the sequence.
+  uint64_t CommitLogically(LogicalCommit commit);
+  uint64_t last_sequence() const { return last_sequence_.load(); }
+  void HandOver(absl::Span<const Access> accesses);
+  // What there is to do when the log has no room: more each time, `attempt` is
+  // the number of those before. False: nothing is left to try.
+  bool MakeRoom(int attempt);
+  // The same for the heap.
+  void FreeBlocks();
+
+  void FlushLines(ObjectId id, uint32_t bytes, const LineRanges& lines);
+  void Dissolve(LiveMatrix* matrix);
+  void DissolveAll();
+
+  // --- Advancing.
+
+  // All up to this sequence are flushed if they have to be.
+  void Force(uint64_t sequence);
+  void AdvanceTo(uint64_t force_to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  Work Collect(uint64_t force_to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  void MoveQueue(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeFlush(ObjectEntry* entry, Work* work)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Gains(const ObjectEntry& entry) const;
+  bool StartSealing(const std::vector<ObjectEntry*>& columns, Work* work)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Carry(const Work& work);
+  void Finish(const Work& work) ABSL_LOCKS_EXCLUDED(mutex_);
+  void CommitPhysically() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  void ClearLost(absl::Span<const ObjectId> freed);
+
+  const ArchaptOptions options_;
+  Heap* const heap_;
+  Region* const region_;
+  UndoRing ring_;
+  MatrixTable table_;
+  ObjectLocks locks_;
+  RecoveryReport report_;
+
+  // Who advances; taken first.
+  Mutex work_mutex_;
+
+  mutable Mutex mutex_;
+  History history_;  // guarded by it, but for MayBeMarked
+  std::deque<std::unique_ptr<PendingCommit>> commits_ ABSL_GUARDED_BY(mutex_);
+  std::vector<PendingCommit*> new_commits_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<LiveMatrix>> matrices_ ABSL_GUARDED_BY(mutex_);
+  std::vector<size_t> free_slots_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_matrix_ ABSL_GUARDED_BY(mutex_) = 1;
+  size_t waiting_blocks_ ABSL_GUARDED_BY(mutex_) = 0;  // freed
+  // Objects that are lost, and which column of which slot says so.
+  absl::flat_hash_map<ObjectId, std::pair<size_t, size_t>> lost_
+      ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<size_t, uint64_t> lost_columns_ ABSL_GUARDED_BY(mutex_);
+  ArchaptStats stats_ ABSL_GUARDED_BY(mutex_);
+
+  std::atomic<bool> any_lost_{false};
+  std::atomic<uint64_t> last_sequence_{0};  // committed logically
+  std::atomic<uint64_t> durable_{0};
+
+  mutable Mutex arrivals_mutex_;
+  std::vector<Access> arrivals_ ABSL_GUARDED_BY(arrivals_mutex_);
+
+  // For AwaitDurable.
+  absl::Mutex waiting_mutex_;
+  absl::CondVar moved_;
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_STORE_H_

@@ -1,0 +1,74 @@
+// A transaction of an ArchaptStore. Private to it.
+#ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_TRANSACTION_H_
+#define KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_TRANSACTION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "engine/baselines/archapt/archapt_store.h"
+#include "engine/baselines/archapt/undo_ring.h"
+#include "engine/baselines/baseline_transaction.h"
+#include "engine/baselines/declared_ranges.h"
+
+namespace kamino::engine {
+
+class ArchaptTransaction final : public BaselineTransaction {
+ public:
+  ArchaptTransaction(ArchaptStore* store, absl::Duration lock_wait)
+      : BaselineTransaction(&store->locks_, lock_wait), store_(store) {}
+  ~ArchaptTransaction() override { AbortIfLive(); }
+
+ private:
+  // Bytes of an object whose old ones are in the log.
+  struct Range {
+    size_t object = 0;  // in held()
+    uint32_t offset = 0;
+    uint32_t length = 0;
+  };
+
+  void PrefetchPayload(ObjectId id) const override { heap().Prefetch(id, 0); }
+  absl::StatusOr<absl::Span<std::byte>> Find(ObjectId id) override {
+    return heap().Payload(id);
+  }
+  absl::StatusOr<absl::Span<const std::byte>> Show(HeldObject& held) override;
+  absl::StatusOr<std::byte*> DeclareWrite(HeldObject& held, uint32_t offset,
+                                          uint32_t length) override;
+  absl::Status DeclareWrites(absl::Span<const Intent> writes) override;
+  absl::StatusOr<NewObject> Take(uint32_t size) override;
+  void PutBack(ObjectId id) override { heap().Release(id); }
+  absl::Status DeclareAlloc(HeldObject&) override;
+  absl::Status DeclareFree(HeldObject& held) override;
+  absl::Status MakeDurable(const CommitOptions& options) override;
+  absl::Status TakeBack() override;
+  void ReleaseSpace(bool committed) override;
+
+  // It is about to be changed: nobody else's flush of it is left, and it is in
+  // no matrix.
+  void Claim(HeldObject& held);
+  // Durably; again when there is more room.
+  absl::Status Append(absl::Span<const UndoDraft> drafts);
+  absl::Status LogHeaders();
+  // Of what this transaction has stored to.
+  std::vector<LogicalCommit::Object> Written();
+  void FlushAll(std::vector<LogicalCommit::Object>* written);
+  // Makes the flushes durable that it has made for others.
+  void FinishFlushes();
+
+  Heap& heap() const { return *store_->heap_; }
+  Region& region() const { return *store_->region_; }
+
+  ArchaptStore* const store_;
+  OwnUndo own_;
+  DeclaredRanges<Range> ranges_;
+  Unsettled unsettled_;
+  bool states_change_ = false;
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_TRANSACTION_H_

@@ -1,0 +1,32 @@
+// A number in one word of the medium, which is stored as a whole, so that a
+// crash leaves the old one or the new; and one that is damaged is noticed.
+//   bits 63..16  the number
+//   bits 15..0   of XXH3 of it, seeded by where it is; all 0 for 0
+#ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_CHECKED_WORD_H_
+#define KAMINO_ENGINE_BASELINES_ARCHAPT_CHECKED_WORD_H_
+
+#include <xxhash.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace kamino::engine {
+
+inline constexpr uint64_t kMostChecked = (uint64_t{1} << 48) - 1;
+
+inline uint64_t MakeChecked(uint64_t number, uint64_t seed) {
+  if (number == 0) return 0;
+  const uint64_t check = XXH3_64bits_withSeed(&number, sizeof(number), seed);
+  return number << 16 | (check & 0xffff);
+}
+
+// Nothing: damaged.
+inline std::optional<uint64_t> ReadChecked(uint64_t word, uint64_t seed) {
+  const uint64_t number = word >> 16;
+  if (word != MakeChecked(number, seed)) return std::nullopt;
+  return number;
+}
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_BASELINES_ARCHAPT_CHECKED_WORD_H_

@@ -1,0 +1,281 @@
+#include "engine/baselines/archapt/undo_ring.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "engine/baselines/archapt/checked_word.h"
+#include "engine/resource_error.h"
+#include "glog/logging.h"
+
+namespace kamino::engine {
+
+using archapt_format::kBatchMask;
+using archapt_format::kLineBytes;
+
+namespace {
+
+absl::Status Damaged(absl::string_view what) {
+  return absl::DataLossError(absl::StrCat("the log is damaged: ", what));
+}
+
+uint64_t SeedOfTail(uint64_t seed) { return seed ^ 1; }
+uint64_t SeedOfWatermark(uint64_t seed) { return seed ^ 2; }
+
+}  // namespace
+
+UndoRing::UndoRing(Region* region, const Place& place, uint64_t seed)
+    : region_(region),
+      place_(place),
+      ring_(region->base() + place.ring_begin),
+      lines_((place.ring_end - place.ring_begin) / kLineBytes),
+      seed_(seed) {
+  CHECK_GE(lines_ * kLineBytes, kLeastBytes);
+  CHECK_LE(lines_, kBatchMask);
+}
+
+uint64_t UndoRing::LinesOf(uint64_t data_bytes) {
+  return (sizeof(RecordHeader) + data_bytes + kLineBytes - 1) / kLineBytes;
+}
+
+uint64_t UndoRing::CheckOf(const RecordHeader& header,
+                           absl::Span<const std::byte> data) const {
+  uint64_t seed = seed_;
+  if (!data.empty()) seed ^= XXH3_64bits(data.data(), data.size());
+  return XXH3_64bits_withSeed(&header, offsetof(RecordHeader, check), seed);
+}
+
+std::vector<std::byte> UndoRing::DataOf(uint64_t line, uint32_t length) const {
+  std::vector<std::byte> data(length);
+  const size_t begin = line % lines_ * kLineBytes + sizeof(RecordHeader);
+  const size_t first = std::min<size_t>(length, lines_ * kLineBytes - begin);
+  std::copy_n(ring_ + begin, first, data.begin());
+  std::copy_n(ring_, length - first, data.begin() + first);
+  return data;
+}
+
+// --- Recovery.
+
+std::optional<UndoRing::RecordHeader> UndoRing::Parse(uint64_t line,
+                                                      uint64_t end) const {
+  RecordHeader header;
+  std::memcpy(&header, At(line), sizeof(header));
+  if (header.line != line || LinesOf(header.length) > end - line) {
+    return std::nullopt;
+  }
+  if (header.check != CheckOf(header, DataOf(line, header.length))) {
+    return std::nullopt;
+  }
+  return header;
+}
+
+absl::Status UndoRing::CheckUpdate(const RecordHeader& header) const {
+  if (header.address >= place_.objects_begin &&
+      header.address <= place_.objects_end &&
+      header.length <= place_.objects_end - header.address) {
+    return absl::OkStatus();
+  }
+  return Damaged(absl::StrCat("its record at line ", header.line, " is of ",
+                              header.length, " bytes at ", header.address,
+                              ", outside of the objects"));
+}
+
+// A crash leaves a part of the last batch at most (invariant 1).
+absl::Status UndoRing::CheckRest(uint64_t from, uint64_t end) const {
+  for (uint64_t line = from; line < end; ++line) {
+    uint64_t number;
+    std::memcpy(&number, At(line), sizeof(number));
+    if (number != line) continue;
+    const auto header = Parse(line, end);
+    if (!header.has_value()) continue;
+    if (line - (header->type_and_batch & kBatchMask) > from) {
+      return Damaged(absl::StrCat("there is no record at its line ", from,
+                                  ", and there is one behind, at ", line));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<UndoRing::Contents> UndoRing::Scan() const {
+  const auto tail = ReadChecked(place_.header->tail, SeedOfTail(seed_));
+  const auto watermark =
+      ReadChecked(place_.header->watermark, SeedOfWatermark(seed_));
+  if (!tail.has_value() || !watermark.has_value()) {
+    return Damaged("its header is no header");
+  }
+  Contents contents;
+  contents.watermark = *watermark;
+  std::vector<Found> updates;
+  absl::flat_hash_set<uint64_t> ended;
+  const uint64_t end = *tail + lines_;
+  uint64_t line = *tail;
+  while (line < end) {
+    const auto header = Parse(line, end);
+    if (!header.has_value()) break;
+    switch (static_cast<RecordType>(header->type_and_batch >> 24)) {
+      case RecordType::kUpdate:
+        RETURN_IF_ERROR(CheckUpdate(*header));
+        updates.push_back({RecordType::kUpdate,
+                           {line, header->address, header->length},
+                           header->transaction});
+        break;
+      case RecordType::kCommitted: {
+        const auto numbers = DataOf(line, header->length);
+        for (size_t at = 0; at + 8 <= numbers.size(); at += 8) {
+          uint64_t transaction;
+          std::memcpy(&transaction, numbers.data() + at, sizeof(transaction));
+          ended.insert(transaction);
+        }
+        contents.watermark = std::max(contents.watermark, header->address);
+        break;
+      }
+      case RecordType::kAborted:
+        ended.insert(header->transaction);
+        break;
+    }
+    line += LinesOf(header->length);
+  }
+  RETURN_IF_ERROR(CheckRest(line, end));
+  absl::flat_hash_set<uint64_t> unfinished;
+  for (const Found& update : updates) {
+    if (ended.contains(update.transaction)) continue;
+    unfinished.insert(update.transaction);
+    contents.updates.push_back(update);
+  }
+  contents.transactions = unfinished.size();
+  return contents;
+}
+
+void UndoRing::TakeBack(const OwnUndo::Record& record) const {
+  const auto old_bytes = DataOf(record.line, record.length);
+  region_->CopyFlush(region_->base() + record.address, old_bytes.data(),
+                     old_bytes.size());
+}
+
+void UndoRing::Reset(uint64_t watermark) {
+  MutexLock lock(&mutex_);
+  // The numbers of all that is there are below the new tail.
+  const uint64_t tail =
+      *ReadChecked(place_.header->tail, SeedOfTail(seed_)) + lines_;
+  __atomic_store_n(&place_.header->watermark,
+                   MakeChecked(watermark, SeedOfWatermark(seed_)),
+                   __ATOMIC_RELAXED);
+  region_->Persist(&place_.header->watermark, sizeof(uint64_t));
+  __atomic_store_n(&place_.header->tail, MakeChecked(tail, SeedOfTail(seed_)),
+                   __ATOMIC_RELAXED);
+  region_->Persist(&place_.header->tail, sizeof(uint64_t));
+  head_ = durable_tail_ = tail;
+}
+
+// --- Appending.
+
+absl::Status UndoRing::Full(const OwnUndo& own, uint64_t lines) const {
+  uint64_t needed = lines + 1;
+  for (const OwnUndo::Record& record : own.records) {
+    needed += LinesOf(record.length);
+  }
+  if (needed >= lines_) {
+    return ResourceError(
+        Resource::kTransaction,
+        absl::StrCat("the transaction changes too much: its old bytes take ",
+                     needed, " lines; the log has ", lines_));
+  }
+  return ResourceError(
+      Resource::kLog,
+      absl::StrCat("the log is full: ", lines_ - Free(), " of its ", lines_,
+                   " lines are of transactions that are not durable yet"));
+}
+
+uint64_t UndoRing::Write(RecordType type, uint64_t batch, uint64_t transaction,
+                         uint64_t address, absl::Span<const std::byte> data) {
+  RecordHeader header{};
+  header.line = head_;
+  header.transaction = transaction;
+  header.address = address;
+  header.length = static_cast<uint32_t>(data.size());
+  header.type_and_batch =
+      static_cast<uint32_t>(type) << 24 | static_cast<uint32_t>(head_ - batch);
+  header.check = CheckOf(header, data);
+  std::byte line[kLineBytes] = {};
+  std::memcpy(line, &header, sizeof(header));
+  const size_t in_line = std::min(data.size(), kLineBytes - sizeof(header));
+  std::copy_n(data.begin(), in_line, line + sizeof(header));
+  region_->CopyFlush(At(head_), line, kLineBytes);
+  for (size_t done = in_line; done < data.size();) {
+    std::byte* const to = At(head_ + (sizeof(header) + done) / kLineBytes);
+    const size_t to_end = ring_ + lines_ * kLineBytes - to;
+    const size_t length = std::min(data.size() - done, to_end);
+    region_->CopyFlush(to, data.data() + done, length);
+    done += length;
+  }
+  head_ += LinesOf(data.size());
+  return header.line;
+}
+
+absl::Status UndoRing::Append(OwnUndo* own,
+                              absl::Span<const UndoDraft> drafts) {
+  if (drafts.empty()) return absl::OkStatus();
+  uint64_t lines = own->transaction == 0 ? 1 : 0;
+  for (const UndoDraft& draft : drafts)
+    lines += LinesOf(draft.old_bytes.size());
+  MutexLock lock(&mutex_);
+  if (lines > Free()) return Full(*own, lines);
+  if (own->transaction == 0) {
+    own->transaction = next_transaction_++;
+    open_.emplace(own->transaction, head_);
+  }
+  const uint64_t batch = head_;
+  for (const UndoDraft& draft : drafts) {
+    const uint64_t line = Write(RecordType::kUpdate, batch, own->transaction,
+                                draft.address, draft.old_bytes);
+    own->records.push_back(
+        {line, draft.address, static_cast<uint32_t>(draft.old_bytes.size())});
+  }
+  region_->Drain();
+  return absl::OkStatus();
+}
+
+void UndoRing::AppendAborted(OwnUndo* own) {
+  // What it has stored again comes first.
+  region_->Drain();
+  MutexLock lock(&mutex_);
+  open_.erase(own->transaction);
+  Write(RecordType::kAborted, head_, own->transaction, 0, {});
+  region_->Drain();
+  *own = OwnUndo();
+}
+
+// --- Physical commits.
+
+void UndoRing::AppendCommitted(absl::Span<const uint64_t> transactions,
+                               uint64_t watermark) {
+  MutexLock lock(&mutex_);
+  newest_commit_ =
+      Write(RecordType::kCommitted, head_, 0, watermark,
+            {reinterpret_cast<const std::byte*>(transactions.data()),
+             transactions.size() * sizeof(uint64_t)});
+  region_->Drain();
+  for (uint64_t transaction : transactions) open_.erase(transaction);
+}
+
+void UndoRing::PublishTail() {
+  MutexLock lock(&mutex_);
+  uint64_t tail = open_.empty() ? head_ : open_.begin()->second;
+  if (newest_commit_.has_value()) tail = std::min(tail, *newest_commit_);
+  if (tail <= durable_tail_) return;
+  __atomic_store_n(&place_.header->tail, MakeChecked(tail, SeedOfTail(seed_)),
+                   __ATOMIC_RELAXED);
+  region_->Persist(&place_.header->tail, sizeof(uint64_t));
+  durable_tail_ = tail;
+}
+
+uint64_t UndoRing::lines_taken() const {
+  MutexLock lock(&mutex_);
+  return lines_ - Free();
+}
+
+}  // namespace kamino::engine

@@ -1,0 +1,495 @@
+// What Archapt leaves to the cache, what it does when that was wrong, and what
+// it is bounded by; that it is crash-safe is for the crash campaigns
+// (tests/engine/crash).
+#include "engine/baselines/archapt/archapt_store.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/heap/heap.h"
+#include "engine/pmem/sim_region.h"
+#include "engine/resource_error.h"
+#include "gtest/gtest.h"
+
+namespace kamino::engine {
+namespace {
+
+constexpr size_t kBytes = Heap::kMinBytes;
+constexpr size_t kLogBytes = 256u << 10;
+// Twenty objects of 1 KiB.
+constexpr uint64_t kQueueBytes = 20 << 10;
+
+absl::Span<const std::byte> BytesOf(const std::string& text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+class ArchaptStoreTest : public ::testing::Test {
+ protected:
+  ArchaptStoreTest() {
+    options_.queue_bytes = kQueueBytes;
+    options_.columns = 4;
+    heap_ = *Heap::CreateWithLog(&region_, kArchaptName, kLogBytes);
+    store_ = *ArchaptStore::Open(options_, heap_.get());
+  }
+
+  std::unique_ptr<Transaction> Begin() {
+    return store_->Begin(absl::ZeroDuration());
+  }
+
+  // Commits; the sequence.
+  static uint64_t Commit(Transaction& transaction) {
+    uint64_t sequence = 0;
+    CommitOptions options;
+    options.durable_at = &sequence;
+    EXPECT_TRUE(transaction.Commit(options).ok());
+    return sequence;
+  }
+
+  ObjectId Make(uint32_t size) {
+    auto transaction = Begin();
+    const ObjectId id = *transaction->Alloc(size);
+    Commit(*transaction);
+    return id;
+  }
+  std::vector<ObjectId> MakeMany(size_t count, uint32_t size = 1000) {
+    std::vector<ObjectId> ids;
+    for (size_t i = 0; i < count; ++i) ids.push_back(Make(size));
+    store_->Quiesce();
+    return ids;
+  }
+  // The whole object.
+  uint64_t Fill(ObjectId id, char c, size_t size = 1000) {
+    auto transaction = Begin();
+    EXPECT_TRUE(
+        transaction->Overwrite(id, 0, BytesOf(std::string(size, c))).ok());
+    return Commit(*transaction);
+  }
+  std::string Text(ObjectId id, size_t length) {
+    auto transaction = Begin();
+    const auto bytes = transaction->Read(id);
+    if (!bytes.ok()) return std::string(bytes.status().message());
+    return {reinterpret_cast<const char*>(bytes->data()), length};
+  }
+
+  // As a crash leaves it that takes all that is not durable, and then `change`.
+  void CrashAndOpen(
+      const std::function<void(SimRegion::Image*)>& change = nullptr) {
+    SimRegion::Image image(region_.durable(),
+                           region_.durable() + region_.size());
+    if (change != nullptr) change(&image);
+    left_ = std::move(store_);
+    left_heap_ = std::move(heap_);
+    after_ = std::make_unique<SimRegion>(image);
+    Reopen();
+  }
+  void Reopen() {
+    store_.reset();
+    heap_ = *Heap::Open(after_.get());
+    auto opened = ArchaptStore::Open(options_, heap_.get());
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    store_ = *std::move(opened);
+  }
+
+  SimRegion region_{kBytes};
+  std::unique_ptr<SimRegion> after_;
+  ArchaptOptions options_;
+  std::unique_ptr<Heap> left_heap_;
+  std::unique_ptr<ArchaptStore> left_;  // its end has nothing more to say
+  std::unique_ptr<Heap> heap_;
+  std::unique_ptr<ArchaptStore> store_;
+};
+
+TEST_F(ArchaptStoreTest, ACommitIsLogicalFirst) {
+  const ObjectId id = MakeMany(1)[0];
+  const uint64_t before = store_->durable_sequence();
+  const uint64_t sequence = Fill(id, 'a');
+  EXPECT_EQ(sequence, before + 1);
+  store_->Advance();
+  EXPECT_EQ(store_->durable_sequence(), before);
+  EXPECT_EQ(Text(id, 3), "aaa");
+  // Nobody has pushed it out of the queue, but somebody waits.
+  EXPECT_TRUE(store_->AwaitDurable(sequence, absl::ZeroDuration()));
+  EXPECT_EQ(store_->durable_sequence(), sequence);
+  // That is not there at all.
+  EXPECT_FALSE(store_->AwaitDurable(sequence + 1, absl::ZeroDuration()));
+}
+
+TEST_F(ArchaptStoreTest, WhatIsNotCommittedPhysicallyIsTakenBack) {
+  const auto ids = MakeMany(2);
+  const uint64_t durable = Fill(ids[0], 'a');
+  store_->Quiesce();
+  Fill(ids[0], 'b');
+  Fill(ids[1], 'c');
+  auto live = Begin();
+  std::memset(*live->Write(ids[1], 0, 8), 'd', 8);
+  CrashAndOpen();
+  const RecoveryReport report = store_->recovery_report();
+  EXPECT_EQ(report.last_sequence, durable);
+  EXPECT_EQ(report.rolled_back, 3u);
+  EXPECT_EQ(report.repaired_lines, 0u);
+  EXPECT_EQ(Text(ids[0], 2), "aa");
+  EXPECT_EQ(Text(ids[1], 2), std::string(2, '\0'));
+  Reopen();
+  EXPECT_EQ(store_->recovery_report().rolled_back, 0u);
+  EXPECT_EQ(store_->recovery_report().last_sequence, durable);
+  EXPECT_EQ(Fill(ids[0], 'e'), durable + 1);
+}
+
+// A write, or a read, of what is still in the queue makes up for its flush.
+TEST_F(ArchaptStoreTest, WhoAccessesWhatIsPendingFlushesIt) {
+  const ObjectId id = MakeMany(1)[0];
+  for (const bool write : {true, false}) {
+    const uint64_t first = Fill(id, 'a');
+    store_->Advance();
+    ASSERT_LT(store_->durable_sequence(), first);
+    auto next = Begin();
+    if (write) {
+      ASSERT_TRUE(next->Write(id, 0, 8).ok());
+    } else {
+      ASSERT_TRUE(next->Read(id).ok());
+    }
+    Commit(*next);
+    store_->Advance();
+    EXPECT_GE(store_->durable_sequence(), first);
+    store_->Quiesce();
+  }
+}
+
+// Objects that nobody accesses any more fall out of the queue and are not
+// flushed; their transactions are committed all the same.
+TEST_F(ArchaptStoreTest, FlushesAreSkipped) {
+  const auto ids = MakeMany(60);
+  const ArchaptStats before = store_->stats();
+  std::vector<uint64_t> sequences;
+  for (ObjectId id : ids) sequences.push_back(Fill(id, 'a'));
+  store_->Advance();
+  const ArchaptStats stats = store_->stats();
+  EXPECT_EQ(stats.matrices - before.matrices, 10u);
+  EXPECT_EQ(stats.skipped_lines - before.skipped_lines, 40u * 16);
+  EXPECT_EQ(stats.flushed_lines, before.flushed_lines);
+  // Of four objects, 64 lines.
+  EXPECT_EQ(stats.sums_lines - before.sums_lines, 10u * 26);
+  EXPECT_EQ(store_->durable_sequence(), sequences[39]);
+  EXPECT_EQ(store_->kept_blocks(), 10u);
+}
+
+// They were not evicted after all, but only one of each matrix.
+TEST_F(ArchaptStoreTest, WhatWasSkippedAndLostIsMadeAgain) {
+  const auto ids = MakeMany(60);
+  for (ObjectId id : ids) Fill(id, 'a');
+  store_->Advance();
+  CrashAndOpen([&](SimRegion::Image* image) {
+    // All but every fourth are where they belong.
+    for (size_t i = 0; i < 40; ++i) {
+      if (i % 4 == 1) continue;
+      std::memcpy(&(*image)[ids[i]], region_.base() + ids[i], 1000);
+    }
+  });
+  const RecoveryReport report = store_->recovery_report();
+  EXPECT_EQ(report.repaired_lines, 10u * 16);
+  EXPECT_TRUE(report.lost_objects.empty());
+  for (size_t i = 0; i < 40; ++i) {
+    EXPECT_EQ(Text(ids[i], 1000), std::string(1000, 'a'));
+  }
+  Reopen();
+  EXPECT_EQ(store_->recovery_report().repaired_lines, 0u);
+  EXPECT_EQ(Text(ids[1], 1000), std::string(1000, 'a'));
+}
+
+TEST_F(ArchaptStoreTest, WhatIsBeyondRepairIsReportedUntilItIsFreed) {
+  const auto ids = MakeMany(60);
+  for (ObjectId id : ids) Fill(id, 'a');
+  store_->Advance();
+  CrashAndOpen([&](SimRegion::Image* image) {
+    for (size_t i = 0; i < 40; ++i) {
+      if (i == 1 || i == 2) continue;
+      std::memcpy(&(*image)[ids[i]], region_.base() + ids[i], 1000);
+    }
+  });
+  const std::vector<ObjectId> lost = {std::min(ids[1], ids[2]),
+                                      std::max(ids[1], ids[2])};
+  for (int times = 0; times < 2; ++times) {
+    EXPECT_EQ(store_->recovery_report().lost_objects, lost);
+    EXPECT_TRUE(absl::IsDataLoss(Begin()->Read(ids[1]).status()));
+    EXPECT_TRUE(absl::IsDataLoss(Begin()->Write(ids[2], 0, 1).status()));
+    EXPECT_TRUE(absl::IsDataLoss(Begin()->Overwrite(ids[2], 0, BytesOf("x"))));
+    EXPECT_EQ(Text(ids[0], 3), "aaa");
+    Reopen();
+  }
+  // Taken back, it stays.
+  auto changed_its_mind = Begin();
+  ASSERT_TRUE(changed_its_mind->Free(ids[1]).ok());
+  ASSERT_TRUE(changed_its_mind->Abort().ok());
+  EXPECT_TRUE(absl::IsDataLoss(Begin()->Read(ids[1]).status()));
+  auto freeing = Begin();
+  ASSERT_TRUE(freeing->Free(ids[1]).ok());
+  Commit(*freeing);
+  store_->Quiesce();
+  Reopen();
+  EXPECT_EQ(store_->recovery_report().lost_objects,
+            std::vector<ObjectId>{ids[2]});
+  freeing = Begin();
+  ASSERT_TRUE(freeing->Free(ids[2]).ok());
+  Commit(*freeing);
+  store_->Quiesce();
+  freeing.reset();
+  // Somebody else's.
+  const auto made = MakeMany(10);
+  Reopen();
+  EXPECT_TRUE(store_->recovery_report().lost_objects.empty());
+  EXPECT_EQ(Text(made[0], 1), std::string(1, '\0'));
+}
+
+// What is beyond repair, and taken back, is not lost.
+TEST_F(ArchaptStoreTest, WhatIsTakenBackIsNotLost) {
+  const ObjectId first = MakeMany(1, 3000)[0];
+  const auto ids = MakeMany(60);
+  for (ObjectId id : ids) Fill(id, 'a');
+  store_->Quiesce();
+  const uint64_t durable = store_->durable_sequence();
+  // There is no other of its size to make a matrix with, so none of those after
+  // it is durable.
+  Fill(first, 'b', 3000);
+  for (ObjectId id : ids) Fill(id, 'b');
+  const uint64_t matrices = store_->stats().matrices;
+  store_->Advance();
+  EXPECT_GT(store_->stats().matrices, matrices);
+  EXPECT_EQ(store_->durable_sequence(), durable);
+  CrashAndOpen();
+  EXPECT_EQ(store_->recovery_report().last_sequence, durable);
+  EXPECT_TRUE(store_->recovery_report().lost_objects.empty());
+  for (ObjectId id : ids) EXPECT_EQ(Text(id, 1000), std::string(1000, 'a'));
+  EXPECT_EQ(Text(first, 3000), std::string(3000, '\0'));
+}
+
+TEST_F(ArchaptStoreTest, AMatrixIsDissolvedBeforeAColumnChanges) {
+  const auto ids = MakeMany(60);
+  for (ObjectId id : ids) Fill(id, 'a');
+  store_->Advance();
+  ASSERT_EQ(store_->stats().dissolved, 0u);
+  auto transaction = Begin();
+  std::memset(*transaction->Write(ids[0], 100, 8), 'b', 8);
+  EXPECT_EQ(store_->stats().dissolved, 1u);
+  // Its matrix's columns are durable now, the bytes before included.
+  for (size_t i = 1; i < 4; ++i) {
+    EXPECT_EQ(std::memcmp(region_.durable() + ids[i],
+                          std::string(1000, 'a').data(), 1000),
+              0);
+  }
+  ASSERT_TRUE(transaction->Abort().ok());
+  transaction = Begin();
+  ASSERT_TRUE(transaction->Free(ids[5]).ok());
+  EXPECT_EQ(store_->stats().dissolved, 2u);
+  Commit(*transaction);
+  // Reading is none of its concern.
+  EXPECT_EQ(Text(ids[9], 1), "a");
+  EXPECT_EQ(store_->stats().dissolved, 2u);
+  CrashAndOpen([&](SimRegion::Image* image) {
+    for (size_t i = 8; i < 40; ++i) {
+      std::memcpy(&(*image)[ids[i]], region_.base() + ids[i], 1000);
+    }
+  });
+  EXPECT_TRUE(store_->recovery_report().lost_objects.empty());
+  for (size_t i = 0; i < 40; ++i) {
+    EXPECT_EQ(Text(ids[i], 1000), std::string(1000, 'a')) << i;
+  }
+}
+
+// An object whose sums have as many lines as it has itself.
+TEST_F(ArchaptStoreTest, SmallObjectsAndSmallChangesAreFlushed) {
+  const auto small = MakeMany(200, 40);
+  const auto large = MakeMany(60);
+  const ArchaptStats before = store_->stats();
+  for (ObjectId id : small) Fill(id, 'a', 40);
+  for (ObjectId id : large) Fill(id, 'a', 40);
+  store_->Quiesce();
+  EXPECT_EQ(store_->stats().matrices, before.matrices);
+  EXPECT_EQ(store_->stats().flushed_lines - before.flushed_lines, 260u);
+}
+
+// Old bytes of what is pending fill the log: then it is flushed.
+TEST_F(ArchaptStoreTest, AFullLogForcesFlushes) {
+  options_.queue_bytes = 64u << 20;
+  store_.reset();
+  store_ = *ArchaptStore::Open(options_, heap_.get());
+  const auto ids = MakeMany(100, 4000);
+  for (int round = 0; round < 5; ++round) {
+    for (ObjectId id : ids) Fill(id, static_cast<char>('a' + round), 4000);
+  }
+  EXPECT_EQ(store_->stats().matrices, 0u);
+  EXPECT_GT(store_->durable_sequence(), 300u);
+  CrashAndOpen();
+  for (ObjectId id : ids) {
+    const std::string text = Text(id, 4000);
+    EXPECT_EQ(text, std::string(4000, text[0]));
+  }
+}
+
+TEST_F(ArchaptStoreTest, WhatDoesNotFitIntoTheLogIsAnErrorAndHarmless) {
+  const auto ids = MakeMany(3, 200000);
+  Fill(ids[0], 'a', 100);
+  auto large = Begin();
+  ASSERT_TRUE(large->Write(ids[0], 0, 200000).ok());
+  std::memset(*large->Write(ids[0], 0, 10), 'x', 10);
+  EXPECT_EQ(ResourceOf(large->Write(ids[1], 0, 200000).status()),
+            Resource::kTransaction);
+  // Others wait for it.
+  auto other = Begin();
+  EXPECT_EQ(ResourceOf(other->Write(ids[2], 0, 150000).status()),
+            Resource::kLog);
+  ASSERT_TRUE(other->Abort().ok());
+  ASSERT_TRUE(large->Abort().ok());
+  EXPECT_EQ(Text(ids[0], 20), std::string(20, 'a'));
+  Fill(ids[2], 'b', 150000);
+  EXPECT_EQ(Text(ids[2], 2), "bb");
+}
+
+// Space that a free gives is had again, by those who need it at once as well.
+TEST_F(ArchaptStoreTest, FreedSpaceComesBackWhenItIsNeeded) {
+  const uint64_t used = store_->bytes_used();
+  for (int i = 0; i < 200; ++i) {
+    auto transaction = Begin();
+    const auto id = transaction->Alloc(1 << 20);
+    ASSERT_TRUE(id.ok()) << id.status() << " after " << i;
+    ASSERT_TRUE(transaction->Overwrite(*id, 0, BytesOf("new")).ok());
+    Commit(*transaction);
+    transaction = Begin();
+    ASSERT_TRUE(transaction->Free(*id).ok());
+    Commit(*transaction);
+  }
+  store_->Quiesce();
+  EXPECT_EQ(store_->kept_blocks(), 0u);
+  EXPECT_EQ(store_->bytes_used(), used);
+}
+
+TEST_F(ArchaptStoreTest, ClosingLeavesNothingToVerify) {
+  const auto ids = MakeMany(60);
+  for (ObjectId id : ids) Fill(id, 'a');
+  store_->Advance();
+  ASSERT_GT(store_->kept_blocks(), 0u);
+  store_.reset();
+  SimRegion durable(
+      SimRegion::Image(region_.durable(), region_.durable() + region_.size()));
+  auto heap = *Heap::Open(&durable);
+  auto store = *ArchaptStore::Open(options_, heap.get());
+  EXPECT_EQ(store->recovery_report().repaired_lines, 0u);
+  EXPECT_EQ(store->recovery_report().rolled_back, 0u);
+  for (ObjectId id : ids) {
+    EXPECT_EQ(durable.base()[id], std::byte{'a'});
+  }
+  store_ = *ArchaptStore::Open(options_, heap_.get());
+}
+
+TEST_F(ArchaptStoreTest, ReadersAreDurableWithWhatTheyRead) {
+  const ObjectId id = MakeMany(1)[0];
+  EXPECT_EQ(Commit(*Begin()), 0u);
+  const uint64_t sequence = Fill(id, 'a');
+  auto reader = Begin();
+  ASSERT_TRUE(reader->Read(id).ok());
+  EXPECT_EQ(Commit(*reader), sequence);
+}
+
+TEST_F(ArchaptStoreTest, BadOptionsAndOtherHeapsAreRefused) {
+  store_.reset();
+  for (size_t columns : {0, 1, 33}) {
+    ArchaptOptions options;
+    options.columns = columns;
+    EXPECT_TRUE(absl::IsInvalidArgument(
+        ArchaptStore::Open(options, heap_.get()).status()));
+  }
+  ArchaptOptions options;
+  options.patience = absl::Milliseconds(-1);
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      ArchaptStore::Open(options, heap_.get()).status()));
+  SimRegion other(Heap::kMinBytes);
+  auto heap = *Heap::Create(&other, "undo-own");
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      ArchaptStore::Open(options_, heap.get()).status()));
+  store_ = *ArchaptStore::Open(options_, heap_.get());
+  EXPECT_EQ(store_->scheme(), "archapt");
+  // A quarter of a region, where that is less than the queue asks for.
+  EXPECT_EQ(ArchaptLogBytes({}, 32u << 20), 8u << 20);
+  EXPECT_EQ(ArchaptLogBytes({}, 1u << 30), 39424u << 10);
+}
+
+// Nothing is stored where matrices, their sums or the log cannot be believed.
+TEST_F(ArchaptStoreTest, DamageIsAnError) {
+  const auto ids = MakeMany(60);
+  for (ObjectId id : ids) Fill(id, 'a');
+  store_->Advance();
+  const SimRegion::Image image(region_.base(), region_.base() + region_.size());
+  const size_t log = heap_->log_area().data() - region_.base();
+  const size_t slots = log + sizeof(archapt_format::LogHeader);
+  std::vector<size_t> places = {log, log + 1, log + 8};
+  int sealed = 0;
+  for (size_t slot = 0; sealed < 3; ++slot) {
+    const size_t at = slots + slot * archapt_format::kSlotBytes;
+    archapt_format::SlotHeader header;
+    std::memcpy(&header, &image[at], sizeof(header));
+    if (header.sealed == 0) continue;
+    ++sealed;
+    for (size_t byte = 0; byte < sizeof(header) + 4 * 8; ++byte) {
+      places.push_back(at + byte);
+    }
+    for (size_t byte = 0; byte < SumsBytes(4, 16); byte += 61) {
+      places.push_back(header.block + byte);
+    }
+  }
+  EXPECT_GT(places.size(), 300u);
+  SimRegion damaged(image);
+  for (size_t at : places) {
+    damaged.base()[at] ^= std::byte{0x20};
+    auto heap = *Heap::Open(&damaged);
+    const auto opened = ArchaptStore::Open(options_, heap.get());
+    ASSERT_FALSE(opened.ok()) << at - log;
+    EXPECT_TRUE(absl::IsDataLoss(opened.status())) << opened.status();
+    damaged.base()[at] ^= std::byte{0x20};
+  }
+  EXPECT_EQ(std::memcmp(damaged.base(), image.data(), image.size()), 0);
+  // An object's own bytes are what sums are for.
+  damaged.base()[ids[0] + 100] ^= std::byte{0x20};
+  auto heap = *Heap::Open(&damaged);
+  auto opened = *ArchaptStore::Open(options_, heap.get());
+  EXPECT_EQ(opened->recovery_report().repaired_lines, 1u);
+  EXPECT_EQ(std::memcmp(damaged.base() + ids[0], &image[ids[0]], 1000), 0);
+}
+
+// What the page of the format says.
+TEST_F(ArchaptStoreTest, DrainsOfATransaction) {
+  const auto ids = MakeMany(3);
+  const auto drains = [&](const std::function<void(Transaction&)>& body) {
+    const uint64_t before = region_.drains();
+    auto transaction = Begin();
+    body(*transaction);
+    Commit(*transaction);
+    return region_.drains() - before;
+  };
+  const auto write = [&](Transaction& t, ObjectId id, uint32_t offset) {
+    EXPECT_TRUE(t.Overwrite(id, offset, BytesOf("01234567")).ok());
+  };
+  EXPECT_EQ(drains([&](Transaction& t) { write(t, ids[0], 0); }), 1u);
+  EXPECT_EQ(drains([&](Transaction& t) {
+              for (uint32_t i = 0; i < 8; ++i) write(t, ids[1], 100 * i);
+            }),
+            8u);
+  EXPECT_EQ(drains([&](Transaction& t) {
+              std::vector<Intent> intents;
+              for (uint32_t i = 0; i < 8; ++i) {
+                intents.push_back({ids[1], 100 * i, 8});
+              }
+              EXPECT_TRUE(t.Declare(intents).ok());
+              for (uint32_t i = 0; i < 8; ++i) write(t, ids[1], 100 * i);
+            }),
+            1u);
+  // What is pending is flushed, for one.
+  EXPECT_EQ(drains([&](Transaction& t) { (void)t.Read(ids[0]); }), 1u);
+  EXPECT_EQ(drains([&](Transaction& t) { (void)t.Read(ids[2]); }), 0u);
+  EXPECT_EQ(drains([&](Transaction& t) { (void)t.Free(ids[2]); }), 1u);
+}
+
+}  // namespace
+}  // namespace kamino::engine

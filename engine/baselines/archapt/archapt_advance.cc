@@ -52,11 +52,13 @@ void ArchaptStore::Force(uint64_t sequence) {
 }
 
 void ArchaptStore::AdvanceTo(uint64_t force_to) {
+  advancing_ = true;
   const Work work = Collect(force_to);
   Carry(work);
   Finish(work);
   CommitPhysically();
   ring_.PublishTail();
+  advancing_ = false;
 }
 
 // --- What there is to do.
@@ -117,15 +119,29 @@ bool ArchaptStore::StartSealing(const std::vector<ObjectEntry*>& columns,
   return true;
 }
 
-ArchaptStore::Work ArchaptStore::Collect(uint64_t force_to) {
+// In pieces: transactions wait for the mutex.
+void ArchaptStore::TakeArrivals(Work* work) {
+  constexpr size_t kPiece = 128;
   std::vector<Access> arrivals;
   {
     MutexLock lock(&arrivals_mutex_);
     arrivals.swap(arrivals_);
   }
+  advances_.fetch_add(1, std::memory_order_relaxed);
+  for (size_t begin = 0; begin < arrivals.size(); begin += kPiece) {
+    MutexLock lock(&mutex_);
+    const size_t end = std::min(begin + kPiece, arrivals.size());
+    for (size_t i = begin; i < end; ++i) {
+      history_.Touch(arrivals[i].id, arrivals[i].bytes);
+    }
+    MoveQueue(work);
+  }
+}
+
+ArchaptStore::Work ArchaptStore::Collect(uint64_t force_to) {
   Work work;
+  TakeArrivals(&work);
   MutexLock lock(&mutex_);
-  for (const Access& access : arrivals) history_.Touch(access.id, access.bytes);
   MoveQueue(&work);
   work.headers.swap(new_commits_);
   for (const auto& commit : commits_) {

@@ -4,7 +4,8 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "engine/baselines/archapt/archapt_transaction.h"
 #include "glog/logging.h"
@@ -79,11 +80,8 @@ absl::StatusOr<std::unique_ptr<ArchaptStore>> ArchaptStore::Open(
   return store;
 }
 
-ArchaptStore::~ArchaptStore() {
-  Quiesce();
-  // The next opening has nothing to verify.
-  DissolveAll();
-}
+// The next opening has nothing to verify.
+ArchaptStore::~ArchaptStore() { Quiesce(); }
 
 std::unique_ptr<Transaction> ArchaptStore::Begin(absl::Duration lock_wait) {
   return absl::make_unique<ArchaptTransaction>(this, lock_wait);
@@ -150,7 +148,7 @@ void ArchaptStore::BeforeWrite(ObjectId id, Unsettled* unsettled) {
 }
 
 void ArchaptStore::BeforeRead(ObjectId id, Unsettled* unsettled) {
-  if (!history_.MayBeMarked(id)) return;
+  if (!history_.MayBePending(id)) return;
   const auto flushed =
       std::find_if(unsettled->flushed.begin(), unsettled->flushed.end(),
                    [id](const auto& one) { return one.first == id; });
@@ -225,10 +223,23 @@ uint64_t ArchaptStore::CommitLogically(LogicalCommit logical) {
   return last_sequence_;
 }
 
+bool ArchaptStore::IsNews(ObjectId id) {
+  std::atomic<uint64_t>& last =
+      handed_over_[(id >> 6) * 0x9e3779b97f4a7c15ull >> kHandedOverShift];
+  const uint64_t now =
+      id << 8 | (advances_.load(std::memory_order_relaxed) & 0xff);
+  if (last.load(std::memory_order_relaxed) == now) return false;
+  last.store(now, std::memory_order_relaxed);
+  return true;
+}
+
 void ArchaptStore::HandOver(absl::Span<const Access> accesses) {
   size_t arrived;
   {
     MutexLock lock(&arrivals_mutex_);
+    // Somebody is late with moving them: what is accessed now is not worth
+    // waiting for. It is an estimate.
+    if (arrivals_.size() >= kMostArrivals && advancing_.load()) return;
     arrivals_.insert(arrivals_.end(), accesses.begin(), accesses.end());
     arrived = arrivals_.size();
   }
@@ -315,28 +326,33 @@ void ArchaptStore::DissolveAll() {
 
 // --- Waiting.
 
-void ArchaptStore::Quiesce() { Force(last_sequence_); }
+void ArchaptStore::Quiesce() {
+  Force(last_sequence_);
+  DissolveAll();
+}
 
 bool ArchaptStore::AwaitDurable(uint64_t sequence, absl::Duration wait) {
-  const absl::Time begin = absl::Now();
-  const auto await = [&](absl::Time until) {
+  if (durable_sequence() >= sequence) return true;
+  const absl::Time begin = MonotonicNow();
+  const auto await_for = [&](absl::Duration length) {
+    const absl::Time until = MonotonicNow() + length;
     absl::MutexLock lock(&waiting_mutex_);
     while (durable_sequence() < sequence) {
-      if (moved_.WaitWithDeadline(&waiting_mutex_, until)) break;
+      const absl::Duration left = until - MonotonicNow();
+      if (left <= absl::ZeroDuration()) return false;
+      moved_.WaitWithTimeout(&waiting_mutex_, left);
     }
-    return durable_sequence() >= sequence;
+    return true;
   };
-  if (durable_sequence() >= sequence) return true;
-  const absl::Duration patience = std::min(wait, options_.patience);
-  if (patience > absl::ZeroDuration() && await(begin + patience)) return true;
+  if (await_for(std::min(wait, options_.patience))) return true;
   for (;;) {
     Force(std::min(sequence, last_sequence()));
     if (durable_sequence() >= sequence) return true;
     // Somebody has begun a flush that it has not drained yet, or the
     // transaction is not committed at all.
-    const absl::Time now = absl::Now();
-    if (now >= begin + wait) return false;
-    if (await(std::min(begin + wait, now + kForceAgain))) return true;
+    const absl::Duration left = begin + wait - MonotonicNow();
+    if (left <= absl::ZeroDuration()) return false;
+    if (await_for(std::min(left, kForceAgain))) return true;
   }
 }
 

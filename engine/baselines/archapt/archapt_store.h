@@ -26,6 +26,7 @@
 #ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_STORE_H_
 #define KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_STORE_H_
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -111,7 +112,7 @@ class ArchaptStore final : public TransactionalStore {
   absl::string_view scheme() const override { return kArchaptName; }
   std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override;
   ObjectId root() const override { return heap_->root(); }
-  // Commits everything physically.
+  // Commits everything physically, and leaves no matrix.
   void Quiesce() override;
   // last_sequence: numbers that the store gives, from 1 in a new heap;
   // CommitOptions::sequence is recorded nowhere.
@@ -165,6 +166,9 @@ class ArchaptStore final : public TransactionalStore {
   // Returns the sequence.
   uint64_t CommitLogically(LogicalCommit commit);
   uint64_t last_sequence() const { return last_sequence_.load(); }
+  // Whether it has not been handed over since the last Advance, as far as one
+  // knows.
+  bool IsNews(ObjectId id);
   void HandOver(absl::Span<const Access> accesses);
   // What there is to do when the log has no room: more each time, `attempt` is
   // the number of those before. False: nothing is left to try.
@@ -182,6 +186,8 @@ class ArchaptStore final : public TransactionalStore {
   void Force(uint64_t sequence);
   void AdvanceTo(uint64_t force_to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   Work Collect(uint64_t force_to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  void TakeArrivals(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void MoveQueue(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeFlush(ObjectEntry* entry, Work* work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -221,6 +227,12 @@ class ArchaptStore final : public TransactionalStore {
   std::atomic<bool> any_lost_{false};
   std::atomic<uint64_t> last_sequence_{0};  // committed logically
   std::atomic<uint64_t> durable_{0};
+
+  // What was handed over last: ids, with bits of advances_.
+  static constexpr int kHandedOverShift = 64 - 12;
+  std::array<std::atomic<uint64_t>, 1 << 12> handed_over_{};
+  std::atomic<uint64_t> advances_{0};
+  std::atomic<bool> advancing_{false};
 
   mutable Mutex arrivals_mutex_;
   std::vector<Access> arrivals_ ABSL_GUARDED_BY(arrivals_mutex_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/baselines/heap_blocks.h"
@@ -128,10 +129,11 @@ void ArchaptTransaction::ReleaseSpace(bool committed) {
       }
     }
   }
-  std::vector<Access> accesses;
+  absl::InlinedVector<Access, 8> accesses;
   for (const HeldObject& object : held()) {
     if (object.bytes.empty() || object.freed) continue;
     if (object.allocated && !committed) continue;
+    if (!store_->IsNews(object.id)) continue;
     accesses.push_back({object.id, static_cast<uint32_t>(object.bytes.size())});
   }
   if (!accesses.empty()) store_->HandOver(accesses);

@@ -30,6 +30,26 @@ uint64_t CountLines(const LineRanges& ranges) {
   return lines;
 }
 
+namespace {
+
+// Bits of a hash by which objects are told apart: several for each object that
+// may be pending in a full queue.
+int MarkBits(uint64_t queue_bytes) {
+  constexpr uint64_t kBytesOfMark = 256;
+  int bits = 12;
+  while (bits < 18 && queue_bytes / kBytesOfMark >> bits != 0) ++bits;
+  return bits;
+}
+
+}  // namespace
+
+History::History(uint64_t queue_bytes)
+    : queue_bytes_(queue_bytes),
+      mark_shift_(64 - MarkBits(queue_bytes)),
+      marks_(new std::atomic<uint32_t>[size_t{1} << MarkBits(queue_bytes)]()),
+      pending_(
+          new std::atomic<uint32_t>[size_t{1} << MarkBits(queue_bytes)]()) {}
+
 void History::Count(const ObjectEntry& entry, int by) {
   if (entry.marked()) marks_[MarkOf(entry.id)].fetch_add(by);
 }
@@ -85,14 +105,21 @@ void History::SetPending(ObjectId id, uint32_t bytes, PendingCommit* commit,
   entry->pending = commit;
   entry->lines = std::move(lines);
   Count(*entry, 1);
+  pending_[MarkOf(id)].fetch_add(1);
 }
 
 void History::TakePending(ObjectEntry* entry, LineRanges* lines) {
   Count(*entry, -1);
+  pending_[MarkOf(entry->id)].fetch_sub(1);
   StopWaiting(entry);
   entry->pending = nullptr;
   lines->assign(entry->lines.begin(), entry->lines.end());
   entry->lines.clear();
+}
+
+void History::Skip(ObjectEntry* entry) {
+  entry->pending = nullptr;
+  pending_[MarkOf(entry->id)].fetch_sub(1);
 }
 
 // --- Those that wait for a matrix.

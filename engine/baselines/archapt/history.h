@@ -72,10 +72,10 @@ struct ObjectEntry {
   }
 };
 
-// Not thread-safe, but for MayBeMarked.
+// Not thread-safe, but for MayBeMarked and MayBePending.
 class History {
  public:
-  explicit History(uint64_t queue_bytes) : queue_bytes_(queue_bytes) {}
+  explicit History(uint64_t queue_bytes);
   History(const History&) = delete;
   History& operator=(const History&) = delete;
 
@@ -83,6 +83,10 @@ class History {
   // in no matrix, as of when it was last unlocked.
   bool MayBeMarked(ObjectId id) const {
     return marks_[MarkOf(id)].load(std::memory_order_relaxed) != 0;
+  }
+  // The same of what is pending alone.
+  bool MayBePending(ObjectId id) const {
+    return pending_[MarkOf(id)].load(std::memory_order_relaxed) != 0;
   }
 
   ObjectEntry* Find(ObjectId id) const {
@@ -108,7 +112,7 @@ class History {
   std::vector<ObjectEntry*> TakeWaiting(size_t count);
   void SetState(ObjectEntry* entry, MatrixState state, LiveMatrix* matrix);
   // Its matrix is sealed, so nothing is pending any more.
-  void Skip(ObjectEntry* entry) { entry->pending = nullptr; }
+  void Skip(ObjectEntry* entry);
 
   // It is freed, or nothing is left to know of it.
   void Forget(ObjectId id);
@@ -119,11 +123,12 @@ class History {
   uint64_t queued_bytes() const { return queued_bytes_; }
 
  private:
-  static constexpr size_t kMarks = 4096;
+  using Marks = std::unique_ptr<std::atomic<uint32_t>[]>;
+
   static constexpr size_t kSizes = 32;
 
-  static size_t MarkOf(ObjectId id) {
-    return (id >> 6) * 0x9e3779b97f4a7c15ull >> 52;
+  size_t MarkOf(ObjectId id) const {
+    return (id >> 6) * 0x9e3779b97f4a7c15ull >> mark_shift_;
   }
   static size_t SizeOf(const ObjectEntry& entry);
 
@@ -140,8 +145,11 @@ class History {
   uint64_t queued_bytes_ = 0;
   // By the power of two that their lines come to.
   std::array<std::vector<ObjectEntry*>, kSizes> waiting_;
-  // How many entries are marked, of the objects that hash to it.
-  std::array<std::atomic<uint32_t>, kMarks> marks_{};
+  // How many entries are marked, of the objects that hash to it; and how many
+  // are pending.
+  const int mark_shift_;
+  const Marks marks_;
+  const Marks pending_;
 };
 
 }  // namespace kamino::engine

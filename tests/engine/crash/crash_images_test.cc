@@ -69,6 +69,31 @@ TEST(CrashImagesTest, EveryImageOfRewindRecovers) {
   EXPECT_GE(images, 12 * kRewindImages);
 }
 
+// Of lines that nobody has flushed, chance decides which are lost, or a model
+// of a cache does, which is about as long as the queue. More: make crash
+// SCHEME=archapt, and with CACHE=8448.
+TEST(CrashImagesTest, EveryImageOfArchaptRecovers) {
+  for (const size_t cache_bytes : {0, 8448}) {
+    Campaign campaign;
+    campaign.first = 1;
+    campaign.seeds = kSeeds == 1 ? 1 : 2;
+    campaign.scheme = "archapt";
+    campaign.run.steps = 800;
+    campaign.run.explorer.cache_bytes = cache_bytes;
+    const CampaignResult result = RunCampaign(campaign);
+    ASSERT_FALSE(result.failed) << result.report;
+    std::printf("%s", result.report.c_str());
+    EXPECT_GT(result.images, 1000u);
+    EXPECT_GT(result.committed, 100u);
+    // What was skipped was not always where it belonged, ...
+    EXPECT_GT(result.repaired, 20u);
+    // ... and chance takes more than sums can make up for.
+    if (cache_bytes == 0) {
+      EXPECT_GT(result.losses, 10u);
+    }
+  }
+}
+
 TEST(CrashImagesTest, ASeedDoesTheSameAgain) {
   Campaign campaign;
   campaign.first = 77;

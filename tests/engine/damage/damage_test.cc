@@ -196,7 +196,8 @@ TEST_P(DamageTest, EndsAndStaysInside) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, DamageTest,
-                         ::testing::Values("kamino-simple", "kamino-dynamic"),
+                         ::testing::Values("kamino-simple", "kamino-dynamic",
+                                           "archapt"),
                          [](const auto& info) {
                            std::string name = info.param;
                            for (char& c : name) {

@@ -189,7 +189,8 @@ bench-schemes: packages
 	  //bench/schemes:bench_schemes //bench/pmem_shim:libpmem_shim.so
 	@mkdir -p bench/out
 	@bench/schemes/schemes.py --out=bench/out/schemes.json \
-	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
+	  $(if $(filter-out 0,$(QUICK)),--quick) \
+	  $(addprefix --wrap_model=,$(wildcard bench/out/controller.json)) $(ARGS)
 	@bench/schemes/schemes_report.py bench/out/schemes.json bench/out
 	@echo "bench/out/schemes.json, schemes.html, schemes.md"
 

@@ -27,6 +27,8 @@ def of_logging(points, memory):
   yield mark(name + "two layers over unsafe-each, 10 % stores", "8.5", "", two)
   yield mark(name + "two layers over one, 10 % stores", "5.7", ">= 4",
              ratio(two, one), lambda v: v >= 4)
+  yield mark(name + "stores only, two layers over one", "-", "",
+             ratio(time(2, "noforce", 1.0), time(1, "noforce", 1.0)))
   for layers, paper in ((1, "2 to 35 %"), (2, "24 to 74 %")):
     costs = [ratio(time(layers, "force", part), time(layers, "noforce", part))
              for part in (0.1, 1.0)]

@@ -113,7 +113,7 @@ absl::Status FencesOf(Setting& setting, uint64_t drain_ns) {
                                              1, 64u << 10));
     tables.push_back(std::move(words));
   }
-  const int few = setting.Scaled(100, 20);
+  const int few = setting.Scaled(200, 20);
   const auto add = [&](const char* figure, const char* measure,
                        const std::vector<std::vector<double>>& rounds) {
     for (size_t i = 0; i < rounds.size(); ++i) {

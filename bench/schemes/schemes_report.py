@@ -167,12 +167,34 @@ def loads_table(loads):
             f"{100 * load['steal']:.1f} %"] for load in loads])
 
 
+def cell(value):
+  plain = isinstance(value, (int, float)) and not isinstance(value, bool)
+  return number(value) if plain else str(value)
+
+
 def rows_table(rows):
   """Of another program's: a column for each key."""
   heads = in_order(key for row in rows for key in row)
-  return heads, [[number(row[h]) if isinstance(row.get(h), (int, float))
-                  and not isinstance(row.get(h), bool) else str(row.get(h, "-"))
-                  for h in heads] for row in rows]
+  return heads, [[cell(row.get(h, "-")) for h in heads] for row in rows]
+
+
+def model_tables(title, model):
+  """(title, table) of what another program wrote: `figures` with tables and
+  marks of their own, or `rows`, or the rows alone."""
+  if isinstance(model, list):
+    model = {"rows": model}
+  if model.get("rows"):
+    yield title, rows_table(model["rows"])
+  for figure in model.get("figures", ()):
+    for table in figure["tables"]:
+      yield (f"{title}: {figure['title']}, {table['title']}",
+             (table["columns"], [[cell(value) for value in row]
+                                 for row in table["rows"]]))
+  marks = [[figure["title"], m["what"], m["paper"], m["ours"],
+            HOLDS[m["met"]]]
+           for figure in model.get("figures", ()) for m in figure["marks"]]
+  if marks:
+    yield f"{title}: marks", (["", "mark", "the paper", "here", ""], marks)
 
 
 def tables(results):
@@ -192,10 +214,8 @@ def tables(results):
     yield (f"{title}, {memory}", figure_table(points, what))
   for name, title in (("wrap_model", "WrAP's timing model"),
                       ("crash_model", "Crashes through a cache model")):
-    model = results.get(name)
-    if model:
-      rows = model["rows"] if isinstance(model, dict) else model
-      yield title, rows_table(rows)
+    if results.get(name):
+      yield from model_tables(title, results[name])
   yield "What else the machine did", loads_table(results["loads"])
 
 

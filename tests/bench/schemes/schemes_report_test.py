@@ -81,6 +81,18 @@ class ReportTest(unittest.TestCase):
                      (["what", "value"], [["a <row>", "2.50"]]))
     self.assertNotIn("Crashes through a cache model", self.tables())
 
+  def test_another_programs_figures_are_tables(self):
+    made = results()
+    made["wrap_model"] = {"facts": {}, "figures": [
+        {"figure": "5", "title": "Fig. 5", "tables": [
+            {"title": "us", "columns": ["", "a"], "rows": [["one", 1234.5]]}],
+         "marks": [{"what": "steps", "paper": "4", "ours": "4", "met": True}]}]}
+    tables = dict(schemes_report.tables(made))
+    self.assertEqual(tables["WrAP's timing model: Fig. 5, us"],
+                     (["", "a"], [["one", "1,234"]]))
+    self.assertEqual(tables["WrAP's timing model: marks"][1],
+                     [["Fig. 5", "steps", "4", "4", "met"]])
+
   def test_a_figure_has_a_column_for_each_place(self):
     heads, lines = self.tables()["REWIND fig. 6: checkpoints (0: none), "
                                  "as it is"]

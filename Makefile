@@ -192,7 +192,7 @@ bench-schemes: packages
 	  $(if $(filter-out 0,$(QUICK)),--quick) \
 	  $(addprefix --wrap_model=,$(wildcard bench/out/controller.json)) $(ARGS)
 	@bench/schemes/schemes_report.py bench/out/schemes.json bench/out
-	@echo "bench/out/schemes.json, schemes.html, schemes.md"
+	@echo "bench/out/schemes.json, schemes.html, schemes.md, schemes-*.svg"
 
 bench-service: packages
 	@echo "building"

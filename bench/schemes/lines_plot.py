@@ -5,7 +5,7 @@ import html
 from plots import engine_report, number
 
 WIDTH, HEIGHT = 520, 300
-LEFT, RIGHT, TOP, BOTTOM = 60, 12, 18, 36
+LEFT, RIGHT, TOP, BOTTOM = 76, 12, 18, 36
 KEY_LINE = 13
 COLOURS = ["#1b6ca8", "#c0392b", "#2e8b57", "#8e6c2f", "#7d5ba6", "#e08e79",
            "#5aa9d6", "#444444", "#d4a017", "#8a8a8a", "#b03a7a", "#3a7d7d"]

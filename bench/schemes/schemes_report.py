@@ -3,9 +3,9 @@
 
     schemes_report.py schemes.json FOLDER
 
-writes FOLDER/schemes.html (all of it; needs nothing but itself) and schemes.md
-(the tables, as docs have them). Exits with 0, 1 when a file cannot be read or
-written, 2 when the words are wrong.
+writes FOLDER/schemes.html (all of it; needs nothing but itself), schemes.md
+(the tables, as docs have them) and schemes-*.svg (the plots alone). Exits with
+0, 1 when a file cannot be read or written, 2 when the words are wrong.
 """
 
 import html
@@ -232,7 +232,7 @@ def figures(results):
 
 
 def pictures(results):
-  """(caption, svg) of each plot."""
+  """(name, caption, svg) of each plot."""
   drains = drains_of(results)
   for title, workload, size in WORKLOADS:
     lines = {}
@@ -244,7 +244,7 @@ def pictures(results):
       if len(line) > 1:
         lines[store] = line
     if lines:
-      yield (f"{title}: us a transaction",
+      yield (f"drains-{workload}-{size}", f"{title}: us a transaction",
              line_chart(lines, "ns more a drain", "us"))
   for figure, memory, points in figures(results):
     if figure in PLOTTED:
@@ -252,7 +252,7 @@ def pictures(results):
                         if p["series"] == series]
                for series in in_order(p["series"] for p in points)}
       title, what = FIGURES[figure]
-      yield (f"{title}, {memory}",
+      yield (f"{figure}-{memory.replace(' ', '-')}", f"{title}, {memory}",
              line_chart(lines, what, points[0]["measure"]))
   yield from quantile_pictures(results)
 
@@ -267,7 +267,7 @@ def quantile_pictures(results):
              for series in in_order(p["series"] for p in points)}
     if lines:
       title, what = FIGURES[figure]
-      yield f"{title}, p50", line_chart(lines, what, "ns")
+      yield figure, f"{title}, p50", line_chart(lines, what, "ns")
 
 
 # --- Files.
@@ -312,10 +312,18 @@ def page(results):
            '<p class="note">Medians of rounds in which stores take turns; '
            "spread is (highest &minus; lowest) / median.</p>"]
   parts += [f"<figure>{svg}<figcaption>{html.escape(caption)}</figcaption>"
-            "</figure>" for caption, svg in pictures(results)]
+            "</figure>" for _, caption, svg in pictures(results)]
   for title, table in tables(results):
     parts += [f"<h2>{html.escape(title)}</h2>", report.as_html(table)]
   return "".join(parts) + "</body></html>\n"
+
+
+def files(results):
+  """Name to contents of all that is written."""
+  written = {"schemes.html": page(results), "schemes.md": markdown(results)}
+  for name, _, svg in pictures(results):
+    written[f"schemes-{name}.svg"] = svg + "\n"
+  return written
 
 
 def main(words):
@@ -325,8 +333,7 @@ def main(words):
   try:
     with open(words[0], encoding="utf-8") as file:
       results = json.load(file)
-    for name, text in (("schemes.html", page(results)),
-                       ("schemes.md", markdown(results))):
+    for name, text in files(results).items():
       with open(os.path.join(words[1], name), "w", encoding="utf-8") as file:
         file.write(text)
   except (OSError, ValueError, KeyError) as error:

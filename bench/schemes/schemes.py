@@ -109,6 +109,14 @@ def add_counts(rows, counted):
       row[field] = other[field]
 
 
+def figure_flags(settings):
+  """Of bench_schemes. To it an empty word is a word."""
+  return [f"--schemes={','.join(settings.schemes)}",
+          f"--rounds={settings.part_rounds}",
+          *([f"--only={settings.only}"] if settings.only else []),
+          *(["--quick"] if settings.quick else [])]
+
+
 class Bench:
   """Runs all, and keeps what came out."""
 
@@ -187,11 +195,8 @@ class Bench:
 
   def _figures(self):
     settings = self._settings
-    measured = self._run(
-        "bench_schemes", "figures",
-        [f"--schemes={','.join(settings.schemes)}",
-         f"--rounds={settings.part_rounds}", f"--only={settings.only}",
-         *(["--quick"] if settings.quick else [])], preload=True)
+    measured = self._run("bench_schemes", "figures", figure_flags(settings),
+                         preload=True)
     self.results["points"] = measured["points"]
 
 

@@ -137,6 +137,13 @@ class LoadTest(unittest.TestCase):
     self.assertEqual(schemes.load_between((1, 1, 0), (1, 1, 0), 0, 2),
                      {"foreign_processors": 0.0, "steal": 0.0})
 
+  def test_all_figures_are_asked_for_by_no_word(self):
+    flags = schemes.figure_flags(schemes.parse(["--quick"]))
+    self.assertIn("--quick", flags)
+    self.assertFalse([f for f in flags if f.startswith("--only")])
+    self.assertIn("--only=x", schemes.figure_flags(
+        schemes.parse(["--only=x"])))
+
   def test_counts_are_those_of_the_same_cell(self):
     rows = [engine_row("undo-object", "overwrite-bytes", 64, 1),
             engine_row("undo-object", "overwrite-bytes", 1024, 1)]

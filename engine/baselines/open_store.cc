@@ -113,7 +113,7 @@ class OwningKaminoStore final : public OwningStore<KaminoStore> {
                      owner->OpenBackup(scheme, BackupPath(path), options));
     ASSIGN_OR_RETURN(owner->store_,
                      KaminoStore::Open(owner->heap_.get(), std::move(backup)));
-    owner->applier_.emplace(owner->store_.get());
+    if (options.background) owner->applier_.emplace(owner->store_.get());
     return owner;
   }
 
@@ -155,7 +155,9 @@ class OwningRewindStore final : public OwningStore<RewindStore> {
     owner->heap_ = std::move(heap);
     ASSIGN_OR_RETURN(owner->store_,
                      RewindStore::Open(rewind, owner->heap_.get()));
-    if (!rewind.force) owner->checkpointer_.emplace(owner->store_.get());
+    if (!rewind.force && options.background) {
+      owner->checkpointer_.emplace(owner->store_.get());
+    }
     return owner;
   }
 
@@ -185,11 +187,8 @@ StoreOr OpenByName(absl::string_view scheme, const std::string& path,
   if (scheme == "undo-range") {
     return OpenPmemobj(UndoUnit::kRange, path, bytes, options);
   }
-  for (HeapScheme kind :
-       {HeapScheme::kUndo, HeapScheme::kCopyOnWrite, HeapScheme::kUnsafe}) {
-    if (scheme == HeapSchemeName(kind)) {
-      return OwningHeapStore::Open(kind, path, bytes, options);
-    }
+  if (const auto kind = HeapSchemeNamed(scheme); kind.has_value()) {
+    return OwningHeapStore::Open(*kind, path, bytes, options);
   }
   if (const auto rewind = RewindNamed(scheme); rewind.has_value()) {
     return OwningRewindStore::Open(*rewind, path, bytes, options);

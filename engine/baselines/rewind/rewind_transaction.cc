@@ -52,7 +52,7 @@ Draft RewindTransaction::UpdateOf(const HeldObject& held, uint32_t offset,
 absl::Status RewindTransaction::WithRoom(
     absl::FunctionRef<absl::Status()> append) {
   absl::Status appended = append();
-  if (absl::IsResourceExhausted(appended) && !options().force) {
+  if (absl::IsResourceExhausted(appended) && options().keeps_finished()) {
     store_->Checkpoint();
     appended = append();
   }
@@ -324,7 +324,11 @@ absl::Status RewindTransaction::CommitForced(const CommitOptions& options) {
   }
   RETURN_IF_ERROR(AppendEnd({}, options.sequence));
   KeepBlocks(/*committed=*/true);
-  freed_ = store_->log_.Clear(&own_);
+  if (this->options().keeps_finished()) {
+    store_->log_.Finished(&own_);
+  } else {
+    freed_ = store_->log_.Clear(&own_);
+  }
   return absl::OkStatus();
 }
 
@@ -343,6 +347,7 @@ absl::Status RewindTransaction::TakeBack() {
     store_->log_.Drop(&own_);
     return absl::OkStatus();
   }
+  store_->log_.Find(own_);
   // With force each is durable in its place before the next is named.
   const size_t most = options().force || !batches() ? 1 : options().group;
   std::vector<const LogRecord*> undone;

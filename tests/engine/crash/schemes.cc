@@ -152,6 +152,18 @@ Scheme Rewind(RewindOptions options) {
   return scheme;
 }
 
+// With force and records of the committed still in the log.
+Scheme RewindThatKeeps() {
+  RewindOptions options;
+  options.force = true;
+  options.form = LogForm::kOptimized;
+  options.clears_at_commit = false;
+  options.scans = true;
+  Scheme scheme = Rewind(options);
+  scheme.name += "-keeps";
+  return scheme;
+}
+
 std::vector<Scheme> MakeSchemes() {
   std::vector<Scheme> schemes = {
       Kamino("kamino-simple", SimpleBackupBytes(kHeapBytes), CreateSimpleBackup,
@@ -164,6 +176,8 @@ std::vector<Scheme> MakeSchemes() {
       UndoLogged(),
       Baseline(HeapScheme::kUndo),
       Baseline(HeapScheme::kCopyOnWrite),
+      Baseline(HeapScheme::kUndoEach),
+      RewindThatKeeps(),
   };
   for (const RewindOptions& options : AllRewinds()) {
     schemes.push_back(Rewind(options));

@@ -144,8 +144,8 @@ absl::Status WrapLog::MakeRoom(Wrap* wrap, size_t bytes) {
   return absl::OkStatus();
 }
 
-void WrapLog::Give(const std::vector<LogPiece>& pieces) {
-  for (const LogPiece& piece : pieces) {
+void WrapLog::Give(const Wrap& wrap) {
+  for (const LogPiece& piece : wrap.pieces) {
     if (piece.block != kNullObject) {
       freed_.push_back(piece.block);
     } else {
@@ -386,7 +386,7 @@ size_t WrapLog::Retire(size_t most) {
   MutexLock lock(&mutex_);
   retired_ = wraps.back().sequence;
   for (const Wrap& wrap : wraps) {
-    Give(wrap.pieces);
+    Give(wrap);
     freed_.insert(freed_.end(), wrap.freed.begin(), wrap.freed.end());
   }
   return wraps.size();

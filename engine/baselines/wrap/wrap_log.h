@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
@@ -45,7 +46,8 @@ struct LogPiece {
 struct Wrap {
   bool open() const { return !pieces.empty(); }
 
-  std::vector<LogPiece> pieces;  // a bucket first; none: it is not open
+  // A bucket first; none: it is not open.
+  absl::InlinedVector<LogPiece, 1> pieces;
   // All of them, for the marker's check and the retirement: the log is read by
   // recovery alone.
   std::vector<std::byte> records;
@@ -117,8 +119,7 @@ class WrapLog {
   absl::Status MakeRoom(Wrap* wrap, size_t bytes);
   absl::Status AddPiece(Wrap* wrap, size_t bytes);
   absl::Status Full() const;
-  void Give(const std::vector<LogPiece>& pieces)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Give(const Wrap& wrap) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   static void Put(Wrap* wrap, uint64_t address,
                   absl::Span<const std::byte> bytes);

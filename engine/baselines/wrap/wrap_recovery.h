@@ -9,9 +9,10 @@
 namespace kamino::engine {
 
 // Stores what closed wraps say that have not retired, durably, and leaves the
-// log empty. No view has been loaded yet. Doing it again after a crash on the
-// way leads to the same; it needs no room in the log. kDataLoss: damaged;
-// nothing was stored then.
+// log empty. How many were cut off is not known: rolled_back stays 0. No view
+// has been loaded yet. Doing it again after a crash on the way leads to the
+// same; it needs no room in the log. kDataLoss: damaged; nothing was stored
+// then.
 absl::StatusOr<RecoveryReport> RecoverWraps(const WrapLayout& layout);
 
 }  // namespace kamino::engine

@@ -35,7 +35,7 @@
 namespace kamino::engine {
 
 // Thread-safe, but a Transaction is one thread's. Takes as much DRAM as the
-// heap has used, beside what bytes_used() says.
+// region is large, beside what bytes_used() says.
 class WrapStore final : public TransactionalStore {
  public:
   // Makes the region, which must outlive the store, an empty heap.

@@ -72,7 +72,7 @@ absl::Status WrapTransaction::Put(HeldObject& held, uint32_t offset,
 absl::StatusOr<BaselineTransaction::NewObject> WrapTransaction::Take(
     uint32_t size) {
   const auto make_room = [this] {
-    store_->Quiesce();
+    store_->Retire(SIZE_MAX);
     return true;
   };
   ASSIGN_OR_RETURN(const ZeroedBlock block,

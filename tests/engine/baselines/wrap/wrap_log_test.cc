@@ -114,7 +114,7 @@ TEST_F(WrapLogTest, BucketsAreUsedAgainOnceTheyHaveRetired) {
   }
   EXPECT_EQ(ResourceOf(log_->Open(&open.back())), Resource::kLog);
   // One that has closed gives room, and one that is given up.
-  Commit(std::move(open[0]));
+  Commit(std::exchange(open[0], Wrap()));
   ASSERT_TRUE(log_->Open(&open[0]).ok());
   log_->Forget(&open[1]);
   ASSERT_TRUE(log_->Open(&open[1]).ok());

@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
@@ -47,7 +46,7 @@ struct Wrap {
   bool open() const { return !pieces.empty(); }
 
   // A bucket first; none: it is not open.
-  absl::InlinedVector<LogPiece, 1> pieces;
+  std::vector<LogPiece> pieces;
   // All of them, for the marker's check and the retirement: the log is read by
   // recovery alone.
   std::vector<std::byte> records;

@@ -3,10 +3,13 @@
 #include "engine/baselines/wrap/wrap_recovery.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "engine/baselines/wrap/view_region.h"
 #include "gtest/gtest.h"
 #include "tests/engine/baselines/wrap/fixture.h"
 #include "tests/faults/planted.h"
@@ -119,6 +122,81 @@ TEST_F(CutOffTest, ItMatters) {
   faults::Planted planted("wrap-numbers-are-drawn-again");
   EXPECT_EQ(Run(), 1u);
   EXPECT_EQ(Home(1), "a");
+}
+
+// A wrap that goes on in a block of the heap, where an older wrap stores that
+// is not home yet, because an even older one is not durable.
+class GoesOnInHeapTest : public ::testing::Test {
+ protected:
+  static constexpr size_t kRegionBytes = 128u << 10;
+  static constexpr size_t kLogBytes = 16u << 10;
+  static constexpr size_t kLargeBytes = 20000;
+
+  GoesOnInHeapTest() {
+    at_home_ = *Heap::CreateTiny(&region_, wrap_format::kLabel, kLogBytes);
+    EXPECT_TRUE(WrapLayout::Format(*at_home_, 512).ok());
+    layout_ = std::make_unique<WrapLayout>(*WrapLayout::Of(*at_home_));
+    log_ = std::make_unique<WrapLog>(*layout_, absl::ZeroDuration());
+    view_ = *ViewRegion::Load(*layout_, log_.get());
+    heap_ = *Heap::Open(view_.get());
+    EXPECT_TRUE(heap_->Load().ok());
+    log_->UseHeap(heap_.get());
+    log_->AppendAnonymous(&oldest_, heap_->root(), BytesOf("oldest"));
+    log_->Close(&oldest_, 0);
+    // Where the next block will be.
+    const ObjectId block = *heap_->Reserve(40000);
+    heap_->Release(block);
+    Wrap older;
+    log_->AppendAnonymous(&older, block + 64, BytesOf(std::string(100, 'o')));
+    log_->CloseAnonymous(&older);
+  }
+
+  absl::Status AppendLarge() {
+    return log_->Append(&large_, heap_->root() + (60u << 10),
+                        BytesOf(std::string(kLargeBytes, 'x')));
+  }
+
+  // What is durable once the older ones are home.
+  absl::StatusOr<RecoveryReport> CloseAndCrash() {
+    EXPECT_NE(large_.pieces.back().block, kNullObject);
+    log_->Close(&large_, 0);
+    log_->Retire(SIZE_MAX);
+    after_ = std::make_unique<SimRegion>(DurableOf(region_));
+    auto heap = *Heap::Open(after_.get());
+    return RecoverWraps(*WrapLayout::Of(*heap));
+  }
+
+  SimRegion region_{kRegionBytes};
+  std::unique_ptr<Heap> at_home_;
+  std::unique_ptr<WrapLayout> layout_;
+  std::unique_ptr<WrapLog> log_;
+  std::unique_ptr<ViewRegion> view_;
+  std::unique_ptr<Heap> heap_;
+  Wrap oldest_;
+  Wrap large_;
+  std::unique_ptr<SimRegion> after_;
+};
+
+TEST_F(GoesOnInHeapTest, WaitsForThoseThatStoreThere) {
+  absl::Status appended;
+  std::thread other([&] { appended = AppendLarge(); });
+  log_->HandOver(std::move(oldest_));
+  other.join();
+  ASSERT_TRUE(appended.ok()) << appended;
+  const auto report = CloseAndCrash();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->replayed, 1u);
+  const std::byte* const bytes = after_->base() + heap_->root() + (60u << 10);
+  EXPECT_TRUE(std::all_of(bytes, bytes + kLargeBytes,
+                          [](std::byte b) { return b == std::byte{'x'}; }));
+}
+
+TEST_F(GoesOnInHeapTest, OrTheyStoreOverIt) {
+  faults::Planted planted("wrap-goes-on-where-others-store");
+  ASSERT_TRUE(AppendLarge().ok());
+  log_->HandOver(std::move(oldest_));
+  const auto report = CloseAndCrash();
+  EXPECT_TRUE(!report.ok() || report->replayed == 0);
 }
 
 // Of three wraps that store to one object, damage to any is told, but for the

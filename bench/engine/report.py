@@ -21,6 +21,7 @@ COLOURS = {
     "cow": "#7d5ba6",
     "unsafe": "#8a8a8a",
     "rewind-1-noforce-batch": "#2e8b57",
+    "wrap": "#c2185b",
 }
 OTHER_COLOUR = "#444444"
 SHADES = ["#1b6ca8", "#bcdff1", "#93c9e6", "#6ab2da", "#4398c9", "#2a7fb5"]

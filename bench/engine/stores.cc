@@ -17,6 +17,8 @@
 #include "engine/baselines/rewind/rewind_checkpointer.h"
 #include "engine/baselines/rewind/rewind_options.h"
 #include "engine/baselines/rewind/rewind_store.h"
+#include "engine/baselines/wrap/wrap_retirer.h"
+#include "engine/baselines/wrap/wrap_store.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup_propagator.h"
 #include "engine/kamino/kamino_store.h"
@@ -40,6 +42,8 @@ using engine::RewindCheckpointer;
 using engine::RewindStore;
 using engine::Transaction;
 using engine::TransactionalStore;
+using engine::WrapRetirer;
+using engine::WrapStore;
 
 // What an empty heap takes for itself, with room: a log of 1/16 of it, but no
 // more than 16 MiB. libpmemobj takes more.
@@ -171,7 +175,9 @@ class Bundle final : public TransactionalStore {
 
   bool has_backup() const { return kamino_ != nullptr; }
   engine::BackupStats backup_stats() const { return kamino_->stats().backup; }
-  const Heap* heap() const { return heap_.get(); }
+  const Heap* heap() const {
+    return wrap_ != nullptr ? wrap_->heap() : heap_.get();
+  }
   Dirtiness dirtiness() const { return heap_file_->dirtiness()->dirtiness(); }
   void DoStages(const DoneStages& done) {
     heap_file_->staged()->Do(done.heap);
@@ -198,19 +204,22 @@ class Bundle final : public TransactionalStore {
   TransactionalStore& store() const {
     if (kamino_ != nullptr) return *kamino_;
     if (rewind_ != nullptr) return *rewind_;
+    if (wrap_ != nullptr) return *wrap_;
     return *heap_store_;
   }
 
   std::unique_ptr<PoolFile> heap_file_;
   std::unique_ptr<PoolFile> backup_file_;
-  std::unique_ptr<Heap> heap_;
-  // One of the three.
+  std::unique_ptr<Heap> heap_;  // null: the store has its own
+  // One of the four.
   std::unique_ptr<HeapStore> heap_store_;
   std::unique_ptr<KaminoStore> kamino_;
   std::unique_ptr<RewindStore> rewind_;
+  std::unique_ptr<WrapStore> wrap_;
   // What goes with it.
   std::unique_ptr<BackupPropagator> propagator_;
   std::unique_ptr<RewindCheckpointer> checkpointer_;
+  std::unique_ptr<WrapRetirer> retirer_;
 };
 
 uint64_t HeapBytes(uint64_t bytes) {
@@ -243,6 +252,12 @@ absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Create(const StoreSpec& spec,
   auto bundle = absl::WrapUnique(new Bundle);
   ASSIGN_OR_RETURN(bundle->heap_file_, PoolFile::Create(path, HeapBytes(bytes),
                                                         spec.delays, watch));
+  if (spec.scheme == engine::wrap_format::kLabel) {
+    ASSIGN_OR_RETURN(bundle->wrap_,
+                     WrapStore::Create(bundle->heap_file_->region()));
+    bundle->retirer_ = absl::make_unique<WrapRetirer>(bundle->wrap_.get());
+    return bundle;
+  }
   const auto rewind = RewindOf(spec);
   ASSIGN_OR_RETURN(
       bundle->heap_,

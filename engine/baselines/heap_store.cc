@@ -1,11 +1,11 @@
 #include "engine/baselines/heap_store.h"
 
-#include <cstring>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "engine/baselines/zeroed_block.h"
 #include "engine/resource_error.h"
 #include "glog/logging.h"
 
@@ -139,15 +139,10 @@ absl::StatusOr<absl::Span<std::byte>> HeapTransaction::Find(ObjectId id) {
 
 absl::StatusOr<BaselineTransaction::NewObject> HeapTransaction::Take(
     uint32_t size) {
-  auto id = heap().Reserve(size);
-  if (absl::IsResourceExhausted(id.status())) {
-    return ResourceError(Resource::kHeap, id.status().message());
-  }
-  if (!id.ok()) return id.status();
-  // Free on media until the commit, so no log has to cover its content.
-  const absl::Span<std::byte> bytes = heap().BlockPayload(*id);
-  std::memset(bytes.data(), 0, bytes.size());
-  return NewObject{*id, bytes};
+  // Nothing waits to be given back.
+  ASSIGN_OR_RETURN(const ZeroedBlock block,
+                   ReserveZeroed(&heap(), size, [] { return false; }));
+  return NewObject{block.id, block.bytes};
 }
 
 void HeapTransaction::PutBack(ObjectId id) { heap().Release(id); }

@@ -15,6 +15,8 @@
 #include "engine/baselines/rewind/rewind_checkpointer.h"
 #include "engine/baselines/rewind/rewind_options.h"
 #include "engine/baselines/rewind/rewind_store.h"
+#include "engine/baselines/wrap/wrap_retirer.h"
+#include "engine/baselines/wrap/wrap_store.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/backup_propagator.h"
@@ -28,6 +30,7 @@ constexpr absl::string_view kNames[] = {
     "undo-object",   "undo-range",
     "undo-own",      "cow",
     "unsafe",        "rewind-1-noforce-batch",
+    "wrap",
 };
 constexpr absl::string_view kSimple = kNames[0];
 constexpr absl::string_view kDynamic = kNames[1];
@@ -165,6 +168,24 @@ class OwningRewindStore final : public OwningStore<RewindStore> {
   std::optional<RewindCheckpointer> checkpointer_;
 };
 
+// The same with the thread that retires; the store has its own heap.
+class OwningWrapStore final : public OwningStore<WrapStore> {
+ public:
+  static StoreOr Open(const std::string& path, size_t bytes,
+                      const StoreOptions& options) {
+    auto owner = absl::make_unique<OwningWrapStore>();
+    ASSIGN_OR_RETURN(owner->region_, OpenRegion(path, bytes, options));
+    Region* const region = owner->region_.get();
+    ASSIGN_OR_RETURN(owner->store_, options.fresh ? WrapStore::Create(region)
+                                                  : WrapStore::Open(region));
+    owner->retirer_.emplace(owner->store_.get());
+    return owner;
+  }
+
+ private:
+  std::optional<WrapRetirer> retirer_;
+};
+
 StoreOr OpenPmemobj(UndoUnit unit, const std::string& path, size_t bytes,
                     const StoreOptions& options) {
   if (options.mode == PmemMode::kForce) {
@@ -192,6 +213,9 @@ StoreOr OpenByName(absl::string_view scheme, const std::string& path,
   }
   if (const auto rewind = RewindNamed(scheme); rewind.has_value()) {
     return OwningRewindStore::Open(*rewind, path, bytes, options);
+  }
+  if (scheme == wrap_format::kLabel) {
+    return OwningWrapStore::Open(path, bytes, options);
   }
   return absl::InvalidArgumentError(
       absl::StrCat("no scheme is called \"", scheme, "\""));

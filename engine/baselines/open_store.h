@@ -33,7 +33,7 @@ struct StoreOptions {
 };
 
 // "kamino-simple", "kamino-dynamic", "undo-object", "undo-range", "undo-own",
-// "cow", "unsafe", "rewind-1-noforce-batch". REWIND has eleven more
+// "cow", "unsafe", "rewind-1-noforce-batch", "wrap". REWIND has eleven more
 // (RewindOptions), which OpenStore takes as well; "rewind" is the one named
 // here. It also takes the rivals of papers that HeapScheme has.
 absl::Span<const absl::string_view> SchemeNames();

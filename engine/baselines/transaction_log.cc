@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "engine/baselines/log_seed.h"
 #include "engine/resource_error.h"
 #include "glog/logging.h"
 
@@ -25,12 +26,6 @@ namespace {
 // Every chunk keeps this much for the entry that ends it.
 constexpr size_t kLastEntry = EntryBytes(0);
 constexpr size_t kMinGrowth = 64u << 10;
-
-uint64_t SeedOf(const HeapUuid& uuid) {
-  uint64_t halves[2];
-  std::memcpy(halves, uuid.data(), sizeof(halves));
-  return halves[0] ^ halves[1];
-}
 
 size_t DataBytesOf(uint64_t kind, uint32_t length) {
   using transaction_log_format::EntryKind;
@@ -54,7 +49,7 @@ TransactionLog::TransactionLog(Heap* heap)
       base_(heap->log_area().data()),
       slot_bytes_(heap->log_area().size() / kSlots / kEntryAlignment *
                   kEntryAlignment),
-      seed_(SeedOf(heap->uuid())) {
+      seed_(LogSeed(heap->uuid())) {
   CHECK_GT(slot_bytes_, sizeof(SlotHeader) + 2 * kLastEntry);
 }
 

@@ -9,6 +9,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "engine/baselines/log_seed.h"
 #include "engine/baselines/rewind/record_list.h"
 #include "engine/baselines/rewind/record_tree.h"
 #include "engine/resource_error.h"
@@ -35,12 +36,6 @@ constexpr size_t kMostPart = 8;
 constexpr size_t kLeastCells = 8;
 // Of the log's area, for the records themselves.
 constexpr size_t kLeastSpace = 4u << 10;
-
-uint64_t SeedOf(const HeapUuid& uuid) {
-  uint64_t halves[2];
-  std::memcpy(halves, uuid.data(), sizeof(halves));
-  return halves[0] ^ halves[1];
-}
 
 size_t UnitsFor(size_t bytes) { return (bytes + kUnitBytes - 1) / kUnitBytes; }
 
@@ -96,7 +91,7 @@ RewindLog::RewindLog(Heap* heap, const RewindOptions& options)
       region_(heap->region()),
       options_(options),
       header_(reinterpret_cast<LogHeader*>(heap->log_area().data())),
-      seed_(SeedOf(heap->uuid())),
+      seed_(LogSeed(heap->uuid())),
       space_(SpaceOf(*heap, options)) {
   CHECK_GE(heap->log_area().size(), MinBytes(options));
   MutexLock lock(&mutex_);

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "engine/baselines/zeroed_block.h"
 #include "engine/heap/heap_format.h"
-#include "engine/resource_error.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
@@ -186,17 +186,13 @@ absl::StatusOr<absl::Span<const std::byte>> RewindTransaction::Show(
 
 absl::StatusOr<BaselineTransaction::NewObject> RewindTransaction::Take(
     uint32_t size) {
-  auto id = heap().Reserve(size);
-  if (absl::IsResourceExhausted(id.status())) {
+  const auto make_room = [this] {
     store_->Checkpoint();
-    id = heap().Reserve(size);
-    if (!id.ok()) return ResourceError(Resource::kHeap, id.status().message());
-  }
-  if (!id.ok()) return id.status();
-  // Free on media until the commit, so no log has to cover its content.
-  const absl::Span<std::byte> bytes = heap().BlockPayload(*id);
-  std::memset(bytes.data(), 0, bytes.size());
-  return NewObject{*id, bytes};
+    return true;
+  };
+  ASSIGN_OR_RETURN(const ZeroedBlock block,
+                   ReserveZeroed(&heap(), size, make_room));
+  return NewObject{block.id, block.bytes};
 }
 
 absl::Status RewindTransaction::DeclareAlloc(HeldObject&) {

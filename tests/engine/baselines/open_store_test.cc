@@ -97,11 +97,11 @@ TEST_F(OpenStoreTest, LogsFillWhereNothingIsDoneBesideTransactions) {
 
 TEST_F(OpenStoreTest, AnotherSchemesFileIsRefused) {
   for (absl::string_view made :
-       {"kamino-simple", "undo-own", "cow", "rewind-2-force-simple"}) {
+       {"kamino-simple", "undo-own", "cow", "rewind-2-force-simple", "wrap"}) {
     ASSERT_EQ(CodeOf(made, kBytes), absl::StatusCode::kOk);
     for (absl::string_view scheme :
          {"kamino-simple", "kamino-dynamic", "undo-object", "undo-own", "cow",
-          "unsafe", "rewind", "rewind-2-force-simple"}) {
+          "unsafe", "rewind", "rewind-2-force-simple", "wrap"}) {
       EXPECT_EQ(CodeOf(scheme, kBytes, /*fresh=*/false),
                 scheme == made ? absl::StatusCode::kOk
                                : absl::StatusCode::kFailedPrecondition)

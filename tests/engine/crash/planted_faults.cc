@@ -97,6 +97,19 @@ const std::vector<PlantedFault>& PlantedFaults() {
       {"rewind-removal-not-done-again", "rewind-1-force-simple"},
       {"rewind-words-not-put-back", "rewind-2-force-simple"},
       {"rewind-words-leave-after-end", "rewind-2-force-optimized"},
+      {"wrap-close-not-drained", "wrap"},
+      {"wrap-replay-in-bucket-order", "wrap"},
+      {"wrap-bucket-reused-before-retired", "wrap"},
+      {"wrap-marker-without-hash", "wrap"},
+      {"wrap-allocator-flushes-home", "wrap"},
+      {"wrap-retired-before-home", "wrap"},
+      {"wrap-retired-passes-what-waits", "wrap"},
+      {"wrap-retirement-forgets-sequence", "wrap"},
+      {"wrap-replay-not-drained", "wrap"},
+      {"wrap-goes-on-where-others-store", "wrap"},
+      {"wrap-locks-fall-first", "wrap"},
+      {"wrap-logs-first-bytes-alone", "wrap"},
+      {"wrap-abort-oldest-first", "wrap"},
   };
   return *faults;
 }

@@ -5,6 +5,7 @@
 #include "engine/baselines/heap_store.h"
 #include "engine/baselines/rewind/rewind_options.h"
 #include "engine/baselines/rewind/rewind_store.h"
+#include "engine/baselines/wrap/wrap_store.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/kamino_store.h"
@@ -21,6 +22,10 @@ constexpr size_t kKaminoLogBytes = heap_format::kMinLogBytes;
 // Full now and then; more than its words take, which two layers have.
 constexpr size_t kRewindHeapBytes = 224u << 10;
 constexpr size_t kRewindLogBytes = 48u << 10;
+// So little that wraps go on in the heap, and wait for others to retire.
+constexpr size_t kWrapHeapBytes = 224u << 10;
+constexpr size_t kWrapLogBytes = 8u << 10;
+constexpr uint64_t kWrapBucketBytes = wrap_format::kMinBucketBytes;
 // Room for about ten pages of the index: copies are evicted all the time.
 constexpr double kAlpha = 0.22;
 // Transactions can have more.
@@ -79,6 +84,26 @@ class RewindRig final : public Rig {
  private:
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<RewindStore> store_;
+};
+
+class WrapRig final : public Rig {
+ public:
+  explicit WrapRig(std::unique_ptr<WrapStore> store)
+      : store_(std::move(store)) {}
+
+  TransactionalStore& store() override { return *store_; }
+  // Not all at once: several wait that have an object in common.
+  void Sync(size_t transactions) override { store_->Retire(transactions); }
+  const Region* view() const override { return store_->heap()->region(); }
+  std::optional<uint64_t> last_sequence() const override {
+    return store_->recovery_report().last_sequence;
+  }
+  uint64_t live_objects() const override {
+    return store_->heap()->stats().objects;
+  }
+
+ private:
+  std::unique_ptr<WrapStore> store_;
 };
 
 using BackupMaker = absl::StatusOr<std::unique_ptr<Backup>> (*)(const Heap*,
@@ -164,6 +189,26 @@ Scheme RewindThatKeeps() {
   return scheme;
 }
 
+Scheme Wraps() {
+  Scheme scheme;
+  scheme.name = wrap_format::kLabel;
+  scheme.areas = {{"heap", kWrapHeapBytes}};
+  scheme.switches_within_calls = true;
+  scheme.open = [](const std::vector<Region*>& regions,
+                   bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
+    WrapOptions options;
+    options.log_bytes = kWrapLogBytes;
+    options.bucket_bytes = kWrapBucketBytes;
+    // A seed does the same again, whatever the clock says.
+    options.log_wait = absl::ZeroDuration();
+    auto store = make ? WrapStore::Create(regions[0], options)
+                      : WrapStore::Open(regions[0], options);
+    if (!store.ok()) return store.status();
+    return absl::make_unique<WrapRig>(std::move(*store));
+  };
+  return scheme;
+}
+
 std::vector<Scheme> MakeSchemes() {
   std::vector<Scheme> schemes = {
       Kamino("kamino-simple", SimpleBackupBytes(kHeapBytes), CreateSimpleBackup,
@@ -178,6 +223,7 @@ std::vector<Scheme> MakeSchemes() {
       Baseline(HeapScheme::kCopyOnWrite),
       Baseline(HeapScheme::kUndoEach),
       RewindThatKeeps(),
+      Wraps(),
   };
   for (const RewindOptions& options : AllRewinds()) {
     schemes.push_back(Rewind(options));

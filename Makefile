@@ -1,7 +1,8 @@
 # The front door. `make` lists what there is.
 .PHONY: help packages checkers build demo test test-rdma test-upgrade \
   test-workspace deb test-deb image test-kubernetes chaos \
-  bench-chain bench-connections bench-engine bench-failover bench-service bench-transport \
+  bench-chain bench-connections bench-controller bench-engine bench-failover \
+  bench-service bench-transport \
   crash simulate fuzz sanitize lint format clean
 .DEFAULT_GOAL := help
 
@@ -47,6 +48,9 @@ help:
 	@echo "             what 10,000 sessions or idle connections cost a node (seven"
 	@echo "             minutes; QUICK=1: 1,000 of each, 40 seconds), ARGS=flags;"
 	@echo "             results in bench/out"
+	@echo "make bench-controller"
+	@echo "             WrAP's memory controller as a model (under a minute;"
+	@echo "             QUICK=1: seconds), ARGS=flags; results in bench/out"
 	@echo "make bench-engine"
 	@echo "             measure the engine against its baselines (some minutes;"
 	@echo "             QUICK=1: one or two); results in bench/out"
@@ -161,6 +165,14 @@ bench-connections: packages
 	@bench/connections/connections.py --out=bench/out/connections.json \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
 	@echo "bench/out/connections.json"
+
+bench-controller: packages
+	@echo "building"
+	@bazel build -c opt //bench/controller:bench_controller
+	@mkdir -p bench/out
+	@bazel-bin/bench/controller/bench_controller --out=bench/out/controller.json \
+	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
+	@echo "bench/out/controller.json"
 
 bench-engine: packages
 	@echo "building"

@@ -1,8 +1,9 @@
 # The front door. `make` lists what there is.
 .PHONY: help packages checkers build demo test test-rdma test-upgrade \
   test-workspace deb test-deb image test-kubernetes chaos \
-  bench-chain bench-connections bench-engine bench-failover bench-schemes bench-service \
-  bench-transport crash simulate fuzz sanitize lint format clean
+  bench-chain bench-connections bench-controller bench-engine bench-failover \
+  bench-schemes bench-service bench-transport crash simulate fuzz sanitize \
+  lint format clean
 .DEFAULT_GOAL := help
 
 PROGRAMS := //client/cli:kamino //node:kamino_node //membership:kamino_manager \
@@ -47,6 +48,9 @@ help:
 	@echo "             what 10,000 sessions or idle connections cost a node (seven"
 	@echo "             minutes; QUICK=1: 1,000 of each, 40 seconds), ARGS=flags;"
 	@echo "             results in bench/out"
+	@echo "make bench-controller"
+	@echo "             WrAP's memory controller as a model (under a minute;"
+	@echo "             QUICK=1: seconds), ARGS=flags; results in bench/out"
 	@echo "make bench-engine"
 	@echo "             measure the engine against its baselines (some minutes;"
 	@echo "             QUICK=1: one or two); results in bench/out"
@@ -165,6 +169,14 @@ bench-connections: packages
 	@bench/connections/connections.py --out=bench/out/connections.json \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
 	@echo "bench/out/connections.json"
+
+bench-controller: packages
+	@echo "building"
+	@bazel build -c opt //bench/controller:bench_controller
+	@mkdir -p bench/out
+	@bazel-bin/bench/controller/bench_controller --out=bench/out/controller.json \
+	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
+	@echo "bench/out/controller.json"
 
 bench-engine: packages
 	@echo "building"

@@ -252,7 +252,8 @@ def main(words):
   try:
     bench = Bench(settings)
     bench.run()
-    text = json.dumps(bench.results, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(bench.results, indent=1, ensure_ascii=False,
+                      allow_nan=False) + "\n"
     if settings.out:
       with open(settings.out, "w", encoding="utf-8") as file:
         file.write(text)

@@ -113,6 +113,12 @@ class RewindTest(unittest.TestCase):
                 "each: excess")
     self.assertAlmostEqual(falls["here"], 40 / 25)
     self.assertIs(falls["holds"], False)
+    # What is not slowed down at all was disturbed: nothing is told of it.
+    points[-1]["value"] = 99
+    falls = one(rewind(*points), "REWIND fig. 10, transactions of 320 words "
+                "each: excess")
+    self.assertIsNone(falls["here"])
+    self.assertIsNone(falls["holds"])
 
 
 class RivalsTest(unittest.TestCase):

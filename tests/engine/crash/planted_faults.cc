@@ -106,7 +106,6 @@ const std::vector<PlantedFault>& PlantedFaults() {
       {"wrap-retired-passes-what-waits", "wrap"},
       {"wrap-retirement-forgets-sequence", "wrap"},
       {"wrap-replay-not-drained", "wrap"},
-      {"wrap-goes-on-where-others-store", "wrap"},
       {"wrap-locks-fall-first", "wrap"},
       {"wrap-logs-first-bytes-alone", "wrap"},
       {"wrap-abort-oldest-first", "wrap"},

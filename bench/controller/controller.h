@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "bench/controller/channel.h"
 #include "bench/controller/event_queue.h"
 #include "bench/controller/line.h"
@@ -66,6 +67,9 @@ class Controller {
 
   // What the controller has of a line that no cache has.
   virtual LineData Visible(LineNumber line) = 0;
+  // kInternal: home locations are not what a crash may leave. Only where the
+  // controller was told to look.
+  virtual absl::Status CheckHome() const { return absl::OkStatus(); }
   virtual ControllerCounts counts() const = 0;
 
   // Called whenever a wrap has retired.

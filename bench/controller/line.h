@@ -34,6 +34,9 @@ class Home {
     const auto found = lines_.find(line);
     return found == lines_.end() ? LineData() : found->second;
   }
+  uint64_t ReadWord(WordNumber word) const {
+    return Read(LineOf(word)).at(word);
+  }
   void Write(LineNumber line, const LineData& data) { lines_[line] = data; }
   void WriteWord(WordNumber word, uint64_t value) {
     lines_[LineOf(word)].at(word) = value;

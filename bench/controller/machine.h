@@ -73,8 +73,8 @@ struct Machine {
   // SCM and log channel against the DRAM's timing; 1 to 8, section 5.2.
   uint32_t scm_slowdown = 4;
   DeviceTiming device;
-  // Requests that a channel takes before it makes others wait. DRAMSim2 takes
-  // 8 to 32, by the version of its settings.
+  // Requests that a channel takes before it makes others wait; chosen.
+  // DRAMSim2's system.ini has 8, its system.ini.example 512.
   uint32_t channel_queue = 32;
 
   // "Up to 128 open wraps", section 5.1: opened and not yet retired.

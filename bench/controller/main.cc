@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
 #include "bench/controller/figures.h"
+#include "bench/controller/machine.h"
 #include "bench/controller/trace_file.h"
 #include "bench/engine/pool_folder.h"
 #include "bench/engine/stores.h"
@@ -22,6 +23,8 @@ namespace kamino::bench::controller {
 namespace {
 
 struct Options {
+  Machine machine;
+  uint64_t path_ns = Machine().path / kNanosecond;
   std::vector<std::string> only;
   std::string store = "unsafe";
   std::string folder = "/dev/shm";
@@ -63,6 +66,31 @@ void AddFlags(CLI::App* flags, Options* options) {
                     "(docs/memory_trace_format.md).");
   flags->add_option("--save_traces", options->save_traces,
                     "Also write what is recorded to files in this folder.");
+}
+
+// What neither the paper nor the simulators it used tell, to see what hangs on
+// it.
+void AddMachineFlags(CLI::App* flags, Options* options) {
+  const auto add = [flags](const std::string& name, auto* value,
+                           const std::string& what, uint32_t least,
+                           uint32_t most) {
+    flags->add_option(name, *value, what)
+        ->check(CLI::Range(least, most))
+        ->capture_default_str();
+  };
+  Machine* const machine = &options->machine;
+  add("--channel_queue", &machine->channel_queue,
+      "Requests that a channel takes before it makes others wait.", 1, 512);
+  add("--call_cycles", &machine->call_cycles,
+      "Of the processor, that a call of the library takes.", 0, 10'000);
+  add("--path_ns", &options->path_ns, "From a core to the controller.", 0,
+      1'000);
+  add("--read_ahead", &machine->read_ahead,
+      "Lines of the log that retirement reads ahead.", 1, 512);
+  add("--victim_sets", &machine->victim_cache.sets,
+      "Of the victim cache, of eight lines each.", 1, 65'536);
+  add("--retired_together", &machine->retired_together,
+      "Wraps that are on their way home at a time.", 1, 128);
 }
 
 absl::StatusOr<std::unique_ptr<engine::TransactionalStore>> OpenStoreIn(
@@ -122,6 +150,8 @@ Facts MakeFacts(const std::vector<Figure>& figures, bool quick) {
 int RunProgram(const Program& program, const Options& options) {
   Setting setting;
   setting.quick = program.quick();
+  setting.machine = options.machine;
+  setting.machine.path = options.path_ns * kNanosecond;
   const auto figures = MakeFigures(options, setting);
   if (!figures.ok()) {
     return program.Fail(kExitFailed, figures.status().message());
@@ -140,6 +170,7 @@ int main(int argc, char** argv) {
                   "controller.");
   controller::Options options;
   controller::AddFlags(&program.flags(), &options);
+  controller::AddMachineFlags(&program.flags(), &options);
   if (const auto code = program.Parse(argc, argv)) return *code;
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   return controller::RunProgram(program, options);

@@ -175,7 +175,7 @@ absl::StatusOr<Figure> FormsFigure(const Setting& setting) {
   inserts.wraps = setting.quick ? 20 : 100;
   ASSIGN_OR_RETURN(const Trace trace,
                    RecordedInserts(Container::kAvl, inserts, setting));
-  Table table{"",
+  Table table{"averages of a wrap, and counts of lines",
               {"", "response us", "completion us", "put", "found", "most held",
                "overflowed", "written home"}};
   for (VictimForm victims :

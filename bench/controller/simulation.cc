@@ -51,7 +51,9 @@ class Simulation {
   absl::Status Run() {
     while (!queue_.empty()) {
       queue_.RunNext();
-      if (options_.check) RETURN_IF_ERROR(cache_.Check());
+      if (!options_.check) continue;
+      RETURN_IF_ERROR(cache_.Check());
+      RETURN_IF_ERROR(controller_->CheckHome());
     }
     return absl::OkStatus();
   }
@@ -79,7 +81,8 @@ class Simulation {
     if (options_.method != Method::kWrap) {
       return MakePlainController(options_.machine);
     }
-    auto wrap = std::make_unique<WrapController>(options_.machine, &queue_);
+    auto wrap = std::make_unique<WrapController>(options_.machine, &queue_,
+                                                 options_.check);
     wrap->victims().OnReleased(options_.released);
     return wrap;
   }

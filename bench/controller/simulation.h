@@ -29,7 +29,8 @@ struct RunOptions {
   Time interval = 0;
   // In the shared cache from the beginning.
   std::vector<WarmBytes> warm;
-  // Looks after each event whether Property 1 holds. For small traces.
+  // Looks after each event whether the controller's invariants hold
+  // (wrap_controller.h), Property 1 and that of home. For small traces.
   bool check = false;
   // Called whenever a version of a line may leave the victim cache.
   VictimCache::Released released;
@@ -50,7 +51,7 @@ struct RunResult {
   double CompletionsPerSecond() const;
 };
 
-// kInvalidArgument: as CheckTrace. kInternal: Property 1 does not hold.
+// kInvalidArgument: as CheckTrace. kInternal: an invariant does not hold.
 absl::StatusOr<RunResult> Simulate(const Trace& trace,
                                    const RunOptions& options);
 

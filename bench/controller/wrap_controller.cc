@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace kamino::bench::controller {
 
-WrapController::WrapController(const Machine& machine, EventQueue* queue)
+WrapController::WrapController(const Machine& machine, EventQueue* queue,
+                               bool check)
     : machine_(machine),
       queue_(queue),
       scm_(machine.device, machine.scm_slowdown, machine.channel_queue),
@@ -14,7 +17,8 @@ WrapController::WrapController(const Machine& machine, EventQueue* queue)
                                [this](LineNumber line, const LineData& data) {
                                  home_.Write(line, data);
                                  scm_.Write(now_, line);
-                               })) {}
+                               })),
+      check_(check) {}
 
 Controller::Fetched WrapController::Miss(Time now, LineNumber line) {
   now_ = now;
@@ -63,6 +67,16 @@ void WrapController::CloseWrap(Time now, WrapNumber wrap, Bucket bucket) {
 LineData WrapController::Visible(LineNumber line) {
   const LineData* const victim = victims_->Find(line);
   return victim != nullptr ? *victim : home_.Read(line);
+}
+
+absl::Status WrapController::CheckHome() const {
+  for (const auto& [word, value] : retired_) {
+    const uint64_t home = home_.ReadWord(word);
+    if (home == value) continue;
+    return absl::InternalError(absl::StrCat(
+        "word ", word, " is ", home, " at home, and was retired as ", value));
+  }
+  return absl::OkStatus();
 }
 
 ControllerCounts WrapController::counts() const {
@@ -147,6 +161,7 @@ void WrapController::Retire(Time now) {
   closed_.pop_front();
   for (const LogRecord& record : closed.bucket.records) {
     home_.WriteWord(record.word, record.value);
+    if (check_) retired_[record.word] = record.value;
     victims_->MarkClean(LineOf(record.word));
   }
   victims_->Retire(closed.wrap);

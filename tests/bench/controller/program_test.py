@@ -44,6 +44,20 @@ class ProgramTest(unittest.TestCase):
           self.assertEqual(len(row), len(table["columns"]), table["title"])
     self.assertEqual(run("--quick", "--json").stdout, first.stdout)
 
+  def test_the_machine_may_be_another(self):
+    def responses(*flags):
+      done = run("--quick", "--json", "--only=5", *flags)
+      self.assertEqual(done.returncode, 0, done.stderr)
+      [table] = json.loads(done.stdout)["figures"][0]["tables"]
+      return [row[1] for row in table["rows"]]
+
+    ordinary = responses()
+    self.assertEqual(responses("--path_ns=15", "--channel_queue=32"), ordinary)
+    # There and back, once for a fence.
+    for before, after in zip(ordinary, responses("--path_ns=115")):
+      self.assertAlmostEqual(after - before, 0.2, delta=0.01)
+    self.assertGreater(responses("--call_cycles=1000")[0], ordinary[0] + 0.7)
+
   def test_counts_are_those_of_figure_6(self):
     figures = json.loads(run("--quick", "--json", "--only=7").stdout)["figures"]
     [counts] = [table for table in figures[0]["tables"]
@@ -90,6 +104,8 @@ class ProgramTest(unittest.TestCase):
         (["--only=6"], 2, "6"),
         (["--store=nobody"], 2, "nobody"),
         (["--no_such_flag"], 2, "no_such_flag"),
+        (["--channel_queue=0"], 2, "--channel_queue"),
+        (["--path_ns=1001"], 2, "--path_ns"),
         ([f"--trace={bad}"], 1, "closes a wrap that is not open"),
         (["--trace=/nowhere/at/all"], 1, "/nowhere/at/all"),
         (["--quick", "--folder=/nowhere/at/all"], 1, "/nowhere/at/all"),

@@ -1,6 +1,7 @@
-// Property 1 of the paper: what neither a cache nor the victim cache has is the
-// latest at home. Over random traces on small caches, in each of the
-// controller's forms; and what happens when something is wrong.
+// The controller's invariants: Property 1 of the paper, that what neither a
+// cache nor the victim cache has is the latest at home; and that home has what
+// has retired, and nothing else. Over random traces on small caches, in each of
+// the controller's forms; and what happens when something is wrong.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -81,8 +82,7 @@ TEST(PropertyTest, HoldsWhateverTheTrace) {
   }
 }
 
-// Which traces the fault leaves as they should be: none of those that are long
-// enough.
+// By one of the traces.
 bool IsNoticed(const std::string& fault, VictimForm form) {
   faults::Planted planted(fault);
   for (uint64_t seed = 1; seed <= 60; ++seed) {

@@ -178,7 +178,7 @@ class OwningWrapStore final : public OwningStore<WrapStore> {
     Region* const region = owner->region_.get();
     ASSIGN_OR_RETURN(owner->store_, options.fresh ? WrapStore::Create(region)
                                                   : WrapStore::Open(region));
-    owner->retirer_.emplace(owner->store_.get());
+    if (options.background) owner->retirer_.emplace(owner->store_.get());
     return owner;
   }
 

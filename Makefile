@@ -1,8 +1,9 @@
 # The front door. `make` lists what there is.
 .PHONY: help packages checkers build demo test test-rdma test-upgrade \
   test-workspace deb test-deb image test-kubernetes chaos \
-  bench-chain bench-connections bench-engine bench-failover bench-service bench-transport \
-  crash simulate fuzz sanitize lint format clean
+  bench-chain bench-connections bench-controller bench-engine bench-failover \
+  bench-schemes bench-service bench-transport crash simulate fuzz sanitize \
+  lint format clean
 .DEFAULT_GOAL := help
 
 PROGRAMS := //client/cli:kamino //node:kamino_node //membership:kamino_manager \
@@ -47,12 +48,19 @@ help:
 	@echo "             what 10,000 sessions or idle connections cost a node (seven"
 	@echo "             minutes; QUICK=1: 1,000 of each, 40 seconds), ARGS=flags;"
 	@echo "             results in bench/out"
+	@echo "make bench-controller"
+	@echo "             WrAP's memory controller as a model (under a minute;"
+	@echo "             QUICK=1: seconds), ARGS=flags; results in bench/out"
 	@echo "make bench-engine"
 	@echo "             measure the engine against its baselines (some minutes;"
 	@echo "             QUICK=1: one or two); results in bench/out"
 	@echo "make bench-failover"
 	@echo "             time from a kill to the next write, and more (some"
 	@echo "             minutes; QUICK=1: two); results in bench/out"
+	@echo "make bench-schemes"
+	@echo "             all atomicity schemes beside each other, and their papers'"
+	@echo "             figures (half an hour; QUICK=1: under three minutes),"
+	@echo "             ARGS=flags; results in bench/out"
 	@echo "make bench-service"
 	@echo "             measure Kamino beside Redis and etcd (20 minutes;"
 	@echo "             QUICK=1: two minutes), ARGS=flags; results in bench/out"
@@ -163,6 +171,14 @@ bench-connections: packages
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
 	@echo "bench/out/connections.json"
 
+bench-controller: packages
+	@echo "building"
+	@bazel build -c opt //bench/controller:bench_controller
+	@mkdir -p bench/out
+	@bazel-bin/bench/controller/bench_controller --out=bench/out/controller.json \
+	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
+	@echo "bench/out/controller.json"
+
 bench-engine: packages
 	@echo "building"
 	@bazel build -c opt //bench/engine:bench_engine
@@ -179,6 +195,17 @@ bench-failover: packages
 	@bench/failover/failover.py --out=bench/out/failover.json \
 	  $(if $(findstring --only,$(ARGS)),,--plot=bench/out/failover-stops.svg) \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS)
+
+bench-schemes: packages
+	@echo "building"
+	@bazel build -c opt //bench/engine:bench_engine \
+	  //bench/schemes:bench_schemes //bench/pmem_shim:libpmem_shim.so
+	@mkdir -p bench/out
+	@bench/schemes/schemes.py --out=bench/out/schemes.json \
+	  $(if $(filter-out 0,$(QUICK)),--quick) \
+	  $(addprefix --wrap_model=,$(wildcard bench/out/controller.json)) $(ARGS)
+	@bench/schemes/schemes_report.py bench/out/schemes.json bench/out
+	@echo "bench/out/schemes.json, schemes.html, schemes.md, schemes-*.svg"
 
 bench-service: packages
 	@echo "building"

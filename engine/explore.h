@@ -74,6 +74,12 @@ namespace kamino::engine {
   X(kCopyDropped)                                                           \
   X(kCopyOfNew)                                                             \
   X(kBackupFull)                                                            \
+  /* WrAP's log. */                                                         \
+  X(kWrapGoesOnInLog)                                                       \
+  X(kWrapGoesOnInHeap)                                                      \
+  X(kWrapRetiresForRoom)                                                    \
+  X(kWrapLogFull)                                                           \
+  X(kWrapOvertakes) /* is durable before one that closed first */           \
   /* Recovery. */                                                           \
   X(kRecordOld)                                                             \
   X(kRecordMatches)                                                         \
@@ -81,7 +87,10 @@ namespace kamino::engine {
   X(kRecordMatchesAfterwards)                                               \
   X(kRestoredObject)                                                        \
   X(kRestoredNothing)                                                       \
-  X(kRestoredFreed)
+  X(kRestoredFreed)                                                         \
+  X(kWrapReplayed)                                                          \
+  X(kWrapCutOff)  /* in its close, or what is left of an older one */       \
+  X(kWrapMissing) /* a later one has closed */
 
 enum class Branch {
 #define KAMINO_BRANCH(name) name,

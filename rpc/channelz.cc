@@ -57,9 +57,19 @@ ChannelzSocket SocketOf(int64_t id) {
 
 }  // namespace
 
+absl::Mutex& ServersMutex() {
+  static absl::Mutex* const mutex = new absl::Mutex;
+  return *mutex;
+}
+
 std::vector<ChannelzServer> ChannelzServers() {
   std::vector<ChannelzServer> servers;
-  const Struct all = Parse(grpc_channelz_get_servers(0));
+  char* json;
+  {
+    absl::MutexLock lock(&ServersMutex());
+    json = grpc_channelz_get_servers(0);
+  }
+  const Struct all = Parse(json);
   for (const Value& each : Field(all, "server").list_value().values()) {
     const Struct& data = Part(each.struct_value(), "data");
     servers.push_back(

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
+
 namespace kamino::rpc {
 
 struct ChannelzServer {
@@ -22,6 +24,12 @@ struct ChannelzSocket {
   int port;            // of this process
 };
 
+// To be held while a server is made: gRPC (1.51) lists one before it is whole,
+// and the process of whoever asks it then for what it is ends ("pure virtual
+// method called").
+absl::Mutex& ServersMutex();
+
+// Not with that held.
 std::vector<ChannelzServer> ChannelzServers();
 // Those whose handshake is over.
 std::vector<ChannelzSocket> ChannelzSocketsOf(const ChannelzServer& server);

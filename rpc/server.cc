@@ -4,6 +4,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "grpc/health/v1/health.pb.h"
@@ -13,6 +14,7 @@
 #include "grpcpp/server_builder.h"
 #include "rpc/call_guard.h"
 #include "rpc/channel.h"
+#include "rpc/channelz.h"
 #include "rpc/credentials.h"
 #include "rpc/flood_guard.h"
 #include "rpc/grpc_time.h"
@@ -115,7 +117,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     builder.experimental().SetInterceptorCreators(std::move(told));
   }
   for (grpc::Service* service : services) builder.RegisterService(service);
-  server->server_ = builder.BuildAndStart();
+  {
+    absl::MutexLock making(&ServersMutex());
+    server->server_ = builder.BuildAndStart();
+  }
   if (server->server_ == nullptr) {
     return absl::UnavailableError("gRPC cannot start a server");
   }

@@ -38,6 +38,8 @@ struct Options {
   std::vector<std::string> schemes;
   std::string folder = "/dev/shm";
   int rounds = 5;
+  int slice_ms = 0;  // 0: as the scale has it
+  bool least_data = false;
   bool list = false;
   engine::PmemDelays delays;
 };
@@ -79,12 +81,19 @@ void AddFlags(CLI::App* flags, Options* options) {
                    "Rounds over all schemes for each measurement.")
       ->check(CLI::Range(1, kMaxRounds))
       ->capture_default_str();
+  flags
+      ->add_option("--slice_ms", options->slice_ms,
+                   "Of each scheme in a round (default: 60, quick: 5).")
+      ->check(CLI::Range(1, 60'000));
+  flags->add_flag("--least_data", options->least_data,
+                  "Less data yet than the quick scale's: all is in the cache.");
   flags->add_flag("--list", options->list,
                   "Print what would be measured, and exit.");
   flags
       ->add_option("--pmem_delay_drain_ns", options->delays.drain_ns,
                    "How much longer each drain takes, as if the memory were "
-                   "slower. libpmemobj cannot be slowed, and is left out then.")
+                   "slower. libpmemobj can be slowed with libpmem_shim.so "
+                   "preloaded alone, and is left out without.")
       ->check(CLI::Range(uint64_t{0}, kMaxDelayNanos))
       ->capture_default_str();
   flags
@@ -153,17 +162,20 @@ std::string ProcessorName() {
 void Slow(const engine::PmemDelays& delays, std::vector<Entry>* entries) {
   if (!delays.any()) return;
   for (Entry& entry : *entries) {
-    entry.specs.erase(
-        std::remove_if(entry.specs.begin(), entry.specs.end(),
-                       [](const StoreSpec& spec) { return !CanWatch(spec); }),
-        entry.specs.end());
+    entry.specs.erase(std::remove_if(entry.specs.begin(), entry.specs.end(),
+                                     [](const StoreSpec& spec) {
+                                       return !CanWatch(spec) && !HasPmemShim();
+                                     }),
+                      entry.specs.end());
     for (StoreSpec& spec : entry.specs) spec.delays = delays;
   }
 }
 
 Facts MakeFacts(const Options& flags, const RaceOptions& options, bool quick) {
   return {
-      {"scale", quick ? "quick" : "full"},
+      {"scale", flags.least_data ? "least"
+                : quick          ? "quick"
+                                 : "full"},
       {"processor", ProcessorName()},
       {"processors", absl::StrCat(std::thread::hardware_concurrency())},
       {"medium", flags.folder},
@@ -221,10 +233,14 @@ int Run(const Program& program, const Options& flags) {
     return std::regex_search(name, only);
   };
   options.rounds = flags.rounds;
-  options.slice = absl::Milliseconds(quick ? 5 : 60);
+  options.slice = absl::Milliseconds(flags.slice_ms > 0 ? flags.slice_ms
+                                     : quick            ? 5
+                                                        : 60);
   options.warm_up = options.slice / 2;
 
-  std::vector<Entry> entries = AllEntries(quick ? Scale::kQuick : Scale::kFull);
+  std::vector<Entry> entries = AllEntries(flags.least_data ? Scale::kCount
+                                          : quick          ? Scale::kQuick
+                                                           : Scale::kFull);
   Choose(flags.schemes, &entries);
   Slow(flags.delays, &entries);
   if (flags.list) return List(entries, options);

@@ -221,7 +221,7 @@ absl::Status RunCounted(const Suite& suite, const std::vector<StoreSpec>& specs,
   const std::vector<Cell> cells = Wanted(suite, options);
   if (cells.empty()) return absl::OkStatus();
   for (const StoreSpec& spec : specs) {
-    if (!CanWatch(spec)) continue;
+    if (!CanCount(spec)) continue;
     progress(
         absl::StrCat(suite.name(), ": counting the flushes of ", spec.Name()));
     ASSIGN_OR_RETURN(auto runner,

@@ -21,6 +21,7 @@ COLOURS = {
     "cow": "#7d5ba6",
     "unsafe": "#8a8a8a",
     "rewind-1-noforce-batch": "#2e8b57",
+    "wrap": "#c2185b",
     "archapt": "#b8860b",
 }
 OTHER_COLOUR = "#444444"

@@ -1,12 +1,17 @@
 #include "bench/engine/stores.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "bench/harness/clock.h"
+#include "bench/pmem_shim/pmem_shim.h"
 #include "engine/baselines/archapt/archapt_mover.h"
 #include "engine/baselines/archapt/archapt_options.h"
 #include "engine/baselines/archapt/archapt_store.h"
@@ -15,6 +20,8 @@
 #include "engine/baselines/rewind/rewind_checkpointer.h"
 #include "engine/baselines/rewind/rewind_options.h"
 #include "engine/baselines/rewind/rewind_store.h"
+#include "engine/baselines/wrap/wrap_retirer.h"
+#include "engine/baselines/wrap/wrap_store.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup_propagator.h"
 #include "engine/kamino/kamino_store.h"
@@ -32,7 +39,6 @@ using engine::CountingRegion;
 using engine::DelayRegion;
 using engine::FileRegion;
 using engine::Heap;
-using engine::HeapScheme;
 using engine::HeapStore;
 using engine::KaminoStore;
 using engine::ObjectId;
@@ -42,6 +48,8 @@ using engine::RewindCheckpointer;
 using engine::RewindStore;
 using engine::Transaction;
 using engine::TransactionalStore;
+using engine::WrapRetirer;
+using engine::WrapStore;
 
 // What an empty heap takes for itself, with room: a log of 1/16 of it, but no
 // more than 16 MiB. libpmemobj takes more.
@@ -52,7 +60,44 @@ constexpr uint64_t kPage = 4096;
 
 constexpr char kSimple[] = "kamino-simple";
 constexpr char kDynamic[] = "kamino-dynamic";
-constexpr double kAlpha = 0.5;  // where it is not what is looked at
+
+// The preloaded library, if it was. Thread-safe as that is.
+class PmemShim {
+ public:
+  static PmemShim& Get() {
+    static PmemShim shim;
+    return shim;
+  }
+
+  bool loaded() const { return order_ != nullptr; }
+  void Order(const engine::PmemDelays& delays, Watch watch) {
+    if (!loaded()) return;
+    ordered_ = {watch == Watch::kCounts ? uint64_t{1} : 0, delays.drain_ns,
+                delays.line_ns, 0};
+    order_(&ordered_);
+  }
+  void Drop(bool drop) {
+    if (!loaded()) return;
+    ordered_.drops = drop ? 1 : 0;
+    order_(&ordered_);
+  }
+  PmemCounts Counts() const {
+    PmemShimCounts counts;
+    count_(&counts);
+    return {counts.lines, counts.drains};
+  }
+
+ private:
+  PmemShim()
+      : order_(reinterpret_cast<PmemShimOrder>(
+            dlsym(RTLD_DEFAULT, kPmemShimOrder))),
+        count_(reinterpret_cast<PmemShimCount>(
+            dlsym(RTLD_DEFAULT, kPmemShimCount))) {}
+
+  const PmemShimOrder order_;
+  const PmemShimCount count_;
+  PmemShimOrders ordered_;
+};
 
 // A file that is a region, slower and watched if asked for.
 class PoolFile {
@@ -71,8 +116,10 @@ class PoolFile {
   Region* region() const {
     if (counting_ != nullptr) return counting_.get();
     if (staged_ != nullptr) return staged_.get();
+    if (dirtiness_ != nullptr) return dirtiness_.get();
     return file_.get();
   }
+  DirtinessRegion* dirtiness() const { return dirtiness_.get(); }
   StagedRegion* staged() const { return staged_.get(); }
   PmemCounts counts() const {
     return counting_ != nullptr ? counting_->counts() : PmemCounts{};
@@ -89,12 +136,16 @@ class PoolFile {
     if (watch == Watch::kStages) {
       staged_ = absl::make_unique<StagedRegion>(file_.get());
     }
+    if (watch == Watch::kDirtiness) {
+      dirtiness_ = absl::make_unique<DirtinessRegion>(file_.get());
+    }
   }
 
   const std::unique_ptr<Region> file_;
-  // At most one of the two.
+  // At most one of the three.
   std::unique_ptr<CountingRegion> counting_;
   std::unique_ptr<StagedRegion> staged_;
+  std::unique_ptr<DirtinessRegion> dirtiness_;
 };
 
 // A scheme of ours with all that it stands on. engine::OpenStore makes the
@@ -105,6 +156,11 @@ class Bundle final : public TransactionalStore {
                                                         const std::string& path,
                                                         uint64_t bytes,
                                                         Watch watch);
+
+  // REWIND's, over what another's region holds.
+  static absl::StatusOr<std::unique_ptr<Bundle>> Copy(
+      const RewindTuning& rewind, const StoreSpec& spec, const Region& region,
+      const std::string& path, double* nanos);
 
   absl::string_view scheme() const override { return store().scheme(); }
   std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override {
@@ -125,7 +181,10 @@ class Bundle final : public TransactionalStore {
 
   bool has_backup() const { return kamino_ != nullptr; }
   engine::BackupStats backup_stats() const { return kamino_->stats().backup; }
-  const Heap* heap() const { return heap_.get(); }
+  const Heap* heap() const {
+    return wrap_ != nullptr ? wrap_->heap() : heap_.get();
+  }
+  Dirtiness dirtiness() const { return heap_file_->dirtiness()->dirtiness(); }
   void DoStages(const DoneStages& done) {
     heap_file_->staged()->Do(done.heap);
     if (backup_file_ != nullptr) backup_file_->staged()->Do(done.backup);
@@ -153,21 +212,24 @@ class Bundle final : public TransactionalStore {
   TransactionalStore& store() const {
     if (kamino_ != nullptr) return *kamino_;
     if (rewind_ != nullptr) return *rewind_;
+    if (wrap_ != nullptr) return *wrap_;
     if (archapt_ != nullptr) return *archapt_;
     return *heap_store_;
   }
 
   std::unique_ptr<PoolFile> heap_file_;
   std::unique_ptr<PoolFile> backup_file_;
-  std::unique_ptr<Heap> heap_;
-  // One of the four.
+  std::unique_ptr<Heap> heap_;  // null: the store has its own
+  // One of the five.
   std::unique_ptr<HeapStore> heap_store_;
   std::unique_ptr<KaminoStore> kamino_;
   std::unique_ptr<RewindStore> rewind_;
+  std::unique_ptr<WrapStore> wrap_;
   std::unique_ptr<ArchaptStore> archapt_;
   // What goes with it.
   std::unique_ptr<BackupPropagator> propagator_;
   std::unique_ptr<RewindCheckpointer> checkpointer_;
+  std::unique_ptr<WrapRetirer> retirer_;
   std::unique_ptr<ArchaptMover> mover_;
 };
 
@@ -188,14 +250,6 @@ uint64_t BackupBytes(const StoreSpec& spec, uint64_t heap_bytes) {
   return spec.scheme == kDynamic ? engine::DynamicBackupBytes(
                                        heap_bytes, spec.alpha.value_or(kAlpha))
                                  : engine::SimpleBackupBytes(heap_bytes);
-}
-
-std::optional<HeapScheme> HeapSchemeOf(const std::string& name) {
-  for (HeapScheme scheme :
-       {HeapScheme::kUndo, HeapScheme::kCopyOnWrite, HeapScheme::kUnsafe}) {
-    if (name == engine::HeapSchemeName(scheme)) return scheme;
-  }
-  return std::nullopt;
 }
 
 bool IsPmemobj(const StoreSpec& spec) {
@@ -221,12 +275,21 @@ absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Create(const StoreSpec& spec,
   }
   ASSIGN_OR_RETURN(bundle->heap_file_, PoolFile::Create(path, HeapBytes(bytes),
                                                         spec.delays, watch));
-  const auto rewind = engine::RewindNamed(spec.scheme);
+  if (spec.scheme == engine::wrap_format::kLabel) {
+    ASSIGN_OR_RETURN(bundle->wrap_,
+                     WrapStore::Create(bundle->heap_file_->region()));
+    bundle->retirer_ = absl::make_unique<WrapRetirer>(bundle->wrap_.get());
+    return bundle;
+  }
+  const auto rewind = RewindOf(spec);
   ASSIGN_OR_RETURN(
       bundle->heap_,
       Heap::Create(bundle->heap_file_->region(),
-                   rewind.has_value() ? rewind->Name() : spec.scheme));
-  const auto heap_scheme = HeapSchemeOf(spec.scheme);
+                   rewind.has_value() ? rewind->options.Name() : spec.scheme));
+  if (watch == Watch::kDirtiness) {
+    bundle->heap_file_->dirtiness()->CountFrom(bundle->heap_->objects_begin());
+  }
+  const auto heap_scheme = engine::HeapSchemeNamed(spec.scheme);
   if (heap_scheme.has_value()) {
     ASSIGN_OR_RETURN(bundle->heap_store_,
                      HeapStore::Open(*heap_scheme, bundle->heap_.get()));
@@ -234,14 +297,33 @@ absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Create(const StoreSpec& spec,
   }
   if (rewind.has_value()) {
     ASSIGN_OR_RETURN(bundle->rewind_,
-                     RewindStore::Open(*rewind, bundle->heap_.get()));
-    if (!rewind->force) {
+                     RewindStore::Open(rewind->options, bundle->heap_.get()));
+    if (!rewind->options.force && !rewind->alone) {
       bundle->checkpointer_ =
           absl::make_unique<RewindCheckpointer>(bundle->rewind_.get());
     }
     return bundle;
   }
   RETURN_IF_ERROR(bundle->OpenKamino(spec, path, watch));
+  return bundle;
+}
+
+absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Copy(const RewindTuning& rewind,
+                                                     const StoreSpec& spec,
+                                                     const Region& region,
+                                                     const std::string& path,
+                                                     double* nanos) {
+  auto bundle = absl::WrapUnique(new Bundle);
+  ASSIGN_OR_RETURN(
+      bundle->heap_file_,
+      PoolFile::Create(path, region.size(), spec.delays, Watch::kNothing));
+  std::memcpy(bundle->heap_file_->region()->base(), region.base(),
+              region.size());
+  const uint64_t begin = Ticks();
+  ASSIGN_OR_RETURN(bundle->heap_, Heap::Open(bundle->heap_file_->region()));
+  ASSIGN_OR_RETURN(bundle->rewind_,
+                   RewindStore::Open(rewind.options, bundle->heap_.get()));
+  *nanos = static_cast<double>(Ticks() - begin) * NanosPerTick();
   return bundle;
 }
 
@@ -277,38 +359,13 @@ absl::Status Bundle::OpenKamino(const StoreSpec& spec, const std::string& path,
 
 }  // namespace
 
-std::string StoreSpec::Name() const {
-  return alpha.has_value() ? absl::StrCat(scheme, "@", *alpha) : scheme;
-}
-
-std::vector<StoreSpec> AllStores() {
-  std::vector<StoreSpec> stores;
-  for (absl::string_view name : engine::SchemeNames()) {
-    stores.push_back({std::string(name), {}});
-    if (name == kDynamic) stores.back().alpha = kAlpha;
-  }
-  return stores;
-}
-
-std::vector<StoreSpec> AtomicStores() {
-  std::vector<StoreSpec> stores = AllStores();
-  stores.erase(
-      std::remove_if(stores.begin(), stores.end(),
-                     [](const StoreSpec& spec) { return !spec.atomic(); }),
-      stores.end());
-  return stores;
-}
-
-std::vector<StoreSpec> MoreStores() {
-  std::vector<StoreSpec> stores;
-  for (const engine::RewindOptions& options : engine::AllRewinds()) {
-    const std::string name = options.Name();
-    if (name != engine::RewindOptions().Name()) stores.push_back({name, {}});
-  }
-  return stores;
-}
-
 bool CanWatch(const StoreSpec& spec) { return !IsPmemobj(spec); }
+
+bool HasPmemShim() { return PmemShim::Get().loaded(); }
+
+bool CanCount(const StoreSpec& spec) { return CanWatch(spec) || HasPmemShim(); }
+
+void DropPmemobjFlushes(bool drop) { PmemShim::Get().Drop(drop); }
 
 absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
                                          const std::string& path,
@@ -321,6 +378,12 @@ absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
         engine::OpenStore(spec.scheme, path, PmemobjBytes(bytes), options);
     if (!store.ok()) return store.status();
     opened.store = *std::move(store);
+    PmemShim::Get().Order(spec.delays, watch);
+    if (HasPmemShim() && watch == Watch::kCounts) {
+      opened.counts = [] { return PmemShim::Get().Counts(); };
+      // It does nothing beside transactions.
+      opened.background_counts = [] { return PmemCounts(); };
+    }
     return opened;
   }
   ASSIGN_OR_RETURN(auto bundle, Bundle::Create(spec, path, bytes, watch));
@@ -333,11 +396,31 @@ absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
     opened.counts = [ours] { return ours->counts(); };
     opened.background_counts = [ours] { return ours->background_counts(); };
   }
+  if (watch == Watch::kDirtiness) {
+    opened.dirtiness = [ours] { return ours->dirtiness(); };
+  }
   if (watch == Watch::kStages) {
     opened.do_stages = [ours](const DoneStages& done) { ours->DoStages(done); };
   }
   opened.store = std::move(bundle);
   return opened;
+}
+
+absl::StatusOr<Reopened> ReopenAfterCrash(const StoreSpec& spec,
+                                          const OpenedStore& crashed,
+                                          const std::string& path) {
+  const auto rewind = RewindOf(spec);
+  if (!rewind.has_value() || !rewind->alone || crashed.heap == nullptr) {
+    return absl::UnimplementedError(
+        absl::StrCat(spec.Name(), " may do something while it is copied"));
+  }
+  Reopened reopened;
+  ASSIGN_OR_RETURN(auto bundle,
+                   Bundle::Copy(*rewind, spec, *crashed.heap->region(), path,
+                                &reopened.nanos));
+  reopened.opened.heap = bundle->heap();
+  reopened.opened.store = std::move(bundle);
+  return reopened;
 }
 
 uint64_t FileBytes(const StoreSpec& spec, uint64_t bytes) {

@@ -1,42 +1,31 @@
-// The schemes that take part, and how a store of each is opened for a bench:
-// the only place that knows them by name.
+// How a store of each scheme is opened for a bench.
 #ifndef KAMINO_BENCH_ENGINE_STORES_H_
 #define KAMINO_BENCH_ENGINE_STORES_H_
 
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bench/engine/dirtiness_region.h"
 #include "bench/engine/staged_region.h"
+#include "bench/engine/store_spec.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
 #include "engine/pmem/counting_region.h"
-#include "engine/pmem/delay_region.h"
 #include "engine/transactional_store.h"
 
 namespace kamino::bench {
 
-struct StoreSpec {
-  std::string scheme;
-  std::optional<double> alpha;  // kamino-dynamic's, of the heap's size
-  // Of all its files; only where they can be watched.
-  engine::PmemDelays delays = {};
-
-  // The scheme, with its alpha if it has one.
-  std::string Name() const;
-  // Whether Abort takes stores back.
-  bool atomic() const { return scheme != "unsafe"; }
-};
-
 // What stands between a store and its files.
 enum class Watch {
   kNothing,
-  kCounts,  // a CountingRegion
-  kStages,  // a StagedRegion
+  kCounts,     // a CountingRegion
+  kStages,     // a StagedRegion
+  kDirtiness,  // a DirtinessRegion
 };
 
 // What StagedRegions do: the heap's, and the backup's.
@@ -54,20 +43,25 @@ struct OpenedStore {
   std::function<engine::PmemCounts()> counts;
   // Of those, what is done beside transactions (BackgroundWork).
   std::function<engine::PmemCounts()> background_counts;
+  // With Watch::kDirtiness: of the heap's lines that belong to objects.
+  std::function<Dirtiness()> dirtiness;
+  // The scheme's own counts by name, since it was opened. Empty where it has
+  // none.
+  std::function<std::vector<std::pair<std::string, double>>()> details;
   // With Watch::kStages; while no transaction is live.
   std::function<void(const DoneStages&)> do_stages;
 };
 
-// Every scheme this build has, kamino-simple first.
-std::vector<StoreSpec> AllStores();
-// Those whose transactions are.
-std::vector<StoreSpec> AtomicStores();
-
-// Those that take part where they are asked for: REWIND's other configurations.
-std::vector<StoreSpec> MoreStores();
-
 // Whether its stores to the medium can be watched: libpmemobj's cannot.
 bool CanWatch(const StoreSpec& spec);
+// Whether pmem_shim.h's library was preloaded: then libpmemobj's can be counted
+// and slowed, all stores of the process alike.
+bool HasPmemShim();
+// Watch::kCounts, and StoreSpec::delays.
+bool CanCount(const StoreSpec& spec);
+// From now on nothing that libpmemobj stores is written back, or again
+// everything is: what its logging costs apart from that. HasPmemShim().
+void DropPmemobjFlushes(bool drop);
 
 // A new, empty store that can hold `bytes` of objects, headers included. Its
 // files are called `path` and something, and are unlinked already: the space
@@ -76,6 +70,18 @@ bool CanWatch(const StoreSpec& spec);
 absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
                                          const std::string& path,
                                          uint64_t bytes, Watch watch);
+
+// What a crash at this moment would leave, if all that is stored survived it,
+// opened in files called `path`; with what opening took. For REWIND with
+// "alone", whose stores do nothing beside transactions, with none in a call;
+// else kUnimplemented. Files as OpenForBench's.
+struct Reopened {
+  OpenedStore opened;
+  double nanos = 0;
+};
+absl::StatusOr<Reopened> ReopenAfterCrash(const StoreSpec& spec,
+                                          const OpenedStore& crashed,
+                                          const std::string& path);
 
 // Bytes of files that such a store takes.
 uint64_t FileBytes(const StoreSpec& spec, uint64_t bytes);

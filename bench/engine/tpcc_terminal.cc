@@ -114,6 +114,7 @@ absl::Status Terminal::Run(Transactor transact) {
 absl::Status Terminal::NewOrder(Rows& rows) {
   const uint32_t d = request_.district;
   ExpectLines(rows);
+  if (items_first_) RETURN_IF_ERROR(LookForItems(rows));
   RETURN_IF_ERROR((rows.Get<Warehouse>(kWarehouses, Key({home_}))).status());
   const std::string district_key = Key({home_, d});
   ASSIGN_OR_RETURN(auto district,
@@ -155,6 +156,15 @@ void Terminal::ExpectLines(Rows& rows) const {
   }
   rows.Expect(kItems, items);
   rows.Expect(kStocks, stocks);
+}
+
+absl::Status Terminal::LookForItems(Rows& rows) const {
+  for (uint32_t i = 0; i < request_.line_count; ++i) {
+    const auto item = rows.Get<Item>(kItems, Key({request_.lines[i].item}));
+    if (absl::IsNotFound(item.status())) return UnusedItem();
+    if (!item.ok()) return item.status();
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Terminal::PutLine(Rows& rows, uint32_t order, uint32_t number,

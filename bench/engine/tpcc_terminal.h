@@ -24,6 +24,10 @@ class Terminal {
         history_(*history),
         inputs_(scale, seed) {}
 
+  // From now on new orders look for all of their items before they store
+  // anything, so that one that is to be rolled back has nothing to take back.
+  void LookForItemsFirst() { items_first_ = true; }
+
   // The kind of the transaction to come.
   int Draw();
   // Carries out what was drawn. One that is to be rolled back was, and is no
@@ -60,6 +64,7 @@ class Terminal {
 
   absl::Status NewOrder(Rows& rows);
   void ExpectLines(Rows& rows) const;
+  absl::Status LookForItems(Rows& rows) const;
   absl::Status PutLine(Rows& rows, uint32_t order, uint32_t number,
                        const Line& line);
   absl::Status Payment(Rows& rows);
@@ -76,6 +81,7 @@ class Terminal {
   const uint32_t writer_;
   uint32_t& history_;
   Inputs inputs_;
+  bool items_first_ = false;
 
   int kind_ = kNewOrder;
   Request request_;

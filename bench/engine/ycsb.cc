@@ -70,10 +70,7 @@ class YcsbWorker final : public Worker {
     key_ = YcsbKey(number_);
     field_ = static_cast<uint32_t>(random_.Below(kYcsbFields));
     scan_ = random_.Between(1, kYcsbMaxScan);
-    // Eight new bytes make the content another one.
-    const uint64_t fresh = random_.Next() | 0x2020202020202020ull;
-    std::memcpy(record_.data() + field_ * kYcsbFieldBytes, &fresh,
-                sizeof(fresh));
+    RefreshField();
     return kind_;
   }
 
@@ -103,6 +100,16 @@ class YcsbWorker final : public Worker {
 
  private:
   absl::string_view Text() const { return {record_.data(), record_.size()}; }
+
+  // What is stored is new, as the standard's is: all of it.
+  void RefreshField() {
+    char* const field = record_.data() + field_ * kYcsbFieldBytes;
+    for (uint32_t at = 0; at < kYcsbFieldBytes; at += sizeof(uint64_t)) {
+      const uint64_t fresh = random_.Next() | 0x2020202020202020ull;
+      std::memcpy(field + at, &fresh,
+                  std::min<size_t>(sizeof(fresh), kYcsbFieldBytes - at));
+    }
+  }
 
   uint64_t DrawRecord() {
     switch (how_) {

@@ -142,9 +142,11 @@ int RunVerify(Cli* cli, const std::string& path) {
   const absl::Time begun = MonotonicNow();
   auto file = OldFile::Open(path);
   if (!file.ok()) return cli->Fail(file.status());
-  Progress tally = Progress::OfBytes("verifying");
-  auto verified =
-      VerifyBackup(file->get(), [&](uint64_t bytes) { tally.Show(bytes); });
+  auto verified = [&file] {
+    Progress tally = Progress::OfBytes("verifying");  // ends its line, first
+    return VerifyBackup(file->get(),
+                        [&](uint64_t bytes) { tally.Show(bytes); });
+  }();
   if (!verified.ok()) return cli->Fail(verified.status());
   verified->set_seconds(absl::ToDoubleSeconds(MonotonicNow() - begun));
   if (cli->json()) {

@@ -156,7 +156,7 @@ int Cli::FailUsage(absl::string_view message) const {
   if (json()) {
     PrintErrorJson("INVALID_ARGUMENT", "", "", message, {});
   } else {
-    std::cerr << "kamino: " << message << "\n";
+    std::cerr << "kamino: " << Printable(message) << "\n";
   }
   return kExitUsage;
 }

@@ -354,6 +354,7 @@ class LocalCluster:
       try:
         output, errors = process.communicate(timeout=timeout)
       except subprocess.TimeoutExpired as error:
+        self.look_at_stuck(process.pid)
         raise ClusterError(
             f"kamino {words[0]} did not end within {timeout:g} s") from error
       finally:
@@ -367,6 +368,9 @@ class LocalCluster:
           f"kamino {' '.join(words)}: exit {done.returncode}: "
           f"{done.stderr.strip()}")
     return done
+
+  def look_at_stuck(self, pid):
+    """A command has not ended in time, and is killed next."""
 
   def chain(self):
     """Names of the chain's nodes, head first, and the view id."""

@@ -5,7 +5,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "engine/baselines/heap_blocks.h"
+#include "engine/baselines/zeroed_block.h"
 #include "engine/resource_error.h"
 #include "glog/logging.h"
 
@@ -19,8 +19,28 @@ absl::string_view HeapSchemeName(HeapScheme scheme) {
       return "cow";
     case HeapScheme::kUnsafe:
       return "unsafe";
+    case HeapScheme::kUnsafeEach:
+      return "unsafe-each";
+    case HeapScheme::kCached:
+      return "cached";
+    case HeapScheme::kUndoEach:
+      return "undo-each";
   }
   return "";
+}
+
+std::optional<HeapScheme> HeapSchemeNamed(absl::string_view name) {
+  for (HeapScheme scheme :
+       {HeapScheme::kUndo, HeapScheme::kCopyOnWrite, HeapScheme::kUnsafe,
+        HeapScheme::kUnsafeEach, HeapScheme::kCached, HeapScheme::kUndoEach}) {
+    if (HeapSchemeName(scheme) == name) return scheme;
+  }
+  return std::nullopt;
+}
+
+bool IsAtomic(HeapScheme scheme) {
+  return scheme == HeapScheme::kUndo || scheme == HeapScheme::kCopyOnWrite ||
+         scheme == HeapScheme::kUndoEach;
 }
 
 // --- The store.
@@ -45,29 +65,31 @@ absl::StatusOr<std::unique_ptr<HeapStore>> HeapStore::Open(HeapScheme scheme,
 std::unique_ptr<Transaction> HeapStore::Begin(absl::Duration lock_wait) {
   switch (scheme_) {
     case HeapScheme::kUndo:
+    case HeapScheme::kUndoEach:
       return MakeUndoTransaction(this, lock_wait);
     case HeapScheme::kCopyOnWrite:
       return MakeCowTransaction(this, lock_wait);
     case HeapScheme::kUnsafe:
+    case HeapScheme::kUnsafeEach:
+    case HeapScheme::kCached:
       break;
   }
   return MakeUnsafeTransaction(this, lock_wait);
 }
 
 uint64_t HeapStore::bytes_used() const {
-  const uint64_t log =
-      scheme_ == HeapScheme::kUnsafe ? 0 : heap_->log_area().size();
+  const uint64_t log = IsAtomic(scheme_) ? heap_->log_area().size() : 0;
   return heap_->stats().bytes_used + log;
 }
 
 absl::Status HeapStore::Recover() {
-  if (scheme_ == HeapScheme::kUnsafe) return absl::OkStatus();
+  if (!IsAtomic(scheme_)) return absl::OkStatus();
   // Unfinished transactions have no object in common: their locks were held.
   constexpr int kSlots = transaction_log_format::kSlots;
   for (TransactionLog::Slot slot = 0; slot < kSlots; ++slot) {
     ASSIGN_OR_RETURN(auto contents, log_.Read(slot));
     absl::Status done;
-    if (scheme_ == HeapScheme::kUndo) {
+    if (scheme_ != HeapScheme::kCopyOnWrite) {
       done = RollBack(log_, contents);
       if (!contents.records.empty()) ++report_.rolled_back;
     } else if (contents.marked) {
@@ -117,8 +139,10 @@ absl::StatusOr<absl::Span<std::byte>> HeapTransaction::Find(ObjectId id) {
 
 absl::StatusOr<BaselineTransaction::NewObject> HeapTransaction::Take(
     uint32_t size) {
-  ASSIGN_OR_RETURN(const ObjectId id, ReserveZeroed(heap(), size));
-  return NewObject{id, heap().BlockPayload(id)};
+  // Nothing waits to be given back.
+  ASSIGN_OR_RETURN(const ZeroedBlock block,
+                   ReserveZeroed(&heap(), size, [] { return false; }));
+  return NewObject{block.id, block.bytes};
 }
 
 void HeapTransaction::PutBack(ObjectId id) { heap().Release(id); }
@@ -154,6 +178,7 @@ void HeapTransaction::FlushRanges() {
     const HeldObject& object = held()[range.object];
     if (range.flushed || object.freed) continue;
     region().Flush(object.bytes.data() + range.offset, range.length);
+    DrainIfEach();
   }
 }
 
@@ -162,6 +187,7 @@ void HeapTransaction::FlushAllocated() {
   for (const HeldObject& object : held()) {
     if (!object.allocated || object.freed) continue;
     region().Flush(object.bytes.data(), object.bytes.size());
+    DrainIfEach();
   }
 }
 
@@ -174,6 +200,15 @@ void HeapTransaction::MarkStates() {
     } else {
       heap().MarkFree(object.id);
     }
+    DrainIfEach();
+  }
+}
+
+void HeapTransaction::StoreStates() {
+  if (!states_change_) return;
+  for (const HeldObject& object : held()) {
+    if (object.allocated == object.freed) continue;
+    heap().StoreState(object.id, object.allocated);
   }
 }
 

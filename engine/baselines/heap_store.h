@@ -33,9 +33,26 @@ enum class HeapScheme {
   // Abort nor a recovery takes them back, but what an aborted transaction
   // allocated or freed is as before. The limit of what a scheme can reach.
   kUnsafe,
+
+  // Rivals of papers, which OpenStore takes and does not list:
+
+  // "unsafe-each": as unsafe, but every Overwrite is durable before it returns,
+  // and at commit every range, object and header by a drain of its own (REWIND,
+  // section 5: a store to persistent memory that nothing is logged of).
+  kUnsafeEach,
+  // "cached": stores in place, and nothing is ever flushed. What the memory
+  // could do if it were not persistent.
+  kCached,
+  // "undo-each": as undo-own, but every store is durable by a drain of its own,
+  // as its old bytes are (WrAP, section 4: the undo log). A weak rival.
+  kUndoEach,
 };
 
 absl::string_view HeapSchemeName(HeapScheme scheme);
+// Nothing: it is none of these.
+std::optional<HeapScheme> HeapSchemeNamed(absl::string_view name);
+// Whether a transaction is taken back, by Abort and after a crash.
+bool IsAtomic(HeapScheme scheme);
 
 // Thread-safe, but a Transaction is one thread's. At most 64 transactions that
 // have changed something may be live.
@@ -79,7 +96,10 @@ absl::Status RollBack(const TransactionLog& log,
 class HeapTransaction : public BaselineTransaction {
  protected:
   HeapTransaction(HeapStore* store, absl::Duration lock_wait)
-      : BaselineTransaction(&store->locks_, lock_wait), store_(store) {}
+      : BaselineTransaction(&store->locks_, lock_wait),
+        store_(store),
+        drains_each_(store->scheme_ == HeapScheme::kUnsafeEach ||
+                     store->scheme_ == HeapScheme::kUndoEach) {}
 
   // A declared range of an object.
   struct Range {
@@ -107,6 +127,14 @@ class HeapTransaction : public BaselineTransaction {
   void FlushAllocated();
   // Headers of what was allocated or freed, not both; flushed.
   void MarkStates();
+  // The same, and not flushed.
+  void StoreStates();
+  // Where each store has a drain of its own. Those that flush more call it.
+  void DrainIfEach() {
+    if (drains_each_) region().Drain();
+  }
+  bool drains_each() const { return drains_each_; }
+  HeapScheme kind() const { return store_->scheme_; }
   // Whether there are any.
   bool states_change() const { return states_change_; }
 
@@ -131,12 +159,13 @@ class HeapTransaction : public BaselineTransaction {
   virtual absl::Status LogState(const Intent& intent) = 0;
 
   HeapStore* const store_;
+  const bool drains_each_;
   std::optional<TransactionLog::Slot> slot_;
   DeclaredRanges<Range> ranges_;
   bool states_change_ = false;
 };
 
-// Of the three schemes.
+// Of undo and undo-each, of cow, and of those without a log.
 std::unique_ptr<Transaction> MakeUndoTransaction(HeapStore* store,
                                                  absl::Duration lock_wait);
 std::unique_ptr<Transaction> MakeCowTransaction(HeapStore* store,

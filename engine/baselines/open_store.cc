@@ -18,6 +18,8 @@
 #include "engine/baselines/rewind/rewind_checkpointer.h"
 #include "engine/baselines/rewind/rewind_options.h"
 #include "engine/baselines/rewind/rewind_store.h"
+#include "engine/baselines/wrap/wrap_retirer.h"
+#include "engine/baselines/wrap/wrap_store.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/backup_propagator.h"
@@ -31,7 +33,7 @@ constexpr absl::string_view kNames[] = {
     "undo-object",   "undo-range",
     "undo-own",      "cow",
     "unsafe",        "rewind-1-noforce-batch",
-    kArchaptName,
+    "wrap",          kArchaptName,
 };
 constexpr absl::string_view kSimple = kNames[0];
 constexpr absl::string_view kDynamic = kNames[1];
@@ -117,7 +119,7 @@ class OwningKaminoStore final : public OwningStore<KaminoStore> {
                      owner->OpenBackup(scheme, BackupPath(path), options));
     ASSIGN_OR_RETURN(owner->store_,
                      KaminoStore::Open(owner->heap_.get(), std::move(backup)));
-    owner->applier_.emplace(owner->store_.get());
+    if (options.background) owner->applier_.emplace(owner->store_.get());
     return owner;
   }
 
@@ -159,12 +161,32 @@ class OwningRewindStore final : public OwningStore<RewindStore> {
     owner->heap_ = std::move(heap);
     ASSIGN_OR_RETURN(owner->store_,
                      RewindStore::Open(rewind, owner->heap_.get()));
-    if (!rewind.force) owner->checkpointer_.emplace(owner->store_.get());
+    if (!rewind.force && options.background) {
+      owner->checkpointer_.emplace(owner->store_.get());
+    }
     return owner;
   }
 
  private:
   std::optional<RewindCheckpointer> checkpointer_;
+};
+
+// The same with the thread that retires; the store has its own heap.
+class OwningWrapStore final : public OwningStore<WrapStore> {
+ public:
+  static StoreOr Open(const std::string& path, size_t bytes,
+                      const StoreOptions& options) {
+    auto owner = absl::make_unique<OwningWrapStore>();
+    ASSIGN_OR_RETURN(owner->region_, OpenRegion(path, bytes, options));
+    Region* const region = owner->region_.get();
+    ASSIGN_OR_RETURN(owner->store_, options.fresh ? WrapStore::Create(region)
+                                                  : WrapStore::Open(region));
+    if (options.background) owner->retirer_.emplace(owner->store_.get());
+    return owner;
+  }
+
+ private:
+  std::optional<WrapRetirer> retirer_;
 };
 
 // The same with a log as long as Archapt wants it, and the thread that advances
@@ -188,7 +210,7 @@ class OwningArchaptStore final : public OwningStore<ArchaptStore> {
     }
     ASSIGN_OR_RETURN(owner->store_,
                      ArchaptStore::Open(archapt, owner->heap_.get()));
-    owner->mover_.emplace(owner->store_.get());
+    if (options.background) owner->mover_.emplace(owner->store_.get());
     return owner;
   }
 
@@ -218,14 +240,14 @@ StoreOr OpenByName(absl::string_view scheme, const std::string& path,
   if (scheme == "undo-range") {
     return OpenPmemobj(UndoUnit::kRange, path, bytes, options);
   }
-  for (HeapScheme kind :
-       {HeapScheme::kUndo, HeapScheme::kCopyOnWrite, HeapScheme::kUnsafe}) {
-    if (scheme == HeapSchemeName(kind)) {
-      return OwningHeapStore::Open(kind, path, bytes, options);
-    }
+  if (const auto kind = HeapSchemeNamed(scheme); kind.has_value()) {
+    return OwningHeapStore::Open(*kind, path, bytes, options);
   }
   if (const auto rewind = RewindNamed(scheme); rewind.has_value()) {
     return OwningRewindStore::Open(*rewind, path, bytes, options);
+  }
+  if (scheme == wrap_format::kLabel) {
+    return OwningWrapStore::Open(path, bytes, options);
   }
   if (scheme == kArchaptName) {
     return OwningArchaptStore::Open(path, bytes, options);

@@ -26,12 +26,16 @@ struct StoreOptions {
   // A new file, else one that a store of the same scheme was closed on (or had
   // crashed on), which is recovered.
   bool fresh = true;
+
+  // Whether what is done beside transactions has a thread. Without one, logs
+  // fill until a transaction has to do it: what a crash may leave at most.
+  bool background = true;
 };
 
 // "kamino-simple", "kamino-dynamic", "undo-object", "undo-range", "undo-own",
-// "cow", "unsafe", "rewind-1-noforce-batch", "archapt". REWIND has eleven more
-// (RewindOptions), which OpenStore takes as well; "rewind" is the one named
-// here.
+// "cow", "unsafe", "rewind-1-noforce-batch", "wrap", "archapt". REWIND has
+// eleven more (RewindOptions), which OpenStore takes as well; "rewind" is the
+// one named here. It also takes the rivals of papers that HeapScheme has.
 absl::Span<const absl::string_view> SchemeNames();
 
 // Opens a store on the file `path` of `bytes` bytes (not used when the file is

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "engine/baselines/heap_blocks.h"
+#include "engine/baselines/log_seed.h"
 #include "engine/resource_error.h"
 #include "glog/logging.h"
 
@@ -49,7 +49,7 @@ TransactionLog::TransactionLog(Heap* heap)
       base_(heap->log_area().data()),
       slot_bytes_(heap->log_area().size() / kSlots / kEntryAlignment *
                   kEntryAlignment),
-      seed_(SeedOf(heap->uuid())) {
+      seed_(LogSeed(heap->uuid())) {
   CHECK_GT(slot_bytes_, sizeof(SlotHeader) + 2 * kLastEntry);
 }
 

@@ -31,6 +31,7 @@ class UndoTransaction final : public HeapTransaction {
       AddRange(held, offset, length, /*flushed=*/true);
     }
     region().CopyFlush(held.bytes.data() + offset, bytes.data(), length);
+    DrainIfEach();
     return absl::OkStatus();
   }
 
@@ -76,7 +77,7 @@ class UndoTransaction final : public HeapTransaction {
     FlushAllocated();
     if (state_waits_) region().Drain();
     MarkStates();
-    if (slot().has_value()) region().Drain();
+    if (!drains_each() && slot().has_value()) region().Drain();
     if (options.before_mark.has_value()) {
       RETURN_IF_ERROR((*options.before_mark)(write_set()));
     }

@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "absl/memory/memory.h"
 #include "base/status_macros.h"
 #include "engine/baselines/heap_store.h"
@@ -14,6 +16,7 @@ class UnsafeTransaction final : public HeapTransaction {
  private:
   absl::StatusOr<std::byte*> DeclareWrite(HeldObject& held, uint32_t offset,
                                           uint32_t length) override {
+    if (flushes_nothing()) return held.bytes.data() + offset;
     Range* range = Covering(held, offset, length);
     if (range == nullptr) {
       AddRange(held, offset, length, /*flushed=*/false);
@@ -25,15 +28,26 @@ class UnsafeTransaction final : public HeapTransaction {
 
   absl::Status Put(HeldObject& held, uint32_t offset,
                    absl::Span<const std::byte> bytes) override {
+    if (flushes_nothing()) {
+      std::memcpy(held.bytes.data() + offset, bytes.data(), bytes.size());
+      return absl::OkStatus();
+    }
     AddRange(held, offset, static_cast<uint32_t>(bytes.size()),
              /*flushed=*/true);
     region().CopyFlush(held.bytes.data() + offset, bytes.data(), bytes.size());
+    DrainIfEach();
     return absl::OkStatus();
   }
 
   absl::Status LogState(const Intent&) override { return absl::OkStatus(); }
 
   absl::Status MakeDurable(const CommitOptions& options) override {
+    if (flushes_nothing()) {
+      StoreStates();
+      return options.before_mark.has_value()
+                 ? (*options.before_mark)(write_set())
+                 : absl::OkStatus();
+    }
     FlushRanges();
     FlushAllocated();
     if (options.before_mark.has_value()) {
@@ -41,11 +55,13 @@ class UnsafeTransaction final : public HeapTransaction {
       RETURN_IF_ERROR((*options.before_mark)(write_set()));
     }
     MarkStates();
-    if (!write_set().empty()) region().Drain();
+    if (!drains_each() && !write_set().empty()) region().Drain();
     return absl::OkStatus();
   }
 
   absl::Status TakeBack() override { return absl::OkStatus(); }
+
+  bool flushes_nothing() const { return kind() == HeapScheme::kCached; }
 };
 
 }  // namespace

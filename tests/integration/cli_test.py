@@ -218,8 +218,37 @@ class CliTest(ClusterTest):
         (("get", "a", "--any_replika"), "kamino get has no option "
          "--any_replika (did you mean --any_replica?); see kamino help get"),
         (("load", "csv", "x"), "KIND: csv is none of tsv, dpkg; see"),
+        (("\x1b[31mget",), "there is no command \\x1b[31mget"),
         (("get",), "KEY is required; see kamino help get\n")):
       self.kamino(*words, expect=2, stderr="kamino: " + said)
+
+  def test_progress_has_lines_of_its_own(self):
+    backup = self.path("b.kmb", b"")
+    self.kamino("put", "a", "b")
+    self.kamino("backup", "save", "--force", backup)
+    for damage, verdict in ((False, b"backup     "), (True, b"kamino: ")):
+      if damage:
+        os.truncate(backup, os.path.getsize(backup) - 1)
+      said = self.on_a_terminal("backup", "verify", backup)
+      before, found, _ = said.partition(verdict)
+      self.assertTrue(found, said)
+      self.assertIn(b"verifying: ", before, said)
+      self.assertTrue(before.endswith(b"\n"), said)
+
+  def on_a_terminal(self, *words):
+    """All that a command says there."""
+    terminal, inside = pty.openpty()
+    try:
+      with subprocess.Popen([self.cluster.binary("kamino"), *words],
+                            stdin=inside, stdout=inside, stderr=inside) as run:
+        run.wait(30)
+      said = b""
+      while select.select([terminal], [], [], 0)[0]:
+        said += os.read(terminal, 1 << 16)
+      return said
+    finally:
+      os.close(inside)
+      os.close(terminal)
 
   def test_what_is_refused_here_is_a_wrong_command_line(self):
     self.kamino("put", "a", "b")

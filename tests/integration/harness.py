@@ -21,6 +21,42 @@ __all__ = ["ROOT", "ClusterError", "ClusterTest", "Load", "free_port",
 
 ACCOUNTS = 50
 BALANCE = 1000
+STACKS_TIMEOUT_S = 60
+
+
+def stacks_of(pid):
+  """Where each of a process's threads is: by a debugger, or else in words."""
+  try:
+    done = subprocess.run(
+        ["gdb", "-p", str(pid), "-batch", "-nx", "-ex",
+         "thread apply all backtrace 24"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True, errors="replace",
+        timeout=STACKS_TIMEOUT_S, check=False)
+    lines = [line for line in done.stdout.splitlines()
+             if line.startswith(("#", "Thread"))]
+    if lines:
+      return "\n".join(lines)
+  except (OSError, subprocess.TimeoutExpired):
+    pass  # no debugger, or a slow one
+  return "\n".join(" ".join([thread] + [
+      _word(f"/proc/{pid}/task/{thread}/{file}")
+      for file in ("comm", "wchan", "syscall")]) for thread in _threads(pid))
+
+
+def _threads(pid):
+  try:
+    return sorted(os.listdir(f"/proc/{pid}/task"))
+  except OSError:
+    return []
+
+
+def _word(path):
+  try:
+    with open(path, encoding="utf-8", errors="replace") as f:
+      return f.read().strip()
+  except OSError:
+    return "?"
 
 
 class Load(threading.Thread):
@@ -77,6 +113,7 @@ class ClusterTest(unittest.TestCase):
     self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
     self.cluster = self.cluster_class(os.path.join(self.folder, "c"),
                                       self.programs(), self.patience)
+    self.cluster.look_at_stuck = self.tell_of_stuck
     self.addCleanup(self.cluster.destroy)
     self.addCleanup(self.tell_of_failure)  # before the cluster is gone
     self.cluster.start(**self.start)
@@ -102,6 +139,12 @@ class ClusterTest(unittest.TestCase):
       warnings = [line for line in self.cluster.log_tail(name, 400).splitlines()
                   if line[:1] in "WEF"]
       print(f"--- {name}", *warnings[-20:], sep="\n", flush=True)
+
+  def tell_of_stuck(self, pid):
+    """Prints where a command waits that did not end, and the nodes too."""
+    print(f"--- a command that did not end\n{stacks_of(pid)}", flush=True)
+    for name, process in self.cluster.state["processes"].items():
+      print(f"--- {name}\n{stacks_of(process['pid'])}", flush=True)
 
   def kamino(self, *words, expect=0, stderr=None):
     """Runs a command; checks exit code and a part of its one error line."""

@@ -7,12 +7,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <memory>
 #include <string>
+#include <thread>
 
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
+#include "rpc/channelz.h"
 #include "rpc/server.h"
+#include "tests/faults/planted.h"
 
 namespace kamino::rpc {
 namespace {
@@ -86,6 +92,54 @@ TEST(FloodGuardTest, WithinTheMemoryNobodyIs) {
   Talker talker((*server)->port());
   for (int i = 0; i < 20000; ++i) ASSERT_TRUE(talker.SendPriorities());
   EXPECT_TRUE(talker.IsServed());
+}
+
+// While a server is made others may not look.
+class LooksOn final : public grpc::ServerBuilderPlugin {
+ public:
+  std::string name() override { return "looks_on"; }
+  void InitServer(grpc::ServerInitializer*) override {
+    std::thread([] {
+      absl::Mutex& mutex = ServersMutex();
+      may_look = mutex.TryLock();
+      if (may_look) mutex.Unlock();
+    }).join();
+    ++servers;
+  }
+  void Finish(grpc::ServerInitializer*) override {}
+  void ChangeArguments(const std::string&, void*) override {}
+
+  static int servers;
+  static bool may_look;
+};
+int LooksOn::servers = 0;
+bool LooksOn::may_look = true;
+
+// Whether a server that is being made can be looked at.
+bool IsSeenHalfMade() {
+  static const bool once = [] {
+    grpc::ServerBuilder::InternalAddPluginFactory(
+        [] { return std::unique_ptr<grpc::ServerBuilderPlugin>(new LooksOn); });
+    return true;
+  }();
+  EXPECT_TRUE(once);
+  const int before = LooksOn::servers;
+  ServerOptions options;
+  options.listen = "127.0.0.1:0";
+  auto server = Server::Start(options, {});
+  EXPECT_TRUE(server.ok()) << server.status();
+  EXPECT_EQ(LooksOn::servers, before + 1);
+  EXPECT_EQ(ChannelzServers().size(), 1u);
+  return LooksOn::may_look;
+}
+
+TEST(FloodGuardTest, NobodyLooksAtAServerThatIsNotWhole) {
+  EXPECT_FALSE(IsSeenHalfMade());
+}
+
+TEST(FloodGuardTest, ThatSomebodyMayIsNoticed) {
+  faults::Planted fault("servers-seen-half-made");
+  EXPECT_TRUE(IsSeenHalfMade());
 }
 
 }  // namespace

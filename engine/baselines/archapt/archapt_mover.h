@@ -3,10 +3,8 @@
 #ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_MOVER_H_
 #define KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_MOVER_H_
 
-#include <thread>
-
-#include "absl/synchronization/notification.h"
 #include "engine/baselines/archapt/archapt_store.h"
+#include "engine/baselines/background_worker.h"
 
 namespace kamino::engine {
 
@@ -14,16 +12,9 @@ class ArchaptMover {
  public:
   // The store must outlive this.
   explicit ArchaptMover(ArchaptStore* store);
-  ~ArchaptMover();
-  ArchaptMover(const ArchaptMover&) = delete;
-  ArchaptMover& operator=(const ArchaptMover&) = delete;
 
  private:
-  void Run();
-
-  ArchaptStore* const store_;
-  absl::Notification stopping_;
-  std::thread thread_;
+  BackgroundWorker worker_;
 };
 
 }  // namespace kamino::engine

@@ -20,7 +20,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "engine/baselines/heap_blocks.h"
+#include "engine/baselines/log_seed.h"
 
 namespace kamino::engine {
 
@@ -158,7 +158,7 @@ absl::StatusOr<ArchaptLayout> LayoutOf(const Heap& heap) {
   }
   const uint64_t begin = area.data() - heap.region()->base();
   ArchaptLayout layout;
-  layout.seed = SeedOf(heap.uuid());
+  layout.seed = LogSeed(heap.uuid());
   layout.slots_begin = begin + sizeof(LogHeader);
   layout.slots = slots;
   layout.ring.header = reinterpret_cast<LogHeader*>(area.data());

@@ -6,7 +6,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "engine/baselines/heap_blocks.h"
+#include "engine/baselines/zeroed_block.h"
 
 namespace kamino::engine {
 
@@ -84,14 +84,14 @@ absl::Status ArchaptTransaction::DeclareWrites(
 
 absl::StatusOr<BaselineTransaction::NewObject> ArchaptTransaction::Take(
     uint32_t size) {
-  auto id = ReserveZeroed(heap(), size);
-  if (absl::IsResourceExhausted(id.status())) {
+  const auto make_room = [this] {
     FinishFlushes();
     store_->FreeBlocks();
-    id = ReserveZeroed(heap(), size);
-  }
-  if (!id.ok()) return id.status();
-  return NewObject{*id, heap().BlockPayload(*id)};
+    return true;
+  };
+  ASSIGN_OR_RETURN(const ZeroedBlock block,
+                   ReserveZeroed(&heap(), size, make_room));
+  return NewObject{block.id, block.bytes};
 }
 
 absl::Status ArchaptTransaction::DeclareAlloc(HeldObject&) {

@@ -5,6 +5,7 @@
 
 #include "engine/baselines/rewind/rewind_format.h"
 #include "engine/baselines/rewind/rewind_log.h"
+#include "glog/logging.h"
 
 namespace kamino::engine {
 
@@ -40,8 +41,26 @@ std::vector<ObjectId> RewindLog::ClearAll(
   return freed;
 }
 
+void RewindLog::FindLocked(const OwnRecords& own) const {
+  if (!options_.scans || options_.layers != 1) return;
+  const auto offsets = index_->Scan();
+  CHECK(offsets.ok()) << offsets.status();
+  size_t found = 0;
+  for (const uint64_t offset : *offsets) {
+    const auto* record = reinterpret_cast<const RecordHeader*>(At(offset));
+    if (record->transaction == own.transaction) ++found;
+  }
+  CHECK_EQ(found, own.records.size() + (own.end.has_value() ? 1 : 0));
+}
+
+void RewindLog::Find(const OwnRecords& own) const {
+  MutexLock lock(&mutex_);
+  FindLocked(own);
+}
+
 std::vector<ObjectId> RewindLog::Clear(OwnRecords* own) {
   MutexLock lock(&mutex_);
+  FindLocked(*own);
   return ClearAll(absl::MakeSpan(own, 1), std::nullopt);
 }
 
@@ -67,6 +86,7 @@ std::optional<LogRecord> RewindLog::MakeCheckpoint() {
 }
 
 void RewindLog::FlushStored(absl::Span<const OwnRecords> all) const {
+  if (options_.force) return;  // it was, before their ends
   std::vector<uint64_t> lines;
   for (const OwnRecords& own : all) {
     for (const LogRecord& record : own.records) {

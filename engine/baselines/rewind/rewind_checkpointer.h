@@ -3,9 +3,7 @@
 #ifndef KAMINO_ENGINE_BASELINES_REWIND_REWIND_CHECKPOINTER_H_
 #define KAMINO_ENGINE_BASELINES_REWIND_REWIND_CHECKPOINTER_H_
 
-#include <thread>
-
-#include "absl/synchronization/notification.h"
+#include "engine/baselines/background_worker.h"
 #include "engine/baselines/rewind/rewind_store.h"
 
 namespace kamino::engine {
@@ -14,16 +12,9 @@ class RewindCheckpointer {
  public:
   // The store must outlive this.
   explicit RewindCheckpointer(RewindStore* store);
-  ~RewindCheckpointer();
-  RewindCheckpointer(const RewindCheckpointer&) = delete;
-  RewindCheckpointer& operator=(const RewindCheckpointer&) = delete;
 
  private:
-  void Run();
-
-  RewindStore* const store_;
-  absl::Notification stopping_;
-  std::thread thread_;
+  BackgroundWorker worker_;
 };
 
 }  // namespace kamino::engine

@@ -9,7 +9,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "engine/baselines/heap_blocks.h"
+#include "engine/baselines/log_seed.h"
 #include "engine/baselines/rewind/record_list.h"
 #include "engine/baselines/rewind/record_tree.h"
 #include "engine/resource_error.h"
@@ -91,7 +91,7 @@ RewindLog::RewindLog(Heap* heap, const RewindOptions& options)
       region_(heap->region()),
       options_(options),
       header_(reinterpret_cast<LogHeader*>(heap->log_area().data())),
-      seed_(SeedOf(heap->uuid())),
+      seed_(LogSeed(heap->uuid())),
       space_(SpaceOf(*heap, options)) {
   CHECK_GE(heap->log_area().size(), MinBytes(options));
   MutexLock lock(&mutex_);

@@ -119,7 +119,10 @@ class RewindLog {
   // With force: its records go, durably. Returns what became free.
   std::vector<ObjectId> Clear(OwnRecords* own);
 
-  // Without force: all it has stored is there for others to flush.
+  // Where options.scans says so: looks for its records among all.
+  void Find(const OwnRecords& own) const;
+
+  // Where they are kept: all it has stored is there for others to flush.
   void Finished(OwnRecords* own);
   // Makes what finished transactions have stored durable, and removes their
   // records. Returns what became free.
@@ -165,6 +168,8 @@ class RewindLog {
   std::optional<LogRecord> MakeCheckpoint()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Their records go, before the ends do; with `beside`, if any.
+  void FindLocked(const OwnRecords& own) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<ObjectId> ClearAll(absl::Span<OwnRecords> all,
                                  const std::optional<LogRecord>& beside)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

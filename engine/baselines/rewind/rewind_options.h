@@ -27,9 +27,19 @@ struct RewindOptions {
   size_t group = 8;      // records that share drains, of form batch
   // A checkpoint is due after so many records, without force.
   size_t checkpoint_records = 10000;
+  // One layer: whoever takes records back, or clears them at its commit, goes
+  // through the whole log for them, as sections 4.2 and 4.3 do, though it
+  // remembers where they are. For benches.
+  bool scans = false;
+  // With force: records of what has committed go at once; else at the next
+  // Checkpoint, as they do without force.
+  bool clears_at_commit = true;
 
   // "rewind-1-noforce-batch"; the heap's label.
   std::string Name() const;
+
+  // Whether records of what has ended stay, until a checkpoint.
+  bool keeps_finished() const { return !force || !clears_at_commit; }
 };
 
 // Of such a name, or of "rewind", which is the default.

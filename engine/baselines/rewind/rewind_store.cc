@@ -66,12 +66,12 @@ uint64_t RewindStore::bytes_used() const {
 }
 
 void RewindStore::Checkpoint() {
-  if (options_.force) return;
+  if (!options_.keeps_finished()) return;
   for (ObjectId block : log_.Checkpoint()) heap_->Release(block);
 }
 
 bool RewindStore::WantsCheckpoint() const {
-  return !options_.force && log_.WantsCheckpoint();
+  return options_.keeps_finished() && log_.WantsCheckpoint();
 }
 
 }  // namespace kamino::engine

@@ -53,8 +53,8 @@ class RewindStore final : public TransactionalStore {
   RecoveryReport recovery_report() const override { return report_; }
   uint64_t bytes_used() const override;
 
-  // Without force: makes what finished transactions have stored durable, and
-  // gives back what their records take. Others may be live.
+  // Where records of finished transactions are kept: makes what those have
+  // stored durable, and gives back what the records take. Others may be live.
   void Checkpoint();
   // Whether so much is in the log that one is due.
   bool WantsCheckpoint() const;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "engine/baselines/heap_blocks.h"
+#include "engine/baselines/zeroed_block.h"
 #include "engine/heap/heap_format.h"
 #include "glog/logging.h"
 
@@ -52,7 +52,7 @@ Draft RewindTransaction::UpdateOf(const HeldObject& held, uint32_t offset,
 absl::Status RewindTransaction::WithRoom(
     absl::FunctionRef<absl::Status()> append) {
   absl::Status appended = append();
-  if (absl::IsResourceExhausted(appended) && !options().force) {
+  if (absl::IsResourceExhausted(appended) && options().keeps_finished()) {
     store_->Checkpoint();
     appended = append();
   }
@@ -186,13 +186,13 @@ absl::StatusOr<absl::Span<const std::byte>> RewindTransaction::Show(
 
 absl::StatusOr<BaselineTransaction::NewObject> RewindTransaction::Take(
     uint32_t size) {
-  auto id = ReserveZeroed(heap(), size);
-  if (absl::IsResourceExhausted(id.status())) {
+  const auto make_room = [this] {
     store_->Checkpoint();
-    id = ReserveZeroed(heap(), size);
-  }
-  if (!id.ok()) return id.status();
-  return NewObject{*id, heap().BlockPayload(*id)};
+    return true;
+  };
+  ASSIGN_OR_RETURN(const ZeroedBlock block,
+                   ReserveZeroed(&heap(), size, make_room));
+  return NewObject{block.id, block.bytes};
 }
 
 absl::Status RewindTransaction::DeclareAlloc(HeldObject&) {
@@ -320,7 +320,11 @@ absl::Status RewindTransaction::CommitForced(const CommitOptions& options) {
   }
   RETURN_IF_ERROR(AppendEnd({}, options.sequence));
   KeepBlocks(/*committed=*/true);
-  freed_ = store_->log_.Clear(&own_);
+  if (this->options().keeps_finished()) {
+    store_->log_.Finished(&own_);
+  } else {
+    freed_ = store_->log_.Clear(&own_);
+  }
   return absl::OkStatus();
 }
 
@@ -339,6 +343,7 @@ absl::Status RewindTransaction::TakeBack() {
     store_->log_.Drop(&own_);
     return absl::OkStatus();
   }
+  store_->log_.Find(own_);
   // With force each is durable in its place before the next is named.
   const size_t most = options().force || !batches() ? 1 : options().group;
   std::vector<const LogRecord*> undone;

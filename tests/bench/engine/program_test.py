@@ -8,12 +8,17 @@ import tempfile
 import unittest
 
 PROGRAM = os.path.join("bench", "engine", "bench_engine")
+SHIM = os.path.join("bench", "pmem_shim", "libpmem_shim.so")
 SMALL = ["--quick", "--only=^micro/empty", "--schemes=kamino-simple,unsafe"]
 
 
-def run(*flags):
+def run(*flags, preload=None):
+  environment = dict(os.environ)
+  if preload is not None:
+    environment["LD_PRELOAD"] = os.path.abspath(preload)
   return subprocess.run([PROGRAM, *flags], stdout=subprocess.PIPE,
-                        stderr=subprocess.PIPE, text=True, check=False)
+                        stderr=subprocess.PIPE, text=True, check=False,
+                        env=environment)
 
 
 class ProgramTest(unittest.TestCase):
@@ -40,6 +45,36 @@ class ProgramTest(unittest.TestCase):
                   "ops_per_s", "p50_ns", "p99_ns", "fences_per_tx",
                   "lines_flushed_per_tx", "bytes_storage"):
       self.assertIn(field, rows[0])
+
+  def rows_of_libpmemobj(self, *flags):
+    done = run("--quick", "--schemes=undo-object", "--json", "--rounds=1",
+               f"--folder={self.folder}", *flags, preload=SHIM)
+    self.assertEqual(done.returncode, 0, done.stderr)
+    return {(row["workload"], row["value_size"]): row
+            for row in json.loads(done.stdout)["measurements"]}
+
+  def test_libpmemobj_is_counted_by_the_preloaded_library(self):
+    rows = self.rows_of_libpmemobj(
+        "--only=^micro/(empty|overwrite-bytes/hot/1/(64|1024)$)")
+    self.assertEqual(rows["empty", 0]["fences_per_tx"], 0)
+    small, large = (rows["overwrite-bytes", size] for size in (64, 1024))
+    # Old and new bytes, with what the log has around the old ones.
+    self.assertGreaterEqual(small["lines_flushed_per_tx"], 2)
+    self.assertLess(small["lines_flushed_per_tx"], 16)
+    self.assertGreaterEqual(large["lines_flushed_per_tx"], 32)
+    self.assertLess(large["lines_flushed_per_tx"], 64)
+    for row in (small, large):
+      self.assertGreaterEqual(row["fences_per_tx"], 2)
+      self.assertLess(row["fences_per_tx"], 12)
+      self.assertEqual(row["background_fences_per_tx"], 0)
+
+  def test_libpmemobj_is_slowed_by_the_preloaded_library(self):
+    only = "--only=^micro/overwrite-bytes/hot/1/64$"
+    fast = self.rows_of_libpmemobj(only)["overwrite-bytes", 64]
+    slow = self.rows_of_libpmemobj(
+        only, "--pmem_delay_drain_ns=20000")["overwrite-bytes", 64]
+    self.assertGreater(slow["p50_ns"] - fast["p50_ns"],
+                       20000 * (fast["fences_per_tx"] - 1))
 
   def test_says_where_the_nanoseconds_go(self):
     done = run("--quick", "--only=^breakdown/patch16-bytes",

@@ -117,11 +117,17 @@ TEST_P(CrashTest, TheOtherSchemesHeapIsRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Schemes, CrashTest,
                          ::testing::Values(HeapScheme::kUndo,
-                                           HeapScheme::kCopyOnWrite),
+                                           HeapScheme::kCopyOnWrite,
+                                           HeapScheme::kUndoEach),
                          [](const ::testing::TestParamInfo<HeapScheme>& info) {
-                           return info.param == HeapScheme::kUndo
-                                      ? "UndoOwn"
-                                      : "CopyOnWrite";
+                           switch (info.param) {
+                             case HeapScheme::kUndo:
+                               return "UndoOwn";
+                             case HeapScheme::kUndoEach:
+                               return "UndoEach";
+                             default:
+                               return "CopyOnWrite";
+                           }
                          });
 
 }  // namespace

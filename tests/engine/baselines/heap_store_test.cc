@@ -72,6 +72,68 @@ TEST_F(HeapStoreTest, DrainsOfACommit) {
   }
 }
 
+// What the papers' rivals pay for four stores of one transaction.
+TEST_F(HeapStoreTest, DrainsOfRivals) {
+  struct Expected {
+    HeapScheme scheme;
+    uint64_t bytes;     // by Overwrite
+    uint64_t pointers;  // by Write
+  };
+  for (const Expected& expected :
+       {Expected{HeapScheme::kUnsafeEach, 4, 4},
+        {HeapScheme::kCached, 0, 0},
+        // Each store's old bytes and new, and the end.
+        {HeapScheme::kUndoEach, 9, 9}}) {
+    Open(expected.scheme);
+    const ObjectId id = Make(1000);
+    const std::vector<std::byte> word(8, std::byte{7});
+    for (const bool pointer : {false, true}) {
+      const uint64_t before = region_.drains();
+      auto transaction = Begin();
+      for (uint32_t i = 0; i < 4; ++i) {
+        if (pointer) {
+          const auto place = transaction->Write(id, 100 * i, 8);
+          ASSERT_TRUE(place.ok());
+          std::memcpy(*place, word.data(), 8);
+        } else {
+          ASSERT_TRUE(transaction->Overwrite(id, 100 * i, word).ok());
+        }
+      }
+      ASSERT_TRUE(transaction->Commit().ok());
+      EXPECT_EQ(region_.drains() - before,
+                pointer ? expected.pointers : expected.bytes)
+          << store_->scheme();
+      EXPECT_EQ((*Begin()->Read(id))[300], std::byte{7}) << store_->scheme();
+    }
+  }
+}
+
+TEST_F(HeapStoreTest, ARivalsFreedSpaceIsUsedAgain) {
+  for (HeapScheme scheme :
+       {HeapScheme::kUnsafeEach, HeapScheme::kCached, HeapScheme::kUndoEach}) {
+    Open(scheme);
+    const uint64_t used = heap_->stats().bytes_used;
+    const ObjectId id = Make(1000);
+    EXPECT_GT(heap_->stats().bytes_used, used);
+    auto transaction = Begin();
+    ASSERT_TRUE(transaction->Free(id).ok());
+    ASSERT_TRUE(transaction->Commit().ok());
+    EXPECT_EQ(heap_->stats().bytes_used, used) << store_->scheme();
+    EXPECT_FALSE(Begin()->Read(id).ok());
+  }
+}
+
+TEST_F(HeapStoreTest, NamesNameTheirSchemes) {
+  for (HeapScheme scheme :
+       {HeapScheme::kUndo, HeapScheme::kCopyOnWrite, HeapScheme::kUnsafe,
+        HeapScheme::kUnsafeEach, HeapScheme::kCached, HeapScheme::kUndoEach}) {
+    EXPECT_EQ(HeapSchemeNamed(HeapSchemeName(scheme)), scheme);
+  }
+  EXPECT_EQ(HeapSchemeNamed("nobody"), std::nullopt);
+  EXPECT_TRUE(IsAtomic(HeapScheme::kUndoEach));
+  EXPECT_FALSE(IsAtomic(HeapScheme::kCached));
+}
+
 TEST_F(HeapStoreTest, RangesThatAreDeclaredAtOnceShareADrain) {
   Open(kUndo);
   const ObjectId one = Make(1000);

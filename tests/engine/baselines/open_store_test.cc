@@ -61,13 +61,47 @@ TEST_F(OpenStoreTest, FilesThatAreThereAreKept) {
   }
 }
 
+TEST_F(OpenStoreTest, RivalsAreOpenedByNameToo) {
+  for (absl::string_view scheme : {"unsafe-each", "cached", "undo-each"}) {
+    ASSERT_EQ(CodeOf(scheme, kBytes), absl::StatusCode::kOk) << scheme;
+    EXPECT_EQ(CodeOf(scheme, kBytes, /*fresh=*/false), absl::StatusCode::kOk);
+    EXPECT_EQ(CodeOf("unsafe", kBytes, /*fresh=*/false),
+              absl::StatusCode::kFailedPrecondition);
+    RemoveStore(path_);
+  }
+}
+
+TEST_F(OpenStoreTest, LogsFillWhereNothingIsDoneBesideTransactions) {
+  StoreOptions options;
+  options.mode = PmemMode::kForce;
+  options.background = false;
+  {
+    auto store = OpenStore("rewind", path_, kBytes, options);
+    ASSERT_TRUE(store.ok()) << store.status();
+    for (int i = 0; i < 100; ++i) {
+      auto transaction = (*store)->Begin(absl::ZeroDuration());
+      ASSERT_TRUE(transaction->Alloc(1000).ok());
+      ASSERT_TRUE(transaction->Commit().ok());
+    }
+    // As a crash would leave it.
+    std::filesystem::copy_file(path_, path_ + ".crash");
+  }
+  options.fresh = false;
+  auto crashed = OpenStore("rewind", path_ + ".crash", kBytes, options);
+  ASSERT_TRUE(crashed.ok()) << crashed.status();
+  EXPECT_EQ((*crashed)->recovery_report().replayed, 100u);
+  crashed->reset();
+  RemoveStore(path_ + ".crash");
+  RemoveStore(path_);
+}
+
 TEST_F(OpenStoreTest, AnotherSchemesFileIsRefused) {
   for (absl::string_view made : {"kamino-simple", "undo-own", "cow",
-                                 "rewind-2-force-simple", "archapt"}) {
+                                 "rewind-2-force-simple", "wrap", "archapt"}) {
     ASSERT_EQ(CodeOf(made, kBytes), absl::StatusCode::kOk);
     for (absl::string_view scheme :
          {"kamino-simple", "kamino-dynamic", "undo-object", "undo-own", "cow",
-          "unsafe", "rewind", "rewind-2-force-simple", "archapt"}) {
+          "unsafe", "rewind", "rewind-2-force-simple", "wrap", "archapt"}) {
       EXPECT_EQ(CodeOf(scheme, kBytes, /*fresh=*/false),
                 scheme == made ? absl::StatusCode::kOk
                                : absl::StatusCode::kFailedPrecondition)

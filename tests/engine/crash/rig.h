@@ -26,6 +26,9 @@ class Rig {
   // may be live.
   virtual void Sync(size_t /*transactions*/) {}
 
+  // Where objects are read that are not read where they lie; null: they are.
+  virtual const Region* view() const { return nullptr; }
+
   // Whether it heeds CommitOptions::hold_locks; then ReleaseHold works, too.
   virtual bool can_hold() const { return false; }
   virtual void ReleaseHold(uint64_t /*sequence*/) {}

@@ -7,6 +7,7 @@
 #include "engine/baselines/heap_store.h"
 #include "engine/baselines/rewind/rewind_options.h"
 #include "engine/baselines/rewind/rewind_store.h"
+#include "engine/baselines/wrap/wrap_store.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/kamino_store.h"
@@ -24,6 +25,10 @@ constexpr size_t kKaminoLogBytes = heap_format::kMinLogBytes;
 // Full now and then; more than its words take, which two layers have.
 constexpr size_t kRewindHeapBytes = 224u << 10;
 constexpr size_t kRewindLogBytes = 48u << 10;
+// So little that wraps go on in the heap, and wait for others to retire.
+constexpr size_t kWrapHeapBytes = 224u << 10;
+constexpr size_t kWrapLogBytes = 8u << 10;
+constexpr uint64_t kWrapBucketBytes = wrap_format::kMinBucketBytes;
 // Room for about ten pages of the index: copies are evicted all the time.
 constexpr double kAlpha = 0.22;
 // Transactions can have more.
@@ -89,6 +94,26 @@ class RewindRig final : public Rig {
  private:
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<RewindStore> store_;
+};
+
+class WrapRig final : public Rig {
+ public:
+  explicit WrapRig(std::unique_ptr<WrapStore> store)
+      : store_(std::move(store)) {}
+
+  TransactionalStore& store() override { return *store_; }
+  // Not all at once: several wait that have an object in common.
+  void Sync(size_t transactions) override { store_->Retire(transactions); }
+  const Region* view() const override { return store_->heap()->region(); }
+  std::optional<uint64_t> last_sequence() const override {
+    return store_->recovery_report().last_sequence;
+  }
+  uint64_t live_objects() const override {
+    return store_->heap()->stats().objects;
+  }
+
+ private:
+  std::unique_ptr<WrapStore> store_;
 };
 
 class ArchaptRig final : public Rig {
@@ -190,6 +215,38 @@ Scheme Rewind(RewindOptions options) {
   return scheme;
 }
 
+// With force and records of the committed still in the log.
+Scheme RewindThatKeeps() {
+  RewindOptions options;
+  options.force = true;
+  options.form = LogForm::kOptimized;
+  options.clears_at_commit = false;
+  options.scans = true;
+  Scheme scheme = Rewind(options);
+  scheme.name += "-keeps";
+  return scheme;
+}
+
+Scheme Wraps() {
+  Scheme scheme;
+  scheme.name = wrap_format::kLabel;
+  scheme.areas = {{"heap", kWrapHeapBytes}};
+  scheme.switches_within_calls = true;
+  scheme.open = [](const std::vector<Region*>& regions,
+                   bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
+    WrapOptions options;
+    options.log_bytes = kWrapLogBytes;
+    options.bucket_bytes = kWrapBucketBytes;
+    // A seed does the same again, whatever the clock says.
+    options.log_wait = absl::ZeroDuration();
+    auto store = make ? WrapStore::Create(regions[0], options)
+                      : WrapStore::Open(regions[0], options);
+    if (!store.ok()) return store.status();
+    return absl::make_unique<WrapRig>(std::move(*store));
+  };
+  return scheme;
+}
+
 Scheme Archapt() {
   ArchaptOptions options;
   options.queue_bytes = kArchaptQueueBytes;
@@ -226,6 +283,9 @@ std::vector<Scheme> MakeSchemes() {
       UndoLogged(),
       Baseline(HeapScheme::kUndo),
       Baseline(HeapScheme::kCopyOnWrite),
+      Baseline(HeapScheme::kUndoEach),
+      RewindThatKeeps(),
+      Wraps(),
   };
   for (const RewindOptions& options : AllRewinds()) {
     schemes.push_back(Rewind(options));

@@ -79,7 +79,10 @@ class SessionsTest(ClusterTest):
     wait_until(lambda: of_clients() > 0 or not load.is_alive(),
                PATIENCE_S, "a queue pair of the client's")
     self.assertTrue(load.is_alive(), "no session over verbs was seen")
-    self.assertGreater(of_nodes_for_clients(), 0, listing())
+    # The two ends of a connection are ready one after the other.
+    wait_until(lambda: of_nodes_for_clients() > 0 or not load.is_alive(),
+               PATIENCE_S, "a queue pair of a node's for the client")
+    self.assertTrue(load.is_alive(), listing())
     self.check_bank(load)
     for verb in ("put", "get"):
       print(self.kamino("bench", verb, f"--count={CALLS}", "--keys=50",
@@ -99,7 +102,8 @@ class SessionsTest(ClusterTest):
       try:
         wait_until(lambda: of_clients() > 0, PATIENCE_S,
                    "a queue pair of the client's")
-        self.assertGreater(of_nodes_for_clients(), 0, listing())
+        wait_until(lambda: of_nodes_for_clients() > 0, PATIENCE_S,
+                   "a queue pair of a node's for the client")
       finally:
         client.kill()
     self.await_no_pairs()

@@ -240,6 +240,69 @@ TEST_P(RewindStoreTest, ADamagedLogIsAnError) {
   EXPECT_GT(refused, 5);
 }
 
+// Looking through the log finds what is remembered: it asserts that.
+TEST(RewindOptionsTest, RecordsAreFoundByLookingThroughTheLog) {
+  for (const RewindOptions& named : AllRewinds()) {
+    RewindOptions options = named;
+    options.scans = true;
+    SimRegion region(Heap::kMinBytes);
+    auto heap = *Heap::Create(&region, options.Name());
+    auto store = *RewindStore::Open(options, heap.get());
+    auto making = store->Begin(absl::ZeroDuration());
+    const ObjectId one = *making->Alloc(100);
+    const ObjectId two = *making->Alloc(100);
+    ASSERT_TRUE(making->Commit().ok());
+    auto other = store->Begin(absl::ZeroDuration());
+    auto target = store->Begin(absl::ZeroDuration());
+    for (uint32_t i = 0; i < 10; ++i) {
+      ASSERT_TRUE(other->Write(two, 8 * i, 8).ok());
+      ASSERT_TRUE(target->Overwrite(one, 8 * i, BytesOf("01234567")).ok());
+    }
+    ASSERT_TRUE(target->Abort().ok()) << options.Name();
+    ASSERT_TRUE(other->Commit().ok()) << options.Name();
+    auto reader = store->Begin(absl::ZeroDuration());
+    EXPECT_EQ(reader->Read(one)->data()[0], std::byte{0}) << options.Name();
+  }
+}
+
+// With force, what is kept for a checkpoint is skipped by recovery, and its
+// blocks are not used before.
+TEST(RewindOptionsTest, RecordsOfTheFinishedMayBeKeptWithForce) {
+  for (const LogForm form :
+       {LogForm::kSimple, LogForm::kOptimized, LogForm::kBatch}) {
+    RewindOptions options;
+    options.force = true;
+    options.form = form;
+    options.clears_at_commit = false;
+    SimRegion region(Heap::kMinBytes);
+    auto heap = *Heap::Create(&region, options.Name());
+    auto store = *RewindStore::Open(options, heap.get());
+    auto making = store->Begin(absl::ZeroDuration());
+    const ObjectId id = *making->Alloc(100);
+    const ObjectId gone = *making->Alloc(100);
+    ASSERT_TRUE(making->Commit().ok());
+    auto changing = store->Begin(absl::ZeroDuration());
+    ASSERT_TRUE(changing->Overwrite(id, 0, BytesOf("committed")).ok());
+    ASSERT_TRUE(changing->Free(gone).ok());
+    ASSERT_TRUE(changing->Commit().ok());
+    EXPECT_EQ(store->log_blocks(), 1u);
+    auto live = store->Begin(absl::ZeroDuration());
+    std::memcpy(*live->Write(id, 0, 9), "unfinishe", 9);
+    SimRegion after(
+        SimRegion::Image(region.durable(), region.durable() + region.size()));
+    auto heap_after = *Heap::Open(&after);
+    auto opened = *RewindStore::Open(options, heap_after.get());
+    EXPECT_EQ(opened->recovery_report().rolled_back, 1u);
+    auto reader = opened->Begin(absl::ZeroDuration());
+    EXPECT_EQ(std::memcmp(reader->Read(id)->data(), "committed", 9), 0);
+    EXPECT_FALSE(reader->Read(gone).ok());
+    ASSERT_TRUE(live->Abort().ok());
+    store->Quiesce();
+    EXPECT_EQ(store->log_blocks(), 0u);
+    EXPECT_FALSE(store->WantsCheckpoint());
+  }
+}
+
 // What the page of the format says.
 TEST(RewindCostTest, DrainsOfATransaction) {
   struct Expected {

@@ -1,0 +1,58 @@
+// The schemes that take part, by name.
+#ifndef KAMINO_BENCH_ENGINE_STORE_SPEC_H_
+#define KAMINO_BENCH_ENGINE_STORE_SPEC_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/baselines/rewind/rewind_options.h"
+#include "engine/pmem/delay_region.h"
+
+namespace kamino::bench {
+
+// Of kamino-dynamic, where it is not what is looked at.
+inline constexpr double kAlpha = 0.5;
+
+struct StoreSpec {
+  std::string scheme;
+  std::optional<double> alpha;  // kamino-dynamic's, of the heap's size
+  // Of all its files; only where they can be slowed.
+  engine::PmemDelays delays = {};
+  // What differs from the scheme's defaults: "group=16,scans" (StoreNamed).
+  std::string tuning = {};
+
+  // The scheme, with its alpha and its tuning if it has them:
+  // "kamino-dynamic@0.5", "rewind-1-noforce-batch+group=16".
+  std::string Name() const;
+  // Whether Abort takes stores back.
+  bool atomic() const;
+};
+
+// Of such a name. Of REWIND "group", "bucket", "checkpoint" (records) have a
+// number, "scans", "keeps" (RewindOptions::clears_at_commit is false) and
+// "alone" (no thread makes its checkpoints) have none. kInvalidArgument: no
+// scheme is called so, or it has nothing of the kind.
+absl::StatusOr<StoreSpec> StoreNamed(absl::string_view name);
+
+// Every scheme this build has, kamino-simple first.
+std::vector<StoreSpec> AllStores();
+// Those whose transactions are.
+std::vector<StoreSpec> AtomicStores();
+
+// Those that take part where they are asked for: REWIND's other configurations,
+// and the rivals of papers.
+std::vector<StoreSpec> MoreStores();
+
+// What a spec says of REWIND. Nothing: it says something else, or is not its.
+struct RewindTuning {
+  engine::RewindOptions options;
+  bool alone = false;  // no thread makes checkpoints
+};
+std::optional<RewindTuning> RewindOf(const StoreSpec& spec);
+
+}  // namespace kamino::bench
+
+#endif  // KAMINO_BENCH_ENGINE_STORE_SPEC_H_

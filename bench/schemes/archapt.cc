@@ -1,0 +1,296 @@
+// Archapt's figures (sections 2 and 5): what logging and flushing cost, how
+// often objects are used, and how many lines are flushed when there is more
+// than a cache holds.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "bench/engine/tpcc.h"
+#include "bench/engine/workload.h"
+#include "bench/engine/ycsb.h"
+#include "bench/harness/clock.h"
+#include "bench/schemes/observed_store.h"
+#include "bench/schemes/part.h"
+#include "bench/schemes/words.h"
+
+namespace kamino::bench::schemes {
+namespace {
+
+constexpr uint64_t kBytes = 160u << 20;
+constexpr uint64_t kSeed = 5;
+
+// --- Figures 1 and 2.
+
+struct Logged {
+  const char* store;
+  const char* series;
+  bool drops;  // what libpmemobj flushes
+};
+
+absl::StatusOr<double> TimeOfOverwrites(Words& words, int transactions) {
+  Random random(kSeed);
+  const uint64_t begin = Ticks();
+  for (int i = 0; i < transactions; ++i) {
+    const auto transaction = words.store().Begin(kPatient);
+    RETURN_IF_ERROR(
+        words.StoreWhole(*transaction, random.Below(words.objects()), random));
+    RETURN_IF_ERROR(transaction->Commit());
+  }
+  const double nanos = NanosSince(begin);
+  words.store().Quiesce();
+  return nanos / transactions;
+}
+
+absl::Status LoggingOfSize(Setting& setting, uint32_t size) {
+  std::vector<Logged> subjects = {{"undo-object", "undo-object", false},
+                                  {"undo-own", "undo-own", false},
+                                  {"unsafe", "unsafe", false},
+                                  {"cached", "cached", false}};
+  if (HasPmemShim()) {
+    subjects.push_back({"undo-object", "undo-object, nothing flushed", true});
+  }
+  if (setting.Among("archapt")) {
+    subjects.push_back({"archapt", "archapt", false});
+  }
+  std::vector<std::unique_ptr<Words>> all;
+  for (const Logged& subject : subjects) {
+    ASSIGN_OR_RETURN(auto words, Words::Make(setting, subject.store, AsItIs(),
+                                             kBytes, 8192, size));
+    all.push_back(std::move(words));
+  }
+  const int transactions = setting.Scaled(20'000, 4000);
+  const auto measure = [&](int subject) {
+    if (subjects[subject].drops) DropPmemobjFlushes(true);
+    auto nanos = TimeOfOverwrites(*all[subject], transactions);
+    if (subjects[subject].drops) DropPmemobjFlushes(false);
+    return nanos;
+  };
+  ASSIGN_OR_RETURN(const auto rounds, InTurns(static_cast<int>(all.size()),
+                                              setting.rounds, measure));
+  for (size_t i = 0; i < all.size(); ++i) {
+    setting.points->push_back({"archapt-1-2", subjects[i].series, AsItIs().name,
+                               "ns a transaction", static_cast<double>(size),
+                               rounds[i]});
+  }
+  return absl::OkStatus();
+}
+
+// --- YCSB by one thread, over more than the cache holds.
+
+Cell CellOf(const Suite& suite, const std::string& workload) {
+  const std::vector<Cell> cells = suite.Cells();
+  return *std::find_if(cells.begin(), cells.end(), [&](const Cell& cell) {
+    return cell.workload == workload && cell.threads == 1 &&
+           cell.distribution != "uniform";
+  });
+}
+
+absl::Status RunSome(Dataset& dataset, const Cell& cell, uint64_t seed,
+                     uint64_t transactions) {
+  const auto worker = dataset.MakeWorker(cell, 0, seed);
+  for (uint64_t i = 0; i < transactions; ++i) {
+    worker->Draw();
+    RETURN_IF_ERROR(worker->Run());
+  }
+  return absl::OkStatus();
+}
+
+constexpr const char* kWriting[] = {"ycsb-a", "ycsb-b", "ycsb-d", "ycsb-e",
+                                    "ycsb-f"};
+
+// Lines and drains of a transaction, in the middle of many: what is put off is
+// in balance with what was put off before.
+class FlushCounts {
+ public:
+  FlushCounts(Setting* setting, OpenedStore* opened, std::string store)
+      : setting_(*setting), opened_(*opened), store_(std::move(store)) {}
+
+  absl::Status Count(const std::string& workload, double size, uint64_t count,
+                     absl::FunctionRef<absl::Status(uint64_t)> run) {
+    RETURN_IF_ERROR(run(1));
+    const engine::PmemCounts before = opened_.counts();
+    const engine::PmemCounts beside_before = opened_.background_counts();
+    const auto details_before = Details();
+    RETURN_IF_ERROR(run(2));
+    const engine::PmemCounts all = opened_.counts() - before;
+    const engine::PmemCounts beside =
+        opened_.background_counts() - beside_before;
+    const auto details = Details();
+    opened_.store->Quiesce();
+    const engine::PmemCounts in_the_end = opened_.counts() - before;
+    const auto add = [&](const std::string& measure, double value) {
+      setting_.points->push_back({"archapt-9",
+                                  absl::StrCat(store_, ", ", workload),
+                                  AsItIs().name,
+                                  measure,
+                                  size,
+                                  {value / static_cast<double>(count)}});
+    };
+    add("lines", static_cast<double>(all.lines));
+    add("drains", static_cast<double>(all.drains));
+    add("lines beside", static_cast<double>(beside.lines));
+    add("lines with what was left", static_cast<double>(in_the_end.lines));
+    for (size_t i = 0; i < details.size() && i < details_before.size(); ++i) {
+      add(details[i].first, details[i].second - details_before[i].second);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  std::vector<std::pair<std::string, double>> Details() const {
+    return opened_.details ? opened_.details()
+                           : std::vector<std::pair<std::string, double>>();
+  }
+
+  Setting& setting_;
+  OpenedStore& opened_;
+  const std::string store_;
+};
+
+absl::Status FlushesOfYcsb(Setting& setting, const std::string& store) {
+  const auto suite = MakeYcsbSuite(Scale::kQuick);
+  ASSIGN_OR_RETURN(auto opened, Open(setting, store, AsItIs(), suite->Bytes(),
+                                     Watch::kCounts));
+  const auto dataset = suite->MakeDataset(opened.store.get());
+  RETURN_IF_ERROR(dataset->Load());
+  opened.store->Quiesce();
+  FlushCounts counts(&setting, &opened, store);
+  for (const char* workload : kWriting) {
+    const Cell cell = CellOf(*suite, workload);
+    const bool scans = std::string(workload) == "ycsb-e";
+    const uint64_t full = scans ? 10'000 : 100'000;
+    const uint64_t count = setting.quick ? full / 20 : full;
+    RETURN_IF_ERROR(counts.Count(
+        workload, kYcsbRecordBytes, count,
+        [&](uint64_t seed) { return RunSome(*dataset, cell, seed, count); }));
+    RETURN_IF_ERROR(dataset->Restore());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FlushesOfOverwrites(Setting& setting, const std::string& store,
+                                 uint32_t size) {
+  // Several times what a cache of 32 MiB holds.
+  const uint64_t data = setting.Scaled<uint64_t>(192u << 20, 48u << 20);
+  const uint64_t objects = data / size;
+  ASSIGN_OR_RETURN(
+      const auto words,
+      Words::Make(setting, store, AsItIs(), data + objects * 256 + (8u << 20),
+                  objects, size, Watch::kCounts));
+  OpenedStore& opened = words->opened();
+  FlushCounts counts(&setting, &opened, store);
+  return counts.Count("overwrite", size, objects, [&](uint64_t seed) {
+    Random random(seed);
+    for (uint64_t i = 0; i < objects; ++i) {
+      const auto transaction = words->store().Begin(kPatient);
+      RETURN_IF_ERROR(words->StoreWhole(
+          *transaction, random.Below(words->objects()), random));
+      RETURN_IF_ERROR(transaction->Commit());
+    }
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace
+
+absl::Status ArchaptLogging(Setting& setting) {
+  for (const uint32_t size : {64, 256, 1024, 4096}) {
+    RETURN_IF_ERROR(LoggingOfSize(setting, size));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ArchaptFlushes(Setting& setting) {
+  std::vector<std::string> stores = {"undo-own", "unsafe"};
+  if (HasPmemShim()) stores.push_back("undo-object");
+  if (setting.Among("archapt")) stores.push_back("archapt");
+  for (const std::string& store : stores) {
+    setting.progress(absl::StrCat("archapt-9: ", store));
+    RETURN_IF_ERROR(FlushesOfYcsb(setting, store));
+    for (const uint32_t size : {256, 1024, 4096}) {
+      RETURN_IF_ERROR(FlushesOfOverwrites(setting, store, size));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Whatever the scheme, it is the workload's.
+absl::Status ArchaptReuse(Setting& setting) {
+  const auto suite =
+      MakeYcsbSuite(setting.quick ? Scale::kCount : Scale::kQuick);
+  ASSIGN_OR_RETURN(auto opened,
+                   Open(setting, "unsafe", AsItIs(), suite->Bytes()));
+  ObservedStore observed(opened.store.get());
+  const auto dataset = suite->MakeDataset(&observed);
+  RETURN_IF_ERROR(dataset->Load());
+  // As many objects of the size of a record as were made, whose uses the load
+  // does not count as.
+  const std::vector<engine::ObjectId> records =
+      observed.ObjectsBetween(kYcsbRecordBytes, 2 * kYcsbRecordBytes);
+  for (const char* workload :
+       {"ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-e", "ycsb-f"}) {
+    observed.Forget();
+    RETURN_IF_ERROR(
+        RunSome(*dataset, CellOf(*suite, workload), 1, records.size()));
+    std::vector<double> uses(4);
+    for (const engine::ObjectId id : records) {
+      ++uses[std::min<uint64_t>(observed.UsesOf(id), 3)];
+    }
+    for (size_t i = 0; i < uses.size(); ++i) {
+      setting.points->push_back(
+          {"archapt-3",
+           workload,
+           AsItIs().name,
+           "part of objects",
+           static_cast<double>(i),
+           {uses[i] / static_cast<double>(records.size())}});
+    }
+    RETURN_IF_ERROR(dataset->Restore());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ArchaptDirtiness(Setting& setting) {
+  std::vector<std::string> stores = {"undo-own"};
+  if (setting.Among("archapt")) stores.push_back("archapt");
+  const auto ycsb = MakeYcsbSuite(Scale::kCount);
+  const auto tpcc = MakeTpccSuite(Scale::kCount);
+  uint64_t seed = 0;
+  for (const std::string& store : stores) {
+    for (const Suite* suite : {ycsb.get(), tpcc.get()}) {
+      ASSIGN_OR_RETURN(auto opened, Open(setting, store, AsItIs(),
+                                         suite->Bytes(), Watch::kDirtiness));
+      const auto dataset = suite->MakeDataset(opened.store.get());
+      RETURN_IF_ERROR(dataset->Load());
+      std::vector<std::string> workloads = {"tpcc-mix"};
+      if (suite == ycsb.get()) workloads.assign(kWriting, std::end(kWriting));
+      for (const std::string& workload : workloads) {
+        opened.store->Quiesce();
+        const Dirtiness before = opened.dirtiness();
+        const uint64_t count = suite == ycsb.get() ? 5000 : 400;
+        // Another seed for each: the same one would store the same bytes again.
+        RETURN_IF_ERROR(
+            RunSome(*dataset, CellOf(*suite, workload), ++seed, count));
+        opened.store->Quiesce();
+        const Dirtiness after = opened.dirtiness();
+        const Dirtiness during = {after.lines - before.lines,
+                                  after.bytes - before.bytes};
+        setting.points->push_back({"archapt-table-1",
+                                   absl::StrCat(store, ", ", workload),
+                                   AsItIs().name,
+                                   "part of a flushed line",
+                                   0,
+                                   {during.Average()}});
+        RETURN_IF_ERROR(dataset->Restore());
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace kamino::bench::schemes

@@ -1,0 +1,46 @@
+// A process that fills a store's log and is killed: what it leaves is what the
+// next opening has to recover from, with all that was stored having survived.
+#ifndef KAMINO_BENCH_SCHEMES_CRASH_H_
+#define KAMINO_BENCH_SCHEMES_CRASH_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace kamino::bench::schemes {
+
+struct CrashPlan {
+  std::string scheme;
+  std::string path;
+  uint64_t bytes = 0;    // of the store's file
+  uint64_t objects = 0;  // of 1 KiB each
+  // Written over by transactions that commit, with nothing done beside them,
+  // and by one that does not; or as far as the store lets them.
+  uint64_t committed = 0;
+  uint64_t open = 0;
+};
+
+// As words for a child's command line, and back.
+std::string ToWord(const CrashPlan& plan);
+absl::StatusOr<CrashPlan> FromWord(const std::string& word);
+
+// The child's part: does as planned, prints a line of what it has done and
+// waits to be killed. Returns only an error.
+absl::Status FillAndWait(const CrashPlan& plan);
+
+// Bytes that were written.
+struct Filled {
+  uint64_t committed = 0;
+  uint64_t open = 0;
+};
+
+// Starts `program` with a flag `--crash=` and the plan, and kills it once it
+// has done as planned.
+absl::StatusOr<Filled> CrashChild(const std::string& program,
+                                  const CrashPlan& plan);
+
+}  // namespace kamino::bench::schemes
+
+#endif  // KAMINO_BENCH_SCHEMES_CRASH_H_

@@ -1,0 +1,118 @@
+// The parts of the schemes' bench: each fills in figures of a paper, or a
+// column of the table of all schemes. docs/bench_schemes.md describes them.
+#ifndef KAMINO_BENCH_SCHEMES_PART_H_
+#define KAMINO_BENCH_SCHEMES_PART_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "bench/engine/pool_folder.h"
+#include "bench/engine/stores.h"
+
+namespace kamino::bench::schemes {
+
+// What was measured at one place of a figure.
+struct Point {
+  std::string figure;   // "rewind-3-left"
+  std::string series;   // a store, and what else tells it from others
+  std::string memory;   // Memory::name
+  std::string measure;  // with its unit: "ns a transaction"
+  double x = 0;         // the figure's own meaning
+  std::vector<double> rounds;
+};
+
+// What is played on this machine's memory.
+struct Memory {
+  std::string name;
+  engine::PmemDelays delays;
+};
+
+// This machine's own, and the one that REWIND's authors played: 150 ns for each
+// line that is written back (their section 5).
+const Memory& AsItIs();
+const Memory& AsRewinds();
+
+// One thread's transactions meet no locks but those that what is done beside
+// them still holds.
+inline constexpr absl::Duration kPatient = absl::Seconds(10);
+
+struct Setting {
+  bool quick = false;
+  int rounds = 5;
+  PoolFolder* folder = nullptr;
+  // The stores that a part about all of them is about; one about some takes
+  // those of its own that are Among these, or belong to no list.
+  std::vector<StoreSpec> stores;
+  std::function<void(const std::string&)> progress;
+  std::vector<Point>* points = nullptr;
+
+  bool Among(const std::string& scheme) const;
+  // `full`, or fewer where it has to be quick.
+  template <typename T>
+  T Scaled(T full, T few) const {
+    return quick ? few : full;
+  }
+};
+
+struct Part {
+  const char* name;
+  const char* about;
+  absl::Status (*run)(Setting& setting);
+};
+
+// In the order they run in.
+const std::vector<Part>& AllParts();
+
+// A store of the name on that memory, new and empty. What it is called is a bug
+// of the caller's, if there is no such store.
+absl::StatusOr<OpenedStore> Open(const Setting& setting,
+                                 const std::string& name, const Memory& memory,
+                                 uint64_t bytes, Watch watch = Watch::kNothing);
+
+// Measures `subjects` in turns: each goes first in some round, and a round
+// before the first is thrown away. One list of a number for each round to each
+// subject.
+absl::StatusOr<std::vector<std::vector<double>>> InTurns(
+    int subjects, int rounds,
+    absl::FunctionRef<absl::StatusOr<double>(int subject)> measure);
+
+absl::Status Annotate(const absl::Status& status, const std::string& what);
+
+// Nanoseconds since `begin`, in Ticks().
+double NanosSince(uint64_t begin);
+// Computes for so long.
+void Compute(double nanos);
+
+// --- The parts.
+
+absl::Status RewindLogging(Setting& setting);      // figure 3, left
+absl::Status RewindSkips(Setting& setting);        // 3, right, and 4
+absl::Status RewindTotals(Setting& setting);       // 5
+absl::Status RewindCheckpoints(Setting& setting);  // 6
+absl::Status RewindTree(Setting& setting);         // 7
+absl::Status RewindFences(Setting& setting);       // 10
+absl::Status RewindTpcc(Setting& setting);         // 11
+
+absl::Status WrapCounts(Setting& setting);      // figure 6
+absl::Status WrapResponses(Setting& setting);   // 8
+absl::Status WrapThroughput(Setting& setting);  // 7, of the functional scheme
+absl::Status WrapTree(Setting& setting);        // 13 and 14
+
+absl::Status ArchaptLogging(Setting& setting);    // figures 1 and 2
+absl::Status ArchaptFlushes(Setting& setting);    // 9
+absl::Status ArchaptReuse(Setting& setting);      // 3
+absl::Status ArchaptDirtiness(Setting& setting);  // table 1
+
+absl::Status DurableLatency(Setting& setting);
+absl::Status RecoveryTimes(Setting& setting);
+
+}  // namespace kamino::bench::schemes
+
+#endif  // KAMINO_BENCH_SCHEMES_PART_H_

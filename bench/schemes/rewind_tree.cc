@@ -1,0 +1,162 @@
+// REWIND over a B+tree (section 5.2): what each form of its log costs, and what
+// slower fences do to it.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "bench/harness/clock.h"
+#include "bench/schemes/part.h"
+#include "bench/schemes/small_tree.h"
+#include "bench/schemes/words.h"
+
+namespace kamino::bench::schemes {
+namespace {
+
+using Tree = std::unique_ptr<SmallTree>;
+
+// One seed for all: they do the same.
+constexpr uint64_t kSeed = 7;
+
+// Nanoseconds of an operation; `transactions` of so many `operations` each.
+absl::StatusOr<double> TimeOfOperations(const Tree& tree, int transactions,
+                                        int operations, double updates) {
+  Random random(kSeed);
+  const uint64_t begin = Ticks();
+  for (int i = 0; i < transactions; ++i) {
+    RETURN_IF_ERROR(tree->Operate(operations, updates, random));
+  }
+  const double nanos = NanosSince(begin);
+  // Checkpoints are what figure 6 is about.
+  RETURN_IF_ERROR(tree->Restore());
+  return nanos / transactions / operations;
+}
+
+absl::StatusOr<std::vector<Tree>> Trees(Setting& setting,
+                                        const std::vector<std::string>& names,
+                                        const Memory& memory,
+                                        uint64_t records) {
+  std::vector<Tree> trees;
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(auto tree,
+                     SmallTree::Make(setting, name, memory, records));
+    trees.push_back(std::move(tree));
+  }
+  return trees;
+}
+
+absl::Status TreeOn(Setting& setting, const Memory& memory) {
+  const uint64_t records = setting.Scaled<uint64_t>(100'000, 20'000);
+  const int transactions = setting.Scaled(4000, 1000);
+  std::vector<std::string> names = {
+      "cached",
+      "unsafe",
+      "unsafe-each",
+      "rewind-1-noforce-simple+alone,checkpoint=1000000000",
+      "rewind-1-noforce-optimized+alone,checkpoint=1000000000",
+      "rewind-1-noforce-batch+alone,checkpoint=1000000000"};
+  if (!memory.delays.any() || HasPmemShim()) names.push_back("undo-object");
+  ASSIGN_OR_RETURN(const auto trees, Trees(setting, names, memory, records));
+  for (const double updates : {0.1, 0.3, 0.5, 0.7, 1.0}) {
+    const auto measure = [&](int subject) {
+      return TimeOfOperations(trees[subject], transactions, 1, updates);
+    };
+    ASSIGN_OR_RETURN(const auto rounds, InTurns(static_cast<int>(trees.size()),
+                                                setting.rounds, measure));
+    for (size_t i = 0; i < trees.size(); ++i) {
+      setting.points->push_back({"rewind-7", trees[i]->name(), memory.name,
+                                 "ns an operation", updates, rounds[i]});
+    }
+  }
+  return absl::OkStatus();
+}
+
+// --- Figure 10.
+
+constexpr const char* kFenced[] = {
+    "rewind-1-noforce-optimized+alone,checkpoint=1000000000",
+    "rewind-1-noforce-batch+group=8,alone,checkpoint=1000000000",
+    "rewind-1-noforce-batch+group=16,alone,checkpoint=1000000000",
+    "rewind-1-noforce-batch+group=32,alone,checkpoint=1000000000"};
+constexpr int kStores = 320;  // of a transaction of words
+constexpr int kOperations = 32;
+
+absl::StatusOr<double> TimeOfStores(const std::unique_ptr<Words>& words,
+                                    int transactions) {
+  Random random(kSeed);
+  const uint64_t begin = Ticks();
+  for (int i = 0; i < transactions; ++i) {
+    const auto transaction = words->store().Begin(kPatient);
+    for (int k = 0; k < kStores; ++k) {
+      RETURN_IF_ERROR(words->Store(*transaction, 0, random));
+    }
+    RETURN_IF_ERROR(transaction->Commit());
+  }
+  const double nanos = NanosSince(begin);
+  words->store().Quiesce();
+  return nanos / transactions / kStores;
+}
+
+absl::Status FencesOf(Setting& setting, uint64_t drain_ns) {
+  // A store's delays are set once: stores for each.
+  const Memory memory = {absl::StrCat(drain_ns, " ns a drain"), {drain_ns, 0}};
+  const uint64_t records = setting.Scaled<uint64_t>(100'000, 20'000);
+  std::vector<Tree> trees;
+  std::vector<std::unique_ptr<Words>> tables;
+  for (const char* name : kFenced) {
+    ASSIGN_OR_RETURN(auto tree,
+                     SmallTree::Make(setting, name, memory, records));
+    trees.push_back(std::move(tree));
+    ASSIGN_OR_RETURN(auto words, Words::Make(setting, name, memory, 250u << 20,
+                                             1, 64u << 10));
+    tables.push_back(std::move(words));
+  }
+  const int few = setting.Scaled(200, 20);
+  const auto add = [&](const char* figure, const char* measure,
+                       const std::vector<std::vector<double>>& rounds) {
+    for (size_t i = 0; i < rounds.size(); ++i) {
+      setting.points->push_back({figure, kFenced[i], AsItIs().name, measure,
+                                 static_cast<double>(drain_ns), rounds[i]});
+    }
+  };
+  const int subjects = static_cast<int>(trees.size());
+  for (const int operations : {1, kOperations}) {
+    const int transactions = operations == 1 ? few * 10 : few;
+    const auto measure = [&](int subject) {
+      return TimeOfOperations(trees[subject], transactions, operations, 1);
+    };
+    ASSIGN_OR_RETURN(const auto rounds,
+                     InTurns(subjects, setting.rounds, measure));
+    add(operations == 1 ? "rewind-10-tree" : "rewind-10-tree-32",
+        "ns an operation", rounds);
+  }
+  const auto measure = [&](int subject) {
+    return TimeOfStores(tables[subject], few);
+  };
+  ASSIGN_OR_RETURN(const auto rounds,
+                   InTurns(subjects, setting.rounds, measure));
+  add("rewind-10-words", "ns a store", rounds);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RewindTree(Setting& setting) {
+  for (const Memory& memory : {AsItIs(), AsRewinds()}) {
+    RETURN_IF_ERROR(TreeOn(setting, memory));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RewindFences(Setting& setting) {
+  const std::vector<uint64_t> drains = setting.Scaled<std::vector<uint64_t>>(
+      {0, 250, 500, 1000, 2000, 5000}, {0, 1000, 5000});
+  for (const uint64_t drain_ns : drains) {
+    RETURN_IF_ERROR(FencesOf(setting, drain_ns));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace kamino::bench::schemes

@@ -1,0 +1,165 @@
+"""Marks of WrAP and of Archapt (marks.py)."""
+
+from marks import less, mark, ratio, written
+
+WRAPS, STORES = 100, 20
+
+
+# --- WrAP, as far as the functional scheme has it.
+
+
+def of_wrap(points):
+  def count(store, measure):
+    return points.value("wrap-6", store, measure)
+
+  name = "WrAP fig. 6: "
+  yield mark(name + "drains of 100 wraps, wrap", "100", "100",
+             count("wrap", "drains"), lambda v: v == WRAPS)
+  yield mark(name + "log lines in the foreground, wrap", "under 1000", "<= 600",
+             count("wrap", "lines"), lambda v: v <= 600)
+  yield mark(name + "lines home, beside, wrap", "2000", "2000, +-5 %",
+             count("wrap", "lines beside"), lambda v: abs(v - 2000) <= 100)
+  yield mark(name + "drains, undo-each", "4000", "4000, +-5 %",
+             count("undo-each", "drains"), lambda v: abs(v - 4000) <= 200,
+             "undo-own has " + written(count("undo-own", "drains")))
+  yield mark(name + "drains, unsafe", "100", "100", count("unsafe", "drains"),
+             lambda v: v == WRAPS)
+  for figure, what in (("wrap-8", "20 scattered words"),
+                       ("wrap-13", "20 inserts into a tree")):
+    for memory in points.memories(figure) or ["as it is"]:
+      def p50(store, figure=figure, memory=memory):
+        return points.value(figure, store, "p50 ns", memory=memory)
+
+      name = f"WrAP fig. {figure[5:]}, {what}, {memory}: "
+      yield mark(name + "p50, wrap over unsafe", "less", "<= 1",
+                 ratio(p50("wrap"), p50("unsafe")), lambda v: v <= 1)
+      own = ratio(p50("undo-own"), p50("wrap"))
+      yield mark(name + "p50, undo-each over wrap", "2 to 3", ">= 2",
+                 ratio(p50("undo-each"), p50("wrap")), lambda v: v >= 2,
+                 "undo-own: " + written(own))
+      yield mark(name + "p50, wrap over cached", "near", "",
+                 ratio(p50("wrap"), p50("cached")))
+  for inserts, _ in points.line("wrap-14", "unsafe", "300 ns a line and drain",
+                                "p50 ns"):
+    def p50(store, inserts=inserts):
+      return points.value("wrap-14", store, "p50 ns", x=inserts)
+    yield mark(f"WrAP fig. 14, {inserts:.0f} inserts: p50, wrap over unsafe",
+               "near", "", ratio(p50("wrap"), p50("unsafe")))
+
+
+# --- Archapt.
+
+
+def engine_value(engine, workload, store, field, size=None):
+  """Of bench_engine, on one thread, this machine's memory."""
+  for row in engine:
+    if (row["drain_ns"] == 0 and row["workload"] == workload
+        and row["threads"] == 1 and row["scheme"] == store
+        and (size is None or row["value_size"] == size)):
+      return row[field]
+  return None
+
+
+def gap_closed(engine, workload, size):
+  """(archapt - undo) / (unsafe - undo), in throughput."""
+  ours, undo, free = (engine_value(engine, workload, store, "ops_per_s", size)
+                      for store in ("archapt", "undo-object", "unsafe"))
+  if None in (ours, undo, free) or free <= undo:
+    return None
+  return (ours - undo) / (free - undo)
+
+
+def of_archapt(points, engine):
+  yield from logging(points)
+  yield from reuse(points)
+  yield from flushes(points)
+  name = "Archapt fig. 7: "
+  for workload, size in (("overwrite-bytes", 1024), ("overwrite-bytes", 4096)):
+    yield mark(name + f"part of the gap closed, {size} B written whole",
+               "up to 0.73", ">= 0.5", gap_closed(engine, workload, size),
+               lambda v: v >= 0.5)
+  for letter in "abdef":
+    workload = f"ycsb-{letter}"
+    gain = ratio(engine_value(engine, workload, "archapt", "ops_per_s"),
+                 engine_value(engine, workload, "undo-object", "ops_per_s"))
+    yield mark(name + f"throughput, archapt over undo-object, {workload}",
+               "1.22 on average, up to 1.36", "", gain)
+  same = ratio(engine_value(engine, "ycsb-c", "archapt", "ops_per_s"),
+               engine_value(engine, "ycsb-c", "undo-object", "ops_per_s"))
+  yield mark(name + "throughput, archapt over undo-object, ycsb-c", "0.99",
+             ">= 0.99", same, lambda v: v >= 0.99)
+
+  def durable(store, measure):
+    return points.value("durable", store, measure)
+
+  yield mark("Archapt fig. 8: p99 to the logical commit, archapt over "
+             "undo-object", "0.93", "<= 1",
+             ratio(durable("archapt", "p99 ns to the commit"),
+                   durable("undo-object", "p99 ns to the commit")),
+             lambda v: v <= 1,
+             "until durable, p50: "
+             + written(durable("archapt", "p50 ns until durable"))
+             + " ns, transactions behind: "
+             + written(durable("archapt", "p50 transactions behind")))
+
+
+def logging(points):
+  for size in (64, 256, 1024, 4096):
+    def time(series, size=size):
+      return points.value("archapt-1-2", series, x=size)
+
+    loss = less(time("unsafe"), time("undo-object"))
+    yield mark(f"Archapt fig. 1, {size} B: throughput lost by logging, "
+               "undo-object beside unsafe, %", "8 to 49", "",
+               None if loss is None else 100 * loss)
+    whole, bare = time("undo-object"), time("cached")
+    dropped = time("undo-object, nothing flushed")
+    share = None
+    if None not in (whole, bare, dropped) and whole > bare:
+      share = 100 * (whole - dropped) / (whole - bare)
+    yield mark(f"Archapt fig. 2, {size} B: part of that by persisting, %",
+               "56 to 78", "", share)
+
+
+def reuse(points):
+  for letter in "abdef":
+    at_most = [points.value("archapt-3", f"ycsb-{letter}", x=x)
+               for x in (0, 1, 2)]
+    if letter == "e":
+      few = None if None in at_most else 100 * (1 - at_most[0] - at_most[1])
+      yield mark("Archapt fig. 3, ycsb-e: objects used twice and more, %",
+                 "89", "", few)
+    else:
+      few = None if None in at_most else 100 * sum(at_most)
+      yield mark(f"Archapt fig. 3, ycsb-{letter}: objects used twice at most, "
+                 "%", "78", "", few)
+  for workload in ("ycsb-a", "ycsb-b", "ycsb-d", "ycsb-e", "ycsb-f",
+                   "tpcc-mix"):
+    before = points.value("archapt-table-1", f"undo-own, {workload}")
+    yield mark(f"Archapt table 1, {workload}: part of a flushed line that is "
+               "new", "0.31 to 0.56", "", before,
+               note="archapt: " + written(points.value(
+                   "archapt-table-1", f"archapt, {workload}")))
+
+
+def flushes(points):
+  for workload, size, least in (
+      ("overwrite", 1024, 40), ("overwrite", 256, None),
+      ("overwrite", 4096, None), ("ycsb-a", 1000, None), ("ycsb-b", 1000, None),
+      ("ycsb-d", 1000, None), ("ycsb-e", 1000, None), ("ycsb-f", 1000, None)):
+    def lines(store, workload=workload, size=size):
+      return points.value("archapt-9", f"{store}, {workload}", "lines", x=size)
+
+    fewer = less(lines("archapt"), lines("undo-object"))
+    own = less(lines("archapt"), lines("undo-own"))
+    yield mark(f"Archapt fig. 9, {workload}, {size} B: lines less than "
+               "undo-object's, %", "66 on average, least on E",
+               f">= {least}" if least else "",
+               None if fewer is None else 100 * fewer,
+               (lambda v, least=least: v >= least) if least else None,
+               "than undo-own's: "
+               + ("not measured" if own is None else f"{100 * own:.0f} %"))
+
+
+def of(points, engine):
+  return [*of_wrap(points), *of_archapt(points, engine)]

@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+"""Makes tables and plots of what `make bench-schemes` has measured.
+
+    schemes_report.py schemes.json FOLDER
+
+writes FOLDER/schemes.html (all of it; needs nothing but itself), schemes.md
+(the tables, as docs have them) and schemes-*.svg (the plots alone). Exits with
+0, 1 when a file cannot be read or written, 2 when the words are wrong.
+"""
+
+import html
+import json
+import os
+import sys
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "service"))
+# pylint: disable=wrong-import-position
+import report
+from lines_plot import line_chart
+from marks import Points
+from plots import engine_report, number
+
+in_order = engine_report.in_order
+HOLDS = {True: "met", False: "not met", None: "not measured", "": "-"}
+PAPERS = ("REWIND", "WrAP", "Archapt")
+# A column of the table of all schemes for each.
+WORKLOADS = (("overwrite 64 B", "overwrite-bytes", 64),
+             ("overwrite 1 KiB", "overwrite-bytes", 1024),
+             ("overwrite 4 KiB", "overwrite-bytes", 4096),
+             ("YCSB A", "ycsb-a", 1000), ("YCSB B", "ycsb-b", 1000),
+             ("YCSB F", "ycsb-f", 1000), ("TPC-C mix", "tpcc-mix", 0))
+# Figure, what its x is.
+FIGURES = {
+    "rewind-3-left": ("REWIND fig. 3 left: what logging costs",
+                      "part of the time that stores take"),
+    "rewind-3-right": ("REWIND fig. 3 right: commits", "skip records"),
+    "rewind-4-left": ("REWIND fig. 4 left: rollbacks", "skip records"),
+    "rewind-4-right": ("REWIND fig. 4 right: recovery", "skip records"),
+    "rewind-5": ("REWIND fig. 5: logging and recovery", "part recovered"),
+    "rewind-6": ("REWIND fig. 6: checkpoints (0: none)",
+                 "records from one to the next"),
+    "rewind-7": ("REWIND fig. 7: a B+tree", "part that updates"),
+    "rewind-10-tree": ("REWIND fig. 10: fences, an operation a transaction",
+                       "ns more a drain"),
+    "rewind-10-tree-32": ("REWIND fig. 10: fences, 32 operations a transaction",
+                          "ns more a drain"),
+    "rewind-10-words": ("REWIND fig. 10: fences, 320 words a transaction",
+                        "ns more a drain"),
+    "rewind-11": ("REWIND fig. 11: new orders by layout", ""),
+    "wrap-6": ("WrAP fig. 6: 100 wraps of 20 stores", ""),
+    "wrap-7": ("WrAP fig. 7: bursts", "ns more a line and drain"),
+    "wrap-8": ("WrAP fig. 8: response to 20 stores",
+               "ns more a line and drain"),
+    "wrap-13": ("WrAP fig. 13: response to 20 inserts",
+                "ns more a line and drain"),
+    "wrap-14": ("WrAP fig. 14: response by inserts", "inserts"),
+    "archapt-1-2": ("Archapt fig. 1, 2: logging and flushing", "bytes"),
+    "archapt-3": ("Archapt fig. 3: uses of an object (3: more than 2)", "uses"),
+    "archapt-table-1": ("Archapt table 1: dirtiness", ""),
+    "archapt-9": ("Archapt fig. 9: lines a transaction", "bytes"),
+}
+# All x are one picture with a line for each series.
+PLOTTED = ("rewind-3-left", "rewind-3-right", "rewind-4-left", "rewind-4-right",
+           "rewind-6", "rewind-7", "rewind-10-tree-32", "rewind-10-words",
+           "archapt-1-2")
+OF_QUANTILES = ("wrap-8", "wrap-13", "wrap-14")
+
+
+def engine_row(results, drain_ns, store, workload, size):
+  for row in results["engine"]:
+    if (row["drain_ns"] == drain_ns
+        and engine_report.store_name(row).split("@")[0] == store
+        and row["workload"] == workload and row["value_size"] == size
+        and row["threads"] == 1):
+      return row
+  return None
+
+
+def drains_of(results):
+  return in_order(row["drain_ns"] for row in results["engine"])
+
+
+# --- Tables: heads and lines.
+
+
+def all_schemes_table(results, drain_ns):
+  lines = []
+  for store in results["stores"]:
+    line = [store]
+    for _, workload, size in WORKLOADS:
+      row = engine_row(results, drain_ns, store, workload, size)
+      line.append("-" if row is None else
+                  f"{number(row['ops_per_s'] / 1e3)} ~"
+                  f"{100 * row['spread']:.0f}%")
+    lines.append(line)
+  return ["thousand a second ~spread", *(w[0] for w in WORKLOADS)], lines
+
+
+def costs_table(results):
+  points = Points(results["points"])
+  mib, ms, us = 1 << 20, 1e6, 1e3
+  heads = ["", "opens ms: log full of committed", "of an open one",
+           "after a close", "storage MiB"]
+  for title, _, _ in WORKLOADS[:3]:
+    heads += [f"fences, beside: {title}", f"lines, beside: {title}"]
+  heads += ["commit us p50, p99", "durable us p50, p99",
+            "transactions behind"]
+  lines = []
+  for store in results["stores"]:
+    def scaled(figure, measure, unit, store=store):
+      value = points.value(figure, store, measure)
+      return "-" if value is None else number(value / unit)
+
+    ycsb = engine_row(results, 0, store, "ycsb-a", 1000)
+    line = [store, scaled("recovery-committed", "ns after a crash", ms),
+            scaled("recovery-open", "ns after a crash", ms),
+            scaled("recovery-open", "ns after a close", ms),
+            "-" if ycsb is None else number(ycsb["bytes_storage"] / mib, 4)]
+    for _, workload, size in WORKLOADS[:3]:
+      row = engine_row(results, 0, store, workload, size)
+      for what in ("fences", "lines_flushed"):
+        line.append(fore_and_back(row, what))
+    line += [", ".join(scaled("durable", f"{q} ns {what}", us)
+                       for q in ("p50", "p99"))
+             for what in ("to the commit", "until durable")]
+    line.append(scaled("durable", "p50 transactions behind", 1))
+    lines.append(line)
+  return heads, lines
+
+
+def fore_and_back(row, what):
+  """Of a transaction, and of those what is done beside transactions."""
+  if row is None or row[f"{what}_per_tx"] is None:
+    return "-"
+  beside = row[f"background_{what}_per_tx"] or 0
+  return f"{number(row[f'{what}_per_tx'] - beside)}, {number(beside)}"
+
+
+def marks_table(marks):
+  return (["mark", "the paper", "to be met", "here", "", "", "why"],
+          [[m["name"], m["paper"], m["target"],
+            "-" if m["here"] is None else number(m["here"]),
+            HOLDS[m["holds"]], m["note"], m["reason"]] for m in marks])
+
+
+def figure_table(points, what):
+  """A line for each series and measure, a column for each x."""
+  places = in_order(p["x"] for p in points)
+  several = len({p["measure"] for p in points}) > 1
+  lines = []
+  for series, measure in in_order((p["series"], p["measure"]) for p in points):
+    of_x = {p["x"]: p["value"] for p in points
+            if (p["series"], p["measure"]) == (series, measure)}
+    lines.append([series, *([measure] if several else []),
+                  *(number(of_x.get(x)) for x in places)])
+  unit = points[0]["measure"]
+  heads = [what or unit, *(["what"] if several else []),
+           *(f"{x:g}" if what else unit for x in places)]
+  return heads, lines
+
+
+def loads_table(loads):
+  return (["run", "others' processors", "steal"],
+          [[load["run"], number(load["foreign_processors"]),
+            f"{100 * load['steal']:.1f} %"] for load in loads])
+
+
+def cell(value):
+  plain = isinstance(value, (int, float)) and not isinstance(value, bool)
+  return number(value) if plain else str(value)
+
+
+def rows_table(rows):
+  """Of another program's: a column for each key."""
+  heads = in_order(key for row in rows for key in row)
+  return heads, [[cell(row.get(h, "-")) for h in heads] for row in rows]
+
+
+def model_tables(title, model):
+  """(title, table) of what another program wrote: `figures` with tables and
+  marks of their own, or `rows`, or the rows alone."""
+  if isinstance(model, list):
+    model = {"rows": model}
+  if model.get("rows"):
+    yield title, rows_table(model["rows"])
+  for figure in model.get("figures", ()):
+    for table in figure["tables"]:
+      yield (f"{title}: {figure['title']}, {table['title']}",
+             (table["columns"], [[cell(value) for value in row]
+                                 for row in table["rows"]]))
+  marks = [[figure["title"], m["what"], m["paper"], m["ours"],
+            HOLDS[m["met"]]]
+           for figure in model.get("figures", ()) for m in figure["marks"]]
+  if marks:
+    yield f"{title}: marks", (["", "mark", "the paper", "here", ""], marks)
+
+
+def tables(results):
+  """(title, table) of each."""
+  if results["engine"]:
+    for drain_ns in drains_of(results):
+      more = f", {drain_ns} ns more a drain" if drain_ns else ""
+      yield f"All schemes{more}", all_schemes_table(results, drain_ns)
+    yield ("What else they cost (foreground, beside transactions)",
+           costs_table(results))
+  for paper in PAPERS:
+    chosen = [m for m in results["marks"] if m["name"].startswith(paper)]
+    if chosen:
+      yield f"{paper}'s marks", marks_table(chosen)
+  for figure, memory, points in figures(results):
+    title, what = FIGURES[figure]
+    yield (f"{title}, {memory}", figure_table(points, what))
+  for name, title in (("wrap_model", "WrAP's timing model"),
+                      ("crash_model", "Crashes through a cache model")):
+    if results.get(name):
+      yield from model_tables(title, results[name])
+  yield "What else the machine did", loads_table(results["loads"])
+
+
+def figures(results):
+  """(figure, memory, points) of each that is known."""
+  for figure in FIGURES:
+    of_figure = [p for p in results["points"] if p["figure"] == figure]
+    for memory in in_order(p["memory"] for p in of_figure):
+      yield figure, memory, [p for p in of_figure if p["memory"] == memory]
+
+
+# --- Plots.
+
+
+
+def pictures(results):
+  """(name, caption, svg) of each plot."""
+  drains = drains_of(results)
+  for title, workload, size in WORKLOADS:
+    lines = {}
+    for store in results["stores"]:
+      rows = [(d, engine_row(results, d, store, workload, size))
+              for d in drains]
+      line = [(d, 1e6 / r["ops_per_s"]) for d, r in rows
+              if r is not None and r["ops_per_s"]]
+      if len(line) > 1:
+        lines[store] = line
+    if lines:
+      yield (f"drains-{workload}-{size}", f"{title}: us a transaction",
+             line_chart(lines, "ns more a drain", "us"))
+  for figure, memory, points in figures(results):
+    if figure in PLOTTED:
+      lines = {series: [(p["x"], p["value"]) for p in points
+                        if p["series"] == series]
+               for series in in_order(p["series"] for p in points)}
+      title, what = FIGURES[figure]
+      yield (f"{figure}-{memory.replace(' ', '-')}", f"{title}, {memory}",
+             line_chart(lines, what, points[0]["measure"]))
+  yield from quantile_pictures(results)
+
+
+def quantile_pictures(results):
+  """Response times; those by memory are one picture for all memories."""
+  for figure in OF_QUANTILES:
+    points = [p for p in results["points"]
+              if p["figure"] == figure and p["measure"] == "p50 ns"]
+    lines = {series: sorted((p["x"], p["value"]) for p in points
+                            if p["series"] == series)
+             for series in in_order(p["series"] for p in points)}
+    if lines:
+      title, what = FIGURES[figure]
+      yield figure, f"{title}, p50", line_chart(lines, what, "ns")
+
+
+# --- Files.
+
+
+def facts(results):
+  return list(results["facts"].items())
+
+
+def markdown(results):
+  parts = [report.item(f"{name}: {value}") for name, value in facts(results)]
+  for title, table in tables(results):
+    parts += ["", f"### {title}", "", report.as_markdown(table).rstrip()]
+  return "\n".join(parts) + "\n"
+
+
+def aligned(table):
+  heads, lines = table
+  widths = [max(len(line[i]) for line in [heads, *lines])
+            for i in range(len(heads))]
+  return "\n".join("  ".join(word.ljust(width) for word, width
+                             in zip(line, widths)).rstrip()
+                   for line in [heads, *lines])
+
+
+def as_text(results):
+  """For a terminal."""
+  parts = [f"{name}: {value}" for name, value in facts(results)]
+  for title, table in tables(results):
+    parts += ["", title, aligned(table)]
+  return "\n".join(parts) + "\n"
+
+
+def page(results):
+  lines = "".join(
+      f"<tr><td>{html.escape(str(name))}</td><td>{html.escape(str(value))}"
+      "</td></tr>" for name, value in facts(results))
+  parts = ['<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+           f"<title>Atomicity schemes</title><style>{engine_report.STYLE}"
+           "</style></head><body><h1>Atomicity schemes</h1>"
+           f"<table>{lines}</table>"
+           '<p class="note">Medians of rounds in which stores take turns; '
+           "spread is (highest &minus; lowest) / median.</p>"]
+  parts += [f"<figure>{svg}<figcaption>{html.escape(caption)}</figcaption>"
+            "</figure>" for _, caption, svg in pictures(results)]
+  for title, table in tables(results):
+    parts += [f"<h2>{html.escape(title)}</h2>", report.as_html(table)]
+  return "".join(parts) + "</body></html>\n"
+
+
+def files(results):
+  """Name to contents of all that is written."""
+  written = {"schemes.html": page(results), "schemes.md": markdown(results)}
+  for name, _, svg in pictures(results):
+    written[f"schemes-{name}.svg"] = svg + "\n"
+  return written
+
+
+def main(words):
+  if len(words) != 2:
+    print("usage: schemes_report.py schemes.json FOLDER", file=sys.stderr)
+    return 2
+  try:
+    with open(words[0], encoding="utf-8") as file:
+      results = json.load(file)
+    for name, text in files(results).items():
+      with open(os.path.join(words[1], name), "w", encoding="utf-8") as file:
+        file.write(text)
+  except (OSError, ValueError, KeyError) as error:
+    print(f"schemes_report.py: {words[0]}: {error!r}", file=sys.stderr)
+    return 1
+  return 0
+
+
+if __name__ == "__main__":
+  sys.exit(main(sys.argv[1:]))

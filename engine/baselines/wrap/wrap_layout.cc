@@ -1,0 +1,122 @@
+#include "engine/baselines/wrap/wrap_layout.h"
+
+#include <xxhash.h>
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "engine/baselines/log_seed.h"
+
+namespace kamino::engine {
+
+using wrap_format::kMinBucketBytes;
+using wrap_format::kSequenceBits;
+using wrap_format::kSequenceMask;
+using wrap_format::LogHeader;
+using wrap_format::Marker;
+
+namespace {
+
+// One for a transaction, one for who stores outside of any while that lives.
+constexpr uint64_t kLeastBuckets = 2;
+
+uint64_t HeaderCheck(uint64_t bucket_bytes, uint64_t seed) {
+  return XXH3_64bits_withSeed(&bucket_bytes, sizeof(bucket_bytes), seed);
+}
+
+uint64_t MakeRetiredWord(uint64_t sequence, uint64_t seed) {
+  const uint64_t check =
+      XXH3_64bits_withSeed(&sequence, sizeof(sequence), seed);
+  return sequence | check >> kSequenceBits << kSequenceBits;
+}
+
+bool FitsBuckets(uint64_t bucket_bytes, uint64_t log_bytes) {
+  return bucket_bytes % wrap_format::kLineBytes == 0 &&
+         bucket_bytes >= kMinBucketBytes &&
+         (log_bytes - sizeof(LogHeader)) / bucket_bytes >= kLeastBuckets;
+}
+
+}  // namespace
+
+absl::Status WrapLayout::Format(const Heap& heap, uint64_t bucket_bytes) {
+  const absl::Span<std::byte> area = heap.log_area();
+  if (!FitsBuckets(bucket_bytes, area.size())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "buckets of ", bucket_bytes, " bytes in a log of ", area.size(),
+        ": they must be multiples of ", wrap_format::kLineBytes, ", have ",
+        kMinBucketBytes, " at least, and ", kLeastBuckets, " must fit"));
+  }
+  const uint64_t seed = LogSeed(heap.uuid());
+  LogHeader header{};
+  header.bucket_bytes = bucket_bytes;
+  header.check = HeaderCheck(bucket_bytes, seed);
+  header.retired = MakeRetiredWord(0, seed);
+  heap.region()->CopyFlush(area.data(), &header, sizeof(header));
+  heap.region()->Drain();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<WrapLayout> WrapLayout::Of(const Heap& heap) {
+  const absl::Span<std::byte> area = heap.log_area();
+  WrapLayout layout;
+  layout.region_ = heap.region();
+  if (layout.region_->size() > wrap_format::kMostRegionBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a heap of ", layout.region_->size(), " bytes: WrAP can have ",
+        wrap_format::kMostRegionBytes, " at most"));
+  }
+  layout.log_begin_ = area.data() - layout.region_->base();
+  layout.log_end_ = layout.log_begin_ + area.size();
+  layout.objects_begin_ = heap.objects_begin();
+  layout.seed_ = LogSeed(heap.uuid());
+  const LogHeader& header = *layout.header();
+  layout.bucket_bytes_ = header.bucket_bytes;
+  if (header.check != HeaderCheck(header.bucket_bytes, layout.seed_) ||
+      !FitsBuckets(header.bucket_bytes, area.size())) {
+    return absl::DataLossError(
+        "the log is damaged: its header does not say how large buckets are");
+  }
+  layout.buckets_ = (area.size() - sizeof(LogHeader)) / layout.bucket_bytes_;
+  return layout;
+}
+
+uint64_t WrapLayout::CheckOf(const Marker& marker, uint64_t offset,
+                             absl::Span<const std::byte> records) const {
+  const uint64_t seed =
+      XXH3_64bits(records.data(), records.size()) ^ seed_ ^ offset;
+  return XXH3_64bits_withSeed(&marker, offsetof(Marker, check), seed);
+}
+
+uint64_t WrapLayout::RetiredWord(uint64_t sequence) const {
+  return MakeRetiredWord(sequence, seed_);
+}
+
+absl::StatusOr<uint64_t> WrapLayout::Retired() const {
+  const uint64_t word = header()->retired;
+  const uint64_t sequence = word & kSequenceMask;
+  // No log gets to half of them.
+  if (word != RetiredWord(sequence) || sequence > kSequenceMask / 2) {
+    return absl::DataLossError(
+        "the log is damaged: its header does not say what has retired");
+  }
+  return sequence;
+}
+
+bool ForEachRecord(
+    absl::Span<const std::byte> records,
+    absl::FunctionRef<void(uint64_t, absl::Span<const std::byte>)> visit) {
+  while (!records.empty()) {
+    uint64_t word;
+    if (records.size() < sizeof(word)) return false;
+    std::memcpy(&word, records.data(), sizeof(word));
+    const uint64_t length = wrap_format::LengthOf(word);
+    const uint64_t whole = wrap_format::RecordBytes(length);
+    if (whole > records.size()) return false;
+    visit(wrap_format::AddressOf(word), records.subspan(sizeof(word), length));
+    records.remove_prefix(whole);
+  }
+  return true;
+}
+
+}  // namespace kamino::engine

@@ -1,0 +1,20 @@
+// What a crash left of a heap under WrAP, brought home. Private to the store.
+#ifndef KAMINO_ENGINE_BASELINES_WRAP_WRAP_RECOVERY_H_
+#define KAMINO_ENGINE_BASELINES_WRAP_WRAP_RECOVERY_H_
+
+#include "absl/status/statusor.h"
+#include "engine/baselines/wrap/wrap_layout.h"
+#include "engine/transactional_store.h"
+
+namespace kamino::engine {
+
+// Stores what closed wraps say that have not retired, durably, and leaves the
+// log empty. How many were cut off is not known: rolled_back stays 0. No view
+// has been loaded yet. Doing it again after a crash on the way leads to the
+// same; it needs no room in the log. kDataLoss: damaged; nothing was stored
+// then.
+absl::StatusOr<RecoveryReport> RecoverWraps(const WrapLayout& layout);
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_BASELINES_WRAP_WRAP_RECOVERY_H_

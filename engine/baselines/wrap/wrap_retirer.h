@@ -1,0 +1,22 @@
+// Retires the wraps of a WrapStore, for programs: until then the log fills, and
+// transactions that find no room in it have to do so themselves.
+#ifndef KAMINO_ENGINE_BASELINES_WRAP_WRAP_RETIRER_H_
+#define KAMINO_ENGINE_BASELINES_WRAP_WRAP_RETIRER_H_
+
+#include "engine/baselines/background_worker.h"
+#include "engine/baselines/wrap/wrap_store.h"
+
+namespace kamino::engine {
+
+class WrapRetirer {
+ public:
+  // The store must outlive this.
+  explicit WrapRetirer(WrapStore* store);
+
+ private:
+  BackgroundWorker worker_;
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_BASELINES_WRAP_WRAP_RETIRER_H_

@@ -1,0 +1,73 @@
+#include "engine/baselines/wrap/wrap_store.h"
+
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "engine/baselines/wrap/wrap_layout.h"
+#include "engine/baselines/wrap/wrap_recovery.h"
+#include "engine/baselines/wrap/wrap_transaction.h"
+
+namespace kamino::engine {
+
+using wrap_format::kLabel;
+
+absl::StatusOr<std::unique_ptr<WrapStore>> WrapStore::Create(
+    Region* home, const WrapOptions& options) {
+  {
+    ASSIGN_OR_RETURN(const auto heap,
+                     options.log_bytes == 0
+                         ? Heap::Create(home, kLabel)
+                         : Heap::CreateTiny(home, kLabel, options.log_bytes));
+    RETURN_IF_ERROR(WrapLayout::Format(*heap, options.bucket_bytes));
+  }
+  return Open(home, options);
+}
+
+absl::StatusOr<std::unique_ptr<WrapStore>> WrapStore::Open(
+    Region* home, const WrapOptions& options) {
+  // Of what is on the medium; it is not loaded.
+  ASSIGN_OR_RETURN(const auto at_home, Heap::Open(home));
+  if (at_home->label() != kLabel) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the heap belongs to \"", at_home->label(),
+                     "\", not to \"", kLabel, "\""));
+  }
+  ASSIGN_OR_RETURN(const WrapLayout layout, WrapLayout::Of(*at_home));
+  ASSIGN_OR_RETURN(RecoveryReport report, RecoverWraps(layout));
+  auto store = absl::WrapUnique(new WrapStore(layout, options));
+  store->report_ = std::move(report);
+  ASSIGN_OR_RETURN(store->view_, ViewRegion::Load(layout, &store->log_));
+  ASSIGN_OR_RETURN(store->heap_, Heap::Open(store->view_.get()));
+  RETURN_IF_ERROR(store->heap_->Load());
+  store->log_.UseHeap(store->heap_.get());
+  return store;
+}
+
+WrapStore::~WrapStore() {
+  // Not where it could not be opened.
+  if (heap_ != nullptr) Quiesce();
+}
+
+std::unique_ptr<Transaction> WrapStore::Begin(absl::Duration lock_wait) {
+  return absl::make_unique<WrapTransaction>(this, lock_wait);
+}
+
+size_t WrapStore::Retire(size_t most) {
+  MutexLock lock(&give_back_mutex_);
+  const size_t retired = log_.Retire(most);
+  for (ObjectId block : log_.TakeFreed()) heap_->Release(block);
+  return retired;
+}
+
+void WrapStore::Quiesce() {
+  while (Retire(SIZE_MAX) > 0) {
+  }
+}
+
+uint64_t WrapStore::bytes_used() const {
+  return heap_->stats().bytes_used + heap_->log_area().size();
+}
+
+}  // namespace kamino::engine

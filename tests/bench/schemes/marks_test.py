@@ -1,0 +1,176 @@
+"""bench-schemes: marks of measurements that are made up."""
+
+import os
+import sys
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.realpath(__file__)))))
+sys.path.insert(0, os.path.join(ROOT, "bench", "schemes"))
+# pylint: disable=wrong-import-position
+import marks
+import rewind_marks
+import rivals_marks
+
+
+def point(figure, series, x, value, measure="ns", memory="as it is"):
+  return {"figure": figure, "series": series, "memory": memory,
+          "measure": measure, "x": x, "value": value, "low": value,
+          "high": value}
+
+
+def one(found, begin):
+  chosen = [m for m in found if m["name"].startswith(begin)]
+  assert len(chosen) == 1, (begin, [m["name"] for m in chosen])
+  return chosen[0]
+
+
+def rewind(*points):
+  return rewind_marks.of(marks.Points(points))
+
+
+def rivals(*points, engine=()):
+  return rivals_marks.of(marks.Points(points), engine)
+
+
+class CrossingTest(unittest.TestCase):
+
+  def test_lies_between_the_points(self):
+    line = [(100, 10), (200, 30)]
+    self.assertAlmostEqual(marks.crossing(line, [(100, 20), (200, 20)]), 150)
+
+  def test_is_none_where_there_is_none(self):
+    line = [(100, 10), (200, 30)]
+    self.assertIsNone(marks.crossing(line, [(100, 20), (200, 40)]))
+    self.assertIsNone(marks.crossing([], []))
+
+  def test_is_the_first_where_it_is_behind_from_the_beginning(self):
+    self.assertEqual(marks.crossing([(1, 5), (2, 6)], [(1, 4), (2, 4)]), 1)
+
+
+class RewindTest(unittest.TestCase):
+
+  def test_what_is_not_measured_is_neither_met_nor_not(self):
+    for found in rewind() + rivals():
+      self.assertIn(found["holds"], (None,), found["name"])
+      self.assertIsNone(found["here"])
+
+  def test_logging_is_compared_with_stores_that_are_not_logged(self):
+    def at(layers, policy, value):
+      return [point("rewind-3-left", f"rewind-{layers}-{policy}-optimized"
+                    "+alone", part, value) for part in (0.1, 1.0)]
+    bare = [point("rewind-3-left", "unsafe-each", x, 100) for x in (0.1, 1.0)]
+    found = rewind(*bare, *at(1, "noforce", 149), *at(2, "noforce", 500),
+                   *at(1, "force", 160), *at(2, "force", 600))
+    one_layer = one(found, "REWIND fig. 3 left, as it is: one layer over")
+    self.assertAlmostEqual(one_layer["here"], 1.49)
+    self.assertIs(one_layer["holds"], True)
+    self.assertIs(one(found, "REWIND fig. 3 left, as it is: two layers over "
+                      "one")["holds"], False)
+    self.assertEqual(one(found, "REWIND fig. 3 left, as it is: two layers "
+                         "over unsafe-each")["holds"], "")
+
+  def test_the_crossing_is_of_the_one_that_looks_through_the_log(self):
+    def line(figure, series, *values):
+      return [point(figure, series, x, v)
+              for x, v in zip((100, 500, 1000), values)]
+    found = rewind(
+        *line("rewind-3-right", "rewind-1-force-optimized+scans,alone", 1, 5,
+              9),
+        *line("rewind-3-right", "rewind-1-force-optimized+alone", 1, 1, 1),
+        *line("rewind-3-right", "rewind-2-force-optimized+alone", 7, 7, 7))
+    crossing = one(found, "REWIND fig. 3 right, as it is: commits, one layer "
+                   "that looks")
+    self.assertAlmostEqual(crossing["here"], 750)
+    self.assertIs(crossing["holds"], True)
+    self.assertIs(one(found, "REWIND fig. 3 right, as it is: commits, one "
+                      "layer that remembers")["holds"], True)
+
+  def test_checkpoints_have_an_order_and_fall(self):
+    points = []
+    for form, often, seldom in (("simple", 180, 160), ("optimized", 130, 110),
+                                ("batch", 140, 103)):
+      series = f"rewind-1-noforce-{form}+alone,checkpoint=1000000000"
+      points += [point("rewind-6", series, x, v)
+                 for x, v in ((0, 100), (500, often), (10000, seldom))]
+    found = rewind(*points)
+    simple = one(found, "REWIND fig. 6, as it is: checkpoints, simple")
+    self.assertAlmostEqual(simple["here"], 80)
+    self.assertIs(simple["holds"], True)
+    self.assertIs(one(found, "REWIND fig. 6, as it is: checkpoints, the forms'"
+                      " order")["holds"], False)
+
+  def test_the_excess_falls_with_the_group(self):
+    points = []
+    long = "alone,checkpoint=1000000000"
+    for series, slowed in ((f"rewind-1-noforce-optimized+{long}", 500),
+                           (f"rewind-1-noforce-batch+group=8,{long}", 180),
+                           (f"rewind-1-noforce-batch+group=16,{long}", 140),
+                           (f"rewind-1-noforce-batch+group=32,{long}", 125)):
+      points += [point("rewind-10-words", series, x, v)
+                 for x, v in ((0, 100), (1000, slowed))]
+    falls = one(rewind(*points), "REWIND fig. 10, transactions of 320 words "
+                "each: excess")
+    self.assertAlmostEqual(falls["here"], 40 / 25)
+    self.assertIs(falls["holds"], False)
+    # What is not slowed down at all was disturbed: nothing is told of it.
+    points[-1]["value"] = 99
+    falls = one(rewind(*points), "REWIND fig. 10, transactions of 320 words "
+                "each: excess")
+    self.assertIsNone(falls["here"])
+    self.assertIsNone(falls["holds"])
+
+
+class RivalsTest(unittest.TestCase):
+
+  def test_wraps_are_counted(self):
+    found = rivals(point("wrap-6", "wrap", 20, 100, "drains"),
+                   point("wrap-6", "wrap", 20, 601, "lines"),
+                   point("wrap-6", "wrap", 20, 2000, "lines beside"),
+                   point("wrap-6", "undo-each", 20, 4100, "drains"),
+                   point("wrap-6", "undo-own", 20, 2200, "drains"))
+    self.assertIs(one(found, "WrAP fig. 6: drains of 100")["holds"], True)
+    self.assertIs(one(found, "WrAP fig. 6: log lines")["holds"], False)
+    self.assertIs(one(found, "WrAP fig. 6: lines home")["holds"], True)
+    undo = one(found, "WrAP fig. 6: drains, undo-each")
+    self.assertIs(undo["holds"], True)
+    self.assertIn("2200", undo["note"])
+
+  def test_a_weak_rival_stands_beside_ours(self):
+    points = [point("wrap-8", store, 0, value, "p50 ns")
+              for store, value in (("wrap", 1000), ("unsafe", 900),
+                                   ("undo-each", 3000), ("undo-own", 1500))]
+    found = rivals(*points)
+    self.assertIs(one(found, "WrAP fig. 8, 20 scattered words, as it is: p50, "
+                      "wrap over unsafe")["holds"], False)
+    each = one(found, "WrAP fig. 8, 20 scattered words, as it is: p50, "
+               "undo-each")
+    self.assertAlmostEqual(each["here"], 3)
+    self.assertIn("1.5", each["note"])
+
+  def test_the_gap_is_the_rivals(self):
+    def row(store, rate):
+      return {"drain_ns": 0, "workload": "overwrite-bytes", "threads": 1,
+              "scheme": store, "value_size": 1024, "ops_per_s": rate}
+    name = "Archapt fig. 7: part of the gap closed, 1024 B"
+    engine = [row("archapt", 130), row("undo-object", 100), row("unsafe", 160)]
+    found = one(rivals(engine=engine), name)
+    self.assertAlmostEqual(found["here"], 0.5)
+    self.assertIs(found["holds"], True)
+    # A rival that is ahead of the limit has no gap.
+    engine[2]["ops_per_s"] = 90
+    self.assertIsNone(one(rivals(engine=engine), name)["here"])
+
+  def test_lines_are_compared_with_the_same_work(self):
+    found = rivals(point("archapt-9", "archapt, overwrite", 1024, 24, "lines"),
+                   point("archapt-9", "undo-object, overwrite", 1024, 40,
+                         "lines"),
+                   point("archapt-9", "undo-object, overwrite", 4096, 400,
+                         "lines"))
+    self.assertAlmostEqual(
+        one(found, "Archapt fig. 9, overwrite, 1024")["here"], 40)
+    self.assertIsNone(one(found, "Archapt fig. 9, overwrite, 4096")["here"])
+
+
+if __name__ == "__main__":
+  unittest.main()

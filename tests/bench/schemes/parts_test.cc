@@ -1,0 +1,272 @@
+// What the parts of the schemes' bench are made of.
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/schemes/crash.h"
+#include "bench/schemes/observed_store.h"
+#include "bench/schemes/open_loop.h"
+#include "bench/schemes/part.h"
+#include "bench/schemes/results.h"
+#include "bench/schemes/small_tree.h"
+#include "bench/schemes/words.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace kamino::bench::schemes {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class PartsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto folder = PoolFolder::Create(::testing::TempDir());
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    folder_ = *std::move(folder);
+    setting_.quick = true;
+    setting_.rounds = 1;
+    setting_.folder = folder_.get();
+    setting_.progress = [](const std::string&) {};
+    setting_.points = &points_;
+  }
+
+  absl::Status Run(const std::string& name) {
+    for (const Part& part : AllParts()) {
+      if (part.name == name) return part.run(setting_);
+    }
+    return absl::NotFoundError(name);
+  }
+
+  // By series and measure; of all memories and x the last.
+  std::map<std::string, double> Values() const {
+    std::map<std::string, double> values;
+    for (const Point& point : points_) {
+      values[point.series + ": " + point.measure] = point.rounds[0];
+    }
+    return values;
+  }
+
+  std::unique_ptr<PoolFolder> folder_;
+  Setting setting_;
+  std::vector<Point> points_;
+};
+
+TEST(InTurnsTest, EachGoesFirstAndTheFirstRoundDoesNotCount) {
+  std::vector<int> order;
+  const auto rounds = InTurns(2, 2, [&](int subject) -> absl::StatusOr<double> {
+    order.push_back(subject);
+    return static_cast<double>(order.size());
+  });
+  ASSERT_TRUE(rounds.ok());
+  EXPECT_THAT(order, ElementsAre(0, 1, 1, 0, 0, 1));
+  EXPECT_THAT((*rounds)[0], ElementsAre(4, 5));
+  EXPECT_THAT((*rounds)[1], ElementsAre(3, 6));
+  EXPECT_FALSE(InTurns(1, 1, [](int) -> absl::StatusOr<double> {
+                 return absl::InternalError("it failed");
+               }).ok());
+}
+
+TEST(CrashPlanTest, GoesThroughAWord) {
+  CrashPlan plan{"undo-own", "/a:path/pool", 1, 2, 3, 4};
+  const auto read = FromWord(ToWord(plan));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->scheme, "undo-own");
+  EXPECT_EQ(read->path, "/a:path/pool");
+  EXPECT_EQ(read->bytes, 1u);
+  EXPECT_EQ(read->objects, 2u);
+  EXPECT_EQ(read->committed, 3u);
+  EXPECT_EQ(read->open, 4u);
+  for (const char* word : {"", "a:b", "undo-own:1:2:3:x:/path"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(FromWord(word).status())) << word;
+  }
+}
+
+TEST_F(PartsTest, ArrivalsAreTimedFromTheirTime) {
+  auto words = Words::Make(setting_, "undo-own", AsItIs(), 8u << 20, 100, 256);
+  ASSERT_TRUE(words.ok()) << words.status();
+  Random random(1);
+  int begun = 0;
+  // Each takes longer than it is until the next: they queue.
+  const auto responses = RunArrivals(
+      (*words)->store(), {1e5, 50}, [&](engine::Transaction& transaction) {
+        ++begun;
+        Compute(100'000);
+        return (*words)->StoreScattered(transaction, 3, random);
+      });
+  ASSERT_TRUE(responses.ok()) << responses.status();
+  EXPECT_EQ(begun, 50);
+  EXPECT_EQ(responses->service.count(), 50u);
+  EXPECT_GE(responses->service.Quantile(0.5), 99'000);
+  EXPECT_GT(responses->response.Quantile(0.9),
+            10 * responses->service.Quantile(0.1));
+  // Durable when Commit returns.
+  EXPECT_EQ(responses->durable.count(), 50u);
+  EXPECT_EQ(responses->lag.count(), 0u);
+  EXPECT_EQ(responses->never_durable, 0u);
+}
+
+// Durable when it is told so, and that only some way behind.
+class LaggingStore final : public engine::TransactionalStore {
+ public:
+  explicit LaggingStore(engine::TransactionalStore* below) : below_(*below) {}
+
+  absl::string_view scheme() const override { return "lagging"; }
+  std::unique_ptr<engine::Transaction> Begin(absl::Duration wait) override;
+  engine::ObjectId root() const override { return below_.root(); }
+  void Quiesce() override {}
+  bool AwaitDurable(uint64_t sequence, absl::Duration) override {
+    return sequence <= most_;
+  }
+  uint64_t bytes_used() const override { return 0; }
+
+  void SetMost(uint64_t most) { most_ = most; }
+  uint64_t Next() { return ++last_; }
+
+ private:
+  engine::TransactionalStore& below_;
+  uint64_t most_ = 0;
+  uint64_t last_ = 0;
+};
+
+class LaggingTransaction final : public engine::Transaction {
+ public:
+  LaggingTransaction(LaggingStore* store,
+                     std::unique_ptr<engine::Transaction> below)
+      : store_(*store), below_(std::move(below)) {}
+
+  absl::StatusOr<absl::Span<const std::byte>> Read(
+      engine::ObjectId id) override {
+    return below_->Read(id);
+  }
+  absl::StatusOr<std::byte*> Write(engine::ObjectId id, uint32_t offset,
+                                   uint32_t length) override {
+    return below_->Write(id, offset, length);
+  }
+  absl::StatusOr<engine::ObjectId> Alloc(uint32_t size) override {
+    return below_->Alloc(size);
+  }
+  absl::Status Free(engine::ObjectId id) override { return below_->Free(id); }
+  absl::Status Commit(const engine::CommitOptions& options) override {
+    *options.durable_at = store_.Next();
+    return below_->Commit({});
+  }
+  absl::Status Abort() override { return below_->Abort(); }
+  const engine::WriteSet& write_set() const override {
+    return below_->write_set();
+  }
+  std::optional<engine::ObjectId> conflict() const override {
+    return below_->conflict();
+  }
+  void ForgetConflict() override { below_->ForgetConflict(); }
+
+ private:
+  LaggingStore& store_;
+  const std::unique_ptr<engine::Transaction> below_;
+};
+
+std::unique_ptr<engine::Transaction> LaggingStore::Begin(absl::Duration wait) {
+  return std::make_unique<LaggingTransaction>(this, below_.Begin(wait));
+}
+
+TEST_F(PartsTest, WhatIsDurableLaterIsWaitedForApart) {
+  auto words = Words::Make(setting_, "undo-own", AsItIs(), 8u << 20, 100, 256);
+  ASSERT_TRUE(words.ok()) << words.status();
+  LaggingStore lagging(&(*words)->store());
+  lagging.SetMost(7);
+  Arrivals arrivals{1e5, 10};
+  arrivals.patience = absl::ZeroDuration();
+  const auto responses =
+      RunArrivals(lagging, arrivals, [&](engine::Transaction& transaction) {
+        return transaction.Write((*words)->id(0), 0, 8).status();
+      });
+  ASSERT_TRUE(responses.ok()) << responses.status();
+  EXPECT_EQ(responses->service.count(), 10u);
+  EXPECT_EQ(responses->durable.count(), 7u);
+  EXPECT_EQ(responses->lag.count(), 7u);
+  EXPECT_EQ(responses->never_durable, 3u);
+}
+
+TEST_F(PartsTest, UsesAreCountedOnceATransaction) {
+  auto words = Words::Make(setting_, "unsafe", AsItIs(), 8u << 20, 1, 256);
+  ASSERT_TRUE(words.ok()) << words.status();
+  ObservedStore observed(&(*words)->store());
+  auto transaction = observed.Begin(absl::ZeroDuration());
+  const engine::ObjectId made = *transaction->Alloc(500);
+  ASSERT_TRUE(transaction->Commit().ok());
+  EXPECT_THAT(observed.ObjectsBetween(400, 501), ElementsAre(made));
+  EXPECT_TRUE(observed.ObjectsBetween(400, 500).empty());
+  EXPECT_EQ(observed.UsesOf(made), 0u);
+  for (int i = 0; i < 3; ++i) {
+    transaction = observed.Begin(absl::ZeroDuration());
+    ASSERT_TRUE(transaction->Read(made).ok());
+    ASSERT_TRUE(transaction->Write(made, 0, 8).ok());
+    ASSERT_TRUE(transaction->Commit().ok());
+  }
+  EXPECT_EQ(observed.UsesOf(made), 3u);
+  observed.Forget();
+  EXPECT_EQ(observed.UsesOf(made), 0u);
+}
+
+TEST_F(PartsTest, ATreeStaysAsLargeAsItIs) {
+  auto tree = SmallTree::Make(setting_, "undo-own", AsItIs(), 100);
+  ASSERT_TRUE(tree.ok()) << tree.status();
+  Random random(1);
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE((*tree)->Operate(5, 1, random).ok());
+  }
+  EXPECT_GT((*tree)->inserted(), 0u);
+  ASSERT_TRUE((*tree)->Restore().ok());
+  EXPECT_EQ((*tree)->inserted(), 0u);
+}
+
+// Counts are no matter of how fast the machine is.
+TEST_F(PartsTest, WrapsRivalsFlushWhatThePaperSays) {
+  ASSERT_TRUE(Run("wrap-6").ok());
+  auto values = Values();
+  EXPECT_EQ(values["unsafe: drains"], 100);
+  EXPECT_EQ(values["cached: drains"], 0);
+  EXPECT_EQ(values["cached: lines"], 0);
+  // Each store's old bytes and new, and an end for each wrap.
+  EXPECT_EQ(values["undo-each: drains"], 100 * 41);
+  EXPECT_EQ(values["undo-own: drains"], 100 * 22);
+  EXPECT_GE(values["unsafe: lines"], 1900);
+  EXPECT_LE(values["unsafe: lines"], 2000);
+}
+
+TEST_F(PartsTest, DirtinessIsAPartOfALine) {
+  ASSERT_TRUE(Run("archapt-table-1").ok());
+  EXPECT_EQ(points_.size(), 6u);
+  for (const Point& point : points_) {
+    EXPECT_GT(point.rounds[0], 0) << point.series;
+    EXPECT_LT(point.rounds[0], 1) << point.series;
+  }
+}
+
+TEST_F(PartsTest, AllStoresAreDurableWhenTheyHaveCommitted) {
+  for (const char* name : {"undo-own", "cow"}) {
+    setting_.stores.push_back(*StoreNamed(name));
+  }
+  ASSERT_TRUE(Run("durable").ok());
+  auto values = Values();
+  EXPECT_EQ(values["cow: never durable"], 0);
+  EXPECT_GT(values["cow: p50 ns to the commit"], 0);
+  EXPECT_EQ(values["undo-own: p50 transactions behind"], 0);
+}
+
+TEST(ResultsTest, APointIsALineOfJson) {
+  const std::vector<Point> points = {
+      {"a-figure", "a \"series\"", "slow", "ns", 0.5, {3, 1, 2}}};
+  EXPECT_THAT(ToJson({{"fact", "one"}}, points),
+              HasSubstr("{\"figure\": \"a-figure\", \"series\": \"a "
+                        "\\\"series\\\"\", \"memory\": \"slow\", \"measure\": "
+                        "\"ns\", \"x\": 0.5, \"value\": 2, \"low\": 1, "
+                        "\"high\": 3}"));
+  EXPECT_THAT(ToTable(points), HasSubstr("a-figure"));
+}
+
+}  // namespace
+}  // namespace kamino::bench::schemes

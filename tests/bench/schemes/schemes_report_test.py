@@ -1,0 +1,160 @@
+"""bench-schemes: the page and the tables of results that are made up, and what
+else the machine did."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.realpath(__file__)))))
+FOLDER = os.path.join(ROOT, "bench", "schemes")
+sys.path.insert(0, FOLDER)
+# pylint: disable=wrong-import-position
+import schemes
+import schemes_report
+
+
+def engine_row(store, workload, size, rate, drain_ns=0):
+  return {"drain_ns": drain_ns, "suite": "micro", "scheme": store,
+          "alpha": None, "workload": workload, "distribution": "hot",
+          "threads": 1, "value_size": size, "ops_per_s": rate, "spread": 0.05,
+          "p50_ns": 900, "p99_ns": 2000, "fences_per_tx": 3,
+          "lines_flushed_per_tx": 20, "background_fences_per_tx": 1,
+          "background_lines_flushed_per_tx": 16, "bytes_storage": 1 << 20}
+
+
+def point(figure, series, x, value, measure="ns"):
+  return {"figure": figure, "series": series, "memory": "as it is",
+          "measure": measure, "x": x, "value": value, "low": value,
+          "high": value}
+
+
+def results():
+  return {
+      "facts": {"processor": "made <up>"}, "stores": ["undo-own", "unsafe"],
+      "loads": [{"run": "a", "foreign_processors": 0.25, "steal": 0.01}],
+      "engine": [engine_row("undo-own", "overwrite-bytes", 1024, 500_000),
+                 engine_row("undo-own", "overwrite-bytes", 1024, 250_000, 500),
+                 engine_row("unsafe", "overwrite-bytes", 1024, 1_000_000)],
+      "points": [point("recovery-open", "undo-own", 1, 5e6, "ns after a crash"),
+                 point("durable", "undo-own", 1024, 1500,
+                       "p50 ns to the commit"),
+                 point("rewind-6", "rewind-1-noforce-batch", 0, 10),
+                 point("rewind-6", "rewind-1-noforce-batch", 500, 20)],
+      "marks": [{"name": "REWIND fig. 6", "paper": "20", "target": "falling",
+                 "here": None, "holds": None, "note": "", "reason": ""}],
+      "wrap_model": {"rows": [{"what": "a <row>", "value": 2.5}]},
+      "crash_model": None}
+
+
+class ReportTest(unittest.TestCase):
+
+  def tables(self):
+    return dict(schemes_report.tables(results()))
+
+  def test_all_schemes_are_beside_each_other(self):
+    heads, lines = self.tables()["All schemes"]
+    self.assertEqual(lines[0][heads.index("overwrite 1 KiB")], "500 ~5%")
+    self.assertEqual(lines[1][heads.index("overwrite 1 KiB")], "1,000 ~5%")
+    self.assertEqual(lines[1][heads.index("YCSB A")], "-")
+    _, slower = self.tables()["All schemes, 500 ns more a drain"]
+    self.assertEqual([line[2] for line in slower], ["250 ~5%", "-"])
+
+  def test_costs_tell_foreground_and_background_apart(self):
+    heads, lines = self.tables()[
+        "What else they cost (foreground, beside transactions)"]
+    undo = dict(zip(heads, lines[0]))
+    self.assertEqual(undo["fences, beside: overwrite 1 KiB"], "2.00, 1.00")
+    self.assertEqual(undo["lines, beside: overwrite 1 KiB"], "4.00, 16.0")
+    self.assertEqual(undo["of an open one"], "5.00")
+    self.assertEqual(undo["commit us p50, p99"], "1.50, -")
+
+  def test_what_is_not_measured_says_so(self):
+    _, lines = self.tables()["REWIND's marks"]
+    self.assertEqual(lines[0][3:5], ["-", "not measured"])
+
+  def test_another_programs_rows_are_a_table(self):
+    self.assertEqual(self.tables()["WrAP's timing model"],
+                     (["what", "value"], [["a <row>", "2.50"]]))
+    self.assertNotIn("Crashes through a cache model", self.tables())
+
+  def test_another_programs_figures_are_tables(self):
+    made = results()
+    made["wrap_model"] = {"facts": {}, "figures": [
+        {"figure": "5", "title": "Fig. 5", "tables": [
+            {"title": "us", "columns": ["", "a"], "rows": [["one", 1234.5]]}],
+         "marks": [{"what": "steps", "paper": "4", "ours": "4", "met": True}]}]}
+    tables = dict(schemes_report.tables(made))
+    self.assertEqual(tables["WrAP's timing model: Fig. 5, us"],
+                     (["", "a"], [["one", "1,234"]]))
+    self.assertEqual(tables["WrAP's timing model: marks"][1],
+                     [["Fig. 5", "steps", "4", "4", "met"]])
+
+  def test_a_figure_has_a_column_for_each_place(self):
+    heads, lines = self.tables()["REWIND fig. 6: checkpoints (0: none), "
+                                 "as it is"]
+    self.assertEqual(heads[1:], ["0", "500"])
+    self.assertEqual(lines, [["rewind-1-noforce-batch", "10.0", "20.0"]])
+
+  def test_the_page_needs_nothing_but_itself(self):
+    with tempfile.TemporaryDirectory() as folder:
+      file = os.path.join(folder, "schemes.json")
+      with open(file, "w", encoding="utf-8") as out:
+        json.dump(results(), out)
+      self.assertEqual(schemes_report.main([file, folder]), 0)
+      with open(os.path.join(folder, "schemes.html"), encoding="utf-8") as page:
+        text = page.read()
+    self.assertIn("<svg", text)
+    self.assertIn("made &lt;up&gt;", text)
+    self.assertIn("a &lt;row&gt;", text)
+    self.assertNotIn("<script", text)
+    self.assertNotIn("nan", text)
+
+  def test_bad_words_and_files_are_errors(self):
+    program = os.path.join(FOLDER, "schemes_report.py")
+    def run(*words):
+      return subprocess.run([sys.executable, "-B", program, *words],
+                            stderr=subprocess.PIPE, check=False).returncode
+    self.assertEqual(run(), 2)
+    self.assertEqual(run("/nowhere/at/all", "/tmp"), 1)
+
+
+class LoadTest(unittest.TestCase):
+
+  def test_what_others_used_is_what_is_left(self):
+    before = schemes.processor_ticks("cpu 100 0 100 700 100 0 0 0 0 0\n")
+    after = schemes.processor_ticks("cpu 200 0 140 730 110 0 0 20 0 0\n")
+    self.assertEqual(before, (1000, 800, 0))
+    # 200 ticks, 40 idle, 20 stolen, 100 ours.
+    load = schemes.load_between(before, after, 100, 2)
+    self.assertAlmostEqual(load["foreign_processors"], 0.4)
+    self.assertAlmostEqual(load["steal"], 0.1)
+
+  def test_no_time_is_no_load(self):
+    self.assertEqual(schemes.load_between((1, 1, 0), (1, 1, 0), 0, 2),
+                     {"foreign_processors": 0.0, "steal": 0.0})
+
+  def test_all_figures_are_asked_for_by_no_word(self):
+    flags = schemes.figure_flags(schemes.parse(["--quick"]))
+    self.assertIn("--quick", flags)
+    self.assertFalse([f for f in flags if f.startswith("--only")])
+    self.assertIn("--only=x", schemes.figure_flags(
+        schemes.parse(["--only=x"])))
+
+  def test_counts_are_those_of_the_same_cell(self):
+    rows = [engine_row("undo-object", "overwrite-bytes", 64, 1),
+            engine_row("undo-object", "overwrite-bytes", 1024, 1)]
+    for row in rows:
+      row["fences_per_tx"] = None
+    counted = engine_row("undo-object", "overwrite-bytes", 1024, 2)
+    counted["fences_per_tx"] = 7
+    schemes.add_counts(rows, [counted])
+    self.assertEqual([r["fences_per_tx"] for r in rows], [None, 7])
+    self.assertEqual(rows[1]["ops_per_s"], 1)
+
+
+if __name__ == "__main__":
+  unittest.main()

@@ -1,0 +1,121 @@
+"""bench-schemes as programs: what they write, what they refuse, and that a
+process that was killed leaves something to recover."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.realpath(__file__)))))
+PROGRAM = os.path.join("bench", "schemes", "bench_schemes")
+SHIM = os.path.join("bench", "pmem_shim", "libpmem_shim.so")
+SCRIPT = os.path.join("bench", "schemes", "schemes.py")
+
+
+def run(*words, preload=False):
+  environment = dict(os.environ)
+  if preload:
+    environment["LD_PRELOAD"] = os.path.abspath(SHIM)
+  return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                        text=True, check=False, env=environment)
+
+
+class SchemesTest(unittest.TestCase):
+
+  def setUp(self):
+    temporary = tempfile.TemporaryDirectory()
+    self.addCleanup(temporary.cleanup)
+    self.folder = temporary.name
+
+  def points(self, *flags, preload=False):
+    done = run(PROGRAM, "--quick", "--rounds=1", "--json",
+               f"--folder={self.folder}", *flags, preload=preload)
+    self.assertEqual(done.returncode, 0, done.stderr)
+    self.assertEqual(os.listdir(self.folder), [])
+    return json.loads(done.stdout)["points"]
+
+  def test_a_killed_process_leaves_something_to_recover(self):
+    found = {(p["figure"][9:], p["series"], p["measure"]): p["value"]
+             for p in self.points(
+                 "--only=^recovery$",
+                 "--schemes=undo-own,undo-object,rewind-1-noforce-batch,"
+                 "kamino-simple,unsafe")}
+    self.assertEqual(found["open", "undo-own", "rolled back"], 1)
+    # As far as the log lets it.
+    self.assertGreater(found["open", "undo-own", "bytes open"], 1 << 20)
+    rewind = "rewind-1-noforce-batch"
+    self.assertEqual(found["open", rewind, "rolled back"], 1)
+    # A kibibyte each, of three eighths of the log of 4 MiB.
+    self.assertEqual(found["committed", rewind, "replayed"], 1536)
+    for store in ("undo-own", "undo-object", "kamino-simple"):
+      for full in ("committed", "open"):
+        self.assertGreater(found[full, store, "ns after a crash"], 0)
+    # It has nothing to recover by.
+    self.assertNotIn(("open", "unsafe", "rolled back"), found)
+
+  def test_libpmemobj_is_part_of_figures_where_it_can_be_counted(self):
+    series = {p["series"] for p in self.points(
+        "--only=^archapt-1-2$", "--schemes=undo-object", preload=True)}
+    self.assertIn("undo-object, nothing flushed", series)
+    without = {p["series"] for p in self.points(
+        "--only=^archapt-1-2$", "--schemes=undo-object")}
+    self.assertNotIn("undo-object, nothing flushed", without)
+    self.assertIn("undo-object", without)
+
+  def test_what_there_is_not_is_refused(self):
+    for flags, word in ((["--schemes=nobody"], "nobody"),
+                        (["--schemes=undo-own,unsafe+scans"], "scans"),
+                        (["--only=("], "--only"),
+                        (["--only=no such part"], "nothing to measure"),
+                        (["--crash=word"], "word"),
+                        (["--rounds=0"], "--rounds")):
+      done = run(PROGRAM, *flags)
+      self.assertEqual(done.returncode, 2, flags)
+      self.assertIn(word, done.stderr)
+      self.assertEqual(done.stdout, "")
+    done = run(PROGRAM, "--only=recovery", "--folder=/nowhere/at/all")
+    self.assertEqual(done.returncode, 1)
+    self.assertIn("/nowhere/at/all", done.stderr)
+
+  def test_list(self):
+    done = run(PROGRAM, "--list")
+    self.assertEqual(done.returncode, 0)
+    for name in ("rewind-3-left", "wrap-6", "archapt-9", "recovery"):
+      self.assertIn(f"{name}: ", done.stdout)
+
+  def test_all_is_put_together(self):
+    out = os.path.join(self.folder, "schemes.json")
+    pools = os.path.join(self.folder, "pools")
+    os.mkdir(pools)
+    done = run(sys.executable, "-B", SCRIPT, "--quick", "--rounds=1",
+               "--part_rounds=1", "--drains=0", "--only=^(wrap-6|durable)$",
+               "--schemes=undo-own,undo-object,unsafe", f"--folder={pools}",
+               f"--out={out}")
+    self.assertEqual(done.returncode, 0, done.stderr)
+    self.assertIn("All schemes", done.stdout)
+    self.assertEqual(os.listdir(pools), [])
+    with open(out, encoding="utf-8") as file:
+      results = json.load(file)
+    rows = {(r["scheme"], r["workload"], r["value_size"]): r
+            for r in results["engine"]}
+    self.assertIn(("undo-own", "tpcc-mix", 0), rows)
+    self.assertGreater(
+        rows["undo-object", "overwrite-bytes", 1024]["lines_flushed_per_tx"],
+        16)
+    met = {m["name"]: m["holds"] for m in results["marks"]}
+    self.assertIs(met["WrAP fig. 6: drains, unsafe"], True)
+    self.assertIsNone(met["WrAP fig. 6: drains of 100 wraps, wrap"])
+    self.assertEqual(len(results["loads"]), 3)
+
+  def test_a_store_that_is_not_known_ends_it(self):
+    done = run(sys.executable, "-B", SCRIPT, "--quick", "--schemes=nobody",
+               "--parts=figures", f"--folder={self.folder}")
+    self.assertEqual(done.returncode, 1)
+    self.assertIn("nobody", done.stderr)
+
+
+if __name__ == "__main__":
+  unittest.main()

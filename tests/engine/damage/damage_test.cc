@@ -203,7 +203,7 @@ TEST_P(DamageTest, EndsAndStaysInside) {
 
 INSTANTIATE_TEST_SUITE_P(Schemes, DamageTest,
                          ::testing::Values("kamino-simple", "kamino-dynamic",
-                                            "wrap", "archapt"),
+                                           "wrap", "archapt"),
                          [](const auto& info) {
                            std::string name = info.param;
                            for (char& c : name) {

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
@@ -180,6 +182,8 @@ class Bundle final : public TransactionalStore {
   uint64_t bytes_used() const override { return store().bytes_used(); }
 
   bool has_backup() const { return kamino_ != nullptr; }
+  // Null where it is another scheme.
+  const ArchaptStore* archapt() const { return archapt_.get(); }
   engine::BackupStats backup_stats() const { return kamino_->stats().backup; }
   const Heap* heap() const {
     return wrap_ != nullptr ? wrap_->heap() : heap_.get();
@@ -327,6 +331,15 @@ absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Copy(const RewindTuning& rewind,
   return bundle;
 }
 
+std::vector<std::pair<std::string, double>> DetailsOf(
+    const engine::ArchaptStats& stats) {
+  return {{"lines of objects", static_cast<double>(stats.flushed_lines)},
+          {"lines skipped", static_cast<double>(stats.skipped_lines)},
+          {"lines of sums", static_cast<double>(stats.sums_lines)},
+          {"matrices", static_cast<double>(stats.matrices)},
+          {"matrices dissolved", static_cast<double>(stats.dissolved)}};
+}
+
 absl::Status Bundle::OpenArchapt(const StoreSpec& spec, const std::string& path,
                                  uint64_t bytes, Watch watch) {
   const ArchaptOptions options;
@@ -392,6 +405,9 @@ absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
     opened.backup = [ours] { return ours->backup_stats(); };
   }
   opened.heap = ours->heap();
+  if (const ArchaptStore* const archapt = ours->archapt()) {
+    opened.details = [archapt] { return DetailsOf(archapt->stats()); };
+  }
   if (watch == Watch::kCounts) {
     opened.counts = [ours] { return ours->counts(); };
     opened.background_counts = [ours] { return ours->background_counts(); };

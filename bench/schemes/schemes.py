@@ -28,10 +28,8 @@ import schemes_report
 # know is an error.
 STORES = ["kamino-simple", "kamino-dynamic", "undo-object", "undo-range",
           "undo-own", "undo-each", "cow", "rewind-1-noforce-batch",
-          "rewind-1-force-batch", "wrap", "unsafe", "unsafe-each", "cached"]
-# To be moved there once they are built; until then their papers' marks are not
-# measured.
-NOT_BUILT = ["archapt"]
+          "rewind-1-force-batch", "wrap", "archapt", "unsafe", "unsafe-each",
+          "cached"]
 # Unmodified libpmemobj: what it flushes is counted, and slowed, by a library
 # that is preloaded, and is timed without.
 OF_LIBPMEMOBJ = ("undo-object", "undo-range")

@@ -85,8 +85,10 @@ void ArchaptStore::TakeFlush(ObjectEntry* entry, Work* work) {
   history_.Tidy(entry);
 }
 
-void ArchaptStore::MoveQueue(Work* work) {
-  while (ObjectEntry* entry = history_.TakeOverflow()) {
+bool ArchaptStore::MoveQueue(size_t most, Work* work) {
+  for (; most > 0; --most) {
+    ObjectEntry* const entry = history_.TakeOverflow();
+    if (entry == nullptr) return false;
     if (entry->pending == nullptr || entry->state != MatrixState::kNone) {
       history_.Tidy(entry);
     } else if (Gains(*entry)) {
@@ -95,6 +97,7 @@ void ArchaptStore::MoveQueue(Work* work) {
       TakeFlush(entry, work);
     }
   }
+  return true;
 }
 
 bool ArchaptStore::StartSealing(const std::vector<ObjectEntry*>& columns,
@@ -121,7 +124,7 @@ bool ArchaptStore::StartSealing(const std::vector<ObjectEntry*>& columns,
 
 // In pieces: transactions wait for the mutex.
 void ArchaptStore::TakeArrivals(Work* work) {
-  constexpr size_t kPiece = 128;
+  constexpr size_t kPiece = 8;
   std::vector<Access> arrivals;
   {
     MutexLock lock(&arrivals_mutex_);
@@ -134,7 +137,10 @@ void ArchaptStore::TakeArrivals(Work* work) {
     for (size_t i = begin; i < end; ++i) {
       history_.Touch(arrivals[i].id, arrivals[i].bytes);
     }
-    MoveQueue(work);
+  }
+  for (bool more = true; more;) {
+    MutexLock lock(&mutex_);
+    more = MoveQueue(kPiece, work);
   }
 }
 
@@ -142,7 +148,6 @@ ArchaptStore::Work ArchaptStore::Collect(uint64_t force_to) {
   Work work;
   TakeArrivals(&work);
   MutexLock lock(&mutex_);
-  MoveQueue(&work);
   work.headers.swap(new_commits_);
   for (const auto& commit : commits_) {
     if (commit->sequence > force_to) break;

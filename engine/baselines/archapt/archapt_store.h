@@ -188,7 +188,8 @@ class ArchaptStore final : public TransactionalStore {
   Work Collect(uint64_t force_to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   void TakeArrivals(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void MoveQueue(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // So many at most; false: no more fall out.
+  bool MoveQueue(size_t most, Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeFlush(ObjectEntry* entry, Work* work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Gains(const ObjectEntry& entry) const;

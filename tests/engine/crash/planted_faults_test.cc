@@ -46,7 +46,7 @@ TEST(PlantedFaultsTest, EveryOneIsCaught) {
 }
 
 TEST(PlantedFaultsTest, NothingIsCaughtWhereNothingIsWrong) {
-  for (const char* scheme : {"kamino-simple", "kamino-dynamic"}) {
+  for (const char* scheme : {"kamino-simple", "kamino-dynamic", "archapt"}) {
     const Verdict verdict = Try({"", scheme}, /*seeds=*/3);
     EXPECT_EQ(verdict.how, "") << scheme;
   }

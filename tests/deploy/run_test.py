@@ -54,8 +54,20 @@ exit {exit_code}
         self.run_with(summary("//a:x", "PASSED"),
                       summary("//a:y", "FAILED", "/logs/y.log"),
                       summary("//a:z", "TIMEOUT"), exit_code=3),
-        (1, ["FAILED: //a:y /logs/y.log", "TIMEOUT: //a:z",
+        (1, ["--- /logs/y.log", "no log: No such file or directory",
+             "FAILED: //a:y /logs/y.log", "TIMEOUT: //a:z",
              "1 passed, 2 failed"]))
+
+  def test_the_end_of_its_log_and_what_tells_why_are_shown(self):
+    log = os.path.join(self.folder, "log")
+    lines = ["a.cc:7: Failure", "[  FAILED  ] A.B (1 ms)", *["noise"] * 100,
+             "Segmentation fault"]
+    with open(log, "w", encoding="utf-8") as f:
+      f.write("\n".join(lines))
+    self.assertEqual(
+        self.run_with(summary("//a:y", "FAILED", log), exit_code=3),
+        (1, [f"--- {log}", *lines[:2], *["noise"] * 39, "Segmentation fault",
+             f"FAILED: //a:y {log}", "0 passed, 1 failed"]))
 
   def test_what_a_test_left_out_is_named(self):
     log = os.path.join(self.folder, "log")

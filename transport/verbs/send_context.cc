@@ -32,7 +32,9 @@ absl::StatusOr<SendHub*> SendContext::Hub() {
                       kUnfinished * options.max_message));
   newest_lost_ = false;
   hubs_.push_back(std::move(hub));
-  DropIdleHubs();
+  // The one that is to have a wire stays, also if the transport has begun to
+  // stop meanwhile: AwaitWires drops it.
+  DropIdleHubsBut(hubs_.back().get());
   return hubs_.back().get();
 }
 
@@ -77,8 +79,11 @@ void SendContext::OnDeviceGone(const std::shared_ptr<VerbsDevice>& device) {
 }
 
 void SendContext::DropIdleHubs() {
-  const SendHub* const in_use =
-      hubs_.empty() || newest_lost_ || stopping ? nullptr : hubs_.back().get();
+  const bool none = hubs_.empty() || newest_lost_ || stopping;
+  DropIdleHubsBut(none ? nullptr : hubs_.back().get());
+}
+
+void SendContext::DropIdleHubsBut(const SendHub* in_use) {
   hubs_.erase(std::remove_if(hubs_.begin(), hubs_.end(),
                              [&](const auto& hub) {
                                return hub.get() != in_use && hub->idle();

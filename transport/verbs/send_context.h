@@ -9,7 +9,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "base/log_limit.h"
 #include "transport/verbs/send_hub.h"
 #include "transport/verbs/verbs_context.h"
 
@@ -40,6 +39,7 @@ class SendContext final : public VerbsContext {
   void OnDeviceGone(const std::shared_ptr<VerbsDevice>& device) override;
   // Of devices that are not used any more.
   void DropIdleHubs();
+  void DropIdleHubsBut(const SendHub* in_use);
   bool NoneLeaving() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return leaving_ == 0;
   }

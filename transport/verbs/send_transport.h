@@ -4,7 +4,7 @@
 #define KAMINO_TRANSPORT_VERBS_SEND_TRANSPORT_H_
 
 #include "transport/link.h"
-#include "transport/verbs/verbs_transport.h"
+#include "transport/verbs/verbs_setup.h"
 
 namespace kamino::transport {
 

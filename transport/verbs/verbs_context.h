@@ -17,7 +17,7 @@
 #include "transport/loop/loop_link.h"
 #include "transport/verbs/choose_port.h"
 #include "transport/verbs/device.h"
-#include "transport/verbs/verbs_transport.h"
+#include "transport/verbs/verbs_setup.h"
 #include "transport/verbs/verbs_wire.h"
 
 namespace kamino::transport {

@@ -80,6 +80,45 @@ absl::Status LoggingOfSize(Setting& setting, uint32_t size) {
   return absl::OkStatus();
 }
 
+// --- What checking costs.
+
+// Over more than the queue holds, so that there are matrices; until all is
+// durable, as sums are made beside.
+absl::Status CheckingOfSize(Setting& setting, uint32_t size) {
+  const char* const stores[] = {"archapt", "archapt+unchecked"};
+  const uint64_t data = setting.Scaled<uint64_t>(96u << 20, 32u << 20);
+  const uint64_t objects = std::min<uint64_t>(data / size, 400'000);
+  const uint64_t bytes = data + objects * 256 + (8u << 20);
+  std::vector<std::unique_ptr<Words>> all;
+  for (const char* store : stores) {
+    ASSIGN_OR_RETURN(auto words, Words::Make(setting, store, AsItIs(), bytes,
+                                             objects, size));
+    all.push_back(std::move(words));
+  }
+  const int transactions = setting.Scaled(60'000, 8000);
+  const auto measure = [&](int subject) -> absl::StatusOr<double> {
+    const uint64_t begin = Ticks();
+    RETURN_IF_ERROR(TimeOfOverwrites(*all[subject], transactions).status());
+    return NanosSince(begin) / transactions;
+  };
+  ASSIGN_OR_RETURN(const auto rounds, InTurns(static_cast<int>(all.size()),
+                                              setting.rounds, measure));
+  for (size_t i = 0; i < all.size(); ++i) {
+    setting.points->push_back({"archapt-sums", stores[i], AsItIs().name,
+                               "ns a transaction", static_cast<double>(size),
+                               rounds[i]});
+  }
+  // The two of a round were measured one after the other.
+  std::vector<double> shares;
+  for (size_t round = 0; round < rounds[0].size(); ++round) {
+    shares.push_back(100 * (1 - rounds[1][round] / rounds[0][round]));
+  }
+  setting.points->push_back({"archapt-sums", "archapt", AsItIs().name,
+                             "% of that by checking", static_cast<double>(size),
+                             std::move(shares)});
+  return absl::OkStatus();
+}
+
 // --- YCSB by one thread, over more than the cache holds.
 
 Cell CellOf(const Suite& suite, const std::string& workload) {
@@ -201,6 +240,14 @@ absl::Status FlushesOfOverwrites(Setting& setting, const std::string& store,
 absl::Status ArchaptLogging(Setting& setting) {
   for (const uint32_t size : {64, 256, 1024, 4096}) {
     RETURN_IF_ERROR(LoggingOfSize(setting, size));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ArchaptChecking(Setting& setting) {
+  if (!setting.Among("archapt")) return absl::OkStatus();
+  for (const uint32_t size : {64, 1024, 4096}) {
+    RETURN_IF_ERROR(CheckingOfSize(setting, size));
   }
   return absl::OkStatus();
 }

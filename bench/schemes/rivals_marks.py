@@ -89,6 +89,12 @@ def of_archapt(points, engine):
   yield mark(name + "throughput, archapt over undo-object, ycsb-c", "0.99",
              ">= 0.99", same, lambda v: v >= 0.99)
 
+  for size in (64, 1024, 4096):
+    yield mark(f"Archapt: part of a transaction that checks and sums are, "
+               f"{size} B, %", "under 5", "< 5",
+               points.value("archapt-sums", "archapt", "% of that by checking",
+                            x=size), lambda v: v < 5)
+
   def durable(store, measure):
     return points.value("durable", store, measure)
 

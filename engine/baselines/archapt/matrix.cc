@@ -1,5 +1,7 @@
 #include "engine/baselines/archapt/matrix.h"
 
+// Lines are short: calls of the library would take as long as hashing.
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <algorithm>

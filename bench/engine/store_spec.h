@@ -35,8 +35,8 @@ struct StoreSpec {
 // Of such a name. Of REWIND "group", "bucket", "checkpoint" (records) have a
 // number, "scans", "keeps" (RewindOptions::clears_at_commit is false) and
 // "alone" (no thread makes its checkpoints) have none; of Archapt "unchecked"
-// (ArchaptOptions) has none. kInvalidArgument: no scheme is called so, or it has
-// nothing of the kind.
+// (ArchaptOptions) has none. kInvalidArgument: no scheme is called so, or it
+// has nothing of the kind.
 absl::StatusOr<StoreSpec> StoreNamed(absl::string_view name);
 
 // Every scheme this build has, kamino-simple first.

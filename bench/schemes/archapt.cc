@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "bench/engine/distribution.h"
 #include "bench/engine/tpcc.h"
 #include "bench/engine/workload.h"
 #include "bench/engine/ycsb.h"
@@ -212,8 +213,9 @@ absl::Status FlushesOfYcsb(Setting& setting, const std::string& store) {
   return absl::OkStatus();
 }
 
+// `zipfian`: as often as YCSB's records are used; else all alike.
 absl::Status FlushesOfOverwrites(Setting& setting, const std::string& store,
-                                 uint32_t size) {
+                                 uint32_t size, bool zipfian) {
   // Several times what a cache of 32 MiB holds.
   const uint64_t data = setting.Scaled<uint64_t>(192u << 20, 48u << 20);
   const uint64_t objects = data / size;
@@ -223,12 +225,15 @@ absl::Status FlushesOfOverwrites(Setting& setting, const std::string& store,
                   objects, size, Watch::kCounts));
   OpenedStore& opened = words->opened();
   FlushCounts counts(&setting, &opened, store);
-  return counts.Count("overwrite", size, objects, [&](uint64_t seed) {
+  const Zipfian ranks(objects, kYcsbTheta);
+  const char* const workload = zipfian ? "overwrite, zipfian" : "overwrite";
+  return counts.Count(workload, size, objects, [&](uint64_t seed) {
     Random random(seed);
     for (uint64_t i = 0; i < objects; ++i) {
+      const uint64_t object =
+          zipfian ? Scrambled(ranks, random) : random.Below(words->objects());
       const auto transaction = words->store().Begin(kPatient);
-      RETURN_IF_ERROR(words->StoreWhole(
-          *transaction, random.Below(words->objects()), random));
+      RETURN_IF_ERROR(words->StoreWhole(*transaction, object, random));
       RETURN_IF_ERROR(transaction->Commit());
     }
     return absl::OkStatus();
@@ -260,8 +265,11 @@ absl::Status ArchaptFlushes(Setting& setting) {
     setting.progress(absl::StrCat("archapt-9: ", store));
     RETURN_IF_ERROR(FlushesOfYcsb(setting, store));
     for (const uint32_t size : {256, 1024, 4096}) {
-      RETURN_IF_ERROR(FlushesOfOverwrites(setting, store, size));
+      RETURN_IF_ERROR(
+          FlushesOfOverwrites(setting, store, size, /*zipfian=*/false));
     }
+    RETURN_IF_ERROR(FlushesOfOverwrites(setting, store, 1024,
+                                        /*zipfian=*/true));
   }
   return absl::OkStatus();
 }

@@ -151,7 +151,8 @@ def reuse(points):
 def flushes(points):
   for workload, size, least in (
       ("overwrite", 1024, 40), ("overwrite", 256, None),
-      ("overwrite", 4096, None), ("ycsb-a", 1000, None), ("ycsb-b", 1000, None),
+      ("overwrite", 4096, None), ("overwrite, zipfian", 1024, None),
+      ("ycsb-a", 1000, None), ("ycsb-b", 1000, None),
       ("ycsb-d", 1000, None), ("ycsb-e", 1000, None), ("ycsb-f", 1000, None)):
     def lines(store, workload=workload, size=size):
       return points.value("archapt-9", f"{store}, {workload}", "lines", x=size)

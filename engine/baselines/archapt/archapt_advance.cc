@@ -127,7 +127,7 @@ void ArchaptStore::TakeAccesses(Work* work) {
   ids_.clear();
   for (const Access& access : accesses_) {
     queue_.Touch(access);
-    if (pending_.MayBePending(access.id)) ids_.push_back(access.id);
+    if (pending_.MayHave(access.id)) ids_.push_back(access.id);
   }
   const size_t read = ids_.size();
   for (const PendingCommit* commit : work->commits) {
@@ -137,7 +137,7 @@ void ArchaptStore::TakeAccesses(Work* work) {
   for (;;) {
     const ObjectId id = queue_.TakeOverflow();
     if (id == kNullObject) break;
-    if (pending_.MayBePending(id)) ids_.push_back(id);
+    if (pending_.MayHave(id)) ids_.push_back(id);
   }
   for (size_t begin = 0; begin < ids_.size(); begin += kPiece) {
     MutexLock lock(&mutex_);

@@ -237,7 +237,7 @@ class ArchaptStore final : public TransactionalStore {
 
   // Held for a few objects at a time: transactions wait for it.
   mutable Mutex mutex_;
-  PendingTable pending_;  // guarded by it, but for MayHave and MayBePending
+  PendingTable pending_;  // guarded by it, but for MayHave
   // By sequence, without gaps.
   std::deque<std::unique_ptr<PendingCommit>> commits_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<PendingCommit>> spare_commits_

@@ -191,30 +191,38 @@ void ArchaptTransaction::FlushAll(LogicalCommit* commit) {
   region().Drain();
 }
 
+// It has changed nothing; but what it has read may yet be taken back.
+absl::Status ArchaptTransaction::EndReading(const CommitOptions& options) {
+  FinishFlushes();
+  if (options.before_mark.has_value()) {
+    RETURN_IF_ERROR((*options.before_mark)(write_set()));
+  }
+  if (options.durable_at != nullptr) {
+    const uint64_t sequence = store_->last_sequence();
+    const bool durable = sequence <= store_->durable_sequence();
+    *options.durable_at = durable ? 0 : sequence;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ArchaptTransaction::MakeDurable(const CommitOptions& options) {
   RETURN_IF_ERROR(LogHeaders());
+  if (own_.transaction == 0) return EndReading(options);
   LogicalCommit commit;
   commit.transaction = own_.transaction;
   ListWritten(&commit);
+  FinishFlushes();
   if (options.before_mark.has_value()) {
     if (!commit.objects.empty()) FlushAll(&commit);
     RETURN_IF_ERROR((*options.before_mark)(write_set()));
   }
-  FinishFlushes();
-  uint64_t sequence;
-  if (own_.transaction == 0) {
-    // It has changed nothing; but what it has read may yet be taken back.
-    sequence = store_->last_sequence();
-    if (sequence <= store_->durable_sequence()) sequence = 0;
-  } else {
-    for (const HeldObject& object : held()) {
-      if (object.allocated == object.freed) continue;
-      heap().StoreState(object.id, object.allocated);
-      commit.headers.push_back(object.id);
-      if (object.freed) commit.freed.push_back(object.id);
-    }
-    sequence = store_->CommitLogically(std::move(commit));
+  for (const HeldObject& object : held()) {
+    if (object.allocated == object.freed) continue;
+    heap().StoreState(object.id, object.allocated);
+    commit.headers.push_back(object.id);
+    if (object.freed) commit.freed.push_back(object.id);
   }
+  const uint64_t sequence = store_->CommitLogically(std::move(commit));
   if (options.durable_at != nullptr) *options.durable_at = sequence;
   return absl::OkStatus();
 }

@@ -57,6 +57,7 @@ class ArchaptTransaction final : public BaselineTransaction {
   // What this transaction has stored to.
   void ListWritten(LogicalCommit* commit);
   void FlushAll(LogicalCommit* commit);
+  absl::Status EndReading(const CommitOptions& options);
   // Makes the flushes durable that others wait for, and those that it owes.
   void FinishFlushes();
 

@@ -9,31 +9,31 @@
 namespace kamino::engine {
 namespace {
 
-// Bits of a hash by which objects are told apart: several for each object that
-// may be pending in a full queue.
-int MarkBits(uint64_t queue_bytes) {
-  constexpr uint64_t kBytesOfMark = 256;
+// Bits of the hash: several buckets for each object that may be pending in a
+// full queue.
+int BucketBits(uint64_t queue_bytes) {
+  constexpr uint64_t kBytesOfBucket = 256;
   int bits = 12;
-  while (bits < 18 && queue_bytes / kBytesOfMark >> bits != 0) ++bits;
+  while (bits < 18 && queue_bytes / kBytesOfBucket >> bits != 0) ++bits;
   return bits;
 }
 
 }  // namespace
 
 PendingTable::PendingTable(uint64_t queue_bytes)
-    : mark_shift_(64 - MarkBits(queue_bytes)),
-      marks_(new Mark[size_t{1} << MarkBits(queue_bytes)]()) {}
-
-// Others only look.
-void PendingTable::Count(ObjectId id, int64_t by) {
-  Mark& mark = MarkOf(id);
-  mark.store(static_cast<uint32_t>(mark.load(std::memory_order_relaxed) + by),
-             std::memory_order_relaxed);
-}
+    : bucket_shift_(64 - BucketBits(queue_bytes)),
+      buckets_(new Bucket[size_t{1} << BucketBits(queue_bytes)]()) {}
 
 void PendingTable::Erase(ObjectEntry* entry) {
-  Count(entry->id, entry->pending != nullptr ? -int64_t{kPending} - 1 : -1);
-  entries_.erase(entry->id);
+  Bucket& bucket = BucketOf(entry->id);
+  ObjectEntry* before = bucket.load(std::memory_order_relaxed);
+  if (before == entry) {
+    bucket.store(entry->next, std::memory_order_relaxed);
+  } else {
+    while (before->next != entry) before = before->next;
+    before->next = entry->next;
+  }
+  entry->id = kNullObject;
   entry->pending = nullptr;
   entry->state = MatrixState::kNone;
   entry->matrix = nullptr;
@@ -45,9 +45,9 @@ void PendingTable::Erase(ObjectEntry* entry) {
 
 void PendingTable::SetPending(const Access& object, PendingCommit* commit,
                               LineRanges lines) {
-  ObjectEntry*& entry = entries_[object.id];
-  CHECK(entry == nullptr) << "object " << object.id
-                          << " is pending or in a matrix";
+  CHECK(Find(object.id) == nullptr)
+      << "object " << object.id << " is pending or in a matrix";
+  ObjectEntry* entry;
   if (spare_.empty()) {
     entry = &pool_.emplace_back();
   } else {
@@ -58,7 +58,9 @@ void PendingTable::SetPending(const Access& object, PendingCommit* commit,
   entry->bytes = object.bytes;
   entry->pending = commit;
   entry->lines = std::move(lines);
-  Count(object.id, int64_t{kPending} + 1);
+  Bucket& bucket = BucketOf(object.id);
+  entry->next = bucket.load(std::memory_order_relaxed);
+  bucket.store(entry, std::memory_order_relaxed);
 }
 
 LineRanges PendingTable::TakePending(ObjectEntry* entry) {
@@ -106,7 +108,6 @@ std::vector<ObjectEntry*> PendingTable::TakeWaiting(size_t count) {
 void PendingTable::Seal(ObjectEntry* entry) {
   entry->state = MatrixState::kSealed;
   entry->pending = nullptr;
-  Count(entry->id, -int64_t{kPending});
 }
 
 }  // namespace kamino::engine

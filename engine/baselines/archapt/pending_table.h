@@ -14,7 +14,6 @@
 #include <memory>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "engine/baselines/archapt/access_queue.h"
 #include "engine/baselines/archapt/line_ranges.h"
@@ -46,18 +45,20 @@ enum class MatrixState : uint8_t {
   kSealed,   // nobody may store to it before its matrix is dissolved
 };
 
-struct ObjectEntry {
+// As much as a line.
+struct alignas(64) ObjectEntry {
   ObjectId id = kNullObject;
   uint32_t bytes = 0;  // of the payload
   MatrixState state = MatrixState::kNone;
   // Whose flush is pending; null: nobody's.
   PendingCommit* pending = nullptr;
   LiveMatrix* matrix = nullptr;  // of one that is being sealed, or is
+  ObjectEntry* next = nullptr;   // in the table's bucket
   // That are not flushed: pending, or, of a sealed one, skipped.
   LineRanges lines;
 };
 
-// Not thread-safe, but for MayHave and MayBePending.
+// Not thread-safe, but for MayHave.
 class PendingTable {
  public:
   // For about so many bytes of objects that are pending.
@@ -68,17 +69,13 @@ class PendingTable {
   // False: it is certain that nothing is pending for that object and that it is
   // in no matrix, as of when it was last unlocked.
   bool MayHave(ObjectId id) const {
-    return MarkOf(id).load(std::memory_order_relaxed) != 0;
+    return BucketOf(id).load(std::memory_order_relaxed) != nullptr;
   }
-  // The same of what is pending alone.
-  bool MayBePending(ObjectId id) const {
-    return MarkOf(id).load(std::memory_order_relaxed) >= kPending;
-  }
-
   // Null: nothing is pending, nor is it in a matrix.
   ObjectEntry* Find(ObjectId id) const {
-    const auto found = entries_.find(id);
-    return found == entries_.end() ? nullptr : found->second;
+    ObjectEntry* entry = BucketOf(id).load(std::memory_order_relaxed);
+    while (entry != nullptr && entry->id != id) entry = entry->next;
+    return entry;
   }
 
   // The object's flush is pending for this commit. The table had it not.
@@ -99,31 +96,25 @@ class PendingTable {
   void Unseal(ObjectEntry* entry) { Erase(entry); }
 
  private:
-  using Mark = std::atomic<uint32_t>;
+  using Bucket = std::atomic<ObjectEntry*>;
 
   static constexpr size_t kSizes = 32;
-  // In a mark: one that is pending, which counts above one that is there. No
-  // heap is as large that so many objects hash to one mark.
-  static constexpr uint32_t kPending = 1 << 16;
 
-  Mark& MarkOf(ObjectId id) const {
-    return marks_[(id >> 6) * 0x9e3779b97f4a7c15ull >> mark_shift_];
+  Bucket& BucketOf(ObjectId id) const {
+    return buckets_[(id >> 6) * 0x9e3779b97f4a7c15ull >> bucket_shift_];
   }
-  void Count(ObjectId id, int64_t by);
   static size_t SizeOf(const ObjectEntry& entry);
 
   void StopWaiting(ObjectEntry* entry);
   void Erase(ObjectEntry* entry);
 
-  absl::flat_hash_map<ObjectId, ObjectEntry*> entries_;
+  // By what objects hash to.
+  const int bucket_shift_;
+  const std::unique_ptr<Bucket[]> buckets_;
   std::deque<ObjectEntry> pool_;
   std::vector<ObjectEntry*> spare_;
   // By the power of two that their lines come to.
   std::array<std::vector<ObjectEntry*>, kSizes> waiting_;
-  // How many entries there are of the objects that hash to it, and how many of
-  // them are pending.
-  const int mark_shift_;
-  const std::unique_ptr<Mark[]> marks_;
 };
 
 }  // namespace kamino::engine

@@ -48,11 +48,9 @@ TEST(PendingTableTest, WhatIsPendingIsThereUntilItIsTaken) {
   EXPECT_FALSE(table.MayHave(kA));
   table.SetPending({kA, kBytes}, &commit, {{1, 3}});
   EXPECT_TRUE(table.MayHave(kA));
-  EXPECT_TRUE(table.MayBePending(kA));
   EXPECT_EQ(table.Find(kA)->pending, &commit);
   EXPECT_EQ(CountLines(table.TakePending(table.Find(kA))), 2u);
   EXPECT_FALSE(table.MayHave(kA));
-  EXPECT_FALSE(table.MayBePending(kA));
   EXPECT_EQ(table.Find(kA), nullptr);
 }
 
@@ -66,10 +64,26 @@ TEST(PendingTableTest, WhatIsSealedIsThereAndNotPending) {
   EXPECT_EQ(entry->pending, nullptr);
   EXPECT_EQ(CountLines(entry->lines), 4u);
   EXPECT_TRUE(table.MayHave(kA));
-  EXPECT_FALSE(table.MayBePending(kA));
   table.Unseal(entry);
   EXPECT_FALSE(table.MayHave(kA));
   EXPECT_EQ(table.Find(kA), nullptr);
+}
+
+// More than there are buckets.
+TEST(PendingTableTest, ObjectsAreToldApart) {
+  PendingTable table(1024);
+  PendingCommit commit;
+  constexpr ObjectId kMany = 10000;
+  for (ObjectId i = 1; i <= kMany; ++i) {
+    table.SetPending({i * 64, kBytes}, &commit, {{0, 1}});
+  }
+  for (ObjectId i = 1; i <= kMany; i += 2) {
+    ASSERT_EQ(table.Find(i * 64)->id, i * 64);
+    table.TakePending(table.Find(i * 64));
+  }
+  for (ObjectId i = 1; i <= kMany; ++i) {
+    EXPECT_EQ(table.Find(i * 64) != nullptr, i % 2 == 0) << i;
+  }
 }
 
 TEST(PendingTableTest, ThoseOfSimilarSizeWaitForEachOther) {

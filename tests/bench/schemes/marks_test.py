@@ -163,9 +163,9 @@ class RivalsTest(unittest.TestCase):
 
   def test_checking_is_a_part_of_the_time(self):
     found = rivals(point("archapt-sums", "archapt", 64, 5.5,
-                         "% of that by checking"),
+                         "% of the time by checking"),
                    point("archapt-sums", "archapt", 1024, 4.5,
-                         "% of that by checking"))
+                         "% of the time by checking"))
     name = "Archapt: part of a transaction that checks and sums are, "
     self.assertIs(one(found, name + "64 B")["holds"], False)
     self.assertIs(one(found, name + "1024 B")["holds"], True)

@@ -57,7 +57,8 @@ absl::StatusOr<StoreSpec> StoreNamed(absl::string_view name) {
     return absl::InvalidArgumentError(
         absl::StrCat("no store is called \"", spec.scheme, "\""));
   }
-  if (!spec.tuning.empty() && !RewindOf(spec).has_value()) {
+  if (!spec.tuning.empty() && !RewindOf(spec).has_value() &&
+      !ArchaptOf(spec).has_value()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "\"", name, "\": ", spec.scheme, " has no \"", spec.tuning, "\""));
   }
@@ -93,6 +94,17 @@ std::vector<StoreSpec> MoreStores() {
     stores.push_back({std::string(engine::HeapSchemeName(scheme)), {}});
   }
   return stores;
+}
+
+std::optional<engine::ArchaptOptions> ArchaptOf(const StoreSpec& spec) {
+  if (spec.scheme != engine::kArchaptName) return std::nullopt;
+  engine::ArchaptOptions options;
+  if (spec.tuning == "unchecked") {
+    options.unchecked = true;
+  } else if (!spec.tuning.empty()) {
+    return std::nullopt;
+  }
+  return options;
 }
 
 std::optional<RewindTuning> RewindOf(const StoreSpec& spec) {

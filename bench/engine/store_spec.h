@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/baselines/archapt/archapt_options.h"
 #include "engine/baselines/rewind/rewind_options.h"
 #include "engine/pmem/delay_region.h"
 
@@ -33,8 +34,9 @@ struct StoreSpec {
 
 // Of such a name. Of REWIND "group", "bucket", "checkpoint" (records) have a
 // number, "scans", "keeps" (RewindOptions::clears_at_commit is false) and
-// "alone" (no thread makes its checkpoints) have none. kInvalidArgument: no
-// scheme is called so, or it has nothing of the kind.
+// "alone" (no thread makes its checkpoints) have none; of Archapt "unchecked"
+// (ArchaptOptions) has none. kInvalidArgument: no scheme is called so, or it
+// has nothing of the kind.
 absl::StatusOr<StoreSpec> StoreNamed(absl::string_view name);
 
 // Every scheme this build has, kamino-simple first.
@@ -52,6 +54,8 @@ struct RewindTuning {
   bool alone = false;  // no thread makes checkpoints
 };
 std::optional<RewindTuning> RewindOf(const StoreSpec& spec);
+// The same of Archapt.
+std::optional<engine::ArchaptOptions> ArchaptOf(const StoreSpec& spec);
 
 }  // namespace kamino::bench
 

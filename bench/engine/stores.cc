@@ -335,6 +335,7 @@ std::vector<std::pair<std::string, double>> DetailsOf(
     const engine::ArchaptStats& stats) {
   return {{"lines of objects", static_cast<double>(stats.flushed_lines)},
           {"lines skipped", static_cast<double>(stats.skipped_lines)},
+          {"lines replaced", static_cast<double>(stats.replaced_lines)},
           {"lines of sums", static_cast<double>(stats.sums_lines)},
           {"matrices", static_cast<double>(stats.matrices)},
           {"matrices dissolved", static_cast<double>(stats.dissolved)}};
@@ -342,12 +343,12 @@ std::vector<std::pair<std::string, double>> DetailsOf(
 
 absl::Status Bundle::OpenArchapt(const StoreSpec& spec, const std::string& path,
                                  uint64_t bytes, Watch watch) {
-  const ArchaptOptions options;
+  const ArchaptOptions options = *ArchaptOf(spec);
   ASSIGN_OR_RETURN(heap_file_, PoolFile::Create(path, ArchaptBytes(bytes),
                                                 spec.delays, watch));
   Region* const region = heap_file_->region();
   ASSIGN_OR_RETURN(
-      heap_, Heap::CreateWithLog(region, engine::kArchaptName,
+      heap_, Heap::CreateWithLog(region, engine::ArchaptLabel(options),
                                  ArchaptLogBytes(options, region->size())));
   ASSIGN_OR_RETURN(archapt_, ArchaptStore::Open(options, heap_.get()));
   mover_ = absl::make_unique<ArchaptMover>(archapt_.get());

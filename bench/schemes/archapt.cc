@@ -1,6 +1,8 @@
 // Archapt's figures (sections 2 and 5): what logging and flushing cost, how
 // often objects are used, and how many lines are flushed when there is more
 // than a cache holds.
+#include <time.h>
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -10,6 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "bench/engine/distribution.h"
 #include "bench/engine/tpcc.h"
 #include "bench/engine/workload.h"
 #include "bench/engine/ycsb.h"
@@ -77,6 +80,61 @@ absl::Status LoggingOfSize(Setting& setting, uint32_t size) {
                                "ns a transaction", static_cast<double>(size),
                                rounds[i]});
   }
+  return absl::OkStatus();
+}
+
+// --- What checking costs.
+
+double ProcessorNanos() {
+  timespec used;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) * 1e9 +
+         static_cast<double>(used.tv_nsec);
+}
+
+// Over more than the queue holds, so that there are matrices; until all is
+// durable, as sums are made beside. What processors do for it as well: a thread
+// of its own makes sums.
+absl::Status CheckingOfSize(Setting& setting, uint32_t size) {
+  const char* const stores[] = {"archapt", "archapt+unchecked"};
+  const uint64_t data = setting.Scaled<uint64_t>(96u << 20, 32u << 20);
+  const uint64_t objects = std::min<uint64_t>(data / size, 400'000);
+  const uint64_t bytes = data + objects * 256 + (8u << 20);
+  std::vector<std::unique_ptr<Words>> all;
+  for (const char* store : stores) {
+    ASSIGN_OR_RETURN(auto words, Words::Make(setting, store, AsItIs(), bytes,
+                                             objects, size));
+    all.push_back(std::move(words));
+  }
+  const int transactions = setting.Scaled(60'000, 8000);
+  std::vector<std::vector<double>> used(all.size());
+  const auto measure = [&](int subject) -> absl::StatusOr<double> {
+    const uint64_t begin = Ticks();
+    const double used_before = ProcessorNanos();
+    RETURN_IF_ERROR(TimeOfOverwrites(*all[subject], transactions).status());
+    used[subject].push_back((ProcessorNanos() - used_before) / transactions);
+    return NanosSince(begin) / transactions;
+  };
+  ASSIGN_OR_RETURN(const auto rounds, InTurns(static_cast<int>(all.size()),
+                                              setting.rounds, measure));
+  for (size_t i = 0; i < all.size(); ++i) {
+    setting.points->push_back({"archapt-sums", stores[i], AsItIs().name,
+                               "ns a transaction", static_cast<double>(size),
+                               rounds[i]});
+  }
+  for (std::vector<double>& one : used) one.erase(one.begin());  // the warm-up
+  // The two of a round were measured one after the other.
+  const auto add_share = [&](const char* measure, const auto& times) {
+    std::vector<double> shares;
+    for (size_t round = 0; round < times[0].size(); ++round) {
+      shares.push_back(100 * (1 - times[1][round] / times[0][round]));
+    }
+    setting.points->push_back({"archapt-sums", "archapt", AsItIs().name,
+                               measure, static_cast<double>(size),
+                               std::move(shares)});
+  };
+  add_share("% of the time by checking", rounds);
+  add_share("% of processors' time by checking", used);
   return absl::OkStatus();
 }
 
@@ -173,8 +231,9 @@ absl::Status FlushesOfYcsb(Setting& setting, const std::string& store) {
   return absl::OkStatus();
 }
 
+// `zipfian`: as often as YCSB's records are used; else all alike.
 absl::Status FlushesOfOverwrites(Setting& setting, const std::string& store,
-                                 uint32_t size) {
+                                 uint32_t size, bool zipfian) {
   // Several times what a cache of 32 MiB holds.
   const uint64_t data = setting.Scaled<uint64_t>(192u << 20, 48u << 20);
   const uint64_t objects = data / size;
@@ -184,12 +243,15 @@ absl::Status FlushesOfOverwrites(Setting& setting, const std::string& store,
                   objects, size, Watch::kCounts));
   OpenedStore& opened = words->opened();
   FlushCounts counts(&setting, &opened, store);
-  return counts.Count("overwrite", size, objects, [&](uint64_t seed) {
+  const Zipfian ranks(objects, kYcsbTheta);
+  const char* const workload = zipfian ? "overwrite, zipfian" : "overwrite";
+  return counts.Count(workload, size, objects, [&](uint64_t seed) {
     Random random(seed);
     for (uint64_t i = 0; i < objects; ++i) {
+      const uint64_t object =
+          zipfian ? Scrambled(ranks, random) : random.Below(words->objects());
       const auto transaction = words->store().Begin(kPatient);
-      RETURN_IF_ERROR(words->StoreWhole(
-          *transaction, random.Below(words->objects()), random));
+      RETURN_IF_ERROR(words->StoreWhole(*transaction, object, random));
       RETURN_IF_ERROR(transaction->Commit());
     }
     return absl::OkStatus();
@@ -205,6 +267,14 @@ absl::Status ArchaptLogging(Setting& setting) {
   return absl::OkStatus();
 }
 
+absl::Status ArchaptChecking(Setting& setting) {
+  if (!setting.Among("archapt")) return absl::OkStatus();
+  for (const uint32_t size : {64, 1024, 4096}) {
+    RETURN_IF_ERROR(CheckingOfSize(setting, size));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ArchaptFlushes(Setting& setting) {
   std::vector<std::string> stores = {"undo-own", "unsafe"};
   if (HasPmemShim()) stores.push_back("undo-object");
@@ -213,8 +283,11 @@ absl::Status ArchaptFlushes(Setting& setting) {
     setting.progress(absl::StrCat("archapt-9: ", store));
     RETURN_IF_ERROR(FlushesOfYcsb(setting, store));
     for (const uint32_t size : {256, 1024, 4096}) {
-      RETURN_IF_ERROR(FlushesOfOverwrites(setting, store, size));
+      RETURN_IF_ERROR(
+          FlushesOfOverwrites(setting, store, size, /*zipfian=*/false));
     }
+    RETURN_IF_ERROR(FlushesOfOverwrites(setting, store, 1024,
+                                        /*zipfian=*/true));
   }
   return absl::OkStatus();
 }

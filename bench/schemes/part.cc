@@ -45,6 +45,7 @@ const std::vector<Part>& AllParts() {
       {"archapt-3", "how often objects are used", ArchaptReuse},
       {"archapt-table-1", "how much of a flushed line is new",
        ArchaptDirtiness},
+      {"archapt-sums", "what checks and sums cost", ArchaptChecking},
       {"archapt-9", "lines flushed when there is more than the cache holds",
        ArchaptFlushes},
       {"durable", "time to the commit, and until it is durable",

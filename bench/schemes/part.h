@@ -106,6 +106,7 @@ absl::Status WrapThroughput(Setting& setting);  // 7, of the functional scheme
 absl::Status WrapTree(Setting& setting);        // 13 and 14
 
 absl::Status ArchaptLogging(Setting& setting);    // figures 1 and 2
+absl::Status ArchaptChecking(Setting& setting);   // section 5.2
 absl::Status ArchaptFlushes(Setting& setting);    // 9
 absl::Status ArchaptReuse(Setting& setting);      // 3
 absl::Status ArchaptDirtiness(Setting& setting);  // table 1

@@ -89,6 +89,17 @@ def of_archapt(points, engine):
   yield mark(name + "throughput, archapt over undo-object, ycsb-c", "0.99",
              ">= 0.99", same, lambda v: v >= 0.99)
 
+  for size in (64, 1024, 4096):
+    yield mark(f"Archapt: part of a transaction that checks and sums are, "
+               f"{size} B, %", "under 5", "< 5",
+               points.value("archapt-sums", "archapt",
+                            "% of the time by checking", x=size),
+               lambda v: v < 5,
+               "of processors' time, sums being made beside: "
+               + written(points.value("archapt-sums", "archapt",
+                                      "% of processors' time by checking",
+                                      x=size)))
+
   def durable(store, measure):
     return points.value("durable", store, measure)
 
@@ -145,7 +156,8 @@ def reuse(points):
 def flushes(points):
   for workload, size, least in (
       ("overwrite", 1024, 40), ("overwrite", 256, None),
-      ("overwrite", 4096, None), ("ycsb-a", 1000, None), ("ycsb-b", 1000, None),
+      ("overwrite", 4096, None), ("overwrite, zipfian", 1024, None),
+      ("ycsb-a", 1000, None), ("ycsb-b", 1000, None),
       ("ycsb-d", 1000, None), ("ycsb-e", 1000, None), ("ycsb-f", 1000, None)):
     def lines(store, workload=workload, size=size):
       return points.value("archapt-9", f"{store}, {workload}", "lines", x=size)

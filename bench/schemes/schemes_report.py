@@ -59,6 +59,7 @@ FIGURES = {
     "archapt-1-2": ("Archapt fig. 1, 2: logging and flushing", "bytes"),
     "archapt-3": ("Archapt fig. 3: uses of an object (3: more than 2)", "uses"),
     "archapt-table-1": ("Archapt table 1: dirtiness", ""),
+    "archapt-sums": ("Archapt: what checks and sums cost", "bytes"),
     "archapt-9": ("Archapt fig. 9: lines a transaction", "bytes"),
 }
 # All x are one picture with a line for each series.

@@ -1,9 +1,11 @@
 // What Archapt does beside transactions: the queue, matrices, physical commits.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "engine/baselines/archapt/archapt_store.h"
+#include "engine/baselines/archapt/matrix.h"
 
 namespace kamino::engine {
 namespace {
@@ -12,6 +14,10 @@ namespace {
 constexpr int kForceTries = 16;
 // Of the ring's lines: so many in use are too many.
 constexpr uint64_t kFullPart = 8;
+// Objects that are looked at before transactions that wait for the mutex get
+// it; of commits, which take less, kManyPieces times as many.
+constexpr size_t kPiece = 8;
+constexpr size_t kManyPieces = 8;
 
 }  // namespace
 
@@ -31,13 +37,9 @@ void ArchaptStore::Advance() {
 }
 
 bool ArchaptStore::WantsAdvance() const {
-  {
-    MutexLock lock(&arrivals_mutex_);
-    if (!arrivals_.empty()) return true;
-  }
+  if (last_sequence() != queued_.load() || !notes_.empty()) return true;
   MutexLock lock(&mutex_);
-  return !new_commits_.empty() ||
-         (!commits_.empty() && commits_.front()->outstanding == 0);
+  return !commits_.empty() && commits_.front()->outstanding.load() == 0;
 }
 
 void ArchaptStore::Force(uint64_t sequence) {
@@ -53,9 +55,9 @@ void ArchaptStore::Force(uint64_t sequence) {
 
 void ArchaptStore::AdvanceTo(uint64_t force_to) {
   advancing_ = true;
-  const Work work = Collect(force_to);
-  Carry(work);
-  Finish(work);
+  Collect(force_to, &work_);
+  Carry(work_);
+  Finish(work_);
   CommitPhysically();
   ring_.PublishTail();
   advancing_ = false;
@@ -79,30 +81,99 @@ void ArchaptStore::TakeFlush(ObjectEntry* entry, Work* work) {
   flush.id = entry->id;
   flush.bytes = entry->bytes;
   flush.commit = entry->pending;
-  history_.TakePending(entry, &flush.lines);
+  flush.lines = pending_.TakePending(entry);
   stats_.flushed_lines += CountLines(flush.lines);
   work->flushes.push_back(std::move(flush));
-  history_.Tidy(entry);
 }
 
-bool ArchaptStore::MoveQueue(size_t most, Work* work) {
-  for (; most > 0; --most) {
-    ObjectEntry* const entry = history_.TakeOverflow();
-    if (entry == nullptr) return false;
-    if (entry->pending == nullptr || entry->state != MatrixState::kNone) {
-      history_.Tidy(entry);
-    } else if (Gains(*entry)) {
-      history_.Wait(entry);
-    } else {
-      TakeFlush(entry, work);
+// What has left the queue, and waits, is evicted as far as one knows.
+void ArchaptStore::FlushIfPending(ObjectId id, Work* work) {
+  ObjectEntry* const entry = pending_.Find(id);
+  if (entry != nullptr && entry->state == MatrixState::kNone) {
+    TakeFlush(entry, work);
+  }
+}
+
+void ArchaptStore::Leave(ObjectId id, Work* work) {
+  ObjectEntry* const entry = pending_.Find(id);
+  if (entry == nullptr || entry->state != MatrixState::kNone) return;
+  // It has been stored to since, and will be in front of the queue.
+  if (entry->pending->sequence > queued_.load()) return;
+  if (Gains(*entry)) {
+    pending_.Wait(entry);
+  } else {
+    TakeFlush(entry, work);
+  }
+}
+
+void ArchaptStore::TakeCommits(Work* work) {
+  for (bool more = true; more;) {
+    MutexLock lock(&mutex_);
+    for (size_t i = 0; i < kManyPieces * kPiece && more; ++i) {
+      const uint64_t next = queued_.load() + 1;
+      more = next <= last_sequence();
+      if (!more) break;
+      // They stay until Finish has counted them.
+      work->commits.push_back(
+          commits_[next - commits_.front()->sequence].get());
+      queued_ = next;
     }
   }
-  return true;
+}
+
+void ArchaptStore::TakeAccesses(Work* work) {
+  TakeCommits(work);
+  notes_.Take(&accesses_);
+  ids_.clear();
+  for (const Access& access : accesses_) {
+    queue_.Touch(access);
+    if (pending_.MayHave(access.id)) ids_.push_back(access.id);
+  }
+  const size_t read = ids_.size();
+  for (const PendingCommit* commit : work->commits) {
+    for (const Access& object : commit->objects) queue_.Touch(object);
+    for (ObjectId id : commit->freed) queue_.Remove(id);
+  }
+  for (;;) {
+    const ObjectId id = queue_.TakeOverflow();
+    if (id == kNullObject) break;
+    if (pending_.MayHave(id)) ids_.push_back(id);
+  }
+  for (size_t begin = 0; begin < ids_.size(); begin += kPiece) {
+    MutexLock lock(&mutex_);
+    const size_t end = std::min(begin + kPiece, ids_.size());
+    for (size_t i = begin; i < end; ++i) {
+      if (i < read) {
+        FlushIfPending(ids_[i], work);
+      } else {
+        Leave(ids_[i], work);
+      }
+    }
+  }
+}
+
+void ArchaptStore::TakeForced(uint64_t force_to, Work* work) {
+  for (uint64_t next = 0; next <= force_to;) {
+    MutexLock lock(&mutex_);
+    if (commits_.empty()) return;
+    const uint64_t first = commits_.front()->sequence;
+    const uint64_t last = std::min(force_to, commits_.back()->sequence);
+    next = std::max(next, first);
+    for (size_t i = 0; i < kPiece; ++i, ++next) {
+      if (next > last) return;
+      const PendingCommit* const commit = commits_[next - first].get();
+      for (const Access& object : commit->objects) {
+        ObjectEntry* const entry = pending_.Find(object.id);
+        if (entry != nullptr && entry->pending == commit) {
+          TakeFlush(entry, work);
+        }
+      }
+    }
+  }
 }
 
 bool ArchaptStore::StartSealing(const std::vector<ObjectEntry*>& columns,
                                 Work* work) {
-  if (free_slots_.empty()) return false;
   uint64_t rows = 0;
   for (const ObjectEntry* column : columns) {
     rows = std::max(rows, LinesFor(column->bytes));
@@ -111,63 +182,46 @@ bool ArchaptStore::StartSealing(const std::vector<ObjectEntry*>& columns,
       heap_->Reserve(static_cast<uint32_t>(SumsBytes(columns.size(), rows)));
   if (!block.ok()) return false;
   auto matrix = absl::make_unique<LiveMatrix>();
-  matrix->number = next_matrix_++;
-  matrix->slot = free_slots_.back();
-  free_slots_.pop_back();
   matrix->block = *block;
   matrix->columns = columns;
-  for (ObjectEntry* column : columns) column->matrix = matrix.get();
-  work->sealing.push_back(matrix.get());
-  matrices_.push_back(std::move(matrix));
-  return true;
-}
-
-// In pieces: transactions wait for the mutex.
-void ArchaptStore::TakeArrivals(Work* work) {
-  constexpr size_t kPiece = 8;
-  std::vector<Access> arrivals;
   {
-    MutexLock lock(&arrivals_mutex_);
-    arrivals.swap(arrivals_);
-  }
-  advances_.fetch_add(1, std::memory_order_relaxed);
-  for (size_t begin = 0; begin < arrivals.size(); begin += kPiece) {
     MutexLock lock(&mutex_);
-    const size_t end = std::min(begin + kPiece, arrivals.size());
-    for (size_t i = begin; i < end; ++i) {
-      history_.Touch(arrivals[i].id, arrivals[i].bytes);
+    if (!free_slots_.empty()) {
+      matrix->number = next_matrix_++;
+      matrix->slot = free_slots_.back();
+      free_slots_.pop_back();
+      for (ObjectEntry* column : columns) column->matrix = matrix.get();
+      work->sealing.push_back(matrix.get());
+      matrix->place = matrices_.size();
+      matrices_.push_back(std::move(matrix));
+      return true;
     }
   }
-  for (bool more = true; more;) {
+  heap_->Release(*block);
+  return false;
+}
+
+void ArchaptStore::StartSealings(Work* work) {
+  for (;;) {
+    std::vector<ObjectEntry*> columns;
+    {
+      MutexLock lock(&mutex_);
+      columns = pending_.TakeWaiting(options_.columns);
+    }
+    if (columns.empty()) return;
+    if (StartSealing(columns, work)) continue;
     MutexLock lock(&mutex_);
-    more = MoveQueue(kPiece, work);
+    for (ObjectEntry* column : columns) TakeFlush(column, work);
   }
 }
 
-ArchaptStore::Work ArchaptStore::Collect(uint64_t force_to) {
-  Work work;
-  TakeArrivals(&work);
-  MutexLock lock(&mutex_);
-  work.headers.swap(new_commits_);
-  for (const auto& commit : commits_) {
-    if (commit->sequence > force_to) break;
-    for (ObjectId id : commit->objects) {
-      ObjectEntry* const entry = history_.Find(id);
-      if (entry != nullptr && entry->pending == commit.get()) {
-        TakeFlush(entry, &work);
-      }
-    }
-  }
-  for (;;) {
-    const auto columns = history_.TakeWaiting(options_.columns);
-    if (columns.empty()) break;
-    if (StartSealing(columns, &work)) continue;
-    for (ObjectEntry* column : columns) {
-      history_.SetState(column, MatrixState::kNone, nullptr);
-      TakeFlush(column, &work);
-    }
-  }
-  return work;
+void ArchaptStore::Collect(uint64_t force_to, Work* work) {
+  work->flushes.clear();
+  work->commits.clear();
+  work->sealing.clear();
+  TakeAccesses(work);
+  TakeForced(force_to, work);
+  StartSealings(work);
 }
 
 // --- Doing it.
@@ -176,8 +230,10 @@ void ArchaptStore::Carry(const Work& work) {
   for (const Flush& flush : work.flushes) {
     FlushLines(flush.id, flush.bytes, flush.lines);
   }
-  for (const PendingCommit* commit : work.headers) {
+  bool headers = false;
+  for (const PendingCommit* commit : work.commits) {
     for (ObjectId id : commit->headers) heap_->FlushState(id);
+    headers |= !commit->headers.empty();
   }
   for (const LiveMatrix* live : work.sealing) {
     Matrix matrix;
@@ -189,9 +245,7 @@ void ArchaptStore::Carry(const Work& work) {
     }
     table_.Write(live->slot, matrix, live->block);
   }
-  if (work.flushes.empty() && work.headers.empty() && work.sealing.empty()) {
-    return;
-  }
+  if (work.flushes.empty() && !headers && work.sealing.empty()) return;
   region_->Drain();
   if (work.sealing.empty()) return;
   for (const LiveMatrix* live : work.sealing) {
@@ -201,22 +255,24 @@ void ArchaptStore::Carry(const Work& work) {
 }
 
 void ArchaptStore::Finish(const Work& work) {
-  MutexLock lock(&mutex_);
-  for (const Flush& flush : work.flushes) --flush.commit->outstanding;
-  for (PendingCommit* commit : work.headers) --commit->outstanding;
+  const auto done = [](PendingCommit* commit) {
+    commit->outstanding.fetch_sub(1, std::memory_order_release);
+  };
   for (LiveMatrix* live : work.sealing) {
+    MutexLock lock(&mutex_);
     ++stats_.matrices;
     uint64_t rows = 0;
     for (ObjectEntry* column : live->columns) {
       rows = std::max(rows, LinesFor(column->bytes));
       stats_.skipped_lines += CountLines(column->lines);
-      --column->pending->outstanding;
-      history_.SetState(column, MatrixState::kSealed, live);
-      history_.Skip(column);
+      done(column->pending);
+      pending_.Seal(column);
     }
     stats_.sums_lines += LinesFor(SumsBytes(live->columns.size(), rows)) + 2 +
                          (live->columns.size() + 7) / 8;
   }
+  for (const Flush& flush : work.flushes) done(flush.commit);
+  for (PendingCommit* commit : work.commits) done(commit);
 }
 
 void ArchaptStore::ClearLost(absl::Span<const ObjectId> freed) {
@@ -247,15 +303,23 @@ void ArchaptStore::ClearLost(absl::Span<const ObjectId> freed) {
   free_slots_.insert(free_slots_.end(), cleared.begin(), cleared.end());
 }
 
-void ArchaptStore::CommitPhysically() {
+std::vector<std::unique_ptr<PendingCommit>> ArchaptStore::TakeReady() {
   std::vector<std::unique_ptr<PendingCommit>> ready;
-  {
+  for (;;) {
     MutexLock lock(&mutex_);
-    while (!commits_.empty() && commits_.front()->outstanding == 0) {
+    for (size_t i = 0; i < kManyPieces * kPiece; ++i) {
+      if (commits_.empty() ||
+          commits_.front()->outstanding.load(std::memory_order_acquire) != 0) {
+        return ready;
+      }
       ready.push_back(std::move(commits_.front()));
       commits_.pop_front();
     }
   }
+}
+
+void ArchaptStore::CommitPhysically() {
+  std::vector<std::unique_ptr<PendingCommit>> ready = TakeReady();
   if (ready.empty()) return;
   std::vector<uint64_t> transactions;
   std::vector<ObjectId> freed;
@@ -270,6 +334,9 @@ void ArchaptStore::CommitPhysically() {
   {
     MutexLock lock(&mutex_);
     waiting_blocks_ -= freed.size();
+    spare_commits_.insert(spare_commits_.end(),
+                          std::make_move_iterator(ready.begin()),
+                          std::make_move_iterator(ready.end()));
   }
   absl::MutexLock lock(&waiting_mutex_);
   moved_.SignalAll();

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace kamino::engine {
@@ -28,7 +29,15 @@ struct ArchaptOptions {
   // So long AwaitDurable leaves it to other transactions to push objects out of
   // the queue; then it has them flushed.
   absl::Duration patience = absl::Milliseconds(10);
+
+  // For a bench that measures what checking costs, and for nothing else:
+  // records have no checks and matrices no sums, so no crash is survived. Such
+  // heaps have a label of their own, that no other store opens.
+  bool unchecked = false;
 };
+
+// Of a heap that stores with those options open.
+absl::string_view ArchaptLabel(const ArchaptOptions& options);
 
 // Of a heap's log area for a region of that size: undo records of as many old
 // bytes as the queue holds, and as much again, but a quarter of the region at

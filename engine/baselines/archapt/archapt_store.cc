@@ -17,8 +17,8 @@ using archapt_format::kMostColumns;
 
 namespace {
 
-// Transactions advance by themselves when so much waits for somebody else to.
-constexpr size_t kMostArrivals = 8192;
+// Transactions advance by themselves when so many wait for somebody else to.
+constexpr uint64_t kMostCommits = 4096;
 // How often somebody who waits looks whether forcing helps by now.
 constexpr absl::Duration kForceAgain = absl::Milliseconds(1);
 
@@ -30,15 +30,19 @@ absl::Status CheckOptions(const ArchaptOptions& options, const Heap& heap) {
                      " columns (2 to ", kMostColumns, ") and a patience of ",
                      absl::FormatDuration(options.patience)));
   }
-  if (heap.label() != kArchaptName) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the heap belongs to \"", heap.label(), "\", not to \"",
-                     kArchaptName, "\""));
+  const absl::string_view label = ArchaptLabel(options);
+  if (heap.label() != label) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the heap belongs to \"", heap.label(), "\", not to \"", label, "\""));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
+
+absl::string_view ArchaptLabel(const ArchaptOptions& options) {
+  return options.unchecked ? "archapt-unchecked" : kArchaptName;
+}
 
 size_t ArchaptLogBytes(const ArchaptOptions& options, size_t region_bytes) {
   constexpr size_t kPage = 4096;
@@ -52,9 +56,11 @@ ArchaptStore::ArchaptStore(const ArchaptOptions& options, Heap* heap,
     : options_(options),
       heap_(heap),
       region_(heap->region()),
-      ring_(region_, layout.ring, layout.seed),
-      table_(heap, layout.slots_begin, layout.slots, layout.seed),
-      history_(options.queue_bytes) {}
+      ring_(region_, layout.ring, layout.seed, !options.unchecked),
+      table_(heap, layout.slots_begin, layout.slots, layout.seed,
+             !options.unchecked),
+      queue_(options.queue_bytes),
+      pending_(options.queue_bytes) {}
 
 absl::StatusOr<std::unique_ptr<ArchaptStore>> ArchaptStore::Open(
     const ArchaptOptions& options, Heap* heap) {
@@ -76,7 +82,8 @@ absl::StatusOr<std::unique_ptr<ArchaptStore>> ArchaptStore::Open(
     }
   }
   store->report_ = std::move(recovery.report);
-  store->last_sequence_ = store->durable_ = store->report_.last_sequence;
+  store->last_sequence_ = store->report_.last_sequence;
+  store->durable_ = store->queued_ = store->report_.last_sequence;
   return store;
 }
 
@@ -112,22 +119,24 @@ void ArchaptStore::FlushLines(ObjectId id, uint32_t bytes,
   }
 }
 
-void ArchaptStore::BeforeWrite(ObjectId id, Unsettled* unsettled) {
-  if (!history_.MayBeMarked(id)) return;
+void ArchaptStore::BeforeWrite(ObjectId id, const LineRange& logged,
+                               Unsettled* unsettled) {
+  if (!pending_.MayHave(id)) return;
   for (;;) {
     LiveMatrix* dissolve = nullptr;
-    LineRanges lines;
+    SplitLines lines;
     uint32_t bytes = 0;
     {
       MutexLock lock(&mutex_);
-      ObjectEntry* const entry = history_.Find(id);
-      if (entry == nullptr || !entry->marked()) return;
+      ObjectEntry* const entry = pending_.Find(id);
+      if (entry == nullptr) return;
       if (entry->state == MatrixState::kNone ||
           entry->state == MatrixState::kWaiting) {
         unsettled->taken.push_back(entry->pending);
-        history_.TakePending(entry, &lines);
         bytes = entry->bytes;
-        stats_.flushed_lines += CountLines(lines);
+        lines = Split(pending_.TakePending(entry), logged);
+        stats_.flushed_lines += CountLines(lines.rest);
+        stats_.replaced_lines += CountLines(lines.within);
       } else if (entry->state == MatrixState::kSealed &&
                  !entry->matrix->dissolving) {
         dissolve = entry->matrix;
@@ -135,7 +144,10 @@ void ArchaptStore::BeforeWrite(ObjectId id, Unsettled* unsettled) {
       }
     }
     if (bytes != 0) {
-      FlushLines(id, bytes, lines);
+      FlushLines(id, bytes, lines.rest);
+      if (!lines.within.empty()) {
+        unsettled->owed.push_back({id, bytes, std::move(lines.within)});
+      }
       return;
     }
     if (dissolve != nullptr) {
@@ -147,49 +159,12 @@ void ArchaptStore::BeforeWrite(ObjectId id, Unsettled* unsettled) {
   }
 }
 
-void ArchaptStore::BeforeRead(ObjectId id, Unsettled* unsettled) {
-  if (!history_.MayBePending(id)) return;
-  const auto flushed =
-      std::find_if(unsettled->flushed.begin(), unsettled->flushed.end(),
-                   [id](const auto& one) { return one.first == id; });
-  if (flushed != unsettled->flushed.end()) return;
-  LineRanges lines;
-  uint32_t bytes;
-  {
-    MutexLock lock(&mutex_);
-    const ObjectEntry* const entry = history_.Find(id);
-    // What has left the queue is evicted, as far as one knows.
-    if (entry == nullptr || entry->pending == nullptr || !entry->queued ||
-        entry->state != MatrixState::kNone) {
-      return;
-    }
-    lines = entry->lines;
-    bytes = entry->bytes;
-    unsettled->flushed.push_back({id, entry->pending->sequence});
-    stats_.flushed_lines += CountLines(lines);
-  }
-  // It stays pending until it is durable: somebody may be forced to be sooner.
-  FlushLines(id, bytes, lines);
-}
-
 void ArchaptStore::Settle(Unsettled* unsettled) {
-  if (unsettled->empty()) return;
-  MutexLock lock(&mutex_);
-  for (PendingCommit* commit : unsettled->taken) --commit->outstanding;
-  for (const auto& [id, sequence] : unsettled->flushed) {
-    ObjectEntry* const entry = history_.Find(id);
-    if (entry == nullptr || entry->pending == nullptr ||
-        entry->pending->sequence != sequence ||
-        entry->state == MatrixState::kSealing) {
-      continue;
-    }
-    --entry->pending->outstanding;
-    LineRanges lines;
-    history_.TakePending(entry, &lines);
-    history_.Tidy(entry);
+  CHECK(unsettled->owed.empty());
+  for (PendingCommit* commit : unsettled->taken) {
+    commit->outstanding.fetch_sub(1, std::memory_order_release);
   }
   unsettled->taken.clear();
-  unsettled->flushed.clear();
 }
 
 bool ArchaptStore::IsLost(ObjectId id) const {
@@ -199,51 +174,35 @@ bool ArchaptStore::IsLost(ObjectId id) const {
 }
 
 uint64_t ArchaptStore::CommitLogically(LogicalCommit logical) {
-  auto commit = absl::make_unique<PendingCommit>();
+  MutexLock lock(&mutex_);
+  if (spare_commits_.empty()) {
+    spare_commits_.push_back(absl::make_unique<PendingCommit>());
+  }
+  std::unique_ptr<PendingCommit> commit = std::move(spare_commits_.back());
+  spare_commits_.pop_back();
+  // The next one's; another thread had it last.
+  if (!spare_commits_.empty())
+    __builtin_prefetch(spare_commits_.back().get(), 1);
+  commit->sequence = last_sequence_.load() + 1;
   commit->transaction = logical.transaction;
   commit->headers = std::move(logical.headers);
   commit->freed = std::move(logical.freed);
-  MutexLock lock(&mutex_);
-  commit->sequence = last_sequence_.load() + 1;
-  for (ObjectId id : commit->freed) history_.Forget(id);
-  for (LogicalCommit::Object& object : logical.objects) {
-    if (object.lines.empty()) continue;
-    commit->objects.push_back(object.id);
-    history_.SetPending(object.id, object.bytes, commit.get(),
-                        std::move(object.lines));
+  commit->objects.clear();
+  for (LogicalCommit::Object& one : logical.objects) {
+    if (one.lines.empty()) continue;
+    commit->objects.push_back(one.object);
+    pending_.SetPending(one.object, commit.get(), std::move(one.lines));
   }
-  commit->outstanding = commit->objects.size();
-  if (!commit->headers.empty()) {
-    ++commit->outstanding;
-    new_commits_.push_back(commit.get());
-  }
+  commit->outstanding = commit->objects.size() + 1;
   waiting_blocks_ += commit->freed.size();
   last_sequence_ = commit->sequence;
   commits_.push_back(std::move(commit));
   return last_sequence_;
 }
 
-bool ArchaptStore::IsNews(ObjectId id) {
-  std::atomic<uint64_t>& last =
-      handed_over_[(id >> 6) * 0x9e3779b97f4a7c15ull >> kHandedOverShift];
-  const uint64_t now =
-      id << 8 | (advances_.load(std::memory_order_relaxed) & 0xff);
-  if (last.load(std::memory_order_relaxed) == now) return false;
-  last.store(now, std::memory_order_relaxed);
-  return true;
-}
-
-void ArchaptStore::HandOver(absl::Span<const Access> accesses) {
-  size_t arrived;
-  {
-    MutexLock lock(&arrivals_mutex_);
-    // Somebody is late with moving them: what is accessed now is not worth
-    // waiting for. It is an estimate.
-    if (arrivals_.size() >= kMostArrivals && advancing_.load()) return;
-    arrivals_.insert(arrivals_.end(), accesses.begin(), accesses.end());
-    arrived = arrivals_.size();
-  }
-  if (arrived >= kMostArrivals) Advance();
+void ArchaptStore::AdvanceIfLate() {
+  if (last_sequence() - queued_.load() < kMostCommits || advancing_) return;
+  Advance();
 }
 
 bool ArchaptStore::MakeRoom(int attempt) {
@@ -289,16 +248,12 @@ void ArchaptStore::Dissolve(LiveMatrix* matrix) {
     for (ObjectEntry* column : matrix->columns) {
       stats_.flushed_lines += CountLines(column->lines);
       stats_.skipped_lines -= CountLines(column->lines);
-      column->lines.clear();
-      history_.SetState(column, MatrixState::kNone, nullptr);
-      history_.Tidy(column);
+      pending_.Unseal(column);
     }
     block = matrix->block;
     free_slots_.push_back(matrix->slot);
-    const auto found =
-        std::find_if(matrices_.begin(), matrices_.end(),
-                     [matrix](const auto& one) { return one.get() == matrix; });
-    std::swap(*found, matrices_.back());
+    matrices_.back()->place = matrix->place;
+    std::swap(matrices_[matrix->place], matrices_.back());
     matrices_.pop_back();
   }
   heap_->Release(block);
@@ -345,8 +300,10 @@ bool ArchaptStore::AwaitDurable(uint64_t sequence, absl::Duration wait) {
     return true;
   };
   if (await_for(std::min(wait, options_.patience))) return true;
+  const bool patient = wait >= options_.patience;
   for (;;) {
-    Force(std::min(sequence, last_sequence()));
+    const uint64_t last = last_sequence();
+    Force(patient ? last : std::min(sequence, last));
     if (durable_sequence() >= sequence) return true;
     // Somebody has begun a flush that it has not drained yet, or the
     // transaction is not committed at all.

@@ -9,9 +9,10 @@
 // far, it is committed physically, and its undo records go.
 //
 // Invariants:
-//   1. A range's old bytes are durably logged before it is stored to. Before
-//      that, what an earlier transaction has stored to the object and not
-//      flushed is flushed, and the object is in no matrix that counts.
+//   1. A range's old bytes are durably logged before it is stored to. By then
+//      what an earlier transaction has stored to the object and not flushed is
+//      flushed, or among those old bytes, and the object is in no matrix that
+//      counts.
 //   2. Physical commits follow the logical order: what recovery takes back are
 //      the last ones.
 //   3. Objects of a matrix that counts are as they were when it was sealed, in
@@ -21,12 +22,12 @@
 //
 // Work beside transactions is done by Advance, which any thread may call and an
 // ArchaptMover does. Without one transactions do it when there is much of it.
+// Reading takes no lock of the store's.
 //
 // before_mark is called when all that the transaction has written is durable.
 #ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_STORE_H_
 #define KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_STORE_H_
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -36,13 +37,15 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "engine/baselines/archapt/access_queue.h"
 #include "engine/baselines/archapt/archapt_options.h"
 #include "engine/baselines/archapt/archapt_recovery.h"
-#include "engine/baselines/archapt/history.h"
 #include "engine/baselines/archapt/matrix_table.h"
+#include "engine/baselines/archapt/pending_table.h"
 #include "engine/baselines/archapt/undo_ring.h"
 #include "engine/baselines/baseline_transaction.h"
 #include "engine/explore.h"
@@ -56,40 +59,41 @@ struct LiveMatrix {
   uint64_t number = 0;
   size_t slot = 0;
   ObjectId block = kNullObject;  // of the sums
+  size_t place = 0;              // among all
   std::vector<ObjectEntry*> columns;
   bool dissolving = false;  // somebody is about to
 };
 
-// Flushes that a transaction has made for others and not drained.
+// What others wait for of a transaction: flushes of objects that it is to store
+// to, which it has made and not drained.
 struct Unsettled {
-  std::vector<PendingCommit*> taken;  // for objects that it is to store to
-  // For objects that it has read, and the sequences they were pending for.
-  std::vector<std::pair<ObjectId, uint64_t>> flushed;
+  struct Owed {
+    ObjectId id = kNullObject;
+    uint32_t bytes = 0;  // of the payload
+    LineRanges lines;
+  };
 
-  bool empty() const { return taken.empty() && flushed.empty(); }
-};
-
-// An object that a transaction has accessed.
-struct Access {
-  ObjectId id = kNullObject;
-  uint32_t bytes = 0;  // of the payload
+  absl::InlinedVector<PendingCommit*, 4> taken;
+  // Not flushed: once their bytes are durably logged as old ones they need not
+  // be. If they never are, these must be.
+  absl::InlinedVector<Owed, 1> owed;
 };
 
 // Of a transaction that is to be committed logically.
 struct LogicalCommit {
   uint64_t transaction = 0;  // of the undo ring
   struct Object {
-    ObjectId id = kNullObject;
-    uint32_t bytes = 0;
+    Access object;
     LineRanges lines;  // stored to and not flushed
   };
-  std::vector<Object> objects;
-  std::vector<ObjectId> headers;  // stored and not flushed
-  std::vector<ObjectId> freed;
+  absl::InlinedVector<Object, 2> objects;
+  ObjectIds headers;  // stored and not flushed
+  ObjectIds freed;
 };
 
 struct ArchaptStats {
-  uint64_t flushed_lines = 0;  // of objects, but for who needed it durable
+  uint64_t flushed_lines = 0;   // of objects, but for who needed it durable
+  uint64_t replaced_lines = 0;  // not flushed, as the next to store logged them
   uint64_t skipped_lines = 0;
   uint64_t matrices = 0;   // sealed
   uint64_t dissolved = 0;  // of those
@@ -119,7 +123,8 @@ class ArchaptStore final : public TransactionalStore {
   RecoveryReport recovery_report() const override { return report_; }
   uint64_t durable_sequence() const override { return durable_.load(); }
   // Leaves it to others for as long as ArchaptOptions::patience, then flushes
-  // what is missing.
+  // what is missing, and what has committed meanwhile: who waits for one
+  // transaction after the other waits that long for many.
   bool AwaitDurable(uint64_t sequence, absl::Duration wait) override;
   uint64_t bytes_used() const override;
 
@@ -147,7 +152,7 @@ class ArchaptStore final : public TransactionalStore {
   };
   struct Work {
     std::vector<Flush> flushes;
-    std::vector<PendingCommit*> headers;
+    std::vector<PendingCommit*> commits;  // new ones
     std::vector<LiveMatrix*> sealing;
   };
 
@@ -156,20 +161,22 @@ class ArchaptStore final : public TransactionalStore {
 
   // --- Of transactions.
 
-  // Before the object is stored to, or freed; its exclusive lock is held.
-  void BeforeWrite(ObjectId id, Unsettled* unsettled);
-  // Before it is read; its lock is held.
-  void BeforeRead(ObjectId id, Unsettled* unsettled);
-  // After a Drain of that thread.
-  void Settle(Unsettled* unsettled);
+  // Before the object is stored to, or freed; its exclusive lock is held. The
+  // old bytes of whole lines `logged` will be.
+  void BeforeWrite(ObjectId id, const LineRange& logged, Unsettled* unsettled);
+  // After a Drain of that thread. It owes nothing.
+  static void Settle(Unsettled* unsettled);
   bool IsLost(ObjectId id) const;
   // Returns the sequence.
   uint64_t CommitLogically(LogicalCommit commit);
   uint64_t last_sequence() const { return last_sequence_.load(); }
-  // Whether it has not been handed over since the last Advance, as far as one
-  // knows.
-  bool IsNews(ObjectId id);
-  void HandOver(absl::Span<const Access> accesses);
+  // It has been read. With nothing pending nobody need know: what an object
+  // leaves the queue by is accessed later.
+  void Note(const Access& access) {
+    if (durable_sequence() < last_sequence()) notes_.Add(access);
+  }
+  // Advances, if nobody does and there is too much to do.
+  void AdvanceIfLate();
   // What there is to do when the log has no room: more each time, `attempt` is
   // the number of those before. False: nothing is left to try.
   bool MakeRoom(int attempt);
@@ -185,19 +192,29 @@ class ArchaptStore final : public TransactionalStore {
   // All up to this sequence are flushed if they have to be.
   void Force(uint64_t sequence);
   void AdvanceTo(uint64_t force_to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  Work Collect(uint64_t force_to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  void TakeArrivals(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  // So many at most; false: no more fall out.
-  bool MoveQueue(size_t most, Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Collect(uint64_t force_to, Work* work)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // All that was committed and read since the last time.
+  void TakeAccesses(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  void TakeCommits(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  void TakeForced(uint64_t force_to, Work* work)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // It has fallen out of the queue.
+  void Leave(ObjectId id, Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // It has been read.
+  void FlushIfPending(ObjectId id, Work* work)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeFlush(ObjectEntry* entry, Work* work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Gains(const ObjectEntry& entry) const;
+  void StartSealings(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   bool StartSealing(const std::vector<ObjectEntry*>& columns, Work* work)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void Carry(const Work& work);
   void Finish(const Work& work) ABSL_LOCKS_EXCLUDED(mutex_);
   void CommitPhysically() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  std::vector<std::unique_ptr<PendingCommit>> TakeReady()
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void ClearLost(absl::Span<const ObjectId> freed);
 
   const ArchaptOptions options_;
@@ -208,13 +225,23 @@ class ArchaptStore final : public TransactionalStore {
   ObjectLocks locks_;
   RecoveryReport report_;
 
+  AccessNotes notes_;
+
   // Who advances; taken first.
   Mutex work_mutex_;
+  AccessQueue queue_ ABSL_GUARDED_BY(work_mutex_);
+  // What there was to do the last time; their space is used again.
+  Work work_ ABSL_GUARDED_BY(work_mutex_);
+  std::vector<Access> accesses_ ABSL_GUARDED_BY(work_mutex_);
+  std::vector<ObjectId> ids_ ABSL_GUARDED_BY(work_mutex_);
 
+  // Held for a few objects at a time: transactions wait for it.
   mutable Mutex mutex_;
-  History history_;  // guarded by it, but for MayBeMarked
+  PendingTable pending_;  // guarded by it, but for MayHave
+  // By sequence, without gaps.
   std::deque<std::unique_ptr<PendingCommit>> commits_ ABSL_GUARDED_BY(mutex_);
-  std::vector<PendingCommit*> new_commits_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<PendingCommit>> spare_commits_
+      ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<LiveMatrix>> matrices_ ABSL_GUARDED_BY(mutex_);
   std::vector<size_t> free_slots_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_matrix_ ABSL_GUARDED_BY(mutex_) = 1;
@@ -229,14 +256,9 @@ class ArchaptStore final : public TransactionalStore {
   std::atomic<uint64_t> last_sequence_{0};  // committed logically
   std::atomic<uint64_t> durable_{0};
 
-  // What was handed over last: ids, with bits of advances_.
-  static constexpr int kHandedOverShift = 64 - 12;
-  std::array<std::atomic<uint64_t>, 1 << 12> handed_over_{};
-  std::atomic<uint64_t> advances_{0};
+  // Whose objects are in the queue: changes with work_mutex_ held.
+  std::atomic<uint64_t> queued_{0};
   std::atomic<bool> advancing_{false};
-
-  mutable Mutex arrivals_mutex_;
-  std::vector<Access> arrivals_ ABSL_GUARDED_BY(arrivals_mutex_);
 
   // For AwaitDurable.
   absl::Mutex waiting_mutex_;

@@ -20,6 +20,15 @@ absl::Status Lost(ObjectId id) {
       "the bytes of object ", id, " were lost in a crash, beyond repair"));
 }
 
+// Of an object of so many bytes, the last line's to its end.
+LineRange WholeLines(const Intent& write, size_t bytes) {
+  const uint64_t end = uint64_t{write.offset} + write.length;
+  const uint64_t first = LinesFor(write.offset);
+  const uint64_t behind = end == bytes ? LinesFor(end) : end / kLineBytes;
+  return {static_cast<uint32_t>(first),
+          static_cast<uint32_t>(std::max(first, behind))};
+}
+
 }  // namespace
 
 // --- Reading and declaring.
@@ -28,13 +37,12 @@ absl::StatusOr<absl::Span<const std::byte>> ArchaptTransaction::Show(
     HeldObject& held) {
   if (held.allocated) return held.bytes;
   if (store_->IsLost(held.id)) return Lost(held.id);
-  if (!held.claimed) store_->BeforeRead(held.id, &unsettled_);
   return held.bytes;
 }
 
-void ArchaptTransaction::Claim(HeldObject& held) {
+void ArchaptTransaction::Claim(HeldObject& held, const LineRange& logged) {
   if (held.claimed || held.allocated) return;
-  store_->BeforeWrite(held.id, &unsettled_);
+  store_->BeforeWrite(held.id, logged, &unsettled_);
   held.claimed = true;
 }
 
@@ -46,7 +54,9 @@ absl::Status ArchaptTransaction::Append(absl::Span<const UndoDraft> drafts) {
     if (!store_->MakeRoom(attempt)) return appended;
     appended = store_->ring_.Append(&own_, drafts);
   }
-  if (appended.ok()) store_->Settle(&unsettled_);
+  if (!appended.ok()) return appended;
+  unsettled_.owed.clear();
+  store_->Settle(&unsettled_);
   return appended;
 }
 
@@ -61,16 +71,18 @@ absl::StatusOr<std::byte*> ArchaptTransaction::DeclareWrite(HeldObject& held,
 absl::Status ArchaptTransaction::DeclareWrites(
     absl::Span<const Intent> writes) {
   ranges_.Expect(writes.size());
-  std::vector<UndoDraft> drafts;
-  std::vector<Range> fresh;
+  absl::InlinedVector<UndoDraft, 4> drafts;
+  absl::InlinedVector<Range, 4> fresh;
+  for (const Intent& write : writes) {
+    if (store_->IsLost(write.object)) return Lost(write.object);
+  }
   for (const Intent& write : writes) {
     HeldObject& held = *this->held().Find(write.object);
     const size_t object = this->held().IndexOf(held);
     if (ranges_.Covering(object, write.offset, write.length) != nullptr) {
       continue;
     }
-    if (store_->IsLost(held.id)) return Lost(held.id);
-    Claim(held);
+    Claim(held, WholeLines(write, held.bytes.size()));
     drafts.push_back({held.id + write.offset,
                       held.bytes.subspan(write.offset, write.length)});
     fresh.push_back({object, write.offset, write.length});
@@ -101,14 +113,14 @@ absl::Status ArchaptTransaction::DeclareAlloc(HeldObject&) {
 
 absl::Status ArchaptTransaction::DeclareFree(HeldObject& held) {
   states_change_ = true;
-  Claim(held);
+  Claim(held, {});
   return absl::OkStatus();
 }
 
 // Headers change with the logical commit, so they are logged like data.
 absl::Status ArchaptTransaction::LogHeaders() {
   if (!states_change_) return absl::OkStatus();
-  std::vector<UndoDraft> drafts;
+  absl::InlinedVector<UndoDraft, 4> drafts;
   for (const HeldObject& object : held()) {
     if (object.allocated == object.freed) continue;
     const BlockHeader* const header =
@@ -129,27 +141,28 @@ void ArchaptTransaction::ReleaseSpace(bool committed) {
       }
     }
   }
-  absl::InlinedVector<Access, 8> accesses;
+  // What it has stored to the commit says.
   for (const HeldObject& object : held()) {
-    if (object.bytes.empty() || object.freed) continue;
-    if (object.allocated && !committed) continue;
-    if (!store_->IsNews(object.id)) continue;
-    accesses.push_back({object.id, static_cast<uint32_t>(object.bytes.size())});
+    if (object.bytes.empty() || object.allocated || object.claimed) continue;
+    store_->Note({object.id, static_cast<uint32_t>(object.bytes.size())});
   }
-  if (!accesses.empty()) store_->HandOver(accesses);
+  if (own_.transaction != 0) store_->AdvanceIfLate();
 }
 
 // --- The end.
 
 void ArchaptTransaction::FinishFlushes() {
-  if (unsettled_.empty()) return;
+  if (unsettled_.taken.empty()) return;
+  for (const Unsettled::Owed& owed : unsettled_.owed) {
+    store_->FlushLines(owed.id, owed.bytes, owed.lines);
+  }
+  unsettled_.owed.clear();
   region().Drain();
   store_->Settle(&unsettled_);
 }
 
-std::vector<LogicalCommit::Object> ArchaptTransaction::Written() {
-  std::vector<LogicalCommit::Object> written;
-  std::vector<LineRanges> lines;
+void ArchaptTransaction::ListWritten(LogicalCommit* commit) {
+  absl::InlinedVector<LineRanges, 4> lines;
   for (const Range& range : ranges_) {
     if (lines.size() <= range.object) lines.resize(range.object + 1);
     lines[range.object].push_back(
@@ -160,50 +173,56 @@ std::vector<LogicalCommit::Object> ArchaptTransaction::Written() {
   for (const HeldObject& object : held()) {
     const size_t at = index++;
     if (object.freed) continue;
-    const auto bytes = static_cast<uint32_t>(object.bytes.size());
+    const Access access{object.id, static_cast<uint32_t>(object.bytes.size())};
     if (object.allocated) {
-      const auto all = static_cast<uint32_t>(LinesFor(bytes));
-      written.push_back({object.id, bytes, {{0, all}}});
+      const auto all = static_cast<uint32_t>(LinesFor(access.bytes));
+      commit->objects.push_back({access, {{0, all}}});
     } else if (at < lines.size() && !lines[at].empty()) {
-      written.push_back({object.id, bytes, MergeRanges(std::move(lines[at]))});
+      commit->objects.push_back({access, MergeRanges(std::move(lines[at]))});
     }
   }
-  return written;
 }
 
-void ArchaptTransaction::FlushAll(std::vector<LogicalCommit::Object>* written) {
-  for (LogicalCommit::Object& object : *written) {
-    store_->FlushLines(object.id, object.bytes, object.lines);
-    object.lines.clear();
+void ArchaptTransaction::FlushAll(LogicalCommit* commit) {
+  for (LogicalCommit::Object& one : commit->objects) {
+    store_->FlushLines(one.object.id, one.object.bytes, one.lines);
+    one.lines.clear();
   }
   region().Drain();
-  store_->Settle(&unsettled_);
+}
+
+// It has changed nothing; but what it has read may yet be taken back.
+absl::Status ArchaptTransaction::EndReading(const CommitOptions& options) {
+  FinishFlushes();
+  if (options.before_mark.has_value()) {
+    RETURN_IF_ERROR((*options.before_mark)(write_set()));
+  }
+  if (options.durable_at != nullptr) {
+    const uint64_t sequence = store_->last_sequence();
+    const bool durable = sequence <= store_->durable_sequence();
+    *options.durable_at = durable ? 0 : sequence;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ArchaptTransaction::MakeDurable(const CommitOptions& options) {
   RETURN_IF_ERROR(LogHeaders());
+  if (own_.transaction == 0) return EndReading(options);
   LogicalCommit commit;
   commit.transaction = own_.transaction;
-  commit.objects = Written();
+  ListWritten(&commit);
+  FinishFlushes();
   if (options.before_mark.has_value()) {
-    if (!commit.objects.empty()) FlushAll(&commit.objects);
+    if (!commit.objects.empty()) FlushAll(&commit);
     RETURN_IF_ERROR((*options.before_mark)(write_set()));
   }
-  FinishFlushes();
-  uint64_t sequence;
-  if (own_.transaction == 0) {
-    // It has changed nothing; but what it has read may yet be taken back.
-    sequence = store_->last_sequence();
-    if (sequence <= store_->durable_sequence()) sequence = 0;
-  } else {
-    for (const HeldObject& object : held()) {
-      if (object.allocated == object.freed) continue;
-      heap().StoreState(object.id, object.allocated);
-      commit.headers.push_back(object.id);
-      if (object.freed) commit.freed.push_back(object.id);
-    }
-    sequence = store_->CommitLogically(std::move(commit));
+  for (const HeldObject& object : held()) {
+    if (object.allocated == object.freed) continue;
+    heap().StoreState(object.id, object.allocated);
+    commit.headers.push_back(object.id);
+    if (object.freed) commit.freed.push_back(object.id);
   }
+  const uint64_t sequence = store_->CommitLogically(std::move(commit));
   if (options.durable_at != nullptr) *options.durable_at = sequence;
   return absl::OkStatus();
 }
@@ -213,12 +232,8 @@ absl::Status ArchaptTransaction::TakeBack() {
        ++record) {
     store_->ring_.TakeBack(*record);
   }
-  if (own_.transaction != 0) {
-    store_->ring_.AppendAborted(&own_);
-    store_->Settle(&unsettled_);
-  } else {
-    FinishFlushes();
-  }
+  if (own_.transaction != 0) store_->ring_.AppendAborted(&own_);
+  FinishFlushes();
   return absl::OkStatus();
 }
 

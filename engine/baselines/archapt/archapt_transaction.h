@@ -47,16 +47,18 @@ class ArchaptTransaction final : public BaselineTransaction {
   absl::Status TakeBack() override;
   void ReleaseSpace(bool committed) override;
 
-  // It is about to be changed: nobody else's flush of it is left, and it is in
-  // no matrix.
-  void Claim(HeldObject& held);
-  // Durably; again when there is more room.
+  // It is about to be changed, and the old bytes of those lines logged: nobody
+  // else's flush of it is left, but for what this then owes, and it is in no
+  // matrix.
+  void Claim(HeldObject& held, const LineRange& logged);
+  // Durably; again when there is more room. Nothing is owed then.
   absl::Status Append(absl::Span<const UndoDraft> drafts);
   absl::Status LogHeaders();
-  // Of what this transaction has stored to.
-  std::vector<LogicalCommit::Object> Written();
-  void FlushAll(std::vector<LogicalCommit::Object>* written);
-  // Makes the flushes durable that it has made for others.
+  // What this transaction has stored to.
+  void ListWritten(LogicalCommit* commit);
+  void FlushAll(LogicalCommit* commit);
+  absl::Status EndReading(const CommitOptions& options);
+  // Makes the flushes durable that others wait for, and those that it owes.
   void FinishFlushes();
 
   Heap& heap() const { return *store_->heap_; }

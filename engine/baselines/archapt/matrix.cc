@@ -1,5 +1,7 @@
 #include "engine/baselines/archapt/matrix.h"
 
+// Lines are short: calls of the library would take as long as hashing.
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <algorithm>
@@ -45,9 +47,7 @@ class Lines {
     column_hashes.resize(matrix.columns.size());
     row_sums.resize(matrix.rows);
     row_hashes.resize(matrix.rows);
-    for (size_t j = 0; j < matrix.columns.size(); ++j) {
-      for (uint64_t i = 0; i < matrix.rows; ++i) Include(i, j);
-    }
+    for (size_t j = 0; j < matrix.columns.size(); ++j) Include(j);
   }
 
   // Behind an object's end all is zero, and stays so.
@@ -60,8 +60,12 @@ class Lines {
   }
   Line At(uint64_t row, size_t column) const {
     Line line{};
-    if (Holds(row, column)) {
-      std::memcpy(line.data(), From(row, column), BytesAt(row, column));
+    if (!Holds(row, column)) return line;
+    const size_t bytes = BytesAt(row, column);
+    if (bytes == sizeof(Line)) {
+      std::memcpy(line.data(), From(row, column), sizeof(Line));
+    } else {
+      std::memcpy(line.data(), From(row, column), bytes);
     }
     return line;
   }
@@ -94,13 +98,20 @@ class Lines {
  private:
   static constexpr uint64_t kRowStep = 0xd1342543de82ef95ull;
 
-  void Include(uint64_t row, size_t column) {
-    const Line line = At(row, column);
-    const uint64_t hash = HashOf(line, row, column);
-    row_hashes[row] += hash;
-    column_hashes[column] += hash;
-    Add(line, &row_sums[row]);
-    Add(line, &column_sums[column]);
+  // What a matrix costs, mostly.
+  void Include(size_t column) {
+    Line sum{};
+    uint64_t hashes = 0;
+    for (uint64_t i = 0; i < matrix_.rows; ++i) {
+      const Line line = At(i, column);
+      const uint64_t hash = HashOf(line, i, column);
+      row_hashes[i] += hash;
+      hashes += hash;
+      Add(line, &row_sums[i]);
+      Add(line, &sum);
+    }
+    column_sums[column] = sum;
+    column_hashes[column] = hashes;
   }
 
   const Matrix& matrix_;

@@ -73,19 +73,19 @@ void MatrixTable::Write(size_t slot, const Matrix& matrix, ObjectId block) {
   const size_t columns = matrix.columns.size();
   const uint64_t sums_bytes = SumsBytes(columns, matrix.rows);
   std::byte* const sums = region->base() + block;
-  ComputeSums(matrix, seed_, sums);
+  if (checked_) ComputeSums(matrix, seed_, sums);
   region->Flush(sums, sums_bytes);
   SlotHeader* const header = At(slot);
   header->sealed = header->lost = 0;
   header->block = block;
   header->columns = static_cast<uint32_t>(columns);
   header->rows = static_cast<uint32_t>(matrix.rows);
-  header->sums_check = XXH3_64bits(sums, sums_bytes);
+  header->sums_check = checked_ ? XXH3_64bits(sums, sums_bytes) : 0;
   std::fill(std::begin(header->unused), std::end(header->unused), 0);
   for (size_t j = 0; j < columns; ++j) {
     IdsOf(header)[j] = matrix.columns[j].id;
   }
-  header->check = CheckOf(slot, matrix.number);
+  header->check = checked_ ? CheckOf(slot, matrix.number) : 0;
   region->Flush(header, sizeof(*header) + columns * sizeof(uint64_t));
 }
 

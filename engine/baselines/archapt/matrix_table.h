@@ -19,9 +19,15 @@ namespace kamino::engine {
 // Not thread-safe for one slot.
 class MatrixTable {
  public:
-  // Slots from this offset of the region on.
-  MatrixTable(Heap* heap, uint64_t begin, size_t slots, uint64_t seed)
-      : heap_(heap), begin_(begin), slots_(slots), seed_(seed) {}
+  // Slots from this offset of the region on. Not `checked`: what it writes has
+  // no sums and no checks, and is not to be read.
+  MatrixTable(Heap* heap, uint64_t begin, size_t slots, uint64_t seed,
+              bool checked = true)
+      : heap_(heap),
+        begin_(begin),
+        slots_(slots),
+        seed_(seed),
+        checked_(checked) {}
 
   size_t slots() const { return slots_; }
 
@@ -62,6 +68,7 @@ class MatrixTable {
   const uint64_t begin_;
   const size_t slots_;
   const uint64_t seed_;
+  const bool checked_;
 };
 
 }  // namespace kamino::engine

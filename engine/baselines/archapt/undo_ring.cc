@@ -28,12 +28,14 @@ uint64_t SeedOfWatermark(uint64_t seed) { return seed ^ 2; }
 
 }  // namespace
 
-UndoRing::UndoRing(Region* region, const Place& place, uint64_t seed)
+UndoRing::UndoRing(Region* region, const Place& place, uint64_t seed,
+                   bool checked)
     : region_(region),
       place_(place),
       ring_(region->base() + place.ring_begin),
       lines_((place.ring_end - place.ring_begin) / kLineBytes),
-      seed_(seed) {
+      seed_(seed),
+      checked_(checked) {
   CHECK_GE(lines_ * kLineBytes, kLeastBytes);
   CHECK_LE(lines_, kBatchMask);
 }
@@ -199,7 +201,7 @@ uint64_t UndoRing::Write(RecordType type, uint64_t batch, uint64_t transaction,
   header.length = static_cast<uint32_t>(data.size());
   header.type_and_batch =
       static_cast<uint32_t>(type) << 24 | static_cast<uint32_t>(head_ - batch);
-  header.check = CheckOf(header, data);
+  if (checked_) header.check = CheckOf(header, data);
   std::byte line[kLineBytes] = {};
   std::memcpy(line, &header, sizeof(header));
   const size_t in_line = std::min(data.size(), kLineBytes - sizeof(header));
@@ -226,7 +228,8 @@ absl::Status UndoRing::Append(OwnUndo* own,
   if (lines > Free()) return Full(*own, lines);
   if (own->transaction == 0) {
     own->transaction = next_transaction_++;
-    open_.emplace(own->transaction, head_);
+    begun_.push_back({head_});
+    ++open_count_;
   }
   const uint64_t batch = head_;
   for (const UndoDraft& draft : drafts) {
@@ -239,14 +242,22 @@ absl::Status UndoRing::Append(OwnUndo* own,
   return absl::OkStatus();
 }
 
+void UndoRing::End(uint64_t transaction) {
+  const uint64_t first = next_transaction_ - begun_.size();
+  begun_[transaction - first].ended = true;
+  --open_count_;
+  while (!begun_.empty() && begun_.front().ended) begun_.pop_front();
+}
+
 void UndoRing::AppendAborted(OwnUndo* own) {
   // What it has stored again comes first.
   region_->Drain();
   MutexLock lock(&mutex_);
-  open_.erase(own->transaction);
+  End(own->transaction);
   Write(RecordType::kAborted, head_, own->transaction, 0, {});
   region_->Drain();
-  *own = OwnUndo();
+  own->transaction = 0;
+  own->records.clear();
 }
 
 // --- Physical commits.
@@ -259,17 +270,22 @@ void UndoRing::AppendCommitted(absl::Span<const uint64_t> transactions,
             {reinterpret_cast<const std::byte*>(transactions.data()),
              transactions.size() * sizeof(uint64_t)});
   region_->Drain();
-  for (uint64_t transaction : transactions) open_.erase(transaction);
+  for (uint64_t transaction : transactions) End(transaction);
 }
 
 void UndoRing::PublishTail() {
-  MutexLock lock(&mutex_);
-  uint64_t tail = open_.empty() ? head_ : open_.begin()->second;
-  if (newest_commit_.has_value()) tail = std::min(tail, *newest_commit_);
-  if (tail <= durable_tail_) return;
+  uint64_t tail;
+  {
+    MutexLock lock(&mutex_);
+    tail = begun_.empty() ? head_ : begun_.front().line;
+    if (newest_commit_.has_value()) tail = std::min(tail, *newest_commit_);
+    if (tail <= durable_tail_) return;
+  }
+  // Others append meanwhile, behind it.
   __atomic_store_n(&place_.header->tail, MakeChecked(tail, SeedOfTail(seed_)),
                    __ATOMIC_RELAXED);
   region_->Persist(&place_.header->tail, sizeof(uint64_t));
+  MutexLock lock(&mutex_);
   durable_tail_ = tail;
 }
 

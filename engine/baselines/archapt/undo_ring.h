@@ -14,11 +14,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <deque>
 #include <optional>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -42,7 +43,7 @@ struct OwnUndo {
     uint32_t length = 0;
   };
   uint64_t transaction = 0;  // 0: nothing yet
-  std::vector<Record> records;
+  absl::InlinedVector<Record, 4> records;
 };
 
 // Thread-safe, as far as each OwnUndo is one thread's.
@@ -60,7 +61,9 @@ class UndoRing {
     uint64_t objects_end = 0;
   };
 
-  UndoRing(Region* region, const Place& place, uint64_t seed);
+  // Not `checked`: records have no checks, and no crash is survived.
+  UndoRing(Region* region, const Place& place, uint64_t seed,
+           bool checked = true);
 
   // --- Recovery, before anything else.
 
@@ -121,8 +124,9 @@ class UndoRing {
   absl::Status CheckRest(uint64_t from, uint64_t end) const;
 
   uint64_t Free() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return lines_ - (head_ - durable_tail_) - open_.size();
+    return lines_ - (head_ - durable_tail_) - open_count_;
   }
+  void End(uint64_t transaction) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Full(const OwnUndo& own, uint64_t lines) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Stores and flushes; the line it begins at.
@@ -135,6 +139,7 @@ class UndoRing {
   std::byte* const ring_;
   const uint64_t lines_;
   const uint64_t seed_;
+  const bool checked_;
 
   mutable Mutex mutex_;
   uint64_t head_ ABSL_GUARDED_BY(mutex_) = 0;  // the next line
@@ -142,8 +147,14 @@ class UndoRing {
   // Of the newest commit record.
   std::optional<uint64_t> newest_commit_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_transaction_ ABSL_GUARDED_BY(mutex_) = 1;
-  // Transactions that have no end here, and their first lines.
-  std::map<uint64_t, uint64_t> open_ ABSL_GUARDED_BY(mutex_);
+  // The first lines of transactions, without gaps from the first that has no
+  // end here to the last that began.
+  struct Begun {
+    uint64_t line = 0;
+    bool ended = false;
+  };
+  std::deque<Begun> begun_ ABSL_GUARDED_BY(mutex_);
+  uint64_t open_count_ ABSL_GUARDED_BY(mutex_) = 0;  // that have no end
 };
 
 }  // namespace kamino::engine

@@ -21,7 +21,7 @@ TEST(StoreNamedTest, NamesAreReadAsTheyAreWritten) {
        {"kamino-simple", "kamino-dynamic@0.5", "undo-object", "unsafe-each",
         "cached", "undo-each", "rewind-1-noforce-batch+group=16",
         "rewind-1-force-optimized+scans,keeps,alone",
-        "rewind-2-force-simple+bucket=10,checkpoint=7"}) {
+        "rewind-2-force-simple+bucket=10,checkpoint=7", "archapt+unchecked"}) {
     const auto spec = StoreNamed(name);
     ASSERT_TRUE(spec.ok()) << spec.status();
     EXPECT_EQ(spec->Name(), name);
@@ -34,8 +34,9 @@ TEST(StoreNamedTest, NamesAreReadAsTheyAreWritten) {
 TEST(StoreNamedTest, WhatThereIsNotIsAnError) {
   for (const char* name :
        {"", "nobody", "unsafe@0.5", "kamino-dynamic@2", "kamino-dynamic@x",
-        "undo-own+scans", "rewind-1-noforce-batch+gruop=16",
-        "rewind-1-noforce-batch+group=x", "rewind-1-noforce-batch+scans=1"}) {
+        "undo-own+scans", "archapt+scans", "undo-own+unchecked",
+        "rewind-1-noforce-batch+gruop=16", "rewind-1-noforce-batch+group=x",
+        "rewind-1-noforce-batch+scans=1"}) {
     const auto spec = StoreNamed(name);
     EXPECT_TRUE(absl::IsInvalidArgument(spec.status())) << name;
     EXPECT_THAT(spec.status().message(), HasSubstr(name));

@@ -161,6 +161,16 @@ class RivalsTest(unittest.TestCase):
     engine[2]["ops_per_s"] = 90
     self.assertIsNone(one(rivals(engine=engine), name)["here"])
 
+  def test_checking_is_a_part_of_the_time(self):
+    found = rivals(point("archapt-sums", "archapt", 64, 5.5,
+                         "% of the time by checking"),
+                   point("archapt-sums", "archapt", 1024, 4.5,
+                         "% of the time by checking"))
+    name = "Archapt: part of a transaction that checks and sums are, "
+    self.assertIs(one(found, name + "64 B")["holds"], False)
+    self.assertIs(one(found, name + "1024 B")["holds"], True)
+    self.assertIsNone(one(found, name + "4096 B")["holds"])
+
   def test_lines_are_compared_with_the_same_work(self):
     found = rivals(point("archapt-9", "archapt, overwrite", 1024, 24, "lines"),
                    point("archapt-9", "undo-object, overwrite", 1024, 40,

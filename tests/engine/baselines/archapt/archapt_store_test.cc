@@ -139,8 +139,9 @@ TEST_F(ArchaptStoreTest, WhatIsNotCommittedPhysicallyIsTakenBack) {
   EXPECT_EQ(Fill(ids[0], 'e'), durable + 1);
 }
 
-// A write, or a read, of what is still in the queue makes up for its flush.
-TEST_F(ArchaptStoreTest, WhoAccessesWhatIsPendingFlushesIt) {
+// A write of what is still in the queue makes up for its flush; a read has it
+// made.
+TEST_F(ArchaptStoreTest, WhatIsPendingIsFlushedWhenItIsAccessed) {
   const ObjectId id = MakeMany(1)[0];
   for (const bool write : {true, false}) {
     const uint64_t first = Fill(id, 'a');
@@ -157,6 +158,66 @@ TEST_F(ArchaptStoreTest, WhoAccessesWhatIsPendingFlushesIt) {
     EXPECT_GE(store_->durable_sequence(), first);
     store_->Quiesce();
   }
+}
+
+// Lines that are pending when the next transaction logs all of their bytes
+// survive in its record.
+TEST_F(ArchaptStoreTest, WhatIsLoggedWholeIsNotFlushed) {
+  const ObjectId id = MakeMany(1)[0];
+  const size_t size = Begin()->Read(id)->size();
+  const size_t lines = LinesFor(size);
+  for (const size_t logged : {size, size_t{100}}) {
+    const uint64_t first = Fill(id, 'a', size);
+    const ArchaptStats before = store_->stats();
+    auto next = Begin();
+    std::memset(*next->Write(id, 0, logged), 'b', logged);
+    store_->Advance();
+    EXPECT_EQ(store_->durable_sequence(), first);
+    const ArchaptStats stats = store_->stats();
+    const uint64_t replaced = stats.replaced_lines - before.replaced_lines;
+    EXPECT_EQ(replaced, logged == size ? lines : 1);
+    EXPECT_EQ(stats.flushed_lines - before.flushed_lines, lines - replaced);
+    if (logged == size) {
+      EXPECT_EQ(region_.durable()[id], std::byte{0});
+      ASSERT_TRUE(next->Abort().ok());
+      EXPECT_EQ(Text(id, size), std::string(size, 'a'));
+      EXPECT_EQ(region_.durable()[id], std::byte{'a'});
+      continue;
+    }
+    CrashAndOpen();
+    EXPECT_EQ(store_->recovery_report().last_sequence, first);
+    EXPECT_EQ(Text(id, size), std::string(size, 'a'));
+  }
+}
+
+// The same where the record finds no room: then they are flushed.
+TEST_F(ArchaptStoreTest, WhatIsNotLoggedAfterAllIsFlushed) {
+  const auto ids = MakeMany(2, 150000);
+  auto large = Begin();
+  ASSERT_TRUE(large->Write(ids[0], 0, 150000).ok());
+  const uint64_t sequence = Fill(ids[1], 'a', 64);
+  auto next = Begin();
+  EXPECT_EQ(ResourceOf(next->Write(ids[1], 0, 150000).status()),
+            Resource::kLog);
+  ASSERT_TRUE(next->Abort().ok());
+  store_->Advance();
+  EXPECT_EQ(store_->durable_sequence(), sequence);
+  ASSERT_TRUE(large->Abort().ok());
+  CrashAndOpen();
+  EXPECT_EQ(Text(ids[1], 64), std::string(64, 'a'));
+}
+
+// Who has waited for one transaction need not wait as long for the next.
+TEST_F(ArchaptStoreTest, WhoWaitsHasAllFlushedThatHasCommitted) {
+  options_.patience = absl::ZeroDuration();
+  store_.reset();
+  store_ = *ArchaptStore::Open(options_, heap_.get());
+  const auto ids = MakeMany(3);
+  const uint64_t first = Fill(ids[0], 'a');
+  Fill(ids[1], 'a');
+  const uint64_t last = Fill(ids[2], 'a');
+  EXPECT_TRUE(store_->AwaitDurable(first, absl::ZeroDuration()));
+  EXPECT_EQ(store_->durable_sequence(), last);
 }
 
 // Objects that nobody accesses any more fall out of the queue and are not
@@ -411,6 +472,17 @@ TEST_F(ArchaptStoreTest, BadOptionsAndOtherHeapsAreRefused) {
       ArchaptStore::Open(options_, heap.get()).status()));
   store_ = *ArchaptStore::Open(options_, heap_.get());
   EXPECT_EQ(store_->scheme(), "archapt");
+  // What has no checks is nobody's but a bench's.
+  options_.unchecked = true;
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      ArchaptStore::Open(options_, heap_.get()).status()));
+  SimRegion unchecked(kBytes);
+  auto bench =
+      *Heap::CreateWithLog(&unchecked, ArchaptLabel(options_), kLogBytes);
+  EXPECT_TRUE(ArchaptStore::Open(options_, bench.get()).ok());
+  options_.unchecked = false;
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      ArchaptStore::Open(options_, bench.get()).status()));
   // A quarter of a region, where that is less than the queue asks for.
   EXPECT_EQ(ArchaptLogBytes({}, 32u << 20), 8u << 20);
   EXPECT_EQ(ArchaptLogBytes({}, 1u << 30), 39424u << 10);
@@ -485,9 +557,8 @@ TEST_F(ArchaptStoreTest, DrainsOfATransaction) {
               for (uint32_t i = 0; i < 8; ++i) write(t, ids[1], 100 * i);
             }),
             1u);
-  // What is pending is flushed, for one.
-  EXPECT_EQ(drains([&](Transaction& t) { (void)t.Read(ids[0]); }), 1u);
-  EXPECT_EQ(drains([&](Transaction& t) { (void)t.Read(ids[2]); }), 0u);
+  // What is pending is left to others.
+  EXPECT_EQ(drains([&](Transaction& t) { (void)t.Read(ids[0]); }), 0u);
   EXPECT_EQ(drains([&](Transaction& t) { (void)t.Free(ids[2]); }), 1u);
 }
 

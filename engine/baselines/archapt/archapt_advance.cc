@@ -205,6 +205,7 @@ void ArchaptStore::Finish(const Work& work) {
   for (const Flush& flush : work.flushes) --flush.commit->outstanding;
   for (PendingCommit* commit : work.headers) --commit->outstanding;
   for (LiveMatrix* live : work.sealing) {
+    Reached(Branch::kArchaptSeals);
     ++stats_.matrices;
     uint64_t rows = 0;
     for (ObjectEntry* column : live->columns) {

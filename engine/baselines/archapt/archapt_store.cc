@@ -19,6 +19,8 @@ namespace {
 
 // Transactions advance by themselves when so much waits for somebody else to.
 constexpr size_t kMostArrivals = 8192;
+// Of which a ring has no more lines than its records can count.
+constexpr size_t kMostLogBytes = size_t{1} << 30;
 // How often somebody who waits looks whether forcing helps by now.
 constexpr absl::Duration kForceAgain = absl::Milliseconds(1);
 
@@ -42,7 +44,8 @@ absl::Status CheckOptions(const ArchaptOptions& options, const Heap& heap) {
 
 size_t ArchaptLogBytes(const ArchaptOptions& options, size_t region_bytes) {
   constexpr size_t kPage = 4096;
-  const size_t wanted = 2 * options.queue_bytes;
+  const size_t wanted =
+      2 * std::min<uint64_t>(options.queue_bytes, kMostLogBytes / 2);
   return std::max(heap_format::kMinLogBytes,
                   std::min<size_t>(wanted, region_bytes / 4) / kPage * kPage);
 }
@@ -128,6 +131,7 @@ void ArchaptStore::BeforeWrite(ObjectId id, Unsettled* unsettled) {
         history_.TakePending(entry, &lines);
         bytes = entry->bytes;
         stats_.flushed_lines += CountLines(lines);
+        history_.Tidy(entry);
       } else if (entry->state == MatrixState::kSealed &&
                  !entry->matrix->dissolving) {
         dissolve = entry->matrix;
@@ -143,6 +147,7 @@ void ArchaptStore::BeforeWrite(ObjectId id, Unsettled* unsettled) {
       return;
     }
     // Somebody is about to seal or to dissolve it, and waits for no lock.
+    Reached(Branch::kArchaptMeetsOthersWork);
     YieldProcessor();
   }
 }
@@ -257,6 +262,7 @@ bool ArchaptStore::MakeRoom(int attempt) {
       Advance();
       return true;
     case 1:
+      Reached(Branch::kArchaptForcesForRoom);
       Force(half);
       return true;
     case 2:
@@ -286,6 +292,7 @@ void ArchaptStore::Dissolve(LiveMatrix* matrix) {
   {
     MutexLock lock(&mutex_);
     ++stats_.dissolved;
+    Reached(Branch::kArchaptDissolves);
     for (ObjectEntry* column : matrix->columns) {
       stats_.flushed_lines += CountLines(column->lines);
       stats_.skipped_lines -= CountLines(column->lines);

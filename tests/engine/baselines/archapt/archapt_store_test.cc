@@ -489,6 +489,7 @@ TEST_F(ArchaptStoreTest, DrainsOfATransaction) {
   EXPECT_EQ(drains([&](Transaction& t) { (void)t.Read(ids[0]); }), 1u);
   EXPECT_EQ(drains([&](Transaction& t) { (void)t.Read(ids[2]); }), 0u);
   EXPECT_EQ(drains([&](Transaction& t) { (void)t.Free(ids[2]); }), 1u);
+  EXPECT_EQ(drains([&](Transaction& t) { (void)t.Free(ids[1]); }), 2u);
 }
 
 }  // namespace

@@ -80,6 +80,14 @@ namespace kamino::engine {
   X(kWrapRetiresForRoom)                                                    \
   X(kWrapLogFull)                                                           \
   X(kWrapOvertakes) /* is durable before one that closed first */           \
+  /* Archapt's queue, matrices and ring. */                                 \
+  X(kArchaptSeals)                                                          \
+  X(kArchaptDissolves)                                                      \
+  X(kArchaptMeetsOthersWork) /* on a matrix that it has to dissolve */      \
+  X(kArchaptForcesForRoom)                                                  \
+  X(kArchaptLogFull)                                                        \
+  X(kArchaptGoesRound)                                                      \
+  X(kArchaptTailPassesCommit)                                               \
   /* Recovery. */                                                           \
   X(kRecordOld)                                                             \
   X(kRecordMatches)                                                         \
@@ -90,7 +98,12 @@ namespace kamino::engine {
   X(kRestoredFreed)                                                         \
   X(kWrapReplayed)                                                          \
   X(kWrapCutOff)  /* in its close, or what is left of an older one */       \
-  X(kWrapMissing) /* a later one has closed */
+  X(kWrapMissing) /* a later one has closed */                              \
+  X(kArchaptRepairs)                                                        \
+  X(kArchaptLoses)                                                          \
+  X(kArchaptLossIsTakenBack)                                                \
+  X(kArchaptLostBefore) /* a slot says so */                                \
+  X(kArchaptTakesBack)
 
 enum class Branch {
 #define KAMINO_BRANCH(name) name,

@@ -260,6 +260,7 @@ void ArchaptStore::Finish(const Work& work) {
   };
   for (LiveMatrix* live : work.sealing) {
     MutexLock lock(&mutex_);
+    Reached(Branch::kArchaptSeals);
     ++stats_.matrices;
     uint64_t rows = 0;
     for (ObjectEntry* column : live->columns) {

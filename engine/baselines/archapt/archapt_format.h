@@ -45,7 +45,10 @@ enum class RecordType : uint8_t {
 // The first bytes of a record, which begins with a line and takes whole ones.
 // Its data follows, in the ring's first lines where its last ones have no room.
 struct RecordHeader {
-  uint64_t line;         // the number of its first line, ascending for ever
+  // Checked word (checked_word.h): the number of its first line, ascending for
+  // ever. Its seed is the XXH3 of the fields from transaction to
+  // type_and_batch, whose own seed is the heap's uuid, folded.
+  uint64_t line;
   uint64_t transaction;  // ascending since the last recovery; of a commit: 0
   // Update: of the first byte in the region. Commit: the watermark.
   uint64_t address;

@@ -40,8 +40,8 @@ struct ArchaptOptions {
 absl::string_view ArchaptLabel(const ArchaptOptions& options);
 
 // Of a heap's log area for a region of that size: undo records of as many old
-// bytes as the queue holds, and as much again, but a quarter of the region at
-// most. A multiple of 4,096.
+// bytes as the queue holds, and as much again, but a quarter of the region and
+// 1 GiB at most. A multiple of 4,096.
 size_t ArchaptLogBytes(const ArchaptOptions& options, size_t region_bytes);
 
 }  // namespace kamino::engine

@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/baselines/log_seed.h"
+#include "engine/explore.h"
 
 namespace kamino::engine {
 
@@ -79,16 +80,25 @@ bool Recovery::IsTakenBack(const MatrixColumn& column) const {
 
 void Recovery::RepairAll() {
   for (MatrixTable::Found& found : matrices_) {
-    if (found.sums == nullptr) continue;
+    if (found.sums == nullptr) {
+      Reached(Branch::kArchaptLostBefore);
+      continue;
+    }
     const Repair repair = RepairMatrix(
         found.matrix, table_->seed(), found.sums,
         [this](std::byte* to, const std::byte* from, size_t length) {
           region_->CopyFlush(to, from, length);
         });
+    if (repair.repaired_lines > 0) Reached(Branch::kArchaptRepairs);
     result_.report.repaired_lines += repair.repaired_lines;
     for (size_t j = 0; j < found.matrix.columns.size(); ++j) {
       if ((repair.lost >> j & 1) == 0) continue;
-      if (!IsTakenBack(found.matrix.columns[j])) found.lost |= uint64_t{1} << j;
+      if (!IsTakenBack(found.matrix.columns[j])) {
+        Reached(Branch::kArchaptLoses);
+        found.lost |= uint64_t{1} << j;
+      } else {
+        Reached(Branch::kArchaptLossIsTakenBack);
+      }
     }
     // Memory may have survived what the medium was not asked to keep.
     for (const MatrixColumn& column : found.matrix.columns) {
@@ -108,6 +118,7 @@ void Recovery::InvalidateAll() {
 void Recovery::TakeBack() {
   for (auto update = log_.updates.rbegin(); update != log_.updates.rend();
        ++update) {
+    Reached(Branch::kArchaptTakesBack);
     ring_->TakeBack(update->record);
   }
   region_->Drain();
@@ -147,15 +158,27 @@ absl::StatusOr<ArchaptRecovery> Recovery::Run() {
 
 }  // namespace
 
-absl::StatusOr<ArchaptLayout> LayoutOf(const Heap& heap) {
-  const absl::Span<std::byte> area = heap.log_area();
-  const size_t slots = area.size() / kSlotsPart / kSlotBytes;
+absl::StatusOr<size_t> SlotsOf(size_t log_bytes) {
+  const size_t slots = log_bytes / kSlotsPart / kSlotBytes;
   const size_t ring = sizeof(LogHeader) + slots * kSlotBytes;
-  if (area.size() < ring + UndoRing::kLeastBytes) {
+  if (log_bytes < ring + UndoRing::kLeastBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the heap has ", area.size(),
+        absl::StrCat("the heap has ", log_bytes,
                      " bytes for Archapt's log: make the heap larger"));
   }
+  if (log_bytes > ring + UndoRing::kMostBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the heap has ", log_bytes,
+                     " bytes for Archapt's log, whose ring has at most ",
+                     UndoRing::kMostBytes, ": make the queue shorter"));
+  }
+  return slots;
+}
+
+absl::StatusOr<ArchaptLayout> LayoutOf(const Heap& heap) {
+  const absl::Span<std::byte> area = heap.log_area();
+  ASSIGN_OR_RETURN(const size_t slots, SlotsOf(area.size()));
+  const size_t ring = sizeof(LogHeader) + slots * kSlotBytes;
   const uint64_t begin = area.data() - heap.region()->base();
   ArchaptLayout layout;
   layout.seed = LogSeed(heap.uuid());

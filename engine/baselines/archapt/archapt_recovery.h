@@ -22,8 +22,11 @@ struct ArchaptLayout {
   size_t slots = 0;
   uint64_t seed = 0;  // of what is checked
 };
-// kInvalidArgument: the log area is too small.
+// kInvalidArgument: the log area is too small, or too large.
 absl::StatusOr<ArchaptLayout> LayoutOf(const Heap& heap);
+
+// How many slots a log area of so many bytes has; the same errors.
+absl::StatusOr<size_t> SlotsOf(size_t log_bytes);
 
 struct ArchaptRecovery {
   RecoveryReport report;

@@ -19,6 +19,8 @@ namespace {
 
 // Transactions advance by themselves when so many wait for somebody else to.
 constexpr uint64_t kMostCommits = 4096;
+// Of which a ring has no more lines than its records can count.
+constexpr size_t kMostLogBytes = size_t{1} << 30;
 // How often somebody who waits looks whether forcing helps by now.
 constexpr absl::Duration kForceAgain = absl::Milliseconds(1);
 
@@ -46,7 +48,8 @@ absl::string_view ArchaptLabel(const ArchaptOptions& options) {
 
 size_t ArchaptLogBytes(const ArchaptOptions& options, size_t region_bytes) {
   constexpr size_t kPage = 4096;
-  const size_t wanted = 2 * options.queue_bytes;
+  const size_t wanted =
+      2 * std::min<uint64_t>(options.queue_bytes, kMostLogBytes / 2);
   return std::max(heap_format::kMinLogBytes,
                   std::min<size_t>(wanted, region_bytes / 4) / kPage * kPage);
 }
@@ -155,6 +158,7 @@ void ArchaptStore::BeforeWrite(ObjectId id, const LineRange& logged,
       return;
     }
     // Somebody is about to seal or to dissolve it, and waits for no lock.
+    Reached(Branch::kArchaptMeetsOthersWork);
     YieldProcessor();
   }
 }
@@ -216,6 +220,7 @@ bool ArchaptStore::MakeRoom(int attempt) {
       Advance();
       return true;
     case 1:
+      Reached(Branch::kArchaptForcesForRoom);
       Force(half);
       return true;
     case 2:
@@ -245,6 +250,7 @@ void ArchaptStore::Dissolve(LiveMatrix* matrix) {
   {
     MutexLock lock(&mutex_);
     ++stats_.dissolved;
+    Reached(Branch::kArchaptDissolves);
     for (ObjectEntry* column : matrix->columns) {
       stats_.flushed_lines += CountLines(column->lines);
       stats_.skipped_lines -= CountLines(column->lines);

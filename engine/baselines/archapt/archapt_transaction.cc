@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/baselines/zeroed_block.h"
+#include "engine/resource_error.h"
 
 namespace kamino::engine {
 
@@ -47,10 +48,14 @@ void ArchaptTransaction::Claim(HeldObject& held, const LineRange& logged) {
 }
 
 absl::Status ArchaptTransaction::Append(absl::Span<const UndoDraft> drafts) {
+  // Nothing is drained then, so nothing is settled.
+  if (drafts.empty()) return absl::OkStatus();
   absl::Status appended = store_->ring_.Append(&own_, drafts);
-  for (int attempt = 0; absl::IsResourceExhausted(appended); ++attempt) {
+  for (int attempt = 0; !appended.ok(); ++attempt) {
     // Others wait for these.
     FinishFlushes();
+    // What never fits is not helped by others' room.
+    if (ResourceOf(appended) != Resource::kLog) return appended;
     if (!store_->MakeRoom(attempt)) return appended;
     appended = store_->ring_.Append(&own_, drafts);
   }
@@ -114,6 +119,8 @@ absl::Status ArchaptTransaction::DeclareAlloc(HeldObject&) {
 absl::Status ArchaptTransaction::DeclareFree(HeldObject& held) {
   states_change_ = true;
   Claim(held, {});
+  // Nothing is logged before the commit, and others wait for what is taken.
+  FinishFlushes();
   return absl::OkStatus();
 }
 

@@ -27,7 +27,10 @@ struct MatrixColumn {
 };
 
 struct Matrix {
-  uint64_t number = 0;  // no two of a heap have the same
+  // No two of one opening of the store have the same. Numbers come again after
+  // that, when what had them counts no more: a slot's number becomes durable
+  // after all that it numbers, and no recovery leaves one to verify.
+  uint64_t number = 0;
   std::vector<MatrixColumn> columns;
   uint64_t rows = 0;  // lines of the longest
 };

@@ -37,11 +37,18 @@ UndoRing::UndoRing(Region* region, const Place& place, uint64_t seed,
       seed_(seed),
       checked_(checked) {
   CHECK_GE(lines_ * kLineBytes, kLeastBytes);
-  CHECK_LE(lines_, kBatchMask);
+  CHECK_LE(lines_ * kLineBytes, kMostBytes);
 }
 
 uint64_t UndoRing::LinesOf(uint64_t data_bytes) {
   return (sizeof(RecordHeader) + data_bytes + kLineBytes - 1) / kLineBytes;
+}
+
+uint64_t UndoRing::SeedOfLine(const RecordHeader& header) const {
+  constexpr size_t kBegin = offsetof(RecordHeader, transaction);
+  return XXH3_64bits_withSeed(
+      reinterpret_cast<const std::byte*>(&header) + kBegin,
+      offsetof(RecordHeader, check) - kBegin, seed_);
 }
 
 uint64_t UndoRing::CheckOf(const RecordHeader& header,
@@ -66,12 +73,17 @@ std::optional<UndoRing::RecordHeader> UndoRing::Parse(uint64_t line,
                                                       uint64_t end) const {
   RecordHeader header;
   std::memcpy(&header, At(line), sizeof(header));
-  if (header.line != line || LinesOf(header.length) > end - line) {
+  // The length is not believed before: these may be a client's bytes, and such
+  // that make the log look long in each of its lines.
+  if (header.line >> 16 != line ||
+      header.line != MakeChecked(line, SeedOfLine(header)) ||
+      LinesOf(header.length) > end - line) {
     return std::nullopt;
   }
   if (header.check != CheckOf(header, DataOf(line, header.length))) {
     return std::nullopt;
   }
+  header.line = line;
   return header;
 }
 
@@ -89,9 +101,6 @@ absl::Status UndoRing::CheckUpdate(const RecordHeader& header) const {
 // A crash leaves a part of the last batch at most (invariant 1).
 absl::Status UndoRing::CheckRest(uint64_t from, uint64_t end) const {
   for (uint64_t line = from; line < end; ++line) {
-    uint64_t number;
-    std::memcpy(&number, At(line), sizeof(number));
-    if (number != line) continue;
     const auto header = Parse(line, end);
     if (!header.has_value()) continue;
     if (line - (header->type_and_batch & kBatchMask) > from) {
@@ -138,6 +147,9 @@ absl::StatusOr<UndoRing::Contents> UndoRing::Scan() const {
       case RecordType::kAborted:
         ended.insert(header->transaction);
         break;
+      default:
+        return Damaged(absl::StrCat("its record at line ", line,
+                                    " is of no type that there is"));
     }
     line += LinesOf(header->length);
   }
@@ -163,29 +175,36 @@ void UndoRing::Reset(uint64_t watermark) {
   // The numbers of all that is there are below the new tail.
   const uint64_t tail =
       *ReadChecked(place_.header->tail, SeedOfTail(seed_)) + lines_;
-  __atomic_store_n(&place_.header->watermark,
-                   MakeChecked(watermark, SeedOfWatermark(seed_)),
-                   __ATOMIC_RELAXED);
-  region_->Persist(&place_.header->watermark, sizeof(uint64_t));
+  PutWatermark(watermark);
   __atomic_store_n(&place_.header->tail, MakeChecked(tail, SeedOfTail(seed_)),
                    __ATOMIC_RELAXED);
   region_->Persist(&place_.header->tail, sizeof(uint64_t));
   head_ = durable_tail_ = tail;
 }
 
+void UndoRing::PutWatermark(uint64_t watermark) const {
+  __atomic_store_n(&place_.header->watermark,
+                   MakeChecked(watermark, SeedOfWatermark(seed_)),
+                   __ATOMIC_RELAXED);
+  region_->Persist(&place_.header->watermark, sizeof(uint64_t));
+}
+
 // --- Appending.
 
-absl::Status UndoRing::Full(const OwnUndo& own, uint64_t lines) const {
-  uint64_t needed = lines + 1;
+absl::Status UndoRing::Full(const OwnUndo& own, uint64_t lines) {
+  // In an empty ring; it has a line kept for its end.
+  uint64_t needed = lines + (own.transaction != 0 ? 1 : 0);
   for (const OwnUndo::Record& record : own.records) {
     needed += LinesOf(record.length);
   }
-  if (needed >= lines_) {
+  if (needed > lines_) {
     return ResourceError(
         Resource::kTransaction,
         absl::StrCat("the transaction changes too much: its old bytes take ",
                      needed, " lines; the log has ", lines_));
   }
+  Reached(Branch::kArchaptLogFull);
+  wants_room_ = true;
   return ResourceError(
       Resource::kLog,
       absl::StrCat("the log is full: ", lines_ - Free(), " of its ", lines_,
@@ -194,13 +213,14 @@ absl::Status UndoRing::Full(const OwnUndo& own, uint64_t lines) const {
 
 uint64_t UndoRing::Write(RecordType type, uint64_t batch, uint64_t transaction,
                          uint64_t address, absl::Span<const std::byte> data) {
+  const uint64_t at_line = head_;
   RecordHeader header{};
-  header.line = head_;
   header.transaction = transaction;
   header.address = address;
   header.length = static_cast<uint32_t>(data.size());
   header.type_and_batch =
       static_cast<uint32_t>(type) << 24 | static_cast<uint32_t>(head_ - batch);
+  header.line = MakeChecked(head_, SeedOfLine(header));
   if (checked_) header.check = CheckOf(header, data);
   std::byte line[kLineBytes] = {};
   std::memcpy(line, &header, sizeof(header));
@@ -215,7 +235,8 @@ uint64_t UndoRing::Write(RecordType type, uint64_t batch, uint64_t transaction,
     done += length;
   }
   head_ += LinesOf(data.size());
-  return header.line;
+  if (at_line / lines_ != head_ / lines_) Reached(Branch::kArchaptGoesRound);
+  return at_line;
 }
 
 absl::Status UndoRing::Append(OwnUndo* own,
@@ -265,23 +286,36 @@ void UndoRing::AppendAborted(OwnUndo* own) {
 void UndoRing::AppendCommitted(absl::Span<const uint64_t> transactions,
                                uint64_t watermark) {
   MutexLock lock(&mutex_);
-  newest_commit_ =
+  const uint64_t line =
       Write(RecordType::kCommitted, head_, 0, watermark,
             {reinterpret_cast<const std::byte*>(transactions.data()),
              transactions.size() * sizeof(uint64_t)});
+  newest_commit_ = Commit{line, watermark};
   region_->Drain();
   for (uint64_t transaction : transactions) End(transaction);
 }
 
 void UndoRing::PublishTail() {
   uint64_t tail;
+  std::optional<uint64_t> watermark;
   {
     MutexLock lock(&mutex_);
     tail = begun_.empty() ? head_ : begun_.front().line;
-    if (newest_commit_.has_value()) tail = std::min(tail, *newest_commit_);
+    if (newest_commit_.has_value() && newest_commit_->line < tail) {
+      if (wants_room_) {
+        // Or transactions that are all aborted would fill the ring for good.
+        Reached(Branch::kArchaptTailPassesCommit);
+        watermark = newest_commit_->watermark;
+        newest_commit_.reset();
+      } else {
+        tail = newest_commit_->line;
+      }
+    }
+    wants_room_ = false;
     if (tail <= durable_tail_) return;
   }
   // Others append meanwhile, behind it.
+  if (watermark.has_value()) PutWatermark(*watermark);
   __atomic_store_n(&place_.header->tail, MakeChecked(tail, SeedOfTail(seed_)),
                    __ATOMIC_RELAXED);
   region_->Persist(&place_.header->tail, sizeof(uint64_t));

@@ -7,7 +7,7 @@
 //   2. Who has appended an update has a line kept for its abort, or its share
 //      of a commit record: neither fails for want of room.
 //   3. The newest commit record stays in front of the tail: it says what the
-//      watermark is.
+//      watermark is. When somebody needs its room the header says it first.
 //   4. A line is stored to again only when the tail on media is behind it.
 #ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_UNDO_RING_H_
 #define KAMINO_ENGINE_BASELINES_ARCHAPT_UNDO_RING_H_
@@ -50,6 +50,8 @@ struct OwnUndo {
 class UndoRing {
  public:
   static constexpr size_t kLeastBytes = 2048;
+  static constexpr size_t kMostBytes =
+      archapt_format::kBatchMask * archapt_format::kLineBytes;
 
   // Where the ring lies in the region, and what the objects take: [begin, end)
   // of each. `ring` is a multiple of lines.
@@ -98,7 +100,8 @@ class UndoRing {
   // The transactions up to this sequence are those.
   void AppendCommitted(absl::Span<const uint64_t> transactions,
                        uint64_t watermark);
-  // Gives back, durably, what nobody needs any more.
+  // Gives back, durably, what nobody needs any more. One thread at a time, and
+  // not while somebody appends a commit.
   void PublishTail();
 
   uint64_t lines() const { return lines_; }
@@ -113,6 +116,8 @@ class UndoRing {
     return ring_ + line % lines_ * archapt_format::kLineBytes;
   }
   static uint64_t LinesOf(uint64_t data_bytes);
+  // Of a record's first word.
+  uint64_t SeedOfLine(const RecordHeader& header) const;
   uint64_t CheckOf(const RecordHeader& header,
                    absl::Span<const std::byte> data) const;
   // The data of the record that begins there; from both ends of the ring, if it
@@ -127,8 +132,10 @@ class UndoRing {
     return lines_ - (head_ - durable_tail_) - open_count_;
   }
   void End(uint64_t transaction) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Full(const OwnUndo& own, uint64_t lines) const
+  absl::Status Full(const OwnUndo& own, uint64_t lines)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Durably.
+  void PutWatermark(uint64_t watermark) const;
   // Stores and flushes; the line it begins at.
   uint64_t Write(RecordType type, uint64_t batch, uint64_t transaction,
                  uint64_t address, absl::Span<const std::byte> data)
@@ -144,8 +151,13 @@ class UndoRing {
   mutable Mutex mutex_;
   uint64_t head_ ABSL_GUARDED_BY(mutex_) = 0;  // the next line
   uint64_t durable_tail_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of the newest commit record.
-  std::optional<uint64_t> newest_commit_ ABSL_GUARDED_BY(mutex_);
+  // The newest commit record; none: the header says the watermark.
+  struct Commit {
+    uint64_t line = 0;
+    uint64_t watermark = 0;
+  };
+  std::optional<Commit> newest_commit_ ABSL_GUARDED_BY(mutex_);
+  bool wants_room_ ABSL_GUARDED_BY(mutex_) = false;  // somebody has found none
   uint64_t next_transaction_ ABSL_GUARDED_BY(mutex_) = 1;
   // The first lines of transactions, without gaps from the first that has no
   // end here to the last that began.

@@ -560,6 +560,7 @@ TEST_F(ArchaptStoreTest, DrainsOfATransaction) {
   // What is pending is left to others.
   EXPECT_EQ(drains([&](Transaction& t) { (void)t.Read(ids[0]); }), 0u);
   EXPECT_EQ(drains([&](Transaction& t) { (void)t.Free(ids[2]); }), 1u);
+  EXPECT_EQ(drains([&](Transaction& t) { (void)t.Free(ids[1]); }), 2u);
 }
 
 }  // namespace

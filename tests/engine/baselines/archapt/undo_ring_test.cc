@@ -1,5 +1,7 @@
 #include "engine/baselines/archapt/undo_ring.h"
 
+#include <xxhash.h>
+
 #include <cstring>
 #include <string>
 #include <vector>
@@ -131,6 +133,53 @@ TEST_F(UndoRingTest, AFullRingIsAnErrorAndEndsStillFit) {
   EXPECT_TRUE(Change(&ring, &large, 8192, std::string(2000, 'z')).ok());
 }
 
+// There is no commit any more that would move the watermark on.
+TEST_F(UndoRingTest, AbortsAloneDoNotFillIt) {
+  UndoRing ring = Make(&region_);
+  OwnUndo own;
+  ASSERT_TRUE(Change(&ring, &own, 8192, "text").ok());
+  ring.AppendCommitted({own.transaction}, /*watermark=*/17);
+  ring.PublishTail();
+  for (int i = 0; i < 100; ++i) {
+    OwnUndo other;
+    absl::Status done = Change(&ring, &other, 9000, std::string(300, 'x'));
+    if (!done.ok()) {
+      ASSERT_EQ(ResourceOf(done), Resource::kLog);
+      ring.PublishTail();
+      done = Change(&ring, &other, 9000, std::string(300, 'x'));
+    }
+    ASSERT_TRUE(done.ok()) << done << " after " << i;
+    ring.TakeBack(other.records[0]);
+    ring.AppendAborted(&other);
+    ring.PublishTail();
+    ASSERT_EQ(Make(&region_).Scan()->watermark, 17u);
+    ASSERT_TRUE(Make(&region_).Scan()->updates.empty());
+  }
+}
+
+// What a transaction can have is all of the ring but for a line, whatever has
+// been committed before.
+TEST_F(UndoRingTest, AsMuchFitsAsThereIs) {
+  constexpr size_t kMost = kRing - kLine - sizeof(archapt_format::RecordHeader);
+  UndoRing ring = Make(&region_);
+  for (uint64_t sequence = 1; sequence < 4; ++sequence) {
+    OwnUndo own;
+    EXPECT_EQ(
+        ResourceOf(Change(&ring, &own, 8192, std::string(kMost + 1, 'x'))),
+        Resource::kTransaction);
+    absl::Status done = Change(&ring, &own, 8192, std::string(kMost, 'x'));
+    if (sequence > 1) {
+      EXPECT_EQ(ResourceOf(done), Resource::kLog) << done;
+      ring.PublishTail();
+      done = Change(&ring, &own, 8192, std::string(kMost, 'x'));
+    }
+    ASSERT_TRUE(done.ok()) << done;
+    ring.AppendCommitted({own.transaction}, sequence);
+    ring.PublishTail();
+    EXPECT_EQ(Make(&region_).Scan()->watermark, sequence);
+  }
+}
+
 // A crash cuts the last batch short; anything else is damage.
 TEST_F(UndoRingTest, AHoleIsDamage) {
   UndoRing ring = Make(&region_);
@@ -156,6 +205,67 @@ TEST_F(UndoRingTest, AHoleIsDamage) {
   ASSERT_TRUE(ring.Append(&other, {{8192, {at, 8}}, {8200, {at + 8, 8}}}).ok());
   EXPECT_TRUE(damage(other.records[0].line).ok());
   EXPECT_EQ(damage(other.records[0].line)->updates.size(), 5u);
+}
+
+// A record is what the page of the format says, and of which type.
+TEST_F(UndoRingTest, ARecordOfAnotherTypeIsAnError) {
+  constexpr uint64_t kSeed = 5;
+  UndoRing ring = Make(&region_);
+  OwnUndo own;
+  ASSERT_TRUE(Change(&ring, &own, 8192, "text").ok());
+  ASSERT_TRUE(Change(&ring, &own, 8200, "text").ok());
+  std::byte* const at = region_.base() + kLine + kLine;  // the second one
+  for (uint32_t type : {1, 0, 4, 255}) {
+    archapt_format::RecordHeader header;
+    std::memcpy(&header, at, sizeof(header));
+    header.type_and_batch = type << 24;
+    const uint64_t number = 1;
+    const uint64_t line_seed = XXH3_64bits_withSeed(
+        reinterpret_cast<const char*>(&header) + 8, 32 - 8, kSeed);
+    header.line =
+        number << 16 |
+        (XXH3_64bits_withSeed(&number, sizeof(number), line_seed) & 0xffff);
+    header.check = XXH3_64bits_withSeed(
+        &header, 32, kSeed ^ XXH3_64bits(at + sizeof(header), 4));
+    std::memcpy(at, &header, sizeof(header));
+    const auto scanned = Make(&region_).Scan();
+    if (type == 1) {
+      ASSERT_TRUE(scanned.ok()) << scanned.status();
+      EXPECT_EQ(scanned->updates.size(), 2u);
+    } else {
+      EXPECT_TRUE(absl::IsDataLoss(scanned.status())) << type;
+    }
+  }
+}
+
+// Old bytes each line of which could be a record that goes on to the ring's
+// end: looking at all of them would take hours.
+TEST_F(UndoRingTest, OldBytesThatLookLikeRecordsTakeNoTime) {
+  constexpr size_t kLarge = 16u << 20;
+  constexpr uint64_t kLines = kLarge / kLine;
+  SimRegion region(2 * kLarge + kLine);
+  UndoRing::Place place;
+  place.header = reinterpret_cast<archapt_format::LogHeader*>(region.base());
+  place.ring_begin = kLine;
+  place.ring_end = place.objects_begin = kLine + kLarge;
+  place.objects_end = region.size();
+  UndoRing ring(&region, place, /*seed=*/5);
+  std::byte* const data = region.base() + place.objects_begin;
+  const size_t length = kLarge - 2 * kLine;
+  for (uint64_t line = 1; line < kLines - 2; ++line) {
+    archapt_format::RecordHeader header{};
+    header.line = line << 16;
+    header.length = static_cast<uint32_t>((kLines - line - 1) * kLine);
+    header.type_and_batch = 1u << 24;
+    std::memcpy(data + line * kLine - sizeof(header), &header, sizeof(header));
+  }
+  OwnUndo own;
+  ASSERT_TRUE(ring.Append(&own, {{place.objects_begin, {data, length}}}).ok());
+  // A crash has kept all but its beginning.
+  region.base()[kLine + 9] ^= std::byte{1};
+  const auto scanned = UndoRing(&region, place, /*seed=*/5).Scan();
+  ASSERT_TRUE(scanned.ok()) << scanned.status();
+  EXPECT_TRUE(scanned->updates.empty());
 }
 
 TEST_F(UndoRingTest, ADamagedHeaderIsAnError) {

@@ -1,0 +1,233 @@
+// That nobody holds others up for longer than they must, nor says more of what
+// is durable than is so. Each of several threads is one that SimRegion is told
+// of; they take turns.
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/baselines/archapt/archapt_store.h"
+#include "engine/heap/heap.h"
+#include "engine/pmem/sim_region.h"
+#include "engine/resource_error.h"
+#include "gtest/gtest.h"
+#include "tests/faults/planted.h"
+
+namespace kamino::engine {
+namespace {
+
+constexpr size_t kLogBytes = 256u << 10;
+constexpr uint64_t kQueueBytes = 64u << 10;  // nothing falls out
+constexpr size_t kBytes = 1000;              // of an object
+
+absl::Span<const std::byte> BytesOf(const std::string& text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+class ArchaptProgressTest : public ::testing::Test {
+ protected:
+  ArchaptProgressTest() {
+    options_.queue_bytes = kQueueBytes;
+    heap_ = *Heap::CreateWithLog(&region_, kArchaptName, kLogBytes);
+    store_ = *ArchaptStore::Open(options_, heap_.get());
+    pending_ = Make(kBytes);
+    other_ = Make(kBytes);
+    store_->Quiesce();
+  }
+
+  std::unique_ptr<Transaction> Begin() {
+    return store_->Begin(absl::ZeroDuration());
+  }
+  static uint64_t Commit(Transaction& transaction) {
+    uint64_t sequence = 0;
+    CommitOptions options;
+    options.durable_at = &sequence;
+    EXPECT_TRUE(transaction.Commit(options).ok());
+    return sequence;
+  }
+  ObjectId Make(uint32_t size) {
+    auto transaction = Begin();
+    const ObjectId id = *transaction->Alloc(size);
+    Commit(*transaction);
+    return id;
+  }
+  // The whole object.
+  uint64_t Fill(ObjectId id, char c) {
+    auto transaction = Begin();
+    EXPECT_TRUE(
+        transaction->Overwrite(id, 0, BytesOf(std::string(kBytes, c))).ok());
+    return Commit(*transaction);
+  }
+  std::string Text(ObjectId id) {
+    auto transaction = Begin();
+    const auto bytes = transaction->Read(id);
+    if (!bytes.ok()) return std::string(bytes.status().message());
+    return {reinterpret_cast<const char*>(bytes->data()), kBytes};
+  }
+
+  // Thread 1 commits pending_; thread 2 goes on from there.
+  void CommitPending() {
+    region_.ActAs(1);
+    sequence_ = Fill(pending_, ++letter_);
+    region_.ActAs(2);
+  }
+  // What thread 1 then says of it is so.
+  bool IsHonest() {
+    region_.ActAs(1);
+    store_->Advance();
+    const bool durable =
+        std::memcmp(region_.durable() + pending_,
+                    std::string(kBytes, letter_).data(), kBytes) == 0;
+    return durable || store_->durable_sequence() < sequence_;
+  }
+  // A transaction that reads or frees what it has to flush for others, and then
+  // declares what it has declared already.
+  bool IsHonestAfterACoveredWrite(bool frees) {
+    auto transaction = Begin();
+    EXPECT_TRUE(transaction->Write(other_, 0, 8).ok());
+    if (frees) {
+      EXPECT_TRUE(transaction->Free(pending_).ok());
+    } else {
+      EXPECT_TRUE(transaction->Read(pending_).ok());
+    }
+    EXPECT_TRUE(transaction->Write(other_, 0, 8).ok());
+    const bool honest = IsHonest();
+    region_.ActAs(2);
+    EXPECT_TRUE(transaction->Abort().ok());
+    return honest;
+  }
+  bool IsDurableWhileAnotherHasFreed() {
+    auto transaction = Begin();
+    EXPECT_TRUE(transaction->Free(pending_).ok());
+    region_.ActAs(1);
+    const bool durable = store_->AwaitDurable(sequence_, absl::ZeroDuration());
+    region_.ActAs(2);
+    EXPECT_TRUE(transaction->Abort().ok());
+    return durable;
+  }
+  // More old bytes than the log holds; the first that was refused, or OK.
+  absl::Status AbortMany() {
+    for (int i = 0; i < 500; ++i) {
+      auto transaction = Begin();
+      const absl::Status done =
+          transaction->Overwrite(other_, 0, BytesOf(std::string(kBytes, 'x')));
+      EXPECT_TRUE(transaction->Abort().ok());
+      if (!done.ok()) return done;
+    }
+    return absl::OkStatus();
+  }
+
+  SimRegion region_{Heap::kMinBytes};
+  ArchaptOptions options_;
+  std::unique_ptr<Heap> heap_;
+  std::unique_ptr<ArchaptStore> store_;
+  ObjectId pending_ = kNullObject;
+  ObjectId other_ = kNullObject;
+  // Of pending_'s commit.
+  uint64_t sequence_ = 0;
+  char letter_ = 'a';
+};
+
+// --- What has been flushed for others is durable only when it is drained.
+
+TEST_F(ArchaptProgressTest, ACoveredWriteSettlesNothing) {
+  for (const bool frees : {false, true}) {
+    CommitPending();
+    EXPECT_TRUE(IsHonestAfterACoveredWrite(frees));
+    store_->Quiesce();
+  }
+}
+
+TEST_F(ArchaptProgressTest, OrItLosesWhatWasAcknowledged) {
+  faults::Planted planted("archapt-settled-without-drain");
+  CommitPending();
+  EXPECT_FALSE(IsHonestAfterACoveredWrite(/*frees=*/true));
+}
+
+// It has nothing to log at its commit.
+TEST_F(ArchaptProgressTest, NorDoBlocksThatComeAndGo) {
+  CommitPending();
+  auto transaction = Begin();
+  ASSERT_TRUE(transaction->Write(other_, 0, 8).ok());
+  const ObjectId made = *transaction->Alloc(kBytes);
+  ASSERT_TRUE(transaction->Read(pending_).ok());
+  ASSERT_TRUE(transaction->Free(made).ok());
+  Commit(*transaction);
+  EXPECT_TRUE(IsHonest());
+}
+
+// --- Others go on.
+
+TEST_F(ArchaptProgressTest, OthersBecomeDurableWhileOneHasFreed) {
+  CommitPending();
+  EXPECT_TRUE(IsDurableWhileAnotherHasFreed());
+}
+
+TEST_F(ArchaptProgressTest, OrTheyWaitForItsEnd) {
+  faults::Planted planted("archapt-free-keeps-others-waiting");
+  CommitPending();
+  EXPECT_FALSE(IsDurableWhileAnotherHasFreed());
+}
+
+// Though no commit comes that says the watermark anew.
+TEST_F(ArchaptProgressTest, AbortsAloneDoNotFillTheLog) {
+  const uint64_t sequence = Fill(pending_, 'p');
+  store_->Quiesce();
+  ASSERT_TRUE(AbortMany().ok());
+  EXPECT_EQ(Fill(other_, 'q'), sequence + 1);
+  // A crash that takes all that is not durable.
+  SimRegion after(
+      SimRegion::Image(region_.durable(), region_.durable() + region_.size()));
+  auto heap = *Heap::Open(&after);
+  auto store = *ArchaptStore::Open(options_, heap.get());
+  EXPECT_EQ(store->recovery_report().last_sequence, sequence);
+  EXPECT_EQ(store->recovery_report().rolled_back, 1u);
+  store_.swap(store);
+  EXPECT_EQ(Text(pending_), std::string(kBytes, 'p'));
+  EXPECT_EQ(Text(other_), std::string(kBytes, '\0'));
+  store_.swap(store);
+}
+
+TEST_F(ArchaptProgressTest, OrTheStoreIsOfNoUseAnyMore) {
+  faults::Planted planted("archapt-aborts-fill-the-log");
+  Fill(pending_, 'p');
+  store_->Quiesce();
+  EXPECT_EQ(ResourceOf(AbortMany()), Resource::kLog);
+  EXPECT_EQ(ResourceOf(Begin()->Write(other_, 0, kBytes).status()),
+            Resource::kLog);
+}
+
+// Nobody's flush makes room for what has none in an empty log.
+TEST_F(ArchaptProgressTest, WhatNeverFitsMakesNobodyFlush) {
+  constexpr uint32_t kTooLarge = 250000;
+  const ObjectId large = Make(kTooLarge);
+  store_->Quiesce();
+  CommitPending();
+  const uint64_t flushed = store_->stats().flushed_lines;
+  const auto refused = [&] {
+    return ResourceOf(Begin()->Write(large, 0, kTooLarge).status());
+  };
+  EXPECT_EQ(refused(), Resource::kTransaction);
+  EXPECT_EQ(store_->stats().flushed_lines, flushed);
+  EXPECT_LT(store_->durable_sequence(), sequence_);
+  faults::Planted planted("archapt-oversized-makes-all-flush");
+  EXPECT_EQ(refused(), Resource::kTransaction);
+  EXPECT_GT(store_->stats().flushed_lines, flushed);
+}
+
+// --- How much of a log there may be.
+
+TEST_F(ArchaptProgressTest, ALogOfTheWrongSizeIsRefused) {
+  EXPECT_TRUE(absl::IsInvalidArgument(SlotsOf(2048).status()));
+  EXPECT_TRUE(SlotsOf(kLogBytes).ok());
+  EXPECT_TRUE(SlotsOf(size_t{1} << 30).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(SlotsOf(size_t{5} << 28).status()));
+  for (const uint64_t queue_bytes : {uint64_t{1} << 30, uint64_t{1} << 63}) {
+    ArchaptOptions options;
+    options.queue_bytes = queue_bytes;
+    EXPECT_EQ(ArchaptLogBytes(options, size_t{1} << 40), size_t{1} << 30);
+  }
+}
+
+}  // namespace
+}  // namespace kamino::engine

@@ -47,7 +47,8 @@ struct Row {
   std::optional<double> background_fences_per_tx;
   std::optional<double> background_lines_per_tx;
   uint64_t bytes_storage = 0;
-  std::optional<double> hit_rate;  // of the backup, in the timed slices
+  std::optional<double> bytes_log;  // of that; libpmemobj's is not known
+  std::optional<double> hit_rate;   // of the backup, in the timed slices
 };
 
 // Opens a store of each spec, fills them, runs each cell on each in

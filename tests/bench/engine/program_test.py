@@ -45,6 +45,8 @@ class ProgramTest(unittest.TestCase):
                   "ops_per_s", "p50_ns", "p99_ns", "fences_per_tx",
                   "lines_flushed_per_tx", "bytes_storage"):
       self.assertIn(field, rows[0])
+    self.assertGreater(rows[0]["bytes_log"], 0)
+    self.assertLess(rows[0]["bytes_log"], rows[0]["bytes_storage"])
 
   def rows_of_libpmemobj(self, *flags):
     done = run("--quick", "--schemes=undo-object", "--json", "--rounds=1",

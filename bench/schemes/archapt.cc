@@ -184,7 +184,7 @@ absl::Status FlushesOfYcsb(Setting& setting, const std::string& store) {
 absl::Status FlushesOfOverwrites(Setting& setting, const std::string& store,
                                  uint32_t size) {
   // Several times what a cache of 32 MiB holds.
-  const uint64_t data = Words::LargeBytes(setting);
+  const uint64_t data = Words::LargeBytes(setting, size);
   const uint64_t objects = data / size;
   ASSIGN_OR_RETURN(
       const auto words,

@@ -59,6 +59,12 @@ def scaled(value, unit, digits=3):
   return "-" if value is None else number(value / unit, digits)
 
 
+def joined(words):
+  """Several in one cell; a dash, if there is nothing but dashes."""
+  words = list(words)
+  return "-" if set(words) == {"-"} else ", ".join(words)
+
+
 def whole(value):
   return "-" if value is None else f"{value:,.0f}"
 
@@ -79,7 +85,7 @@ def count(row, what):
 
 def counts(results, store, what, workloads):
   """Of transactions, by workload."""
-  return ", ".join(
+  return joined(
       number(count(engine_row(results, 0, store, *w[1:]), what)[0])
       for w in workloads)
 
@@ -124,7 +130,7 @@ def speed_table(results):
         *(rate(results, store, w) for w in
           (SMALL, MIDDLE, WORKLOADS[3], WORKLOADS[4], WORKLOADS[6])),
         rate(results, store, MIDDLE, slow),
-        f"{us('p50 ns to the commit')}, {us('p99 ns to the commit')}",
+        joined((us("p50 ns to the commit"), us("p99 ns to the commit"))),
         us("p50 ns until durable")])
   return heads, lines
 
@@ -169,7 +175,7 @@ def rates_table(results):
   heads = ["thousand a second, " + " and ".join(f"{d} ns" for d in ends)
            + " more a drain", *(w[0] for w in WORKLOADS)]
   lines = [[f"`{store}`",
-            *(", ".join(rate(results, store, w, d) for d in ends)
+            *(joined(rate(results, store, w, d) for d in ends)
               for w in WORKLOADS)]
            for store in results["stores"]]
   return heads, lines
@@ -181,7 +187,7 @@ def counts_table(results):
   lines = []
   for store in results["stores"]:
     ycsb = engine_row(results, 0, store, "ycsb-a", 1000) or {}
-    beside = ", ".join(
+    beside = joined(
         number(count(engine_row(results, 0, store, *w[1:]),
                      "lines_flushed")[1]) for w in WORKLOADS[:3])
     lines.append([
@@ -235,7 +241,7 @@ def durable_table(results):
   lines = []
   for store in results["stores"]:
     def both(measure, unit=1, store=store):
-      return ", ".join(
+      return joined(
           scaled(points.value("durable", store, f"{q} {measure}"), unit)
           for q in ("p50", "p99"))
     row = engine_row(results, 0, store, *MIDDLE[1:])
@@ -281,7 +287,7 @@ def all_tables(results):
   for paper in PAPERS:
     tables[f"marks-{paper.lower()}"] = marks_table(
         [m for m in results["marks"]
-         if m["name"].startswith(paper) and m["holds"] != ""])
+         if m["name"].startswith(paper) and m["target"]])
   return tables
 
 
@@ -300,5 +306,5 @@ def paste(page, results):
   """
   tables = all_tables(results)
   return PLACE.sub(
-      lambda found: found[1] + report.as_markdown(tables[found[2]]) + found[3],
-      page)
+      lambda found: (f"{found[1]}\n{report.as_markdown(tables[found[2]])}\n"
+                     f"{found[3]}"), page)

@@ -33,7 +33,7 @@ REASONS = [
     (r"Archapt fig\. 9.*nobody waits",
      "a matrix is given up, and all of it flushed, as soon as one of its "
      "objects is written again"),
-    (r"Archapt fig\. 7",
+    (r"Archapt fig\. 7: part of the gap",
      "hardly fewer lines are written, and what is left of undo logging's cost "
      "is its log"),
 ]

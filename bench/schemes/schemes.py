@@ -40,8 +40,8 @@ SUMMARY = (r"^(micro/overwrite-bytes/hot/1/(64|1024|4096)|"
            r"tpcc/tpcc-mix/nurand/1/0)$")
 ROUNDS = {False: 9, True: 3}
 # Long beside what is put off and done at a slice's end, within its time.
-SLICE_MS = {False: 100, True: 20}
-PART_ROUNDS = {False: 5, True: 2}
+SLICE_MS = {False: 100, True: 10}
+PART_ROUNDS = {False: 5, True: 1}
 PROGRAMS = {"bench_engine": "bench/engine/bench_engine",
             "bench_schemes": "bench/schemes/bench_schemes",
             "shim": "bench/pmem_shim/libpmem_shim.so"}

@@ -154,7 +154,7 @@ def tables(results):
            all_schemes_table(results, drain_ns))
   for paper in doc_tables.PAPERS:
     compared = [m for m in results["marks"]
-                if m["name"].startswith(paper) and m["holds"] == ""]
+                if m["name"].startswith(paper) and not m["target"]]
     if compared:
       yield (f"{paper}: what there is no mark of",
              doc_tables.marks_table(compared))

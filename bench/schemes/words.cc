@@ -37,14 +37,15 @@ absl::StatusOr<std::unique_ptr<Words>> Words::Make(
   return words;
 }
 
-uint64_t Words::LargeBytes(const Setting& setting) {
-  return setting.Scaled<uint64_t>(192u << 20, 128u << 20);
+uint64_t Words::LargeBytes(const Setting& setting, uint32_t size) {
+  return setting.Scaled<uint64_t>(192u << 20,
+                                  size < 1024 ? 32u << 20 : 128u << 20);
 }
 
 absl::StatusOr<std::unique_ptr<Words>> Words::MakeLarge(
     const Setting& setting, const std::string& store, uint32_t size,
     Watch watch) {
-  const uint64_t data = LargeBytes(setting);
+  const uint64_t data = LargeBytes(setting, size);
   const uint64_t objects = data / size;
   return Make(setting, store, AsItIs(), data + objects * 256 + (8u << 20),
               objects, size, watch);

@@ -148,7 +148,7 @@ absl::Status TreeOn(Setting& setting, const Memory& memory,
   for (const int count : inserts) {
     const auto run = [&](int subject) -> absl::StatusOr<Responses> {
       SmallTree& tree = *trees[subject];
-      Arrivals arrivals{kTreeArrivals, setting.Scaled<uint64_t>(200, 40)};
+      Arrivals arrivals{kTreeArrivals, setting.Scaled<uint64_t>(200, 30)};
       auto done = RunArrivals(tree.store(), arrivals,
                               [&](engine::Transaction& transaction) {
                                 for (int i = 0; i < count; ++i) {

@@ -126,7 +126,7 @@ def speed_table(results):
     def us(measure, store=store):
       return scaled(points.value("durable", store, measure), US)
     lines.append([
-        f"`{store}`",
+        store,
         *(rate(results, store, w) for w in
           (SMALL, MIDDLE, WORKLOADS[3], WORKLOADS[4], WORKLOADS[6])),
         rate(results, store, MIDDLE, slow),
@@ -151,7 +151,7 @@ def price_table(results):
             for figure in ("recovery-committed", "recovery-open")]
     full = max((f for f in full if f is not None), default=None)
     lines.append([
-        f"`{store}`", counts(results, store, "fences", (SMALL, MIDDLE)),
+        store, counts(results, store, "fences", (SMALL, MIDDLE)),
         counts(results, store, "lines_flushed", (SMALL, MIDDLE)),
         number(count(row, "lines_flushed")[1]),
         scaled(a_gib(results, store, "bytes of persistent memory"), GIB),
@@ -174,7 +174,7 @@ def rates_table(results):
   ends = [drains[0], drains[-1]] if len(drains) > 1 else drains
   heads = ["thousand a second, " + " and ".join(f"{d} ns" for d in ends)
            + " more a drain", *(w[0] for w in WORKLOADS)]
-  lines = [[f"`{store}`",
+  lines = [[store,
             *(joined(rate(results, store, w, d) for d in ends)
               for w in WORKLOADS)]
            for store in results["stores"]]
@@ -191,7 +191,7 @@ def counts_table(results):
         number(count(engine_row(results, 0, store, *w[1:]),
                      "lines_flushed")[1]) for w in WORKLOADS[:3])
     lines.append([
-        f"`{store}`", counts(results, store, "fences", WORKLOADS[:3]),
+        store, counts(results, store, "fences", WORKLOADS[:3]),
         counts(results, store, "lines_flushed", WORKLOADS[:3]), beside,
         scaled(ycsb.get("bytes_storage"), MIB),
         scaled(ycsb.get("bytes_log"), MIB)])
@@ -205,7 +205,7 @@ def wraps_table(results):
       p["series"] for p in results["points"] if p["figure"] == "wrap-6")
   return (["100 wraps of 20 words", "drains", "lines", "drains beside",
            "lines beside"],
-          [[f"`{one}`", *(whole(points.value("wrap-6", one, measure))
+          [[one, *(whole(points.value("wrap-6", one, measure))
                           for measure in ("drains", "lines", "drains beside",
                                           "lines beside"))]
            for one in series])
@@ -224,7 +224,7 @@ def recovery_table(results):
       continue
     lost = [value("lost", f) for f in ("recovery-committed", "recovery-open")]
     lines.append([
-        f"`{store}`", scaled(value("ns after a close"), MS),
+        store, scaled(value("ns after a close"), MS),
         scaled(value("ns after a crash"), MS),
         *(whole(value(what)) for what in
           ("transactions committed", "replayed", "rolled back")),
@@ -249,7 +249,7 @@ def durable_table(results):
     lines_of = points.value("durable", store, "lines, each waited for")
     if lines_of is None and row is not None:
       lines_of = row["lines_flushed_per_tx"]
-    lines.append([f"`{store}`", both("ns to the commit", US),
+    lines.append([store, both("ns to the commit", US),
                   both("ns until durable", US), both("transactions behind"),
                   number(lines_of)])
   return heads, lines

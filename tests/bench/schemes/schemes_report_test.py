@@ -185,7 +185,7 @@ class ReportTest(unittest.TestCase):
     self.assertEqual(doc_tables.places(page), ["counts", "speed"])
     pasted = doc_tables.paste(page, results())
     self.assertNotIn("old", pasted)
-    self.assertIn("| `undo-own` | -, 2.00, - |", pasted)
+    self.assertIn("| undo-own | -, 2.00, - |", pasted)
     self.assertTrue(pasted.endswith("<!-- end -->\nafter\n"))
     # Again it comes to the same.
     self.assertEqual(doc_tables.paste(pasted, results()), pasted)

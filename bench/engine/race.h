@@ -47,8 +47,9 @@ struct Row {
   std::optional<double> background_fences_per_tx;
   std::optional<double> background_lines_per_tx;
   uint64_t bytes_storage = 0;
-  std::optional<double> bytes_log;  // of that; libpmemobj's is not known
-  std::optional<double> hit_rate;   // of the backup, in the timed slices
+  // Of that. Nothing: there is none, or it is libpmemobj's.
+  std::optional<double> bytes_log;
+  std::optional<double> hit_rate;  // of the backup, in the timed slices
 };
 
 // Opens a store of each spec, fills them, runs each cell on each in

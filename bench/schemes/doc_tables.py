@@ -141,9 +141,9 @@ def price_table(results):
   data = data_bytes(results)
   part = "" if data in (None, GIB) else f", by {number(data / MIB)} MiB"
   heads = ["", "fences: 64 B, 1 KiB", "lines: 64 B, 1 KiB",
-           "lines beside: 1 KiB", f"a GiB of data{part}: persistent GiB",
-           "DRAM MiB", "opens in ms", "opens after a crash, log full, ms",
-           "what a crash can cost"]
+           "lines beside: 1 KiB", f"persistent GiB for a GiB of data{part}",
+           "DRAM MiB for it", "ms to open it",
+           "ms to open after a crash, log full", "what a crash can cost"]
   lines = []
   for store in chosen(results):
     row = engine_row(results, 0, store, *MIDDLE[1:])

@@ -47,6 +47,7 @@ class ProgramTest(unittest.TestCase):
       self.assertIn(field, rows[0])
     self.assertGreater(rows[0]["bytes_log"], 0)
     self.assertLess(rows[0]["bytes_log"], rows[0]["bytes_storage"])
+    self.assertIsNone(rows[1]["bytes_log"])
 
   def test_what_is_left_is_done_beside_whoever_does_it(self):
     done = run("--quick", "--json", "--rounds=1", f"--folder={self.folder}",

@@ -84,7 +84,7 @@ class ReportTest(unittest.TestCase):
     self.assertEqual(undo["fences: 64 B, 1 KiB"], "-, 2.00")
     self.assertEqual(undo["lines: 64 B, 1 KiB"], "-, 4.00")
     self.assertEqual(undo["lines beside: 1 KiB"], "16.0")
-    self.assertEqual(undo["opens after a crash, log full, ms"], "5.00")
+    self.assertEqual(undo["ms to open after a crash, log full"], "5.00")
 
   def test_what_data_costs_is_in_proportion(self):
     made = results()
@@ -94,8 +94,9 @@ class ReportTest(unittest.TestCase):
         point("data", "undo-own", 64 << 20, 2e6, "ns to open")]
     heads, lines = doc_tables.price_table(made)
     undo = dict(zip(heads, lines[0]))
-    self.assertEqual(undo["a GiB of data, by 64.0 MiB: persistent GiB"], "1.25")
-    self.assertEqual(undo["opens in ms"], "32.0")
+    self.assertEqual(
+        undo["persistent GiB for a GiB of data, by 64.0 MiB"], "1.25")
+    self.assertEqual(undo["ms to open it"], "32.0")
 
   def test_a_recovery_says_what_it_did(self):
     made = results()

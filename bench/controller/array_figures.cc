@@ -18,7 +18,8 @@ namespace {
 constexpr uint64_t kSeed = 1;
 constexpr int kStores = 20;  // of a transaction, but where they are varied
 constexpr uint32_t kSpeeds[] = {1, 2, 4, 8};
-constexpr double kAlike = 0.1;  // 10% apart at most
+constexpr double kAlike = 0.1;   // 10% apart at most
+constexpr double kNearly = 1.5;  // times as long at most
 
 RunOptions OptionsOf(const Setting& setting, Method method, uint32_t slowdown) {
   RunOptions options;
@@ -187,10 +188,14 @@ absl::StatusOr<Figure> Figure9(const Setting& setting) {
     figure.marks.push_back(
         {absl::StrCat("before saturation WrAP is faster than non-atomic, SCM ",
                       slowdown, "x slower"),
-         "it is; nearly as fast as cached",
-         absl::StrFormat("%.2f of its response at most, %.1f times cached's",
-                         most, slower),
+         "it is", absl::StrFormat("%.2f of its response at most", most),
          faster && most > 0});
+    figure.marks.push_back(
+        {absl::StrCat("before saturation WrAP is nearly as fast as cached (",
+                      absl::StrFormat("%.1f", kNearly), " times), SCM ",
+                      slowdown, "x slower"),
+         "it is", absl::StrFormat("%.1f times its response at most", slower),
+         slower > 0 && slower <= kNearly});
     ASSIGN_OR_RETURN(const Mark mark, PastSaturation(trace, setting, slowdown));
     figure.marks.push_back(mark);
   }

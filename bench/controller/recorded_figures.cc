@@ -16,7 +16,7 @@ namespace kamino::bench::controller {
 namespace {
 
 constexpr uint32_t kSlowdown = 4;  // where a figure has only one
-constexpr double kLeastOverUndo = 2.5;
+constexpr double kLeastOver = 2.5;
 
 std::vector<std::string> MethodColumns(const std::string& first) {
   std::vector<std::string> columns = {first};
@@ -42,9 +42,17 @@ absl::StatusOr<std::vector<double>> TimesOf(const Trace& trace,
   return times;
 }
 
-double OverUndo(const std::vector<double>& times) {
-  return times[static_cast<size_t>(Method::kUndo)] /
-         times[static_cast<size_t>(Method::kWrap)];
+// Whether WrAP is so much faster than undo logging. The paper's rival waits
+// twice for each store; the one in groups is what is had by who need not.
+Mark OverUndo(const std::string& what, const std::string& paper,
+              const std::vector<double>& times, int scale, Method undo) {
+  const double ratio = times[static_cast<size_t>(undo)] /
+                       times[static_cast<size_t>(Method::kWrap)];
+  return {absl::StrCat(what, " by WrAP is at least ",
+                       absl::StrFormat("%.1f", kLeastOver),
+                       " times as fast as by ", MethodName(undo)),
+          paper, absl::StrFormat("%.2f times, scale %d", ratio, scale),
+          ratio >= kLeastOver};
 }
 
 // One after the other, by one thread.
@@ -122,17 +130,12 @@ absl::StatusOr<Figure> Figure12(const Setting& setting) {
     sizes.Add(absl::StrCat(stores), std::move(times));
   }
   figure.tables = {generate, build, all, sizes};
-  figure.marks.push_back(
-      {"construction by WrAP is at least 2.5 times as fast as by undo",
-       "\"a large speedup\"",
-       absl::StrFormat("%.2f times, scale %d", OverUndo(build_times),
-                       scales.back()),
-       OverUndo(build_times) >= kLeastOverUndo});
-  figure.marks.push_back({"all of it, at least 2.5 times",
-                          "\"roughly three fold\"",
-                          absl::StrFormat("%.2f times, scale %d",
-                                          OverUndo(all_times), scales.back()),
-                          OverUndo(all_times) >= kLeastOverUndo});
+  for (Method undo : {Method::kUndo, Method::kUndoGrouped}) {
+    figure.marks.push_back(OverUndo("construction", "\"a large speedup\"",
+                                    build_times, scales.back(), undo));
+    figure.marks.push_back(OverUndo("all of it", "\"roughly three fold\"",
+                                    all_times, scales.back(), undo));
+  }
   return figure;
 }
 

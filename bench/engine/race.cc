@@ -154,6 +154,10 @@ Row MakeRow(const Runner& runner, const Suite& suite, const Cell& cell) {
       static_cast<double>(runner.retries) /
       static_cast<double>(std::max<uint64_t>(runner.transactions, 1));
   row.bytes_storage = runner.open.store->bytes_used();
+  // The others have one and do not use it.
+  if (runner.open.heap != nullptr && runner.spec.atomic()) {
+    row.bytes_log = static_cast<double>(runner.open.heap->log_area().size());
+  }
   if (runner.hits + runner.misses > 0) {
     row.hit_rate = static_cast<double>(runner.hits) /
                    static_cast<double>(runner.hits + runner.misses);

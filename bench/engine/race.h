@@ -47,6 +47,8 @@ struct Row {
   std::optional<double> background_fences_per_tx;
   std::optional<double> background_lines_per_tx;
   uint64_t bytes_storage = 0;
+  // Of that. Nothing: there is none, or it is libpmemobj's.
+  std::optional<double> bytes_log;
   std::optional<double> hit_rate;  // of the backup, in the timed slices
 };
 

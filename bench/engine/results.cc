@@ -68,6 +68,7 @@ std::string RowJson(const Row& row, const std::vector<Row>& rows) {
       absl::StrCat("\"background_lines_flushed_per_tx\": ",
                    Number(row.background_lines_per_tx)),
       absl::StrCat("\"bytes_storage\": ", row.bytes_storage),
+      absl::StrCat("\"bytes_log\": ", Number(row.bytes_log)),
       absl::StrCat("\"hit_rate\": ", Number(row.hit_rate)),
       absl::StrCat("\"retries_per_tx\": ", Number(row.retries_per_tx)),
       absl::StrFormat("\"spread\": %.4f", Spread(row.rounds)),

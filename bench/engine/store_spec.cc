@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "engine/baselines/heap_store.h"
 #include "engine/baselines/open_store.h"
+#include "engine/baselines/wrap/wrap_format.h"
 
 namespace kamino::bench {
 namespace {
@@ -48,6 +49,7 @@ absl::StatusOr<StoreSpec> StoreNamed(absl::string_view name) {
   } else if (spec.scheme == kDynamic) {
     spec.alpha = kAlpha;
   }
+  if (IsWrapAlone(spec)) return spec;
   const auto called = [&spec](const StoreSpec& store) {
     return store.scheme == spec.scheme;
   };
@@ -63,6 +65,10 @@ absl::StatusOr<StoreSpec> StoreNamed(absl::string_view name) {
         "\"", name, "\": ", spec.scheme, " has no \"", spec.tuning, "\""));
   }
   return spec;
+}
+
+bool IsWrapAlone(const StoreSpec& spec) {
+  return spec.scheme == engine::wrap_format::kLabel && spec.tuning == "alone";
 }
 
 std::vector<StoreSpec> AllStores() {

@@ -48,6 +48,9 @@ std::vector<StoreSpec> AtomicStores();
 // and the rivals of papers.
 std::vector<StoreSpec> MoreStores();
 
+// Whether a spec is WrAP's with the tuning "alone": no thread retires.
+bool IsWrapAlone(const StoreSpec& spec);
+
 // What a spec says of REWIND. Nothing: it says something else, or is not its.
 struct RewindTuning {
   engine::RewindOptions options;

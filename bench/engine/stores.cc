@@ -282,7 +282,9 @@ absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Create(const StoreSpec& spec,
   if (spec.scheme == engine::wrap_format::kLabel) {
     ASSIGN_OR_RETURN(bundle->wrap_,
                      WrapStore::Create(bundle->heap_file_->region()));
-    bundle->retirer_ = absl::make_unique<WrapRetirer>(bundle->wrap_.get());
+    if (!IsWrapAlone(spec)) {
+      bundle->retirer_ = absl::make_unique<WrapRetirer>(bundle->wrap_.get());
+    }
     return bundle;
   }
   const auto rewind = RewindOf(spec);

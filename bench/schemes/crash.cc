@@ -5,7 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "bench/engine/distribution.h"
 #include "bench/engine/workload.h"
@@ -34,24 +37,36 @@ constexpr char kReady[] = "filled";
 
 using Store = std::unique_ptr<engine::TransactionalStore>;
 
-absl::StatusOr<std::vector<ObjectId>> MakeObjects(const Store& store,
-                                                  uint64_t count) {
-  std::vector<ObjectId> ids;
+// Of this process, but for files and what is shared.
+uint64_t DramBytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    uint64_t kib = 0;
+    absl::string_view rest = line;
+    if (absl::ConsumePrefix(&rest, "RssAnon:") &&
+        absl::ConsumeSuffix(&rest, " kB") && absl::SimpleAtoi(rest, &kib)) {
+      return kib << 10;
+    }
+  }
+  return 0;
+}
+
+// As many as `ids` has room for.
+absl::Status MakeObjects(const Store& store, std::vector<ObjectId>* ids) {
   uint64_t retries = 0;
-  while (ids.size() < count) {
-    const size_t before = ids.size();
+  for (size_t made = 0; made < ids->size();) {
+    const size_t end = std::min<size_t>(made + kLoadBatch, ids->size());
     RETURN_IF_ERROR(Transact(*store, &retries, [&](Transaction& transaction) {
-      ids.resize(before);
-      for (uint64_t i = 0; i < kLoadBatch; ++i) {
-        ASSIGN_OR_RETURN(const auto id, transaction.Alloc(kObjectBytes));
-        ids.push_back(id);
+      for (size_t i = made; i < end; ++i) {
+        ASSIGN_OR_RETURN((*ids)[i], transaction.Alloc(kObjectBytes));
       }
       return absl::OkStatus();
     }));
+    made = end;
   }
   // Nothing of the load is left to recovery.
   store->Quiesce();
-  return ids;
+  return absl::OkStatus();
 }
 
 absl::Status Fill(Transaction& transaction, ObjectId id, Random& random) {
@@ -87,20 +102,27 @@ absl::Status FillAndWait(const CrashPlan& plan) {
   engine::StoreOptions options;
   options.mode = engine::PmemMode::kForce;
   options.background = false;
+  std::vector<ObjectId> ids(plan.objects, engine::kNullObject);
+  const uint64_t before = DramBytes();
   ASSIGN_OR_RETURN(const auto store, engine::OpenStore(plan.scheme, plan.path,
                                                        plan.bytes, options));
-  ASSIGN_OR_RETURN(const auto ids, MakeObjects(store, plan.objects));
+  RETURN_IF_ERROR(MakeObjects(store, &ids));
+  const uint64_t dram = DramBytes() - before;
+  const uint64_t persistent = store->bytes_used();
   Random random(1);
   // The first are the open transaction's.
   const uint64_t first = plan.open / kObjectBytes;
-  if (first + 1 >= ids.size()) {
+  if (first + kObjectsEach >= ids.size()) {
     return absl::InvalidArgumentError("too few objects for the plan");
   }
   uint64_t committed = 0;
-  for (; committed < plan.committed; committed += kObjectBytes) {
-    const ObjectId id = ids[first + random.Below(ids.size() - first)];
+  for (uint64_t at = first; committed < plan.committed; ++committed) {
     const auto transaction = store->Begin(kPatient);
-    absl::Status done = Fill(*transaction, id, random);
+    absl::Status done;
+    for (uint64_t i = 0; i < kObjectsEach && done.ok(); ++i, ++at) {
+      if (at == ids.size()) at = first;
+      done = Fill(*transaction, ids[at], random);
+    }
     if (done.ok()) done = transaction->Commit();
     if (absl::IsResourceExhausted(done)) break;
     RETURN_IF_ERROR(done);
@@ -112,7 +134,8 @@ absl::Status FillAndWait(const CrashPlan& plan) {
     if (absl::IsResourceExhausted(filled)) break;
     RETURN_IF_ERROR(filled);
   }
-  std::cout << kReady << " " << committed << " " << written << std::endl;
+  std::cout << kReady << " " << committed << " " << written << " " << persistent
+            << " " << dram << std::endl;
   for (;;) pause();
 }
 
@@ -145,9 +168,11 @@ absl::StatusOr<Filled> CrashChild(const std::string& program,
   const std::vector<std::string> parts =
       absl::StrSplit(absl::StripSuffix(line, "\n"), ' ');
   Filled filled;
-  if (!told || parts.size() != 3 || parts[0] != kReady ||
+  if (!told || parts.size() != 5 || parts[0] != kReady ||
       !absl::SimpleAtoi(parts[1], &filled.committed) ||
-      !absl::SimpleAtoi(parts[2], &filled.open)) {
+      !absl::SimpleAtoi(parts[2], &filled.open) ||
+      !absl::SimpleAtoi(parts[3], &filled.persistent) ||
+      !absl::SimpleAtoi(parts[4], &filled.dram)) {
     return absl::InternalError(absl::StrCat(
         plan.scheme, ": the process that was to crash ended: ", line));
   }

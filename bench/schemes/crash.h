@@ -1,5 +1,6 @@
 // A process that fills a store's log and is killed: what it leaves is what the
 // next opening has to recover from, with all that was stored having survived.
+// Before that, what the store's data takes of memory.
 #ifndef KAMINO_BENCH_SCHEMES_CRASH_H_
 #define KAMINO_BENCH_SCHEMES_CRASH_H_
 
@@ -16,11 +17,14 @@ struct CrashPlan {
   std::string path;
   uint64_t bytes = 0;    // of the store's file
   uint64_t objects = 0;  // of 1 KiB each
-  // Written over by transactions that commit, with nothing done beside them,
-  // and by one that does not; or as far as the store lets them.
+  // Transactions that commit, with nothing done beside them, each of which
+  // writes over kObjectsEach objects, one after the other; and bytes that one
+  // writes which does not. Or as far as the store lets them.
   uint64_t committed = 0;
   uint64_t open = 0;
 };
+// As many as nearly fill a bucket of WrAP's log.
+inline constexpr uint64_t kObjectsEach = 3;
 
 // As words for a child's command line, and back.
 std::string ToWord(const CrashPlan& plan);
@@ -30,10 +34,13 @@ absl::StatusOr<CrashPlan> FromWord(const std::string& word);
 // waits to be killed. Returns only an error.
 absl::Status FillAndWait(const CrashPlan& plan);
 
-// Bytes that were written.
 struct Filled {
-  uint64_t committed = 0;
-  uint64_t open = 0;
+  uint64_t committed = 0;  // transactions
+  uint64_t open = 0;       // bytes
+  // With the objects in it and nothing left to do: persistent memory that the
+  // store says it takes, and what the process took of other.
+  uint64_t persistent = 0;
+  uint64_t dram = 0;
 };
 
 // Starts `program` with a flag `--crash=` and the plan, and kills it once it

@@ -1,5 +1,7 @@
 // What the caller waits for: until Commit returns, and until the transaction
-// survives a crash. One scheme's are apart.
+// survives a crash. One scheme's are apart; what it flushes when somebody waits
+// for each transaction is counted.
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +15,8 @@ namespace kamino::bench::schemes {
 namespace {
 
 constexpr uint64_t kBytes = 96u << 20;
-constexpr uint64_t kObjects = 20'000;
+// Several times what Archapt's queue holds.
+constexpr uint64_t kObjects = 60'000;
 constexpr uint32_t kSize = 1024;
 constexpr double kArrivals = 20'000;
 constexpr uint64_t kSeed = 9;
@@ -21,15 +24,57 @@ constexpr uint64_t kSeed = 9;
 struct Subject {
   std::string name;
   std::unique_ptr<Words> words;
-  std::vector<Responses> rounds;
 };
 
-void AddPoints(Setting& setting, const Subject& subject) {
+// Overwrites of whole objects that come so often, and are all waited for.
+absl::StatusOr<Responses> Overwrites(const Setting& setting, Words& words,
+                                     uint64_t seed) {
+  Random random(seed);
+  Arrivals arrivals{kArrivals, setting.Scaled<uint64_t>(10'000, 2000)};
+  arrivals.patience = absl::Milliseconds(500);
+  auto done =
+      RunArrivals(words.store(), arrivals, [&](engine::Transaction& one) {
+        return words.StoreWhole(one, random.Below(words.objects()), random);
+      });
+  if (!done.ok()) return Annotate(done.status(), words.name());
+  return done;
+}
+
+absl::StatusOr<std::unique_ptr<Words>> MakeWords(const Setting& setting,
+                                                 const std::string& store,
+                                                 Watch watch) {
+  return Words::Make(setting, store, AsItIs(), kBytes, kObjects, kSize, watch);
+}
+
+// Lines and drains of a transaction that somebody waits for.
+absl::Status CountAwaited(Setting& setting, const std::string& store) {
+  ASSIGN_OR_RETURN(const auto words, MakeWords(setting, store, Watch::kCounts));
+  RETURN_IF_ERROR(Overwrites(setting, *words, kSeed).status());
+  const engine::PmemCounts before = words->opened().counts();
+  ASSIGN_OR_RETURN(const Responses done,
+                   Overwrites(setting, *words, kSeed + 1));
+  const engine::PmemCounts counts = words->opened().counts() - before;
+  const auto add = [&](const char* measure, uint64_t count) {
+    setting.points->push_back({"durable",
+                               store,
+                               kByCount,
+                               measure,
+                               kSize,
+                               {static_cast<double>(count) /
+                                static_cast<double>(done.service.count())}});
+  };
+  add("lines, each waited for", counts.lines);
+  add("drains, each waited for", counts.drains);
+  return absl::OkStatus();
+}
+
+void AddPoints(Setting& setting, const std::string& store,
+               const std::vector<Responses>& rounds) {
   const auto add = [&](const char* measure, auto value) {
     std::vector<double> values;
-    for (const Responses& one : subject.rounds) values.push_back(value(one));
-    setting.points->push_back({"durable", subject.name, AsItIs().name, measure,
-                               kSize, std::move(values)});
+    for (const Responses& one : rounds) values.push_back(value(one));
+    setting.points->push_back(
+        {"durable", store, AsItIs().name, measure, kSize, std::move(values)});
   };
   add("p50 ns to the commit",
       [](const Responses& r) { return r.service.Quantile(0.5); });
@@ -41,6 +86,8 @@ void AddPoints(Setting& setting, const Subject& subject) {
       [](const Responses& r) { return r.durable.Quantile(0.99); });
   add("p50 transactions behind",
       [](const Responses& r) { return r.lag.Quantile(0.5); });
+  add("p99 transactions behind",
+      [](const Responses& r) { return r.lag.Quantile(0.99); });
   add("never durable",
       [](const Responses& r) { return static_cast<double>(r.never_durable); });
 }
@@ -50,31 +97,28 @@ void AddPoints(Setting& setting, const Subject& subject) {
 absl::Status DurableLatency(Setting& setting) {
   std::vector<Subject> subjects;
   for (const StoreSpec& store : setting.stores) {
-    ASSIGN_OR_RETURN(auto words, Words::Make(setting, store.Name(), AsItIs(),
-                                             kBytes, kObjects, kSize));
-    subjects.push_back({store.Name(), std::move(words), {}});
+    ASSIGN_OR_RETURN(auto words,
+                     MakeWords(setting, store.Name(), Watch::kNothing));
+    subjects.push_back({store.Name(), std::move(words)});
   }
-  const auto measure = [&](int at) -> absl::StatusOr<double> {
-    Subject& subject = subjects[at];
-    Random random(kSeed);
-    Arrivals arrivals{kArrivals, setting.Scaled<uint64_t>(10'000, 2000)};
-    arrivals.patience = absl::Milliseconds(500);
-    auto done = RunArrivals(
-        subject.words->store(), arrivals, [&](engine::Transaction& one) {
-          return subject.words->StoreWhole(
-              one, random.Below(subject.words->objects()), random);
-        });
-    if (!done.ok()) return Annotate(done.status(), subject.name);
-    subject.words->store().Quiesce();
-    subject.rounds.push_back(*std::move(done));
-    return 0.0;
+  const auto measure = [&](int at) -> absl::StatusOr<Responses> {
+    Words& words = *subjects[at].words;
+    ASSIGN_OR_RETURN(auto done, Overwrites(setting, words, kSeed));
+    words.store().Quiesce();
+    return done;
   };
-  RETURN_IF_ERROR(
-      InTurns(static_cast<int>(subjects.size()), setting.rounds, measure)
-          .status());
+  ASSIGN_OR_RETURN(auto rounds,
+                   InTurnsOf<Responses>(static_cast<int>(subjects.size()),
+                                        setting.rounds, measure));
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    AddPoints(setting, subjects[i].name, rounds[i]);
+  }
   for (Subject& subject : subjects) {
-    subject.rounds.erase(subject.rounds.begin());  // the warm-up
-    AddPoints(setting, subject);
+    // Else they are those of any transaction.
+    const bool lags =
+        subject.words->store().durable_sequence() != engine::kAllDurable;
+    subject.words.reset();
+    if (lags) RETURN_IF_ERROR(CountAwaited(setting, subject.name));
   }
   return absl::OkStatus();
 }

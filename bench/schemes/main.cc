@@ -93,7 +93,10 @@ int Run(const Program& program, const Options& flags) {
     if (std::regex_search(part.name, only)) parts.push_back(part);
   }
   if (parts.empty()) {
-    return program.Fail(kExitUsage, "--only leaves nothing to measure");
+    return program.Fail(kExitUsage,
+                        HasPmemShim() ? "--only leaves nothing to measure for "
+                                        "which libpmemobj has to be watched"
+                                      : "--only leaves nothing to measure");
   }
   if (flags.list) {
     for (const Part& part : parts) {
@@ -126,7 +129,7 @@ int Run(const Program& program, const Options& flags) {
       {"scale", setting.quick ? "quick" : "full"},
       {"medium", flags.folder},
       {"rounds", absl::StrCat(flags.rounds)},
-      {"libpmemobj", HasPmemShim() ? "counted" : "not counted"},
+      {"libpmemobj", HasPmemShim() ? "watched" : "as it is"},
   };
   return program.Report(facts, ToJson(facts, points), ToTable(points));
 }

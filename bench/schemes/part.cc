@@ -11,7 +11,8 @@
 namespace kamino::bench::schemes {
 
 const Memory& AsItIs() {
-  static const auto& memory = *new Memory{"as it is", {}};
+  static const auto& memory =
+      *new Memory{HasPmemShim() ? "as it is, libpmem watched" : "as it is", {}};
   return memory;
 }
 
@@ -26,32 +27,41 @@ bool Setting::Among(const std::string& scheme) const {
       [&scheme](const StoreSpec& store) { return store.scheme == scheme; });
 }
 
-const std::vector<Part>& AllParts() {
-  static const auto& parts = *new std::vector<Part>{
+std::vector<Part> AllParts() {
+  std::vector<Part> parts = {
       {"rewind-3-left", "what logging costs, by how much is stored",
        RewindLogging},
       {"rewind-3-4", "commit, rollback and recovery among others' records",
        RewindSkips},
       {"rewind-5", "logging and recovery together", RewindTotals},
       {"rewind-6", "checkpoints", RewindCheckpoints},
-      {"rewind-7", "a B+tree of small records", RewindTree},
+      {"rewind-7", "a B+tree of small records", RewindTree, true},
       {"rewind-10", "slower fences", RewindFences},
       {"rewind-11", "TPC-C's new orders, by layout", RewindTpcc},
       {"wrap-6", "flushes and fences of 100 wraps", WrapCounts},
       {"wrap-7", "bursts, with and without retirement", WrapThroughput},
       {"wrap-8", "response times of 20 stores", WrapResponses},
       {"wrap-13-14", "response times of a B+tree", WrapTree},
-      {"archapt-1-2", "logging, and what flushing is of it", ArchaptLogging},
+      {"archapt-1-2", "logging, and what flushing is of it", ArchaptLogging,
+       true},
+      {"archapt-7", "throughput when there is more than the cache holds",
+       ArchaptSpeed},
       {"archapt-3", "how often objects are used", ArchaptReuse},
       {"archapt-table-1", "how much of a flushed line is new",
        ArchaptDirtiness},
       {"archapt-sums", "what checks and sums cost", ArchaptChecking},
       {"archapt-9", "lines flushed when there is more than the cache holds",
-       ArchaptFlushes},
+       ArchaptFlushes, true},
       {"durable", "time to the commit, and until it is durable",
        DurableLatency},
       {"recovery", "opening after a crash with a full log", RecoveryTimes},
+      {"data", "memory that data takes, and opening it", DataCosts},
   };
+  if (HasPmemShim()) {
+    parts.erase(std::remove_if(parts.begin(), parts.end(),
+                               [](const Part& part) { return !part.watches; }),
+                parts.end());
+  }
   return parts;
 }
 
@@ -71,15 +81,26 @@ absl::StatusOr<OpenedStore> Open(const Setting& setting,
 absl::StatusOr<std::vector<std::vector<double>>> InTurns(
     int subjects, int rounds,
     absl::FunctionRef<absl::StatusOr<double>(int subject)> measure) {
-  std::vector<std::vector<double>> all(subjects);
-  for (int round = -1; round < rounds; ++round) {
-    for (int i = 0; i < subjects; ++i) {
-      const int subject = (i + round + 1) % subjects;
-      ASSIGN_OR_RETURN(const double value, measure(subject));
-      if (round >= 0) all[subject].push_back(value);
-    }
+  return InTurnsOf<double>(subjects, rounds, measure);
+}
+
+void AddSpent(Setting& setting, Point point, const std::vector<Spent>& rounds) {
+  Point whole = point;
+  whole.measure += kAllHome;
+  for (const Spent& spent : rounds) {
+    point.rounds.push_back(spent.nanos);
+    whole.rounds.push_back(spent.nanos + spent.put_off);
   }
-  return all;
+  setting.points->push_back(std::move(point));
+  setting.points->push_back(std::move(whole));
+}
+
+Cell CellOf(const Suite& suite, const std::string& workload) {
+  const std::vector<Cell> cells = suite.Cells();
+  return *std::find_if(cells.begin(), cells.end(), [&](const Cell& cell) {
+    return cell.workload == workload && cell.threads == 1 &&
+           cell.distribution != "uniform";
+  });
 }
 
 absl::Status Annotate(const absl::Status& status, const std::string& what) {

@@ -7,14 +7,17 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "bench/engine/pool_folder.h"
 #include "bench/engine/stores.h"
+#include "bench/engine/workload.h"
 
 namespace kamino::bench::schemes {
 
@@ -35,9 +38,12 @@ struct Memory {
 };
 
 // This machine's own, and the one that REWIND's authors played: 150 ns for each
-// line that is written back (their section 5).
+// line that is written back (their section 5). The first is called otherwise
+// where libpmemobj's flushes go through the library that watches them.
 const Memory& AsItIs();
 const Memory& AsRewinds();
+// Of points that are counted and take no time.
+inline constexpr char kByCount[] = "by count";
 
 // One thread's transactions meet no locks but those that what is done beside
 // them still holds.
@@ -65,10 +71,14 @@ struct Part {
   const char* name;
   const char* about;
   absl::Status (*run)(Setting& setting);
+  // It has measurements for which libpmemobj has to be watched or slowed.
+  bool watches = false;
 };
 
-// In the order they run in.
-const std::vector<Part>& AllParts();
+// In the order they run in. With the library that watches libpmemobj preloaded
+// (HasPmemShim) only those that need it, and of these only what does: nothing
+// is timed through it that can be timed without.
+std::vector<Part> AllParts();
 
 // A store of the name on that memory, new and empty. What it is called is a bug
 // of the caller's, if there is no such store.
@@ -82,6 +92,35 @@ absl::StatusOr<OpenedStore> Open(const Setting& setting,
 absl::StatusOr<std::vector<std::vector<double>>> InTurns(
     int subjects, int rounds,
     absl::FunctionRef<absl::StatusOr<double>(int subject)> measure);
+// The same of what is no number.
+template <typename T>
+absl::StatusOr<std::vector<std::vector<T>>> InTurnsOf(
+    int subjects, int rounds,
+    absl::FunctionRef<absl::StatusOr<T>(int subject)> measure) {
+  std::vector<std::vector<T>> all(subjects);
+  for (int round = -1; round < rounds; ++round) {
+    for (int i = 0; i < subjects; ++i) {
+      const int subject = (i + round + 1) % subjects;
+      ASSIGN_OR_RETURN(T value, measure(subject));
+      if (round >= 0) all[subject].push_back(std::move(value));
+    }
+  }
+  return all;
+}
+
+// What transactions took, and what it then took to do all that they had put off
+// (Quiesce): schemes that put off much are compared with others by both.
+struct Spent {
+  double nanos = 0;
+  double put_off = 0;
+};
+// A point of `point.measure` without what was put off, and one with it.
+void AddSpent(Setting& setting, Point point, const std::vector<Spent>& rounds);
+// What is added to the measure of the second.
+inline constexpr char kAllHome[] = ", all home";
+
+// One thread's, of the popular records or the latest.
+Cell CellOf(const Suite& suite, const std::string& workload);
 
 absl::Status Annotate(const absl::Status& status, const std::string& what);
 
@@ -110,9 +149,11 @@ absl::Status ArchaptChecking(Setting& setting);   // section 5.2
 absl::Status ArchaptFlushes(Setting& setting);    // 9
 absl::Status ArchaptReuse(Setting& setting);      // 3
 absl::Status ArchaptDirtiness(Setting& setting);  // table 1
+absl::Status ArchaptSpeed(Setting& setting);      // 7
 
 absl::Status DurableLatency(Setting& setting);
 absl::Status RecoveryTimes(Setting& setting);
+absl::Status DataCosts(Setting& setting);  // memory, and opening, by data
 
 }  // namespace kamino::bench::schemes
 

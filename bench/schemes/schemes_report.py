@@ -17,20 +17,13 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "service"))
 # pylint: disable=wrong-import-position
+import doc_tables
 import report
+from doc_tables import HOLDS, WORKLOADS, drains_of, engine_row
 from lines_plot import line_chart
-from marks import Points
 from plots import engine_report, number
 
 in_order = engine_report.in_order
-HOLDS = {True: "met", False: "not met", None: "not measured", "": "-"}
-PAPERS = ("REWIND", "WrAP", "Archapt")
-# A column of the table of all schemes for each.
-WORKLOADS = (("overwrite 64 B", "overwrite-bytes", 64),
-             ("overwrite 1 KiB", "overwrite-bytes", 1024),
-             ("overwrite 4 KiB", "overwrite-bytes", 4096),
-             ("YCSB A", "ycsb-a", 1000), ("YCSB B", "ycsb-b", 1000),
-             ("YCSB F", "ycsb-f", 1000), ("TPC-C mix", "tpcc-mix", 0))
 # Figure, what its x is.
 FIGURES = {
     "rewind-3-left": ("REWIND fig. 3 left: what logging costs",
@@ -61,26 +54,26 @@ FIGURES = {
     "archapt-table-1": ("Archapt table 1: dirtiness", ""),
     "archapt-sums": ("Archapt: what checks and sums cost", "bytes"),
     "archapt-9": ("Archapt fig. 9: lines a transaction", "bytes"),
+    "archapt-7": ("Archapt fig. 7: where there is more than the queue holds",
+                  "bytes"),
+    "data": ("Memory that data takes, and opening it", "bytes of data"),
 }
+# Tables that pages have, by name (doc_tables.py).
+TITLES = (("speed", "Which scheme when: speed"),
+          ("price", "Which scheme when: what it takes, and a crash"),
+          ("rates", "All schemes"),
+          ("counts", "Fences and lines of a transaction, and storage"),
+          ("durable", "Until it has committed, and until it is durable"),
+          ("recovery", "Opening after a crash"),
+          ("wraps", "WrAP fig. 6, all who take part"),
+          ("skipped", "Archapt fig. 9, all who take part"),
+          ("marks-rewind", "REWIND's marks"), ("marks-wrap", "WrAP's marks"),
+          ("marks-archapt", "Archapt's marks"))
 # All x are one picture with a line for each series.
 PLOTTED = ("rewind-3-left", "rewind-3-right", "rewind-4-left", "rewind-4-right",
            "rewind-6", "rewind-7", "rewind-10-tree-32", "rewind-10-words",
            "archapt-1-2")
 OF_QUANTILES = ("wrap-8", "wrap-13", "wrap-14")
-
-
-def engine_row(results, drain_ns, store, workload, size):
-  for row in results["engine"]:
-    if (row["drain_ns"] == drain_ns
-        and engine_report.store_name(row).split("@")[0] == store
-        and row["workload"] == workload and row["value_size"] == size
-        and row["threads"] == 1):
-      return row
-  return None
-
-
-def drains_of(results):
-  return in_order(row["drain_ns"] for row in results["engine"])
 
 
 # --- Tables: heads and lines.
@@ -97,53 +90,6 @@ def all_schemes_table(results, drain_ns):
                   f"{100 * row['spread']:.0f}%")
     lines.append(line)
   return ["thousand a second ~spread", *(w[0] for w in WORKLOADS)], lines
-
-
-def costs_table(results):
-  points = Points(results["points"])
-  mib, ms, us = 1 << 20, 1e6, 1e3
-  heads = ["", "opens ms: log full of committed", "of an open one",
-           "after a close", "storage MiB"]
-  for title, _, _ in WORKLOADS[:3]:
-    heads += [f"fences, beside: {title}", f"lines, beside: {title}"]
-  heads += ["commit us p50, p99", "durable us p50, p99",
-            "transactions behind"]
-  lines = []
-  for store in results["stores"]:
-    def scaled(figure, measure, unit, store=store):
-      value = points.value(figure, store, measure)
-      return "-" if value is None else number(value / unit)
-
-    ycsb = engine_row(results, 0, store, "ycsb-a", 1000)
-    line = [store, scaled("recovery-committed", "ns after a crash", ms),
-            scaled("recovery-open", "ns after a crash", ms),
-            scaled("recovery-open", "ns after a close", ms),
-            "-" if ycsb is None else number(ycsb["bytes_storage"] / mib, 4)]
-    for _, workload, size in WORKLOADS[:3]:
-      row = engine_row(results, 0, store, workload, size)
-      for what in ("fences", "lines_flushed"):
-        line.append(fore_and_back(row, what))
-    line += [", ".join(scaled("durable", f"{q} ns {what}", us)
-                       for q in ("p50", "p99"))
-             for what in ("to the commit", "until durable")]
-    line.append(scaled("durable", "p50 transactions behind", 1))
-    lines.append(line)
-  return heads, lines
-
-
-def fore_and_back(row, what):
-  """Of a transaction, and of those what is done beside transactions."""
-  if row is None or row[f"{what}_per_tx"] is None:
-    return "-"
-  beside = row[f"background_{what}_per_tx"] or 0
-  return f"{number(row[f'{what}_per_tx'] - beside)}, {number(beside)}"
-
-
-def marks_table(marks):
-  return (["mark", "the paper", "to be met", "here", "", "", "why"],
-          [[m["name"], m["paper"], m["target"],
-            "-" if m["here"] is None else number(m["here"]),
-            HOLDS[m["holds"]], m["note"], m["reason"]] for m in marks])
 
 
 def figure_table(points, what):
@@ -200,16 +146,19 @@ def model_tables(title, model):
 
 def tables(results):
   """(title, table) of each."""
-  if results["engine"]:
-    for drain_ns in drains_of(results):
-      more = f", {drain_ns} ns more a drain" if drain_ns else ""
-      yield f"All schemes{more}", all_schemes_table(results, drain_ns)
-    yield ("What else they cost (foreground, beside transactions)",
-           costs_table(results))
-  for paper in PAPERS:
-    chosen = [m for m in results["marks"] if m["name"].startswith(paper)]
-    if chosen:
-      yield f"{paper}'s marks", marks_table(chosen)
+  of_docs = doc_tables.all_tables(results)
+  for name, title in TITLES:
+    if of_docs[name][1]:
+      yield f"{title} ({name})", of_docs[name]
+  for drain_ns in drains_of(results):
+    yield (f"All schemes with spreads, {drain_ns} ns more a drain",
+           all_schemes_table(results, drain_ns))
+  for paper in doc_tables.PAPERS:
+    compared = [m for m in results["marks"]
+                if m["name"].startswith(paper) and not m["target"]]
+    if compared:
+      yield (f"{paper}: what there is no mark of",
+             doc_tables.marks_table(compared))
   for figure, memory, points in figures(results):
     title, what = FIGURES[figure]
     yield (f"{title}, {memory}", figure_table(points, what))
@@ -249,6 +198,8 @@ def pictures(results):
              line_chart(lines, "ns more a drain", "us"))
   for figure, memory, points in figures(results):
     if figure in PLOTTED:
+      # Of several measures the first.
+      points = [p for p in points if p["measure"] == points[0]["measure"]]
       lines = {series: [(p["x"], p["value"]) for p in points
                         if p["series"] == series]
                for series in in_order(p["series"] for p in points)}

@@ -37,6 +37,20 @@ absl::StatusOr<std::unique_ptr<Words>> Words::Make(
   return words;
 }
 
+uint64_t Words::LargeBytes(const Setting& setting, uint32_t size) {
+  return setting.Scaled<uint64_t>(192u << 20,
+                                  size < 1024 ? 32u << 20 : 128u << 20);
+}
+
+absl::StatusOr<std::unique_ptr<Words>> Words::MakeLarge(
+    const Setting& setting, const std::string& store, uint32_t size,
+    Watch watch) {
+  const uint64_t data = LargeBytes(setting, size);
+  const uint64_t objects = data / size;
+  return Make(setting, store, AsItIs(), data + objects * 256 + (8u << 20),
+              objects, size, watch);
+}
+
 absl::Status Words::Store(engine::Transaction& transaction, uint64_t object,
                           Random& random) const {
   const auto word = static_cast<uint32_t>(random.Below(size_ / 8));
@@ -57,9 +71,20 @@ absl::Status Words::StoreWhole(engine::Transaction& transaction,
 }
 
 absl::Status Words::StoreScattered(engine::Transaction& transaction, int count,
-                                   Random& random) const {
+                                   Random& random, bool declares) const {
+  constexpr uint32_t kWord = sizeof(uint64_t);
+  intents_.clear();
   for (int i = 0; i < count; ++i) {
-    RETURN_IF_ERROR(Store(transaction, random.Below(ids_.size()), random));
+    const engine::ObjectId id = ids_[random.Below(ids_.size())];
+    const auto word = static_cast<uint32_t>(random.Below(size_ / kWord));
+    intents_.push_back({id, kWord * word, kWord});
+  }
+  if (declares) RETURN_IF_ERROR(transaction.Declare(intents_));
+  for (const engine::Intent& intent : intents_) {
+    const uint64_t value = random.Next();
+    RETURN_IF_ERROR(transaction.Overwrite(
+        intent.object, intent.offset,
+        {reinterpret_cast<const std::byte*>(&value), sizeof(value)}));
   }
   return absl::OkStatus();
 }

@@ -25,6 +25,14 @@ class Words {
       uint64_t bytes, uint64_t objects, uint32_t size,
       Watch watch = Watch::kNothing);
 
+  // Several times what a cache of 32 MiB holds; in the quick scale of objects
+  // of 1 KiB and more.
+  static uint64_t LargeBytes(const Setting& setting, uint32_t size);
+  // With objects of `size` bytes each, so many bytes together.
+  static absl::StatusOr<std::unique_ptr<Words>> MakeLarge(
+      const Setting& setting, const std::string& store, uint32_t size,
+      Watch watch = Watch::kNothing);
+
   engine::TransactionalStore& store() { return *opened_.store; }
   OpenedStore& opened() { return opened_; }
   const std::string& name() const { return name_; }
@@ -37,9 +45,10 @@ class Words {
   // New bytes to all of the object.
   absl::Status StoreWhole(engine::Transaction& transaction, uint64_t object,
                           Random& random) const;
-  // Of `count` random objects, each in a line of its own nearly always.
+  // Of `count` random objects, each in a line of its own nearly always; with
+  // `declares`, as one who knows beforehand what he will store to.
   absl::Status StoreScattered(engine::Transaction& transaction, int count,
-                              Random& random) const;
+                              Random& random, bool declares = false) const;
 
  private:
   Words(std::string name, OpenedStore opened, uint32_t size)
@@ -50,6 +59,7 @@ class Words {
   const uint32_t size_;
   std::vector<engine::ObjectId> ids_;
   mutable std::vector<uint64_t> content_;
+  mutable std::vector<engine::Intent> intents_;
 };
 
 }  // namespace kamino::bench::schemes

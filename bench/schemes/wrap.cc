@@ -12,6 +12,7 @@
 #include "bench/schemes/part.h"
 #include "bench/schemes/small_tree.h"
 #include "bench/schemes/words.h"
+#include "engine/pmem/background_work.h"
 
 namespace kamino::bench::schemes {
 namespace {
@@ -29,8 +30,8 @@ constexpr double kArrivals = 10'000;
 constexpr double kTreeArrivals = 500;
 
 // The paper's rivals: undo logging with two waits a store, a store that is not
-// atomic, and none that is durable. "wrap" where it is asked for, and beside
-// them what nobody has to be ashamed of.
+// atomic, and none that is durable. Beside them undo logging as it can be had,
+// and "wrap" where it is asked for.
 std::vector<std::string> Rivals(const Setting& setting) {
   std::vector<std::string> names = {"undo-each", "undo-own", "unsafe",
                                     "cached"};
@@ -51,22 +52,45 @@ std::vector<Memory> Memories() {
   return memories;
 }
 
-absl::StatusOr<std::vector<std::unique_ptr<Words>>> Arrays(
-    const Setting& setting, const Memory& memory, Watch watch) {
-  std::vector<std::unique_ptr<Words>> arrays;
+// An array in a store, and how its wraps are made.
+struct Array {
+  std::string series;
+  std::unique_ptr<Words> words;
+  bool declares = false;
+
+  engine::TransactionalStore& store() const { return words->store(); }
+  absl::Status Fill(engine::Transaction& wrap, Random& random) const {
+    return words->StoreScattered(wrap, kStores, random, declares);
+  }
+};
+
+// One for each rival, and one for who declares what he will store to: then
+// undo logging waits for all of it at once. Who waits for nothing but the end
+// has nothing to win by that. With `alone` WrAP retires when it is told to.
+absl::StatusOr<std::vector<Array>> Arrays(const Setting& setting,
+                                          const Memory& memory, Watch watch,
+                                          bool alone = false) {
+  std::vector<Array> arrays;
   for (const std::string& name : Rivals(setting)) {
-    ASSIGN_OR_RETURN(auto words, Words::Make(setting, name, memory, kBytes,
-                                             kObjects, kObjectBytes, watch));
-    arrays.push_back(std::move(words));
+    arrays.push_back({name, nullptr, false});
+    if (name == "undo-own")
+      arrays.push_back({name + ", declared", nullptr, true});
+  }
+  for (Array& array : arrays) {
+    const std::string store = array.declares                    ? "undo-own"
+                              : alone && array.series == "wrap" ? "wrap+alone"
+                                                                : array.series;
+    ASSIGN_OR_RETURN(array.words, Words::Make(setting, store, memory, kBytes,
+                                              kObjects, kObjectBytes, watch));
   }
   return arrays;
 }
 
-absl::Status RunWraps(Words& words, int count) {
+absl::Status RunWraps(const Array& array, int count) {
   Random random(kSeed);
   for (int i = 0; i < count; ++i) {
-    const auto wrap = words.store().Begin(kPatient);
-    RETURN_IF_ERROR(words.StoreScattered(*wrap, kStores, random));
+    const auto wrap = array.store().Begin(kPatient);
+    RETURN_IF_ERROR(array.Fill(*wrap, random));
     RETURN_IF_ERROR(wrap->Commit());
   }
   return absl::OkStatus();
@@ -88,39 +112,23 @@ void AddQuantiles(Setting& setting, const std::string& figure,
       [](const Responses& r) { return r.response.Quantile(0.5); });
 }
 
-// As InTurns, of whole runs of arrivals.
-template <typename Run>
-absl::StatusOr<std::vector<std::vector<Responses>>> ResponsesInTurns(
-    int subjects, int rounds, Run run) {
-  std::vector<std::vector<Responses>> all(subjects);
-  const auto measure = [&](int subject) -> absl::StatusOr<double> {
-    ASSIGN_OR_RETURN(auto responses, run(subject));
-    all[subject].push_back(std::move(responses));
-    return 0.0;
-  };
-  RETURN_IF_ERROR(InTurns(subjects, rounds, measure).status());
-  for (auto& each : all) each.erase(each.begin());  // the warm-up
-  return all;
-}
-
 absl::Status ResponsesOn(Setting& setting, const Memory& memory) {
   ASSIGN_OR_RETURN(auto arrays, Arrays(setting, memory, Watch::kNothing));
   const auto run = [&](int subject) -> absl::StatusOr<Responses> {
-    Words& words = *arrays[subject];
+    const Array& array = arrays[subject];
     Random random(kSeed);
     Arrivals arrivals{kArrivals, setting.Scaled<uint64_t>(2000, 300)};
-    auto done =
-        RunArrivals(words.store(), arrivals, [&](engine::Transaction& wrap) {
-          return words.StoreScattered(wrap, kStores, random);
-        });
-    words.store().Quiesce();
+    auto done = RunArrivals(
+        array.store(), arrivals,
+        [&](engine::Transaction& wrap) { return array.Fill(wrap, random); });
+    array.store().Quiesce();
     return done;
   };
-  ASSIGN_OR_RETURN(
-      const auto all,
-      ResponsesInTurns(static_cast<int>(arrays.size()), setting.rounds, run));
+  ASSIGN_OR_RETURN(const auto all,
+                   InTurnsOf<Responses>(static_cast<int>(arrays.size()),
+                                        setting.rounds, run));
   for (size_t i = 0; i < arrays.size(); ++i) {
-    AddQuantiles(setting, "wrap-8", arrays[i]->name(), memory,
+    AddQuantiles(setting, "wrap-8", arrays[i].series, memory,
                  static_cast<double>(memory.delays.line_ns), all[i]);
   }
   return absl::OkStatus();
@@ -140,7 +148,7 @@ absl::Status TreeOn(Setting& setting, const Memory& memory,
   for (const int count : inserts) {
     const auto run = [&](int subject) -> absl::StatusOr<Responses> {
       SmallTree& tree = *trees[subject];
-      Arrivals arrivals{kTreeArrivals, setting.Scaled<uint64_t>(200, 40)};
+      Arrivals arrivals{kTreeArrivals, setting.Scaled<uint64_t>(200, 30)};
       auto done = RunArrivals(tree.store(), arrivals,
                               [&](engine::Transaction& transaction) {
                                 for (int i = 0; i < count; ++i) {
@@ -152,9 +160,9 @@ absl::Status TreeOn(Setting& setting, const Memory& memory,
       RETURN_IF_ERROR(tree.Restore());
       return done;
     };
-    ASSIGN_OR_RETURN(
-        const auto all,
-        ResponsesInTurns(static_cast<int>(trees.size()), setting.rounds, run));
+    ASSIGN_OR_RETURN(const auto all,
+                     InTurnsOf<Responses>(static_cast<int>(trees.size()),
+                                          setting.rounds, run));
     for (size_t i = 0; i < trees.size(); ++i) {
       AddQuantiles(
           setting, figure, trees[i]->name(), memory,
@@ -168,20 +176,26 @@ absl::Status TreeOn(Setting& setting, const Memory& memory,
 }  // namespace
 
 absl::Status WrapCounts(Setting& setting) {
-  ASSIGN_OR_RETURN(auto arrays, Arrays(setting, AsItIs(), Watch::kCounts));
-  for (auto& words : arrays) {
-    const engine::PmemCounts before = words->opened().counts();
-    const engine::PmemCounts beside_before =
-        words->opened().background_counts();
-    RETURN_IF_ERROR(RunWraps(*words, kWraps));
-    words->store().Quiesce();
-    const engine::PmemCounts all = words->opened().counts() - before;
+  // Beside a thread that retires it hangs on the machine's load who does what:
+  // one that is late leaves a part to transactions.
+  ASSIGN_OR_RETURN(auto arrays,
+                   Arrays(setting, AsItIs(), Watch::kCounts, /*alone=*/true));
+  for (const Array& array : arrays) {
+    OpenedStore& opened = array.words->opened();
+    const engine::PmemCounts before = opened.counts();
+    const engine::PmemCounts beside_before = opened.background_counts();
+    RETURN_IF_ERROR(RunWraps(array, kWraps));
+    {
+      const engine::BackgroundWork beside;
+      array.store().Quiesce();
+    }
+    const engine::PmemCounts all = opened.counts() - before;
     const engine::PmemCounts beside =
-        words->opened().background_counts() - beside_before;
+        opened.background_counts() - beside_before;
     const auto add = [&](const char* measure, uint64_t count) {
       setting.points->push_back({"wrap-6",
-                                 words->name(),
-                                 AsItIs().name,
+                                 array.series,
+                                 kByCount,
                                  measure,
                                  kStores,
                                  {static_cast<double>(count)}});
@@ -200,11 +214,11 @@ absl::Status WrapThroughput(Setting& setting) {
     const int wraps = setting.Scaled(2000, 300);
     for (const bool retired : {false, true}) {
       const auto measure = [&](int subject) -> absl::StatusOr<double> {
-        Words& words = *arrays[subject];
+        const Array& array = arrays[subject];
         const uint64_t begin = Ticks();
-        RETURN_IF_ERROR(RunWraps(words, wraps));
+        RETURN_IF_ERROR(RunWraps(array, wraps));
         const double committed = NanosSince(begin);
-        words.store().Quiesce();
+        array.store().Quiesce();
         return wraps * 1e9 / (retired ? NanosSince(begin) : committed);
       };
       ASSIGN_OR_RETURN(
@@ -212,7 +226,7 @@ absl::Status WrapThroughput(Setting& setting) {
           InTurns(static_cast<int>(arrays.size()), setting.rounds, measure));
       for (size_t i = 0; i < arrays.size(); ++i) {
         setting.points->push_back(
-            {"wrap-7", arrays[i]->name(), memory.name,
+            {"wrap-7", arrays[i].series, memory.name,
              retired ? "wraps a second, retired" : "wraps a second, committed",
              static_cast<double>(memory.delays.line_ns), rounds[i]});
       }

@@ -38,6 +38,12 @@ class ProgramTest(unittest.TestCase):
     for name, mark in marks:
       if name == "forms":
         self.assertTrue(mark["met"], mark)
+    # A weak rival does not stand alone, nor does one claim for another.
+    asked = [mark["what"] for name, mark in marks if name in ("9", "12")]
+    for word, count in (("than non-atomic", 3), ("as cached", 3),
+                        ("as by undo", 4), ("as by undo-grouped", 2)):
+      self.assertEqual(len([what for what in asked if word in what]), count,
+                       word)
     for figure in figures:
       for table in figure["tables"]:
         for row in table["rows"]:

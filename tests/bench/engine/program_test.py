@@ -45,6 +45,24 @@ class ProgramTest(unittest.TestCase):
                   "ops_per_s", "p50_ns", "p99_ns", "fences_per_tx",
                   "lines_flushed_per_tx", "bytes_storage"):
       self.assertIn(field, rows[0])
+    self.assertGreater(rows[0]["bytes_log"], 0)
+    self.assertLess(rows[0]["bytes_log"], rows[0]["bytes_storage"])
+    self.assertIsNone(rows[1]["bytes_log"])
+
+  def test_what_is_left_is_done_beside_whoever_does_it(self):
+    done = run("--quick", "--json", "--rounds=1", f"--folder={self.folder}",
+               "--schemes=archapt,wrap,unsafe",
+               "--only=^micro/overwrite-bytes/hot/1/1024$")
+    self.assertEqual(done.returncode, 0, done.stderr)
+    rows = {row["scheme"]: row
+            for row in json.loads(done.stdout)["measurements"]}
+    beside = "background_lines_flushed_per_tx"
+    self.assertEqual(rows["unsafe"][beside], 0)
+    # Archapt flushes objects late, WrAP brings each wrap home.
+    for scheme in ("archapt", "wrap"):
+      self.assertGreater(rows[scheme][beside], 10, scheme)
+      self.assertLess(rows[scheme][beside],
+                      rows[scheme]["lines_flushed_per_tx"] - 10, scheme)
 
   def rows_of_libpmemobj(self, *flags):
     done = run("--quick", "--schemes=undo-object", "--json", "--rounds=1",

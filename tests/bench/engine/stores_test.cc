@@ -43,6 +43,16 @@ TEST(StoreNamedTest, WhatThereIsNotIsAnError) {
   }
 }
 
+TEST(StoreNamedTest, WrapMayBeAlone) {
+  const auto spec = StoreNamed("wrap+alone");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->Name(), "wrap+alone");
+  EXPECT_TRUE(IsWrapAlone(*spec));
+  EXPECT_FALSE(IsWrapAlone(*StoreNamed("wrap")));
+  EXPECT_FALSE(StoreNamed("wrap+scans").ok());
+  EXPECT_FALSE(StoreNamed("undo-own+alone").ok());
+}
+
 TEST(StoreNamedTest, OnlyWhatIsTakenBackIsAtomic) {
   for (const StoreSpec& spec : MoreStores()) {
     EXPECT_EQ(spec.atomic(),

@@ -58,13 +58,21 @@ class RewindTest(unittest.TestCase):
   def test_logging_is_compared_with_stores_that_are_not_logged(self):
     def at(layers, policy, value):
       return [point("rewind-3-left", f"rewind-{layers}-{policy}-optimized"
-                    "+alone", part, value) for part in (0.1, 1.0)]
+                    "+alone", part, value + more, "ns an update" + home)
+              for part in (0.1, 1.0)
+              for more, home in ((0, ""), (20, ", all home"))]
     bare = [point("rewind-3-left", "unsafe-each", x, 100) for x in (0.1, 1.0)]
     found = rewind(*bare, *at(1, "noforce", 149), *at(2, "noforce", 500),
                    *at(1, "force", 160), *at(2, "force", 600))
-    one_layer = one(found, "REWIND fig. 3 left, as it is: one layer over")
+    name = ("REWIND fig. 3 left, as it is: one layer over unsafe-each, 10 % "
+            "stores, its data ")
+    one_layer = one(found, name + "still in the cache")
     self.assertAlmostEqual(one_layer["here"], 1.49)
     self.assertIs(one_layer["holds"], True)
+    # What has not been flushed is not free.
+    one_layer = one(found, name + "brought home")
+    self.assertAlmostEqual(one_layer["here"], 1.69)
+    self.assertIs(one_layer["holds"], False)
     self.assertIs(one(found, "REWIND fig. 3 left, as it is: two layers over "
                       "one")["holds"], False)
     self.assertEqual(one(found, "REWIND fig. 3 left, as it is: two layers "
@@ -121,6 +129,21 @@ class RewindTest(unittest.TestCase):
     self.assertIsNone(falls["holds"])
 
 
+class PointsTest(unittest.TestCase):
+
+  def test_a_store_is_found_by_its_name_without_its_alpha(self):
+    points = marks.Points([point("durable", "kamino-dynamic@0.5", 1, 7)])
+    self.assertEqual(points.value("durable", "kamino-dynamic"), 7)
+    self.assertIsNone(points.value("durable", "kamino"))
+
+  def test_a_line_is_of_one_measure(self):
+    points = marks.Points([point("f", "s", 1, 10), point("f", "s", 2, 20),
+                           point("f", "s", 1, 15, "ns, all home")])
+    self.assertEqual(points.line("f", "s", "as it is"), [(1, 10), (2, 20)])
+    self.assertEqual(points.line("f", "s", "as it is", "ns, all home"),
+                     [(1, 15)])
+
+
 class RivalsTest(unittest.TestCase):
 
   def test_wraps_are_counted(self):
@@ -146,20 +169,25 @@ class RivalsTest(unittest.TestCase):
     each = one(found, "WrAP fig. 8, 20 scattered words, as it is: p50, "
                "undo-each")
     self.assertAlmostEqual(each["here"], 3)
-    self.assertIn("1.5", each["note"])
+    own = one(found, "WrAP fig. 8, 20 scattered words, as it is: p50, undo-own "
+              "over")
+    self.assertAlmostEqual(own["here"], 1.5)
+    self.assertEqual(own["holds"], "")
 
   def test_the_gap_is_the_rivals(self):
-    def row(store, rate):
-      return {"drain_ns": 0, "workload": "overwrite-bytes", "threads": 1,
-              "scheme": store, "value_size": 1024, "ops_per_s": rate}
+    def rate(store, value):
+      return point("archapt-7", f"{store}, overwrite", 1024, value,
+                   "transactions a second")
     name = "Archapt fig. 7: part of the gap closed, 1024 B"
-    engine = [row("archapt", 130), row("undo-object", 100), row("unsafe", 160)]
-    found = one(rivals(engine=engine), name)
+    rates = [rate("archapt", 130), rate("undo-object", 100),
+             rate("unsafe", 160), rate("undo-own", 100)]
+    found = one(rivals(*rates), name)
     self.assertAlmostEqual(found["here"], 0.5)
     self.assertIs(found["holds"], True)
+    self.assertIn("1.3", found["note"])
     # A rival that is ahead of the limit has no gap.
-    engine[2]["ops_per_s"] = 90
-    self.assertIsNone(one(rivals(engine=engine), name)["here"])
+    rates[2]["value"] = 90
+    self.assertIsNone(one(rivals(*rates), name)["here"])
 
   def test_checking_is_a_part_of_the_time(self):
     found = rivals(point("archapt-sums", "archapt", 64, 5.5,
@@ -172,14 +200,22 @@ class RivalsTest(unittest.TestCase):
     self.assertIsNone(one(found, name + "4096 B")["holds"])
 
   def test_lines_are_compared_with_the_same_work(self):
-    found = rivals(point("archapt-9", "archapt, overwrite", 1024, 24, "lines"),
-                   point("archapt-9", "undo-object, overwrite", 1024, 40,
-                         "lines"),
-                   point("archapt-9", "undo-object, overwrite", 4096, 400,
-                         "lines"))
-    self.assertAlmostEqual(
-        one(found, "Archapt fig. 9, overwrite, 1024")["here"], 40)
-    self.assertIsNone(one(found, "Archapt fig. 9, overwrite, 4096")["here"])
+    found = rivals(
+        point("archapt-9", "archapt, overwrite", 1024, 24, "lines"),
+        point("archapt-9", "archapt, overwrite", 1024, 30,
+              "lines with what was left"),
+        point("durable", "archapt", 1024, 40, "lines, each waited for"),
+        point("archapt-9", "undo-object, overwrite", 1024, 40, "lines"),
+        point("archapt-9", "undo-object, overwrite", 4096, 400, "lines"))
+    name = "Archapt fig. 9, overwrite, {} B: lines less than undo-object's, "
+    for who, here, holds in (("nobody waits, %", 40, True),
+                             ("nobody waits, all flushed in the end, %", 25,
+                              False),
+                             ("each waited for, %", 0, False)):
+      found_one = one(found, name.format(1024) + who)
+      self.assertAlmostEqual(found_one["here"], here)
+      self.assertIs(found_one["holds"], holds)
+    self.assertIsNone(one(found, name.format(4096) + "nobody waits, %")["here"])
 
 
 if __name__ == "__main__":

@@ -1,11 +1,16 @@
 // What the parts of the schemes' bench are made of.
+#include <sys/stat.h>
+
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "bench/schemes/crash.h"
+#include "bench/schemes/file_copy.h"
 #include "bench/schemes/observed_store.h"
 #include "bench/schemes/open_loop.h"
 #include "bench/schemes/part.h"
@@ -224,9 +229,24 @@ TEST_F(PartsTest, ATreeStaysAsLargeAsItIs) {
 }
 
 // Counts are no matter of how fast the machine is.
+TEST_F(PartsTest, WrapsAreCountedAsIfNoThreadWereLate) {
+  setting_.stores.push_back(*StoreNamed("wrap"));
+  ASSERT_TRUE(Run("wrap-6").ok());
+  auto values = Values();
+  EXPECT_EQ(values["wrap: drains"], 100);
+  EXPECT_EQ(values["wrap: lines"], 600);
+  // Nearly each word has a line of its own, and what has retired is marked.
+  EXPECT_GE(values["wrap: lines beside"], 1900);
+  EXPECT_LE(values["wrap: lines beside"], 2010);
+  EXPECT_GT(values["wrap: drains beside"], 0);
+}
+
 TEST_F(PartsTest, WrapsRivalsFlushWhatThePaperSays) {
   ASSERT_TRUE(Run("wrap-6").ok());
   auto values = Values();
+  EXPECT_EQ(values.count("wrap: drains"), 0u);
+  // Who declares what he will store to waits once for all of it.
+  EXPECT_EQ(values["undo-own, declared: drains"], 100 * 3);
   EXPECT_EQ(values["unsafe: drains"], 100);
   EXPECT_EQ(values["cached: drains"], 0);
   EXPECT_EQ(values["cached: lines"], 0);
@@ -238,8 +258,10 @@ TEST_F(PartsTest, WrapsRivalsFlushWhatThePaperSays) {
 }
 
 TEST_F(PartsTest, DirtinessIsAPartOfALine) {
+  setting_.stores.push_back(*StoreNamed("archapt"));
   ASSERT_TRUE(Run("archapt-table-1").ok());
-  EXPECT_EQ(points_.size(), 6u);
+  EXPECT_EQ(points_.size(), 12u);
+  EXPECT_EQ(Values().count("archapt, ycsb-a: part of a flushed line"), 1u);
   for (const Point& point : points_) {
     EXPECT_GT(point.rounds[0], 0) << point.series;
     EXPECT_LT(point.rounds[0], 1) << point.series;
@@ -255,6 +277,68 @@ TEST_F(PartsTest, AllStoresAreDurableWhenTheyHaveCommitted) {
   EXPECT_EQ(values["cow: never durable"], 0);
   EXPECT_GT(values["cow: p50 ns to the commit"], 0);
   EXPECT_EQ(values["undo-own: p50 transactions behind"], 0);
+}
+
+TEST_F(PartsTest, WhoWaitsForArchaptHasNothingSkipped) {
+  setting_.stores.push_back(*StoreNamed("archapt"));
+  ASSERT_TRUE(Run("durable").ok());
+  auto values = Values();
+  EXPECT_EQ(values["archapt: never durable"], 0);
+  EXPECT_GT(values["archapt: p50 transactions behind"], 0);
+  EXPECT_GT(values["archapt: p50 ns until durable"],
+            values["archapt: p50 ns to the commit"]);
+  // The old bytes and, but for an object that is written twice meanwhile, the
+  // new ones.
+  EXPECT_GT(values["archapt: lines, each waited for"], 31);
+}
+
+TEST_F(PartsTest, ArchaptSkipsWhereThereIsMoreThanItsQueueHolds) {
+  setting_.stores.push_back(*StoreNamed("archapt"));
+  ASSERT_TRUE(Run("archapt-9").ok());
+  auto values = Values();
+  EXPECT_GT(values["archapt, overwrite: matrices"], 0);
+  EXPECT_GT(values["archapt, overwrite: lines with what was left"],
+            values["archapt, overwrite: lines"]);
+  // Old bytes and new ones, a line that describes the former, and an end.
+  EXPECT_EQ(values["undo-own, overwrite: lines"], 34);
+  EXPECT_EQ(values["undo-own, overwrite: lines with what was left"], 34);
+  EXPECT_EQ(values["unsafe, overwrite: lines"], 16);
+}
+
+TEST_F(PartsTest, WhatIsPutOffIsAMeasureOfItsOwn) {
+  AddSpent(setting_, {"figure", "store", "memory", "ns", 1, {}},
+           {{10, 5}, {20, 0}});
+  ASSERT_EQ(points_.size(), 2u);
+  EXPECT_EQ(points_[0].measure, "ns");
+  EXPECT_THAT(points_[0].rounds, ElementsAre(10, 20));
+  EXPECT_EQ(points_[1].measure, "ns, all home");
+  EXPECT_THAT(points_[1].rounds, ElementsAre(15, 20));
+}
+
+TEST_F(PartsTest, CopiedFilesAreTheSameAndKeepTheirHoles) {
+  const std::string from = folder_->path() + "/from";
+  const std::string to = folder_->path() + "/to";
+  constexpr off_t kHole = 8 << 20;
+  {
+    std::ofstream file(from, std::ios::binary);
+    file << "begin";
+    file.seekp(kHole);
+    file << "end";
+  }
+  std::ofstream(to) << std::string(kHole + 100, 'x');
+  ASSERT_TRUE(CopyFile(from, to).ok());
+  const auto content = [](const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  EXPECT_EQ(content(to), content(from));
+  struct stat copied = {}, original = {};
+  ASSERT_EQ(stat(to.c_str(), &copied), 0);
+  ASSERT_EQ(stat(from.c_str(), &original), 0);
+  EXPECT_LE(copied.st_blocks, original.st_blocks);
+  std::filesystem::remove(from);
+  std::filesystem::remove(to);
+  EXPECT_TRUE(absl::IsNotFound(CopyFile(from, to)));
 }
 
 TEST(ResultsTest, APointIsALineOfJson) {

@@ -15,6 +15,8 @@ sys.path.insert(0, FOLDER)
 # pylint: disable=wrong-import-position
 import schemes
 import schemes_report
+# After schemes_report, which says where pages of benches are made.
+import doc_tables
 
 
 def engine_row(store, workload, size, rate, drain_ns=0):
@@ -56,25 +58,83 @@ class ReportTest(unittest.TestCase):
     return dict(schemes_report.tables(results()))
 
   def test_all_schemes_are_beside_each_other(self):
-    heads, lines = self.tables()["All schemes"]
+    heads, lines = self.tables()["All schemes with spreads, 0 ns more a drain"]
     self.assertEqual(lines[0][heads.index("overwrite 1 KiB")], "500 ~5%")
     self.assertEqual(lines[1][heads.index("overwrite 1 KiB")], "1,000 ~5%")
     self.assertEqual(lines[1][heads.index("YCSB A")], "-")
-    _, slower = self.tables()["All schemes, 500 ns more a drain"]
+    _, slower = self.tables()["All schemes with spreads, 500 ns more a drain"]
     self.assertEqual([line[2] for line in slower], ["250 ~5%", "-"])
 
-  def test_costs_tell_foreground_and_background_apart(self):
-    heads, lines = self.tables()[
-        "What else they cost (foreground, beside transactions)"]
+  def test_speeds_of_memory_are_beside_each_other(self):
+    heads, lines = doc_tables.rates_table(results())
+    self.assertEqual(heads[0],
+                     "thousand a second, 0 ns and 500 ns more a drain")
+    self.assertEqual(lines[0][2], "500, 250")
+
+  def test_counts_tell_foreground_and_background_apart(self):
+    heads, lines = doc_tables.counts_table(results())
     undo = dict(zip(heads, lines[0]))
-    self.assertEqual(undo["fences, beside: overwrite 1 KiB"], "2.00, 1.00")
-    self.assertEqual(undo["lines, beside: overwrite 1 KiB"], "4.00, 16.0")
-    self.assertEqual(undo["of an open one"], "5.00")
-    self.assertEqual(undo["commit us p50, p99"], "1.50, -")
+    self.assertEqual(undo["fences: 64 B, 1 KiB, 4 KiB"], "-, 2.00, -")
+    self.assertEqual(undo["lines"], "-, 4.00, -")
+    self.assertEqual(undo["lines beside"], "-, 16.0, -")
+
+  def test_both_pages_have_the_same_counts(self):
+    heads, lines = doc_tables.price_table(results())
+    undo = dict(zip(heads, lines[0]))
+    self.assertEqual(undo["fences: 64 B, 1 KiB"], "-, 2.00")
+    self.assertEqual(undo["lines: 64 B, 1 KiB"], "-, 4.00")
+    self.assertEqual(undo["lines beside: 1 KiB"], "16.0")
+    self.assertEqual(undo["ms to open after a crash, log full"], "5.00")
+
+  def test_what_data_costs_is_in_proportion(self):
+    made = results()
+    made["points"] += [
+        point("data", "undo-own", 64 << 20, 80 << 20,
+              "bytes of persistent memory"),
+        point("data", "undo-own", 64 << 20, 2e6, "ns to open")]
+    heads, lines = doc_tables.price_table(made)
+    undo = dict(zip(heads, lines[0]))
+    self.assertEqual(
+        undo["persistent GiB for a GiB of data, by 64.0 MiB"], "1.25")
+    self.assertEqual(undo["ms to open it"], "32.0")
+
+  def test_a_recovery_says_what_it_did(self):
+    made = results()
+    made["points"] += [
+        point("recovery-committed", "undo-own", 1, value, measure)
+        for measure, value in (
+            ("ns after a crash", 7e6), ("ns after a close", 3e6),
+            ("transactions committed", 4064), ("replayed", 4000),
+            ("rolled back", 1), ("lost", 0))]
+    heads, lines = doc_tables.recovery_table(made)
+    self.assertEqual(len(lines), 1)
+    undo = dict(zip(heads, lines[0]))
+    self.assertEqual(undo["log full of committed"], "7.00")
+    self.assertEqual(
+        [undo[w] for w in ("transactions", "done again", "taken back")],
+        ["4,064", "4,000", "1"])
+
+  def test_who_waits_makes_a_difference_to_some(self):
+    made = results()
+    made["points"].append(point("durable", "unsafe", 1024, 33,
+                                "lines, each waited for"))
+    _, lines = doc_tables.durable_table(made)
+    # The first's are those of any transaction, the thread's among them.
+    self.assertEqual([line[-1] for line in lines], ["20.0", "33.0"])
+    self.assertEqual(lines[0][1], "1.50, -")
 
   def test_what_is_not_measured_says_so(self):
-    _, lines = self.tables()["REWIND's marks"]
+    _, lines = self.tables()["REWIND's marks (marks-rewind)"]
     self.assertEqual(lines[0][3:5], ["-", "not measured"])
+
+  def test_what_has_no_mark_stands_apart(self):
+    made = results()
+    made["marks"].append({"name": "REWIND fig. 7", "paper": "37", "target": "",
+                          "here": 3.0, "holds": "", "note": "", "reason": ""})
+    tables = dict(schemes_report.tables(made))
+    self.assertEqual(len(tables["REWIND's marks (marks-rewind)"][1]), 1)
+    self.assertEqual(tables["REWIND: what there is no mark of"][1][0][0],
+                     "REWIND fig. 7")
 
   def test_another_programs_rows_are_a_table(self):
     self.assertEqual(self.tables()["WrAP's timing model"],
@@ -99,6 +159,13 @@ class ReportTest(unittest.TestCase):
     self.assertEqual(heads[1:], ["0", "500"])
     self.assertEqual(lines, [["rewind-1-noforce-batch", "10.0", "20.0"]])
 
+  def test_a_plot_is_of_one_measure(self):
+    made = results()
+    made["points"].append(point("rewind-6", "rewind-1-noforce-batch", 500, 1e9,
+                                "ns, all home"))
+    plots = {name: svg for name, _, svg in schemes_report.pictures(made)}
+    self.assertNotIn("1,000,000,000", plots["rewind-6-as-it-is"])
+
   def test_the_page_needs_nothing_but_itself(self):
     with tempfile.TemporaryDirectory() as folder:
       file = os.path.join(folder, "schemes.json")
@@ -112,6 +179,31 @@ class ReportTest(unittest.TestCase):
     self.assertIn("a &lt;row&gt;", text)
     self.assertNotIn("<script", text)
     self.assertNotIn("nan", text)
+
+  def test_pages_have_places_for_tables(self):
+    page = ("before\n<!-- schemes.json: counts -->\nold\n<!-- end -->\n"
+            "between\n<!-- schemes.json: speed -->\n<!-- end -->\nafter\n")
+    self.assertEqual(doc_tables.places(page), ["counts", "speed"])
+    pasted = doc_tables.paste(page, results())
+    self.assertNotIn("old", pasted)
+    self.assertIn("| undo-own | -, 2.00, - |", pasted)
+    self.assertTrue(pasted.endswith("<!-- end -->\nafter\n"))
+    # Again it comes to the same.
+    self.assertEqual(doc_tables.paste(pasted, results()), pasted)
+    with self.assertRaises(KeyError):
+      doc_tables.paste(page.replace("counts", "no-such"), results())
+
+  def test_the_documents_have_a_place_for_each_table_once(self):
+    found = []
+    for page in ("schemes.md", "bench_schemes.md"):
+      with open(os.path.join(ROOT, "docs", page), encoding="utf-8") as file:
+        text = file.read()
+      self.assertEqual(text.count("<!-- schemes.json:"),
+                       len(doc_tables.places(text)), page)
+      found += doc_tables.places(text)
+    self.assertEqual(sorted(found), sorted(doc_tables.all_tables(results())))
+    self.assertEqual(sorted(found),
+                     sorted(name for name, _ in schemes_report.TITLES))
 
   def test_bad_words_and_files_are_errors(self):
     program = os.path.join(FOLDER, "schemes_report.py")

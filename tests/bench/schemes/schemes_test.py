@@ -42,28 +42,70 @@ class SchemesTest(unittest.TestCase):
              for p in self.points(
                  "--only=^recovery$",
                  "--schemes=undo-own,undo-object,rewind-1-noforce-batch,"
-                 "kamino-simple,unsafe")}
-    self.assertEqual(found["open", "undo-own", "rolled back"], 1)
-    # As far as the log lets it.
-    self.assertGreater(found["open", "undo-own", "bytes open"], 1 << 20)
+                 "kamino-simple,wrap,archapt,unsafe")}
     rewind = "rewind-1-noforce-batch"
-    self.assertEqual(found["open", rewind, "rolled back"], 1)
-    # A kibibyte each, of three eighths of the log of 4 MiB.
-    self.assertEqual(found["committed", rewind, "replayed"], 1536)
-    for store in ("undo-own", "undo-object", "kamino-simple"):
-      for full in ("committed", "open"):
-        self.assertGreater(found[full, store, "ns after a crash"], 0)
+    for store in ("undo-own", rewind, "archapt"):
+      self.assertEqual(found["open", store, "rolled back"], 1, store)
+    # What WrAP has open is DRAM.
+    self.assertEqual(found["open", "wrap", "rolled back"], 0)
+    log = 10 << 20
+    for store in ("undo-own", "undo-object", rewind, "wrap", "kamino-simple",
+                  "archapt"):
+      # As far as the log lets it.
+      self.assertGreater(found["open", store, "bytes open"], log / 4, store)
+      self.assertEqual(found["committed", store, "lost"], 0, store)
+    # Their logs are full: with more they would have made room.
+    for store in (rewind, "wrap"):
+      self.assertEqual(found["committed", store, "replayed"],
+                       found["committed", store, "transactions committed"],
+                       store)
+    # A bucket of 4 KiB each; records of 3 KiB of old bytes, and of new ones.
+    self.assertGreater(found["committed", "wrap", "replayed"] * 4096, log * 0.9)
+    self.assertGreater(found["committed", rewind, "replayed"] * 6144, log * 0.8)
+    # The oldest have left the queue, the others are taken back.
+    back = found["committed", "archapt", "rolled back"]
+    self.assertGreater(back, 0)
+    self.assertLess(back, found["committed", "archapt",
+                                "transactions committed"])
     # It has nothing to recover by.
     self.assertNotIn(("open", "unsafe", "rolled back"), found)
 
+  def test_data_takes_memory(self):
+    found = {(p["series"], p["measure"]): p["value"]
+             for p in self.points(
+                 "--only=^data$", "--schemes=undo-own,wrap,kamino-simple,"
+                 "unsafe,cached")}
+    data = 64 << 20
+    persistent, dram = "bytes of persistent memory", "bytes of DRAM"
+    self.assertGreater(found["unsafe", persistent], data)
+    self.assertLess(found["unsafe", persistent], 1.1 * data)
+    self.assertGreater(found["kamino-simple", persistent], 2 * data)
+    self.assertLess(found["undo-own", dram], data / 4)
+    # Its view is the heap's size.
+    self.assertGreater(found["wrap", dram], data)
+    self.assertNotIn(("cached", dram), found)
+
   def test_libpmemobj_is_part_of_figures_where_it_can_be_counted(self):
-    series = {p["series"] for p in self.points(
-        "--only=^archapt-1-2$", "--schemes=undo-object", preload=True)}
-    self.assertIn("undo-object, nothing flushed", series)
-    without = {p["series"] for p in self.points(
-        "--only=^archapt-1-2$", "--schemes=undo-object")}
-    self.assertNotIn("undo-object, nothing flushed", without)
-    self.assertIn("undo-object", without)
+    only = "--only=^archapt-1-2$"
+    watched = self.points(only, "--schemes=undo-object", preload=True)
+    self.assertEqual({p["series"] for p in watched},
+                     {"undo-object", "undo-object, nothing flushed", "cached"})
+    self.assertEqual({p["memory"] for p in watched},
+                     {"as it is, libpmem watched"})
+    without = self.points(only, "--schemes=undo-object")
+    self.assertNotIn("undo-object, nothing flushed",
+                     {p["series"] for p in without})
+    self.assertIn("undo-object", {p["series"] for p in without})
+    self.assertEqual({p["memory"] for p in without}, {"as it is"})
+
+  def test_nothing_is_timed_through_the_library_that_need_not_be(self):
+    done = run(PROGRAM, "--list", preload=True)
+    self.assertEqual(done.returncode, 0)
+    self.assertEqual([line.split(":")[0] for line in done.stdout.splitlines()],
+                     ["rewind-7", "archapt-1-2", "archapt-9"])
+    done = run(PROGRAM, "--only=^wrap-6$", preload=True)
+    self.assertEqual(done.returncode, 2)
+    self.assertIn("watched", done.stderr)
 
   def test_what_there_is_not_is_refused(self):
     for flags, word in ((["--schemes=nobody"], "nobody"),
@@ -83,7 +125,8 @@ class SchemesTest(unittest.TestCase):
   def test_list(self):
     done = run(PROGRAM, "--list")
     self.assertEqual(done.returncode, 0)
-    for name in ("rewind-3-left", "wrap-6", "archapt-9", "recovery"):
+    for name in ("rewind-3-left", "wrap-6", "archapt-7", "archapt-9",
+                 "recovery", "data"):
       self.assertIn(f"{name}: ", done.stdout)
 
   def test_all_is_put_together(self):

@@ -1,0 +1,310 @@
+"""The tables of docs/schemes.md and docs/bench_schemes.md, of one run.
+
+A page has a table between two lines: `<!-- schemes.json: NAME -->` and
+`<!-- end -->`. `paste` puts what was measured there.
+"""
+
+import re
+
+import report
+from marks import Points
+from plots import engine_report, number
+
+GIB, MIB = 1 << 30, 1 << 20
+MS, US = 1e6, 1e3
+HOLDS = {True: "met", False: "not met", None: "not measured", "": "-"}
+# What papers, and pages about them, are called.
+PAPERS = ("REWIND", "WrAP", "Archapt")
+
+# A column of the tables of all schemes for each.
+WORKLOADS = (("overwrite 64 B", "overwrite-bytes", 64),
+             ("overwrite 1 KiB", "overwrite-bytes", 1024),
+             ("overwrite 4 KiB", "overwrite-bytes", 4096),
+             ("YCSB A", "ycsb-a", 1000), ("YCSB B", "ycsb-b", 1000),
+             ("YCSB F", "ycsb-f", 1000), ("TPC-C mix", "tpcc-mix", 0))
+SMALL, MIDDLE = WORKLOADS[0], WORKLOADS[1]
+# Rivals that papers have, and nobody takes.
+RIVALS = ("undo-each", "unsafe-each", "cached")
+# What is not said of a scheme: nothing that has committed is lost.
+CRASH_COSTS = {
+    "unsafe": "whatever was under way stays torn",
+    "unsafe-each": "whatever was under way stays torn",
+    "cached": "everything since who knows when",
+    "archapt": "commits that nobody was told are durable; an object for good, "
+               "where its matrix cannot make it again",
+}
+
+PLACE = re.compile(r"(<!-- schemes\.json: ([a-z-]+) -->\n).*?(<!-- end -->)",
+                   re.DOTALL)
+
+
+# --- Finding what was measured.
+
+
+def engine_row(results, drain_ns, store, workload, size):
+  for row in results["engine"]:
+    if (row["drain_ns"] == drain_ns
+        and engine_report.store_name(row).split("@")[0] == store
+        and row["workload"] == workload and row["value_size"] == size
+        and row["threads"] == 1):
+      return row
+  return None
+
+
+def drains_of(results):
+  return engine_report.in_order(row["drain_ns"] for row in results["engine"])
+
+
+def scaled(value, unit, digits=3):
+  return "-" if value is None else number(value / unit, digits)
+
+
+def joined(words):
+  """Several in one cell; a dash, if there is nothing but dashes."""
+  words = list(words)
+  return "-" if set(words) == {"-"} else ", ".join(words)
+
+
+def whole(value):
+  return "-" if value is None else f"{value:,.0f}"
+
+
+def rate(results, store, workload, drain_ns=0):
+  """Thousand a second."""
+  row = engine_row(results, drain_ns, store, *workload[1:])
+  return "-" if row is None else number(row["ops_per_s"] / 1e3)
+
+
+def count(row, what):
+  """By transactions, and beside them; a dash for what was not counted."""
+  if row is None or row.get(f"{what}_per_tx") is None:
+    return None, None
+  beside = row[f"background_{what}_per_tx"] or 0
+  return row[f"{what}_per_tx"] - beside, beside
+
+
+def counts(results, store, what, workloads):
+  """Of transactions, by workload."""
+  return joined(
+      number(count(engine_row(results, 0, store, *w[1:]), what)[0])
+      for w in workloads)
+
+
+def of_data(results, store, measure):
+  """(value, bytes of data it is of)."""
+  for point in results["points"]:
+    if (point["figure"] == "data" and point["measure"] == measure
+        and point["series"].split("@")[0] == store):
+      return point["value"], point["x"]
+  return None, None
+
+
+def data_bytes(results):
+  return next((p["x"] for p in results["points"] if p["figure"] == "data"),
+              None)
+
+
+def a_gib(results, store, measure):
+  """Of a GiB of data, in proportion where less was measured."""
+  value, data = of_data(results, store, measure)
+  return None if value is None else value * GIB / data
+
+
+# --- docs/schemes.md
+
+
+def speed_table(results):
+  """What a practitioner asks first."""
+  points = Points(results["points"])
+  drains = drains_of(results)
+  slow = drains[-1] if drains else 0
+  heads = ["thousand a second", "64 B", "1 KiB", "YCSB A", "YCSB B",
+           "TPC-C mix", f"1 KiB, drains {slow} ns slower",
+           "us to the commit: p50, p99", "us until durable: p50"]
+  lines = []
+  for store in chosen(results):
+    def us(measure, store=store):
+      return scaled(points.value("durable", store, measure), US)
+    lines.append([
+        store,
+        *(rate(results, store, w) for w in
+          (SMALL, MIDDLE, WORKLOADS[3], WORKLOADS[4], WORKLOADS[6])),
+        rate(results, store, MIDDLE, slow),
+        joined((us("p50 ns to the commit"), us("p99 ns to the commit"))),
+        us("p50 ns until durable")])
+  return heads, lines
+
+
+def price_table(results):
+  """What it takes of the medium, of memory and at a crash."""
+  points = Points(results["points"])
+  data = data_bytes(results)
+  part = "" if data in (None, GIB) else f", by {number(data / MIB)} MiB"
+  heads = ["", "fences: 64 B, 1 KiB", "lines: 64 B, 1 KiB",
+           "lines beside: 1 KiB", f"persistent GiB for a GiB of data{part}",
+           "DRAM MiB for it", "ms to open it",
+           "ms to open after a crash, log full", "what a crash can cost"]
+  lines = []
+  for store in chosen(results):
+    row = engine_row(results, 0, store, *MIDDLE[1:])
+    full = [points.value(figure, store, "ns after a crash")
+            for figure in ("recovery-committed", "recovery-open")]
+    full = max((f for f in full if f is not None), default=None)
+    lines.append([
+        store, counts(results, store, "fences", (SMALL, MIDDLE)),
+        counts(results, store, "lines_flushed", (SMALL, MIDDLE)),
+        number(count(row, "lines_flushed")[1]),
+        scaled(a_gib(results, store, "bytes of persistent memory"), GIB),
+        scaled(a_gib(results, store, "bytes of DRAM"), MIB),
+        scaled(a_gib(results, store, "ns to open"), MS),
+        scaled(full, MS),
+        CRASH_COSTS.get(store, "nothing that has committed")])
+  return heads, lines
+
+
+def chosen(results):
+  return [store for store in results["stores"] if store not in RIVALS]
+
+
+# --- docs/bench_schemes.md
+
+
+def rates_table(results):
+  drains = drains_of(results)
+  ends = [drains[0], drains[-1]] if len(drains) > 1 else drains
+  heads = ["thousand a second, " + " and ".join(f"{d} ns" for d in ends)
+           + " more a drain", *(w[0] for w in WORKLOADS)]
+  lines = [[store,
+            *(joined(rate(results, store, w, d) for d in ends)
+              for w in WORKLOADS)]
+           for store in results["stores"]]
+  return heads, lines
+
+
+def counts_table(results):
+  heads = ["", "fences: 64 B, 1 KiB, 4 KiB", "lines", "lines beside",
+           "storage of the records, MiB", "of that the log"]
+  lines = []
+  for store in results["stores"]:
+    ycsb = engine_row(results, 0, store, "ycsb-a", 1000) or {}
+    beside = joined(
+        number(count(engine_row(results, 0, store, *w[1:]),
+                     "lines_flushed")[1]) for w in WORKLOADS[:3])
+    lines.append([
+        store, counts(results, store, "fences", WORKLOADS[:3]),
+        counts(results, store, "lines_flushed", WORKLOADS[:3]), beside,
+        scaled(ycsb.get("bytes_storage"), MIB),
+        scaled(ycsb.get("bytes_log"), MIB)])
+  return heads, lines
+
+
+def wraps_table(results):
+  """WrAP's figure 6, for all who take part in it."""
+  points = Points(results["points"])
+  series = engine_report.in_order(
+      p["series"] for p in results["points"] if p["figure"] == "wrap-6")
+  return (["100 wraps of 20 words", "drains", "lines", "drains beside",
+           "lines beside"],
+          [[one, *(whole(points.value("wrap-6", one, measure))
+                          for measure in ("drains", "lines", "drains beside",
+                                          "lines beside"))]
+           for one in series])
+
+
+def recovery_table(results):
+  points = Points(results["points"])
+  heads = ["opens in ms", "after a close", "log full of committed",
+           "transactions", "done again", "taken back", "of an open one",
+           "MiB of that", "objects lost"]
+  lines = []
+  for store in results["stores"]:
+    def value(measure, figure="recovery-committed", store=store):
+      return points.value(figure, store, measure)
+    if value("ns after a crash") is None:
+      continue
+    lost = [value("lost", f) for f in ("recovery-committed", "recovery-open")]
+    lines.append([
+        store, scaled(value("ns after a close"), MS),
+        scaled(value("ns after a crash"), MS),
+        *(whole(value(what)) for what in
+          ("transactions committed", "replayed", "rolled back")),
+        scaled(value("ns after a crash", "recovery-open"), MS),
+        scaled(value("bytes open", "recovery-open"), MIB),
+        whole(sum(n for n in lost if n is not None))])
+  return heads, lines
+
+
+def durable_table(results):
+  points = Points(results["points"])
+  heads = ["", "us to the commit: p50, p99", "us until durable: p50, p99",
+           "transactions behind: p50, p99", "lines, each waited for"]
+  lines = []
+  for store in results["stores"]:
+    def both(measure, unit=1, store=store):
+      return joined(
+          scaled(points.value("durable", store, f"{q} {measure}"), unit)
+          for q in ("p50", "p99"))
+    row = engine_row(results, 0, store, *MIDDLE[1:])
+    # Where every commit is durable it makes no difference who waits.
+    lines_of = points.value("durable", store, "lines, each waited for")
+    if lines_of is None and row is not None:
+      lines_of = row["lines_flushed_per_tx"]
+    lines.append([store, both("ns to the commit", US),
+                  both("ns until durable", US), both("transactions behind"),
+                  number(lines_of)])
+  return heads, lines
+
+
+def skipped_table(results):
+  """Archapt's figure 9, beside its rivals."""
+  measures = ("lines", "lines with what was left", "lines skipped",
+              "matrices", "matrices dissolved", "drains")
+  found = [p for p in results["points"] if p["figure"] == "archapt-9"]
+  points = Points(found)
+  lines = []
+  for series, x in engine_report.in_order((p["series"], p["x"])
+                                          for p in found):
+    lines.append([f"{series}, {x:g} B",
+                  *(number(points.value("archapt-9", series, m, x=x))
+                    for m in measures)])
+  return ["of a transaction", *measures], lines
+
+
+def marks_table(marks):
+  return (["mark", "the paper", "to be met", "here", "", "", "why"],
+          [[m["name"], m["paper"], m["target"],
+            "-" if m["here"] is None else number(m["here"]),
+            HOLDS[m["holds"]], m["note"], m["reason"]] for m in marks])
+
+
+def all_tables(results):
+  """Name to table; those of which nothing was measured have no lines."""
+  tables = {
+      "speed": speed_table(results), "price": price_table(results),
+      "rates": rates_table(results), "counts": counts_table(results),
+      "wraps": wraps_table(results), "recovery": recovery_table(results),
+      "durable": durable_table(results), "skipped": skipped_table(results)}
+  for paper in PAPERS:
+    tables[f"marks-{paper.lower()}"] = marks_table(
+        [m for m in results["marks"]
+         if m["name"].startswith(paper) and m["target"]])
+  return tables
+
+
+# --- Pages.
+
+
+def places(page):
+  """Names of the tables that a page has a place for."""
+  return [found[1] for found in PLACE.findall(page)]
+
+
+def paste(page, results):
+  """The page with what was measured in its places.
+
+  A KeyError: it has a place for what is no table.
+  """
+  tables = all_tables(results)
+  return PLACE.sub(
+      lambda found: (f"{found[1]}\n{report.as_markdown(tables[found[2]])}\n"
+                     f"{found[3]}"), page)

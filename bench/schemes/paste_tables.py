@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""Puts the tables of a run into the pages that have places for them.
+
+    paste_tables.py schemes.json PAGE...
+
+changes the pages: docs/schemes.md and docs/bench_schemes.md (doc_tables.py says
+what a place is). Exits with 0, 1 when a file cannot be read or written or has a
+place for what is no table, 2 when the words are wrong.
+"""
+
+import json
+import sys
+
+# pylint: disable=unused-import
+import schemes_report  # where pages of benches are made
+import doc_tables
+
+
+def main(words):
+  if len(words) < 2:
+    print("usage: paste_tables.py schemes.json PAGE...", file=sys.stderr)
+    return 2
+  try:
+    with open(words[0], encoding="utf-8") as file:
+      results = json.load(file)
+    for page in words[1:]:
+      with open(page, encoding="utf-8") as file:
+        pasted = doc_tables.paste(file.read(), results)
+      with open(page, "w", encoding="utf-8") as file:
+        file.write(pasted)
+  except (OSError, ValueError, KeyError) as error:
+    print(f"paste_tables.py: {error!r}", file=sys.stderr)
+    return 1
+  return 0
+
+
+if __name__ == "__main__":
+  sys.exit(main(sys.argv[1:]))

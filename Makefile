@@ -199,7 +199,8 @@ bench-failover: packages
 bench-schemes: packages
 	@echo "building"
 	@bazel build -c opt //bench/engine:bench_engine \
-	  //bench/schemes:bench_schemes //bench/pmem_shim:libpmem_shim.so
+	  //bench/schemes:bench_schemes //bench/crash_model:bench_crash_model \
+	  //bench/pmem_shim:libpmem_shim.so
 	@mkdir -p bench/out
 	@bench/schemes/schemes.py --out=bench/out/schemes.json \
 	  $(if $(filter-out 0,$(QUICK)),--quick) \

@@ -9,7 +9,6 @@ when a file cannot be read or written, 2 when the words are wrong.
 """
 
 import html
-import json
 import os
 import sys
 
@@ -268,20 +267,13 @@ def as_text(results):
 
 def page(results):
   palette = Palette(results["subjects"])
-  lines = "".join(
-      f"<tr><td>{html.escape(str(name))}</td><td>{html.escape(str(value))}"
-      "</td></tr>" for name, value in facts(results))
-  parts = ['<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-           f"<title>Chain bench</title><style>{engine_report.STYLE}</style>"
-           f"</head><body><h1>Chain bench</h1><table>{lines}</table>"
-           f"<p>{palette.legend()}</p>"]
-  parts += [f"<figure>{svg}<figcaption>{html.escape(caption)}</figcaption>"
-            "</figure>" for _, caption, svg in pictures(results, palette)]
+  parts = [f"<p>{palette.legend()}</p>"]
+  parts += [engine_report.figure(svg, caption)
+            for _, caption, svg in pictures(results, palette)]
   for title, table in tables(results):
     parts += [f"<h2>{html.escape(title)}</h2>", report.as_html(table)]
-  parts.append(f"<p>{html.escape(prices_text(results['prices']))}</p>"
-               "</body></html>\n")
-  return "".join(parts)
+  parts.append(f"<p>{html.escape(prices_text(results['prices']))}</p>")
+  return engine_report.page_of("Chain bench", facts(results), parts)
 
 
 def files(results):
@@ -294,19 +286,7 @@ def files(results):
 
 
 def main(words):
-  if len(words) != 2:
-    print("usage: chain_report.py chain.json FOLDER", file=sys.stderr)
-    return 2
-  try:
-    with open(words[0], encoding="utf-8") as file:
-      results = json.load(file)
-    for name, text in files(results).items():
-      with open(os.path.join(words[1], name), "w", encoding="utf-8") as file:
-        file.write(text)
-  except (OSError, ValueError, KeyError) as error:
-    print(f"chain_report.py: {words[0]}: {error!r}", file=sys.stderr)
-    return 1
-  return 0
+  return engine_report.write_files(words, "chain_report.py", files)
 
 
 if __name__ == "__main__":

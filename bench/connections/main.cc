@@ -10,7 +10,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
 #include "bench/connections/crowd.h"
 #include "bench/connections/dialer.h"
@@ -173,8 +172,6 @@ int Run(const Program& program, const Options& options) {
   measure.rounds = options.rounds.value_or(program.quick() ? 1 : 5);
   measure.slice = absl::Milliseconds(
       options.slice_ms.value_or(program.quick() ? 250 : 1000));
-  // As every program of ours that counts microseconds; docs/engine.md.
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const auto rounds = Run(options, scale, measure);
   if (!rounds.ok()) return program.Fail(kExitFailed, rounds.status().message());
   const Facts facts = FactsOf(options, scale, measure);

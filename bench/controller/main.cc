@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
 #include "bench/controller/figures.h"
 #include "bench/controller/machine.h"
@@ -172,6 +171,5 @@ int main(int argc, char** argv) {
   controller::AddFlags(&program.flags(), &options);
   controller::AddMachineFlags(&program.flags(), &options);
   if (const auto code = program.Parse(argc, argv)) return *code;
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   return controller::RunProgram(program, options);
 }

@@ -1,7 +1,6 @@
 #include "bench/controller/tracing_store.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -10,7 +9,6 @@
 namespace kamino::bench::controller {
 namespace {
 
-using engine::Intent;
 using engine::ObjectId;
 using engine::Transaction;
 
@@ -19,77 +17,65 @@ constexpr uint32_t kHeaderBytes = 16;
 
 }  // namespace
 
-class TracingStore::TracingTransaction final : public Transaction {
+class TracingStore::TracingTransaction final
+    : public engine::ForwardingTransaction {
  public:
   TracingTransaction(TracingStore* store, Thread* thread,
                      std::unique_ptr<Transaction> below)
-      : store_(*store), thread_(*thread), below_(std::move(below)) {}
+      : ForwardingTransaction(std::move(below)),
+        store_(*store),
+        thread_(*thread) {}
   ~TracingTransaction() override { Ended(); }
 
   absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) override {
-    ASSIGN_OR_RETURN(const auto bytes, below_->Read(id));
+    ASSIGN_OR_RETURN(const auto bytes, below().Read(id));
     const size_t seen =
         std::min<size_t>(bytes.size(), store_.options_.read_bytes);
     if (seen > 0) Note(EventKind::kLoad, id, static_cast<uint32_t>(seen));
     return bytes;
   }
-  void Prefetch(ObjectId id) const override { below_->Prefetch(id); }
 
   absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
                                    uint32_t length) override {
-    ASSIGN_OR_RETURN(std::byte* const bytes, below_->Write(id, offset, length));
+    ASSIGN_OR_RETURN(std::byte* const bytes, below().Write(id, offset, length));
     NoteStore(id + offset, length);
     return bytes;
   }
-  absl::Status Declare(absl::Span<const Intent> intents) override {
-    return below_->Declare(intents);
-  }
-  absl::Status ForeseeWrites(absl::Span<const Intent> writes) override {
-    return below_->ForeseeWrites(writes);
-  }
   absl::Status Overwrite(ObjectId id, uint32_t offset,
                          absl::Span<const std::byte> bytes) override {
-    RETURN_IF_ERROR(below_->Overwrite(id, offset, bytes));
+    RETURN_IF_ERROR(below().Overwrite(id, offset, bytes));
     NoteStore(id + offset, bytes.size());
     return absl::OkStatus();
   }
   absl::Status OverwriteBoth(ObjectId id, uint32_t offset,
                              absl::Span<const std::byte> head,
                              absl::Span<const std::byte> bytes) override {
-    RETURN_IF_ERROR(below_->OverwriteBoth(id, offset, head, bytes));
+    RETURN_IF_ERROR(below().OverwriteBoth(id, offset, head, bytes));
     NoteStore(id + offset, head.size() + bytes.size());
     return absl::OkStatus();
   }
   absl::StatusOr<ObjectId> Alloc(uint32_t size) override {
-    ASSIGN_OR_RETURN(const ObjectId id, below_->Alloc(size));
+    ASSIGN_OR_RETURN(const ObjectId id, below().Alloc(size));
     NoteStore(id - kHeaderBytes, kHeaderBytes);
     return id;
   }
   absl::Status Free(ObjectId id) override {
-    RETURN_IF_ERROR(below_->Free(id));
+    RETURN_IF_ERROR(below().Free(id));
     NoteStore(id - kHeaderBytes, kHeaderBytes);
     return absl::OkStatus();
   }
 
   using Transaction::Commit;
   absl::Status Commit(const engine::CommitOptions& options) override {
-    RETURN_IF_ERROR(below_->Commit(options));
+    RETURN_IF_ERROR(below().Commit(options));
     store_.Keep(&thread_, events_, stores_);
     Ended();
     return absl::OkStatus();
   }
   absl::Status Abort() override {
     Ended();
-    return below_->Abort();
+    return below().Abort();
   }
-
-  const engine::WriteSet& write_set() const override {
-    return below_->write_set();
-  }
-  std::optional<ObjectId> conflict() const override {
-    return below_->conflict();
-  }
-  void ForgetConflict() override { below_->ForgetConflict(); }
 
   void Note(EventKind kind, uint64_t address, uint32_t bytes) {
     events_.push_back({kind, bytes, address});
@@ -108,7 +94,6 @@ class TracingStore::TracingTransaction final : public Transaction {
 
   TracingStore& store_;
   Thread& thread_;
-  const std::unique_ptr<Transaction> below_;
   std::vector<Event> events_;
   bool stores_ = false;
 };

@@ -19,7 +19,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "bench/controller/trace.h"
-#include "engine/transactional_store.h"
+#include "engine/forwarding_store.h"
 
 namespace kamino::bench::controller {
 
@@ -29,27 +29,14 @@ struct TracingOptions {
 };
 
 // Thread-safe. Threads are told apart by which thread begins a transaction.
-class TracingStore final : public engine::TransactionalStore {
+class TracingStore final : public engine::ForwardingStore {
  public:
   // `below` must outlive this.
   explicit TracingStore(engine::TransactionalStore* below,
                         const TracingOptions& options = {})
       : below_(*below), options_(options) {}
 
-  absl::string_view scheme() const override { return below_.scheme(); }
   std::unique_ptr<engine::Transaction> Begin(absl::Duration wait) override;
-  engine::ObjectId root() const override { return below_.root(); }
-  void Quiesce() override { below_.Quiesce(); }
-  engine::RecoveryReport recovery_report() const override {
-    return below_.recovery_report();
-  }
-  uint64_t durable_sequence() const override {
-    return below_.durable_sequence();
-  }
-  bool AwaitDurable(uint64_t sequence, absl::Duration wait) override {
-    return below_.AwaitDurable(sequence, wait);
-  }
-  uint64_t bytes_used() const override { return below_.bytes_used(); }
 
   // The transaction that the calling thread began last, which is live, looks at
   // these bytes of an object.
@@ -67,6 +54,8 @@ class TracingStore final : public engine::TransactionalStore {
     std::vector<Event> events;
     TracingTransaction* last = nullptr;  // begun, and live
   };
+
+  engine::TransactionalStore& below() const override { return below_; }
 
   Thread& ThisThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Keep(Thread* thread, const std::vector<Event>& events, bool stores);

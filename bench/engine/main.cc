@@ -16,7 +16,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "absl/synchronization/mutex.h"
 #include "bench/engine/breakdown.h"
 #include "bench/engine/micro.h"
 #include "bench/engine/pool_folder.h"
@@ -49,15 +48,6 @@ std::vector<std::string> SchemeNames() {
   for (const StoreSpec& spec : AllStores()) names.push_back(spec.scheme);
   for (const StoreSpec& spec : MoreStores()) names.push_back(spec.scheme);
   return names;
-}
-
-std::string CheckRegex(const std::string& text) {
-  try {
-    std::regex{text};
-  } catch (const std::regex_error&) {
-    return absl::StrCat("'", text, "' is no regular expression");
-  }
-  return "";
 }
 
 void AddFlags(CLI::App* flags, Options* options) {
@@ -272,7 +262,5 @@ int main(int argc, char** argv) {
   Options options;
   AddFlags(&program.flags(), &options);
   if (const auto code = program.Parse(argc, argv)) return *code;
-  // As programs should that are no tests; it costs as much as the lock.
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   return Run(program, options);
 }

@@ -10,6 +10,7 @@ when a file cannot be read or written, 2 when the words are wrong.
 import html
 import json
 import math
+import os
 import sys
 
 COLOURS = {
@@ -283,16 +284,51 @@ def breakdown_table(rows):
           "</div>")
 
 
+# --- Of every bench's page.
+
+
+def page_of(title, facts, parts):
+  """A page of `parts`, below a table of (name, value) facts."""
+  lines = "".join(f"<tr><td>{html.escape(str(name))}</td>"
+                  f"<td>{html.escape(str(value))}</td></tr>"
+                  for name, value in facts)
+  return ('<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+          f"<title>{title}</title><style>{STYLE}</style></head><body>"
+          f"<h1>{title}</h1><table>{lines}</table>{''.join(parts)}"
+          "</body></html>\n")
+
+
+def figure(svg, caption):
+  return (f"<figure>{svg}<figcaption>{html.escape(caption)}</figcaption>"
+          "</figure>")
+
+
+def write_files(words, name, files):
+  """The program `name REPORT.json FOLDER`: writes what `files` makes of the
+  file, contents by name, into the folder. Returns what to exit with."""
+  if len(words) != 2:
+    print(f"usage: {name} REPORT.json FOLDER", file=sys.stderr)
+    return 2
+  try:
+    with open(words[0], encoding="utf-8") as file:
+      results = json.load(file)
+    for written, text in files(results).items():
+      with open(os.path.join(words[1], written), "w",
+                encoding="utf-8") as file:
+        file.write(text)
+  except (OSError, ValueError, KeyError) as error:
+    print(f"{name}: {words[0]}: {error!r}", file=sys.stderr)
+    return 1
+  return 0
+
+
+# --- The engine's.
+
+
 def page(results):
   """The whole page for what engine.json holds."""
   rows = results["measurements"]
-  facts = "".join(f"<tr><td>{html.escape(str(name))}</td>"
-                  f"<td>{html.escape(str(value))}</td></tr>"
-                  for name, value in results["facts"].items())
   parts = [
-      '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-      f"<title>Engine bench</title><style>{STYLE}</style></head><body>"
-      f"<h1>Engine bench</h1><table>{facts}</table>"
       '<p class="note">A bar is the median of the rounds, the line on it goes '
       "from the lowest to the highest. Ratios are of medians, within one cell. "
       "Spread is (highest &minus; lowest) / median.</p>"
@@ -304,8 +340,7 @@ def page(results):
               plots(chosen, palette), table(chosen), kinds_table(chosen)]
   if results.get("breakdown"):
     parts.append(breakdown_table(results["breakdown"]))
-  parts.append("</body></html>\n")
-  return "".join(parts)
+  return page_of("Engine bench", results["facts"].items(), parts)
 
 
 def main(words):

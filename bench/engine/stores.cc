@@ -24,6 +24,7 @@
 #include "engine/baselines/rewind/rewind_store.h"
 #include "engine/baselines/wrap/wrap_retirer.h"
 #include "engine/baselines/wrap/wrap_store.h"
+#include "engine/forwarding_store.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup_propagator.h"
 #include "engine/kamino/kamino_store.h"
@@ -152,7 +153,7 @@ class PoolFile {
 
 // A scheme of ours with all that it stands on. engine::OpenStore makes the
 // same; here regions may be watched, and the backup can be asked.
-class Bundle final : public TransactionalStore {
+class Bundle final : public engine::ForwardingStore {
  public:
   static absl::StatusOr<std::unique_ptr<Bundle>> Create(const StoreSpec& spec,
                                                         const std::string& path,
@@ -163,23 +164,6 @@ class Bundle final : public TransactionalStore {
   static absl::StatusOr<std::unique_ptr<Bundle>> Copy(
       const RewindTuning& rewind, const StoreSpec& spec, const Region& region,
       const std::string& path, double* nanos);
-
-  absl::string_view scheme() const override { return store().scheme(); }
-  std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override {
-    return store().Begin(lock_wait);
-  }
-  ObjectId root() const override { return store().root(); }
-  void Quiesce() override { store().Quiesce(); }
-  engine::RecoveryReport recovery_report() const override {
-    return store().recovery_report();
-  }
-  uint64_t durable_sequence() const override {
-    return store().durable_sequence();
-  }
-  bool AwaitDurable(uint64_t sequence, absl::Duration wait) override {
-    return store().AwaitDurable(sequence, wait);
-  }
-  uint64_t bytes_used() const override { return store().bytes_used(); }
 
   bool has_backup() const { return kamino_ != nullptr; }
   // Null where it is another scheme.
@@ -213,7 +197,7 @@ class Bundle final : public TransactionalStore {
                           Watch watch);
 
   // Whichever there is.
-  TransactionalStore& store() const {
+  TransactionalStore& below() const override {
     if (kamino_ != nullptr) return *kamino_;
     if (rewind_ != nullptr) return *rewind_;
     if (wrap_ != nullptr) return *wrap_;

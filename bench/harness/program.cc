@@ -2,13 +2,24 @@
 
 #include <fstream>
 #include <iostream>
+#include <regex>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "glog/logging.h"
 
 namespace kamino::bench {
+
+std::string CheckRegex(const std::string& text) {
+  try {
+    std::regex{text};
+  } catch (const std::regex_error&) {
+    return absl::StrCat("'", text, "' is no regular expression");
+  }
+  return "";
+}
 
 Program::Program(const std::string& name, const std::string& about)
     : flags_(about, name) {
@@ -30,6 +41,7 @@ std::optional<int> Program::Parse(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return Fail(kExitUsage, absl::StrCat(error.what(), "; see --help"));
   }
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   return std::nullopt;
 }
 

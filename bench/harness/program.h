@@ -18,6 +18,9 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;  // cannot go on
 inline constexpr int kExitUsage = 2;   // bad flags
 
+// For a flag that is a regular expression: what is wrong with it, or nothing.
+std::string CheckRegex(const std::string& text);
+
 using Progress = std::function<void(const std::string&)>;
 
 class Program {
@@ -30,7 +33,8 @@ class Program {
   bool quick() const { return quick_; }
 
   // nullopt: go on. Else what to exit with: there was a flag that is wrong, of
-  // which stderr has heard, or --help.
+  // which stderr has heard, or --help. From then on absl::Mutex does not look
+  // for deadlocks, which costs as much as the lock.
   std::optional<int> Parse(int argc, char** argv);
 
   // Tells stderr. Returns `code`.

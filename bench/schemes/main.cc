@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "bench/engine/pool_folder.h"
 #include "bench/harness/clock.h"
 #include "bench/harness/program.h"
@@ -34,15 +33,6 @@ struct Options {
   bool list = false;
   std::string crash;
 };
-
-std::string CheckRegex(const std::string& text) {
-  try {
-    std::regex{text};
-  } catch (const std::regex_error&) {
-    return absl::StrCat("'", text, "' is no regular expression");
-  }
-  return "";
-}
 
 std::string CheckStore(const std::string& name) {
   const auto store = StoreNamed(name);
@@ -145,7 +135,5 @@ int main(int argc, char** argv) {
   schemes::Options options;
   schemes::AddFlags(&program.flags(), &options);
   if (const auto code = program.Parse(argc, argv)) return *code;
-  // As programs should that are no tests; it costs as much as the lock.
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   return schemes::Run(program, options);
 }

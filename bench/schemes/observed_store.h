@@ -8,21 +8,17 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "engine/transactional_store.h"
+#include "engine/forwarding_store.h"
 
 namespace kamino::bench::schemes {
 
 // For one thread.
-class ObservedStore final : public engine::TransactionalStore {
+class ObservedStore final : public engine::ForwardingStore {
  public:
   // `below` must outlive this.
   explicit ObservedStore(engine::TransactionalStore* below) : below_(*below) {}
 
-  absl::string_view scheme() const override { return below_.scheme(); }
   std::unique_ptr<engine::Transaction> Begin(absl::Duration wait) override;
-  engine::ObjectId root() const override { return below_.root(); }
-  void Quiesce() override { below_.Quiesce(); }
-  uint64_t bytes_used() const override { return below_.bytes_used(); }
 
   // Those that were made of a size in [least, most), in bytes.
   std::vector<engine::ObjectId> ObjectsBetween(uint32_t least,
@@ -35,6 +31,8 @@ class ObservedStore final : public engine::TransactionalStore {
   void Made(engine::ObjectId id, uint32_t size) { sizes_[id] = size; }
 
  private:
+  engine::TransactionalStore& below() const override { return below_; }
+
   engine::TransactionalStore& below_;
   absl::flat_hash_map<engine::ObjectId, uint64_t> uses_;
   absl::flat_hash_map<engine::ObjectId, uint32_t> sizes_;

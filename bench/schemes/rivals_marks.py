@@ -3,6 +3,8 @@
 from marks import less, mark, ratio, written
 
 WRAPS, STORES = 100, 20
+# Inconsistent objects of 100 crashes (its table 4, Redis).
+INCONSISTENT = {"a": 901, "b": 0, "d": 0, "e": 1024, "f": 295}
 
 
 # --- WrAP, as far as the functional scheme has it.
@@ -215,5 +217,45 @@ def flushes(points):
                   size, least)
 
 
-def of(points, engine):
-  return [*of_wrap(points), *of_archapt(points, engine)]
+def of_crashes(model):
+  """Of bench_crash_model's rows; None: it was not run."""
+  rows = model["rows"] if model else []
+  exact = [row for row in rows if row["queue"] == 1]
+
+  def total(field, among=None):
+    among = exact if among is None else among
+    return sum(row[field] for row in among) if among else None
+
+  name = "Archapt table 4"
+  for letter, inconsistent in INCONSISTENT.items():
+    row = next((r for r in exact if r["workload"] == f"ycsb-{letter}"), None)
+    yield mark(f"{name}, ycsb-{letter}: inconsistent objects of 100 crashes",
+               str(inconsistent), "",
+               None if row is None
+               else 100 * row["inconsistent"] / row["crashes"],
+               note="" if row is None
+               else f"in {row['crashes']}: {row['inconsistent']}, of these "
+                    f"repaired {row['repaired']}, reported as lost "
+                    f"{row['lost']}")
+  found = ratio(total("found"), total("inconsistent"))
+  yield mark(f"{name}: of these found, %", "100", "100",
+             None if found is None else 100 * found, lambda v: v == 100)
+  repaired = ratio(total("repaired"), total("inconsistent"))
+  yield mark(f"{name}: of these repaired, %", "100", "",
+             None if repaired is None else 100 * repaired,
+             note="the others are reported as lost")
+  yield mark(f"{name}: wrong and not reported, or reported and not wrong", "0",
+             "0", None if not rows
+             else total("wrong", rows) + total("lost_needlessly", rows),
+             lambda v: v == 0)
+  for queue in sorted({row["queue"] for row in rows} - {1}):
+    chosen = [row for row in rows if row["queue"] == queue]
+    yield mark(f"{name}, a queue of {queue:g} caches: inconsistent objects of "
+               "100 crashes, all workloads", "-", "",
+               sum(100 * row["inconsistent"] / row["crashes"]
+                   for row in chosen))
+
+
+def of(points, engine, crash_model=None):
+  return [*of_wrap(points), *of_archapt(points, engine),
+          *of_crashes(crash_model)]

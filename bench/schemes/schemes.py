@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """All atomicity schemes beside each other, and their papers' figures.
 
-Runs bench_engine at several speeds of memory, and bench_schemes; puts their
-measurements together, and the papers' marks beside what came out.
-docs/bench_schemes.md.
+Runs bench_engine at several speeds of memory, bench_schemes, and
+bench_crash_model; puts their measurements together, and the papers' marks
+beside what came out. docs/bench_schemes.md.
 """
 
 import argparse
@@ -44,7 +44,9 @@ SLICE_MS = {False: 100, True: 10}
 PART_ROUNDS = {False: 5, True: 1}
 PROGRAMS = {"bench_engine": "bench/engine/bench_engine",
             "bench_schemes": "bench/schemes/bench_schemes",
+            "bench_crash_model": "bench/crash_model/bench_crash_model",
             "shim": "bench/pmem_shim/libpmem_shim.so"}
+PARTS = ("crashes", "summary", "figures")
 COUNTED = ("fences_per_tx", "lines_flushed_per_tx", "background_fences_per_tx",
            "background_lines_flushed_per_tx")
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -125,7 +127,7 @@ def add_counts(rows, counted):
 def figure_flags(settings):
   """Of bench_schemes. To it an empty word is a word."""
   return [f"--schemes={','.join(settings.schemes)}",
-          f"--rounds={settings.part_rounds}",
+          f"--rounds={settings.part_rounds}", f"--folder={settings.folder}",
           *([f"--only={settings.only}"] if settings.only else []),
           *(["--quick"] if settings.quick else [])]
 
@@ -141,19 +143,24 @@ class Bench:
 
   def run(self):
     settings = self._settings
-    if "summary" in settings.parts:
-      for drain_ns in settings.drains:
-        self._summary(drain_ns)
-    if "figures" in settings.parts:
-      self._figures()
     for name in ("wrap_model", "crash_model"):
       path = getattr(settings, name)
       if path:
         with open(path, encoding="utf-8") as file:
           self.results[name] = json.load(file)
+    # First: if recovery goes by something that is wrong, nothing else matters.
+    if "crashes" in settings.parts and not settings.crash_model:
+      self._crashes()
+    if "summary" in settings.parts:
+      for drain_ns in settings.drains:
+        self._summary(drain_ns)
+    if "figures" in settings.parts:
+      self._figures()
     points = marks.Points(self.results["points"])
-    self.results["marks"] = [*rewind_marks.of(points),
-                             *rivals_marks.of(points, self.results["engine"])]
+    self.results["marks"] = [
+        *rewind_marks.of(points),
+        *rivals_marks.of(points, self.results["engine"],
+                         self.results["crash_model"])]
 
   def _run(self, name, what, flags, preload):
     """Runs a program; returns what it wrote."""
@@ -163,8 +170,7 @@ class Bench:
       print(f"schemes: {name}, {what}", file=sys.stderr)
       before, own = read_ticks(), children_ticks()
       with subprocess.Popen(
-          [program(name), *flags, f"--out={out}",
-           f"--folder={self._settings.folder}"],
+          [program(name), *flags, f"--out={out}"],
           stdout=subprocess.DEVNULL, env=environment) as running:
         try:
           code = running.wait()
@@ -189,6 +195,7 @@ class Bench:
     only = SUMMARY.format(ycsb="abcdef" if drain_ns == 0 else "abf")
     # All stores' data has to be in memory at once: the quick scale's has.
     flags = ["--quick", f"--slice_ms={settings.slice_ms}", f"--only={only}",
+             f"--folder={settings.folder}",
              f"--pmem_delay_drain_ns={drain_ns}",
              *(["--least_data"] if settings.quick else [])]
     measured = self._run(
@@ -213,6 +220,11 @@ class Bench:
                                       flags, preload=True)["points"]
     self.results["points"] = measured["points"]
 
+  def _crashes(self):
+    flags = ["--quick"] if self._settings.quick else []
+    self.results["crash_model"] = self._run(
+        "bench_crash_model", "crashes through a cache", flags, preload=False)
+
 
 # --- The program.
 
@@ -233,10 +245,10 @@ def parse(words):
   parser.add_argument("--schemes", type=lambda t: t.split(","), default=STORES,
                       metavar="NAME,...",
                       help=f"stores (default: {','.join(STORES)})")
-  parser.add_argument("--parts", default=["summary", "figures"],
-                      type=lambda t: known(t.split(","),
-                                           ("summary", "figures"), "part"),
-                      metavar="PART,...", help="summary, figures or both")
+  parser.add_argument("--parts", default=list(PARTS),
+                      type=lambda t: known(t.split(","), PARTS, "part"),
+                      metavar="PART,...",
+                      help=f"some of {','.join(PARTS)} (default: all)")
   parser.add_argument("--only", default="",
                       help="figures that this matches a part of")
   parser.add_argument("--drains", type=lambda t: [int(n) for n in t.split(",")],
@@ -250,8 +262,8 @@ def parse(words):
   parser.add_argument("--wrap_model", metavar="FILE",
                       help="rows of WrAP's timing model, to be put beside")
   parser.add_argument("--crash_model", metavar="FILE",
-                      help="rows of crashes through a cache model, for "
-                           "Archapt's table 4")
+                      help="what bench_crash_model has written, instead of "
+                           "running it: Archapt's table 4")
   settings = parser.parse_args(words)
   settings.drains = settings.drains or DRAINS_NS[settings.quick]
   settings.rounds = settings.rounds or ROUNDS[settings.quick]

@@ -9,7 +9,6 @@ writes FOLDER/schemes.html (all of it; needs nothing but itself), schemes.md
 """
 
 import html
-import json
 import os
 import sys
 
@@ -115,8 +114,9 @@ def loads_table(loads):
 
 
 def cell(value):
-  plain = isinstance(value, (int, float)) and not isinstance(value, bool)
-  return number(value) if plain else str(value)
+  if isinstance(value, bool) or not isinstance(value, (int, float)):
+    return str(value)
+  return f"{value:,}" if isinstance(value, int) else number(value)
 
 
 def rows_table(rows):
@@ -254,20 +254,13 @@ def as_text(results):
 
 
 def page(results):
-  lines = "".join(
-      f"<tr><td>{html.escape(str(name))}</td><td>{html.escape(str(value))}"
-      "</td></tr>" for name, value in facts(results))
-  parts = ['<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-           f"<title>Atomicity schemes</title><style>{engine_report.STYLE}"
-           "</style></head><body><h1>Atomicity schemes</h1>"
-           f"<table>{lines}</table>"
-           '<p class="note">Medians of rounds in which stores take turns; '
+  parts = ['<p class="note">Medians of rounds in which stores take turns; '
            "spread is (highest &minus; lowest) / median.</p>"]
-  parts += [f"<figure>{svg}<figcaption>{html.escape(caption)}</figcaption>"
-            "</figure>" for _, caption, svg in pictures(results)]
+  parts += [engine_report.figure(svg, caption)
+            for _, caption, svg in pictures(results)]
   for title, table in tables(results):
     parts += [f"<h2>{html.escape(title)}</h2>", report.as_html(table)]
-  return "".join(parts) + "</body></html>\n"
+  return engine_report.page_of("Atomicity schemes", facts(results), parts)
 
 
 def files(results):
@@ -279,19 +272,7 @@ def files(results):
 
 
 def main(words):
-  if len(words) != 2:
-    print("usage: schemes_report.py schemes.json FOLDER", file=sys.stderr)
-    return 2
-  try:
-    with open(words[0], encoding="utf-8") as file:
-      results = json.load(file)
-    for name, text in files(results).items():
-      with open(os.path.join(words[1], name), "w", encoding="utf-8") as file:
-        file.write(text)
-  except (OSError, ValueError, KeyError) as error:
-    print(f"schemes_report.py: {words[0]}: {error!r}", file=sys.stderr)
-    return 1
-  return 0
+  return engine_report.write_files(words, "schemes_report.py", files)
 
 
 if __name__ == "__main__":

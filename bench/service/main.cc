@@ -13,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
 #include "bench/harness/program.h"
 #include "bench/service/race.h"
@@ -214,8 +213,6 @@ int Run(const Program& program, const Options& options) {
   if (!specs.ok()) return program.Fail(kExitUsage, specs.status().message());
   const auto before = ReadSystemTicks();
   if (!before.ok()) return program.Fail(kExitFailed, before.status().message());
-  // As every program of ours that counts microseconds; docs/engine.md.
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   // Sends are due to the microsecond.
   ::prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   const RaceOptions race = RaceOf(options, program.quick());

@@ -9,7 +9,6 @@ writes FOLDER/service.html (all of it; needs nothing but itself), service.md
 """
 
 import html
-import json
 import os
 import sys
 import textwrap
@@ -161,23 +160,16 @@ def markdown(results):
 def page(results):
   rival = main_rival(results)
   palette = plots.Palette(results["subjects"])
-  facts = "".join(
-      f"<tr><td>{html.escape(str(name))}</td><td>{html.escape(str(value))}"
-      "</td></tr>" for name, value in [
-          *results["facts"].items(),
-          *((s["name"], s["about"]) for s in results["subjects"])])
-  parts = ['<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-           f"<title>Service bench</title><style>{engine_report.STYLE}</style>"
-           f"</head><body><h1>Service bench</h1><table>{facts}</table>"
-           f"<p>{palette.legend()}</p>"]
+  parts = [f"<p>{palette.legend()}</p>"]
   for title, _, rows in sections(results):
     parts.append(f"<h2>{html.escape(title)}</h2>")
-    parts += [f"<figure>{svg}<figcaption>{html.escape(caption)}</figcaption>"
-              "</figure>" for _, caption, svg in pictures(rows, palette)]
+    parts += [engine_report.figure(svg, caption)
+              for _, caption, svg in pictures(rows, palette)]
     for heading, table in tables(rows, rival):
       parts += [f"<h3>{html.escape(heading)}</h3>", as_html(table)]
-  parts.append("</body></html>\n")
-  return "".join(parts)
+  facts = [*results["facts"].items(),
+           *((s["name"], s["about"]) for s in results["subjects"])]
+  return engine_report.page_of("Service bench", facts, parts)
 
 
 def files(results):
@@ -191,19 +183,7 @@ def files(results):
 
 
 def main(words):
-  if len(words) != 2:
-    print("usage: report.py service.json FOLDER", file=sys.stderr)
-    return 2
-  try:
-    with open(words[0], encoding="utf-8") as file:
-      results = json.load(file)
-    for name, text in files(results).items():
-      with open(os.path.join(words[1], name), "w", encoding="utf-8") as file:
-        file.write(text)
-  except (OSError, ValueError, KeyError) as error:
-    print(f"report.py: {words[0]}: {error!r}", file=sys.stderr)
-    return 1
-  return 0
+  return engine_report.write_files(words, "report.py", files)
 
 
 if __name__ == "__main__":

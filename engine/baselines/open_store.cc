@@ -20,6 +20,7 @@
 #include "engine/baselines/rewind/rewind_store.h"
 #include "engine/baselines/wrap/wrap_retirer.h"
 #include "engine/baselines/wrap/wrap_store.h"
+#include "engine/forwarding_store.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/backup_propagator.h"
@@ -64,26 +65,10 @@ absl::StatusOr<std::unique_ptr<Heap>> OpenHeap(Region* region,
 
 // A store and the regions and heap that it stands on, dying in that order.
 template <typename Store>
-class OwningStore : public TransactionalStore {
- public:
-  absl::string_view scheme() const override { return store_->scheme(); }
-  std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override {
-    return store_->Begin(lock_wait);
-  }
-  ObjectId root() const override { return store_->root(); }
-  void Quiesce() override { store_->Quiesce(); }
-  RecoveryReport recovery_report() const override {
-    return store_->recovery_report();
-  }
-  uint64_t durable_sequence() const override {
-    return store_->durable_sequence();
-  }
-  bool AwaitDurable(uint64_t sequence, absl::Duration wait) override {
-    return store_->AwaitDurable(sequence, wait);
-  }
-  uint64_t bytes_used() const override { return store_->bytes_used(); }
-
+class OwningStore : public ForwardingStore {
  protected:
+  TransactionalStore& below() const override { return *store_; }
+
   std::unique_ptr<FileRegion> region_;
   std::unique_ptr<FileRegion> backup_region_;  // null: it has no backup
   std::unique_ptr<Heap> heap_;

@@ -29,8 +29,8 @@ def rewind(*points):
   return rewind_marks.of(marks.Points(points))
 
 
-def rivals(*points, engine=()):
-  return rivals_marks.of(marks.Points(points), engine)
+def rivals(*points, engine=(), crash_model=None):
+  return rivals_marks.of(marks.Points(points), engine, crash_model)
 
 
 class CrossingTest(unittest.TestCase):
@@ -216,6 +216,33 @@ class RivalsTest(unittest.TestCase):
       self.assertAlmostEqual(found_one["here"], here)
       self.assertIs(found_one["holds"], holds)
     self.assertIsNone(one(found, name.format(4096) + "nobody waits, %")["here"])
+
+  def test_crashes_are_counted_by_the_hundred(self):
+    def row(letter, queue, inconsistent, repaired, lost, wrong=0):
+      return {"workload": f"ycsb-{letter}", "queue": queue, "crashes": 20,
+              "inconsistent": inconsistent, "found": repaired + lost,
+              "repaired": repaired, "lost": lost, "wrong": wrong,
+              "lost_needlessly": 0}
+    rows = [row("a", 1, 40, 30, 10), row("f", 1, 10, 10, 0),
+            row("a", 2, 1, 1, 0)]
+    found = rivals(crash_model={"rows": rows})
+    each = one(found, "Archapt table 4, ycsb-a")
+    self.assertAlmostEqual(each["here"], 200)
+    self.assertEqual(each["paper"], "901")
+    self.assertIn("reported as lost 10", each["note"])
+    self.assertIsNone(one(found, "Archapt table 4, ycsb-e")["here"])
+    all_found = one(found, "Archapt table 4: of these found")
+    self.assertIs(all_found["holds"], True)
+    self.assertAlmostEqual(
+        one(found, "Archapt table 4: of these repaired")["here"], 80)
+    self.assertIs(one(found, "Archapt table 4: wrong")["holds"], True)
+    self.assertAlmostEqual(
+        one(found, "Archapt table 4, a queue of 2 caches")["here"], 5)
+    # One that nobody has found.
+    rows[0].update(found=39, lost=9, wrong=1)
+    found = rivals(crash_model={"rows": rows})
+    self.assertIs(one(found, "Archapt table 4: of these found")["holds"], False)
+    self.assertIs(one(found, "Archapt table 4: wrong")["holds"], False)
 
 
 if __name__ == "__main__":

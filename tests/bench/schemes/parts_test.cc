@@ -17,6 +17,7 @@
 #include "bench/schemes/results.h"
 #include "bench/schemes/small_tree.h"
 #include "bench/schemes/words.h"
+#include "engine/forwarding_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -115,62 +116,40 @@ TEST_F(PartsTest, ArrivalsAreTimedFromTheirTime) {
 }
 
 // Durable when it is told so, and that only some way behind.
-class LaggingStore final : public engine::TransactionalStore {
+class LaggingStore final : public engine::ForwardingStore {
  public:
   explicit LaggingStore(engine::TransactionalStore* below) : below_(*below) {}
 
-  absl::string_view scheme() const override { return "lagging"; }
   std::unique_ptr<engine::Transaction> Begin(absl::Duration wait) override;
-  engine::ObjectId root() const override { return below_.root(); }
   void Quiesce() override {}
   bool AwaitDurable(uint64_t sequence, absl::Duration) override {
     return sequence <= most_;
   }
-  uint64_t bytes_used() const override { return 0; }
 
   void SetMost(uint64_t most) { most_ = most; }
   uint64_t Next() { return ++last_; }
 
  private:
+  engine::TransactionalStore& below() const override { return below_; }
+
   engine::TransactionalStore& below_;
   uint64_t most_ = 0;
   uint64_t last_ = 0;
 };
 
-class LaggingTransaction final : public engine::Transaction {
+class LaggingTransaction final : public engine::ForwardingTransaction {
  public:
   LaggingTransaction(LaggingStore* store,
                      std::unique_ptr<engine::Transaction> below)
-      : store_(*store), below_(std::move(below)) {}
+      : ForwardingTransaction(std::move(below)), store_(*store) {}
 
-  absl::StatusOr<absl::Span<const std::byte>> Read(
-      engine::ObjectId id) override {
-    return below_->Read(id);
-  }
-  absl::StatusOr<std::byte*> Write(engine::ObjectId id, uint32_t offset,
-                                   uint32_t length) override {
-    return below_->Write(id, offset, length);
-  }
-  absl::StatusOr<engine::ObjectId> Alloc(uint32_t size) override {
-    return below_->Alloc(size);
-  }
-  absl::Status Free(engine::ObjectId id) override { return below_->Free(id); }
   absl::Status Commit(const engine::CommitOptions& options) override {
     *options.durable_at = store_.Next();
-    return below_->Commit({});
+    return below().Commit({});
   }
-  absl::Status Abort() override { return below_->Abort(); }
-  const engine::WriteSet& write_set() const override {
-    return below_->write_set();
-  }
-  std::optional<engine::ObjectId> conflict() const override {
-    return below_->conflict();
-  }
-  void ForgetConflict() override { below_->ForgetConflict(); }
 
  private:
   LaggingStore& store_;
-  const std::unique_ptr<engine::Transaction> below_;
 };
 
 std::unique_ptr<engine::Transaction> LaggingStore::Begin(absl::Duration wait) {

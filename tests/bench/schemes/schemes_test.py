@@ -151,7 +151,9 @@ class SchemesTest(unittest.TestCase):
     met = {m["name"]: m["holds"] for m in results["marks"]}
     self.assertIs(met["WrAP fig. 6: drains, unsafe"], True)
     self.assertIsNone(met["WrAP fig. 6: drains of 100 wraps, wrap"])
-    self.assertEqual(len(results["loads"]), 3)
+    self.assertIs(met["Archapt table 4: of these found, %"], True)
+    self.assertIn("Crashes through a cache model", done.stdout)
+    self.assertEqual(len(results["loads"]), 4)
 
   def test_a_store_that_is_not_known_ends_it(self):
     done = run(sys.executable, "-B", SCRIPT, "--quick", "--schemes=nobody",

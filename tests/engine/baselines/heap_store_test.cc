@@ -10,6 +10,7 @@
 #include "engine/pmem/sim_region.h"
 #include "engine/resource_error.h"
 #include "gtest/gtest.h"
+#include "tests/engine/baselines/one_store.h"
 
 namespace kamino::engine {
 namespace {
@@ -18,28 +19,13 @@ constexpr HeapScheme kUndo = HeapScheme::kUndo;
 constexpr HeapScheme kCow = HeapScheme::kCopyOnWrite;
 constexpr HeapScheme kUnsafe = HeapScheme::kUnsafe;
 
-class HeapStoreTest : public ::testing::Test {
+class HeapStoreTest : public OneStoreTest<HeapStore> {
  protected:
   void Open(HeapScheme scheme) {
     store_.reset();
     heap_ = *Heap::Create(&region_, HeapSchemeName(scheme));
     store_ = *HeapStore::Open(scheme, heap_.get());
   }
-
-  std::unique_ptr<Transaction> Begin() {
-    return store_->Begin(absl::ZeroDuration());
-  }
-
-  ObjectId Make(uint32_t size) {
-    auto transaction = Begin();
-    const ObjectId id = *transaction->Alloc(size);
-    EXPECT_TRUE(transaction->Commit().ok());
-    return id;
-  }
-
-  SimRegion region_{Heap::kMinBytes};
-  std::unique_ptr<Heap> heap_;
-  std::unique_ptr<HeapStore> store_;
 };
 
 // The figures that heap_store.h gives.

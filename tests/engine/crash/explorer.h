@@ -23,10 +23,10 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "engine/pmem/cache_model.h"
+#include "engine/pmem/plain_region.h"
 #include "engine/pmem/sim_region.h"
 #include "tests/engine/crash/oracle.h"
 #include "tests/engine/crash/rig.h"
-#include "tests/engine/pmem/plain_region.h"
 
 namespace kamino::engine::crash {
 

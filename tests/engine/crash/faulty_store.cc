@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "tests/engine/crash/forwarding_store.h"
+#include "tests/engine/crash/forwarding_rig.h"
 #include "tests/faults/fault.h"
 
 namespace kamino::engine::crash {
@@ -20,14 +20,14 @@ class FaultyTransaction final : public ForwardingTransaction {
       return Bytes(id, offset);
     }
     if (faults::FaultPlanted("transaction-intent-too-short") && length > 1) {
-      return inner().Write(id, offset, length / 2);
+      return below().Write(id, offset, length / 2);
     }
     if (faults::FaultPlanted("transaction-intent-misplaced") && offset > 0) {
-      auto bytes = inner().Write(id, offset - 1, length);
+      auto bytes = below().Write(id, offset - 1, length);
       if (!bytes.ok()) return bytes;
       return *bytes + 1;
     }
-    return inner().Write(id, offset, length);
+    return below().Write(id, offset, length);
   }
 
   absl::Status Overwrite(ObjectId id, uint32_t offset,
@@ -37,7 +37,14 @@ class FaultyTransaction final : public ForwardingTransaction {
       if (!place.ok()) return place.status();
       std::memcpy(*place, bytes.data(), bytes.size());
     }
-    return inner().Overwrite(id, offset, bytes);
+    return below().Overwrite(id, offset, bytes);
+  }
+
+  // As two of them, which the faults are about.
+  absl::Status OverwriteBoth(ObjectId id, uint32_t offset,
+                             absl::Span<const std::byte> head,
+                             absl::Span<const std::byte> bytes) override {
+    return Transaction::OverwriteBoth(id, offset, head, bytes);
   }
 
   absl::Status Free(ObjectId id) override {
@@ -45,27 +52,27 @@ class FaultyTransaction final : public ForwardingTransaction {
     if (faults::FaultPlanted("transaction-free-forgotten")) {
       return absl::OkStatus();
     }
-    return inner().Free(id);
+    return below().Free(id);
   }
 
   using Transaction::Commit;
   absl::Status Commit(const CommitOptions& options) override {
     if (faults::FaultPlanted("transaction-commit-ignored")) {
-      return inner().Abort();
+      return below().Abort();
     }
-    return inner().Commit(options);
+    return below().Commit(options);
   }
 
   absl::Status Abort() override {
     if (faults::FaultPlanted("transaction-abort-commits")) {
-      return inner().Commit();
+      return below().Commit();
     }
-    return inner().Abort();
+    return below().Abort();
   }
 
  private:
   absl::StatusOr<std::byte*> Bytes(ObjectId id, uint32_t offset) {
-    auto bytes = inner().Read(id);
+    auto bytes = below().Read(id);
     if (!bytes.ok()) return bytes.status();
     return const_cast<std::byte*>(bytes->data()) + offset;
   }
@@ -74,8 +81,8 @@ class FaultyTransaction final : public ForwardingTransaction {
 }  // namespace
 
 Scheme WithFaultyStore(const Scheme& scheme) {
-  return WithTransactions(scheme, [](std::unique_ptr<Transaction> inner) {
-    return std::make_unique<FaultyTransaction>(std::move(inner));
+  return WithTransactions(scheme, [](std::unique_ptr<Transaction> below) {
+    return std::make_unique<FaultyTransaction>(std::move(below));
   });
 }
 

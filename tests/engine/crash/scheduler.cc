@@ -13,8 +13,8 @@
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/kamino_store.h"
+#include "engine/pmem/plain_region.h"
 #include "glog/logging.h"
-#include "tests/engine/pmem/plain_region.h"
 
 namespace kamino::engine::crash {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "tests/engine/crash/forwarding_store.h"
+#include "tests/engine/crash/forwarding_rig.h"
 #include "tests/engine/crash/scheduler.h"
 #include "tests/engine/crash/session.h"
 #include "tests/engine/crash/world.h"
@@ -335,11 +335,11 @@ void Life::Remember(const WriteSet& write_set) {
 // Tells the explorer's cache of what is read.
 class WatchedTransaction final : public ForwardingTransaction {
  public:
-  WatchedTransaction(std::unique_ptr<Transaction> inner, Explorer* explorer)
-      : ForwardingTransaction(std::move(inner)), explorer_(*explorer) {}
+  WatchedTransaction(std::unique_ptr<Transaction> below, Explorer* explorer)
+      : ForwardingTransaction(std::move(below)), explorer_(*explorer) {}
 
   absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) override {
-    auto bytes = inner().Read(id);
+    auto bytes = below().Read(id);
     if (bytes.ok()) explorer_.Loaded(*bytes);
     return bytes;
   }
@@ -359,9 +359,9 @@ RunResult Run(const Scheme& unwatched, uint64_t seed,
   Scheme scheme = unwatched;
   if (options.explorer.cache_bytes != 0) {
     scheme = WithTransactions(unwatched,
-                              [&explorer](std::unique_ptr<Transaction> inner) {
+                              [&explorer](std::unique_ptr<Transaction> below) {
                                 return absl::make_unique<WatchedTransaction>(
-                                    std::move(inner), &explorer);
+                                    std::move(below), &explorer);
                               });
   }
   Life(&explorer, &random, &result).Live(scheme, Found(), options);

@@ -7,9 +7,9 @@
 #include "engine/kamino/backup.h"
 #include "engine/kamino/backup_propagator.h"
 #include "engine/kamino/kamino_store.h"
+#include "engine/pmem/plain_region.h"
 #include "gtest/gtest.h"
 #include "tests/engine/kamino/fixture.h"
-#include "tests/engine/pmem/plain_region.h"
 
 namespace kamino::engine {
 namespace {

@@ -12,17 +12,16 @@
 #include "engine/pmem/sim_region.h"
 #include "engine/resource_error.h"
 #include "gtest/gtest.h"
+#include "tests/engine/baselines/one_store.h"
 
 namespace kamino::engine {
 namespace {
 
 using rewind_format::LogHeader;
 
-absl::Span<const std::byte> BytesOf(const std::string& text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
-
-class RewindStoreTest : public ::testing::TestWithParam<RewindOptions> {
+class RewindStoreTest
+    : public OneStoreTest<RewindStore,
+                          ::testing::TestWithParam<RewindOptions>> {
  protected:
   void SetUp() override { Open(GetParam()); }
 
@@ -45,36 +44,8 @@ class RewindStoreTest : public ::testing::TestWithParam<RewindOptions> {
     store_ = *std::move(opened);
   }
 
-  std::unique_ptr<Transaction> Begin() {
-    return store_->Begin(absl::ZeroDuration());
-  }
-
-  ObjectId Make(uint32_t size) {
-    auto transaction = Begin();
-    const ObjectId id = *transaction->Alloc(size);
-    EXPECT_TRUE(transaction->Commit().ok());
-    return id;
-  }
-
-  std::string Text(ObjectId id, size_t length) {
-    auto transaction = Begin();
-    const auto bytes = transaction->Read(id);
-    if (!bytes.ok()) return std::string(bytes.status().message());
-    return {reinterpret_cast<const char*>(bytes->data()), length};
-  }
-
-  void Put(ObjectId id, const std::string& text) {
-    auto transaction = Begin();
-    ASSERT_TRUE(transaction->Overwrite(id, 0, BytesOf(text)).ok());
-    ASSERT_TRUE(transaction->Commit().ok());
-  }
-
-  SimRegion region_{Heap::kMinBytes};
-  std::unique_ptr<SimRegion> after_;
   std::unique_ptr<Heap> left_heap_;
   std::unique_ptr<RewindStore> left_;
-  std::unique_ptr<Heap> heap_;
-  std::unique_ptr<RewindStore> store_;
 };
 
 INSTANTIATE_TEST_SUITE_P(
@@ -106,8 +77,7 @@ TEST_P(RewindStoreTest, WhatIsCommittedSurvivesAndIsReported) {
   auto live = Begin();
   std::memcpy(*live->Write(two, 0, 10), "unfinished", 10);
   // Nothing that is not durable survives.
-  after_ = std::make_unique<SimRegion>(
-      SimRegion::Image(region_.durable(), region_.durable() + region_.size()));
+  after_ = std::make_unique<SimRegion>(DurableOf(region_));
   auto heap = *Heap::Open(after_.get());
   auto opened = *RewindStore::Open(GetParam(), heap.get());
   const RecoveryReport report = opened->recovery_report();

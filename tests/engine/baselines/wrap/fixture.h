@@ -15,17 +15,9 @@
 #include "engine/heap/heap.h"
 #include "engine/pmem/sim_region.h"
 #include "gtest/gtest.h"
+#include "tests/engine/baselines/one_store.h"
 
 namespace kamino::engine {
-
-inline absl::Span<const std::byte> BytesOf(const std::string& text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
-
-// What is durable now: all that was not drained is lost.
-inline SimRegion::Image DurableOf(const SimRegion& region) {
-  return {region.durable(), region.durable() + region.size()};
-}
 
 class WrapLogTest : public ::testing::Test {
  protected:

@@ -13,19 +13,16 @@
 #include "engine/pmem/sim_region.h"
 #include "engine/resource_error.h"
 #include "gtest/gtest.h"
+#include "tests/engine/baselines/one_store.h"
 
 namespace kamino::engine {
 namespace {
 
-absl::Span<const std::byte> BytesOf(const std::string& text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
-
-class WrapStoreTest : public ::testing::Test {
+class WrapStoreTest : public OneStoreTest<WrapStore> {
  protected:
-  WrapStoreTest() { Make(WrapOptions()); }
+  WrapStoreTest() { MakeStore(WrapOptions()); }
 
-  void Make(WrapOptions options) {
+  void MakeStore(WrapOptions options) {
     store_.reset();
     options.log_wait = absl::ZeroDuration();
     store_ = *WrapStore::Create(&region_, options);
@@ -33,8 +30,7 @@ class WrapStoreTest : public ::testing::Test {
 
   // With all that was not drained lost.
   void CrashAndOpen() {
-    after_ = std::make_unique<SimRegion>(SimRegion::Image(
-        region_.durable(), region_.durable() + region_.size()));
+    after_ = std::make_unique<SimRegion>(DurableOf(region_));
     // Its end has nothing more to say.
     left_ = std::move(store_);
     auto opened = WrapStore::Open(after_.get());
@@ -42,36 +38,7 @@ class WrapStoreTest : public ::testing::Test {
     store_ = *std::move(opened);
   }
 
-  std::unique_ptr<Transaction> Begin() {
-    return store_->Begin(absl::ZeroDuration());
-  }
-
-  ObjectId Make(uint32_t size) {
-    auto transaction = Begin();
-    const auto id = transaction->Alloc(size);
-    EXPECT_TRUE(id.ok()) << id.status();
-    const absl::Status committed = transaction->Commit();
-    EXPECT_TRUE(committed.ok()) << committed;
-    return *id;
-  }
-
-  std::string Text(ObjectId id, size_t length) {
-    auto transaction = Begin();
-    const auto bytes = transaction->Read(id);
-    if (!bytes.ok()) return std::string(bytes.status().message());
-    return {reinterpret_cast<const char*>(bytes->data()), length};
-  }
-
-  void Put(ObjectId id, const std::string& text) {
-    auto transaction = Begin();
-    ASSERT_TRUE(transaction->Overwrite(id, 0, BytesOf(text)).ok());
-    ASSERT_TRUE(transaction->Commit().ok());
-  }
-
-  SimRegion region_{Heap::kMinBytes};
-  std::unique_ptr<SimRegion> after_;
   std::unique_ptr<WrapStore> left_;
-  std::unique_ptr<WrapStore> store_;
 };
 
 TEST_F(WrapStoreTest, WhatIsCommittedSurvivesAndIsReported) {
@@ -136,7 +103,7 @@ TEST_F(WrapStoreTest, OverwritesAndPointersKeepTheirOrder) {
 TEST_F(WrapStoreTest, SeveralWrapsOfOneObject) {
   constexpr int kWraps = 9;
   for (int retired = 0; retired <= kWraps; ++retired) {
-    Make(WrapOptions());
+    MakeStore(WrapOptions());
     const ObjectId id = Make(100);
     store_->Quiesce();
     for (int i = 1; i <= kWraps; ++i) {
@@ -252,7 +219,7 @@ TEST_F(WrapStoreTest, MoreWouldWaitForOthersToEnd) {
   WrapOptions options;
   options.log_bytes = 4096;
   options.bucket_bytes = 512;
-  Make(options);
+  MakeStore(options);
   std::vector<ObjectId> ids;
   for (int i = 0; i < 7; ++i) ids.push_back(Make(10));
   store_->Quiesce();
@@ -316,7 +283,7 @@ TEST_F(WrapStoreTest, BadOptionsAndOtherHeapsAreRefused) {
 TEST_F(WrapStoreTest, TheLogIsAsItWasMade) {
   WrapOptions options;
   options.bucket_bytes = 1024;
-  Make(options);
+  MakeStore(options);
   const ObjectId id = Make(100);
   Put(id, "text");
   CrashAndOpen();

@@ -1,7 +1,7 @@
-// Memory whose stores are durable at once, for any number of threads: for tests
-// that do not ask what a crash would do.
-#ifndef KAMINO_TESTS_ENGINE_PMEM_PLAIN_REGION_H_
-#define KAMINO_TESTS_ENGINE_PMEM_PLAIN_REGION_H_
+// Memory whose stores are durable at once, for any number of threads: for who
+// does not ask what a crash would do, or has asked already.
+#ifndef KAMINO_ENGINE_PMEM_PLAIN_REGION_H_
+#define KAMINO_ENGINE_PMEM_PLAIN_REGION_H_
 
 #include <cstddef>
 #include <cstdlib>
@@ -40,4 +40,4 @@ class PlainRegion final : public Region {
 
 }  // namespace kamino::engine
 
-#endif  // KAMINO_TESTS_ENGINE_PMEM_PLAIN_REGION_H_
+#endif  // KAMINO_ENGINE_PMEM_PLAIN_REGION_H_

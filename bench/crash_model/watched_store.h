@@ -1,0 +1,47 @@
+// Archapt on memory behind a model of a cache, which is told what transactions
+// load and store; and an oracle, which is told what they have come to.
+#ifndef KAMINO_BENCH_CRASH_MODEL_WATCHED_STORE_H_
+#define KAMINO_BENCH_CRASH_MODEL_WATCHED_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "bench/crash_model/cached_region.h"
+#include "bench/crash_model/oracle.h"
+#include "engine/baselines/archapt/archapt_store.h"
+#include "engine/forwarding_store.h"
+
+namespace kamino::bench::crash_model {
+
+// For one thread. Every so many transactions it does what Archapt's own thread
+// would do beside them.
+class WatchedStore final : public engine::ForwardingStore {
+ public:
+  // `below`, on `region`, is new. Both must outlive this.
+  WatchedStore(engine::ArchaptStore* below, CachedRegion* region);
+
+  std::unique_ptr<engine::Transaction> Begin(absl::Duration wait) override;
+
+  const Oracle& oracle() const { return oracle_; }
+  // Of the last transaction that has changed anything, which may be about to
+  // commit.
+  uint64_t last_sequence() const { return last_sequence_; }
+
+ private:
+  class WatchedTransaction;
+
+  engine::TransactionalStore& below() const override { return store_; }
+  void Ended();
+
+  engine::ArchaptStore& store_;
+  CachedRegion& region_;
+  Oracle oracle_;
+  uint64_t last_sequence_ = 0;
+  uint64_t ended_ = 0;  // transactions
+};
+
+}  // namespace kamino::bench::crash_model
+
+#endif  // KAMINO_BENCH_CRASH_MODEL_WATCHED_STORE_H_

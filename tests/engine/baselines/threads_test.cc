@@ -1,0 +1,230 @@
+// Several threads on one store, with the thread that works beside them: for
+// ThreadSanitizer (make sanitize), and for what only they can show.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "engine/baselines/heap_store.h"
+#include "engine/baselines/rewind/rewind_checkpointer.h"
+#include "engine/baselines/rewind/rewind_options.h"
+#include "engine/baselines/rewind/rewind_store.h"
+#include "engine/baselines/wrap/wrap_retirer.h"
+#include "engine/baselines/wrap/wrap_store.h"
+#include "engine/heap/heap.h"
+#include "engine/pmem/plain_region.h"
+#include "engine/resource_error.h"
+#include "gtest/gtest.h"
+
+namespace kamino::engine {
+namespace {
+
+constexpr int kThreads = 3;
+constexpr int kRounds = 300;
+constexpr int kAccounts = 8;
+constexpr int64_t kEach = 1000;
+
+// A store with what it stands on, and its thread.
+struct Opened {
+  std::unique_ptr<Heap> heap;
+  std::unique_ptr<TransactionalStore> store;
+  std::shared_ptr<void> worker;
+
+  ~Opened() {
+    worker.reset();
+    store.reset();
+  }
+};
+
+struct Subject {
+  std::string name;
+  std::function<std::unique_ptr<Opened>(Region*, bool fresh)> open;
+};
+
+std::unique_ptr<Heap> HeapOn(Region* region, const std::string& label,
+                             bool fresh) {
+  auto heap = fresh ? Heap::Create(region, label) : Heap::Open(region);
+  EXPECT_TRUE(heap.ok()) << heap.status();
+  return *std::move(heap);
+}
+
+Subject OfHeapStore(HeapScheme scheme) {
+  const std::string name(HeapSchemeName(scheme));
+  return {name, [=](Region* region, bool fresh) {
+            auto opened = std::make_unique<Opened>();
+            opened->heap = HeapOn(region, name, fresh);
+            opened->store = *HeapStore::Open(scheme, opened->heap.get());
+            return opened;
+          }};
+}
+
+Subject OfRewind(RewindOptions options) {
+  // So that they are made all the time.
+  options.checkpoint_records = 50;
+  return {options.Name(), [=](Region* region, bool fresh) {
+            auto opened = std::make_unique<Opened>();
+            opened->heap = HeapOn(region, options.Name(), fresh);
+            auto store = *RewindStore::Open(options, opened->heap.get());
+            opened->worker = std::make_shared<RewindCheckpointer>(store.get());
+            opened->store = std::move(store);
+            return opened;
+          }};
+}
+
+Subject OfWrap() {
+  return {wrap_format::kLabel, [](Region* region, bool fresh) {
+            WrapOptions options;
+            // Full now and then.
+            options.log_bytes = 64u << 10;
+            auto opened = std::make_unique<Opened>();
+            auto store = fresh ? *WrapStore::Create(region, options)
+                               : *WrapStore::Open(region, options);
+            opened->worker = std::make_shared<WrapRetirer>(store.get());
+            opened->store = std::move(store);
+            return opened;
+          }};
+}
+
+std::vector<Subject> Subjects() {
+  std::vector<Subject> subjects = {OfHeapStore(HeapScheme::kUndo),
+                                   OfHeapStore(HeapScheme::kCopyOnWrite),
+                                   OfWrap()};
+  for (const RewindOptions& options : AllRewinds()) {
+    subjects.push_back(OfRewind(options));
+  }
+  return subjects;
+}
+
+class ThreadsTest : public ::testing::TestWithParam<Subject> {
+ protected:
+  ThreadsTest() {
+    std::memset(region_.base(), 0, region_.size());
+    Open(/*fresh=*/true);
+  }
+
+  void Open(bool fresh) {
+    opened_.reset();
+    opened_ = GetParam().open(&region_, fresh);
+  }
+  TransactionalStore& store() { return *opened_->store; }
+
+  // Until it commits.
+  void Run(const std::function<absl::Status(Transaction&)>& body) {
+    for (;;) {
+      auto transaction = store().Begin(absl::ZeroDuration());
+      absl::Status done = body(*transaction);
+      if (done.ok()) {
+        done = transaction->Commit();
+      } else {
+        ASSERT_TRUE(transaction->Abort().ok());
+      }
+      if (done.ok()) return;
+      ASSERT_TRUE(absl::IsAborted(done) || ResourceOf(done) == Resource::kLog)
+          << done;
+      std::this_thread::yield();
+    }
+  }
+
+  void InThreads(const std::function<void(int)>& body) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) threads.emplace_back(body, i);
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  PlainRegion region_{Heap::kMinBytes};
+  std::unique_ptr<Opened> opened_;
+};
+
+absl::StatusOr<int64_t> BalanceOf(Transaction& transaction, ObjectId id) {
+  const auto bytes = transaction.Read(id);
+  if (!bytes.ok()) return bytes.status();
+  int64_t balance;
+  std::memcpy(&balance, bytes->data(), sizeof(balance));
+  return balance;
+}
+
+absl::Status SetBalance(Transaction& transaction, ObjectId id,
+                        int64_t balance) {
+  const auto bytes = transaction.Write(id, 0, sizeof(balance));
+  if (!bytes.ok()) return bytes.status();
+  std::memcpy(*bytes, &balance, sizeof(balance));
+  return absl::OkStatus();
+}
+
+// Money goes round, objects come and go; nothing is lost.
+TEST_P(ThreadsTest, TransfersAndNewObjectsKeepTheSum) {
+  std::vector<ObjectId> accounts(kAccounts);
+  Run([&](Transaction& transaction) {
+    for (ObjectId& id : accounts) {
+      const auto made = transaction.Alloc(100);
+      if (!made.ok()) return made.status();
+      id = *made;
+      const absl::Status set = SetBalance(transaction, id, kEach);
+      if (!set.ok()) return set;
+    }
+    return absl::OkStatus();
+  });
+  const auto sum = [&](Transaction& transaction, int64_t* total) {
+    *total = 0;
+    for (const ObjectId id : accounts) {
+      const auto balance = BalanceOf(transaction, id);
+      if (!balance.ok()) return balance.status();
+      *total += *balance;
+    }
+    return absl::OkStatus();
+  };
+  std::atomic<int> wrong{0};
+  InThreads([&](int thread) {
+    ObjectId own = kNullObject;
+    for (int i = 0; i < kRounds; ++i) {
+      const ObjectId from = accounts[(i + thread) % kAccounts];
+      const ObjectId to = accounts[(i * 3 + thread + 1) % kAccounts];
+      ObjectId made = kNullObject;
+      Run([&](Transaction& transaction) {
+        if (from != to) {
+          const auto there = BalanceOf(transaction, from);
+          if (!there.ok()) return there.status();
+          absl::Status moved = SetBalance(transaction, from, *there - 1);
+          if (!moved.ok()) return moved;
+          const auto here = BalanceOf(transaction, to);
+          if (!here.ok()) return here.status();
+          moved = SetBalance(transaction, to, *here + 1);
+          if (!moved.ok()) return moved;
+        }
+        if (own != kNullObject) {
+          absl::Status freed = transaction.Free(own);
+          if (!freed.ok()) return freed;
+        }
+        const auto fresh = transaction.Alloc(200);
+        if (!fresh.ok()) return fresh.status();
+        made = *fresh;
+        return absl::OkStatus();
+      });
+      own = made;
+      if (i % 10 != 0) continue;
+      int64_t total = 0;
+      Run([&](Transaction& transaction) { return sum(transaction, &total); });
+      if (total != kAccounts * kEach) ++wrong;
+    }
+  });
+  EXPECT_EQ(wrong, 0);
+  Open(/*fresh=*/false);
+  int64_t total = 0;
+  Run([&](Transaction& transaction) { return sum(transaction, &total); });
+  EXPECT_EQ(total, kAccounts * kEach);
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, ThreadsTest, ::testing::ValuesIn(Subjects()),
+                         [](const ::testing::TestParamInfo<Subject>& info) {
+                           std::string name = info.param.name;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace kamino::engine

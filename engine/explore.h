@@ -90,7 +90,9 @@ namespace kamino::engine {
   X(kRestoredFreed)                                                         \
   X(kWrapReplayed)                                                          \
   X(kWrapCutOff)  /* in its close, or what is left of an older one */       \
-  X(kWrapMissing) /* a later one has closed */
+  X(kWrapMissing) /* a later one has closed */                              \
+  X(kWrapReadOn)  /* in another piece */                                    \
+  X(kWrapNoMarker)
 
 enum class Branch {
 #define KAMINO_BRANCH(name) name,

@@ -99,6 +99,8 @@ namespace kamino::engine {
   X(kWrapReplayed)                                                          \
   X(kWrapCutOff)  /* in its close, or what is left of an older one */       \
   X(kWrapMissing) /* a later one has closed */                              \
+  X(kWrapReadOn)  /* in another piece */                                    \
+  X(kWrapNoMarker)                                                          \
   X(kArchaptRepairs)                                                        \
   X(kArchaptLoses)                                                          \
   X(kArchaptLossIsTakenBack)                                                \

@@ -29,6 +29,23 @@ class BackgroundWorker {
   std::thread thread_;
 };
 
+// That of one store, for programs. A store has
+//   static constexpr char kWorkerName[];  // the thread's
+//   bool WorkBeside();  // does some of it; whether more is to be done at once
+// and does in transactions what they cannot do without: one that no worker
+// works for goes on, slower.
+template <typename Store>
+class StoreWorker {
+ public:
+  // The store must outlive this.
+  explicit StoreWorker(Store* store)
+      : worker_(Store::kWorkerName, absl::Milliseconds(1),
+                [store] { return store->WorkBeside(); }) {}
+
+ private:
+  BackgroundWorker worker_;
+};
+
 }  // namespace kamino::engine
 
 #endif  // KAMINO_ENGINE_BASELINES_BACKGROUND_WORKER_H_

@@ -37,7 +37,10 @@ struct Marker {
   uint64_t bytes;            // of all records
   // When this wrap was closed, all closes up to here were durable.
   uint64_t durable;
-  uint64_t unused[3];
+  // XXH3 of the fields above; its seed is the heap's uuid, folded, xor the
+  // marker's offset. By it recovery knows a marker before it goes by `bytes`.
+  uint64_t own_check;
+  uint64_t unused[2];
   // XXH3 of the fields above; its seed is XXH3 of the records xor the heap's
   // uuid, folded, xor the marker's offset.
   uint64_t check;
@@ -70,6 +73,7 @@ constexpr uint64_t RecordBytes(uint64_t bytes) {
 static_assert(sizeof(LogHeader) == 2 * kLineBytes);
 static_assert(offsetof(LogHeader, retired) == kLineBytes);
 static_assert(sizeof(Marker) == kLineBytes);
+static_assert(offsetof(Marker, own_check) == 32);
 static_assert(offsetof(Marker, check) == 56);
 static_assert(sizeof(Link) == 16);
 static_assert(LengthOf(MakeRecordWord(0, kMostRecordBytes)) ==

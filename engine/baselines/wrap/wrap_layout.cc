@@ -81,6 +81,11 @@ absl::StatusOr<WrapLayout> WrapLayout::Of(const Heap& heap) {
   return layout;
 }
 
+uint64_t WrapLayout::OwnCheckOf(const Marker& marker, uint64_t offset) const {
+  return XXH3_64bits_withSeed(&marker, offsetof(Marker, own_check),
+                              seed_ ^ offset);
+}
+
 uint64_t WrapLayout::CheckOf(const Marker& marker, uint64_t offset,
                              absl::Span<const std::byte> records) const {
   const uint64_t seed =

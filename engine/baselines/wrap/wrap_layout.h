@@ -43,7 +43,8 @@ class WrapLayout {
     return log_begin_ + sizeof(wrap_format::LogHeader) + index * bucket_bytes_;
   }
 
-  // Of a marker at `offset`.
+  // Of a marker at `offset`, its own and that of the whole wrap.
+  uint64_t OwnCheckOf(const wrap_format::Marker& marker, uint64_t offset) const;
   uint64_t CheckOf(const wrap_format::Marker& marker, uint64_t offset,
                    absl::Span<const std::byte> records) const;
 

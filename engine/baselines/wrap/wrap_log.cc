@@ -62,7 +62,7 @@ std::optional<uint64_t> WrapLog::TryTakeBucket(size_t kept) {
 
 std::optional<LogPiece> WrapLog::TryTakeBlock(size_t records) {
   if (heap_ == nullptr) return std::nullopt;
-  for (ObjectId block : TakeFreed()) heap_->Release(block);
+  ReleaseFreed([this](ObjectId block) { heap_->Release(block); });
   const uint64_t bytes = std::min<uint64_t>(
       std::max(records + sizeof(Link), size_t{layout_.bucket_bytes()}),
       kMaxObjectBytes);
@@ -87,12 +87,23 @@ void WrapLog::RetireAllClosed() {
   }
 }
 
-absl::Status WrapLog::Full() const {
+uint64_t WrapLog::given() const {
+  MutexLock lock(&mutex_);
+  return given_;
+}
+
+absl::Status WrapLog::Full(uint64_t given) const {
   MutexLock lock(&mutex_);
   if (open_ > 1) {
     return ResourceError(Resource::kLog,
                          absl::StrCat("the log is full of the records of ",
                                       open_, " unfinished transactions"));
+  }
+  // A smaller transaction would not help where room is on its way, or has come.
+  const bool retiring = retired_ + 1 != first_ + queue_.size();
+  if (retiring || !freed_.empty() || releasing_ > 0 || given != given_) {
+    return ResourceError(Resource::kLog,
+                         "the log is full of what is about to be home");
   }
   return ResourceError(Resource::kTransaction,
                        "no space in log and heap for the transaction's "
@@ -107,14 +118,20 @@ absl::Status WrapLog::AddPiece(Wrap* wrap, size_t bytes) {
   std::optional<Clock::time_point> deadline;
   std::optional<LogPiece> piece;
   while (!piece.has_value()) {
-    if (const auto bucket = TryTakeBucket(kept); bucket.has_value()) {
+    const uint64_t given_before = given();
+    auto bucket = TryTakeBucket(kept);
+    if (!bucket.has_value()) {
+      if (Retire(SIZE_MAX) > 0) {
+        Reached(Branch::kWrapRetiresForRoom);
+        continue;
+      }
+      // Others may have retired all there was, while this one waited to.
+      bucket = TryTakeBucket(kept);
+    }
+    if (bucket.has_value()) {
       piece = LogPiece{*bucket, layout_.bucket_bytes()};
       if (!first) Reached(Branch::kWrapGoesOnInLog);
       break;
-    }
-    if (Retire(SIZE_MAX) > 0) {
-      Reached(Branch::kWrapRetiresForRoom);
-      continue;
     }
     if (!first) piece = TryTakeBlock(bytes);
     if (piece.has_value()) {
@@ -124,7 +141,7 @@ absl::Status WrapLog::AddPiece(Wrap* wrap, size_t bytes) {
     if (!deadline.has_value()) {
       deadline = Clock::now() + absl::ToChronoNanoseconds(log_wait_);
     }
-    absl::Status full = Full();
+    absl::Status full = Full(given_before);
     if (ResourceOf(full) != Resource::kLog || Clock::now() >= *deadline) {
       Reached(Branch::kWrapLogFull);
       return full;
@@ -145,6 +162,7 @@ absl::Status WrapLog::MakeRoom(Wrap* wrap, size_t bytes) {
 }
 
 void WrapLog::Give(const Wrap& wrap) {
+  ++given_;
   for (const LogPiece& piece : wrap.pieces) {
     if (piece.block != kNullObject) {
       freed_.push_back(piece.block);
@@ -249,6 +267,7 @@ void WrapLog::CloseWith(Wrap* wrap, std::optional<uint64_t> commit_sequence) {
   marker.commit_sequence = wrap->commit_sequence;
   marker.bytes = wrap->records.size();
   const uint64_t offset = wrap->pieces.front().offset;
+  marker.own_check = layout_.OwnCheckOf(marker, offset);
   marker.check = layout_.CheckOf(marker, offset, wrap->records);
   region_->CopyFlush(layout_.At(offset), &marker, sizeof(marker));
   region_->Drain();
@@ -276,19 +295,18 @@ void WrapLog::HandOver(Wrap wrap) {
 
 void WrapLog::Forget(Wrap* wrap) {
   if (!wrap->open()) return;
-  std::vector<ObjectId> blocks;
+  // In front: once it is not open any more, all that it had is free.
+  for (const LogPiece& piece : wrap->pieces) {
+    if (piece.block != kNullObject) heap_->Release(piece.block);
+  }
   {
     MutexLock lock(&mutex_);
     --open_;
+    ++given_;
     for (const LogPiece& piece : wrap->pieces) {
-      if (piece.block != kNullObject) {
-        blocks.push_back(piece.block);
-      } else {
-        free_.push_back(piece.offset);
-      }
+      if (piece.block == kNullObject) free_.push_back(piece.offset);
     }
   }
-  for (ObjectId block : blocks) heap_->Release(block);
   *wrap = Wrap();
 }
 
@@ -397,9 +415,18 @@ bool WrapLog::WantsRetire() const {
   return queue_.size() > layout_.buckets() / kManyPart;
 }
 
-std::vector<ObjectId> WrapLog::TakeFreed() {
+void WrapLog::ReleaseFreed(absl::FunctionRef<void(ObjectId)> release) {
+  std::vector<ObjectId> freed;
+  {
+    MutexLock lock(&mutex_);
+    if (freed_.empty()) return;
+    freed = std::exchange(freed_, {});
+    ++releasing_;
+  }
+  for (ObjectId block : freed) release(block);
   MutexLock lock(&mutex_);
-  return std::exchange(freed_, {});
+  --releasing_;
+  ++given_;
 }
 
 uint64_t WrapLog::retired() const {

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
@@ -104,8 +105,9 @@ class WrapLog {
   size_t Retire(size_t most);
   // So many of the buckets are closed wraps' that it ought to go on.
   bool WantsRetire() const;
-  // Blocks whose wraps have retired since it was last asked, for the allocator.
-  std::vector<ObjectId> TakeFreed();
+  // Calls `release` for each block whose wrap has retired since the last time:
+  // it is the allocator's again. Not with the allocator's locks held.
+  void ReleaseFreed(absl::FunctionRef<void(ObjectId)> release);
 
   uint64_t retired() const;  // every close up to here is durably home
 
@@ -117,7 +119,10 @@ class WrapLog {
   // More room for `bytes` of records.
   absl::Status MakeRoom(Wrap* wrap, size_t bytes);
   absl::Status AddPiece(Wrap* wrap, size_t bytes);
-  absl::Status Full() const;
+  // How often buckets or blocks have come back.
+  uint64_t given() const;
+  // There is no room for one that began to look for it at that given().
+  absl::Status Full(uint64_t given) const;
   void Give(const Wrap& wrap) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   static void Put(Wrap* wrap, uint64_t address,
@@ -151,6 +156,8 @@ class WrapLog {
   uint64_t last_commit_ ABSL_GUARDED_BY(mutex_);  // largest commit_sequence
   size_t open_ ABSL_GUARDED_BY(mutex_) = 0;       // wraps
   std::vector<ObjectId> freed_ ABSL_GUARDED_BY(mutex_);
+  size_t releasing_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that do
+  uint64_t given_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace kamino::engine

@@ -4,6 +4,10 @@
 //     records: a sentinel in each of them would not do, as a record's words
 //     reach the medium one by one, and an older record may lie where one is
 //     missing.
+//   - Before that is known, a marker's length and where its records go on are
+//     any bytes: what clients store lies where markers are looked for. So a
+//     marker has a check of its own, and no piece is smaller than those that
+//     logs are made of: the work is bounded by what was logged.
 //   - Those that count and have not retired are replayed in the order of their
 //     closes. A number may be missing: such a wrap was not acknowledged, and
 //     later ones have no object in common with it. But each marker says how far
@@ -65,6 +69,8 @@ bool Recovery::Gather(uint64_t bucket, uint64_t bytes,
   if (bytes > region_.size()) return false;
   Link piece{bucket, layout_.bucket_bytes()};
   uint64_t skip = sizeof(Marker);
+  const uint64_t least =
+      std::min<uint64_t>(layout_.bucket_bytes(), kMaxObjectBytes);
   while (true) {
     const uint64_t room = piece.bytes - skip - sizeof(Link);
     const uint64_t length = std::min(bytes - records->size(), room);
@@ -73,13 +79,13 @@ bool Recovery::Gather(uint64_t bucket, uint64_t bytes,
     if (records->size() == bytes) return true;
     const uint64_t end = piece.next + piece.bytes;
     std::memcpy(&piece, layout_.At(end - sizeof(Link)), sizeof(piece));
-    // So that each has room for something, and the loop an end.
-    const bool within = piece.next >= layout_.log_begin() &&
-                        piece.next < region_.size() &&
-                        piece.next % wrap_format::kLineBytes == 0 &&
-                        piece.bytes > sizeof(Link) &&
-                        piece.bytes <= region_.size() - piece.next;
+    // So that each has room for something, and the loop soon an end.
+    const bool within =
+        piece.next >= layout_.log_begin() && piece.next < region_.size() &&
+        piece.next % wrap_format::kLineBytes == 0 && piece.bytes >= least &&
+        piece.bytes <= region_.size() - piece.next;
     if (!within) return false;
+    Reached(Branch::kWrapReadOn);
     skip = 0;
   }
 }
@@ -91,6 +97,10 @@ std::optional<FoundWrap> Recovery::Read(uint64_t bucket) const {
   // Those that have not retired have a bucket each.
   if (marker.sequence <= retired_ ||
       marker.sequence - retired_ > layout_.buckets()) {
+    return std::nullopt;
+  }
+  if (marker.own_check != layout_.OwnCheckOf(marker, bucket)) {
+    Reached(Branch::kWrapNoMarker);
     return std::nullopt;
   }
   if (!Gather(bucket, marker.bytes, &found.records) ||

@@ -1,5 +1,6 @@
 // Retires the wraps of a WrapStore, for programs: until then the log fills, and
-// transactions that find no room in it have to do so themselves.
+// transactions that find no room in it have to do so themselves. Wraps that
+// close within its period share the drains of their retirement.
 #ifndef KAMINO_ENGINE_BASELINES_WRAP_WRAP_RETIRER_H_
 #define KAMINO_ENGINE_BASELINES_WRAP_WRAP_RETIRER_H_
 
@@ -8,14 +9,7 @@
 
 namespace kamino::engine {
 
-class WrapRetirer {
- public:
-  // The store must outlive this.
-  explicit WrapRetirer(WrapStore* store);
-
- private:
-  BackgroundWorker worker_;
-};
+using WrapRetirer = StoreWorker<WrapStore>;
 
 }  // namespace kamino::engine
 

@@ -57,8 +57,13 @@ std::unique_ptr<Transaction> WrapStore::Begin(absl::Duration lock_wait) {
 size_t WrapStore::Retire(size_t most) {
   MutexLock lock(&give_back_mutex_);
   const size_t retired = log_.Retire(most);
-  for (ObjectId block : log_.TakeFreed()) heap_->Release(block);
+  log_.ReleaseFreed([this](ObjectId block) { heap_->Release(block); });
   return retired;
+}
+
+bool WrapStore::WorkBeside() {
+  // Where none could, the oldest is not durable yet.
+  return Retire(SIZE_MAX) > 0 && WantsRetire();
 }
 
 void WrapStore::Quiesce() {

@@ -66,6 +66,10 @@ class WrapStore final : public TransactionalStore {
   // Whether so many wait that it ought to go on at once.
   bool WantsRetire() const { return log_.WantsRetire(); }
 
+  // For a StoreWorker: retires what can.
+  static constexpr char kWorkerName[] = "wrap-retirer";
+  bool WorkBeside();
+
   // In the view.
   Heap* heap() const { return heap_.get(); }
 

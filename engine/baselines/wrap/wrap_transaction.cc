@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "engine/baselines/zeroed_block.h"
 #include "engine/heap/heap_format.h"
+#include "glog/logging.h"
 
 namespace kamino::engine {
 
@@ -149,6 +150,7 @@ absl::Status WrapTransaction::LogStates() {
 
 absl::Status WrapTransaction::MakeDurable(const CommitOptions& options) {
   if (write_set().empty()) {
+    CHECK(!wrap_.open()) << "a commit after an error";
     return options.before_mark.has_value() ? (*options.before_mark)(write_set())
                                            : absl::OkStatus();
   }

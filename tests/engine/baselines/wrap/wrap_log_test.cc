@@ -28,6 +28,7 @@ TEST_F(WrapLogTest, TheExampleOfTheFormatsPage) {
   EXPECT_EQ(marker.commit_sequence, 77u);
   EXPECT_EQ(marker.bytes, 16u);
   EXPECT_EQ(marker.durable, 0u);
+  EXPECT_EQ(marker.own_check, layout_->OwnCheckOf(marker, 4224));
   EXPECT_EQ(
       std::memcmp(bucket + 64,
                   "\xc0\xc0\x00\x00\x00\x00\x03\x00text\x00\x00\x00\x00", 16),
@@ -190,10 +191,36 @@ TEST_F(WrapLogTest, WhatItFreesIsToldOnceItHasRetired) {
   Wrap wrap = Opened("text");
   wrap.freed = {4096, 8192};
   Commit(std::move(wrap));
-  EXPECT_TRUE(log_->TakeFreed().empty());
+  std::vector<ObjectId> freed;
+  const auto release = [&](ObjectId block) { freed.push_back(block); };
+  log_->ReleaseFreed(release);
+  EXPECT_TRUE(freed.empty());
   log_->Retire(SIZE_MAX);
-  EXPECT_EQ(log_->TakeFreed(), (std::vector<ObjectId>{4096, 8192}));
-  EXPECT_TRUE(log_->TakeFreed().empty());
+  log_->ReleaseFreed(release);
+  EXPECT_EQ(freed, (std::vector<ObjectId>{4096, 8192}));
+  log_->ReleaseFreed(release);
+  EXPECT_EQ(freed.size(), 2u);
+}
+
+// It is not too large while a block that it could go on in is being released.
+TEST_F(WrapLogTest, RoomThatIsOnItsWayIsWorthWaitingFor) {
+  Wrap freeing = Opened("text");
+  freeing.freed = {4096};
+  Commit(std::move(freeing));
+  log_->Retire(SIZE_MAX);
+  const std::string text(9000, 'x');
+  Wrap wrap;
+  int released = 0;
+  log_->ReleaseFreed([&](ObjectId) {
+    ++released;
+    EXPECT_EQ(ResourceOf(log_->Append(&wrap, place(), BytesOf(text))),
+              Resource::kLog);
+  });
+  EXPECT_EQ(released, 1);
+  log_->Forget(&wrap);
+  EXPECT_EQ(ResourceOf(log_->Append(&wrap, place(), BytesOf(text))),
+            Resource::kTransaction);
+  log_->Forget(&wrap);
 }
 
 TEST_F(WrapLogTest, LogsThatCannotBeAreRefused) {

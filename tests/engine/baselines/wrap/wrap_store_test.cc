@@ -14,6 +14,7 @@
 #include "engine/resource_error.h"
 #include "gtest/gtest.h"
 #include "tests/engine/baselines/one_store.h"
+#include "tests/faults/planted.h"
 
 namespace kamino::engine {
 namespace {
@@ -240,6 +241,58 @@ TEST_F(WrapStoreTest, MoreWouldWaitForOthersToEnd) {
   }
   CrashAndOpen();
   for (ObjectId id : ids) EXPECT_EQ(Text(id, 4), "text");
+}
+
+// Of a worker that comes by while one wrap has closed and is not durable yet.
+class IdleWorkerTest : public WrapStoreTest {
+ protected:
+  // Whether it is to go on at once.
+  bool GoesOn() {
+    WrapOptions options;
+    options.log_bytes = 4096;
+    options.bucket_bytes = 512;
+    Make(options);
+    const ObjectId id = Make(10);
+    store_->Quiesce();
+    int calls = 0;
+    bool goes_on = false;
+    region_.SetDrainHook([&] {
+      if (++calls > 1) return;
+      EXPECT_TRUE(store_->WantsRetire());
+      goes_on = store_->WorkBeside();
+    });
+    Put(id, "text");
+    region_.SetDrainHook(nullptr);
+    EXPECT_EQ(calls, 1);
+    return goes_on;
+  }
+};
+
+TEST_F(IdleWorkerTest, Waits) { EXPECT_FALSE(GoesOn()); }
+
+TEST_F(IdleWorkerTest, OrItSpins) {
+  faults::Planted planted("wrap-retirer-spins");
+  EXPECT_TRUE(GoesOn());
+}
+
+// After an error there is but Abort: the log would keep its bucket.
+TEST_F(WrapStoreTest, ACommitAfterAFullLogIsABug) {
+  WrapOptions options;
+  options.log_bytes = 4096;
+  options.bucket_bytes = 512;
+  Make(options);
+  const ObjectId id = Make(10000);
+  store_->Quiesce();
+  for (uint32_t size = kMaxObjectBytes; size > 0; size /= 2) {
+    while (store_->heap()->Reserve(size).ok()) {
+    }
+  }
+  auto transaction = Begin();
+  EXPECT_EQ(ResourceOf(transaction->Overwrite(
+                id, 0, BytesOf(std::string(10000, 'x')))),
+            Resource::kTransaction);
+  EXPECT_DEATH(transaction->Commit().IgnoreError(), "a commit after an error");
+  ASSERT_TRUE(transaction->Abort().ok());
 }
 
 // However long it runs: buckets go round, and freed space comes back.

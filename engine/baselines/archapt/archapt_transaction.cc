@@ -99,18 +99,20 @@ absl::Status ArchaptTransaction::DeclareAlloc(HeldObject&) {
   return absl::OkStatus();
 }
 
-absl::Status ArchaptTransaction::DeclareFree(HeldObject& held) {
+absl::Status ArchaptTransaction::DeclareFree(HeldObject&) {
   states_change_ = true;
-  Claim(held);
   return absl::OkStatus();
 }
 
-// Headers change with the logical commit, so they are logged like data.
+// Headers change with the logical commit, so they are logged like data. What is
+// freed is claimed here, where a drain follows: until one does, transactions
+// that have stored to it are not durable, whoever waits for that.
 absl::Status ArchaptTransaction::LogHeaders() {
   if (!states_change_) return absl::OkStatus();
   std::vector<UndoDraft> drafts;
-  for (const HeldObject& object : held()) {
+  for (HeldObject& object : held()) {
     if (object.allocated == object.freed) continue;
+    Claim(object);
     const BlockHeader* const header =
         heap_format::HeaderOf(region().base(), object.id);
     drafts.push_back({object.id - sizeof(BlockHeader),

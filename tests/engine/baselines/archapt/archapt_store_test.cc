@@ -118,6 +118,19 @@ TEST_F(ArchaptStoreTest, ACommitIsLogicalFirst) {
   EXPECT_FALSE(store_->AwaitDurable(sequence + 1, absl::ZeroDuration()));
 }
 
+// Who is about to free an object keeps nobody waiting who has stored to it.
+TEST_F(ArchaptStoreTest, ACommitIsDurableThoughItsObjectIsAboutToBeFreed) {
+  const ObjectId id = MakeMany(1)[0];
+  const uint64_t sequence = Fill(id, 'a');
+  auto live = Begin();
+  ASSERT_TRUE(live->Free(id).ok());
+  EXPECT_TRUE(store_->AwaitDurable(sequence, absl::ZeroDuration()));
+  const uint64_t freed = Commit(*live);
+  EXPECT_TRUE(store_->AwaitDurable(freed, absl::ZeroDuration()));
+  CrashAndOpen();
+  EXPECT_TRUE(absl::IsNotFound(Begin()->Read(id).status()));
+}
+
 TEST_F(ArchaptStoreTest, WhatIsNotCommittedPhysicallyIsTakenBack) {
   const auto ids = MakeMany(2);
   const uint64_t durable = Fill(ids[0], 'a');
@@ -283,8 +296,8 @@ TEST_F(ArchaptStoreTest, AMatrixIsDissolvedBeforeAColumnChanges) {
   ASSERT_TRUE(transaction->Abort().ok());
   transaction = Begin();
   ASSERT_TRUE(transaction->Free(ids[5]).ok());
-  EXPECT_EQ(store_->stats().dissolved, 2u);
   Commit(*transaction);
+  EXPECT_EQ(store_->stats().dissolved, 2u);
   // Reading is none of its concern.
   EXPECT_EQ(Text(ids[9], 1), "a");
   EXPECT_EQ(store_->stats().dissolved, 2u);

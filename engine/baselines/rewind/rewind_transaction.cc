@@ -112,9 +112,10 @@ absl::Status RewindTransaction::Put(HeldObject& held, uint32_t offset,
                                     absl::Span<const std::byte> bytes) {
   const auto length = static_cast<uint32_t>(bytes.size());
   if (Range* range = Covering(held, offset, length)) {
-    RETURN_IF_ERROR(CloseGroup());
-    // With force it is flushed here.
+    // With force it is flushed here. Before the group closes, which adds ranges
+    // and so may move this one.
     if (!options().force) range->open = true;
+    RETURN_IF_ERROR(CloseGroup());
     Store(held, offset, bytes);
     return absl::OkStatus();
   }

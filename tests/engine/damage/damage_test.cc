@@ -201,16 +201,19 @@ TEST_P(DamageTest, EndsAndStaysInside) {
   munmap(tally, sizeof(Tally));
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, DamageTest,
-                         ::testing::Values("kamino-simple", "kamino-dynamic",
-                                           "wrap", "archapt"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           for (char& c : name) {
-                             if (c == '-') c = '_';
-                           }
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Schemes, DamageTest,
+    ::testing::Values("kamino-simple", "kamino-dynamic", "wrap", "archapt",
+                      "rewind-1-noforce-simple", "rewind-1-noforce-batch",
+                      "rewind-1-force-optimized", "rewind-2-noforce-batch",
+                      "rewind-2-force-simple"),
+    [](const auto& info) {
+      std::string name = info.param;
+      for (char& c : name) {
+        if (c == '-') c = '_';
+      }
+      return name;
+    });
 
 }  // namespace
 }  // namespace kamino::engine::damage

@@ -113,6 +113,24 @@ TEST_P(RewindStoreTest, OverwritesAndPointersKeepTheirOrder) {
   EXPECT_EQ(Text(id, 12), "aaccccbbdddd");
 }
 
+// The group that is closed for it makes the ranges move.
+TEST_P(RewindStoreTest, WhatIsOverwrittenTwiceIsAsItWasLast) {
+  const ObjectId id = Make(1000);
+  auto transaction = Begin();
+  for (uint32_t i = 0; i < 8; ++i) {
+    ASSERT_TRUE(transaction->Overwrite(id, 16 * i, BytesOf("first")).ok());
+  }
+  ASSERT_TRUE(transaction->Overwrite(id, 200, BytesOf("other")).ok());
+  for (uint32_t i = 0; i < 8; ++i) {
+    ASSERT_TRUE(transaction->Overwrite(id, 16 * i, BytesOf("again")).ok());
+  }
+  ASSERT_TRUE(transaction->Commit().ok());
+  CrashAndOpen(1);
+  for (uint32_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(Text(id, 16 * i + 5).substr(16 * i), "again") << i;
+  }
+}
+
 TEST_P(RewindStoreTest, AFullLogIsAnErrorAndNothingIsLost) {
   std::vector<ObjectId> ids;
   for (int i = 0; i < 5; ++i) ids.push_back(Make(1 << 20));

@@ -130,7 +130,6 @@ const std::vector<PlantedFault>& PlantedFaults() {
       {"archapt-aborts-have-no-end", "archapt"},
       {"archapt-watermark-leaves-with-tail", "archapt"},
       {"archapt-freed-before-physical", "archapt"},
-      {"archapt-settled-without-drain", "archapt"},
       {"archapt-aborts-fill-the-log", "archapt"},
       {"archapt-watermark-follows-tail", "archapt"},
   };

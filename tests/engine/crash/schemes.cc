@@ -247,13 +247,16 @@ Scheme Wraps() {
   return scheme;
 }
 
-Scheme Archapt() {
+// With as many matrices as there can be; or, as programs have it, with those
+// alone that are worth it.
+Scheme Archapt(bool gainful_only) {
   ArchaptOptions options;
   options.queue_bytes = kArchaptQueueBytes;
   options.columns = kArchaptColumns;
-  options.gainful_only = false;
+  options.gainful_only = gainful_only;
   Scheme scheme;
   scheme.name = kArchaptName;
+  if (gainful_only) scheme.name += "-gainful";
   scheme.areas = {{"heap", kArchaptHeapBytes}};
   scheme.switches_within_calls = true;
   scheme.lags = true;
@@ -290,7 +293,8 @@ std::vector<Scheme> MakeSchemes() {
   for (const RewindOptions& options : AllRewinds()) {
     schemes.push_back(Rewind(options));
   }
-  schemes.push_back(Archapt());
+  schemes.push_back(Archapt(/*gainful_only=*/false));
+  schemes.push_back(Archapt(/*gainful_only=*/true));
   return schemes;
 }
 

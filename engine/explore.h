@@ -80,6 +80,13 @@ namespace kamino::engine {
   X(kWrapRetiresForRoom)                                                    \
   X(kWrapLogFull)                                                           \
   X(kWrapOvertakes) /* is durable before one that closed first */           \
+  /* REWIND's log. */                                                       \
+  X(kRewindGroupCut)    /* by a bucket's end, or as it is too long */       \
+  X(kRewindBucketAgain) /* the last one, once it is empty */                \
+  X(kRewindBucketLeaves)                                                    \
+  X(kRewindRecordInHeap)                                                    \
+  X(kRewindLogFull)                                                         \
+  X(kRewindUndoes) /* an abort, or an error at the commit */                \
   /* Recovery. */                                                           \
   X(kRecordOld)                                                             \
   X(kRecordMatches)                                                         \
@@ -92,7 +99,15 @@ namespace kamino::engine {
   X(kWrapCutOff)  /* in its close, or what is left of an older one */       \
   X(kWrapMissing) /* a later one has closed */                              \
   X(kWrapReadOn)  /* in another piece */                                    \
-  X(kWrapNoMarker)
+  X(kWrapNoMarker)                                                          \
+  X(kRewindAppendedAgain)                                                   \
+  X(kRewindRemovedAgain)                                                    \
+  X(kRewindWordsPutBack)                                                    \
+  X(kRewindRedone)                                                          \
+  X(kRewindBelowFloor) /* its transaction is, and left out */               \
+  X(kRewindUndone)                                                          \
+  X(kRewindUndoneBefore)   /* by the transaction itself */                  \
+  X(kRewindStoredOnceMore) /* with force: the last that was undone */
 
 enum class Branch {
 #define KAMINO_BRANCH(name) name,

@@ -203,7 +203,10 @@ TEST_P(DamageTest, EndsAndStaysInside) {
 
 INSTANTIATE_TEST_SUITE_P(Schemes, DamageTest,
                          ::testing::Values("kamino-simple", "kamino-dynamic",
-                                           "wrap", "archapt"),
+                                           "rewind-1-force-simple",
+                                           "rewind-1-noforce-batch",
+                                           "rewind-2-noforce-optimized", "wrap",
+                                           "archapt"),
                          [](const auto& info) {
                            std::string name = info.param;
                            for (char& c : name) {

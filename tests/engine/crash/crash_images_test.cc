@@ -3,6 +3,7 @@
 // test: make crash.
 #include <algorithm>
 #include <cstdio>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,10 @@ struct Share {
   std::vector<std::string> comes_by;
   std::vector<std::string> but;
 };
+
+std::ostream& operator<<(std::ostream& out, const Share& share) {
+  return out << share.scheme;
+}
 
 // In so few seeds; two planted faults are met there.
 constexpr char kSeldom[] = "kArchaptTailPassesCommit";
@@ -141,10 +146,33 @@ TEST_P(CrashImagesOfRewindTest, EveryImageRecovers) {
 
 const std::vector<RewindShare>& RewindShares() {
   static const auto* const shares = new std::vector<RewindShare>{
-      {{"rewind-2-noforce", {"kRewind"}, {}}, 1, 120, 1, 80},
-      {{"rewind-1-noforce", {"kRewind"}, {}}, 1, 300, 3, 200},
-      {{"rewind-1-force", {"kRewind"}, {}}, 6, 300, 3, 150},
-      {{"rewind-2-force", {"kRewind"}, {}}, 6, 300, 3, 40},
+      {{"rewind-2-noforce", {"kRewind"}, {"kRewindStoredOnceMore"}},
+       1,
+       120,
+       1,
+       80},
+      {{"rewind-1-noforce",
+        {"kRewind"},
+        {"kRewindBucketAgain", "kRewindWordsPutBack", "kRewindStoredOnceMore"}},
+       1,
+       300,
+       3,
+       200},
+      {{"rewind-1-force",
+        {"kRewind"},
+        {"kRewindWordsPutBack", "kRewindRedone", "kRewindBelowFloor"}},
+       6,
+       300,
+       3,
+       150},
+      {{"rewind-2-force",
+        {"kRewind"},
+        {"kRewindRecordInHeap", "kRewindLogFull", "kRewindRedone",
+         "kRewindBelowFloor"}},
+       6,
+       300,
+       3,
+       40},
   };
   return *shares;
 }
@@ -189,7 +217,11 @@ TEST_P(CrashImagesOfArchaptTest, EveryImageRecovers) {
 const std::vector<ArchaptShare>& ArchaptShares() {
   static const auto* const shares = new std::vector<ArchaptShare>{
       {{"archapt", {"kArchapt"}, {kSeldom}}, 0},
-      {{"archapt", {"kArchapt"}, {kSeldom}}, 8448},
+      {{"archapt",
+        {"kArchapt"},
+        {kSeldom, "kArchaptLoses", "kArchaptLossIsTakenBack",
+         "kArchaptLostBefore"}},
+       8448},
   };
   return *shares;
 }

@@ -251,7 +251,7 @@ class IdleWorkerTest : public WrapStoreTest {
     WrapOptions options;
     options.log_bytes = 4096;
     options.bucket_bytes = 512;
-    Make(options);
+    MakeStore(options);
     const ObjectId id = Make(10);
     store_->Quiesce();
     int calls = 0;
@@ -280,7 +280,7 @@ TEST_F(WrapStoreTest, ACommitAfterAFullLogIsABug) {
   WrapOptions options;
   options.log_bytes = 4096;
   options.bucket_bytes = 512;
-  Make(options);
+  MakeStore(options);
   const ObjectId id = Make(10000);
   store_->Quiesce();
   for (uint32_t size = kMaxObjectBytes; size > 0; size /= 2) {

@@ -87,12 +87,20 @@ void WrapLog::RetireAllClosed() {
   }
 }
 
-absl::Status WrapLog::Full() const {
+absl::Status WrapLog::Full(const Wrap& wrap, size_t kept) const {
+  const auto own = static_cast<size_t>(std::count_if(
+      wrap.pieces.begin(), wrap.pieces.end(),
+      [](const LogPiece& piece) { return piece.block == kNullObject; }));
   MutexLock lock(&mutex_);
-  if (open_ > 1) {
-    return ResourceError(Resource::kLog,
-                         absl::StrCat("the log is full of the records of ",
-                                      open_, " unfinished transactions"));
+  // Others may have ended since, and be on their way home by another thread:
+  // their buckets come back.
+  if (open_ > 1 || free_.size() > kept ||
+      free_.size() + own < layout_.buckets()) {
+    return ResourceError(
+        Resource::kLog,
+        absl::StrCat("the log is full of the records of ", open_,
+                     " unfinished transactions, and of "
+                     "others that have not retired"));
   }
   return ResourceError(Resource::kTransaction,
                        "no space in log and heap for the transaction's "
@@ -124,7 +132,7 @@ absl::Status WrapLog::AddPiece(Wrap* wrap, size_t bytes) {
     if (!deadline.has_value()) {
       deadline = Clock::now() + absl::ToChronoNanoseconds(log_wait_);
     }
-    absl::Status full = Full();
+    absl::Status full = Full(*wrap, kept);
     if (ResourceOf(full) != Resource::kLog || Clock::now() >= *deadline) {
       Reached(Branch::kWrapLogFull);
       return full;

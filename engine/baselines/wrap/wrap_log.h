@@ -117,7 +117,9 @@ class WrapLog {
   // More room for `bytes` of records.
   absl::Status MakeRoom(Wrap* wrap, size_t bytes);
   absl::Status AddPiece(Wrap* wrap, size_t bytes);
-  absl::Status Full() const;
+  // Why there was no room for more of this wrap, with so many kept for others:
+  // kLog where there may be soon, or is by now.
+  absl::Status Full(const Wrap& wrap, size_t kept) const;
   void Give(const Wrap& wrap) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   static void Put(Wrap* wrap, uint64_t address,

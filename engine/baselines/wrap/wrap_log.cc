@@ -87,17 +87,29 @@ void WrapLog::RetireAllClosed() {
   }
 }
 
+<<<<<<< HEAD
 uint64_t WrapLog::given() const {
   MutexLock lock(&mutex_);
   return given_;
 }
 
 absl::Status WrapLog::Full(uint64_t given) const {
+=======
+absl::Status WrapLog::Full(const Wrap& wrap, size_t kept) const {
+  const auto own = static_cast<size_t>(std::count_if(
+      wrap.pieces.begin(), wrap.pieces.end(),
+      [](const LogPiece& piece) { return piece.block == kNullObject; }));
+>>>>>>> h-table4
   MutexLock lock(&mutex_);
-  if (open_ > 1) {
-    return ResourceError(Resource::kLog,
-                         absl::StrCat("the log is full of the records of ",
-                                      open_, " unfinished transactions"));
+  // Others may have ended since, and be on their way home by another thread:
+  // their buckets come back.
+  if (open_ > 1 || free_.size() > kept ||
+      free_.size() + own < layout_.buckets()) {
+    return ResourceError(
+        Resource::kLog,
+        absl::StrCat("the log is full of the records of ", open_,
+                     " unfinished transactions, and of "
+                     "others that have not retired"));
   }
   // A smaller transaction would not help where room is on its way, or has come.
   const bool retiring = retired_ + 1 != first_ + queue_.size();
@@ -141,7 +153,11 @@ absl::Status WrapLog::AddPiece(Wrap* wrap, size_t bytes) {
     if (!deadline.has_value()) {
       deadline = Clock::now() + absl::ToChronoNanoseconds(log_wait_);
     }
+<<<<<<< HEAD
     absl::Status full = Full(given_before);
+=======
+    absl::Status full = Full(*wrap, kept);
+>>>>>>> h-table4
     if (ResourceOf(full) != Resource::kLog || Clock::now() >= *deadline) {
       Reached(Branch::kWrapLogFull);
       return full;

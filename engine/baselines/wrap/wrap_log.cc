@@ -87,19 +87,12 @@ void WrapLog::RetireAllClosed() {
   }
 }
 
-<<<<<<< HEAD
 uint64_t WrapLog::given() const {
   MutexLock lock(&mutex_);
   return given_;
 }
 
 absl::Status WrapLog::Full(uint64_t given) const {
-=======
-absl::Status WrapLog::Full(const Wrap& wrap, size_t kept) const {
-  const auto own = static_cast<size_t>(std::count_if(
-      wrap.pieces.begin(), wrap.pieces.end(),
-      [](const LogPiece& piece) { return piece.block == kNullObject; }));
->>>>>>> h-table4
   MutexLock lock(&mutex_);
   // Others may have ended since, and be on their way home by another thread:
   // their buckets come back.
@@ -153,11 +146,7 @@ absl::Status WrapLog::AddPiece(Wrap* wrap, size_t bytes) {
     if (!deadline.has_value()) {
       deadline = Clock::now() + absl::ToChronoNanoseconds(log_wait_);
     }
-<<<<<<< HEAD
     absl::Status full = Full(given_before);
-=======
-    absl::Status full = Full(*wrap, kept);
->>>>>>> h-table4
     if (ResourceOf(full) != Resource::kLog || Clock::now() >= *deadline) {
       Reached(Branch::kWrapLogFull);
       return full;

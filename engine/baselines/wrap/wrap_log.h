@@ -119,16 +119,10 @@ class WrapLog {
   // More room for `bytes` of records.
   absl::Status MakeRoom(Wrap* wrap, size_t bytes);
   absl::Status AddPiece(Wrap* wrap, size_t bytes);
-<<<<<<< HEAD
   // How often buckets or blocks have come back.
   uint64_t given() const;
   // There is no room for one that began to look for it at that given().
   absl::Status Full(uint64_t given) const;
-=======
-  // Why there was no room for more of this wrap, with so many kept for others:
-  // kLog where there may be soon, or is by now.
-  absl::Status Full(const Wrap& wrap, size_t kept) const;
->>>>>>> h-table4
   void Give(const Wrap& wrap) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   static void Put(Wrap* wrap, uint64_t address,

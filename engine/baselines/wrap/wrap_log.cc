@@ -94,15 +94,10 @@ uint64_t WrapLog::given() const {
 
 absl::Status WrapLog::Full(uint64_t given) const {
   MutexLock lock(&mutex_);
-  // Others may have ended since, and be on their way home by another thread:
-  // their buckets come back.
-  if (open_ > 1 || free_.size() > kept ||
-      free_.size() + own < layout_.buckets()) {
-    return ResourceError(
-        Resource::kLog,
-        absl::StrCat("the log is full of the records of ", open_,
-                     " unfinished transactions, and of "
-                     "others that have not retired"));
+  if (open_ > 1) {
+    return ResourceError(Resource::kLog,
+                         absl::StrCat("the log is full of the records of ",
+                                      open_, " unfinished transactions"));
   }
   // A smaller transaction would not help where room is on its way, or has come.
   const bool retiring = retired_ + 1 != first_ + queue_.size();

@@ -84,10 +84,9 @@ class Waiters {
       if (!all) patience = absl::ZeroDuration();
       const uint64_t now = Ticks();
       const uint64_t committed = committed_.load(std::memory_order_relaxed);
-      const uint64_t durable = store_.durable_sequence();
       absl::MutexLock lock(&mutex_);
       for (const One& one : some) {
-        if (!all && one.durable_at > durable) {
+        if (!all && !store_.AwaitDurable(one.durable_at, patience)) {
           ++never_;
           continue;
         }

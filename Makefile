@@ -184,7 +184,7 @@ bench-engine: packages
 	@bazel build -c opt //bench/engine:bench_engine
 	@mkdir -p bench/out
 	@bazel-bin/bench/engine/bench_engine --out=bench/out/engine.json \
-	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS)
+	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS) $(ARGS)
 	@bench/engine/report.py bench/out/engine.json bench/out/engine.html
 	@echo "bench/out/engine.json, bench/out/engine.html"
 
@@ -202,11 +202,9 @@ bench-schemes: packages
 	  //bench/schemes:bench_schemes //bench/crash_model:bench_crash_model \
 	  //bench/pmem_shim:libpmem_shim.so
 	@mkdir -p bench/out
-	@bench/schemes/schemes.py --out=bench/out/schemes.json \
+	@bench/schemes/schemes.py --pages=bench/out \
 	  $(if $(filter-out 0,$(QUICK)),--quick) \
 	  $(addprefix --wrap_model=,$(wildcard bench/out/controller.json)) $(ARGS)
-	@bench/schemes/schemes_report.py bench/out/schemes.json bench/out
-	@echo "bench/out/schemes.json, schemes.html, schemes.md, schemes-*.svg"
 
 bench-service: packages
 	@echo "building"

@@ -11,7 +11,9 @@
 namespace kamino::bench::controller {
 namespace {
 
+// Four digits, and no exponent.
 std::string Cell(double value) {
+  if (value > 0 && value < 1e-3) return absl::StrFormat("%.8f", value);
   return value >= 1000 ? absl::StrFormat("%.0f", value)
                        : absl::StrFormat("%.4g", value);
 }

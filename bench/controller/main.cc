@@ -4,9 +4,11 @@
 // Exit codes: 0, also where a mark is not met; 1 when it cannot go on, 2 for
 // bad flags, 128 and the signal after SIGINT or SIGTERM.
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -21,6 +23,9 @@
 namespace kamino::bench::controller {
 namespace {
 
+// What the figure of both is called, too.
+constexpr char kAlsoSeven[] = "6";
+
 struct Options {
   Machine machine;
   uint64_t path_ns = Machine().path / kNanosecond;
@@ -34,6 +39,7 @@ struct Options {
 std::vector<std::string> FigureNames() {
   std::vector<std::string> names;
   for (const NamedFigure& figure : kFigures) names.push_back(figure.name);
+  names.push_back(kAlsoSeven);
   return names;
 }
 
@@ -44,11 +50,13 @@ std::vector<std::string> StoreNames() {
 }
 
 void AddFlags(CLI::App* flags, Options* options) {
-  flags
-      ->add_option("--only", options->only,
-                   "These figures only, separated by commas.")
-      ->delimiter(',')
-      ->check(CLI::IsMember(FigureNames()));
+  CLI::Option* const only =
+      flags
+          ->add_option("--only", options->only,
+                       "These figures only, separated by commas; 6 and 7 are "
+                       "one.")
+          ->delimiter(',')
+          ->check(CLI::IsMember(FigureNames()));
   flags
       ->add_option("--store", options->store,
                    "Scheme of the stores whose work is recorded; what a trace "
@@ -60,11 +68,16 @@ void AddFlags(CLI::App* flags, Options* options) {
                    "Where their files are put, in a fresh folder that is "
                    "removed.")
       ->capture_default_str();
-  flags->add_option("--trace", options->trace,
-                    "Instead: this file's trace by every method "
-                    "(docs/memory_trace_format.md).");
-  flags->add_option("--save_traces", options->save_traces,
-                    "Also write what is recorded to files in this folder.");
+  CLI::Option* const save =
+      flags->add_option("--save_traces", options->save_traces,
+                        "Also write what is recorded to files in this folder, "
+                        "which is made if there is none.");
+  flags
+      ->add_option("--trace", options->trace,
+                   "Instead: this file's trace by every method "
+                   "(docs/memory_trace_format.md).")
+      ->excludes(only)
+      ->excludes(save);
 }
 
 // What neither the paper nor the simulators it used tell, to see what hangs on
@@ -101,6 +114,15 @@ absl::StatusOr<std::unique_ptr<engine::TransactionalStore>> OpenStoreIn(
   return std::move(opened.store);
 }
 
+bool Wanted(const Options& options, const std::string& figure) {
+  return options.only.empty() ||
+         std::any_of(options.only.begin(), options.only.end(),
+                     [&figure](const std::string& name) {
+                       return name == figure ||
+                              (name == kAlsoSeven && figure == "7");
+                     });
+}
+
 absl::StatusOr<std::vector<Figure>> MakeFigures(const Options& options,
                                                 Setting setting) {
   if (!options.trace.empty()) {
@@ -113,6 +135,12 @@ absl::StatusOr<std::vector<Figure>> MakeFigures(const Options& options,
     return OpenStoreIn(folder.get(), options.store, bytes);
   };
   if (!options.save_traces.empty()) {
+    std::error_code failed;
+    std::filesystem::create_directories(options.save_traces, failed);
+    if (failed) {
+      return absl::UnavailableError(absl::StrCat(
+          "cannot make ", options.save_traces, ": ", failed.message()));
+    }
     setting.keep_trace = [&](const std::string& name, const Trace& trace) {
       return SaveTrace(trace,
                        absl::StrCat(options.save_traces, "/", name, ".trace"));
@@ -121,10 +149,7 @@ absl::StatusOr<std::vector<Figure>> MakeFigures(const Options& options,
   const Progress progress = Program::StartProgress();
   std::vector<Figure> figures;
   for (const NamedFigure& named : kFigures) {
-    const bool wanted = options.only.empty() ||
-                        std::find(options.only.begin(), options.only.end(),
-                                  named.name) != options.only.end();
-    if (!wanted) continue;
+    if (!Wanted(options, named.name)) continue;
     progress(absl::StrCat("figure ", named.name));
     ASSIGN_OR_RETURN(Figure figure, named.make(setting));
     figures.push_back(std::move(figure));

@@ -1,5 +1,7 @@
 #include "bench/controller/trace_file.h"
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -105,7 +107,8 @@ absl::Status SaveTrace(const Trace& trace, const std::string& path) {
   file << WriteTrace(trace);
   file.close();
   if (!file) {
-    return absl::UnavailableError(absl::StrCat("cannot write ", path));
+    return absl::UnavailableError(
+        absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
   }
   return absl::OkStatus();
 }

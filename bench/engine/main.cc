@@ -39,6 +39,7 @@ struct Options {
   int rounds = 5;
   int slice_ms = 0;  // 0: as the scale has it
   bool least_data = false;
+  bool timed_only = false;
   bool list = false;
   engine::PmemDelays delays;
 };
@@ -77,6 +78,8 @@ void AddFlags(CLI::App* flags, Options* options) {
       ->check(CLI::Range(1, 60'000));
   flags->add_flag("--least_data", options->least_data,
                   "Less data yet than the quick scale's: all is in the cache.");
+  flags->add_flag("--timed_only", options->timed_only,
+                  "Count no fences and lines, which is a pass of its own.");
   flags->add_flag("--list", options->list,
                   "Print what would be measured, and exit.");
   flags
@@ -182,14 +185,14 @@ struct Results {
   std::vector<BreakdownRow> breakdown;
 };
 
-absl::Status Measure(const std::vector<Entry>& entries,
+absl::Status Measure(const Options& flags, const std::vector<Entry>& entries,
                      const RaceOptions& options, PoolFolder& folder,
                      Results* results) {
   const Progress progress = Program::StartProgress();
   for (const Entry& entry : entries) {
     absl::Status done = RunTimed(*entry.timed, entry.specs, folder, options,
                                  progress, &results->rows);
-    if (done.ok()) {
+    if (done.ok() && !flags.timed_only) {
       done = RunCounted(*entry.counted, entry.specs, folder, options, progress,
                         &results->rows);
     }
@@ -240,7 +243,7 @@ int Run(const Program& program, const Options& flags) {
     return program.Fail(kExitFailed, folder.status().message());
   }
   Results results;
-  absl::Status measured = Measure(entries, options, **folder, &results);
+  absl::Status measured = Measure(flags, entries, options, **folder, &results);
   if (!measured.ok()) return program.Fail(kExitFailed, measured.message());
   if (results.rows.empty() && results.breakdown.empty()) {
     return program.Fail(kExitUsage,

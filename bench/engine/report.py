@@ -13,40 +13,71 @@ import math
 import os
 import sys
 
+# One for each store on every page, to be told apart on white and on black.
 COLOURS = {
-    "kamino-simple": "#1b6ca8",
-    "kamino-dynamic": "#5aa9d6",
-    "undo-object": "#c0392b",
-    "undo-range": "#e08e79",
-    "undo-own": "#8e6c2f",
-    "cow": "#7d5ba6",
+    "kamino-simple": "#2a7fc4",
+    "kamino-dynamic": "#5fb8ea",
+    "undo-object": "#d0402f",
+    "undo-range": "#ef8f73",
+    "undo-own": "#9a6b2f",
+    "undo-each": "#cfa36a",
+    "cow": "#8a63c8",
+    "wrap": "#e0408f",
+    "archapt": "#d99a00",
     "unsafe": "#8a8a8a",
-    "rewind-1-noforce-batch": "#2e8b57",
-    "wrap": "#c2185b",
-    "archapt": "#b8860b",
+    "unsafe-each": "#b4b4b4",
+    "cached": "#6b7f92",
+    "rewind-1-noforce-batch": "#2e9b57",
+    "rewind-1-noforce-optimized": "#12b3a0",
+    "rewind-1-noforce-simple": "#6f8f1e",
+    "rewind-1-force-batch": "#86c232",
+    "rewind-1-force-optimized": "#0f8c8c",
+    "rewind-1-force-simple": "#a8b545",
+    "rewind-2-noforce-batch": "#57c785",
+    "rewind-2-noforce-optimized": "#5ad1c4",
+    "rewind-2-noforce-simple": "#93a84a",
+    "rewind-2-force-batch": "#b2dc73",
+    "rewind-2-force-optimized": "#4fb3b3",
+    "rewind-2-force-simple": "#c7cf83",
 }
-OTHER_COLOUR = "#444444"
+OTHER_COLOUR = "#7a7a7a"
 SHADES = ["#1b6ca8", "#bcdff1", "#93c9e6", "#6ab2da", "#4398c9", "#2a7fb5"]
 
 PART_COLOURS = ["#b8b8b8", "#8e6c2f", "#7d5ba6", "#c0392b", "#1b6ca8",
                 "#5aa9d6"]
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 2em auto;
-       max-width: 76em; padding: 0 1em; }
+:root { color-scheme: light dark; --ink: #222; --paper: #fff; --faint: #555;
+        --stripe: #f5f6f7; --grid: #ddd; --rule: #888; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #ddd; --paper: #16181c; --faint: #aaa; --stripe: #202329;
+          --grid: #3a3e45; --rule: #777; }
+}
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink);
+       background: var(--paper); margin: 2em auto; max-width: 76em;
+       padding: 0 1em; }
 h1, h2, h3 { font-weight: 600; }
 table { border-collapse: collapse; font-size: 13px; margin: 1em 0; }
 th, td { padding: 2px 9px; text-align: right; white-space: nowrap; }
-th { border-bottom: 1px solid #888; }
+th { border-bottom: 1px solid var(--rule); vertical-align: bottom; }
 td:first-child, th:first-child { text-align: left; }
-tr:nth-child(even) td { background: #f5f6f7; }
+tr:nth-child(even) td { background: var(--stripe); }
 figure { display: inline-block; margin: 0 1em 1em 0; vertical-align: top; }
 figcaption { font-size: 13px; }
-svg text { font: 11px system-ui, sans-serif; fill: #333; }
+svg text { font: 11px system-ui, sans-serif; fill: var(--ink); }
+svg [stroke="#ddd"] { stroke: var(--grid); }
+svg [stroke="#222"] { stroke: var(--ink); }
 td.parts { text-align: left; }
 .part { display: inline-block; height: 0.8em; }
 .scroll { overflow-x: auto; }
-.note { color: #555; font-size: 13px; }
+.note { color: var(--faint); font-size: 13px; }
+.warning { border-left: 4px solid #d99a00; padding-left: 0.7em; }
+td.long, th.long { white-space: normal; text-align: left; min-width: 13em;
+                   max-width: 26em; }
+table.facts td:last-child { white-space: normal; text-align: left; }
+table.words th { white-space: normal; }
+table.words td { vertical-align: top; }
+table.words td.long:first-child { min-width: 22em; }
 """
 
 PLOT_WIDTH, PLOT_HEIGHT = 420, 200
@@ -294,7 +325,8 @@ def page_of(title, facts, parts):
                   for name, value in facts)
   return ('<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
           f"<title>{title}</title><style>{STYLE}</style></head><body>"
-          f"<h1>{title}</h1><table>{lines}</table>{''.join(parts)}"
+          f"<h1>{title}</h1><table class='facts'>{lines}</table>"
+          f"{''.join(parts)}"
           "</body></html>\n")
 
 

@@ -122,7 +122,8 @@ std::optional<RewindTuning> RewindOf(const StoreSpec& spec) {
     const std::pair<absl::string_view, absl::string_view> parts =
         absl::StrSplit(word, absl::MaxSplits('=', 1));
     size_t number = 0;
-    const bool numbered = absl::SimpleAtoi(parts.second, &number);
+    // What is more than a store takes is refused when one is opened.
+    const bool numbered = absl::SimpleAtoi(parts.second, &number) && number > 0;
     if (parts.first == "group" && numbered) {
       tuning.options.group = number;
     } else if (parts.first == "bucket" && numbered) {

@@ -1,8 +1,13 @@
 #include "bench/harness/program.h"
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <regex>
+#include <string>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -11,6 +16,23 @@
 #include "glog/logging.h"
 
 namespace kamino::bench {
+
+namespace {
+
+// With a file that results are to be written to in the end; "": nothing.
+std::string WhatIsWrong(const std::string& out) {
+  if (out.empty()) return "";
+  std::error_code ignored;
+  // Adds nothing to a file that there is, and leaves none that there was not.
+  const bool was = std::filesystem::exists(out, ignored);
+  if (!std::ofstream(out, std::ios::app).is_open()) {
+    return absl::StrCat("cannot write ", out, ": ", std::strerror(errno));
+  }
+  if (!was) std::filesystem::remove(out, ignored);
+  return "";
+}
+
+}  // namespace
 
 std::string CheckRegex(const std::string& text) {
   try {
@@ -40,6 +62,9 @@ std::optional<int> Program::Parse(int argc, char** argv) {
     return kExitOk;
   } catch (const CLI::ParseError& error) {
     return Fail(kExitUsage, absl::StrCat(error.what(), "; see --help"));
+  }
+  if (const std::string wrong = WhatIsWrong(out_); !wrong.empty()) {
+    return Fail(kExitUsage, absl::StrCat("--out: ", wrong));
   }
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   return std::nullopt;

@@ -291,7 +291,8 @@ absl::Status ArchaptFlushes(Setting& setting) {
   for (const std::string& store : stores) {
     setting.progress(absl::StrCat("archapt-9: ", store));
     RETURN_IF_ERROR(FlushesOfYcsb(setting, store));
-    for (const uint32_t size : {256, 1024, 4096}) {
+    for (const uint32_t size :
+         setting.Scaled<std::vector<uint32_t>>({256, 1024, 4096}, {1024})) {
       RETURN_IF_ERROR(
           FlushesOfOverwrites(setting, store, size, /*zipfian=*/false));
     }

@@ -37,7 +37,7 @@ absl::StatusOr<double> RateOf(const Setting& setting,
                               absl::FunctionRef<absl::Status()> transaction,
                               engine::TransactionalStore* home = nullptr) {
   constexpr int kBatch = 64;
-  const double limit = setting.Scaled(500e6, 100e6);
+  const double limit = setting.Scaled(500e6, 50e6);
   const uint64_t begin = Ticks();
   double done = 0, nanos = 0;
   while (nanos < limit) {
@@ -152,7 +152,8 @@ absl::Status Ycsb(Setting& setting) {
 }  // namespace
 
 absl::Status ArchaptSpeed(Setting& setting) {
-  for (const uint32_t size : {1024, 4096}) {
+  for (const uint32_t size :
+       setting.Scaled<std::vector<uint32_t>>({1024, 4096}, {1024})) {
     RETURN_IF_ERROR(OverwritesOf(setting, size));
   }
   return Ycsb(setting);

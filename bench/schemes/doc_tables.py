@@ -7,12 +7,13 @@ A page has a table between two lines: `<!-- schemes.json: NAME -->` and
 import re
 
 import report
-from marks import Points
+from marks import DISTURBED, Points
 from plots import engine_report, number
 
 GIB, MIB = 1 << 30, 1 << 20
 MS, US = 1e6, 1e3
-HOLDS = {True: "met", False: "not met", None: "not measured", "": "-"}
+HOLDS = {True: "met", False: "not met", None: "not measured", "": "-",
+         DISTURBED: "disturbed"}
 # What papers, and pages about them, are called.
 PAPERS = ("REWIND", "WrAP", "Archapt")
 
@@ -270,11 +271,25 @@ def skipped_table(results):
   return ["of a transaction", *measures], lines
 
 
+def low_to_high(low, high, digits=3):
+  """A dash where all rounds came to the same, or there was one."""
+  if low is None or high is None or low == high:
+    return "-"
+  return f"{number(low, digits)} to {number(high, digits)}"
+
+
 def marks_table(marks):
-  return (["mark", "the paper", "to be met", "here", "", "", "why"],
-          [[m["name"], m["paper"], m["target"],
-            "-" if m["here"] is None else number(m["here"]),
-            HOLDS[m["holds"]], m["note"], m["reason"]] for m in marks])
+  def here(mark):
+    value = mark["here"]
+    return value if isinstance(value, str) else number(value)
+  def remark(mark):
+    known = mark["reason"] and f"known reason: {mark['reason']}"
+    return "; ".join(text for text in (mark["note"], known) if text)
+  return (["mark", "verdict", "here", "rounds: low to high", "to be met",
+           "the paper", "beside it"],
+          [[m["name"], HOLDS[m["holds"]], here(m),
+            low_to_high(m["low"], m["high"]), m["target"] or "-", m["paper"],
+            remark(m)] for m in marks])
 
 
 def all_tables(results):

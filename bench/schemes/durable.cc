@@ -15,8 +15,6 @@ namespace kamino::bench::schemes {
 namespace {
 
 constexpr uint64_t kBytes = 96u << 20;
-// Several times what Archapt's queue holds.
-constexpr uint64_t kObjects = 60'000;
 constexpr uint32_t kSize = 1024;
 constexpr double kArrivals = 20'000;
 constexpr uint64_t kSeed = 9;
@@ -30,7 +28,7 @@ struct Subject {
 absl::StatusOr<Responses> Overwrites(const Setting& setting, Words& words,
                                      uint64_t seed) {
   Random random(seed);
-  Arrivals arrivals{kArrivals, setting.Scaled<uint64_t>(10'000, 2000)};
+  Arrivals arrivals{kArrivals, setting.Scaled<uint64_t>(10'000, 1000)};
   arrivals.patience = absl::Milliseconds(500);
   auto done =
       RunArrivals(words.store(), arrivals, [&](engine::Transaction& one) {
@@ -43,7 +41,9 @@ absl::StatusOr<Responses> Overwrites(const Setting& setting, Words& words,
 absl::StatusOr<std::unique_ptr<Words>> MakeWords(const Setting& setting,
                                                  const std::string& store,
                                                  Watch watch) {
-  return Words::Make(setting, store, AsItIs(), kBytes, kObjects, kSize, watch);
+  // Several times what Archapt's queue holds; twice.
+  return Words::Make(setting, store, AsItIs(), kBytes,
+                     setting.Scaled<uint64_t>(60'000, 40'000), kSize, watch);
 }
 
 // Lines and drains of a transaction that somebody waits for.

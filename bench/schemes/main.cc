@@ -25,9 +25,12 @@ constexpr int kMaxRounds = 1000;
 
 struct Options {
   std::string only;
-  std::vector<std::string> schemes = {
-      "kamino-simple", "kamino-dynamic", "undo-object", "undo-own",
-      "cow",           "unsafe",         "unsafe-each", "cached"};
+  std::vector<std::string> schemes = {"kamino-simple", "kamino-dynamic",
+                                      "undo-object",   "undo-own",
+                                      "cow",           "rewind-1-noforce-batch",
+                                      "wrap",          "archapt",
+                                      "unsafe",        "unsafe-each",
+                                      "cached"};
   std::string folder = "/dev/shm";
   int rounds = 5;
   bool list = false;
@@ -47,9 +50,10 @@ void AddFlags(CLI::App* flags, Options* options) {
       ->check(CheckRegex);
   flags
       ->add_option("--schemes", options->schemes,
-                   "The stores that parts about all of them are about, and "
-                   "that a part about a paper's scheme needs to have it; "
-                   "separated by commas.")
+                   "The stores that parts about all of them are about, "
+                   "separated by commas. Parts about REWIND, WrAP and Archapt "
+                   "have rivals of their own, and are left out where no "
+                   "store of the scheme is named.")
       ->delimiter(',')
       ->check(CheckStore)
       ->capture_default_str();
@@ -75,18 +79,30 @@ int Crash(const Program& program, const std::string& word) {
   return program.Fail(kExitFailed, FillAndWait(*plan).message());
 }
 
-int Run(const Program& program, const Options& flags) {
-  if (!flags.crash.empty()) return Crash(program, flags.crash);
+std::vector<Part> Chosen(const Options& flags, const Setting& setting) {
   const std::regex only(flags.only);
   std::vector<Part> parts;
   for (const Part& part : AllParts()) {
-    if (std::regex_search(part.name, only)) parts.push_back(part);
+    if (std::regex_search(part.name, only) && setting.Wants(part)) {
+      parts.push_back(part);
+    }
   }
+  return parts;
+}
+
+int Run(const Program& program, const Options& flags) {
+  if (!flags.crash.empty()) return Crash(program, flags.crash);
+  Setting setting;
+  for (const std::string& name : flags.schemes) {
+    setting.stores.push_back(*StoreNamed(name));
+  }
+  const std::vector<Part> parts = Chosen(flags, setting);
   if (parts.empty()) {
-    return program.Fail(kExitUsage,
-                        HasPmemShim() ? "--only leaves nothing to measure for "
-                                        "which libpmemobj has to be watched"
-                                      : "--only leaves nothing to measure");
+    return program.Fail(
+        kExitUsage,
+        absl::StrCat(
+            "--only and --schemes leave nothing to measure",
+            HasPmemShim() ? " for which libpmemobj has to be watched" : ""));
   }
   if (flags.list) {
     for (const Part& part : parts) {
@@ -99,13 +115,9 @@ int Run(const Program& program, const Options& flags) {
     return program.Fail(kExitFailed, folder.status().message());
   }
   std::vector<Point> points;
-  Setting setting;
   setting.quick = program.quick();
   setting.rounds = flags.rounds;
   setting.folder = folder->get();
-  for (const std::string& name : flags.schemes) {
-    setting.stores.push_back(*StoreNamed(name));
-  }
   setting.progress = Program::StartProgress();
   setting.points = &points;
   for (const Part& part : parts) {

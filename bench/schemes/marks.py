@@ -1,11 +1,16 @@
 """The papers' marks beside what came out, and whether each is met here.
 
 A mark is of the medians of one run. `holds` is None where what it is of was not
-measured, and "" where a figure of a paper has no mark of ours: it stands there
-to be compared.
+measured, "" where a figure of a paper has no mark of ours: it stands there to
+be compared; and DISTURBED where the rounds tell so little of it that the median
+says nothing (`settle`).
 """
 
 import re
+
+DISTURBED = "disturbed"
+# Of lines that do not cross: measured, and no number.
+NOWHERE = "nowhere"
 
 # Why marks are not met here, by what their names match: of those that were not
 # when this was written, on the machines that docs/bench_schemes.md names.
@@ -40,10 +45,28 @@ REASONS = [
 
 
 class Points:
-  """What bench_schemes has measured, found by what it is of."""
+  """What bench_schemes has measured, found by what it is of.
 
-  def __init__(self, points):
-    self._points = points
+  With a `turn` not its medians but what one round came to: stores take turns in
+  each, so what disturbs a round disturbs all that is compared. What has but one
+  round is the same in all of them; what has fewer than others has no value.
+  """
+
+  def __init__(self, points, turn=None):
+    self._points = []
+    for point in points:
+      rounds = point.get("rounds") or [point["value"]]
+      if turn is None:
+        self._points.append(point)
+      elif len(rounds) == 1:
+        self._points.append({**point, "value": rounds[0]})
+      elif turn < len(rounds):
+        self._points.append({**point, "value": rounds[turn]})
+
+  @staticmethod
+  def turns(points):
+    """How many rounds there are, of what has most."""
+    return max((len(point.get("rounds") or ()) for point in points), default=0)
 
   def value(self, figure, series, measure=None, memory=None, x=None):
     """None: there is no such point. A store may have its alpha behind it."""
@@ -105,13 +128,74 @@ def mark(name, paper, target, value, holds=None, note=""):
   """`holds` tells whether a value is as the target says; None: no target."""
   met = ""
   if holds is not None:
-    met = None if value is None else bool(holds(value))
+    met = None if value is None else value != NOWHERE and bool(holds(value))
   elif value is None:
     met = None
   return {"name": name, "paper": paper, "target": target, "here": value,
-          "holds": met, "note": note,
-          "reason": reason_of(name) if met is False else ""}
+          "low": None, "high": None, "holds": met, "note": note,
+          "reason": reason_of(name) if met is False else "", "test": holds}
+
+
+def distance(holds, value):
+  """How far it is from a value to where the verdict is another; None: it is the
+  same wherever one looks, as it does not go by the value."""
+  verdict = bool(holds(value))
+  step = 1e-6 * max(abs(value), 1e-3)
+  while step < 1e3 * max(abs(value), 1):
+    if (bool(holds(value + step)) != verdict
+        or bool(holds(value - step)) != verdict):
+      return step
+    step *= 1.05
+  return None
+
+
+def middle(values):
+  """Without the outermost two, where there are five."""
+  ordered = sorted(values)
+  return ordered[1:-1] if len(ordered) >= 5 else ordered
+
+
+def steady(found, turns):
+  """Whether the rounds' marks let one tell what that of the medians says: from
+  low to high it is no further than to the other verdict, and they say the
+  same, all but every fifth of them."""
+  value = found["here"]
+  verdicts = [one["holds"] for one in turns if one["holds"] is not None]
+  against = sum(verdict != found["holds"] for verdict in verdicts)
+  if against > len(verdicts) // 5:
+    return False
+  values = middle(one["here"] for one in turns
+                  if isinstance(one["here"], (int, float)))
+  if value == NOWHERE or len(values) < 2:
+    return True
+  far = distance(found["test"], value)
+  return far is None or values[-1] - values[0] <= far
+
+
+def settle(found, by_turn):
+  """The marks with the least and the most of their rounds, and a verdict only
+  where there is one.
+
+  Args:
+    found: marks of the medians.
+    by_turn: for each round the marks of what it came to.
+  """
+  for one in found:
+    turns = [same for marks in by_turn for same in marks
+             if same["name"] == one["name"] and same["here"] is not None]
+    values = [same["here"] for same in turns
+              if isinstance(same["here"], (int, float))]
+    if len(values) > 1 and min(values) != max(values):
+      one["low"], one["high"] = min(values), max(values)
+    if isinstance(one["holds"], bool) and not steady(one, turns):
+      # What is known of one that is not met is no reason of one that may be.
+      one["holds"], one["reason"] = DISTURBED, ""
+  return [{key: value for key, value in one.items() if key != "test"}
+          for one in found]
 
 
 def written(value):
-  return "not measured" if value is None else f"{value:.4g}"
+  """For a note."""
+  if value is None:
+    return "not measured"
+  return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

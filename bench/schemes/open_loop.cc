@@ -1,5 +1,6 @@
 #include "bench/schemes/open_loop.h"
 
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <deque>
@@ -15,6 +16,8 @@
 namespace kamino::bench::schemes {
 namespace {
 
+constexpr int kWaiters = 4;
+
 uint64_t Nanos(uint64_t from, uint64_t to) {
   return from >= to ? 1
                     : static_cast<uint64_t>(static_cast<double>(to - from) *
@@ -22,28 +25,34 @@ uint64_t Nanos(uint64_t from, uint64_t to) {
                           1;
 }
 
-// Waits for those that have committed until they are durable: always for the
-// last that there is, as whoever answers many clients does. One after the other
-// would be waited for much longer where a store leaves a commit some time until
-// it makes it durable because somebody waits.
-class Waiter {
+// Waits for those that have committed until they are durable, as their clients
+// would: none begins to be waited for only when another has ended. A thread
+// takes all that nobody waits for yet and waits for the last of them; there are
+// several, so one is nearly always free to do so at once.
+class Waiters {
  public:
-  Waiter(engine::TransactionalStore* store, absl::Duration patience)
-      : store_(*store), patience_(patience), thread_([this] { Run(); }) {}
-
-  void Add(uint64_t begin, uint64_t durable_at) {
-    committed_.fetch_add(1, std::memory_order_relaxed);
-    absl::MutexLock lock(&mutex_);
-    waiting_.push_back({begin, durable_at, committed_.load()});
+  Waiters(engine::TransactionalStore* store, absl::Duration patience)
+      : store_(*store), patience_(patience) {
+    for (std::thread& thread : threads_) {
+      thread = std::thread([this] { Run(); });
+    }
   }
 
-  // Waits for all, and adds what it has seen.
+  void Add(uint64_t begin, uint64_t durable_at) {
+    const uint64_t committed =
+        committed_.fetch_add(1, std::memory_order_relaxed) + 1;
+    absl::MutexLock lock(&mutex_);
+    waiting_.push_back({begin, durable_at, committed});
+  }
+
+  // Waits for all, and adds what they have seen.
   void Finish(Responses* responses) {
     {
       absl::MutexLock lock(&mutex_);
       ended_ = true;
     }
-    thread_.join();
+    for (std::thread& thread : threads_) thread.join();
+    absl::MutexLock lock(&mutex_);
     responses->durable.Merge(durable_);
     responses->lag.Merge(lag_);
     responses->never_durable += never_;
@@ -57,25 +66,27 @@ class Waiter {
   };
 
   void Run() {
+    absl::Duration patience = patience_;
     for (;;) {
       std::deque<One> some;
       {
         absl::MutexLock lock(&mutex_);
         mutex_.Await(absl::Condition(
-            +[](Waiter* waiter) ABSL_EXCLUSIVE_LOCKS_REQUIRED(waiter->mutex_) {
-              return waiter->ended_ || !waiter->waiting_.empty();
+            +[](Waiters* all) ABSL_EXCLUSIVE_LOCKS_REQUIRED(all->mutex_) {
+              return all->ended_ || !all->waiting_.empty();
             },
             this));
         if (waiting_.empty()) return;
         some.swap(waiting_);
       }
-      const bool all = store_.AwaitDurable(some.back().durable_at, patience_);
+      const bool all = store_.AwaitDurable(some.back().durable_at, patience);
       // What commits after it will not be either.
-      if (!all) patience_ = absl::ZeroDuration();
+      if (!all) patience = absl::ZeroDuration();
       const uint64_t now = Ticks();
       const uint64_t committed = committed_.load(std::memory_order_relaxed);
+      absl::MutexLock lock(&mutex_);
       for (const One& one : some) {
-        if (!all && !store_.AwaitDurable(one.durable_at, patience_)) {
+        if (!all && !store_.AwaitDurable(one.durable_at, patience)) {
           ++never_;
           continue;
         }
@@ -86,16 +97,17 @@ class Waiter {
   }
 
   engine::TransactionalStore& store_;
+  const absl::Duration patience_;
   std::atomic<uint64_t> committed_{0};
-  // The thread's own until it has ended.
-  Histogram durable_, lag_;
-  uint64_t never_ = 0;
-  absl::Duration patience_;
 
   absl::Mutex mutex_;
   std::deque<One> waiting_ ABSL_GUARDED_BY(mutex_);
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: it uses all of them
+  Histogram durable_ ABSL_GUARDED_BY(mutex_);
+  Histogram lag_ ABSL_GUARDED_BY(mutex_);
+  uint64_t never_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  std::array<std::thread, kWaiters> threads_;  // last: they use all of it
 };
 
 }  // namespace
@@ -105,7 +117,7 @@ absl::StatusOr<Responses> RunArrivals(
     absl::FunctionRef<absl::Status(engine::Transaction&)> body) {
   Responses responses;
   Random random(arrivals.seed);
-  Waiter waiter(&store, arrivals.patience);
+  Waiters waiters(&store, arrivals.patience);
   const double ticks_between = 1e9 / arrivals.per_second / NanosPerTick();
   double arrival_ticks = 0;
   absl::Status failed;
@@ -128,11 +140,11 @@ absl::StatusOr<Responses> RunArrivals(
     if (durable_at == 0) {
       responses.durable.Add(Nanos(begin, end));
     } else {
-      waiter.Add(begin, durable_at);
+      waiters.Add(begin, durable_at);
     }
   }
   responses.seconds = NanosSince(start) * 1e-9;
-  waiter.Finish(&responses);
+  waiters.Finish(&responses);
   if (!failed.ok()) return failed;
   return responses;
 }

@@ -34,8 +34,8 @@ struct Responses {
   double seconds = 0;          // from the first arrival to the last's return
 };
 
-// Runs `body` in a transaction for each, on this thread; a second one waits
-// until those are durable that are not when Commit returns.
+// Runs `body` in a transaction for each, on this thread; others wait until
+// those are durable that are not when Commit returns.
 absl::StatusOr<Responses> RunArrivals(
     engine::TransactionalStore& store, const Arrivals& arrivals,
     absl::FunctionRef<absl::Status(engine::Transaction&)> body);

@@ -3,12 +3,21 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "bench/harness/clock.h"
 #include "glog/logging.h"
 
 namespace kamino::bench::schemes {
+namespace {
+
+// How the names begin of the schemes that parts are about.
+constexpr char kRewind[] = "rewind-";
+constexpr char kWrap[] = "wrap";
+constexpr char kArchapt[] = "archapt";
+
+}  // namespace
 
 const Memory& AsItIs() {
   static const auto& memory =
@@ -21,37 +30,53 @@ const Memory& AsRewinds() {
   return memory;
 }
 
+std::vector<Memory> RewindMemories(const Setting& setting) {
+  return setting.Scaled<std::vector<Memory>>({AsItIs(), AsRewinds()},
+                                             {AsRewinds()});
+}
+
 bool Setting::Among(const std::string& scheme) const {
   return std::any_of(
       stores.begin(), stores.end(),
       [&scheme](const StoreSpec& store) { return store.scheme == scheme; });
 }
 
+bool Setting::Wants(const Part& part) const {
+  return std::any_of(stores.begin(), stores.end(),
+                     [&part](const StoreSpec& store) {
+                       return absl::StartsWith(store.scheme, part.scheme);
+                     });
+}
+
 std::vector<Part> AllParts() {
   std::vector<Part> parts = {
       {"rewind-3-left", "what logging costs, by how much is stored",
-       RewindLogging},
+       RewindLogging, false, kRewind},
       {"rewind-3-4", "commit, rollback and recovery among others' records",
-       RewindSkips},
-      {"rewind-5", "logging and recovery together", RewindTotals},
-      {"rewind-6", "checkpoints", RewindCheckpoints},
-      {"rewind-7", "a B+tree of small records", RewindTree, true},
-      {"rewind-10", "slower fences", RewindFences},
-      {"rewind-11", "TPC-C's new orders, by layout", RewindTpcc},
-      {"wrap-6", "flushes and fences of 100 wraps", WrapCounts},
-      {"wrap-7", "bursts, with and without retirement", WrapThroughput},
-      {"wrap-8", "response times of 20 stores", WrapResponses},
-      {"wrap-13-14", "response times of a B+tree", WrapTree},
+       RewindSkips, false, kRewind},
+      {"rewind-5", "logging and recovery together", RewindTotals, false,
+       kRewind},
+      {"rewind-6", "checkpoints", RewindCheckpoints, false, kRewind},
+      {"rewind-7", "a B+tree of small records", RewindTree, true, kRewind},
+      {"rewind-10", "slower fences", RewindFences, false, kRewind},
+      {"rewind-11", "TPC-C's new orders, by layout", RewindTpcc, false,
+       kRewind},
+      {"wrap-6", "flushes and fences of 100 wraps", WrapCounts, false, kWrap},
+      {"wrap-7", "bursts, with and without retirement", WrapThroughput, false,
+       kWrap},
+      {"wrap-8", "response times of 20 stores", WrapResponses, false, kWrap},
+      {"wrap-13-14", "response times of a B+tree", WrapTree, false, kWrap},
       {"archapt-1-2", "logging, and what flushing is of it", ArchaptLogging,
        true},
       {"archapt-7", "throughput when there is more than the cache holds",
-       ArchaptSpeed},
+       ArchaptSpeed, false, kArchapt},
       {"archapt-3", "how often objects are used", ArchaptReuse},
-      {"archapt-table-1", "how much of a flushed line is new",
-       ArchaptDirtiness},
-      {"archapt-sums", "what checks and sums cost", ArchaptChecking},
+      {"archapt-table-1", "how much of a flushed line is new", ArchaptDirtiness,
+       false, kArchapt},
+      {"archapt-sums", "what checks and sums cost", ArchaptChecking, false,
+       kArchapt},
       {"archapt-9", "lines flushed when there is more than the cache holds",
-       ArchaptFlushes, true},
+       ArchaptFlushes, true, kArchapt},
       {"durable", "time to the commit, and until it is durable",
        DurableLatency},
       {"recovery", "opening after a crash with a full log", RecoveryTimes},

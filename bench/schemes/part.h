@@ -49,6 +49,8 @@ inline constexpr char kByCount[] = "by count";
 // them still holds.
 inline constexpr absl::Duration kPatient = absl::Seconds(10);
 
+struct Part;
+
 struct Setting {
   bool quick = false;
   int rounds = 5;
@@ -60,6 +62,8 @@ struct Setting {
   std::vector<Point>* points = nullptr;
 
   bool Among(const std::string& scheme) const;
+  // Whether the part is about a scheme that is asked for.
+  bool Wants(const Part& part) const;
   // `full`, or fewer where it has to be quick.
   template <typename T>
   T Scaled(T full, T few) const {
@@ -67,12 +71,19 @@ struct Setting {
   }
 };
 
+// What REWIND's figures are taken on: both, or its authors' alone where it has
+// to be quick.
+std::vector<Memory> RewindMemories(const Setting& setting);
+
 struct Part {
   const char* name;
   const char* about;
   absl::Status (*run)(Setting& setting);
   // It has measurements for which libpmemobj has to be watched or slowed.
   bool watches = false;
+  // How the schemes' names begin of which one at least is asked for; "": no
+  // matter which are.
+  const char* scheme = "";
 };
 
 // In the order they run in. With the library that watches libpmemobj preloaded

@@ -51,13 +51,13 @@ uint64_t Fill(const std::string& scheme, uint64_t log, uint64_t objects) {
 }
 
 // A heap with a log of 16 MiB, the most that there is, but for Archapt's, which
-// is larger; in the quick scale with one of 10.
+// is larger; in the quick scale with one of 6.
 CrashPlan PlanOf(const Setting& setting, const std::string& scheme, Full full) {
   CrashPlan plan;
   plan.scheme = scheme;
   plan.path = absl::StrCat(setting.folder->path(), "/crash");
-  plan.bytes = setting.Scaled(256 * kMiB, 160 * kMiB);
-  plan.objects = setting.Scaled<uint64_t>(60'000, 40'000);
+  plan.bytes = setting.Scaled(256 * kMiB, 96 * kMiB);
+  plan.objects = setting.Scaled<uint64_t>(60'000, 25'000);
   const uint64_t log = plan.bytes / 16;
   if (full == Full::kOfCommitted) {
     plan.committed = Fill(scheme, log, plan.objects);

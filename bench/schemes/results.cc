@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "bench/harness/statistics.h"
 
 namespace kamino::bench::schemes {
@@ -23,9 +24,10 @@ std::string ToJson(const Point& point) {
       ", \"series\": ", Quote(point.series),
       ", \"memory\": ", Quote(point.memory),
       ", \"measure\": ", Quote(point.measure), ", \"x\": ", point.x,
-      absl::StrFormat(", \"value\": %.6g, \"low\": %.6g, \"high\": %.6g}",
+      absl::StrFormat(", \"value\": %.6g, \"low\": %.6g, \"high\": %.6g",
                       Median(point.rounds), Least(point.rounds),
-                      Most(point.rounds)));
+                      Most(point.rounds)),
+      ", \"rounds\": [", absl::StrJoin(point.rounds, ", "), "]}");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 """Marks of REWIND (marks.py)."""
 
-from marks import crossing, less, mark, ratio, written
+from marks import NOWHERE, crossing, less, mark, ratio, written
 
 ONE = "rewind-1-{}-optimized"
 LONG = "+alone,checkpoint=1000000000"
@@ -11,6 +11,11 @@ GROUPS = (8, 16, 32)
 LEAST_EXCESS = 0.05
 # What was stored and not flushed has been flushed, too (part.h).
 ALL_HOME = ", all home"
+
+
+def where(crosses, line):
+  """That lines cross nowhere has been measured, too."""
+  return NOWHERE if crosses is None and line else crosses
 
 
 def of_logging(points, memory):
@@ -57,10 +62,10 @@ def of_skips(points, memory):
     yield mark(f"REWIND {label}, {memory}: {what}, one layer that looks "
                "through the log falls behind two from so many skip records on",
                paper,
-               "100 to 1000", crosses if two else None,
+               "100 to 1000", where(crosses, two),
                lambda v: 100 <= v <= 1000,
-               "" if crosses or not two else "it does not up to "
-               f"{two[-1][0]:.0f}")
+               "" if crosses or not two else
+               f"looked for up to {two[-1][0]:.0f}")
     beyond = [a / b for (_, a), (_, b) in zip(kept, two)]
     yield mark(f"REWIND {label}, {memory}: {what}, one layer that remembers "
                "its records over two, at most", "-", "< 1: no crossing",
@@ -87,7 +92,7 @@ def of_totals(points, memory):
                                 else "more") + " everywhere")
     yield mark(f"REWIND fig. 5, {memory}: part recovered from which on force "
                f"is less, {skips} skips", "low", "lines cross",
-               part if part is not None or not free else -1,
+               where(part, free),
                lambda v: 0 < v <= 1, note)
 
 

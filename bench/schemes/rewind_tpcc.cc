@@ -111,7 +111,7 @@ class Orders {
                                                       const Memory& memory,
                                                       bool by_district) {
     ASSIGN_OR_RETURN(auto opened, Open(setting, store, memory, kBytes));
-    const TpccScale scale = setting.quick ? TpccScale{kWarehouses, 2'000, 60}
+    const TpccScale scale = setting.quick ? TpccScale{kWarehouses, 1'000, 20}
                                           : TpccScale{kWarehouses, 20'000, 900};
     auto orders = std::make_unique<Orders>(
         absl::StrCat(store, by_district ? ", by district" : ", one tree"),
@@ -183,7 +183,7 @@ class Orders {
 };
 
 absl::Status TpccOn(Setting& setting, const Memory& memory) {
-  const int count = setting.Scaled(2000, 300);
+  const int count = setting.Scaled(2000, 200);
   std::vector<std::unique_ptr<Orders>> all;
   for (const bool by_district : {false, true}) {
     for (const char* name :
@@ -209,7 +209,7 @@ absl::Status TpccOn(Setting& setting, const Memory& memory) {
 }  // namespace
 
 absl::Status RewindTpcc(Setting& setting) {
-  for (const Memory& memory : {AsItIs(), AsRewinds()}) {
+  for (const Memory& memory : RewindMemories(setting)) {
     RETURN_IF_ERROR(TpccOn(setting, memory));
   }
   return absl::OkStatus();

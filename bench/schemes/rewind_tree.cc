@@ -57,8 +57,8 @@ absl::StatusOr<std::vector<Tree>> Trees(Setting& setting,
 }
 
 absl::Status TreeOn(Setting& setting, const Memory& memory) {
-  const uint64_t records = setting.Scaled<uint64_t>(100'000, 20'000);
-  const int transactions = setting.Scaled(4000, 1000);
+  const uint64_t records = setting.Scaled<uint64_t>(100'000, 10'000);
+  const int transactions = setting.Scaled(4000, 500);
   const std::vector<std::string> names = {
       "cached",
       "unsafe",
@@ -117,7 +117,7 @@ absl::StatusOr<Spent> TimeOfStores(const std::unique_ptr<Words>& words,
 absl::Status FencesOf(Setting& setting, uint64_t drain_ns) {
   // A store's delays are set once: stores for each.
   const Memory memory = {absl::StrCat(drain_ns, " ns a drain"), {drain_ns, 0}};
-  const uint64_t records = setting.Scaled<uint64_t>(100'000, 20'000);
+  const uint64_t records = setting.Scaled<uint64_t>(100'000, 5000);
   std::vector<Tree> trees;
   std::vector<std::unique_ptr<Words>> tables;
   for (const char* name : kFenced) {
@@ -171,7 +171,7 @@ absl::Status RewindTree(Setting& setting) {
 
 absl::Status RewindFences(Setting& setting) {
   const std::vector<uint64_t> drains = setting.Scaled<std::vector<uint64_t>>(
-      {0, 250, 500, 1000, 2000, 5000}, {0, 1000, 5000});
+      {0, 250, 500, 1000, 2000, 5000}, {0, 2000});
   for (const uint64_t drain_ns : drains) {
     RETURN_IF_ERROR(FencesOf(setting, drain_ns));
   }

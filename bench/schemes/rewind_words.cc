@@ -171,7 +171,7 @@ absl::Status SkipsOn(Setting& setting, const Memory& memory,
     all.push_back(std::move(tables));
   }
   const std::vector<int> counts = setting.Scaled<std::vector<int>>(
-      {50, 100, 200, 400, 600, 800, 1000}, {100, 400, 1000});
+      {50, 100, 200, 400, 600, 800, 1000}, {100, 1000});
   for (const int skips : counts) {
     const auto measure = [&](int subject) {
       return TimeOfTarget(setting, all[subject], memory, skips, ending.end);
@@ -243,7 +243,8 @@ absl::Status TotalsOn(Setting& setting, const Memory& memory) {
   }
   const std::vector<double> parts = setting.Scaled<std::vector<double>>(
       {0, 0.1, 0.2, 0.4, 0.6, 0.8, 1}, {0, 0.5, 1});
-  for (const int skips : {10, 150, 300}) {
+  for (const int skips :
+       setting.Scaled<std::vector<int>>({10, 150, 300}, {10, 300})) {
     for (const double part : parts) {
       const auto measure = [&](int subject) {
         return TimeInAll(setting, all[subject], memory, transactions, skips,
@@ -284,6 +285,7 @@ absl::StatusOr<double> TimeOfRecords(const Tables& tables, int records,
 
 absl::Status CheckpointsOn(Setting& setting, const Memory& memory) {
   const int records = setting.Scaled(30'000, 10'000);
+  const int more_rounds = setting.Scaled(kMoreRounds, 1);
   std::vector<Tables> all;
   for (const char* form : {"simple", "optimized", "batch"}) {
     ASSIGN_OR_RETURN(auto tables,
@@ -302,7 +304,7 @@ absl::Status CheckpointsOn(Setting& setting, const Memory& memory) {
                          kEvery[subject % kEveries]);
   };
   ASSIGN_OR_RETURN(const auto rounds,
-                   InTurns(subjects, kMoreRounds * setting.rounds, measure));
+                   InTurns(subjects, more_rounds * setting.rounds, measure));
   for (int i = 0; i < subjects; ++i) {
     AddPoint(setting, "rewind-6", all[i / kEveries]->name(), memory,
              "ns of all records", kEvery[i % kEveries], rounds[i]);
@@ -312,7 +314,7 @@ absl::Status CheckpointsOn(Setting& setting, const Memory& memory) {
 
 absl::Status OnBoth(Setting& setting,
                     absl::Status (*run)(Setting&, const Memory&)) {
-  for (const Memory& memory : {AsItIs(), AsRewinds()}) {
+  for (const Memory& memory : RewindMemories(setting)) {
     RETURN_IF_ERROR(run(setting, memory));
   }
   return absl::OkStatus();
@@ -342,7 +344,7 @@ absl::Status RewindSkips(Setting& setting) {
        {"rewind-1-force-optimized+keeps,alone",
         "rewind-2-force-optimized+keeps,alone"}},
   };
-  for (const Memory& memory : {AsItIs(), AsRewinds()}) {
+  for (const Memory& memory : RewindMemories(setting)) {
     for (const Ending& ending : endings) {
       RETURN_IF_ERROR(SkipsOn(setting, memory, ending));
     }

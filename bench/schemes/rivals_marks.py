@@ -139,8 +139,8 @@ def of_archapt(points, engine):
                    durable("undo-object", "p99 ns to the commit")),
              lambda v: v <= 1,
              "until durable, p50: "
-             + written(durable("archapt", "p50 ns until durable"))
-             + " ns, transactions behind: "
+             + written(ms(durable("archapt", "p50 ns until durable")))
+             + " ms, transactions behind: "
              + written(durable("archapt", "p50 transactions behind")))
 
 
@@ -215,6 +215,10 @@ def flushes(points):
         ("nobody waits, all flushed in the end", "lines with what was left")):
       yield fewer(name, lines("archapt", workload, size, measure), workload,
                   size, least)
+
+
+def ms(nanos):
+  return None if nanos is None else nanos / 1e6
 
 
 def of_crashes(model):

@@ -7,6 +7,7 @@ beside what came out. docs/bench_schemes.md.
 """
 
 import argparse
+import datetime
 import json
 import os
 import resource
@@ -28,8 +29,8 @@ import schemes_report
 # know is an error.
 STORES = ["kamino-simple", "kamino-dynamic", "undo-object", "undo-range",
           "undo-own", "undo-each", "cow", "rewind-1-noforce-batch",
-          "rewind-1-force-batch", "wrap", "archapt", "unsafe", "unsafe-each",
-          "cached"]
+          "rewind-1-force-batch", "rewind-2-noforce-batch", "wrap", "archapt",
+          "unsafe", "unsafe-each", "cached"]
 # Unmodified libpmemobj: what it flushes is counted, and slowed, by a library
 # that is preloaded; on this machine's own memory it is timed without.
 OF_LIBPMEMOBJ = ("undo-object", "undo-range")
@@ -38,15 +39,23 @@ DRAINS_NS = {False: [0, 110, 250, 500, 1000], True: [0, 1000]}
 SUMMARY = (r"^(micro/overwrite-bytes/hot/1/(64|1024|4096)|"
            r"ycsb/ycsb-[{ycsb}]/(zipfian|latest)/1/1000|"
            r"tpcc/tpcc-mix/nurand/1/0)$")
+SUMMARY_SLOW = (r"^(micro/overwrite-bytes/hot/1/(64|1024|4096)|"
+                r"ycsb/ycsb-[af]/zipfian/1/1000)$")
 ROUNDS = {False: 9, True: 3}
 # Long beside what is put off and done at a slice's end, within its time.
 SLICE_MS = {False: 100, True: 10}
-PART_ROUNDS = {False: 5, True: 1}
+# Of fewer no median is one.
+PART_ROUNDS = {False: 5, True: 3}
 PROGRAMS = {"bench_engine": "bench/engine/bench_engine",
             "bench_schemes": "bench/schemes/bench_schemes",
             "bench_crash_model": "bench/crash_model/bench_crash_model",
             "shim": "bench/pmem_shim/libpmem_shim.so"}
 PARTS = ("crashes", "summary", "figures")
+# Where the results of a part of a run go, beside those of a whole one.
+PARTIAL = "partial"
+# What a program that was interrupted or terminated ends with.
+INTERRUPTED = (128 + signal.SIGINT, 128 + signal.SIGTERM, -signal.SIGINT,
+               -signal.SIGTERM)
 COUNTED = ("fences_per_tx", "lines_flushed_per_tx", "background_fences_per_tx",
            "background_lines_flushed_per_tx")
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -104,12 +113,31 @@ def environment_of(preload):
   return {**os.environ, **more}
 
 
+def listed(name, flags, preload):
+  """What the program says of what it would measure, and what it ends with."""
+  done = subprocess.run([program(name), "--list", *flags],
+                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                        env=environment_of(preload), check=False, text=True)
+  return done.stderr.strip(), done.returncode
+
+
 def lists_any(name, flags, preload):
   """Whether there is anything that the program would measure."""
-  done = subprocess.run([program(name), "--list", *flags],
-                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                        env=environment_of(preload), check=False)
-  return done.returncode == 0
+  return listed(name, flags, preload)[1] == 0
+
+
+def commit_of(folder):
+  """Of what is measured; "unknown" where it is not in a repository."""
+  def git(*words):
+    return subprocess.run(["git", "-C", folder, *words], check=True, text=True,
+                          stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL).stdout.strip()
+  try:
+    return (git("rev-parse", "--short=12", "HEAD")
+            + (", and changes" if git("status", "--porcelain",
+                                      "--untracked-files=no") else ""))
+  except (OSError, subprocess.CalledProcessError):
+    return "unknown"
 
 
 def add_counts(rows, counted):
@@ -132,22 +160,104 @@ def figure_flags(settings):
           *(["--quick"] if settings.quick else [])]
 
 
+# --- What is given.
+
+
+def read_model(path, check):
+  """What another program has written: JSON that `check` makes something of."""
+  try:
+    with open(path, encoding="utf-8") as file:
+      model = json.load(file)
+    made = list(check(model))
+  except OSError as error:
+    raise BenchError(f"{path}: {error.strerror}") from error
+  except ValueError as error:
+    raise BenchError(f"{path} is not JSON: {error}") from error
+  except (KeyError, TypeError, AttributeError) as error:
+    raise BenchError(f"{path} has not the form that is needed: "
+                     f"{error!r}") from error
+  if not made:
+    raise BenchError(f"{path} has neither rows nor figures")
+  return model
+
+
+def wrap_tables(model):
+  return list(schemes_report.model_tables("", model))
+
+
+def crash_tables(model):
+  marks_of_it = list(rivals_marks.of_crashes(model))
+  return wrap_tables(model) if marks_of_it else []
+
+
+def check_folder(path, what):
+  if not os.path.isdir(path):
+    raise BenchError(f"{what}: there is no folder {path}")
+  if not os.access(path, os.W_OK):
+    raise BenchError(f"{what}: {path} cannot be written to")
+
+
+def check(settings):
+  """All that can be known to be wrong before anything is measured.
+
+  Returns the models that were given, by name.
+  """
+  check_folder(settings.folder, "--folder")
+  if settings.out:
+    check_folder(os.path.dirname(os.path.abspath(settings.out)), "--out")
+    if os.path.isdir(settings.out):
+      raise BenchError(f"--out: {settings.out} is a folder")
+  if settings.pages:
+    check_folder(settings.pages, "--pages")
+  models = {name: read_model(path, tables)
+            for name, path, tables in (
+                ("wrap_model", settings.wrap_model, wrap_tables),
+                ("crash_model", settings.crash_model, crash_tables)) if path}
+  for name in PROGRAMS:
+    program(name)
+  flags = [f"--schemes={','.join(settings.schemes)}"]
+  if "figures" in settings.parts and settings.only:
+    flags.append(f"--only={settings.only}")
+  said, code = listed("bench_schemes", flags, preload=False)
+  if code != 0:
+    raise BenchError(said.split(": ", 1)[-1])
+  return models
+
+
+def what_part(settings):
+  """In words, what of a whole run was asked for; "": all of it."""
+  asked = []
+  if settings.parts != list(PARTS):
+    asked.append("--parts=" + ",".join(settings.parts))
+  if settings.only:
+    asked.append(f"--only={settings.only}")
+  if settings.schemes != STORES:
+    asked.append("--schemes=" + ",".join(settings.schemes))
+  if settings.drains != DRAINS_NS[settings.quick]:
+    asked.append("--drains=" + ",".join(map(str, settings.drains)))
+  return " ".join(asked)
+
+
+# --- Running.
+
+
 class Bench:
   """Runs all, and keeps what came out."""
 
-  def __init__(self, settings):
+  def __init__(self, settings, models):
     self._settings = settings
-    self.results = {"facts": {}, "stores": settings.schemes, "loads": [],
-                    "engine": [], "points": [], "wrap_model": None,
-                    "crash_model": None}
+    now = datetime.datetime.now(datetime.timezone.utc)
+    self.results = {
+        "facts": {"date": f"{now:%Y-%m-%d %H:%M} UTC",
+                  "commit": commit_of(ROOT),
+                  "rounds": f"{settings.rounds} of the table of all schemes, "
+                            f"{settings.part_rounds} of figures"},
+        "stores": settings.schemes, "part_of_a_run": what_part(settings),
+        "loads": [], "engine": [], "points": [], "marks": [],
+        "marks_left_out": 0, "wrap_model": None, "crash_model": None, **models}
 
   def run(self):
     settings = self._settings
-    for name in ("wrap_model", "crash_model"):
-      path = getattr(settings, name)
-      if path:
-        with open(path, encoding="utf-8") as file:
-          self.results[name] = json.load(file)
     # First: if recovery goes by something that is wrong, nothing else matters.
     if "crashes" in settings.parts and not settings.crash_model:
       self._crashes()
@@ -156,11 +266,28 @@ class Bench:
         self._summary(drain_ns)
     if "figures" in settings.parts:
       self._figures()
-    points = marks.Points(self.results["points"])
-    self.results["marks"] = [
-        *rewind_marks.of(points),
-        *rivals_marks.of(points, self.results["engine"],
-                         self.results["crash_model"])]
+
+  def judge(self):
+    """The marks, of what was measured."""
+    points = self.results["points"]
+    engine = self.results["engine"]
+
+    def marks_of(turn=None):
+      some = marks.Points(points, turn)
+      rows = engine if turn is None else [
+          {**row, "ops_per_s": row["rounds"][turn]} for row in engine
+          if turn < len(row["rounds"])]
+      return [*rewind_marks.of(some),
+              *rivals_marks.of(some, rows, self.results["crash_model"])]
+
+    found = marks.settle(marks_of(), [
+        marks_of(turn) for turn in range(marks.Points.turns(points))])
+    # A whole run says what it should have measured.
+    if self.results["part_of_a_run"] or self._settings.quick:
+      measured = [one for one in found if one["here"] is not None]
+      self.results["marks_left_out"] = len(found) - len(measured)
+      found = measured
+    self.results["marks"] = found
 
   def _run(self, name, what, flags, preload):
     """Runs a program; returns what it wrote."""
@@ -180,6 +307,9 @@ class Bench:
           raise
       load = load_between(before, read_ticks(), children_ticks() - own,
                           os.cpu_count())
+      # Who types Ctrl-C interrupts all of a terminal's programs.
+      if code in INTERRUPTED:
+        raise KeyboardInterrupt
       if code != 0:
         raise BenchError(f"{name} ended with {code}")
       with open(out, encoding="utf-8") as file:
@@ -192,18 +322,27 @@ class Bench:
 
   def _summary(self, drain_ns):
     settings = self._settings
-    only = SUMMARY.format(ycsb="abcdef" if drain_ns == 0 else "abf")
+    # Tunings are for figures.
+    stores = [s for s in settings.schemes if "+" not in s and "@" not in s]
+    if not stores:
+      return
+    # Slower memory changes no counts, and in the quick scale not what is
+    # mostly reads, or takes longest to load.
+    slow = drain_ns > 0
+    only = (SUMMARY_SLOW if slow and settings.quick else SUMMARY).format(
+        ycsb="abf" if slow else "abcdef")
     # All stores' data has to be in memory at once: the quick scale's has.
     flags = ["--quick", f"--slice_ms={settings.slice_ms}", f"--only={only}",
              f"--folder={settings.folder}",
              f"--pmem_delay_drain_ns={drain_ns}",
-             *(["--least_data"] if settings.quick else [])]
+             *(["--least_data"] if settings.quick else []),
+             *(["--timed_only"] if slow else [])]
     measured = self._run(
         "bench_engine", f"{drain_ns} ns added to a drain",
         [*flags, f"--rounds={settings.rounds}",
-         f"--schemes={','.join(settings.schemes)}"], preload=drain_ns > 0)
+         f"--schemes={','.join(stores)}"], preload=drain_ns > 0)
     rows = measured["measurements"]
-    theirs = [s for s in settings.schemes if s in OF_LIBPMEMOBJ]
+    theirs = [s for s in stores if s in OF_LIBPMEMOBJ]
     if drain_ns == 0 and theirs:
       counted = self._run("bench_engine", "libpmemobj's flushes, not timed",
                           [*flags, "--rounds=1",
@@ -236,27 +375,58 @@ def known(words, names, what):
   return words
 
 
+def names(text):
+  found = text.split(",")
+  if not all(name.strip() == name and name for name in found):
+    raise argparse.ArgumentTypeError(f"'{text}' is no list of names")
+  return found
+
+
+def at_least(least):
+  """The type of a whole number."""
+  def number(text):
+    try:
+      value = int(text)
+    except ValueError:
+      value = least - 1
+    if value < least:
+      raise argparse.ArgumentTypeError(
+          f"'{text}' is no whole number from {least} on")
+    return value
+  return number
+
+
 def parse(words):
   parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
   parser.add_argument("--quick", action="store_true",
-                      help="less data and fewer rounds: under three minutes")
+                      help="less data, fewer rounds and figures: under three "
+                           "minutes where nothing else runs")
   parser.add_argument("--json", action="store_true", help="print the results")
-  parser.add_argument("--out", help="write them to this file")
-  parser.add_argument("--schemes", type=lambda t: t.split(","), default=STORES,
+  parser.add_argument("--out", metavar="FILE", help="write them to this file")
+  parser.add_argument("--pages", metavar="FOLDER",
+                      help="write schemes.json, and what schemes_report.py "
+                           f"makes of it, to this folder; to '{PARTIAL}' in it "
+                           "where parts, figures, stores or drains were chosen")
+  parser.add_argument("--schemes", type=names, default=STORES,
                       metavar="NAME,...",
-                      help=f"stores (default: {','.join(STORES)})")
+                      help="stores of the table of all schemes, and of figures "
+                           "that have all of them; figures about REWIND, WrAP "
+                           "and Archapt are left out where it has none of the "
+                           f"scheme's (default: {','.join(STORES)})")
   parser.add_argument("--parts", default=list(PARTS),
-                      type=lambda t: known(t.split(","), PARTS, "part"),
+                      type=lambda t: known(names(t), PARTS, "part"),
                       metavar="PART,...",
                       help=f"some of {','.join(PARTS)} (default: all)")
   parser.add_argument("--only", default="",
                       help="figures that this matches a part of")
-  parser.add_argument("--drains", type=lambda t: [int(n) for n in t.split(",")],
-                      metavar="NS,...",
+  parser.add_argument("--drains", metavar="NS,...",
+                      type=lambda t: [at_least(0)(n) for n in t.split(",")],
                       help="added to each drain (default: 0,110,250,500,1000)")
-  parser.add_argument("--rounds", type=int, help="of the table of all schemes")
-  parser.add_argument("--slice_ms", type=int, help="of each store in a round")
-  parser.add_argument("--part_rounds", type=int, help="of the figures")
+  parser.add_argument("--rounds", type=at_least(1),
+                      help="of the table of all schemes")
+  parser.add_argument("--slice_ms", type=at_least(1),
+                      help="of each store in a round")
+  parser.add_argument("--part_rounds", type=at_least(1), help="of the figures")
   parser.add_argument("--folder", default="/dev/shm",
                       help="where pool files are put")
   parser.add_argument("--wrap_model", metavar="FILE",
@@ -272,19 +442,54 @@ def parse(words):
   return settings
 
 
+def as_json(results):
+  return json.dumps(results, indent=1, ensure_ascii=False,
+                    allow_nan=False) + "\n"
+
+
+def write(path, results):
+  with open(path, "w", encoding="utf-8") as file:
+    file.write(as_json(results))
+
+
+def pages_of(settings):
+  """The folder, which there is then."""
+  if not what_part(settings):
+    return settings.pages
+  folder = os.path.join(settings.pages, PARTIAL)
+  os.makedirs(folder, exist_ok=True)
+  return folder
+
+
+def run(settings):
+  bench = Bench(settings, check(settings))
+  pages = pages_of(settings) if settings.pages else None
+  files = [path for path in (
+      settings.out, pages and os.path.join(pages, "schemes.json")) if path]
+  bench.run()
+  # What took so long is kept, whatever comes of what is made of it.
+  for path in files:
+    write(path, bench.results)
+  bench.judge()
+  for path in files:
+    write(path, bench.results)
+  if pages:
+    schemes_report.write(bench.results, pages)
+  if settings.json:
+    sys.stdout.write(as_json(bench.results))
+    return
+  sys.stdout.write(schemes_report.as_text(bench.results))
+  made = [*files, *(os.path.join(pages, name) for name in
+                    ("schemes.html", "schemes.md", "schemes-*.svg") if pages)]
+  if made:
+    print("\n".join(["", *made]))
+
+
 def main(words):
   signal.signal(signal.SIGTERM, signal.default_int_handler)
   settings = parse(words)
   try:
-    bench = Bench(settings)
-    bench.run()
-    text = json.dumps(bench.results, indent=1, ensure_ascii=False,
-                      allow_nan=False) + "\n"
-    if settings.out:
-      with open(settings.out, "w", encoding="utf-8") as file:
-        file.write(text)
-    sys.stdout.write(text if settings.json
-                     else schemes_report.as_text(bench.results))
+    run(settings)
   except (BenchError, OSError, ValueError, KeyError) as error:
     print(f"schemes: {error}", file=sys.stderr)
     return 1

@@ -4,22 +4,26 @@
     schemes_report.py schemes.json FOLDER
 
 writes FOLDER/schemes.html (all of it; needs nothing but itself), schemes.md
-(the tables, as docs have them) and schemes-*.svg (the plots alone). Exits with
-0, 1 when a file cannot be read or written, 2 when the words are wrong.
+(the tables, as docs have them) and schemes-*.svg (the plots alone; those of a
+run before are gone). Exits with 0, 1 when a file cannot be read or written, 2
+when the words are wrong.
 """
 
+import glob
 import html
 import os
 import sys
+import textwrap
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "service"))
 # pylint: disable=wrong-import-position
 import doc_tables
+import marks
 import report
 from doc_tables import HOLDS, WORKLOADS, drains_of, engine_row
-from lines_plot import line_chart
+from lines_plot import alone, line_chart
 from plots import engine_report, number
 
 in_order = engine_report.in_order
@@ -75,6 +79,15 @@ PLOTTED = ("rewind-3-left", "rewind-3-right", "rewind-4-left", "rewind-4-right",
 OF_QUANTILES = ("wrap-8", "wrap-13", "wrap-14")
 
 
+# A line for each series at each place, a column for each measure: there are
+# many of these, and few places.
+BY_MEASURE = ("wrap-6", "archapt-9", "archapt-sums")
+# A spread that makes a comparison doubtful; more of them, and the run is.
+LARGE_SPREAD, MANY = 0.5, 0.1
+# What a terminal gets: the first tables, so wide at most a column.
+PRINTED, COLUMN = 2, 16
+
+
 # --- Tables: heads and lines.
 
 
@@ -91,20 +104,47 @@ def all_schemes_table(results, drain_ns):
   return ["thousand a second ~spread", *(w[0] for w in WORKLOADS)], lines
 
 
-def figure_table(points, what):
-  """A line for each series and measure, a column for each x."""
-  places = in_order(p["x"] for p in points)
-  several = len({p["measure"] for p in points}) > 1
+def with_rounds(point):
+  """The median, and behind it what the rounds were between."""
+  if point is None:
+    return "-"
+  between = doc_tables.low_to_high(point.get("low"), point.get("high"))
+  median = number(point["value"])
+  return median if between == "-" else f"{median} ({between})"
+
+
+def measures_table(points, what):
+  """A line for each series and place, a column for each measure."""
+  measures = in_order(p["measure"] for p in points)
+  known = {(p["series"], p["x"], p["measure"]): p for p in points}
+  several = len({p["x"] for p in points}) > 1
+  lines = [[series, *([f"{x:,g}"] if several else []),
+            *(with_rounds(known.get((series, x, m))) for m in measures)]
+           for series, x in in_order((p["series"], p["x"]) for p in points)]
+  return ["", *([what] if several else []), *measures], lines
+
+
+def places_table(points, what):
+  """Of one measure: a line for each series, a column for each x."""
+  places = sorted({p["x"] for p in points})
   lines = []
-  for series, measure in in_order((p["series"], p["measure"]) for p in points):
-    of_x = {p["x"]: p["value"] for p in points
-            if (p["series"], p["measure"]) == (series, measure)}
-    lines.append([series, *([measure] if several else []),
-                  *(number(of_x.get(x)) for x in places)])
-  unit = points[0]["measure"]
-  heads = [what or unit, *(["what"] if several else []),
-           *(f"{x:g}" if what else unit for x in places)]
-  return heads, lines
+  for series in in_order(p["series"] for p in points):
+    of_x = {p["x"]: p for p in points if p["series"] == series}
+    lines.append([series, *(with_rounds(of_x.get(x)) for x in places)])
+  return [what, *(f"{x:,g}" for x in places)], lines
+
+
+def figure_tables(title, what, points):
+  """(title with the unit, table) of each measure, or of all."""
+  figure = points[0]["figure"]
+  measures = in_order(p["measure"] for p in points)
+  if figure in BY_MEASURE or len({p["x"] for p in points}) == 1:
+    unit = f", {measures[0]}" if len(measures) == 1 else ""
+    yield title + unit, measures_table(points, what)
+    return
+  for measure in measures:
+    yield (f"{title}, {measure}",
+           places_table([p for p in points if p["measure"] == measure], what))
 
 
 def loads_table(loads):
@@ -137,11 +177,13 @@ def model_tables(title, model):
       yield (f"{title}: {figure['title']}, {table['title']}",
              (table["columns"], [[cell(value) for value in row]
                                  for row in table["rows"]]))
-  marks = [[figure["title"], m["what"], m["paper"], m["ours"],
-            HOLDS[m["met"]]]
-           for figure in model.get("figures", ()) for m in figure["marks"]]
-  if marks:
-    yield f"{title}: marks", (["", "mark", "the paper", "here", ""], marks)
+  of_figures = [[figure["title"], m["what"], HOLDS[m["met"]], m["ours"],
+                 m["paper"]]
+                for figure in model.get("figures", ())
+                for m in figure["marks"]]
+  if of_figures:
+    yield (f"{title}: marks",
+           (["", "mark", "verdict", "here", "the paper"], of_figures))
 
 
 def tables(results):
@@ -161,7 +203,7 @@ def tables(results):
              doc_tables.marks_table(compared))
   for figure, memory, points in figures(results):
     title, what = FIGURES[figure]
-    yield (f"{title}, {memory}", figure_table(points, what))
+    yield from figure_tables(f"{title}, {memory}", what, points)
   for name, title in (("wrap_model", "WrAP's timing model"),
                       ("crash_model", "Crashes through a cache model")):
     if results.get(name):
@@ -180,6 +222,17 @@ def figures(results):
 # --- Plots.
 
 
+def micros(drain_ns, row):
+  """A place of a line: us a transaction, and between which they were."""
+  rounds = [rate for rate in row.get("rounds", ()) if rate > 0]
+  place = (drain_ns, 1e6 / row["ops_per_s"])
+  return (*place, 1e6 / max(rounds), 1e6 / min(rounds)) if rounds else place
+
+
+def line_of(points, series):
+  return sorted((p["x"], p["value"], p["low"], p["high"]) for p in points
+                if p["series"] == series)
+
 
 def pictures(results):
   """(name, caption, svg) of each plot."""
@@ -189,7 +242,7 @@ def pictures(results):
     for store in results["stores"]:
       rows = [(d, engine_row(results, d, store, workload, size))
               for d in drains]
-      line = [(d, 1e6 / r["ops_per_s"]) for d, r in rows
+      line = [micros(d, r) for d, r in rows
               if r is not None and r["ops_per_s"]]
       if len(line) > 1:
         lines[store] = line
@@ -200,8 +253,7 @@ def pictures(results):
     if figure in PLOTTED:
       # Of several measures the first.
       points = [p for p in points if p["measure"] == points[0]["measure"]]
-      lines = {series: [(p["x"], p["value"]) for p in points
-                        if p["series"] == series]
+      lines = {series: line_of(points, series)
                for series in in_order(p["series"] for p in points)}
       title, what = FIGURES[figure]
       yield (f"{figure}-{memory.replace(' ', '-')}", f"{title}, {memory}",
@@ -214,8 +266,7 @@ def quantile_pictures(results):
   for figure in OF_QUANTILES:
     points = [p for p in results["points"]
               if p["figure"] == figure and p["measure"] == "p50 ns"]
-    lines = {series: sorted((p["x"], p["value"]) for p in points
-                            if p["series"] == series)
+    lines = {series: line_of(points, series)
              for series in in_order(p["series"] for p in points)}
     if lines:
       title, what = FIGURES[figure]
@@ -226,40 +277,115 @@ def quantile_pictures(results):
 
 
 def facts(results):
-  return list(results["facts"].items())
+  """With what the machine did beside, which all that follows hangs on."""
+  found = list(results["facts"].items())
+  loads = [load["foreign_processors"] for load in results["loads"]]
+  if loads:
+    found.append(("others' processors, mean and most",
+                  f"{number(sum(loads) / len(loads))}, {number(max(loads))}"))
+  found.append(("spread, (highest - lowest) / median",
+                "; ".join(f"{name}: {100 * middle:.0f} % in the middle, above "
+                          f"{100 * LARGE_SPREAD:.0f} % in {large} of {all_of}"
+                          for name, middle, large, all_of in spreads(results))
+                or "one round"))
+  return found
+
+
+def spreads(results):
+  """(what, the median, how many are large, of how many) of each kind."""
+  kinds = (
+      ("all schemes", [row["spread"] for row in results["engine"]
+                       if len(row.get("rounds", ())) > 1]),
+      ("figures", [(p["high"] - p["low"]) / abs(p["value"])
+                   for p in results["points"]
+                   if len(p.get("rounds", ())) > 1 and p["value"]]))
+  for name, found in kinds:
+    if found:
+      yield (name, sorted(found)[len(found) // 2],
+             sum(spread > LARGE_SPREAD for spread in found), len(found))
+
+
+def warnings(results):
+  """What has to be known before anything is read."""
+  for name, _, large, all_of in spreads(results):
+    if large > MANY * all_of:
+      yield (f"Disturbed: {large} of {all_of} medians ({name}) are of rounds "
+             f"that differ by more than {100 * LARGE_SPREAD:.0f} %. Times that "
+             "are near to each other say nothing; counts do.")
+  if results.get("part_of_a_run"):
+    yield ("A part of a run (" + results["part_of_a_run"] + "): marks of what "
+           "was not asked for are left out.")
+  left_out = results.get("marks_left_out", 0)
+  if left_out:
+    yield f"{left_out} marks are of what this run did not measure."
 
 
 def markdown(results):
   parts = [report.item(f"{name}: {value}") for name, value in facts(results)]
+  parts += ["", *(f"**{text}**" for text in warnings(results))]
   for title, table in tables(results):
     parts += ["", f"### {title}", "", report.as_markdown(table).rstrip()]
   return "\n".join(parts) + "\n"
 
 
 def aligned(table):
+  """Cells that are long go on below."""
   heads, lines = table
-  widths = [max(len(line[i]) for line in [heads, *lines])
+  rows = [[textwrap.wrap(word, COLUMN if i else 2 * COLUMN) or [""]
+           for i, word in enumerate(line)] for line in [heads, *lines]]
+  widths = [max(len(part) for row in rows for part in row[i])
             for i in range(len(heads))]
-  return "\n".join("  ".join(word.ljust(width) for word, width
-                             in zip(line, widths)).rstrip()
-                   for line in [heads, *lines])
+  text = []
+  for row in rows:
+    for i in range(max(len(cell) for cell in row)):
+      text.append("  ".join((cell[i] if i < len(cell) else "").ljust(width)
+                            for cell, width in zip(row, widths)).rstrip())
+  return "\n".join(text)
 
 
 def as_text(results):
-  """For a terminal."""
+  """For a terminal: what comes first; the page has the rest."""
   parts = [f"{name}: {value}" for name, value in facts(results)]
-  for title, table in tables(results):
+  parts += warnings(results)
+  all_tables = list(tables(results))
+  for title, table in all_tables[:PRINTED]:
     parts += ["", title, aligned(table)]
+  verdicts = [m["holds"] for m in results["marks"] if m["target"]]
+  parts += ["", "marks: " + ", ".join(
+      f"{sum(v is not None and v == holds for v in verdicts)} {name}"
+      for name, holds in (("met", True), ("not met", False),
+                          ("disturbed", marks.DISTURBED)))
+            + f"; {max(len(all_tables) - PRINTED, 0)} more tables are on the "
+            "page"]
   return "\n".join(parts) + "\n"
+
+
+def as_html(table):
+  """Words wrap, figures do not."""
+  heads, lines = table
+  longest = [max(len(line[i]) for line in [*lines, [""] * len(heads)])
+             for i in range(len(heads))]
+  def row(cells, tag):
+    return "<tr>" + "".join(
+        f"<{tag}{' class=long' if width > 26 else ''}>{html.escape(word)}"
+        f"</{tag}>" for word, width in zip(cells, longest)) + "</tr>"
+  return ('<div class="scroll"><table class="words">' + row(heads, "th")
+          + "".join(row(line, "td") for line in lines) + "</table></div>")
 
 
 def page(results):
   parts = ['<p class="note">Medians of rounds in which stores take turns; '
-           "spread is (highest &minus; lowest) / median.</p>"]
+           "behind a median, and as a thin line in a plot, stands between "
+           "which values its rounds were. A verdict is given only where that "
+           "is no wider than the way to the other verdict: else it is "
+           "<i>disturbed</i>. What a mark <i>is known</i> not to be met by is "
+           "of runs before.</p>",
+           *(f'<p class="warning">{html.escape(text)}</p>'
+             for text in warnings(results))]
   parts += [engine_report.figure(svg, caption)
             for _, caption, svg in pictures(results)]
   for title, table in tables(results):
-    parts += [f"<h2>{html.escape(title)}</h2>", report.as_html(table)]
+    parts += [f"<h2>{html.escape(title)}</h2>", as_html(table)]
   return engine_report.page_of("Atomicity schemes", facts(results), parts)
 
 
@@ -267,12 +393,31 @@ def files(results):
   """Name to contents of all that is written."""
   written = {"schemes.html": page(results), "schemes.md": markdown(results)}
   for name, _, svg in pictures(results):
-    written[f"schemes-{name}.svg"] = svg + "\n"
+    written[f"schemes-{name}.svg"] = alone(svg) + "\n"
   return written
 
 
+def remove_plots(folder):
+  """Those of a run before, which may have had others."""
+  for path in glob.glob(os.path.join(glob.escape(folder), "schemes-*.svg")):
+    os.remove(path)
+
+
+def write(results, folder):
+  """Raises OSError."""
+  made = files(results)
+  remove_plots(folder)
+  for name, text in made.items():
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+      file.write(text)
+
+
 def main(words):
-  return engine_report.write_files(words, "schemes_report.py", files)
+  def made(results):
+    texts = files(results)
+    remove_plots(words[1])
+    return texts
+  return engine_report.write_files(words, "schemes_report.py", made)
 
 
 if __name__ == "__main__":

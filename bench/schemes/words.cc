@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<Words>> Words::Make(
 
 uint64_t Words::LargeBytes(const Setting& setting, uint32_t size) {
   return setting.Scaled<uint64_t>(192u << 20,
-                                  size < 1024 ? 32u << 20 : 128u << 20);
+                                  size < 1024 ? 32u << 20 : 80u << 20);
 }
 
 absl::StatusOr<std::unique_ptr<Words>> Words::MakeLarge(

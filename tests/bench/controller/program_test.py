@@ -73,6 +73,35 @@ class ProgramTest(unittest.TestCase):
     self.assertEqual(rows["undo"], [2000, 2000, 0, 4000])
     self.assertEqual(rows["wrap"], [2000, 600, 600, 100])
 
+  def test_figures_6_and_7_are_one(self):
+    by_name = [run("--quick", "--json", f"--only={name}") for name in "67"]
+    self.assertEqual(by_name[0].returncode, 0, by_name[0].stderr)
+    self.assertEqual(by_name[0].stdout, by_name[1].stdout)
+
+  def test_a_folder_for_traces_is_made(self):
+    folder = os.path.join(self.folder, "of", "traces")
+    done = run("--quick", "--only=13", f"--save_traces={folder}")
+    self.assertEqual(done.returncode, 0, done.stderr)
+    self.assertIn("avl.trace", os.listdir(folder))
+    file = os.path.join(folder, "avl.trace")
+    done = run("--quick", "--only=13", f"--save_traces={file}")
+    self.assertEqual(done.returncode, 1)
+    self.assertIn(file, done.stderr)
+    # Without a figure that anybody could ask for.
+    for flag in ("--only=5", f"--save_traces={folder}"):
+      done = run("--quick", f"--trace={file}", flag)
+      self.assertEqual(done.returncode, 2)
+      self.assertIn("--trace", done.stderr)
+    done = run("--quick", f"--trace={file}")
+    self.assertEqual(done.returncode, 0, done.stderr)
+    self.assertNotIn("e-0", done.stdout)
+
+  def test_what_cannot_be_written_is_refused_first(self):
+    done = run("--out=/nowhere/at/all")
+    self.assertEqual(done.returncode, 2)
+    self.assertIn("/nowhere/at/all: No such file", done.stderr)
+    self.assertNotIn("figure", done.stderr)
+
   def test_traces_are_saved_and_run(self):
     done = run("--quick", "--only=13", f"--save_traces={self.folder}")
     self.assertEqual(done.returncode, 0, done.stderr)
@@ -107,7 +136,7 @@ class ProgramTest(unittest.TestCase):
     with open(bad, "w", encoding="utf-8") as file:
       file.write("kamino-memory-trace 1\nthread\nclose\n")
     for flags, code, word in (
-        (["--only=6"], 2, "6"),
+        (["--only=8"], 2, "8"),
         (["--store=nobody"], 2, "nobody"),
         (["--no_such_flag"], 2, "no_such_flag"),
         (["--channel_queue=0"], 2, "--channel_queue"),
@@ -115,8 +144,8 @@ class ProgramTest(unittest.TestCase):
         ([f"--trace={bad}"], 1, "closes a wrap that is not open"),
         (["--trace=/nowhere/at/all"], 1, "/nowhere/at/all"),
         (["--quick", "--folder=/nowhere/at/all"], 1, "/nowhere/at/all"),
-        (["--quick", "--only=13", "--save_traces=/nowhere/at/all"], 1,
-         "/nowhere/at/all")):
+        (["--quick", "--only=13", f"--save_traces={bad}/at/all"], 1,
+         f"cannot make {bad}/at/all")):
       done = run(*flags)
       self.assertEqual(done.returncode, code, flags)
       self.assertIn(word, done.stderr)

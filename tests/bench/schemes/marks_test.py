@@ -129,6 +129,74 @@ class RewindTest(unittest.TestCase):
     self.assertIsNone(falls["holds"])
 
 
+  def test_lines_that_do_not_cross_were_measured(self):
+    points = [point("rewind-5", f"rewind-1-{policy}-optimized+{more}, 10 skips",
+                    part, value)
+              for policy, more, value in (("noforce", "alone", 1),
+                                          ("force", "keeps,alone", 2))
+              for part in (0, 1)]
+    found = one(rewind(*points), "REWIND fig. 5, as it is: part recovered from "
+                "which on force is less, 10 skips")
+    self.assertEqual(found["here"], marks.NOWHERE)
+    self.assertIs(found["holds"], False)
+    self.assertIn("no force is less", found["note"])
+
+
+class SettleTest(unittest.TestCase):
+
+  def settled(self, holds, value, *rounds):
+    def of(here):
+      return marks.mark("a", "", "<= 1", here, holds)
+    return marks.settle([of(value)], [[of(r)] for r in rounds])[0]
+
+  def test_rounds_that_are_near_to_each_other_have_a_verdict(self):
+    found = self.settled(lambda v: v <= 1, 0.7, 0.6, 0.7, 0.8)
+    self.assertIs(found["holds"], True)
+    self.assertEqual((found["low"], found["high"]), (0.6, 0.8))
+    self.assertNotIn("test", found)
+
+  def test_rounds_further_apart_than_the_target_is_have_none(self):
+    for rounds in ((0.6, 0.9, 0.95), (0.8, 0.9, 1.2)):
+      found = self.settled(lambda v: v <= 1, 0.9, *rounds)
+      self.assertEqual(found["holds"], marks.DISTURBED, rounds)
+      self.assertEqual(found["reason"], "")
+
+  def test_one_of_five_may_be_disturbed(self):
+    low = (0.70, 0.71, 0.72, 0.73)
+    self.assertIs(self.settled(lambda v: v <= 1, 0.72, *low, 9)["holds"], True)
+    self.assertEqual(self.settled(lambda v: v <= 1, 0.72, *low[1:], 8, 9)
+                     ["holds"], marks.DISTURBED)
+
+  def test_what_does_not_go_by_a_value_goes_by_the_rounds(self):
+    verdicts = iter([True, True, False, True])
+    def holds(value, found={}):  # pylint: disable=dangerous-default-value
+      if value not in found:
+        found[value] = next(verdicts, True)
+      return found[value]
+    found = self.settled(holds, 1, 1.0, 5, 3)
+    self.assertEqual(found["holds"], marks.DISTURBED)
+
+  def test_one_round_is_what_it_is(self):
+    found = self.settled(lambda v: v == 100, 100, 100)
+    self.assertIs(found["holds"], True)
+    self.assertIsNone(found["low"])
+
+  def test_a_mark_of_rounds_is_of_what_was_measured_together(self):
+    def p50(store, *rounds):
+      return {**point("wrap-8", store, 0, sorted(rounds)[1], "p50 ns"),
+              "rounds": rounds}
+    points = [p50("wrap", 90, 900, 95), p50("unsafe", 100, 1000, 105)]
+    self.assertEqual(marks.Points.turns(points), 3)
+    found = marks.settle(
+        rivals(*points),
+        [rivals_marks.of(marks.Points(points, turn), ()) for turn in range(3)])
+    ours = one(found, "WrAP fig. 8, 20 scattered words, as it is: p50, wrap "
+               "over unsafe")
+    # All were slow once, and alike.
+    self.assertIs(ours["holds"], True)
+    self.assertAlmostEqual(ours["low"], 0.9)
+
+
 class PointsTest(unittest.TestCase):
 
   def test_a_store_is_found_by_its_name_without_its_alpha(self):
@@ -157,7 +225,7 @@ class RivalsTest(unittest.TestCase):
     self.assertIs(one(found, "WrAP fig. 6: lines home")["holds"], True)
     undo = one(found, "WrAP fig. 6: drains, undo-each")
     self.assertIs(undo["holds"], True)
-    self.assertIn("2200", undo["note"])
+    self.assertIn("2,200", undo["note"])
 
   def test_a_weak_rival_stands_beside_ours(self):
     points = [point("wrap-8", store, 0, value, "p50 ns")

@@ -17,6 +17,7 @@ import schemes
 import schemes_report
 # After schemes_report, which says where pages of benches are made.
 import doc_tables
+import lines_plot
 
 
 def engine_row(store, workload, size, rate, drain_ns=0):
@@ -47,7 +48,8 @@ def results():
                  point("rewind-6", "rewind-1-noforce-batch", 0, 10),
                  point("rewind-6", "rewind-1-noforce-batch", 500, 20)],
       "marks": [{"name": "REWIND fig. 6", "paper": "20", "target": "falling",
-                 "here": None, "holds": None, "note": "", "reason": ""}],
+                 "here": None, "low": None, "high": None, "holds": None,
+                 "note": "", "reason": ""}],
       "wrap_model": {"rows": [{"what": "a <row>", "value": 2.5}]},
       "crash_model": None}
 
@@ -125,16 +127,17 @@ class ReportTest(unittest.TestCase):
 
   def test_what_is_not_measured_says_so(self):
     _, lines = self.tables()["REWIND's marks (marks-rewind)"]
-    self.assertEqual(lines[0][3:5], ["-", "not measured"])
+    self.assertEqual(lines[0][1:4], ["not measured", "-", "-"])
 
   def test_what_has_no_mark_stands_apart(self):
     made = results()
     made["marks"].append({"name": "REWIND fig. 7", "paper": "37", "target": "",
-                          "here": 3.0, "holds": "", "note": "", "reason": ""})
+                          "here": 3.0, "low": 2.0, "high": 4.0, "holds": "",
+                          "note": "", "reason": ""})
     tables = dict(schemes_report.tables(made))
     self.assertEqual(len(tables["REWIND's marks (marks-rewind)"][1]), 1)
-    self.assertEqual(tables["REWIND: what there is no mark of"][1][0][0],
-                     "REWIND fig. 7")
+    self.assertEqual(tables["REWIND: what there is no mark of"][1][0][:4],
+                     ["REWIND fig. 7", "-", "3.00", "2.00 to 4.00"])
 
   def test_another_programs_rows_are_a_table(self):
     self.assertEqual(self.tables()["WrAP's timing model"],
@@ -151,13 +154,34 @@ class ReportTest(unittest.TestCase):
     self.assertEqual(tables["WrAP's timing model: Fig. 5, us"],
                      (["", "a"], [["one", "1,234"]]))
     self.assertEqual(tables["WrAP's timing model: marks"][1],
-                     [["Fig. 5", "steps", "4", "4", "met"]])
+                     [["Fig. 5", "steps", "met", "4", "4"]])
 
   def test_a_figure_has_a_column_for_each_place(self):
     heads, lines = self.tables()["REWIND fig. 6: checkpoints (0: none), "
-                                 "as it is"]
+                                 "as it is, ns"]
     self.assertEqual(heads[1:], ["0", "500"])
     self.assertEqual(lines, [["rewind-1-noforce-batch", "10.0", "20.0"]])
+
+  def test_a_figure_has_a_table_for_each_unit(self):
+    made = results()
+    made["points"] += [
+        {**point("wrap-7", "wrap", x, value, measure), "low": value / 2}
+        for measure, value in (("wraps a second, committed", 100),
+                               ("wraps a second, retired", 50))
+        for x in (0, 300)]
+    made["points"] += [point("archapt-9", "archapt, overwrite", size, 7, what)
+                       for size in (256, 1024) for what in ("lines", "drains")]
+    tables = dict(schemes_report.tables(made))
+    self.assertEqual(
+        tables["WrAP fig. 7: bursts, as it is, wraps a second, retired"],
+        (["ns more a line and drain", "0", "300"],
+         [["wrap", "50.0 (25.0 to 50.0)", "50.0 (25.0 to 50.0)"]]))
+    # Of many measures a line for each place.
+    self.assertEqual(
+        tables["Archapt fig. 9: lines a transaction, as it is"],
+        (["", "bytes", "lines", "drains"],
+         [["archapt, overwrite", "256", "7.00", "7.00"],
+          ["archapt, overwrite", "1,024", "7.00", "7.00"]]))
 
   def test_a_plot_is_of_one_measure(self):
     made = results()
@@ -176,6 +200,7 @@ class ReportTest(unittest.TestCase):
         text = page.read()
     self.assertIn("<svg", text)
     self.assertIn("made &lt;up&gt;", text)
+    self.assertIn("prefers-color-scheme: dark", text)
     self.assertIn("a &lt;row&gt;", text)
     self.assertNotIn("<script", text)
     self.assertNotIn("nan", text)
@@ -212,6 +237,122 @@ class ReportTest(unittest.TestCase):
                             stderr=subprocess.PIPE, check=False).returncode
     self.assertEqual(run(), 2)
     self.assertEqual(run("/nowhere/at/all", "/tmp"), 1)
+
+
+  def test_plots_of_a_run_before_are_gone(self):
+    with tempfile.TemporaryDirectory() as folder:
+      old = os.path.join(folder, "schemes-old.svg")
+      other = os.path.join(folder, "other.svg")
+      for path in (old, other):
+        with open(path, "w", encoding="utf-8"):
+          pass
+      self.assertEqual(schemes_report.main(["/nowhere/at/all", folder]), 1)
+      self.assertTrue(os.path.exists(old))
+      schemes_report.write(results(), folder)
+      self.assertFalse(os.path.exists(old))
+      self.assertTrue(os.path.exists(other))
+      with open(os.path.join(folder, "schemes-rewind-6-as-it-is.svg"),
+                encoding="utf-8") as file:
+        self.assertIn("prefers-color-scheme: dark", file.read())
+
+  def test_the_head_warns_of_rounds_that_are_far_apart(self):
+    made = results()
+    self.assertEqual(list(schemes_report.warnings(made)), [])
+    for row in made["engine"]:
+      row["rounds"] = [row["ops_per_s"]] * 3
+    self.assertEqual(list(schemes_report.warnings(made)), [])
+    made["engine"][0]["spread"] = 2.0
+    made["part_of_a_run"] = "--only=x"
+    first, second = schemes_report.warnings(made)
+    self.assertIn("1 of 3 medians", first)
+    self.assertIn("--only=x", second)
+    self.assertIn("others' processors, mean and most",
+                  dict(schemes_report.facts(made)))
+
+  def test_a_terminal_gets_what_fits_it(self):
+    made = results()
+    made["stores"] = ["archapt", "undo-own"]
+    text = schemes_report.as_text(made)
+    self.assertLess(max(map(len, text.splitlines())), 170)
+    self.assertLess(len(text.splitlines()), 60)
+
+  def test_stores_of_one_plot_are_told_apart(self):
+    found = lines_plot.strokes(schemes.STORES)
+    self.assertEqual(len(set(found.values())), len(schemes.STORES))
+    engines = lines_plot.engine_report
+    for store in schemes.STORES:
+      self.assertEqual(found[store][0], engines.Palette([store])[store])
+    series = ["wrap", "wrap+alone", "undo-own, declared", "undo-own", "ycsb-a",
+              "ycsb-b"]
+    self.assertEqual(len(set(lines_plot.strokes(series).values())), 6)
+
+  def test_axes_have_round_numbers(self):
+    self.assertEqual(lines_plot.Axis([0, 1000], False).ticks,
+                     [0, 200, 400, 600, 800, 1000])
+    self.assertEqual(lines_plot.Axis([3, 22], True).ticks,
+                     [0, 5, 10, 15, 20, 25])
+    far = lines_plot.Axis([0.2, 9], True)
+    self.assertTrue(far.logarithmic)
+    self.assertAlmostEqual(far(0.2), 0)
+    self.assertAlmostEqual(far(9), 1)
+    same = lines_plot.Axis([5, 5], False)
+    self.assertAlmostEqual(same(5), 0.5)
+
+
+class FlagsTest(unittest.TestCase):
+
+  def refused(self, *words):
+    program = os.path.join(FOLDER, "schemes.py")
+    done = subprocess.run([sys.executable, "-B", program, *words],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, check=False)
+    self.assertEqual(done.stdout, "")
+    self.assertNotIn("Traceback", done.stderr)
+    return done.returncode, done.stderr
+
+  def test_numbers_and_names_are_looked_at(self):
+    for flag in ("--drains=abc", "--drains=-1", "--rounds=0", "--slice_ms=x",
+                 "--part_rounds=0", "--schemes= ", "--schemes=a,,b",
+                 "--parts=nothing"):
+      code, said = self.refused(flag)
+      self.assertEqual(code, 2, flag)
+      self.assertNotIn("lambda", said)
+      self.assertIn(f"'{flag.split('=')[1].split(',,')[0]}", said)
+
+  def test_files_are_looked_at_before_anything_is_measured(self):
+    with tempfile.TemporaryDirectory() as folder:
+      def file(text):
+        path = os.path.join(folder, "model.json")
+        with open(path, "wb") as out:
+          out.write(text)
+        return path
+      for text in (b"no json", b"\xff\xfe", b"[1, 2]", b'"x"', b'{"a": 1}',
+                   b"[]", b'{"rows": 3}', b'{"figures": [{}]}'):
+        for flag in ("--wrap_model", "--crash_model"):
+          code, said = self.refused(f"{flag}={file(text)}")
+          self.assertEqual(code, 1, (flag, text))
+          self.assertIn("model.json", said)
+      for flag in ("--wrap_model=/nowhere/at/all", "--out=/nowhere/at/all",
+                   "--pages=/nowhere", "--folder=/nowhere", f"--out={folder}"):
+        code, said = self.refused(flag)
+        self.assertEqual(code, 1, flag)
+        self.assertIn(flag.split("=")[1].replace("/at/all", ""), said)
+
+  def test_a_part_of_a_run_is_not_put_where_a_whole_one_is(self):
+    with tempfile.TemporaryDirectory() as folder:
+      def pages(*words):
+        return schemes.pages_of(schemes.parse([f"--pages={folder}", *words]))
+      for whole in ([], ["--quick"], ["--rounds=3"]):
+        self.assertEqual(pages(*whole), folder)
+      for part in ("--only=x", "--parts=figures", "--schemes=unsafe",
+                   "--drains=0"):
+        self.assertEqual(pages(part), os.path.join(folder, "partial"))
+
+  def test_three_rounds_at_least(self):
+    for words in ([], ["--quick"]):
+      settings = schemes.parse(words)
+      self.assertGreaterEqual(settings.rounds, 3)
+      self.assertGreaterEqual(settings.part_rounds, 3)
 
 
 class LoadTest(unittest.TestCase):

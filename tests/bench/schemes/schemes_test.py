@@ -3,6 +3,7 @@ process that was killed leaves something to recover."""
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.realpath(__file__)))))
 PROGRAM = os.path.join("bench", "schemes", "bench_schemes")
 SHIM = os.path.join("bench", "pmem_shim", "libpmem_shim.so")
+ALL = "undo-own,rewind-1-noforce-batch,wrap,archapt"
 SCRIPT = os.path.join("bench", "schemes", "schemes.py")
 
 
@@ -48,7 +50,7 @@ class SchemesTest(unittest.TestCase):
       self.assertEqual(found["open", store, "rolled back"], 1, store)
     # What WrAP has open is DRAM.
     self.assertEqual(found["open", "wrap", "rolled back"], 0)
-    log = 10 << 20
+    log = 6 << 20
     for store in ("undo-own", "undo-object", rewind, "wrap", "kamino-simple",
                   "archapt"):
       # As far as the log lets it.
@@ -99,11 +101,11 @@ class SchemesTest(unittest.TestCase):
     self.assertEqual({p["memory"] for p in without}, {"as it is"})
 
   def test_nothing_is_timed_through_the_library_that_need_not_be(self):
-    done = run(PROGRAM, "--list", preload=True)
+    done = run(PROGRAM, "--list", f"--schemes={ALL}", preload=True)
     self.assertEqual(done.returncode, 0)
     self.assertEqual([line.split(":")[0] for line in done.stdout.splitlines()],
                      ["rewind-7", "archapt-1-2", "archapt-9"])
-    done = run(PROGRAM, "--only=^wrap-6$", preload=True)
+    done = run(PROGRAM, "--only=^wrap-6$", "--schemes=wrap", preload=True)
     self.assertEqual(done.returncode, 2)
     self.assertIn("watched", done.stderr)
 
@@ -113,6 +115,10 @@ class SchemesTest(unittest.TestCase):
                         (["--only=("], "--only"),
                         (["--only=no such part"], "nothing to measure"),
                         (["--crash=word"], "word"),
+                        (["--schemes=rewind-1-noforce-batch+group=0"], "group"),
+                        (["--only=^wrap-6$", "--schemes=undo-own"],
+                         "nothing to measure"),
+                        (["--out=/nowhere/at/all"], "/nowhere/at/all"),
                         (["--rounds=0"], "--rounds")):
       done = run(PROGRAM, *flags)
       self.assertEqual(done.returncode, 2, flags)
@@ -122,6 +128,28 @@ class SchemesTest(unittest.TestCase):
     self.assertEqual(done.returncode, 1)
     self.assertIn("/nowhere/at/all", done.stderr)
 
+  def test_parts_about_a_scheme_that_is_not_named_are_left_out(self):
+    def listed(schemes):
+      done = run(PROGRAM, "--list", f"--schemes={schemes}")
+      self.assertEqual(done.returncode, 0, done.stderr)
+      return {line.split(":")[0] for line in done.stdout.splitlines()}
+    of_all = {"archapt-1-2", "archapt-3", "durable", "recovery", "data"}
+    self.assertEqual(listed("undo-own,unsafe"), of_all)
+    self.assertEqual(listed("wrap+alone") - of_all,
+                     {"wrap-6", "wrap-7", "wrap-8", "wrap-13-14"})
+    self.assertIn("rewind-10", listed("rewind-2-force-simple"))
+
+  def test_rounds_are_written_in_their_order(self):
+    done = run(PROGRAM, "--quick", "--rounds=3", "--json", "--only=^durable$",
+               "--schemes=unsafe", f"--folder={self.folder}")
+    self.assertEqual(done.returncode, 0, done.stderr)
+    for point in json.loads(done.stdout)["points"]:
+      if point["memory"] == "by count":
+        continue
+      self.assertEqual(len(point["rounds"]), 3)
+      self.assertEqual(point["value"], sorted(point["rounds"])[1])
+      self.assertEqual(point["low"], min(point["rounds"]))
+
   def test_list(self):
     done = run(PROGRAM, "--list")
     self.assertEqual(done.returncode, 0)
@@ -130,15 +158,19 @@ class SchemesTest(unittest.TestCase):
       self.assertIn(f"{name}: ", done.stdout)
 
   def test_all_is_put_together(self):
-    out = os.path.join(self.folder, "schemes.json")
+    pages = os.path.join(self.folder, "pages")
+    out = os.path.join(pages, "partial", "schemes.json")
     pools = os.path.join(self.folder, "pools")
+    os.mkdir(pages)
     os.mkdir(pools)
     done = run(sys.executable, "-B", SCRIPT, "--quick", "--rounds=1",
                "--part_rounds=1", "--drains=0", "--only=^(wrap-6|durable)$",
-               "--schemes=undo-own,undo-object,unsafe", f"--folder={pools}",
-               f"--out={out}")
+               "--schemes=undo-own,undo-object,unsafe,wrap",
+               f"--folder={pools}", f"--pages={pages}")
     self.assertEqual(done.returncode, 0, done.stderr)
-    self.assertIn("All schemes", done.stdout)
+    self.assertIn("Which scheme when: speed", done.stdout)
+    self.assertIn(out, done.stdout)
+    self.assertEqual(os.listdir(pages), ["partial"])
     self.assertEqual(os.listdir(pools), [])
     with open(out, encoding="utf-8") as file:
       results = json.load(file)
@@ -150,9 +182,15 @@ class SchemesTest(unittest.TestCase):
         16)
     met = {m["name"]: m["holds"] for m in results["marks"]}
     self.assertIs(met["WrAP fig. 6: drains, unsafe"], True)
-    self.assertIsNone(met["WrAP fig. 6: drains of 100 wraps, wrap"])
+    self.assertIs(met["WrAP fig. 6: drains of 100 wraps, wrap"], True)
+    # What was not asked for is no mark.
+    self.assertFalse([name for name in met if name.startswith("REWIND")])
+    self.assertGreater(results["marks_left_out"], 50)
+    self.assertTrue(results["facts"]["date"].endswith("UTC"))
     self.assertIs(met["Archapt table 4: of these found, %"], True)
-    self.assertIn("Crashes through a cache model", done.stdout)
+    with open(os.path.join(pages, "partial", "schemes.html"),
+              encoding="utf-8") as page:
+      self.assertIn("Crashes through a cache model", page.read())
     self.assertEqual(len(results["loads"]), 4)
 
   def test_a_store_that_is_not_known_ends_it(self):
@@ -160,6 +198,25 @@ class SchemesTest(unittest.TestCase):
                "--parts=figures", f"--folder={self.folder}")
     self.assertEqual(done.returncode, 1)
     self.assertIn("nobody", done.stderr)
+
+
+  def test_who_is_interrupted_says_so(self):
+    words = [sys.executable, "-B", SCRIPT, "--quick", "--parts=figures",
+             "--only=^durable$", f"--folder={self.folder}"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True,
+                          stdout=subprocess.DEVNULL,
+                          start_new_session=True) as running:
+      # Its own, and then the program's first line: that is under way.
+      for line in running.stderr:
+        if "durable: " in line:
+          break
+      # All of a terminal's programs get it.
+      os.killpg(running.pid, signal.SIGINT)
+      said = running.stderr.read()
+    self.assertEqual(running.returncode, 130, said)
+    self.assertNotIn("ended with", said)
+    self.assertNotIn("Traceback", said)
+    self.assertEqual(os.listdir(self.folder), [])
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ import argparse
 import datetime
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -20,6 +19,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 # pylint: disable=wrong-import-position
+import machine_load
 import marks
 import rewind_marks
 import rivals_marks
@@ -58,40 +58,10 @@ INTERRUPTED = (128 + signal.SIGINT, 128 + signal.SIGTERM, -signal.SIGINT,
                -signal.SIGTERM)
 COUNTED = ("fences_per_tx", "lines_flushed_per_tx", "background_fences_per_tx",
            "background_lines_flushed_per_tx")
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class BenchError(Exception):
   """What cannot be gone on with; its text is for people."""
-
-
-# --- What else the machine did.
-
-
-def processor_ticks(stat):
-  """(all, idle, stolen) of the text of /proc/stat."""
-  words = [int(word) for word in stat.split("\n", 1)[0].split()[1:9]]
-  return sum(words), words[3] + words[4], words[7]
-
-
-def read_ticks():
-  with open("/proc/stat", encoding="ascii") as file:
-    return processor_ticks(file.read())
-
-
-def children_ticks():
-  used = resource.getrusage(resource.RUSAGE_CHILDREN)
-  return (used.ru_utime + used.ru_stime) * TICKS
-
-
-def load_between(before, after, own_ticks, processors):
-  """What others used, in processors, and what the host took, as a part."""
-  total, idle, stolen = (b - a for a, b in zip(before, after))
-  if total <= 0:
-    return {"foreign_processors": 0.0, "steal": 0.0}
-  foreign = max(0.0, total - idle - stolen - own_ticks)
-  return {"foreign_processors": foreign / total * processors,
-          "steal": stolen / total}
 
 
 # --- Programs.
@@ -295,7 +265,8 @@ class Bench:
       out = os.path.join(folder, "out.json")
       environment = environment_of(preload)
       print(f"schemes: {name}, {what}", file=sys.stderr)
-      before, own = read_ticks(), children_ticks()
+      before = machine_load.read_ticks()
+      own = machine_load.children_ticks()
       with subprocess.Popen(
           [program(name), *flags, f"--out={out}"],
           stdout=subprocess.DEVNULL, env=environment) as running:
@@ -305,8 +276,9 @@ class Bench:
           running.terminate()
           running.wait()
           raise
-      load = load_between(before, read_ticks(), children_ticks() - own,
-                          os.cpu_count())
+      load = machine_load.load_between(
+          before, machine_load.read_ticks(),
+          machine_load.children_ticks() - own, os.cpu_count())
       # Who types Ctrl-C interrupts all of a terminal's programs.
       if code in INTERRUPTED:
         raise KeyboardInterrupt

@@ -13,11 +13,11 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
 FOLDER = os.path.join(ROOT, "bench", "schemes")
 sys.path.insert(0, FOLDER)
 # pylint: disable=wrong-import-position
-import schemes
 import schemes_report
 # After schemes_report, which says where pages of benches are made.
 import doc_tables
 import lines_plot
+import machine_load
 
 
 def engine_row(store, workload, size, rate, drain_ns=0):
@@ -358,16 +358,16 @@ class FlagsTest(unittest.TestCase):
 class LoadTest(unittest.TestCase):
 
   def test_what_others_used_is_what_is_left(self):
-    before = schemes.processor_ticks("cpu 100 0 100 700 100 0 0 0 0 0\n")
-    after = schemes.processor_ticks("cpu 200 0 140 730 110 0 0 20 0 0\n")
+    before = machine_load.processor_ticks("cpu 100 0 100 700 100 0 0 0 0 0\n")
+    after = machine_load.processor_ticks("cpu 200 0 140 730 110 0 0 20 0 0\n")
     self.assertEqual(before, (1000, 800, 0))
     # 200 ticks, 40 idle, 20 stolen, 100 ours.
-    load = schemes.load_between(before, after, 100, 2)
+    load = machine_load.load_between(before, after, 100, 2)
     self.assertAlmostEqual(load["foreign_processors"], 0.4)
     self.assertAlmostEqual(load["steal"], 0.1)
 
   def test_no_time_is_no_load(self):
-    self.assertEqual(schemes.load_between((1, 1, 0), (1, 1, 0), 0, 2),
+    self.assertEqual(machine_load.load_between((1, 1, 0), (1, 1, 0), 0, 2),
                      {"foreign_processors": 0.0, "steal": 0.0})
 
   def test_all_figures_are_asked_for_by_no_word(self):

@@ -1,0 +1,32 @@
+"""What else a machine did while something was measured."""
+
+import os
+import resource
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def processor_ticks(stat):
+  """(all, idle, stolen) of the text of /proc/stat."""
+  words = [int(word) for word in stat.split("\n", 1)[0].split()[1:9]]
+  return sum(words), words[3] + words[4], words[7]
+
+
+def read_ticks():
+  with open("/proc/stat", encoding="ascii") as file:
+    return processor_ticks(file.read())
+
+
+def children_ticks():
+  used = resource.getrusage(resource.RUSAGE_CHILDREN)
+  return (used.ru_utime + used.ru_stime) * TICKS
+
+
+def load_between(before, after, own_ticks, processors):
+  """What others used, in processors, and what the host took, as a part."""
+  total, idle, stolen = (b - a for a, b in zip(before, after))
+  if total <= 0:
+    return {"foreign_processors": 0.0, "steal": 0.0}
+  foreign = max(0.0, total - idle - stolen - own_ticks)
+  return {"foreign_processors": foreign / total * processors,
+          "steal": stolen / total}

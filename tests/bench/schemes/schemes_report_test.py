@@ -13,6 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
 FOLDER = os.path.join(ROOT, "bench", "schemes")
 sys.path.insert(0, FOLDER)
 # pylint: disable=wrong-import-position
+import schemes
 import schemes_report
 # After schemes_report, which says where pages of benches are made.
 import doc_tables

@@ -64,7 +64,7 @@ std::optional<int> Program::Parse(int argc, char** argv) {
     return Fail(kExitUsage, absl::StrCat(error.what(), "; see --help"));
   }
   if (const std::string wrong = WhatIsWrong(out_); !wrong.empty()) {
-    return Fail(kExitUsage, absl::StrCat("--out: ", wrong));
+    return Fail(kExitFailed, absl::StrCat("--out: ", wrong));
   }
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   return std::nullopt;

@@ -91,11 +91,6 @@ def listed(name, flags, preload):
   return done.stderr.strip(), done.returncode
 
 
-def lists_any(name, flags, preload):
-  """Whether there is anything that the program would measure."""
-  return listed(name, flags, preload)[1] == 0
-
-
 def commit_of(folder):
   """Of what is measured; "unknown" where it is not in a repository."""
   def git(*words):
@@ -326,7 +321,7 @@ class Bench:
     settings = self._settings
     flags = figure_flags(settings)
     measured = self._run("bench_schemes", "figures", flags, preload=False)
-    if lists_any("bench_schemes", flags, preload=True):
+    if listed("bench_schemes", flags, preload=True)[1] == 0:
       measured["points"] += self._run("bench_schemes", "libpmemobj watched",
                                       flags, preload=True)["points"]
     self.results["points"] = measured["points"]

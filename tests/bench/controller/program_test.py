@@ -98,7 +98,7 @@ class ProgramTest(unittest.TestCase):
 
   def test_what_cannot_be_written_is_refused_first(self):
     done = run("--out=/nowhere/at/all")
-    self.assertEqual(done.returncode, 2)
+    self.assertEqual(done.returncode, 1)
     self.assertIn("/nowhere/at/all: No such file", done.stderr)
     self.assertNotIn("figure", done.stderr)
 

@@ -49,6 +49,14 @@ class ProgramTest(unittest.TestCase):
     self.assertLess(rows[0]["bytes_log"], rows[0]["bytes_storage"])
     self.assertIsNone(rows[1]["bytes_log"])
 
+  def test_what_is_timed_only_is_not_counted(self):
+    done = run(*SMALL, f"--folder={self.folder}", "--json", "--timed_only")
+    self.assertEqual(done.returncode, 0, done.stderr)
+    self.assertNotIn("counting", done.stderr)
+    for row in json.loads(done.stdout)["measurements"]:
+      self.assertIsNone(row["fences_per_tx"])
+      self.assertGreater(row["ops_per_s"], 0)
+
   def test_what_is_left_is_done_beside_whoever_does_it(self):
     done = run("--quick", "--json", "--rounds=1", f"--folder={self.folder}",
                "--schemes=archapt,wrap,unsafe",

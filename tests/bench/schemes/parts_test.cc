@@ -329,7 +329,7 @@ TEST(ResultsTest, APointIsALineOfJson) {
               HasSubstr("{\"figure\": \"a-figure\", \"series\": \"a "
                         "\\\"series\\\"\", \"memory\": \"slow\", \"measure\": "
                         "\"ns\", \"x\": 0.5, \"value\": 2, \"low\": 1, "
-                        "\"high\": 3}"));
+                        "\"high\": 3, \"rounds\": [3, 1, 2]}"));
   EXPECT_THAT(ToTable(points), HasSubstr("a-figure"));
 }
 

@@ -118,15 +118,16 @@ class SchemesTest(unittest.TestCase):
                         (["--schemes=rewind-1-noforce-batch+group=0"], "group"),
                         (["--only=^wrap-6$", "--schemes=undo-own"],
                          "nothing to measure"),
-                        (["--out=/nowhere/at/all"], "/nowhere/at/all"),
                         (["--rounds=0"], "--rounds")):
       done = run(PROGRAM, *flags)
       self.assertEqual(done.returncode, 2, flags)
       self.assertIn(word, done.stderr)
       self.assertEqual(done.stdout, "")
-    done = run(PROGRAM, "--only=recovery", "--folder=/nowhere/at/all")
-    self.assertEqual(done.returncode, 1)
-    self.assertIn("/nowhere/at/all", done.stderr)
+    for flag in ("--folder=/nowhere/at/all", "--out=/nowhere/at/all"):
+      done = run(PROGRAM, "--only=recovery", flag)
+      self.assertEqual(done.returncode, 1)
+      self.assertIn("/nowhere/at/all", done.stderr)
+      self.assertNotIn("recovery: ", done.stderr)
 
   def test_parts_about_a_scheme_that_is_not_named_are_left_out(self):
     def listed(schemes):

@@ -88,6 +88,13 @@ namespace kamino::engine {
   X(kArchaptLogFull)                                                        \
   X(kArchaptGoesRound)                                                      \
   X(kArchaptTailPassesCommit)                                               \
+  /* REWIND's log. */                                                       \
+  X(kRewindGroupCut)    /* by a bucket's end, or as it is too long */       \
+  X(kRewindBucketAgain) /* the last one, once it is empty */                \
+  X(kRewindBucketLeaves)                                                    \
+  X(kRewindRecordInHeap)                                                    \
+  X(kRewindLogFull)                                                         \
+  X(kRewindUndoes) /* an abort, or an error at the commit */                \
   /* Recovery. */                                                           \
   X(kRecordOld)                                                             \
   X(kRecordMatches)                                                         \
@@ -105,7 +112,15 @@ namespace kamino::engine {
   X(kArchaptLoses)                                                          \
   X(kArchaptLossIsTakenBack)                                                \
   X(kArchaptLostBefore) /* a slot says so */                                \
-  X(kArchaptTakesBack)
+  X(kArchaptTakesBack)                                                      \
+  X(kRewindAppendedAgain)                                                   \
+  X(kRewindRemovedAgain)                                                    \
+  X(kRewindWordsPutBack)                                                    \
+  X(kRewindRedone)                                                          \
+  X(kRewindBelowFloor) /* its transaction is, and left out */               \
+  X(kRewindUndone)                                                          \
+  X(kRewindUndoneBefore)   /* by the transaction itself */                  \
+  X(kRewindStoredOnceMore) /* with force: the last that was undone */
 
 enum class Branch {
 #define KAMINO_BRANCH(name) name,

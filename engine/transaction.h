@@ -82,7 +82,8 @@ class Reader {
   // only a Read after them is certain to show.
   //
   // kNotFound: no live object has this id. kAborted: see
-  // Transaction::conflict().
+  // Transaction::conflict(). kDataLoss: its bytes are lost for good
+  // (RecoveryReport::lost_objects); Archapt alone.
   virtual absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) = 0;
 
   // The object is likely to be read soon: brings what that looks at first into
@@ -108,7 +109,7 @@ struct CommitOptions {
 
   // Called once everything is durable that recovery needs to carry the
   // transaction through, and before its commit mark is. Not every store need
-  // be in its place by then; which schemes promise that say so. An error aborts
+  // be in its place by then; each scheme's store says what is. An error aborts
   // the transaction and is returned by Commit.
   std::optional<absl::FunctionRef<absl::Status(const WriteSet&)>> before_mark;
 
@@ -126,7 +127,8 @@ class Transaction : public Reader {
   // this transaction no intent is added.
   //
   // kNotFound: no live object. kOutOfRange: range outside the payload.
-  // kResourceExhausted: log or backup full. kAborted: conflict().
+  // kResourceExhausted: log or backup full. kAborted: conflict(). kDataLoss: as
+  // Read's.
   // After an error the transaction can only be aborted; but see
   // ForgetConflict. A Commit all the same fails with that error, or
   // carries through what was declared before.
@@ -175,6 +177,7 @@ class Transaction : public Reader {
   // use it again. Its space is reused only when its locks are released.
   //
   // kNotFound: no live object, or freed by this transaction already.
+  // kResourceExhausted, kAborted: as Write's.
   virtual absl::Status Free(ObjectId id) = 0;
 
   // On success it will not be taken back, and is durable as invariant 2 says.

@@ -28,7 +28,8 @@ struct ObjectLocks {
 };
 
 // A scheme fills in the private functions. CommitOptions::sequence is recorded
-// by REWIND alone, and hold_locks is kUnimplemented: chains are kamino's alone.
+// by REWIND and WrAP, and hold_locks is kUnimplemented: chains are kamino's
+// alone.
 class BaselineTransaction : public Transaction {
  public:
   absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) final;

@@ -56,6 +56,10 @@ bool IsAtomic(HeapScheme scheme);
 
 // Thread-safe, but a Transaction is one thread's. At most 64 transactions that
 // have changed something may be live.
+//
+// before_mark is called when every store is durable. Exceptions: with cow the
+// log has the bytes, and nothing is in its place yet; unsafe and unsafe-each
+// store headers afterwards; with cached nothing ever is.
 class HeapStore final : public TransactionalStore {
  public:
   // Takes back or carries through what a crash left, then loads the heap, which

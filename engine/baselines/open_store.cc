@@ -40,7 +40,7 @@ constexpr absl::string_view kNames[] = {
     "undo-object",   "undo-range",
     "undo-own",      "cow",
     "unsafe",        "rewind-1-noforce-batch",
-    "wrap",          kArchaptName,
+    "wrap",          "archapt",
 };
 constexpr absl::string_view kSimple = kNames[0];
 constexpr absl::string_view kDynamic = kNames[1];

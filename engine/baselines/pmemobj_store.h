@@ -6,6 +6,8 @@
 // sizes to the byte; so that a bad id is an error here as elsewhere, every
 // object begins with 16 bytes that say what it is. A look-up costs one load,
 // from the object itself.
+//
+// before_mark is called when all that the transaction has written is durable.
 #ifndef KAMINO_ENGINE_BASELINES_PMEMOBJ_STORE_H_
 #define KAMINO_ENGINE_BASELINES_PMEMOBJ_STORE_H_
 

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "engine/explore.h"
 
 namespace kamino::engine {
 
@@ -65,8 +66,14 @@ absl::Status LinkedList::Finish() {
       RETURN_IF_ERROR(CheckPlace(neighbour, "neighbour of that"));
     }
   }
-  if (state_->to_append != 0) Link(state_->to_append);
-  if (state_->to_remove != 0) Unlink(state_->to_remove);
+  if (state_->to_append != 0) {
+    Reached(Branch::kRewindAppendedAgain);
+    Link(state_->to_append);
+  }
+  if (state_->to_remove != 0) {
+    Reached(Branch::kRewindRemovedAgain);
+    Unlink(state_->to_remove);
+  }
   return absl::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/baselines/rewind/rewind_format.h"
+#include "engine/explore.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
@@ -118,6 +119,7 @@ std::map<uint64_t, RecordList::Filling>::iterator RecordList::Tail() {
     if (tail->second.used < bucket_) return tail;
     // All of its cells are durably 0: it begins again.
     if (tail->second.live == 0) {
+      Reached(Branch::kRewindBucketAgain);
       ZeroIndex(tail_);
       tail->second.used = 0;
       return tail;
@@ -170,6 +172,7 @@ void RecordList::Append(absl::Span<Indexed> records, bool in_order) {
       region_->Flush(&At(tail->first)->index, sizeof(uint64_t));
     }
     const bool more = done < records.size();
+    if (more) Reached(Branch::kRewindGroupCut);
     if (form_ == LogForm::kBatch || in_order || !more) region_->Drain();
   }
 }
@@ -187,6 +190,7 @@ void RecordList::LeaveBucket(uint64_t place) {
   const auto bucket = std::prev(buckets_.upper_bound(place));
   --bucket->second.live;
   if (bucket->second.live > 0 || bucket->first == tail_) return;
+  Reached(Branch::kRewindBucketLeaves);
   const uint64_t node = bucket->second.node;
   list_.Remove(node);
   space_->Give(node, 1);
@@ -216,23 +220,38 @@ void RecordList::Remove(absl::Span<const Indexed> records) {
 
 // --- Recovery.
 
+absl::Status RecordList::CheckBucket(uint64_t bucket) const {
+  if (space_->Contains(bucket, sizeof(Bucket)) &&
+      At(bucket)->cells <= space_->size() * kUnitBytes / kCellBytes &&
+      space_->Contains(bucket, BucketBytes(At(bucket)->cells)) &&
+      At(bucket)->index <= At(bucket)->cells) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(absl::StrCat(
+      "the log is damaged: no bucket of records begins at offset ", bucket));
+}
+
 absl::StatusOr<std::vector<uint64_t>> RecordList::Scan() const {
   ASSIGN_OR_RETURN(const auto linked, list_.Walk());
   std::vector<uint64_t> records;
+  std::map<uint64_t, uint64_t> ends;  // of buckets
   for (const LinkedList::Linked& one : linked) {
     if (form_ == LogForm::kSimple) {
       records.push_back(one.element);
       continue;
     }
     const uint64_t bucket = one.element;
-    if (!space_->Contains(bucket, sizeof(Bucket)) ||
-        At(bucket)->cells > space_->size() * kUnitBytes / kCellBytes ||
-        !space_->Contains(bucket, BucketBytes(At(bucket)->cells)) ||
-        At(bucket)->index > At(bucket)->cells) {
-      return absl::DataLossError(absl::StrCat(
-          "the log is damaged: no bucket of records begins at offset ",
-          bucket));
+    RETURN_IF_ERROR(CheckBucket(bucket));
+    // Together they are no larger than the log.
+    const uint64_t end = bucket + BucketBytes(At(bucket)->cells);
+    const auto next = ends.upper_bound(bucket);
+    if ((next != ends.end() && next->first < end) ||
+        (next != ends.begin() && std::prev(next)->second > bucket)) {
+      return absl::DataLossError(
+          absl::StrCat("the log is damaged: its bucket at offset ", bucket,
+                       " lies where another one does"));
     }
+    ends.emplace(bucket, end);
     const size_t cells =
         form_ == LogForm::kBatch ? At(bucket)->index : At(bucket)->cells;
     const auto* cell = CellAt(bucket + sizeof(Bucket));

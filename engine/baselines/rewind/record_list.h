@@ -64,6 +64,8 @@ class RecordList final : public RecordIndex {
   void ZeroIndex(uint64_t bucket);
   void RemoveNodes(absl::Span<const Indexed> records);
   void LeaveBucket(uint64_t place);
+  // Of a list that may be damaged.
+  absl::Status CheckBucket(uint64_t bucket) const;
 
   Region* const region_;
   LogSpace* const space_;

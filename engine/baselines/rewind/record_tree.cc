@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "engine/explore.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
@@ -305,6 +306,7 @@ absl::Status RecordTree::Finish() {
   }
   if (!complete) {
     for (const WordRecord* record : words) {
+      Reached(Branch::kRewindWordsPutBack);
       auto* const word =
           reinterpret_cast<uint64_t*>(region_->base() + record->address);
       __atomic_store_n(word, record->old_value, __ATOMIC_RELAXED);

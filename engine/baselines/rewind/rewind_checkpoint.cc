@@ -61,11 +61,13 @@ void RewindLog::Find(const OwnRecords& own) const {
 std::vector<ObjectId> RewindLog::Clear(OwnRecords* own) {
   MutexLock lock(&mutex_);
   FindLocked(*own);
+  --live_;
   return ClearAll(absl::MakeSpan(own, 1), std::nullopt);
 }
 
 void RewindLog::Finished(OwnRecords* own) {
   MutexLock lock(&mutex_);
+  --live_;
   storing_.erase(own->end->indexed.id);
   blocks_ += own->freed.size();
   finished_.push_back(std::move(*own));
@@ -102,14 +104,14 @@ void RewindLog::FlushStored(absl::Span<const OwnRecords> all) const {
   for (uint64_t line : lines) region_->Flush(At(line), kUnitBytes);
 }
 
-std::vector<ObjectId> RewindLog::Checkpoint() {
+bool RewindLog::Checkpoint() {
   MutexLock one(&checkpoint_mutex_);
   std::vector<OwnRecords> done;
   std::optional<LogRecord> mark;
   uint64_t floor;
   {
     MutexLock lock(&mutex_);
-    if (finished_.empty()) return {};
+    if (finished_.empty()) return false;
     mark = MakeCheckpoint();
     floor = storing_.empty() ? next_id_ : std::min(next_id_, *storing_.begin());
     const auto late = std::partition(
@@ -118,6 +120,7 @@ std::vector<ObjectId> RewindLog::Checkpoint() {
     done.assign(std::make_move_iterator(finished_.begin()),
                 std::make_move_iterator(late));
     finished_.erase(finished_.begin(), late);
+    leaving_ = done.size();
     records_since_checkpoint_ = 0;
   }
   FlushStored(done);
@@ -125,9 +128,12 @@ std::vector<ObjectId> RewindLog::Checkpoint() {
   __atomic_store_n(&header_->floor, floor, __ATOMIC_RELAXED);
   region_->Persist(&header_->floor, sizeof(uint64_t));
   MutexLock lock(&mutex_);
-  std::vector<ObjectId> freed = ClearAll(absl::MakeSpan(done), mark);
-  blocks_ -= freed.size();
-  return freed;
+  for (ObjectId block : ClearAll(absl::MakeSpan(done), mark)) {
+    heap_->Release(block);
+    --blocks_;
+  }
+  leaving_ = 0;
+  return !done.empty();
 }
 
 bool RewindLog::WantsCheckpoint() const {

@@ -8,14 +8,7 @@
 
 namespace kamino::engine {
 
-class RewindCheckpointer {
- public:
-  // The store must outlive this.
-  explicit RewindCheckpointer(RewindStore* store);
-
- private:
-  BackgroundWorker worker_;
-};
+using RewindCheckpointer = StoreWorker<RewindStore>;
 
 }  // namespace kamino::engine
 

@@ -37,6 +37,11 @@ constexpr size_t kLeastCells = 8;
 // Of the log's area, for the records themselves.
 constexpr size_t kLeastSpace = 4u << 10;
 
+absl::Status Damaged(uint64_t offset) {
+  return absl::DataLossError(absl::StrCat(
+      "the log is damaged: no record of it is at offset ", offset));
+}
+
 size_t UnitsFor(size_t bytes) { return (bytes + kUnitBytes - 1) / kUnitBytes; }
 
 size_t WordsBytes(const RewindOptions& options, size_t log_bytes) {
@@ -125,24 +130,22 @@ absl::Status RewindLog::Finish() {
 absl::StatusOr<FoundRecord> RewindLog::Parse(uint64_t offset) const {
   const uint64_t objects = heap_->objects_begin();
   const uint64_t end = region_->size();
-  const auto damaged = [offset] {
-    return absl::DataLossError(absl::StrCat(
-        "the log is damaged: no record of it is at offset ", offset));
-  };
   const uint64_t log = heap_->log_area().data() - region_->base();
   // Those that lie in the heap are behind the log.
   if (offset % kUnitBytes != 0 || offset < log ||
       offset > end - sizeof(RecordHeader)) {
-    return damaged();
+    return Damaged(offset);
   }
   FoundRecord found;
   found.offset = offset;
   found.header = reinterpret_cast<const RecordHeader*>(At(offset));
   const std::byte* data = At(offset) + sizeof(RecordHeader);
+  // What its check covers is little, whatever it says.
+  if (found.header->length > kPieceBytes) return Damaged(offset);
   const size_t data_bytes = DataBytesOf(*found.header);
   if (data_bytes > end - offset - sizeof(RecordHeader) ||
       found.header->check != CheckOf(*found.header, offset, data, data_bytes)) {
-    return damaged();
+    return Damaged(offset);
   }
   switch (static_cast<RecordType>(found.header->type)) {
     case RecordType::kUpdate:
@@ -176,7 +179,14 @@ absl::StatusOr<FoundRecord> RewindLog::Parse(uint64_t offset) const {
 
 absl::StatusOr<std::vector<FoundRecord>> RewindLog::Scan() const {
   MutexLock lock(&mutex_);
-  ASSIGN_OR_RETURN(const auto offsets, index_->Scan());
+  ASSIGN_OR_RETURN(auto offsets, index_->Scan());
+  // Each is looked at once.
+  std::sort(offsets.begin(), offsets.end());
+  const auto twice = std::adjacent_find(offsets.begin(), offsets.end());
+  if (twice != offsets.end()) {
+    return absl::DataLossError(absl::StrCat(
+        "the log is damaged: it has the record at offset ", *twice, " twice"));
+  }
   std::vector<FoundRecord> records;
   for (const uint64_t offset : offsets) {
     ASSIGN_OR_RETURN(const FoundRecord record, Parse(offset));
@@ -202,10 +212,13 @@ void RewindLog::Reset(uint64_t last_sequence) {
 // --- Space.
 
 absl::Status RewindLog::Full() const {
-  if (live_ > 1) {
-    return ResourceError(Resource::kLog,
-                         absl::StrCat("the log is full of the records of ",
-                                      live_, " unfinished transactions"));
+  Reached(Branch::kRewindLogFull);
+  const size_t ended = finished_.size() + leaving_;
+  if (live_ > 1 || ended > 0) {
+    return ResourceError(
+        Resource::kLog,
+        absl::StrCat("the log is full of the records of ", live_,
+                     " unfinished transactions, and ", ended, " that ended"));
   }
   return ResourceError(Resource::kTransaction,
                        "no space in log and heap for the transaction's "
@@ -256,6 +269,7 @@ std::optional<LogRecord> RewindLog::Place(size_t bytes) {
   }
   const auto block = heap_->Reserve(static_cast<uint32_t>(bytes));
   if (!block.ok()) return std::nullopt;
+  Reached(Branch::kRewindRecordInHeap);
   record.block = record.indexed.record = *block;
   ++blocks_;
   return record;
@@ -385,7 +399,6 @@ LogRecord RewindLog::MakeEnd(OwnRecords* own, uint64_t sequence, bool aborted) {
   const uint64_t unit = own->kept.back();
   own->kept.pop_back();
   own->sequence = sequence;
-  --live_;
   const LogRecord record = WriteSmall(
       unit, own->transaction, RecordType::kEnd, aborted ? kAborted : 0,
       {reinterpret_cast<const std::byte*>(&end), sizeof(end)});

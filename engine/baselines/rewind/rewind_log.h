@@ -102,7 +102,8 @@ class RewindLog {
   // thread has flushed before.
 
   // Large ones become several records. ResourceError: no space; nothing is
-  // appended then.
+  // appended then. kLog: as long as others have some of it, or have ended and
+  // wait for a checkpoint; kTransaction: it has all there is itself.
   absl::Status Append(OwnRecords* own, absl::Span<const Draft> drafts);
   // Gives back what is kept for one that has appended nothing.
   void Drop(OwnRecords* own);
@@ -125,8 +126,8 @@ class RewindLog {
   // Where they are kept: all it has stored is there for others to flush.
   void Finished(OwnRecords* own);
   // Makes what finished transactions have stored durable, and removes their
-  // records. Returns what became free.
-  std::vector<ObjectId> Checkpoint();
+  // records; what became free is the heap's. Whether there were any.
+  bool Checkpoint();
 
   // Whether one is due.
   bool WantsCheckpoint() const;
@@ -191,12 +192,14 @@ class RewindLog {
   uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t next_transaction_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t sequence_ ABSL_GUARDED_BY(mutex_) = 0;  // the largest given
-  size_t live_ ABSL_GUARDED_BY(mutex_) = 0;        // transactions with records
+  // Transactions with records, until Finished or Clear.
+  size_t live_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t blocks_ ABSL_GUARDED_BY(mutex_) = 0;
   // Without force: ids of ends whose transactions may still be storing, and
   // those that have stored all.
   std::set<uint64_t> storing_ ABSL_GUARDED_BY(mutex_);
   std::vector<OwnRecords> finished_ ABSL_GUARDED_BY(mutex_);
+  size_t leaving_ ABSL_GUARDED_BY(mutex_) = 0;  // by a checkpoint under way
   size_t records_since_checkpoint_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace kamino::engine {
 
@@ -34,6 +35,8 @@ struct RewindOptions {
   // With force: records of what has committed go at once; else at the next
   // Checkpoint, as they do without force.
   bool clears_at_commit = true;
+  // How long a transaction waits for others to end when the log is full.
+  absl::Duration log_wait = absl::Milliseconds(100);
 
   // "rewind-1-noforce-batch"; the heap's label.
   std::string Name() const;

@@ -27,6 +27,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/baselines/rewind/rewind_format.h"
+#include "engine/explore.h"
 
 namespace kamino::engine {
 namespace {
@@ -117,12 +118,16 @@ const std::byte* Recovery::UndoneBytes(const FoundRecord& record) const {
 void Recovery::Redo() {
   for (const FoundRecord& record : records_) {
     if (TypeOf(record) == RecordType::kCheckpoint) continue;
-    if (BelowFloor(transactions_[record.header->transaction])) continue;
+    if (BelowFloor(transactions_[record.header->transaction])) {
+      Reached(Branch::kRewindBelowFloor);
+      continue;
+    }
     if (TypeOf(record) == RecordType::kCompensation) {
       const FoundRecord& undone =
           *by_offset_.at(record.compensation.undo_record);
       Store(undone, UndoneBytes(record));
     } else if (record.new_bytes != nullptr) {
+      Reached(Branch::kRewindRedone);
       Store(record, record.new_bytes);
     }
   }
@@ -138,10 +143,13 @@ void Recovery::Undo() {
       transaction.undone = record->compensation.undo_id;
       const FoundRecord& undone =
           *by_offset_.at(record->compensation.undo_record);
-      if (force_) Store(undone, UndoneBytes(*record));
+      if (!force_) continue;
+      Reached(Branch::kRewindStoredOnceMore);
+      Store(undone, UndoneBytes(*record));
     } else if (record->old_bytes != nullptr) {
       const bool done = transaction.undone.has_value() &&
                         *transaction.undone <= record->header->id;
+      Reached(done ? Branch::kRewindUndoneBefore : Branch::kRewindUndone);
       if (!done) Store(*record, record->old_bytes);
     }
   }

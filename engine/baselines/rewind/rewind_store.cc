@@ -65,13 +65,17 @@ uint64_t RewindStore::bytes_used() const {
   return heap_->stats().bytes_used + heap_->log_area().size();
 }
 
-void RewindStore::Checkpoint() {
-  if (!options_.keeps_finished()) return;
-  for (ObjectId block : log_.Checkpoint()) heap_->Release(block);
+bool RewindStore::Checkpoint() {
+  return options_.keeps_finished() && log_.Checkpoint();
 }
 
 bool RewindStore::WantsCheckpoint() const {
   return options_.keeps_finished() && log_.WantsCheckpoint();
+}
+
+bool RewindStore::WorkBeside() {
+  if (WantsCheckpoint()) Checkpoint();
+  return false;
 }
 
 }  // namespace kamino::engine

@@ -55,9 +55,14 @@ class RewindStore final : public TransactionalStore {
 
   // Where records of finished transactions are kept: makes what those have
   // stored durable, and gives back what the records take. Others may be live.
-  void Checkpoint();
+  // Whether there were any.
+  bool Checkpoint();
   // Whether so much is in the log that one is due.
   bool WantsCheckpoint() const;
+
+  // For a StoreWorker: makes one that is due.
+  static constexpr char kWorkerName[] = "rewind-worker";
+  bool WorkBeside();
 
   // Blocks that are taken and are no objects: the log's.
   size_t log_blocks() const { return log_.blocks(); }

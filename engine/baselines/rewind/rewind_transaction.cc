@@ -1,12 +1,16 @@
 #include "engine/baselines/rewind/rewind_transaction.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/status_macros.h"
 #include "engine/baselines/zeroed_block.h"
+#include "engine/explore.h"
 #include "engine/heap/heap_format.h"
+#include "engine/resource_error.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
@@ -50,23 +54,31 @@ Draft RewindTransaction::UpdateOf(const HeldObject& held, uint32_t offset,
 }
 
 absl::Status RewindTransaction::WithRoom(
-    absl::FunctionRef<absl::Status()> append) {
-  absl::Status appended = append();
-  if (absl::IsResourceExhausted(appended) && options().keeps_finished()) {
-    store_->Checkpoint();
-    appended = append();
+    absl::Duration wait, absl::FunctionRef<absl::Status()> append) {
+  using Clock = std::chrono::steady_clock;
+  std::optional<Clock::time_point> deadline;
+  while (true) {
+    absl::Status appended = append();
+    if (ResourceOf(appended) != Resource::kLog) return appended;
+    if (!deadline.has_value()) {
+      deadline = Clock::now() + absl::ToChronoNanoseconds(wait);
+    } else if (Clock::now() >= *deadline) {
+      return appended;
+    }
+    if (!store_->Checkpoint()) YieldProcessor();
   }
-  return appended;
 }
 
-absl::Status RewindTransaction::Append(absl::Span<const Draft> drafts) {
-  return WithRoom([&] { return store_->log_.Append(&own_, drafts); });
+absl::Status RewindTransaction::Append(absl::Span<const Draft> drafts,
+                                       absl::Duration wait) {
+  return WithRoom(wait, [&] { return store_->log_.Append(&own_, drafts); });
 }
 
 absl::Status RewindTransaction::AppendEnd(absl::Span<const Draft> drafts,
                                           uint64_t sequence) {
-  return WithRoom(
-      [&] { return store_->log_.AppendEnd(&own_, drafts, sequence); });
+  return WithRoom(options().log_wait, [&] {
+    return store_->log_.AppendEnd(&own_, drafts, sequence);
+  });
 }
 
 absl::StatusOr<std::byte*> RewindTransaction::DeclareWrite(HeldObject& held,
@@ -154,11 +166,11 @@ void RewindTransaction::StorePending() {
   pending_.clear();
 }
 
-absl::Status RewindTransaction::CloseGroup() {
+absl::Status RewindTransaction::CloseGroup(absl::Duration wait) {
   if (pending_.empty()) return absl::OkStatus();
   std::vector<Draft> drafts;
   AddPending(&drafts);
-  RETURN_IF_ERROR(Append(drafts));
+  RETURN_IF_ERROR(Append(drafts, wait));
   StorePending();
   return absl::OkStatus();
 }
@@ -170,10 +182,11 @@ absl::StatusOr<absl::Span<const std::byte>> RewindTransaction::Show(
       pending_.begin(), pending_.end(),
       [object](const Pending& one) { return one.object == object; });
   if (!any) return held.bytes;
-  const absl::Status closed = CloseGroup();
+  // Reading needs no room; the next change will wait for it, or say that there
+  // is none.
+  const absl::Status closed = CloseGroup(/*wait=*/absl::ZeroDuration());
   if (closed.ok()) return held.bytes;
   if (!absl::IsResourceExhausted(closed)) return closed;
-  // Reading needs no room; the next change will say that there is none.
   std::vector<std::byte> shown(held.bytes.begin(), held.bytes.end());
   for (const Pending& one : pending_) {
     if (one.object != object) continue;
@@ -344,6 +357,7 @@ absl::Status RewindTransaction::TakeBack() {
     store_->log_.Drop(&own_);
     return absl::OkStatus();
   }
+  Reached(Branch::kRewindUndoes);
   store_->log_.Find(own_);
   // With force each is durable in its place before the next is named.
   const size_t most = options().force || !batches() ? 1 : options().group;

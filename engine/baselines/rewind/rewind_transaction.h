@@ -67,15 +67,20 @@ class RewindTransaction final : public BaselineTransaction {
   // Of bytes that are to be stored there; null: not known yet.
   Draft UpdateOf(const HeldObject& held, uint32_t offset, uint32_t length,
                  const std::byte* new_bytes) const;
-  // Again after a checkpoint if the log has no room.
-  absl::Status WithRoom(absl::FunctionRef<absl::Status()> append);
-  absl::Status Append(absl::Span<const Draft> drafts);
+  // If the log has no room: again after a checkpoint, and as others end.
+  absl::Status WithRoom(absl::Duration wait,
+                        absl::FunctionRef<absl::Status()> append);
+  absl::Status Append(absl::Span<const Draft> drafts) {
+    return Append(drafts, options().log_wait);
+  }
+  absl::Status Append(absl::Span<const Draft> drafts, absl::Duration wait);
   absl::Status AppendEnd(absl::Span<const Draft> drafts, uint64_t sequence);
   void Store(const HeldObject& held, uint32_t offset,
              absl::Span<const std::byte> bytes);
 
   // Logs and stores what is pending.
-  absl::Status CloseGroup();
+  absl::Status CloseGroup() { return CloseGroup(options().log_wait); }
+  absl::Status CloseGroup(absl::Duration wait);
   void AddPending(std::vector<Draft>* drafts);
   void StorePending();
   // What open ranges hold now.

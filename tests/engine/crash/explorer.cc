@@ -45,6 +45,9 @@ Explorer::Explorer(const Scheme* scheme, uint64_t seed,
       options_(options),
       random_(seed),
       reached_(ReachedByStore().size()) {
+  // The one before, which may have failed half way, has no say in what this one
+  // looks at: a seed does the same in every process.
+  branch_counts.store(nullptr);
   for (const auto& count : ReachedByStore()) {
     reached_before_.push_back(count.load());
   }

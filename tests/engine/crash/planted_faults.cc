@@ -130,9 +130,8 @@ const std::vector<PlantedFault>& PlantedFaults() {
       {"archapt-aborts-have-no-end", "archapt"},
       {"archapt-watermark-leaves-with-tail", "archapt"},
       {"archapt-freed-before-physical", "archapt"},
-      {"archapt-settled-without-drain", "archapt"},
-      {"archapt-aborts-fill-the-log", "archapt"},
-      {"archapt-watermark-follows-tail", "archapt"},
+      {"archapt-aborts-fill-the-log", "archapt-gainful"},
+      {"archapt-watermark-follows-tail", "archapt-gainful"},
   };
   return *faults;
 }

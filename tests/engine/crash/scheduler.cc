@@ -77,6 +77,9 @@ class Crew {
 
  private:
   Crew() {
+    // What they do to come into being is nothing that a run has come by: else
+    // the first run of a process would be another than its repetition.
+    BranchCounts* const counts = branch_counts.exchange(nullptr);
     for (size_t i = 0; i < kCrew; ++i) {
       // The last one has the lane of the one before.
       if (i == kCrew - 1) {
@@ -87,6 +90,7 @@ class Crew {
       turned_.wait(lock, [this, i] { return ready_ == i + 1; });
       thread.detach();
     }
+    branch_counts.store(counts);
   }
 
   // The next one that the engine gives to a thread.

@@ -38,6 +38,7 @@ constexpr size_t kUndoLogBytes = 32u << 10;
 // others to make a matrix with.
 constexpr size_t kArchaptHeapBytes = 224u << 10;
 constexpr size_t kArchaptLogBytes = 48u << 10;
+constexpr size_t kArchaptLittleLogBytes = 24u << 10;  // full now and then
 constexpr uint64_t kArchaptQueueBytes = 4u << 10;
 constexpr size_t kArchaptColumns = 4;
 
@@ -198,6 +199,8 @@ Scheme Rewind(RewindOptions options) {
   // Many buckets, and groups that a bucket's end cuts.
   options.bucket = 11;
   options.group = 3;
+  // A seed does the same again, whatever the clock says.
+  options.log_wait = absl::ZeroDuration();
   Scheme scheme;
   scheme.name = options.Name();
   scheme.areas = {{"heap", kRewindHeapBytes}};
@@ -247,22 +250,26 @@ Scheme Wraps() {
   return scheme;
 }
 
-Scheme Archapt() {
+// With as many matrices as there can be; or, as programs have it, with those
+// alone that are worth it, and then with little log.
+Scheme Archapt(bool gainful_only) {
   ArchaptOptions options;
   options.queue_bytes = kArchaptQueueBytes;
   options.columns = kArchaptColumns;
-  options.gainful_only = false;
+  options.gainful_only = gainful_only;
   Scheme scheme;
   scheme.name = kArchaptName;
+  if (gainful_only) scheme.name += "-gainful";
+  const size_t log_bytes =
+      gainful_only ? kArchaptLittleLogBytes : kArchaptLogBytes;
   scheme.areas = {{"heap", kArchaptHeapBytes}};
   scheme.switches_within_calls = true;
   scheme.lags = true;
   scheme.coded = MatricesOf;
   scheme.open = [=](const std::vector<Region*>& regions,
                     bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
-    auto heap =
-        make ? Heap::CreateTiny(regions[0], kArchaptName, kArchaptLogBytes)
-             : Heap::Open(regions[0]);
+    auto heap = make ? Heap::CreateTiny(regions[0], kArchaptName, log_bytes)
+                     : Heap::Open(regions[0]);
     if (!heap.ok()) return heap.status();
     auto store = ArchaptStore::Open(options, heap->get());
     if (!store.ok()) return store.status();
@@ -290,7 +297,8 @@ std::vector<Scheme> MakeSchemes() {
   for (const RewindOptions& options : AllRewinds()) {
     schemes.push_back(Rewind(options));
   }
-  schemes.push_back(Archapt());
+  schemes.push_back(Archapt(/*gainful_only=*/false));
+  schemes.push_back(Archapt(/*gainful_only=*/true));
   return schemes;
 }
 

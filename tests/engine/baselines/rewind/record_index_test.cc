@@ -16,6 +16,7 @@
 #include "engine/baselines/rewind/record_tree.h"
 #include "engine/pmem/sim_region.h"
 #include "gtest/gtest.h"
+#include "tests/faults/planted.h"
 
 namespace kamino::engine {
 namespace {
@@ -204,6 +205,49 @@ TEST_P(RecordIndexTest, DamageIsAnErrorAndNoWildStore) {
     ++refused;
   }
   EXPECT_GT(refused, 50);
+}
+
+// Damage that would have recovery go through the same cells again and again.
+class SharedBucketTest : public ::testing::Test {
+ protected:
+  SharedBucketTest() {
+    std::vector<Indexed> records = {RecordNumber(50), RecordNumber(1)};
+    for (uint64_t i = 2; i <= 10; ++i) records.push_back(RecordNumber(i));
+    EXPECT_TRUE(list_.Reserve(records.size()));
+    list_.Append(absl::MakeSpan(records), /*in_order=*/false);
+    first_ = NodeAt(state_->head);
+    second_ = NodeAt(first_->next);
+    EXPECT_TRUE(list_.Scan().ok());
+  }
+
+  rewind_format::Node* NodeAt(uint64_t node) {
+    return reinterpret_cast<rewind_format::Node*>(region_.base() + node);
+  }
+
+  SimRegion region_{kBytes};
+  rewind_format::ListState* const state_ =
+      &reinterpret_cast<LogHeader*>(region_.base() + 64)->list;
+  LogSpace space_{64 + sizeof(LogHeader), kBytes};
+  RecordList list_{&region_, state_, &space_, LogForm::kOptimized,
+                   kBucket,  kGroup};
+  const rewind_format::Node* first_ = nullptr;
+  rewind_format::Node* second_ = nullptr;
+};
+
+TEST_F(SharedBucketTest, IsDamage) {
+  second_->element = first_->element;
+  EXPECT_TRUE(absl::IsDataLoss(list_.Scan().status()));
+  // The first cells of the first bucket look like the beginning of one.
+  second_->element = first_->element + sizeof(rewind_format::Bucket);
+  EXPECT_TRUE(absl::IsDataLoss(list_.Scan().status()));
+}
+
+TEST_F(SharedBucketTest, OrItIsReadAgain) {
+  faults::Planted planted("rewind-buckets-may-overlap");
+  second_->element = first_->element;
+  EXPECT_TRUE(list_.Scan().ok());
+  second_->element = first_->element + sizeof(rewind_format::Bucket);
+  EXPECT_TRUE(list_.Scan().ok());
 }
 
 // What the forms cost (SCHEMES, and the page of the log's format).

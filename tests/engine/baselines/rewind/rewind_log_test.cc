@@ -4,11 +4,14 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "engine/baselines/rewind/rewind_store.h"
 #include "engine/pmem/sim_region.h"
+#include "engine/resource_error.h"
 #include "gtest/gtest.h"
+#include "tests/faults/planted.h"
 
 namespace kamino::engine {
 namespace {
@@ -88,6 +91,94 @@ TEST_P(RewindLogTest, ACheckpointWaitsForWhatWasTakenBack) {
   log.Finished(&own);
   log.Checkpoint();
   EXPECT_EQ(TextAfterCrash(aborted_), std::string(4, '\0'));
+}
+
+// Damage that would have recovery look at one record again and again.
+TEST_P(RewindLogTest, ARecordThatIsThereTwiceIsDamage) {
+  RewindLog log(heap_.get(), options_);
+  log.Reset(0);
+  OwnRecords own;
+  const Draft updates[] = {UpdateOf(committed_, "good"),
+                           UpdateOf(aborted_, "evil")};
+  ASSERT_TRUE(log.Append(&own, updates).ok());
+  ASSERT_EQ(own.records.size(), 2u);
+  const uint64_t place =
+      own.records[1].indexed.place +
+      (GetParam() == LogForm::kSimple ? offsetof(rewind_format::Node, element)
+                                      : 0);
+  auto* const word = reinterpret_cast<uint64_t*>(region_.base() + place);
+  ASSERT_EQ(*word, own.records[1].indexed.record);
+  *word = own.records[0].indexed.record;
+  SimRegion after(
+      SimRegion::Image(region_.base(), region_.base() + region_.size()));
+  auto heap = *Heap::Open(&after);
+  EXPECT_TRUE(
+      absl::IsDataLoss(RewindStore::Open(options_, heap.get()).status()));
+}
+
+// Of one that has all of the log that others do not, in a heap without space.
+class FullRewindLogTest : public ::testing::Test {
+ protected:
+  FullRewindLogTest() {
+    for (uint32_t size = kMaxObjectBytes; size > 0; size /= 2) {
+      while (heap_->Reserve(size).ok()) {
+      }
+    }
+    log_.Reset(0);
+    const Draft update = Update();
+    EXPECT_TRUE(log_.AppendEnd(&other_, {&update, 1}, 1).ok());
+  }
+
+  Draft Update() {
+    Draft draft;
+    draft.address = heap_->root();
+    draft.length = 4;
+    draft.old_bytes = draft.new_bytes = region_.base() + heap_->root();
+    return draft;
+  }
+
+  // What it is told in the end.
+  std::optional<Resource> Fill() {
+    const Draft update = Update();
+    absl::Status appended;
+    while (appended.ok()) appended = log_.Append(&own_, {&update, 1});
+    return ResourceOf(appended);
+  }
+
+  const RewindOptions options_;
+  SimRegion region_{Heap::kMinTinyBytes};
+  std::unique_ptr<Heap> heap_ =
+      *Heap::CreateTiny(&region_, options_.Name(), 8u << 10);
+  RewindLog log_{heap_.get(), options_};
+  OwnRecords other_;  // has its end, and stores
+  OwnRecords own_;
+};
+
+TEST_F(FullRewindLogTest, IsNotTooLargeUntilOthersRecordsAreGone) {
+  EXPECT_EQ(Fill(), Resource::kLog);
+  EXPECT_FALSE(log_.Checkpoint());
+  EXPECT_EQ(Fill(), Resource::kLog);
+  log_.Finished(&other_);
+  EXPECT_EQ(Fill(), Resource::kLog);
+  // While a checkpoint makes the floor durable.
+  bool tried = false;
+  const uint64_t floor = log_.floor();
+  region_.SetDrainHook([&] {
+    if (tried || log_.floor() == floor) return;
+    tried = true;
+    EXPECT_EQ(Fill(), Resource::kLog);
+  });
+  EXPECT_TRUE(log_.Checkpoint());
+  region_.SetDrainHook(nullptr);
+  EXPECT_TRUE(tried);
+  const size_t before = own_.records.size();
+  EXPECT_EQ(Fill(), Resource::kTransaction);
+  EXPECT_GT(own_.records.size(), before);
+}
+
+TEST_F(FullRewindLogTest, OrItIsTakenForTooLarge) {
+  faults::Planted planted("rewind-ended-counts-as-gone");
+  EXPECT_EQ(Fill(), Resource::kTransaction);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RewindLogTest,

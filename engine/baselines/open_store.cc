@@ -44,7 +44,7 @@ constexpr absl::string_view kNames[] = {
 };
 constexpr absl::string_view kSimple = kNames[0];
 constexpr absl::string_view kDynamic = kNames[1];
-constexpr absl::string_view kPmemobj = "libpmemobj";
+constexpr char kPmemobj[] = "libpmemobj";
 constexpr absl::string_view kRivals[] = {"unsafe-each", "cached", "undo-each"};
 
 // Whatever else there is in a file beside it, it has an offset in it.
@@ -86,7 +86,7 @@ std::string LabelOf(const std::string& path) {
   }
   constexpr char kPool[] = "PMEMOBJ";
   const bool pool = std::memcmp(&block, kPool, sizeof(kPool)) == 0;
-  return std::string(pool ? kPmemobj : "");
+  return pool ? kPmemobj : "";
 }
 
 // Why a file cannot be opened as a store of the scheme: if it is another's, its
@@ -306,13 +306,14 @@ StoreOr OpenByName(absl::string_view scheme, const std::string& path,
 absl::Span<const absl::string_view> SchemeNames() { return kNames; }
 
 std::vector<std::string> AllSchemeNames() {
-  std::vector<std::string> names(std::begin(kNames), std::end(kNames));
+  std::vector<std::string> names;
+  for (absl::string_view name : kNames) names.emplace_back(name);
   for (const RewindOptions& options : AllRewinds()) {
     if (options.Name() != RewindOptions().Name()) {
       names.push_back(options.Name());
     }
   }
-  names.insert(names.end(), std::begin(kRivals), std::end(kRivals));
+  for (absl::string_view name : kRivals) names.emplace_back(name);
   return names;
 }
 

@@ -14,8 +14,8 @@ help:
 	@echo "             the first build takes some ten minutes)"
 	@echo "make test    the same for the whole test suite"
 	@echo "make test-workspace"
-	@echo "             build a program in a Bazel workspace of its own on this one"
-	@echo "             (a minute or two)"
+	@echo "             build programs in Bazel workspaces of their own on this one"
+	@echo "             (some minutes)"
 	@echo "make deb     build the Debian packages, deploy/out/*.deb (a quarter of an hour)"
 	@echo "make test-deb"
 	@echo "             install, upgrade and purge them under systemd (root)"
@@ -31,6 +31,7 @@ help:
 	@echo "             one to the next, under load (minutes; the first time"
 	@echo "             builds both)"
 	@echo "make crash   explore crashes of the engine, SEEDS=n FIRST=seed"
+	@echo "             SCHEME=name|family IMAGES=n CACHE=bytes"
 	@echo "make fuzz    what peers may send, by libFuzzer (clang), MINUTES=n"
 	@echo "make chaos   faults on real processes (root), MINUTES=n SEED=s"
 	@echo "             MODE=kamino|traditional|traditional-dynamic|images"
@@ -53,10 +54,10 @@ help:
 	@echo "             QUICK=1: seconds), ARGS=flags; results in bench/out"
 	@echo "make bench-engine"
 	@echo "             measure the engine against its baselines (some minutes;"
-	@echo "             QUICK=1: one or two); results in bench/out"
+	@echo "             QUICK=1: one or two), ARGS=flags; results in bench/out"
 	@echo "make bench-failover"
 	@echo "             time from a kill to the next write, and more (some"
-	@echo "             minutes; QUICK=1: two); results in bench/out"
+	@echo "             minutes; QUICK=1: two), ARGS=flags; results in bench/out"
 	@echo "make bench-schemes"
 	@echo "             all atomicity schemes beside each other, and their papers'"
 	@echo "             figures (half an hour; QUICK=1: under three minutes),"
@@ -66,7 +67,7 @@ help:
 	@echo "             QUICK=1: two minutes), ARGS=flags; results in bench/out"
 	@echo "make bench-transport"
 	@echo "             measure chain links over every transport (30 seconds;"
-	@echo "             QUICK=1: five); results in bench/out"
+	@echo "             QUICK=1: five), ARGS=flags; results in bench/out"
 	@echo "make lint    check style and structure"
 	@echo "make format  format the C++ sources"
 	@echo "make clean   remove build products"
@@ -128,13 +129,18 @@ test-rdma: build
 	@python3 -B tests/vm/rig.py
 
 # A million images and more; SCHEME=name for one scheme only, or for a family
-# (SCHEME=rewind). CACHE=bytes: a cache of that size decides which lines that
-# nobody has flushed are durable.
+# (SCHEME=rewind). IMAGES=n: so many of each seed, about; 0: as many as there
+# are. CACHE=bytes: a cache of that size decides which lines that nobody has
+# flushed are durable.
 SEEDS ?= 40
 FIRST ?= 1
 crash: packages
+	$(if $(FAULT),$(error make crash plants no faults: those of the engine are \
+	  in tests/engine/crash/planted_faults_test, those of nodes in \
+	  make simulate FAULT=name))
 	@bazel run //tests/engine/crash:crash_main -- --seeds=$(SEEDS) \
-	  --first=$(FIRST) --scheme=$(SCHEME) $(if $(CACHE),--cache_bytes=$(CACHE))
+	  --first=$(FIRST) --scheme=$(SCHEME) $(if $(IMAGES),--images=$(IMAGES)) \
+	  $(if $(CACHE),--cache_bytes=$(CACHE))
 
 # docs/testing_simulation.md; TRACE=1 tells what happens, FAULT=name plants one.
 SIMULATE = simulate_$(if $(FAULT),faulty,main)
@@ -194,7 +200,7 @@ bench-failover: packages
 	@mkdir -p bench/out
 	@bench/failover/failover.py --out=bench/out/failover.json \
 	  $(if $(findstring --only,$(ARGS)),,--plot=bench/out/failover-stops.svg) \
-	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS)
+	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS) $(ARGS)
 
 bench-schemes: packages
 	@echo "building"
@@ -220,7 +226,7 @@ bench-transport: packages
 	@bazel build -c opt //bench/transport:bench_transport
 	@mkdir -p bench/out
 	@bazel-bin/bench/transport/bench_transport --out=bench/out/transport.json \
-	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS)
+	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS) $(ARGS)
 	@echo "bench/out/transport.json"
 
 lint: packages

@@ -92,8 +92,9 @@ class Reader {
 };
 
 struct CommitOptions {
-  // Number recorded with the commit; recovery reports the largest one. Zero:
-  // the scheme numbers by itself.
+  // Number recorded with the commit, where the scheme records one
+  // (docs/engine.md, "After a crash"): recovery reports the largest. Zero: the
+  // scheme numbers by itself.
   uint64_t sequence = 0;
 
   // Where it is not null, a Commit that succeeds stores here what
@@ -129,7 +130,8 @@ class Transaction : public Reader {
   // kResourceExhausted: log or backup full. kAborted: conflict(). kDataLoss: as
   // Read's.
   // After an error the transaction can only be aborted; but see
-  // ForgetConflict.
+  // ForgetConflict. A Commit all the same fails with that error, or
+  // carries through what was declared before.
   virtual absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,
                                            uint32_t length) = 0;
 

@@ -95,7 +95,7 @@ absl::StatusOr<std::byte*> BaselineTransaction::Write(ObjectId id,
   if (held->allocated || length == 0) {
     return held->bytes.data() + offset;
   }
-  auto bytes = DeclareWrite(*held, offset, length);
+  auto bytes = Noted(DeclareWrite(*held, offset, length));
   if (bytes.ok()) write_set_.push_back({id, offset, length});
   return bytes;
 }
@@ -109,7 +109,7 @@ absl::Status BaselineTransaction::Declare(absl::Span<const Intent> intents) {
                      HoldRange(intent.object, intent.offset, intent.length));
     if (!held->allocated && intent.length > 0) writes.push_back(intent);
   }
-  RETURN_IF_ERROR(DeclareWrites(writes));
+  RETURN_IF_ERROR(Noted(DeclareWrites(writes)));
   write_set_.insert(write_set_.end(), writes.begin(), writes.end());
   return absl::OkStatus();
 }
@@ -133,7 +133,7 @@ absl::Status BaselineTransaction::Overwrite(ObjectId id, uint32_t offset,
     std::memcpy(held->bytes.data() + offset, bytes.data(), bytes.size());
     return absl::OkStatus();
   }
-  absl::Status put = Put(*held, offset, bytes);
+  absl::Status put = Noted(Put(*held, offset, bytes));
   if (put.ok()) {
     write_set_.push_back({id, offset, static_cast<uint32_t>(bytes.size())});
   }
@@ -164,14 +164,14 @@ absl::StatusOr<ObjectId> BaselineTransaction::Alloc(uint32_t size) {
   }
   (*held)->bytes = taken.bytes;
   (*held)->allocated = true;
-  RETURN_IF_ERROR(DeclareAlloc(**held));
+  RETURN_IF_ERROR(Noted(DeclareAlloc(**held)));
   write_set_.push_back({taken.id, 0, CapacityOf(**held), IntentKind::kAlloc});
   return taken.id;
 }
 
 absl::Status BaselineTransaction::Free(ObjectId id) {
   ASSIGN_OR_RETURN(auto held, HoldLive(id, /*exclusive=*/true));
-  RETURN_IF_ERROR(DeclareFree(*held));
+  RETURN_IF_ERROR(Noted(DeclareFree(*held)));
   held->freed = true;
   write_set_.push_back({id, 0, CapacityOf(*held), IntentKind::kFree});
   return absl::OkStatus();
@@ -181,10 +181,11 @@ absl::Status BaselineTransaction::Free(ObjectId id) {
 
 absl::Status BaselineTransaction::Commit(const CommitOptions& options) {
   CHECK(!ended_);
-  absl::Status done =
-      options.hold_locks
-          ? absl::UnimplementedError("this scheme does not hold locks")
-          : MakeDurable(options);
+  absl::Status done = failed_;
+  if (done.ok() && options.hold_locks) {
+    done = absl::UnimplementedError("this scheme does not hold locks");
+  }
+  if (done.ok()) done = MakeDurable(options);
   if (!done.ok()) {
     absl::Status aborted = Abort();
     return aborted.ok() ? done : aborted;

@@ -110,12 +110,24 @@ class BaselineTransaction : public Transaction {
   absl::StatusOr<HeldObject*> HoldRange(ObjectId id, uint32_t offset,
                                         size_t length);
   void End(bool committed);
+  // Remembers an error of the scheme's functions, which may have done a part.
+  template <typename Done>
+  Done Noted(Done done) {
+    if (!done.ok()) Note(done);
+    return done;
+  }
+  template <typename T>
+  void Note(const absl::StatusOr<T>& error) {
+    Note(error.status());
+  }
+  void Note(const absl::Status& error) { failed_.Update(error); }
 
   ObjectLocks* const locks_;
   const LockTable::Owner owner_;
   const absl::Duration lock_wait_;
 
   bool ended_ = false;
+  absl::Status failed_;  // the first error; Commit returns it
   WriteSet write_set_;
   HeldObjects held_;
   std::optional<ObjectId> conflict_;

@@ -1,14 +1,19 @@
 #include "engine/baselines/open_store.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/memory/memory.h"
+#include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "engine/baselines/archapt/archapt_mover.h"
 #include "engine/baselines/archapt/archapt_options.h"
@@ -22,6 +27,7 @@
 #include "engine/baselines/wrap/wrap_store.h"
 #include "engine/forwarding_store.h"
 #include "engine/heap/heap.h"
+#include "engine/heap/heap_format.h"
 #include "engine/kamino/backup.h"
 #include "engine/kamino/backup_propagator.h"
 #include "engine/kamino/kamino_store.h"
@@ -38,6 +44,12 @@ constexpr absl::string_view kNames[] = {
 };
 constexpr absl::string_view kSimple = kNames[0];
 constexpr absl::string_view kDynamic = kNames[1];
+constexpr char kPmemobj[] = "libpmemobj";
+constexpr absl::string_view kRivals[] = {"unsafe-each", "cached", "undo-each"};
+
+// Whatever else there is in a file beside it, it has an offset in it.
+constexpr size_t kMostStoreBytes = size_t{1} << 62;
+static_assert(kMinStoreBytes == Heap::kMinBytes);
 
 using StoreOr = absl::StatusOr<std::unique_ptr<TransactionalStore>>;
 
@@ -61,6 +73,45 @@ absl::StatusOr<std::unique_ptr<Heap>> OpenHeap(Region* region,
         absl::StrCat("the heap is one of \"", (*heap)->label(), "\""));
   }
   return heap;
+}
+
+// The label of the heap that a file's first bytes say it is, or libpmemobj's
+// for a pool; empty: they say neither.
+std::string LabelOf(const std::string& path) {
+  heap_format::Superblock block{};
+  std::ifstream file(path, std::ios::binary);
+  if (!file.read(reinterpret_cast<char*>(&block), sizeof(block))) return "";
+  if (block.magic == heap_format::kHeapMagic) {
+    return {block.label, strnlen(block.label, sizeof(block.label))};
+  }
+  constexpr char kPool[] = "PMEMOBJ";
+  const bool pool = std::memcmp(&block, kPool, sizeof(kPool)) == 0;
+  return pool ? kPmemobj : "";
+}
+
+// Why a file cannot be opened as a store of the scheme: if it is another's, its
+// parts say that each in their own way.
+absl::Status WhyNot(absl::string_view scheme, const std::string& path,
+                    const absl::Status& wrong) {
+  if (!absl::IsFailedPrecondition(wrong)) return wrong;
+  std::string wanted(scheme);
+  if (scheme == "undo-object" || scheme == "undo-range") wanted = kPmemobj;
+  const auto rewind = RewindNamed(scheme);
+  if (rewind.has_value()) wanted = rewind->Name();
+  const std::string label = LabelOf(path);
+  if (label.empty() || label == wanted) return wrong;
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, " is a store of \"", label, "\", not of \"", wanted, "\""));
+}
+
+// The same error, of which the message says what it is about.
+absl::Status OfFile(const absl::Status& status, const std::string& path) {
+  if (absl::StrContains(status.message(), path)) return status;
+  absl::Status named(status.code(), absl::StrCat(path, ": ", status.message()));
+  status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) {
+    named.SetPayload(type, payload);
+  });
+  return named;
 }
 
 // A store and the regions and heap that it stands on, dying in that order.
@@ -137,8 +188,12 @@ class OwningKaminoStore final : public OwningStore<KaminoStore> {
 // The same with the thread that makes its checkpoints.
 class OwningRewindStore final : public OwningStore<RewindStore> {
  public:
-  static StoreOr Open(const RewindOptions& rewind, const std::string& path,
+  static StoreOr Open(const RewindOptions& named, const std::string& path,
                       size_t bytes, const StoreOptions& options) {
+    RewindOptions rewind = options.rewind;
+    rewind.layers = named.layers;
+    rewind.force = named.force;
+    rewind.form = named.form;
     auto owner = absl::make_unique<OwningRewindStore>();
     ASSIGN_OR_RETURN(owner->region_, OpenRegion(path, bytes, options));
     ASSIGN_OR_RETURN(auto heap, OpenHeap(owner->region_.get(), rewind.Name(),
@@ -180,11 +235,15 @@ class OwningArchaptStore final : public OwningStore<ArchaptStore> {
  public:
   static StoreOr Open(const std::string& path, size_t bytes,
                       const StoreOptions& options) {
-    const ArchaptOptions archapt;
+    const ArchaptOptions& archapt = options.archapt;
+    if (archapt.unchecked) {
+      return absl::InvalidArgumentError(
+          "\"archapt\" is checked: StoreOptions::archapt.unchecked is true");
+    }
     auto owner = absl::make_unique<OwningArchaptStore>();
     ASSIGN_OR_RETURN(owner->region_, OpenRegion(path, bytes, options));
     Region* const region = owner->region_.get();
-    if (options.fresh && bytes >= Heap::kMinBytes) {
+    if (options.fresh) {
       ASSIGN_OR_RETURN(
           owner->heap_,
           Heap::CreateWithLog(region, kArchaptName,
@@ -238,12 +297,25 @@ StoreOr OpenByName(absl::string_view scheme, const std::string& path,
     return OwningArchaptStore::Open(path, bytes, options);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("no scheme is called \"", scheme, "\""));
+      absl::StrCat("no scheme is called \"", scheme, "\"; there are ",
+                   absl::StrJoin(AllSchemeNames(), ", ")));
 }
 
 }  // namespace
 
 absl::Span<const absl::string_view> SchemeNames() { return kNames; }
+
+std::vector<std::string> AllSchemeNames() {
+  std::vector<std::string> names;
+  for (absl::string_view name : kNames) names.emplace_back(name);
+  for (const RewindOptions& options : AllRewinds()) {
+    if (options.Name() != RewindOptions().Name()) {
+      names.push_back(options.Name());
+    }
+  }
+  for (absl::string_view name : kRivals) names.emplace_back(name);
+  return names;
+}
 
 StoreOr OpenStore(absl::string_view scheme, const std::string& path,
                   size_t bytes, const StoreOptions& options) {
@@ -251,15 +323,25 @@ StoreOr OpenStore(absl::string_view scheme, const std::string& path,
     return absl::InvalidArgumentError(
         absl::StrCat("alpha is ", options.alpha, "; it must be in (0, 1]"));
   }
-  if (!options.fresh) return OpenByName(scheme, path, bytes, options);
+  if (!options.fresh) {
+    StoreOr store = OpenByName(scheme, path, bytes, options);
+    if (store.ok()) return store;
+    return OfFile(WhyNot(scheme, path, store.status()), path);
+  }
+  if (bytes < kMinStoreBytes || bytes > kMostStoreBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": a store of ", bytes, " bytes; ", kMinStoreBytes,
+                     " at least, ", kMostStoreBytes, " at most"));
+  }
   for (const std::string& file : {path, BackupPath(path)}) {
     std::error_code ignored;
     if (!std::filesystem::exists(file, ignored)) continue;
     return absl::AlreadyExistsError(absl::StrCat(file, " exists"));
   }
   StoreOr store = OpenByName(scheme, path, bytes, options);
-  if (!store.ok()) RemoveStore(path);
-  return store;
+  if (store.ok()) return store;
+  RemoveStore(path);
+  return OfFile(store.status(), path);
 }
 
 void RemoveStore(const std::string& path) {

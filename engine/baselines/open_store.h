@@ -1,15 +1,18 @@
-// Any scheme's store, ready for use, by name: what benches and the tests that
-// compare schemes are given.
+// Any scheme's store, ready for use, by name; docs/engine.md shows how it is
+// used, and engine/examples/workspace is a program that does.
 #ifndef KAMINO_ENGINE_BASELINES_OPEN_STORE_H_
 #define KAMINO_ENGINE_BASELINES_OPEN_STORE_H_
 
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "engine/baselines/archapt/archapt_options.h"
+#include "engine/baselines/rewind/rewind_options.h"
 #include "engine/pmem/file_region.h"
 #include "engine/transactional_store.h"
 
@@ -19,8 +22,12 @@ struct StoreOptions {
   // Of kamino-dynamic: the backup's size, as a part of the heap's, in (0, 1].
   double alpha = 0.5;
 
-  // For libpmemobj, kForce sets PMEM_IS_PMEM_FORCE=1 in the environment, which
-  // it reads once: the first store that a process opens decides for all.
+  // kAuto on a file that is not on persistent memory writes pages back to it by
+  // msync: a commit takes as long as the disk does. kForce takes any file for
+  // persistent memory: for trying things out, or where losing power may lose
+  // the file. For libpmemobj, kForce sets PMEM_IS_PMEM_FORCE=1 in the
+  // environment, which it reads once: the first store that a process opens
+  // decides for all.
   PmemMode mode = PmemMode::kAuto;
 
   // A new file, else one that a store of the same scheme was closed on (or had
@@ -30,23 +37,43 @@ struct StoreOptions {
   // Whether what is done beside transactions has a thread. Without one, logs
   // fill until a transaction has to do it: what a crash may leave at most.
   bool background = true;
+
+  // Of REWIND: bucket, group, checkpoint_records and the rest that is not on
+  // media. Layers, force and form are not used: the scheme's name says them.
+  RewindOptions rewind;
+
+  // Of archapt. queue_bytes also says how long the log of a fresh store is;
+  // later it is as long as it was made. `unchecked` must be false.
+  ArchaptOptions archapt;
 };
 
+// Of every store, fresh or not.
+inline constexpr size_t kMinStoreBytes = 8u << 20;
+
 // "kamino-simple", "kamino-dynamic", "undo-object", "undo-range", "undo-own",
-// "cow", "unsafe", "rewind-1-noforce-batch", "wrap", "archapt". REWIND has
-// eleven more (RewindOptions), which OpenStore takes as well; "rewind" is the
-// one named here. It also takes the rivals of papers that HeapScheme has.
+// "cow", "unsafe", "rewind-1-noforce-batch", "wrap", "archapt": one of each
+// kind, to be compared.
 absl::Span<const absl::string_view> SchemeNames();
+
+// All that OpenStore takes: those, REWIND's eleven others, and the rivals of
+// papers that HeapScheme has. Beside them it takes "rewind", by which a store
+// is made and found that says of itself "rewind-1-noforce-batch".
+std::vector<std::string> AllSchemeNames();
 
 // Opens a store on the file `path` of `bytes` bytes (not used when the file is
 // there already); a backup is a second file, `path` + ".backup". The store owns
-// all that it stands on, a thread that propagates to the backup included,
-// and leaves the files behind. Transactions of undo-object and undo-range are
-// libpmemobj's: a thread may have one that has changed something at a time.
+// all that it stands on, threads that work beside transactions included.
+// Destroying it closes it, with no transaction live, and leaves the files
+// behind; one process at a time has them open. Transactions of undo-object and
+// undo-range are libpmemobj's: a thread may have one that has changed something
+// at a time.
 //
-// kInvalidArgument: no such scheme, or a size or alpha out of bounds;
-// kAlreadyExists: fresh, but a file is there; kResourceExhausted: no space for
-// the files; otherwise as FileRegion's and Heap's.
+// Messages name the path. kInvalidArgument: no such scheme (the message has
+// those that there are), or a size, alpha or tuning out of bounds;
+// kAlreadyExists: fresh, but a file is there; kNotFound: not fresh, and none
+// is; kFailedPrecondition: it is another scheme's, or nobody's, or in use;
+// kDataLoss: it is damaged; kResourceExhausted: no space for the files;
+// otherwise as FileRegion's and Heap's.
 absl::StatusOr<std::unique_ptr<TransactionalStore>> OpenStore(
     absl::string_view scheme, const std::string& path, size_t bytes,
     const StoreOptions& options = StoreOptions());

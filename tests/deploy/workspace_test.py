@@ -1,7 +1,7 @@
-"""An application in a workspace of its own builds on Kamino's tree.
+"""Applications in workspaces of their own build on Kamino's tree.
 
 As a test: that all it needs is found and analyzed, and that code is made of
-what the client's messages are. With --build: the whole program, which runs.
+what the client's messages are. With --build: the whole programs, which run.
 """
 
 import argparse
@@ -12,18 +12,27 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.realpath(__file__))))
-EXAMPLE = os.path.join(ROOT, "client", "examples", "workspace")
+# The folder, and the program that it makes.
+CLIENT = (os.path.join(ROOT, "client", "examples", "workspace"), "greeting")
+ENGINE = (os.path.join(ROOT, "engine", "examples", "workspace"), "ledger")
 
 
-def bazel(base, *words):
+def bazel(base, folder, *words):
   """Runs a Bazel that leaves nothing behind, here and in the machine."""
   command = ["bazel", "--batch", f"--output_base={base}", words[0],
              "--symlink_prefix=/", "--noshow_progress", *words[1:]]
-  done = subprocess.run(command, cwd=EXAMPLE, stdout=subprocess.PIPE,
+  done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE,
                         stderr=subprocess.STDOUT, text=True, check=False,
                         env={"HOME": base, **os.environ})
   if done.returncode != 0:
     sys.exit(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}")
+
+
+def check_runs(program):
+  done = subprocess.run([program], stderr=subprocess.PIPE, text=True,
+                        check=False)
+  if f"usage: {os.path.basename(program)}" not in done.stderr:
+    sys.exit(f"{program}: exit {done.returncode}, {done.stderr}")
 
 
 def main():
@@ -32,23 +41,20 @@ def main():
       formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--build", action="store_true")
   build = parser.parse_args().build
-  with tempfile.TemporaryDirectory(prefix="kamino-test-") as base:
-    try:
-      if build:
-        bazel(base, "build", "//:greeting")
-        program = os.path.join(
-            base, "execroot", "greeting", "bazel-out", "k8-fastbuild", "bin",
-            "greeting")
-        done = subprocess.run([program], stderr=subprocess.PIPE, text=True,
-                              check=False)
-        if "usage: greeting" not in done.stderr:
-          sys.exit(f"{program}: exit {done.returncode}, {done.stderr}")
-      else:
-        bazel(base, "build", "--nobuild", "//:greeting")
-        bazel(base, "build", "@kamino//proto:member")
-    finally:
-      # Bazel makes folders that nobody may write in.
-      subprocess.run(["chmod", "-R", "u+w", base], check=False)
+  for folder, program in (CLIENT, ENGINE):
+    with tempfile.TemporaryDirectory(prefix="kamino-test-") as base:
+      try:
+        if build:
+          bazel(base, folder, "build", f"//:{program}")
+          check_runs(os.path.join(base, "execroot", program, "bazel-out",
+                                  "k8-fastbuild", "bin", program))
+        else:
+          bazel(base, folder, "build", "--nobuild", f"//:{program}")
+          if folder == CLIENT[0]:
+            bazel(base, folder, "build", "@kamino//proto:member")
+      finally:
+        # Bazel makes folders that nobody may write in.
+        subprocess.run(["chmod", "-R", "u+w", base], check=False)
 
 
 if __name__ == "__main__":

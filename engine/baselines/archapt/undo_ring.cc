@@ -205,10 +205,17 @@ absl::Status UndoRing::Full(const OwnUndo& own, uint64_t lines) {
   }
   Reached(Branch::kArchaptLogFull);
   wants_room_ = true;
+  // Room comes back in the order in which transactions began: one that is idle
+  // keeps what all others have logged since.
+  const uint64_t behind = begun_.empty() ? 0 : head_ - begun_.front().line;
+  const uint64_t others = open_count_ - (own.transaction != 0 ? 1 : 0);
   return ResourceError(
       Resource::kLog,
       absl::StrCat("the log is full: ", lines_ - Free(), " of its ", lines_,
-                   " lines are of transactions that are not durable yet"));
+                   " lines are taken, ", behind,
+                   " of them since the oldest transaction began that is "
+                   "unfinished or not durable yet; there are ",
+                   others, " such beside this one"));
 }
 
 uint64_t UndoRing::Write(RecordType type, uint64_t batch, uint64_t transaction,

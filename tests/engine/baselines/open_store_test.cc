@@ -2,9 +2,13 @@
 
 #include <unistd.h>
 
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
@@ -42,8 +46,10 @@ TEST_F(OpenStoreTest, BadInputIsAnErrorAndLeavesNoFile) {
     EXPECT_EQ(CodeOf("kamino-dynamic", kBytes, true, alpha),
               StatusCode::kInvalidArgument);
   }
-  for (absl::string_view scheme : SchemeNames()) {
-    EXPECT_EQ(CodeOf(scheme, 1 << 20), StatusCode::kInvalidArgument) << scheme;
+  for (const std::string& scheme : AllSchemeNames()) {
+    for (size_t bytes : {size_t{0}, kMinStoreBytes - 1, SIZE_MAX}) {
+      EXPECT_EQ(CodeOf(scheme, bytes), StatusCode::kInvalidArgument) << scheme;
+    }
     EXPECT_EQ(CodeOf(scheme, kBytes, /*fresh=*/false), StatusCode::kNotFound);
     EXPECT_EQ(CodeOf(scheme, size_t{1} << 60), StatusCode::kResourceExhausted)
         << scheme;
@@ -52,8 +58,9 @@ TEST_F(OpenStoreTest, BadInputIsAnErrorAndLeavesNoFile) {
 }
 
 TEST_F(OpenStoreTest, FilesThatAreThereAreKept) {
-  for (absl::string_view scheme : SchemeNames()) {
-    ASSERT_EQ(CodeOf(scheme, kBytes), absl::StatusCode::kOk) << scheme;
+  EXPECT_EQ(AllSchemeNames().size(), 10u + 11u + 3u);
+  for (const std::string& scheme : AllSchemeNames()) {
+    ASSERT_EQ(CodeOf(scheme, kMinStoreBytes), absl::StatusCode::kOk) << scheme;
     EXPECT_EQ(CodeOf(scheme, kBytes), absl::StatusCode::kAlreadyExists);
     EXPECT_EQ(CodeOf(scheme, kBytes, /*fresh=*/false), absl::StatusCode::kOk);
     RemoveStore(path_);
@@ -108,6 +115,154 @@ TEST_F(OpenStoreTest, AnotherSchemesFileIsRefused) {
           << scheme << " on " << made;
     }
     RemoveStore(path_);
+  }
+}
+
+TEST_F(OpenStoreTest, ErrorsSayWhatIsMeant) {
+  StoreOptions options;
+  options.mode = PmemMode::kForce;
+  const auto message = [&](absl::string_view scheme, size_t bytes = kBytes) {
+    return std::string(
+        OpenStore(scheme, path_, bytes, options).status().message());
+  };
+  const std::string unknown = message("wrp");
+  for (const std::string& name : AllSchemeNames()) {
+    EXPECT_TRUE(absl::StrContains(unknown, name)) << unknown;
+  }
+  EXPECT_TRUE(absl::StrContains(message("wrap", 100), "8388608 at least"));
+  ASSERT_EQ(message("wrap"), "");
+  options.fresh = false;
+  EXPECT_EQ(
+      message("rewind"),
+      path_ + " is a store of \"wrap\", not of \"rewind-1-noforce-batch\"");
+  EXPECT_EQ(message("undo-range"),
+            path_ + " is a store of \"wrap\", not of \"libpmemobj\"");
+  RemoveStore(path_);
+  options.fresh = true;
+  ASSERT_EQ(message("undo-range"), "");
+  options.fresh = false;
+  EXPECT_EQ(message("cow"),
+            path_ + " is a store of \"libpmemobj\", not of \"cow\"");
+  RemoveStore(path_);
+  // Nobody's.
+  std::ofstream(path_) << std::string(kBytes, 'x');
+  for (const std::string& scheme : AllSchemeNames()) {
+    EXPECT_TRUE(absl::StrContains(message(scheme), path_)) << message(scheme);
+  }
+}
+
+TEST_F(OpenStoreTest, SchemesAreTuned) {
+  StoreOptions options;
+  options.mode = PmemMode::kForce;
+  const auto code = [&](absl::string_view scheme) {
+    return OpenStore(scheme, path_, kBytes, options).status().code();
+  };
+  options.rewind.group = 0;
+  EXPECT_EQ(code("rewind-2-noforce-batch"), absl::StatusCode::kInvalidArgument);
+  options.archapt.columns = 1;
+  EXPECT_EQ(code("archapt"), absl::StatusCode::kInvalidArgument);
+  options.archapt = ArchaptOptions();
+  options.archapt.unchecked = true;
+  EXPECT_EQ(code("archapt"), absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(FilesExist());
+  // A log for a smaller queue is smaller.
+  uint64_t used[2];
+  for (int i = 0; i < 2; ++i) {
+    options.archapt = ArchaptOptions();
+    if (i == 0) options.archapt.queue_bytes = 64u << 10;
+    const auto archapt = OpenStore("archapt", path_, kBytes, options);
+    ASSERT_TRUE(archapt.ok()) << archapt.status();
+    used[i] = (*archapt)->bytes_used();
+    RemoveStore(path_);
+  }
+  EXPECT_LT(2 * used[0], used[1]);
+  // The name says what is on media, and the options the rest.
+  options.rewind = RewindOptions();
+  options.rewind.layers = 2;
+  options.rewind.checkpoint_records = 1;
+  const auto rewind = OpenStore("rewind", path_, kBytes, options);
+  ASSERT_TRUE(rewind.ok()) << rewind.status();
+  EXPECT_EQ((*rewind)->scheme(), "rewind-1-noforce-batch");
+}
+
+// Of docs/engine.md, "After a crash".
+struct Row {
+  const char* scheme;
+  uint64_t last_sequence, replayed, rolled_back;
+};
+
+class AfterACrashTest : public OpenStoreTest {
+ protected:
+  AfterACrashTest() {
+    options_.mode = PmemMode::kForce;
+    // So that it is known what was done.
+    options_.background = false;
+  }
+
+  // Five commits, the last one of number 1004, and a transaction under way;
+  // the files as they are then are copied, as a process that dies leaves them.
+  void MakeAndCrash(absl::string_view scheme) {
+    options_.fresh = true;
+    auto store = OpenStore(scheme, path_, kBytes, options_);
+    ASSERT_TRUE(store.ok()) << store.status();
+    const ObjectId root = (*store)->root();
+    uint64_t durable_at = 0;
+    for (uint64_t i = 0; i < 5; ++i) {
+      auto transaction = (*store)->Begin(absl::ZeroDuration());
+      std::memset(*transaction->Write(root, 0, 8), 'a', 8);
+      CommitOptions options;
+      options.sequence = 1000 + i;
+      options.durable_at = &durable_at;
+      ASSERT_TRUE(transaction->Commit(options).ok());
+      ASSERT_TRUE((*store)->AwaitDurable(durable_at, absl::Seconds(30)));
+    }
+    auto open = (*store)->Begin(absl::ZeroDuration());
+    std::memset(*open->Write(root, 64, 8), 'b', 8);
+    std::filesystem::copy_file(path_, crash_);
+    if (std::filesystem::exists(path_ + ".backup")) {
+      std::filesystem::copy_file(path_ + ".backup", crash_ + ".backup");
+    }
+    ASSERT_TRUE(open->Abort().ok());
+  }
+
+  RecoveryReport ReportOf(absl::string_view scheme, const std::string& path) {
+    options_.fresh = false;
+    auto store = OpenStore(scheme, path, kBytes, options_);
+    EXPECT_TRUE(store.ok()) << store.status();
+    return store.ok() ? (*store)->recovery_report() : RecoveryReport();
+  }
+
+  const std::string crash_ = path_ + ".crash";
+  StoreOptions options_;
+};
+
+TEST_F(AfterACrashTest, OpeningKnowsWhatTheDocumentSays) {
+  for (const Row& row : {Row{"kamino-simple", 1004, 0, 0},
+                         {"kamino-dynamic", 1004, 0, 0},
+                         {"undo-object", 0, 0, 0},
+                         {"undo-range", 0, 0, 0},
+                         {"undo-own", 0, 0, 1},
+                         {"cow", 0, 0, 0},
+                         {"unsafe", 0, 0, 0},
+                         {"rewind-1-noforce-batch", 1004, 5, 1},
+                         {"rewind-2-force-simple", 1004, 0, 1},
+                         {"wrap", 1004, 5, 0},
+                         {"archapt", 5, 0, 1}}) {
+    MakeAndCrash(row.scheme);
+    const RecoveryReport report = ReportOf(row.scheme, crash_);
+    EXPECT_EQ(report.last_sequence, row.last_sequence) << row.scheme;
+    EXPECT_EQ(report.replayed, row.replayed) << row.scheme;
+    EXPECT_EQ(report.rolled_back, row.rolled_back) << row.scheme;
+    // One that was closed has nothing to be done, ...
+    const RecoveryReport closed = ReportOf(row.scheme, path_);
+    EXPECT_EQ(closed.replayed, 0u) << row.scheme;
+    EXPECT_EQ(closed.rolled_back, 0u) << row.scheme;
+    // ... and Kamino has forgotten its numbers.
+    const bool kamino = absl::StartsWith(row.scheme, "kamino");
+    EXPECT_EQ(closed.last_sequence, kamino ? 0 : row.last_sequence)
+        << row.scheme;
+    RemoveStore(path_);
+    RemoveStore(crash_);
   }
 }
 

@@ -24,11 +24,14 @@ bool Named(const Scheme& scheme, const std::string& name) {
 }
 
 std::string ReplayCommand(const std::string& scheme, uint64_t seed,
-                          const ExplorerOptions& options) {
+                          const RunOptions& options) {
   std::string command =
       absl::StrCat("make crash SCHEME=", scheme, " FIRST=", seed, " SEEDS=1");
-  if (options.cache_bytes != 0) {
-    absl::StrAppend(&command, " CACHE=", options.cache_bytes);
+  if (options.explorer.cache_bytes != 0) {
+    absl::StrAppend(&command, " CACHE=", options.explorer.cache_bytes);
+  }
+  if (options.most_images != kUsualImages) {
+    absl::StrAppend(&command, " IMAGES=", options.most_images);
   }
   return command;
 }
@@ -45,76 +48,133 @@ void SayHowToReplay(int signal_number) {
 
 }  // namespace
 
+std::vector<const Scheme*> SchemesOf(const Campaign& campaign) {
+  std::vector<const Scheme*> schemes;
+  for (const Scheme& scheme : Schemes()) {
+    if (!campaign.scheme.empty() && !Named(scheme, campaign.scheme)) continue;
+    const auto& but = campaign.but;
+    if (std::any_of(but.begin(), but.end(), [&](const std::string& name) {
+          return Named(scheme, name);
+        })) {
+      continue;
+    }
+    schemes.push_back(&scheme);
+  }
+  return schemes;
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A seed that took longer is told of when it is done.
+constexpr double kLongSeconds = 10;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// What all seeds of a scheme have come to.
+struct Sum {
+  ExplorerCounts counts;
+  RunResult runs;
+
+  void Add(const RunResult& run) {
+    counts.points += run.counts.points;
+    counts.images += run.counts.images;
+    counts.torn_images += run.counts.torn_images;
+    counts.deep_images += run.counts.deep_images;
+    counts.repaired += run.counts.repaired;
+    counts.losses += run.counts.losses;
+    runs.committed += run.committed;
+    runs.aborted += run.aborted;
+    runs.full += run.full;
+    runs.conflicts += run.conflicts;
+  }
+};
+
+std::string LineOf(const Scheme& scheme, uint64_t seeds, const Sum& sum,
+                   double seconds) {
+  const ExplorerCounts& counts = sum.counts;
+  std::string line = absl::StrFormat(
+      "%s: %d seeds, %d commits, %d aborts (%d for conflicts, %d for want "
+      "of space), %d crash points, %d images (%d torn, %d within recovery), "
+      "%.1f s",
+      scheme.name, seeds, sum.runs.committed, sum.runs.aborted,
+      sum.runs.conflicts, sum.runs.full, counts.points, counts.images,
+      counts.torn_images, counts.deep_images, seconds);
+  if (counts.images > 0) {
+    absl::StrAppendFormat(&line, ", %.0f us an image",
+                          seconds / counts.images * 1e6);
+  }
+  line += '\n';
+  if (scheme.coded) {
+    absl::StrAppendFormat(&line,
+                          "  of those %d had lines made again, and %d had "
+                          "objects that were lost\n",
+                          counts.repaired, counts.losses);
+  }
+  return line;
+}
+
+}  // namespace
+
 CampaignResult RunCampaign(const Campaign& campaign) {
   for (int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
     signal(number, SayHowToReplay);
   }
   ForgetReached();
   CampaignResult result;
-  bool any = false;
-  for (const Scheme& scheme : Schemes()) {
-    if (!campaign.scheme.empty() && !Named(scheme, campaign.scheme)) continue;
-    if (std::any_of(
-            campaign.but.begin(), campaign.but.end(),
-            [&](const std::string& name) { return Named(scheme, name); })) {
-      continue;
-    }
-    any = true;
-    ExplorerCounts counts;
-    RunResult sum;
-    const auto start = std::chrono::steady_clock::now();
+  const std::vector<const Scheme*> schemes = SchemesOf(campaign);
+  if (schemes.empty() || campaign.seeds == 0) {
+    result.failed = true;
+    result.report = schemes.empty() ? absl::StrCat("no scheme is named ",
+                                                   campaign.scheme, "\n")
+                                    : "no seeds\n";
+    return result;
+  }
+  const auto tell = [&](const std::string& line) {
+    if (campaign.progress) campaign.progress(line);
+  };
+  for (size_t number = 0; number < schemes.size(); ++number) {
+    const Scheme& scheme = *schemes[number];
+    Sum sum;
+    const Clock::time_point start = Clock::now();
+    tell(absl::StrCat("scheme ", number + 1, " of ", schemes.size(), ", ",
+                      scheme.name, ": seeds ", campaign.first, " to ",
+                      campaign.first + campaign.seeds - 1));
     for (uint64_t i = 0; i < campaign.seeds; ++i) {
       const uint64_t seed = campaign.first + i;
-      const std::string replay =
-          ReplayCommand(scheme.name, seed, campaign.run.explorer);
+      const std::string replay = ReplayCommand(scheme.name, seed, campaign.run);
       std::strncpy(replay_text, (replay + "\n").c_str(),
                    sizeof(replay_text) - 1);
+      const Clock::time_point began = Clock::now();
       const RunResult run = Run(scheme, seed, campaign.run);
-      counts.points += run.counts.points;
-      counts.images += run.counts.images;
-      counts.torn_images += run.counts.torn_images;
-      counts.deep_images += run.counts.deep_images;
-      counts.repaired += run.counts.repaired;
-      counts.losses += run.counts.losses;
-      sum.committed += run.committed;
-      sum.aborted += run.aborted;
-      sum.full += run.full;
-      sum.conflicts += run.conflicts;
-      if (run.failure.empty()) continue;
+      sum.Add(run);
+      if (run.failure.empty()) {
+        const double took = SecondsSince(began);
+        if (took < kLongSeconds) continue;
+        tell(absl::StrFormat("  seed %d: %.0f s, %d images", seed, took,
+                             run.counts.images));
+        continue;
+      }
       result.failed = true;
       absl::StrAppend(&result.report, "seed ", seed, " of ", run.failure,
                       "to repeat it:\n  ", replay, "\n");
       return result;
     }
-    const std::chrono::duration<double> took =
-        std::chrono::steady_clock::now() - start;
-    result.images += counts.images;
-    result.repaired += counts.repaired;
-    result.losses += counts.losses;
-    result.committed += sum.committed;
-    result.full += sum.full;
-    absl::StrAppendFormat(
-        &result.report,
-        "%s: %d seeds, %d commits, %d aborts (%d for conflicts, %d for want "
-        "of space), %d crash points, %d images (%d torn, %d within recovery), "
-        "%.1f s, %.0f us an image\n",
-        scheme.name, campaign.seeds, sum.committed, sum.aborted, sum.conflicts,
-        sum.full, counts.points, counts.images, counts.torn_images,
-        counts.deep_images, took.count(), took.count() / counts.images * 1e6);
-    if (scheme.coded) {
-      absl::StrAppendFormat(&result.report,
-                            "  of those %d had lines made again, and %d had "
-                            "objects that were lost\n",
-                            counts.repaired, counts.losses);
-    }
+    const double seconds = SecondsSince(start);
+    tell(absl::StrFormat("  done: %d images, %.1f s", sum.counts.images,
+                         seconds));
+    result.images += sum.counts.images;
+    result.repaired += sum.counts.repaired;
+    result.losses += sum.counts.losses;
+    result.committed += sum.runs.committed;
+    result.full += sum.runs.full;
+    result.report += LineOf(scheme, campaign.seeds, sum, seconds);
   }
   result.not_reached = NotReached();
   result.reached = ReachedReport();
-  if (!any) {
-    result.failed = true;
-    absl::StrAppend(&result.report, "no scheme is named ", campaign.scheme,
-                    "\n");
-  }
   return result;
 }
 

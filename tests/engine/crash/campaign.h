@@ -4,6 +4,7 @@
 #define KAMINO_TESTS_ENGINE_CRASH_CAMPAIGN_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,13 @@ struct Campaign {
   std::string scheme;
   std::vector<std::string> but;  // the same, of those left out
   RunOptions run;
+  // Is told, in a line, when a scheme is begun and when it is done, and of each
+  // seed that took long; null: nobody.
+  std::function<void(const std::string& line)> progress;
 };
+
+// Those that the campaign's `scheme` and `but` let take part.
+std::vector<const Scheme*> SchemesOf(const Campaign& campaign);
 
 struct CampaignResult {
   bool failed = false;
@@ -34,8 +41,8 @@ struct CampaignResult {
   std::string report;  // a line for each scheme; the account of the failure
 };
 
-// Stops at the first failure. If the process dies in a run, it says on stderr
-// how to repeat that run.
+// Of no scheme or no seed: a failure. Stops at the first failure. If the
+// process dies in a run, it says on stderr how to repeat that run.
 CampaignResult RunCampaign(const Campaign& campaign);
 
 }  // namespace kamino::engine::crash

@@ -1,29 +1,79 @@
 // Explores more seeds than a test has time for, or one again.
+//
+// Says on stderr what it is at. Exit code 1: an image was not right; 2: the
+// flags are not.
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
+#include "absl/strings/str_cat.h"
 #include "tests/engine/crash/campaign.h"
+#include "tests/engine/crash/rig.h"
 
 ABSL_FLAG(uint64_t, first, 1, "the first seed");
-ABSL_FLAG(uint64_t, seeds, 100, "how many seeds, for each scheme");
+ABSL_FLAG(uint64_t, seeds, 100, "how many seeds, for each scheme; at least 1");
+ABSL_FLAG(uint64_t, images, kamino::engine::crash::kUsualImages,
+          "about so many images of each seed; 0: as many as there are");
 ABSL_FLAG(
     uint64_t, cache_bytes, 0,
-    "a cache of that size decides which lines that nobody has flushed are "
-    "durable; 0: chance does");
+    "a cache of that size, 704 to 1073741824, decides which lines that nobody "
+    "has flushed are durable; 0: chance does");
 ABSL_FLAG(std::string, scheme, "", "only this scheme, or family of them");
+
+namespace {
+
+using kamino::engine::crash::Campaign;
+
+// A set of the cache, and more than any heap here is large.
+constexpr uint64_t kLeastCache = 11 * 64;
+constexpr uint64_t kMostCache = uint64_t{1} << 30;
+
+// What is wrong with the flags; nothing: nothing is.
+std::optional<std::string> Wrong(const Campaign& campaign) {
+  if (kamino::engine::crash::SchemesOf(campaign).empty()) {
+    std::string names;
+    for (const auto& scheme : kamino::engine::crash::Schemes()) {
+      absl::StrAppend(&names, " ", scheme.name);
+    }
+    return absl::StrCat(
+        "no scheme is named ", campaign.scheme,
+        "; there are, or what they begin with up to a '-':", names);
+  }
+  if (campaign.seeds == 0 || campaign.first + campaign.seeds <= campaign.seeds)
+    return absl::StrCat(campaign.seeds, " seeds from ", campaign.first,
+                        " on: both are 1 at least");
+  const uint64_t cache = campaign.run.explorer.cache_bytes;
+  if (cache != 0 && (cache < kLeastCache || cache > kMostCache)) {
+    return absl::StrCat("a cache of ", cache, " bytes: ", kLeastCache, " to ",
+                        kMostCache, ", or 0 for none");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   absl::SetProgramUsageMessage("Explores crashes of the engine, by seed.");
-  absl::ParseCommandLine(argc, argv);
-  kamino::engine::crash::Campaign campaign;
+  const auto words = absl::ParseCommandLine(argc, argv);
+  Campaign campaign;
   campaign.first = absl::GetFlag(FLAGS_first);
   campaign.seeds = absl::GetFlag(FLAGS_seeds);
   campaign.scheme = absl::GetFlag(FLAGS_scheme);
+  campaign.run.most_images = absl::GetFlag(FLAGS_images);
   campaign.run.explorer.cache_bytes = absl::GetFlag(FLAGS_cache_bytes);
+  auto wrong = Wrong(campaign);
+  if (words.size() > 1) wrong = absl::StrCat("no flag: ", words[1]);
+  if (wrong.has_value()) {
+    std::fprintf(stderr, "crash: %s\n", wrong->c_str());
+    return 2;
+  }
+  campaign.progress = [](const std::string& line) {
+    std::fprintf(stderr, "%s\n", line.c_str());
+  };
   const auto result = kamino::engine::crash::RunCampaign(campaign);
   std::printf("%s%s%s", result.reached.c_str(),
               "(branches come by: at work, "

@@ -26,6 +26,10 @@ constexpr size_t kWord = SimRegion::kWordBytes;
 // need not be looked at in each image.
 constexpr uint64_t kStructureOneIn = 16;
 
+// A recovery that has crash points of its own goes on over the allowance by so
+// many images: it may be long.
+constexpr uint64_t kMostDeepOver = 400;
+
 template <typename Regions>
 std::vector<Region*> Pointers(const Regions& regions) {
   std::vector<Region*> pointers;
@@ -219,17 +223,19 @@ void Explorer::Hooked(const char* where, uint64_t crash_percent,
   FollowStores();
   if (!exploring_) return;
   LookAtBranches();
-  if (random_() % 10000 < crash_percent * percent_ || close_looks_ > 0) {
-    if (close_looks_ > 0) --close_looks_;
-    CrashPoint(where);
+  const bool closely = close_looks_ > 0;
+  if (random_() % 10000 < crash_percent * percent_ || closely) {
+    if (closely) --close_looks_;
+    CrashPoint(where, closely);
   }
   if (scheme_.switches_within_calls && random_() % 100 < switch_percent) {
     MaySwitch();
   }
 }
 
-void Explorer::CrashPoint(const char* where) {
+void Explorer::CrashPoint(const char* where, bool closely) {
   if (!exploring_) return;
+  if (counts_.images >= allowance_ && !closely) return;
   const NoSwitching as_one;
   FollowStores();
   const std::vector<Piece> lines = LinesOf(live_);
@@ -247,6 +253,10 @@ void Explorer::CrashPoint(const char* where) {
 
 void Explorer::DeepCrashPoint() {
   if (!recovering_deep_) return;
+  if (counts_.images > allowance_ &&
+      counts_.images - allowance_ > kMostDeepOver) {
+    return;
+  }
   ++counts_.points;
   const uint64_t before = counts_.images;
   TryImages(deep_, LinesOf(deep_), options_.exhaustive_deep, options_.most_deep,

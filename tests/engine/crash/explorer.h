@@ -86,6 +86,9 @@ class Explorer {
   void Explore(bool on);
   // How many of the crash points there could be are looked at; 100 at first.
   void SetPercent(uint64_t percent) { percent_ = percent; }
+  // Crash points are passed by while there have been so many images in all, but
+  // for those that are looked at closely; all are looked at, at first.
+  void SetAllowance(uint64_t images) { allowance_ = images; }
   void Expect(Expectation expectation) {
     expectation_ = std::move(expectation);
     ++expectations_;
@@ -130,7 +133,7 @@ class Explorer {
   // Lines that were stored to since the last time have come into the cache.
   void FollowStores();
   void UseLine(size_t area, size_t line);
-  void CrashPoint(const char* where);
+  void CrashPoint(const char* where, bool closely = false);
   void DeepCrashPoint();
   std::vector<Piece> LinesOf(const Memory& memory) const;
   static std::vector<Piece> WordsOf(const std::vector<Piece>& lines,
@@ -182,6 +185,7 @@ class Explorer {
   std::set<ObjectId> may_be_lost_;
 
   uint64_t percent_ = 100;
+  uint64_t allowance_ = UINT64_MAX;  // images
   // Branches of the engine come by before, in the process and in this run; and
   // the crash points that are looked at whatever chance says, after a new one.
   std::vector<uint64_t> reached_before_;

@@ -48,6 +48,9 @@ class Life {
     explorer_.Note(absl::StrCat("thread ", thread, ": ", what));
   }
   void Expect();
+  // What images there may be by now, when the life has come so far: 0, it is
+  // being opened, to 1. Each life has half of them.
+  void Allow(double part);
 
   // All threads, each until there are no steps left.
   void RunThreads();
@@ -77,9 +80,20 @@ class Life {
   uint64_t last_sequence_ = 0;  // given to a Commit
   size_t threads_ = kThreads;   // that have a transaction
   int steps_ = 0;               // left
+  int all_steps_ = 0;
+  uint64_t most_images_ = 0;  // as RunOptions'
+  bool second_ = false;       // life
   // Short transactions that seldom meet: more commits, for the log's sake.
   bool brief_ = false;
 };
+
+void Life::Allow(double part) {
+  if (most_images_ == 0) return;
+  // Some are for the opening, and for the end.
+  const double lived = (second_ ? 1 : 0) + 0.1 + 0.8 * part;
+  explorer_.SetAllowance(
+      static_cast<uint64_t>(static_cast<double>(most_images_) * lived / 2));
+}
 
 void Life::Expect() {
   Expectation expected;
@@ -124,6 +138,9 @@ void Life::Live(const Scheme& scheme, const Found& found,
   const bool make = found.world == nullptr;
   lags_ = scheme.lags;
   if (scheme.one_at_a_time) threads_ = 1;
+  most_images_ = options.most_images;
+  second_ = !make;
+  Allow(0);
   if (!make) {
     durable_world_ = world_ = found.world;
     durable_place_ = sequence_ = last_sequence_ = found.sequence;
@@ -142,7 +159,7 @@ void Life::Live(const Scheme& scheme, const Found& found,
     Expect();
     explorer_.Explore(true);
   }
-  steps_ = options.steps;
+  steps_ = all_steps_ = options.steps;
   brief_ = Random(2) == 0;
   explorer_.SetPercent(options.percent);
   RunThreads();
@@ -181,6 +198,7 @@ void Life::RunThreads() {
 void Life::Work(size_t thread) {
   while (steps_ > 0 && !explorer_.failed()) {
     --steps_;
+    Allow(1 - static_cast<double>(steps_) / all_steps_);
     if (thread == kSyncThread) {
       Sync();
     } else {

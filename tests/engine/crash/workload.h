@@ -10,11 +10,17 @@
 
 namespace kamino::engine::crash {
 
+// Of a seed: what `make crash` takes.
+inline constexpr uint64_t kUsualImages = 6000;
+
 struct RunOptions {
   // Of a store's life. Two lives: a new store's, and that of what one of the
   // crashes left of it.
   int steps = 1500;
   uint64_t percent = 3;  // of the crash points while threads run
+  // About so many images, spread over the run: a crash point is passed by while
+  // there were more than its share so far. 0: as many as there are.
+  uint64_t most_images = 0;
   ExplorerOptions explorer;
 };
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "engine/heap/heap.h"
 #include "engine/pmem/sim_region.h"
 #include "engine/resource_error.h"
@@ -400,8 +401,9 @@ TEST_F(ArchaptStoreTest, WhatDoesNotFitIntoTheLogIsAnErrorAndHarmless) {
             Resource::kTransaction);
   // Others wait for it.
   auto other = Begin();
-  EXPECT_EQ(ResourceOf(other->Write(ids[2], 0, 150000).status()),
-            Resource::kLog);
+  const absl::Status full = other->Write(ids[2], 0, 150000).status();
+  EXPECT_EQ(ResourceOf(full), Resource::kLog);
+  EXPECT_TRUE(absl::StrContains(full.message(), "there are 1 such")) << full;
   ASSERT_TRUE(other->Abort().ok());
   ASSERT_TRUE(large->Abort().ok());
   EXPECT_EQ(Text(ids[0], 20), std::string(20, 'a'));

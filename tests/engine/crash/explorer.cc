@@ -30,6 +30,10 @@ constexpr uint64_t kStructureOneIn = 16;
 // many images: it may be long.
 constexpr uint64_t kMostDeepOver = 400;
 
+// Where images are bounded, so are the turns of threads within calls, of which
+// a scheme that flushes all the time would have millions.
+constexpr uint64_t kSwitchesAnImage = 10;
+
 template <typename Regions>
 std::vector<Region*> Pointers(const Regions& regions) {
   std::vector<Region*> pointers;
@@ -228,7 +232,11 @@ void Explorer::Hooked(const char* where, uint64_t crash_percent,
     if (closely) --close_looks_;
     CrashPoint(where, closely);
   }
-  if (scheme_.switches_within_calls && random_() % 100 < switch_percent) {
+  if (!scheme_.switches_within_calls || random_() % 100 >= switch_percent) {
+    return;
+  }
+  if (switches_ / kSwitchesAnImage < allowance_) {
+    ++switches_;
     MaySwitch();
   }
 }

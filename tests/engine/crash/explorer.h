@@ -87,7 +87,8 @@ class Explorer {
   // How many of the crash points there could be are looked at; 100 at first.
   void SetPercent(uint64_t percent) { percent_ = percent; }
   // Crash points are passed by while there have been so many images in all, but
-  // for those that are looked at closely; all are looked at, at first.
+  // for those that are looked at closely; all are looked at, at first. Bounds
+  // how often threads take turns within calls as well.
   void SetAllowance(uint64_t images) { allowance_ = images; }
   void Expect(Expectation expectation) {
     expectation_ = std::move(expectation);
@@ -186,6 +187,7 @@ class Explorer {
 
   uint64_t percent_ = 100;
   uint64_t allowance_ = UINT64_MAX;  // images
+  uint64_t switches_ = 0;            // within calls
   // Branches of the engine come by before, in the process and in this run; and
   // the crash points that are looked at whatever chance says, after a new one.
   std::vector<uint64_t> reached_before_;

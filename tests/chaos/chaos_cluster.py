@@ -44,6 +44,7 @@ NODE_DISK_MB = 96  # heap, ring, an undo copy, and some
 ETCD_DISK_MB = 256
 FIRST_PORT = 7000
 BALLAST = "ballast"
+FILL_TRIES = 100
 LEADS = re.compile(r"(is the leader of cluster|leads no more)")
 ENDS_S = 20.0  # what is to end by itself
 BORNE_OUT_S = 60.0  # two passes take a few seconds
@@ -59,6 +60,26 @@ def parties():
 
 def _manager(number):
   return "manager" if number == 1 else f"manager{number}"
+
+
+def fill_up(path):
+  """Has the file take what its disk has left; whether no byte is free then.
+
+  Whoever writes there as well may take some of it, or give some back.
+  """
+  with open(path, "wb") as ballast:
+    taken = 0
+    for _ in range(FILL_TRIES):
+      more = max(shutil.disk_usage(os.path.dirname(path)).free, 1)
+      try:
+        os.posix_fallocate(ballast.fileno(), taken, more)
+        taken += more
+      except OSError as error:
+        if error.errno != errno.ENOSPC:
+          raise
+        if more == 1:
+          return True
+  return False
 
 
 class ChaosCluster(LocalCluster):
@@ -363,20 +384,8 @@ class ChaosCluster(LocalCluster):
 
   def fill_disk(self, name):
     """Leaves no byte free."""
-    path = os.path.join(self.data_dir(name), BALLAST)
-    with open(path, "wb") as ballast:
-      free = shutil.disk_usage(self.data_dir(name)).free
-      os.posix_fallocate(ballast.fileno(), 0, max(free, 1))
-    try:
-      with open(path + ".more", "wb") as more:
-        os.posix_fallocate(more.fileno(), 0, 1)
-    except OSError as error:
-      if error.errno == errno.ENOSPC:
-        return
-      raise
-    finally:
-      os.remove(path + ".more")
-    raise ClusterError(f"the disk of {name} was to be full, and is not")
+    if not fill_up(os.path.join(self.data_dir(name), BALLAST)):
+      raise ClusterError(f"the disk of {name} was to be full, and is not")
 
   def free_disk(self, name):
     try:

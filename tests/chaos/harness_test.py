@@ -1,6 +1,7 @@
 """The parts of the chaos harness that need no cluster."""
 
 import argparse
+import errno
 import json
 import os
 import socket
@@ -16,12 +17,39 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import chaos
 import faults
 from acknowledged import AckWatch, longest_gap
+from chaos_cluster import fill_up
 from chaos_round import (Injected, Round, Verdict, check_histories,
                          differences)
 from network import HUB, Network, NetworkError, check_possible, cut_ruleset
 from fault import LOSABLE, Fault, nothing
 from operator_acts import CHANGED, OLD_COPY, Operator
 from schedule import PER_ROUND, Part, Schedule, Step, fits
+
+
+class FullDiskTest(unittest.TestCase):
+
+  def fill(self, free, allocate):
+    with tempfile.TemporaryDirectory() as folder, \
+         mock.patch("shutil.disk_usage",
+                    side_effect=[mock.Mock(free=f) for f in free]), \
+         mock.patch("os.posix_fallocate", side_effect=allocate) as calls:
+      full = fill_up(os.path.join(folder, "ballast"))
+    return full, [call.args[1:] for call in calls.call_args_list]
+
+  def test_somebody_else_writes_there_as_well(self):
+    nothing_left = OSError(errno.ENOSPC, "no space")
+    self.assertEqual(
+        self.fill([100, 60, 0], [nothing_left, None, nothing_left]),
+        (True, [(0, 100), (0, 60), (60, 1)]))
+
+  def test_one_that_does_not_get_full(self):
+    full, calls = self.fill([1] * 100, [None] * 100)
+    self.assertFalse(full)
+    self.assertEqual(calls[-1], (99, 1))
+
+  def test_another_error_is_told(self):
+    with self.assertRaises(OSError):
+      self.fill([100], [OSError(errno.EIO, "broken")])
 
 
 class GapTest(unittest.TestCase):

@@ -42,6 +42,11 @@ bool ArchaptStore::WantsAdvance() const {
   return !commits_.empty() && commits_.front()->outstanding.load() == 0;
 }
 
+bool ArchaptStore::WorkBeside() {
+  if (WantsAdvance()) Advance();
+  return false;
+}
+
 void ArchaptStore::Force(uint64_t sequence) {
   for (int i = 0; i < kForceTries; ++i) {
     {

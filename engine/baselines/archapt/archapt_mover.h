@@ -8,14 +8,7 @@
 
 namespace kamino::engine {
 
-class ArchaptMover {
- public:
-  // The store must outlive this.
-  explicit ArchaptMover(ArchaptStore* store);
-
- private:
-  BackgroundWorker worker_;
-};
+using ArchaptMover = StoreWorker<ArchaptStore>;
 
 }  // namespace kamino::engine
 

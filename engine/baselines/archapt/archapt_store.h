@@ -134,6 +134,10 @@ class ArchaptStore final : public TransactionalStore {
   // Whether there is something to do.
   bool WantsAdvance() const;
 
+  // For a StoreWorker: advances where there is something to do.
+  static constexpr char kWorkerName[] = "archapt-mover";
+  bool WorkBeside();
+
   ArchaptStats stats() const;
   // Blocks that are taken and are no objects: sums, and blocks that are freed
   // but not durably.

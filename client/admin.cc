@@ -63,15 +63,21 @@ absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
   int failures = 0;
   bool redirected = false;
   absl::BitGen random;
-  std::string why = "not asked yet";
+  std::string why;
   while (MonotonicNow() < end) {
     const auto stub = StubOf(manager);
     grpc::ClientContext context;
-    rpc::SetTimeout(std::min(attempt, end - MonotonicNow()), &context);
+    const absl::Duration left = end - MonotonicNow();
+    rpc::SetTimeout(std::min(attempt, left), &context);
     const absl::Status status = call(stub.get(), &context);
     if (absl::IsUnimplemented(status)) return NoManager(manager);
     if (!IsPassing(status)) return status;
-    why = absl::StrCat(manager, ": ", status.message());
+    // That the end came in the middle of a call says less than what was heard
+    // before it.
+    const bool cut_short = left < attempt && absl::IsDeadlineExceeded(status);
+    if (why.empty() || !cut_short) {
+      why = absl::StrCat(manager, ": ", status.message());
+    }
     const std::string leader = rpc::LeaderIn(status).value_or("");
     // Two that each take the other one for the leader are not to be asked
     // without end.
@@ -85,8 +91,9 @@ absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
         kBackoff.After(++failures, absl::Uniform<double>(random, 0, 1));
     Pause(std::min(pause, end - MonotonicNow()));
   }
-  return absl::DeadlineExceededError(absl::StrCat(
-      "no manager that leads has answered; the last one asked, ", why));
+  return absl::DeadlineExceededError(
+      absl::StrCat("no manager that leads has answered",
+                   why.empty() ? "" : "; last heard of ", why));
 }
 
 absl::StatusOr<GetClusterResponse> Admin::GetCluster() {

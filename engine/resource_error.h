@@ -12,8 +12,9 @@ namespace kamino::engine {
 
 enum class Resource {
   kHeap,         // no space for an object: delete something
-  kTransaction,  // more intents than one transaction may have: split it
-  kLog,          // as many objects as may be are locked: wait
+  kTransaction,  // one transaction is too large for log or heap: split it
+  kLog,          // the log, or as many transactions as may be, are others':
+                 // wait for them to end, then begin again
   kBackup,       // all copies are of locked objects: wait
 };
 

@@ -191,6 +191,12 @@ class Bundle final : public engine::ForwardingStore {
  private:
   Bundle() = default;
 
+  // Where dirtiness is watched: of objects, not of logs.
+  void CountObjectsFrom(uint64_t begin) {
+    if (heap_file_->dirtiness() != nullptr) {
+      heap_file_->dirtiness()->CountFrom(begin);
+    }
+  }
   absl::Status OpenArchapt(const StoreSpec& spec, const std::string& path,
                            uint64_t bytes, Watch watch);
   absl::Status OpenKamino(const StoreSpec& spec, const std::string& path,
@@ -266,6 +272,7 @@ absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Create(const StoreSpec& spec,
   if (spec.scheme == engine::wrap_format::kLabel) {
     ASSIGN_OR_RETURN(bundle->wrap_,
                      WrapStore::Create(bundle->heap_file_->region()));
+    bundle->CountObjectsFrom(bundle->wrap_->heap()->objects_begin());
     if (!IsWrapAlone(spec)) {
       bundle->retirer_ = absl::make_unique<WrapRetirer>(bundle->wrap_.get());
     }
@@ -276,9 +283,7 @@ absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Create(const StoreSpec& spec,
       bundle->heap_,
       Heap::Create(bundle->heap_file_->region(),
                    rewind.has_value() ? rewind->options.Name() : spec.scheme));
-  if (watch == Watch::kDirtiness) {
-    bundle->heap_file_->dirtiness()->CountFrom(bundle->heap_->objects_begin());
-  }
+  bundle->CountObjectsFrom(bundle->heap_->objects_begin());
   const auto heap_scheme = engine::HeapSchemeNamed(spec.scheme);
   if (heap_scheme.has_value()) {
     ASSIGN_OR_RETURN(bundle->heap_store_,
@@ -336,6 +341,7 @@ absl::Status Bundle::OpenArchapt(const StoreSpec& spec, const std::string& path,
   ASSIGN_OR_RETURN(
       heap_, Heap::CreateWithLog(region, engine::ArchaptLabel(options),
                                  ArchaptLogBytes(options, region->size())));
+  CountObjectsFrom(heap_->objects_begin());
   ASSIGN_OR_RETURN(archapt_, ArchaptStore::Open(options, heap_.get()));
   mover_ = absl::make_unique<ArchaptMover>(archapt_.get());
   return absl::OkStatus();

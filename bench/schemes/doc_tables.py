@@ -136,6 +136,13 @@ def speed_table(results):
   return heads, lines
 
 
+def recovery_of(points, figure, store):
+  """What opening takes more after a crash than after a close."""
+  crash = points.value(figure, store, "ns after a crash")
+  close = points.value(figure, store, "ns after a close")
+  return None if crash is None or close is None else max(0, crash - close)
+
+
 def price_table(results):
   """What it takes of the medium, of memory and at a crash."""
   points = Points(results["points"])
@@ -143,14 +150,14 @@ def price_table(results):
   part = "" if data in (None, GIB) else f", by {number(data / MIB)} MiB"
   heads = ["", "fences: 64 B, 1 KiB", "lines: 64 B, 1 KiB",
            "lines beside: 1 KiB", f"persistent GiB for a GiB of data{part}",
-           "DRAM MiB for it", "ms to open it",
-           "ms to open after a crash, log full", "what a crash can cost"]
+           f"DRAM MiB for it{part}", f"ms to open it{part}",
+           "ms more after a crash, log full", "what a crash can cost"]
   lines = []
   for store in chosen(results):
     row = engine_row(results, 0, store, *MIDDLE[1:])
-    full = [points.value(figure, store, "ns after a crash")
+    more = [recovery_of(points, figure, store)
             for figure in ("recovery-committed", "recovery-open")]
-    full = max((f for f in full if f is not None), default=None)
+    full = max((m for m in more if m is not None), default=None)
     lines.append([
         store, counts(results, store, "fences", (SMALL, MIDDLE)),
         counts(results, store, "lines_flushed", (SMALL, MIDDLE)),

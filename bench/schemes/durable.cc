@@ -1,6 +1,6 @@
 // What the caller waits for: until Commit returns, and until the transaction
-// survives a crash. One scheme's are apart; what it flushes when somebody waits
-// for each transaction is counted.
+// survives a crash. These differ for Archapt alone; what it flushes when
+// somebody waits for each transaction is counted.
 #include <memory>
 #include <string>
 #include <utility>
@@ -41,7 +41,7 @@ absl::StatusOr<Responses> Overwrites(const Setting& setting, Words& words,
 absl::StatusOr<std::unique_ptr<Words>> MakeWords(const Setting& setting,
                                                  const std::string& store,
                                                  Watch watch) {
-  // Several times what Archapt's queue holds; twice.
+  // Three times Archapt's queue; quick: twice.
   return Words::Make(setting, store, AsItIs(), kBytes,
                      setting.Scaled<uint64_t>(60'000, 40'000), kSize, watch);
 }

@@ -55,8 +55,8 @@ struct Setting {
   bool quick = false;
   int rounds = 5;
   PoolFolder* folder = nullptr;
-  // The stores that a part about all of them is about; one about some takes
-  // those of its own that are Among these, or belong to no list.
+  // Parts about all stores measure these. A part with stores of its own leaves
+  // out those that it asks Among() about and that are not here.
   std::vector<StoreSpec> stores;
   std::function<void(const std::string&)> progress;
   std::vector<Point>* points = nullptr;

@@ -26,7 +26,7 @@ constexpr uint32_t kTableBytes = 64u << 10;
 constexpr uint64_t kBytes = 96u << 20;      // with a log of 6 MiB
 constexpr uint64_t kLogBytes = 250u << 20;  // with one of 16 MiB
 constexpr uint64_t kSeed = 1;
-// Of what takes microseconds, as it is soon disturbed.
+// Figure 6 compares small differences: so many times the rounds.
 constexpr int kMoreRounds = 3;
 
 using Tables = std::unique_ptr<Words>;

@@ -34,7 +34,7 @@ enum class HeapScheme {
   // allocated or freed is as before. The limit of what a scheme can reach.
   kUnsafe,
 
-  // Rivals of papers, which OpenStore takes and does not list:
+  // Rivals of papers, which SchemeNames() leaves out:
 
   // "unsafe-each": as unsafe, but every Overwrite is durable before it returns,
   // and at commit every range, object and header by a drain of its own (REWIND,

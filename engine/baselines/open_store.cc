@@ -340,7 +340,8 @@ StoreOr OpenStore(absl::string_view scheme, const std::string& path,
   }
   StoreOr store = OpenByName(scheme, path, bytes, options);
   if (store.ok()) return store;
-  RemoveStore(path);
+  // Somebody else may have made it in the meantime.
+  if (!absl::IsAlreadyExists(store.status())) RemoveStore(path);
   return OfFile(store.status(), path);
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -19,10 +20,18 @@ namespace {
 using kamino::v1::AdminResponse;
 using kamino::v1::GetClusterResponse;
 
+// Answers when nobody waits for it any more.
+class Withheld final : public grpc::ServerUnaryReactor {
+  void OnCancel() override { Finish(grpc::Status::CANCELLED); }
+  void OnDone() override { delete this; }
+};
+
 class Manager final : public kamino::v1::AdminService::CallbackService {
  public:
   // What to answer; OK at first. Set before anyone asks.
   std::function<absl::Status()> answer = [] { return absl::OkStatus(); };
+  // Whoever asks after that many is not answered.
+  int answers = std::numeric_limits<int>::max();
 
   Manager() {
     rpc::ServerOptions options;
@@ -36,7 +45,7 @@ class Manager final : public kamino::v1::AdminService::CallbackService {
 
  private:
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context) {
-    ++asked_;
+    if (++asked_ > answers) return new Withheld;
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     reactor->Finish(rpc::ToGrpc(answer()));
     return reactor;
@@ -110,6 +119,27 @@ TEST_F(AdminTest, TwoThatNameEachOtherAreNotAskedWithoutEnd) {
   EXPECT_GE(first_.asked() + second_.asked(), 4);
   // Two for each pause of at least 50 ms.
   EXPECT_LE(first_.asked() + second_.asked(), 40);
+}
+
+TEST_F(AdminTest, AnEndInTheMiddleOfACallHidesNoReason) {
+  first_.answer = [] { return absl::UnavailableError("etcd is away"); };
+  first_.answers = 1;
+  kamino::v1::RemoveNodeRequest request;
+  const absl::Status never =
+      Admin({first_.address()}, absl::Milliseconds(900)).RemoveNode(request);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(never));
+  EXPECT_EQ(never.message(),
+            absl::StrCat("no manager that leads has answered; last heard of ",
+                         first_.address(), ": etcd is away"));
+  EXPECT_EQ(first_.asked(), 2);
+}
+
+TEST_F(AdminTest, OneThatNeverAnswersIsNamed) {
+  first_.answers = 0;
+  kamino::v1::RemoveNodeRequest request;
+  const absl::Status never =
+      Admin({first_.address()}, absl::Milliseconds(100)).RemoveNode(request);
+  EXPECT_NE(never.message().find(first_.address()), std::string::npos) << never;
 }
 
 TEST_F(AdminTest, TheLeadersRefusalIsTheLastWord) {

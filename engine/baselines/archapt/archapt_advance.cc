@@ -282,31 +282,11 @@ void ArchaptStore::Finish(const Work& work) {
 }
 
 void ArchaptStore::ClearLost(absl::Span<const ObjectId> freed) {
-  if (!any_lost_) return;
-  bool any = false;
-  std::vector<size_t> cleared;
-  {
-    MutexLock lock(&mutex_);
-    for (ObjectId id : freed) {
-      const auto found = lost_.find(id);
-      if (found == lost_.end()) continue;
-      const auto [slot, column] = found->second;
-      uint64_t& columns = lost_columns_[slot];
-      columns &= ~(uint64_t{1} << column);
-      table_.SetLost(slot, columns);
-      if (columns == 0) {
-        lost_columns_.erase(slot);
-        cleared.push_back(slot);
-      }
-      lost_.erase(found);
-      any = true;
-    }
-    any_lost_ = !lost_.empty();
-  }
-  if (!any) return;
+  const auto slots = lost_.Forget(freed);
+  if (!slots.has_value()) return;
   region_->Drain();
   MutexLock lock(&mutex_);
-  free_slots_.insert(free_slots_.end(), cleared.begin(), cleared.end());
+  free_slots_.insert(free_slots_.end(), slots->begin(), slots->end());
 }
 
 std::vector<std::unique_ptr<PendingCommit>> ArchaptStore::TakeReady() {

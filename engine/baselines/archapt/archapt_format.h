@@ -13,8 +13,9 @@ inline constexpr size_t kLineBytes = 64;
 
 // The first line of the log area. Both are checked words (checked_word.h).
 struct LogHeader {
-  uint64_t tail;       // number of the first line that recovery needs
-  uint64_t watermark;  // as the last recovery left it
+  uint64_t tail;  // number of the first line that recovery needs
+  // Of the last recovery, or of a commit record that the tail has passed.
+  uint64_t watermark;
   uint64_t unused[6];
 };
 
@@ -31,6 +32,10 @@ struct SlotHeader {
   // the matrix's number, the heap's uuid, folded, and the slot's offset.
   uint64_t check;
 };
+
+// Of the hashes of a matrix's lines; docs/archapt_format.md.
+inline constexpr uint64_t kColumnStep = 0x9e3779b97f4a7c15;
+inline constexpr uint64_t kRowStep = 0xd1342543de82ef95;
 
 inline constexpr size_t kMostColumns = 32;
 inline constexpr size_t kSlotBytes =

@@ -1,5 +1,7 @@
 // How much Archapt believes of the cache, and how it arranges what it skips.
-// Nothing of it is on media: all of it may be another the next time.
+// Of it only whether a store is unchecked is on media, by the heap's label, and
+// at first queue_bytes, by the log's size. The rest may be another the next
+// time.
 #ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_OPTIONS_H_
 #define KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_OPTIONS_H_
 

@@ -62,6 +62,7 @@ ArchaptStore::ArchaptStore(const ArchaptOptions& options, Heap* heap,
       ring_(region_, layout.ring, layout.seed, !options.unchecked),
       table_(heap, layout.slots_begin, layout.slots, layout.seed,
              !options.unchecked),
+      lost_(&table_),
       queue_(options.queue_bytes),
       pending_(options.queue_bytes) {}
 
@@ -73,14 +74,10 @@ absl::StatusOr<std::unique_ptr<ArchaptStore>> ArchaptStore::Open(
   ASSIGN_OR_RETURN(ArchaptRecovery recovery,
                    RecoverArchapt(heap, &store->ring_, &store->table_));
   RETURN_IF_ERROR(heap->Load());
+  for (const auto& lost : recovery.lost) store->lost_.Add(lost);
   MutexLock lock(&store->mutex_);
-  for (const ArchaptRecovery::Lost& lost : recovery.lost) {
-    store->lost_[lost.id] = {lost.slot, lost.column};
-    store->lost_columns_[lost.slot] |= uint64_t{1} << lost.column;
-  }
-  store->any_lost_ = !recovery.lost.empty();
   for (size_t slot = layout.slots; slot > 0; --slot) {
-    if (!store->lost_columns_.contains(slot - 1)) {
+    if (!store->lost_.IsSaidBy(slot - 1)) {
       store->free_slots_.push_back(slot - 1);
     }
   }
@@ -169,12 +166,6 @@ void ArchaptStore::Settle(Unsettled* unsettled) {
     commit->outstanding.fetch_sub(1, std::memory_order_release);
   }
   unsettled->taken.clear();
-}
-
-bool ArchaptStore::IsLost(ObjectId id) const {
-  if (!any_lost_.load(std::memory_order_relaxed)) return false;
-  MutexLock lock(&mutex_);
-  return lost_.contains(id);
 }
 
 uint64_t ArchaptStore::CommitLogically(LogicalCommit logical) {

@@ -32,11 +32,9 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -44,6 +42,7 @@
 #include "engine/baselines/archapt/access_queue.h"
 #include "engine/baselines/archapt/archapt_options.h"
 #include "engine/baselines/archapt/archapt_recovery.h"
+#include "engine/baselines/archapt/lost_objects.h"
 #include "engine/baselines/archapt/matrix_table.h"
 #include "engine/baselines/archapt/pending_table.h"
 #include "engine/baselines/archapt/undo_ring.h"
@@ -105,8 +104,8 @@ class ArchaptStore final : public TransactionalStore {
  public:
   // Repairs, takes back what a crash left, then loads the heap, which must
   // outlive the store. kInvalidArgument: options out of bounds, or the heap's
-  // log area is too small. kFailedPrecondition: the heap's label is not
-  // kArchaptName; kDataLoss: log or heap are damaged.
+  // log area is too small or too large. kFailedPrecondition: the heap's label
+  // is not ArchaptLabel(options); kDataLoss: log or heap are damaged.
   static absl::StatusOr<std::unique_ptr<ArchaptStore>> Open(
       const ArchaptOptions& options, Heap* heap);
 
@@ -170,7 +169,7 @@ class ArchaptStore final : public TransactionalStore {
   void BeforeWrite(ObjectId id, const LineRange& logged, Unsettled* unsettled);
   // After a Drain of that thread. It owes nothing.
   static void Settle(Unsettled* unsettled);
-  bool IsLost(ObjectId id) const;
+  bool IsLost(ObjectId id) const { return lost_.Has(id); }
   // Returns the sequence.
   uint64_t CommitLogically(LogicalCommit commit);
   uint64_t last_sequence() const { return last_sequence_.load(); }
@@ -226,6 +225,7 @@ class ArchaptStore final : public TransactionalStore {
   Region* const region_;
   UndoRing ring_;
   MatrixTable table_;
+  LostObjects lost_;
   ObjectLocks locks_;
   RecoveryReport report_;
 
@@ -250,13 +250,8 @@ class ArchaptStore final : public TransactionalStore {
   std::vector<size_t> free_slots_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_matrix_ ABSL_GUARDED_BY(mutex_) = 1;
   size_t waiting_blocks_ ABSL_GUARDED_BY(mutex_) = 0;  // freed
-  // Objects that are lost, and which column of which slot says so.
-  absl::flat_hash_map<ObjectId, std::pair<size_t, size_t>> lost_
-      ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<size_t, uint64_t> lost_columns_ ABSL_GUARDED_BY(mutex_);
   ArchaptStats stats_ ABSL_GUARDED_BY(mutex_);
 
-  std::atomic<bool> any_lost_{false};
   std::atomic<uint64_t> last_sequence_{0};  // committed logically
   std::atomic<uint64_t> durable_{0};
 

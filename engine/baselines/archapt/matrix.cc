@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/baselines/archapt/archapt_format.h"
+
 namespace kamino::engine {
 namespace {
 
@@ -41,7 +43,7 @@ class Lines {
     for (size_t j = 0; j < matrix.columns.size(); ++j) {
       column_seeds_.push_back(
           XXH3_64bits_withSeed(&matrix.columns[j].id, sizeof(ObjectId),
-                               base + j * 0x9e3779b97f4a7c15ull));
+                               base + j * archapt_format::kColumnStep));
     }
     column_sums.resize(matrix.columns.size());
     column_hashes.resize(matrix.columns.size());
@@ -73,8 +75,9 @@ class Lines {
     return matrix_.columns[column].bytes.data() + row * sizeof(Line);
   }
   uint64_t HashOf(const Line& line, uint64_t row, size_t column) const {
-    return XXH3_64bits_withSeed(line.data(), sizeof(Line),
-                                column_seeds_[column] + row * kRowStep);
+    return XXH3_64bits_withSeed(
+        line.data(), sizeof(Line),
+        column_seeds_[column] + row * archapt_format::kRowStep);
   }
 
   // That line is another one now.
@@ -96,8 +99,6 @@ class Lines {
   std::vector<uint64_t> row_hashes;
 
  private:
-  static constexpr uint64_t kRowStep = 0xd1342543de82ef95ull;
-
   // What a matrix costs, mostly.
   void Include(size_t column) {
     Line sum{};

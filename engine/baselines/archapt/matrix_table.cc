@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "engine/baselines/archapt/checked_word.h"
+#include "engine/baselines/checked_word.h"
 
 namespace kamino::engine {
 

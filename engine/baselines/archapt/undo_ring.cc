@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "engine/baselines/archapt/checked_word.h"
+#include "engine/baselines/checked_word.h"
 #include "engine/resource_error.h"
 #include "glog/logging.h"
 
@@ -75,7 +75,7 @@ std::optional<UndoRing::RecordHeader> UndoRing::Parse(uint64_t line,
   std::memcpy(&header, At(line), sizeof(header));
   // The length is not believed before: these may be a client's bytes, and such
   // that make the log look long in each of its lines.
-  if (header.line >> 16 != line ||
+  if (NumberIn(header.line) != line ||
       header.line != MakeChecked(line, SeedOfLine(header)) ||
       LinesOf(header.length) > end - line) {
     return std::nullopt;
@@ -98,6 +98,22 @@ absl::Status UndoRing::CheckUpdate(const RecordHeader& header) const {
                               ", outside of the objects"));
 }
 
+// A header that is lost reads as that of a new heap. Records are where they
+// would not be: a recovery leaves the tail a whole ring further on.
+absl::Status UndoRing::CheckNew() const {
+  for (uint64_t line = 0; line < lines_; ++line) {
+    RecordHeader header;
+    std::memcpy(&header, At(line), sizeof(header));
+    const uint64_t number = NumberIn(header.line);
+    if (number < lines_ || number % lines_ != line) continue;
+    if (header.line == MakeChecked(number, SeedOfLine(header))) {
+      return Damaged(absl::StrCat("its header is that of a new one, and line ",
+                                  number, " has a record"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // A crash leaves a part of the last batch at most (invariant 1).
 absl::Status UndoRing::CheckRest(uint64_t from, uint64_t end) const {
   for (uint64_t line = from; line < end; ++line) {
@@ -118,6 +134,7 @@ absl::StatusOr<UndoRing::Contents> UndoRing::Scan() const {
   if (!tail.has_value() || !watermark.has_value()) {
     return Damaged("its header is no header");
   }
+  if (*tail == 0) RETURN_IF_ERROR(CheckNew());
   Contents contents;
   contents.watermark = *watermark;
   std::vector<Found> updates;

@@ -126,6 +126,7 @@ class UndoRing {
   // Nothing: no record is there that is whole.
   std::optional<RecordHeader> Parse(uint64_t line, uint64_t end) const;
   absl::Status CheckUpdate(const RecordHeader& header) const;
+  absl::Status CheckNew() const;
   absl::Status CheckRest(uint64_t from, uint64_t end) const;
 
   uint64_t Free() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

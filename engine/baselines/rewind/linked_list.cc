@@ -9,16 +9,16 @@ namespace kamino::engine {
 using rewind_format::Node;
 
 Node* LinkedList::At(uint64_t node) const {
-  return reinterpret_cast<Node*>(region_->base() + node);
+  return reinterpret_cast<Node*>(words_.At(node));
 }
 
 void LinkedList::Put(uint64_t* word, uint64_t value) {
-  __atomic_store_n(word, value, __ATOMIC_RELAXED);
-  region_->Flush(word, sizeof(*word));
+  words_.Store(word, value);
+  words_.Flush(word);
 }
 
 void LinkedList::Link(uint64_t node) {
-  const uint64_t prior = At(node)->prior;
+  const uint64_t prior = Get(At(node)->prior);
   Put(prior == 0 ? &state_->head : &At(prior)->next, node);
   Put(&state_->tail, node);
   region_->Drain();
@@ -27,7 +27,9 @@ void LinkedList::Link(uint64_t node) {
 }
 
 void LinkedList::Append(uint64_t node, uint64_t element) {
-  *At(node) = Node{0, state_->tail, element, {}};
+  *At(node) = Node{};
+  words_.Store(&At(node)->prior, Get(state_->tail));
+  words_.Store(&At(node)->element, element);
   region_->Persist(At(node), sizeof(Node));
   Put(&state_->to_append, node);
   region_->Drain();
@@ -35,8 +37,8 @@ void LinkedList::Append(uint64_t node, uint64_t element) {
 }
 
 void LinkedList::Unlink(uint64_t node) {
-  const uint64_t prior = At(node)->prior;
-  const uint64_t next = At(node)->next;
+  const uint64_t prior = Get(At(node)->prior);
+  const uint64_t next = Get(At(node)->next);
   Put(prior == 0 ? &state_->head : &At(prior)->next, next);
   Put(next == 0 ? &state_->tail : &At(next)->prior, prior);
   region_->Drain();
@@ -57,38 +59,47 @@ absl::Status LinkedList::CheckPlace(uint64_t node, const char* what) const {
                                           ", outside of the log"));
 }
 
+absl::StatusOr<uint64_t> LinkedList::ReadPlace(const uint64_t& word,
+                                               const char* what) const {
+  ASSIGN_OR_RETURN(const uint64_t node, words_.Read(&word));
+  if (node != 0) RETURN_IF_ERROR(CheckPlace(node, what));
+  return node;
+}
+
 absl::Status LinkedList::Finish() {
-  for (const uint64_t node : {state_->to_append, state_->to_remove}) {
+  for (const uint64_t* word : {&state_->to_append, &state_->to_remove}) {
+    ASSIGN_OR_RETURN(const uint64_t node, ReadPlace(*word, "unfinished node"));
     if (node == 0) continue;
-    RETURN_IF_ERROR(CheckPlace(node, "unfinished node"));
-    for (const uint64_t neighbour : {At(node)->prior, At(node)->next}) {
-      if (neighbour == 0) continue;
-      RETURN_IF_ERROR(CheckPlace(neighbour, "neighbour of that"));
+    for (const uint64_t* beside : {&At(node)->prior, &At(node)->next}) {
+      RETURN_IF_ERROR(ReadPlace(*beside, "neighbour of that").status());
     }
   }
   if (state_->to_append != 0) {
     Reached(Branch::kRewindAppendedAgain);
-    Link(state_->to_append);
+    Link(Get(state_->to_append));
   }
   if (state_->to_remove != 0) {
     Reached(Branch::kRewindRemovedAgain);
-    Unlink(state_->to_remove);
+    Unlink(Get(state_->to_remove));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<LinkedList::Linked>> LinkedList::Walk() const {
   std::vector<Linked> all;
-  uint64_t prior = 0;
-  for (uint64_t node = state_->head; node != 0; node = At(node)->next) {
-    RETURN_IF_ERROR(CheckPlace(node, "next node"));
-    if (At(node)->prior != prior || all.size() >= space_->size()) {
+  uint64_t last = 0;
+  ASSIGN_OR_RETURN(uint64_t node, ReadPlace(state_->head, "first node"));
+  while (node != 0) {
+    ASSIGN_OR_RETURN(const uint64_t prior, words_.Read(&At(node)->prior));
+    if (prior != last || all.size() >= space_->size()) {
       return absl::DataLossError(absl::StrCat(
           "the log is damaged: the links of its list do not agree at offset ",
           node));
     }
-    all.push_back({node, At(node)->element});
-    prior = node;
+    ASSIGN_OR_RETURN(const uint64_t element, words_.Read(&At(node)->element));
+    all.push_back({node, element});
+    last = node;
+    ASSIGN_OR_RETURN(node, ReadPlace(At(node)->next, "next node"));
   }
   return all;
 }

@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "engine/baselines/rewind/checked_words.h"
 #include "engine/baselines/rewind/log_space.h"
 #include "engine/baselines/rewind/rewind_format.h"
 #include "engine/pmem/region.h"
@@ -26,9 +27,9 @@ namespace kamino::engine {
 class LinkedList {
  public:
   // Nodes lie in `space`; all must outlive this.
-  LinkedList(Region* region, rewind_format::ListState* state,
+  LinkedList(const CheckedWords& words, rewind_format::ListState* state,
              const LogSpace* space)
-      : region_(region), state_(state), space_(space) {}
+      : words_(words), region_(words.region()), state_(state), space_(space) {}
 
   // Durable on return, and everything flushed before. `node` is a free unit.
   void Append(uint64_t node, uint64_t element);
@@ -50,11 +51,16 @@ class LinkedList {
 
  private:
   rewind_format::Node* At(uint64_t node) const;
+  uint64_t Get(const uint64_t& word) const { return words_.Get(&word); }
   void Put(uint64_t* word, uint64_t value);
   void Link(uint64_t node);
   void Unlink(uint64_t node);
   absl::Status CheckPlace(uint64_t node, const char* what) const;
+  // A word that names a node, if any.
+  absl::StatusOr<uint64_t> ReadPlace(const uint64_t& word,
+                                     const char* what) const;
 
+  const CheckedWords words_;
   Region* const region_;
   rewind_format::ListState* const state_;
   const LogSpace* const space_;

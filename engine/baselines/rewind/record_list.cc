@@ -27,15 +27,16 @@ size_t UnitsFor(size_t bytes) { return (bytes + kUnitBytes - 1) / kUnitBytes; }
 
 }  // namespace
 
-RecordList::RecordList(Region* region, rewind_format::ListState* state,
-                       LogSpace* space, LogForm form, size_t bucket,
-                       size_t group)
-    : region_(region),
+RecordList::RecordList(const CheckedWords& words,
+                       rewind_format::ListState* state, LogSpace* space,
+                       LogForm form, size_t bucket, size_t group)
+    : words_(words),
+      region_(words.region()),
       space_(space),
       form_(form),
       bucket_(bucket),
       group_(group),
-      list_(region, state, space) {
+      list_(words, state, space) {
   CHECK(bucket > 0 && group > 0);
 }
 
@@ -44,11 +45,11 @@ size_t RecordList::UnitsOf(size_t bucket) {
 }
 
 RecordList::Bucket* RecordList::At(uint64_t bucket) const {
-  return reinterpret_cast<Bucket*>(region_->base() + bucket);
+  return reinterpret_cast<Bucket*>(words_.At(bucket));
 }
 
 uint64_t* RecordList::CellAt(uint64_t place) const {
-  return reinterpret_cast<uint64_t*>(region_->base() + place);
+  return words_.WordAt(place);
 }
 
 // --- Space.
@@ -107,10 +108,10 @@ void RecordList::Unreserve(size_t records) {
 
 // --- Appending.
 
-void RecordList::ZeroIndex(uint64_t bucket) {
-  if (form_ != LogForm::kBatch) return;
-  At(bucket)->index = 0;
-  region_->Persist(&At(bucket)->index, sizeof(uint64_t));
+// Form batch: so many of the bucket's cells count.
+void RecordList::PutIndex(uint64_t bucket, size_t cells) {
+  words_.Store(&At(bucket)->index, cells);
+  words_.Flush(&At(bucket)->index);
 }
 
 std::map<uint64_t, RecordList::Filling>::iterator RecordList::Tail() {
@@ -120,7 +121,10 @@ std::map<uint64_t, RecordList::Filling>::iterator RecordList::Tail() {
     // All of its cells are durably 0: it begins again.
     if (tail->second.live == 0) {
       Reached(Branch::kRewindBucketAgain);
-      ZeroIndex(tail_);
+      if (form_ == LogForm::kBatch) {
+        PutIndex(tail_, 0);
+        region_->Drain();
+      }
       tail->second.used = 0;
       return tail;
     }
@@ -129,7 +133,7 @@ std::map<uint64_t, RecordList::Filling>::iterator RecordList::Tail() {
   const Spare spare = spares_.back();
   spares_.pop_back();
   std::memset(At(spare.bucket), 0, BucketBytes(bucket_));
-  At(spare.bucket)->cells = bucket_;
+  words_.Store(&At(spare.bucket)->cells, bucket_);
   region_->Flush(At(spare.bucket), BucketBytes(bucket_));
   list_.Append(spare.node, spare.bucket);
   tail_ = spare.bucket;
@@ -160,7 +164,7 @@ void RecordList::Append(absl::Span<Indexed> records, bool in_order) {
     for (size_t i = 0; i < now; ++i) {
       Indexed& record = records[done + i];
       record.place = begin + i * kCellBytes;
-      __atomic_store_n(CellAt(record.place), record.record, __ATOMIC_RELAXED);
+      words_.Store(CellAt(record.place), record.record);
     }
     region_->Flush(CellAt(begin), now * kCellBytes);
     filling.used += now;
@@ -168,8 +172,7 @@ void RecordList::Append(absl::Span<Indexed> records, bool in_order) {
     done += now;
     if (form_ == LogForm::kBatch) {
       region_->Drain();
-      At(tail->first)->index = filling.used;
-      region_->Flush(&At(tail->first)->index, sizeof(uint64_t));
+      PutIndex(tail->first, filling.used);
     }
     const bool more = done < records.size();
     if (more) Reached(Branch::kRewindGroupCut);
@@ -208,7 +211,7 @@ void RecordList::Remove(absl::Span<const Indexed> records) {
   for (const Indexed& record : records) places.push_back(record.place);
   std::sort(places.begin(), places.end());
   for (size_t i = 0; i < places.size(); ++i) {
-    __atomic_store_n(CellAt(places[i]), uint64_t{0}, __ATOMIC_RELAXED);
+    words_.Store(CellAt(places[i]), 0);
     const bool last_of_line =
         i + 1 == places.size() ||
         places[i] / kUnitBytes != places[i + 1] / kUnitBytes;
@@ -220,12 +223,18 @@ void RecordList::Remove(absl::Span<const Indexed> records) {
 
 // --- Recovery.
 
-absl::Status RecordList::CheckBucket(uint64_t bucket) const {
-  if (space_->Contains(bucket, sizeof(Bucket)) &&
-      At(bucket)->cells <= space_->size() * kUnitBytes / kCellBytes &&
-      space_->Contains(bucket, BucketBytes(At(bucket)->cells)) &&
-      At(bucket)->index <= At(bucket)->cells) {
-    return absl::OkStatus();
+absl::StatusOr<RecordList::Found> RecordList::ReadBucket(
+    uint64_t bucket) const {
+  if (space_->Contains(bucket, sizeof(Bucket))) {
+    Found found{};
+    ASSIGN_OR_RETURN(found.cells, words_.Read(&At(bucket)->cells));
+    ASSIGN_OR_RETURN(found.counted, words_.Read(&At(bucket)->index));
+    if (form_ != LogForm::kBatch) found.counted = found.cells;
+    if (found.cells <= space_->size() * kUnitBytes / kCellBytes &&
+        space_->Contains(bucket, BucketBytes(found.cells)) &&
+        found.counted <= found.cells) {
+      return found;
+    }
   }
   return absl::DataLossError(absl::StrCat(
       "the log is damaged: no bucket of records begins at offset ", bucket));
@@ -241,9 +250,9 @@ absl::StatusOr<std::vector<uint64_t>> RecordList::Scan() const {
       continue;
     }
     const uint64_t bucket = one.element;
-    RETURN_IF_ERROR(CheckBucket(bucket));
+    ASSIGN_OR_RETURN(const Found found, ReadBucket(bucket));
     // Together they are no larger than the log.
-    const uint64_t end = bucket + BucketBytes(At(bucket)->cells);
+    const uint64_t end = bucket + BucketBytes(found.cells);
     const auto next = ends.upper_bound(bucket);
     if ((next != ends.end() && next->first < end) ||
         (next != ends.begin() && std::prev(next)->second > bucket)) {
@@ -252,11 +261,11 @@ absl::StatusOr<std::vector<uint64_t>> RecordList::Scan() const {
                        " lies where another one does"));
     }
     ends.emplace(bucket, end);
-    const size_t cells =
-        form_ == LogForm::kBatch ? At(bucket)->index : At(bucket)->cells;
-    const auto* cell = CellAt(bucket + sizeof(Bucket));
-    std::copy_if(cell, cell + cells, std::back_inserter(records),
-                 [](uint64_t record) { return record != 0; });
+    const auto* const cells = CellAt(bucket + sizeof(Bucket));
+    for (size_t i = 0; i < found.counted; ++i) {
+      ASSIGN_OR_RETURN(const uint64_t record, words_.Read(&cells[i]));
+      if (record != 0) records.push_back(record);
+    }
   }
   return records;
 }

@@ -16,6 +16,7 @@
 #include <map>
 #include <vector>
 
+#include "engine/baselines/rewind/checked_words.h"
 #include "engine/baselines/rewind/linked_list.h"
 #include "engine/baselines/rewind/log_space.h"
 #include "engine/baselines/rewind/record_index.h"
@@ -27,8 +28,8 @@ namespace kamino::engine {
 class RecordList final : public RecordIndex {
  public:
   // All must outlive this. `bucket` cells, `group` records, both at least 1.
-  RecordList(Region* region, rewind_format::ListState* state, LogSpace* space,
-             LogForm form, size_t bucket, size_t group);
+  RecordList(const CheckedWords& words, rewind_format::ListState* state,
+             LogSpace* space, LogForm form, size_t bucket, size_t group);
 
   bool Reserve(size_t records) override;
   void Unreserve(size_t records) override;
@@ -61,12 +62,17 @@ class RecordList final : public RecordIndex {
   void GiveSpares();
   // The last bucket, which has room.
   std::map<uint64_t, Filling>::iterator Tail();
-  void ZeroIndex(uint64_t bucket);
+  void PutIndex(uint64_t bucket, size_t cells);
   void RemoveNodes(absl::Span<const Indexed> records);
   void LeaveBucket(uint64_t place);
   // Of a list that may be damaged.
-  absl::Status CheckBucket(uint64_t bucket) const;
+  struct Found {
+    uint64_t cells;
+    uint64_t counted;  // of them
+  };
+  absl::StatusOr<Found> ReadBucket(uint64_t bucket) const;
 
+  const CheckedWords words_;
   Region* const region_;
   LogSpace* const space_;
   const LogForm form_;

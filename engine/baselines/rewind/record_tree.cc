@@ -26,6 +26,7 @@ constexpr size_t WordsOf(size_t log_bytes) {
   return log_bytes < kSmallLog ? 128 : 384;
 }
 constexpr size_t kBucket = 64;
+constexpr size_t kLeastCells = 8;
 // Buckets that are filled, and one of words whose removal is under way.
 constexpr size_t BucketsFor(size_t words) { return words / kBucket + 4; }
 
@@ -44,11 +45,13 @@ size_t RecordTree::WordsBytes(size_t log_bytes) {
   return (words + 1 + list) * kUnitBytes;
 }
 
-RecordTree::RecordTree(Region* region, rewind_format::LogHeader* header,
+RecordTree::RecordTree(const CheckedWords& words,
+                       rewind_format::ListState* list, uint64_t* root,
                        LogSpace* space, uint64_t begin, uint64_t end,
                        const RewindOptions& options)
-    : region_(region),
-      header_(header),
+    : checked_(words),
+      region_(words.region()),
+      root_(root),
       space_(space),
       form_(options.form),
       group_(options.group),
@@ -56,15 +59,11 @@ RecordTree::RecordTree(Region* region, rewind_format::LogHeader* header,
                                                       : WordsOf(kSmallLog)),
       words_(begin),
       words_space_(begin + (most_words_ + 1) * kUnitBytes, end),
-      list_(region, &header->list, &words_space_, options.form,
-            std::min(options.bucket, kBucket), options.group) {}
+      list_(words, list, &words_space_, options.form,
+            std::clamp(options.bucket, kLeastCells, kBucket), options.group) {}
 
 RecordTree::TreeNode* RecordTree::At(uint64_t node) const {
-  return reinterpret_cast<TreeNode*>(region_->base() + node);
-}
-
-uint64_t RecordTree::OffsetOf(const uint64_t* word) const {
-  return reinterpret_cast<const std::byte*>(word) - region_->base();
+  return reinterpret_cast<TreeNode*>(checked_.At(node));
 }
 
 // --- Space.
@@ -95,7 +94,8 @@ void RecordTree::Unreserve(size_t records) {
 
 uint64_t RecordTree::Get(const uint64_t* word) const {
   const auto found = index_.find(word);
-  return found == index_.end() ? *word : changed_[found->second].value;
+  return found == index_.end() ? checked_.Get(word)
+                               : changed_[found->second].value;
 }
 
 void RecordTree::Set(uint64_t* word, uint64_t value) {
@@ -202,7 +202,7 @@ void RecordTree::AppendWords(absl::Span<Indexed> words) {
 
 void RecordTree::LogWord(WordKind kind, uint64_t address, uint64_t old_value) {
   const uint64_t offset = words_ + logged_.size() * kUnitBytes;
-  auto* const record = reinterpret_cast<WordRecord*>(region_->base() + offset);
+  auto* const record = reinterpret_cast<WordRecord*>(checked_.At(offset));
   *record = WordRecord{static_cast<uint64_t>(kind), address, old_value, 0, {}};
   record->check = CheckOf(*record, offset);
   region_->Flush(record, sizeof(*record));
@@ -214,13 +214,13 @@ void RecordTree::Change() {
   CHECK_LE(changed_.size(), most_words_) << "the log's tree is too high";
   logged_.clear();
   for (const Word& word : changed_) {
-    LogWord(WordKind::kWord, OffsetOf(word.word), *word.word);
+    LogWord(WordKind::kWord, checked_.OffsetOf(word.word), *word.word);
   }
   CHECK(list_.Reserve(logged_.size() + 1)) << "no space for the tree's words";
   AppendWords(absl::MakeSpan(logged_));
   for (const Word& word : changed_) {
-    __atomic_store_n(word.word, word.value, __ATOMIC_RELAXED);
-    region_->Flush(word.word, sizeof(uint64_t));
+    checked_.Store(word.word, word.value);
+    checked_.Flush(word.word);
   }
   region_->Drain();
   LogWord(WordKind::kEnd, 0, 0);
@@ -234,7 +234,7 @@ void RecordTree::Change() {
 }
 
 bool RecordTree::Complete(size_t records) const {
-  const size_t next = kWordsOfLevel * (HeightOf(Get(&header_->root)) + 1);
+  const size_t next = kWordsOfLevel * (HeightOf(Get(root_)) + 1);
   return form_ != LogForm::kBatch || records == group_ ||
          changed_.size() + next > most_words_;
 }
@@ -246,10 +246,12 @@ void RecordTree::Append(absl::Span<Indexed> records, bool) {
     record.place = spares_.back();
     spares_.pop_back();
     --reserved_;
-    *At(record.place) =
-        TreeNode{0, 0, 1, record.transaction, record.id, record.record, {}};
-    region_->Flush(At(record.place), sizeof(TreeNode));
-    Set(&header_->root, Insert(Get(&header_->root), record.place));
+    TreeNode* const node = At(record.place);
+    *node = TreeNode{0, 0, 0, record.transaction, record.id, 0, {}};
+    checked_.Store(&node->height, 1);
+    checked_.Store(&node->record, record.record);
+    region_->Flush(node, sizeof(*node));
+    Set(root_, Insert(Get(root_), record.place));
     if (!Complete(++in_change)) continue;
     Change();
     in_change = 0;
@@ -266,7 +268,7 @@ void RecordTree::Remove(absl::Span<const Indexed> records) {
   };
   for (const Indexed& record : records) {
     nodes.push_back(0);
-    Set(&header_->root, Take(Get(&header_->root), record, &nodes.back()));
+    Set(root_, Take(Get(root_), record, &nodes.back()));
     if (Complete(nodes.size())) finish();
   }
   finish();
@@ -275,7 +277,7 @@ void RecordTree::Remove(absl::Span<const Indexed> records) {
 // --- Recovery.
 
 bool RecordTree::IsWord(uint64_t address) const {
-  return address == OffsetOf(&header_->root) ||
+  return address == checked_.OffsetOf(root_) ||
          (address % sizeof(uint64_t) == 0 &&
           space_->Contains(address / kUnitBytes * kUnitBytes, kUnitBytes));
 }
@@ -289,7 +291,7 @@ absl::Status RecordTree::Finish() {
     const bool within = offset % kUnitBytes == 0 && offset >= words_ &&
                         offset <= words_ + most_words_ * kUnitBytes;
     const auto* record =
-        reinterpret_cast<const WordRecord*>(region_->base() + offset);
+        reinterpret_cast<const WordRecord*>(checked_.At(offset));
     if (!within || record->check != CheckOf(*record, offset)) {
       return absl::DataLossError(absl::StrCat(
           "the log is damaged: no word of its tree is at offset ", offset));
@@ -307,10 +309,9 @@ absl::Status RecordTree::Finish() {
   if (!complete) {
     for (const WordRecord* record : words) {
       Reached(Branch::kRewindWordsPutBack);
-      auto* const word =
-          reinterpret_cast<uint64_t*>(region_->base() + record->address);
+      uint64_t* const word = checked_.WordAt(record->address);
       __atomic_store_n(word, record->old_value, __ATOMIC_RELAXED);
-      region_->Flush(word, sizeof(*word));
+      checked_.Flush(word);
     }
     region_->Drain();
   }
@@ -320,9 +321,9 @@ absl::Status RecordTree::Finish() {
 
 absl::StatusOr<std::vector<uint64_t>> RecordTree::Scan() const {
   std::vector<uint64_t> records;
-  std::vector<uint64_t> left = {header_->root};
+  std::vector<const uint64_t*> left = {root_};
   while (!left.empty()) {
-    const uint64_t node = left.back();
+    ASSIGN_OR_RETURN(const uint64_t node, checked_.Read(left.back()));
     left.pop_back();
     if (node == 0) continue;
     if (!space_->Contains(node, sizeof(TreeNode)) ||
@@ -330,16 +331,14 @@ absl::StatusOr<std::vector<uint64_t>> RecordTree::Scan() const {
       return absl::DataLossError(absl::StrCat(
           "the log is damaged: its tree has no node at offset ", node));
     }
-    records.push_back(At(node)->record);
-    left.push_back(At(node)->left);
-    left.push_back(At(node)->right);
+    ASSIGN_OR_RETURN(const uint64_t record, checked_.Read(&At(node)->record));
+    records.push_back(record);
+    left.push_back(&At(node)->left);
+    left.push_back(&At(node)->right);
   }
   return records;
 }
 
-void RecordTree::Empty() {
-  header_->root = 0;
-  region_->Persist(&header_->root, sizeof(uint64_t));
-}
+void RecordTree::Empty() { checked_.Persist(root_, 0); }
 
 }  // namespace kamino::engine

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "engine/baselines/rewind/checked_words.h"
 #include "engine/baselines/rewind/log_space.h"
 #include "engine/baselines/rewind/record_index.h"
 #include "engine/baselines/rewind/record_list.h"
@@ -29,9 +30,10 @@ namespace kamino::engine {
 class RecordTree final : public RecordIndex {
  public:
   // Nodes lie in `space`; what is beneath lies in [begin, end) of the region,
-  // which has WordsBytes(). All must outlive this.
-  RecordTree(Region* region, rewind_format::LogHeader* header, LogSpace* space,
-             uint64_t begin, uint64_t end, const RewindOptions& options);
+  // which has WordsBytes(), and has its state in `list`. All must outlive this.
+  RecordTree(const CheckedWords& words, rewind_format::ListState* list,
+             uint64_t* root, LogSpace* space, uint64_t begin, uint64_t end,
+             const RewindOptions& options);
 
   // What the list of words takes of a log of so many bytes.
   static size_t WordsBytes(size_t log_bytes);
@@ -50,7 +52,6 @@ class RecordTree final : public RecordIndex {
   using WordKind = rewind_format::WordKind;
 
   TreeNode* At(uint64_t node) const;
-  uint64_t OffsetOf(const uint64_t* word) const;
 
   // --- The tree as the change under way is to leave it: of words that it has
   // not stored to, as it is.
@@ -74,8 +75,9 @@ class RecordTree final : public RecordIndex {
   void AppendWords(absl::Span<Indexed> words);
   bool IsWord(uint64_t address) const;
 
+  const CheckedWords checked_;
   Region* const region_;
-  rewind_format::LogHeader* const header_;
+  uint64_t* const root_;
   LogSpace* const space_;
   const LogForm form_;
   const size_t group_;

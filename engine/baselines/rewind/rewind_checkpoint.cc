@@ -14,16 +14,17 @@ using rewind_format::kUnitBytes;
 std::vector<ObjectId> RewindLog::ClearAll(
     absl::Span<OwnRecords> all, const std::optional<LogRecord>& beside) {
   std::vector<Indexed> rest, ends;
-  uint64_t sequence = header_->last_sequence;
+  const uint64_t last_sequence = words_.Get(&marks_->last_sequence);
+  uint64_t sequence = last_sequence;
   for (const OwnRecords& own : all) {
     for (const LogRecord& record : own.records) rest.push_back(record.indexed);
     ends.push_back(own.end->indexed);
     sequence = std::max(sequence, own.sequence);
   }
   if (beside.has_value()) rest.push_back(beside->indexed);
-  if (sequence != header_->last_sequence) {
-    __atomic_store_n(&header_->last_sequence, sequence, __ATOMIC_RELAXED);
-    region_->Flush(&header_->last_sequence, sizeof(uint64_t));
+  if (sequence != last_sequence) {
+    words_.Store(&marks_->last_sequence, sequence);
+    words_.Flush(&marks_->last_sequence);
   }
   if (rest.empty()) region_->Drain();
   index_->Remove(rest);
@@ -33,8 +34,7 @@ std::vector<ObjectId> RewindLog::ClearAll(
   for (OwnRecords& own : all) {
     for (const LogRecord& record : own.records) GiveBack(record);
     GiveBack(*own.end);
-    index_->Unreserve(own.kept.size());
-    for (uint64_t unit : own.kept) space_.Give(unit, 1);
+    GiveKept(&own);
     freed.insert(freed.end(), own.freed.begin(), own.freed.end());
     own = OwnRecords();
   }
@@ -69,6 +69,8 @@ void RewindLog::Finished(OwnRecords* own) {
   MutexLock lock(&mutex_);
   --live_;
   storing_.erase(own->end->indexed.id);
+  // Nothing of it is taken back any more.
+  GiveKept(own);
   blocks_ += own->freed.size();
   finished_.push_back(std::move(*own));
   *own = OwnRecords();
@@ -125,8 +127,7 @@ bool RewindLog::Checkpoint() {
   }
   FlushStored(done);
   region_->Drain();
-  __atomic_store_n(&header_->floor, floor, __ATOMIC_RELAXED);
-  region_->Persist(&header_->floor, sizeof(uint64_t));
+  words_.Persist(&marks_->floor, floor);
   MutexLock lock(&mutex_);
   for (ObjectId block : ClearAll(absl::MakeSpan(done), mark)) {
     heap_->Release(block);

@@ -12,7 +12,11 @@ namespace kamino::engine::rewind_format {
 // All space of the log is handed out in these.
 inline constexpr size_t kUnitBytes = 64;
 
+// Words that are said to be checked are as checked_words.h says; the others
+// are in what has a check, or recovery does not need them.
+
 // A doubly linked list of which one operation at a time may be under way.
+// All checked.
 struct ListState {
   uint64_t head;       // Node
   uint64_t tail;       // Node
@@ -21,28 +25,28 @@ struct ListState {
 };
 
 struct Node {
-  uint64_t next;   // Node
-  uint64_t prior;  // Node
-  uint64_t element;
+  uint64_t next;     // checked: Node
+  uint64_t prior;    // checked: Node
+  uint64_t element;  // checked
   uint64_t unused[5];
 };
 
-// Followed by `cells` words; each names a record, or is 0.
+// Followed by `cells` checked words; each names a record, or is 0.
 struct Bucket {
-  uint64_t cells;
-  uint64_t index;  // form batch: so many of them count
+  uint64_t cells;  // checked
+  uint64_t index;  // checked; form batch: so many of them count
   uint64_t unused[6];
 };
 
 // A node of the tree of records, which is ordered by (transaction, id).
 struct TreeNode {
-  uint64_t left;
-  uint64_t right;
-  uint64_t height;
+  uint64_t left;    // checked
+  uint64_t right;   // checked
+  uint64_t height;  // checked
   // Never change.
   uint64_t transaction;
   uint64_t id;
-  uint64_t record;
+  uint64_t record;  // checked
   uint64_t unused[2];
 };
 
@@ -57,15 +61,26 @@ struct WordRecord {
 
 enum class WordKind : uint64_t { kWord = 1, kEnd = 2 };
 
-// The first bytes of the log area.
-struct LogHeader {
-  ListState list;  // of records; with two layers, of the tree's words
-  uint64_t unused_list[4];
-  // A transaction whose end has a smaller id needs no redo.
-  uint64_t floor;
+// Beside the list; all checked.
+struct Marks {
+  uint64_t floor;          // a transaction whose end has an id below: no redo
   uint64_t last_sequence;  // of those whose ends are gone
   uint64_t root;           // TreeNode
-  uint64_t unused[5];
+};
+
+// The first bytes of the log area.
+struct LogHeader {
+  ListState plain_list;  // of format kPlain; `head` of kChecked: log_format.cc
+  ListState list;        // of records; with two layers, of the tree's words
+  Marks plain_marks;     // of format kPlain
+  uint64_t format;       // checked: LogFormat; 0: kPlain
+  Marks marks;
+  uint64_t unused;
+};
+
+enum class LogFormat : uint64_t {
+  kPlain = 1,  // of release 0.1.0: words that are checked now are the numbers
+  kChecked = 2,
 };
 
 enum class RecordType : uint8_t {
@@ -109,7 +124,8 @@ static_assert(sizeof(Bucket) == kUnitBytes);
 static_assert(sizeof(TreeNode) == kUnitBytes);
 static_assert(sizeof(WordRecord) == kUnitBytes);
 static_assert(sizeof(LogHeader) == 2 * kUnitBytes);
-static_assert(offsetof(LogHeader, floor) == kUnitBytes);
+static_assert(offsetof(LogHeader, plain_marks) == kUnitBytes);
+static_assert(offsetof(LogHeader, format) == kUnitBytes + 24);
 static_assert(sizeof(RecordHeader) == 40);
 static_assert(offsetof(RecordHeader, check) == 32);
 static_assert(sizeof(RecordHeader) + sizeof(Compensation) <= kUnitBytes);

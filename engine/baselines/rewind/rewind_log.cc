@@ -9,7 +9,9 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "engine/baselines/baseline_transaction.h"
 #include "engine/baselines/log_seed.h"
+#include "engine/baselines/rewind/log_format.h"
 #include "engine/baselines/rewind/record_list.h"
 #include "engine/baselines/rewind/record_tree.h"
 #include "engine/resource_error.h"
@@ -23,6 +25,7 @@ using rewind_format::kAborted;
 using rewind_format::kHasNew;
 using rewind_format::kHasOld;
 using rewind_format::kUnitBytes;
+using rewind_format::LogFormat;
 using rewind_format::LogHeader;
 
 namespace {
@@ -91,25 +94,30 @@ size_t RewindLog::MinBytes(const RewindOptions& options) {
   return sizeof(LogHeader) + WordsBytes(options, 0) + kLeastSpace;
 }
 
-RewindLog::RewindLog(Heap* heap, const RewindOptions& options)
+RewindLog::RewindLog(Heap* heap, const RewindOptions& options, LogFormat format)
     : heap_(heap),
       region_(heap->region()),
       options_(options),
-      header_(reinterpret_cast<LogHeader*>(heap->log_area().data())),
       seed_(LogSeed(heap->uuid())),
+      words_(WordsOf(*heap, format)),
+      marks_(format == LogFormat::kPlain ? &LogHeaderOf(*heap)->plain_marks
+                                         : &LogHeaderOf(*heap)->marks),
       space_(SpaceOf(*heap, options)) {
   CHECK_GE(heap->log_area().size(), MinBytes(options));
+  LogHeader* const header = LogHeaderOf(*heap);
+  auto* const list =
+      format == LogFormat::kPlain ? &header->plain_list : &header->list;
   MutexLock lock(&mutex_);
   if (options.layers == 1) {
     index_ = absl::make_unique<RecordList>(
-        region_, &header_->list, &space_, options.form,
+        words_, list, &space_, options.form,
         CellsFor(options, space_.size() * kUnitBytes), options.group);
     return;
   }
   const uint64_t begin =
       heap->log_area().data() - region_->base() + sizeof(LogHeader);
   index_ = absl::make_unique<RecordTree>(
-      region_, header_, &space_, begin,
+      words_, list, &marks_->root, &space_, begin,
       begin + WordsBytes(options, heap->log_area().size()), options);
 }
 
@@ -199,13 +207,19 @@ absl::StatusOr<std::vector<FoundRecord>> RewindLog::Scan() const {
   return records;
 }
 
+absl::StatusOr<rewind_format::Marks> RewindLog::ReadMarks() const {
+  rewind_format::Marks marks{};
+  ASSIGN_OR_RETURN(marks.floor, words_.Read(&marks_->floor));
+  ASSIGN_OR_RETURN(marks.last_sequence, words_.Read(&marks_->last_sequence));
+  ASSIGN_OR_RETURN(marks.root, words_.Read(&marks_->root));
+  return marks;
+}
+
 void RewindLog::Reset(uint64_t last_sequence) {
   MutexLock lock(&mutex_);
-  header_->last_sequence = last_sequence;
-  region_->Persist(&header_->last_sequence, sizeof(uint64_t));
+  words_.Persist(&marks_->last_sequence, last_sequence);
   index_->Empty();
-  header_->floor = 0;
-  region_->Persist(&header_->floor, sizeof(uint64_t));
+  words_.Persist(&marks_->floor, 0);
   sequence_ = last_sequence;
 }
 
@@ -236,6 +250,12 @@ bool RewindLog::KeepUnit(OwnRecords* own) {
   return true;
 }
 
+void RewindLog::GiveKept(OwnRecords* own) {
+  index_->Unreserve(own->kept.size());
+  for (uint64_t unit : own->kept) space_.Give(unit, 1);
+  own->kept.clear();
+}
+
 absl::Status RewindLog::BeginLocked(OwnRecords* own) {
   if (own->transaction != 0) return absl::OkStatus();
   ++live_;
@@ -252,8 +272,7 @@ void RewindLog::Drop(OwnRecords* own) {
   if (own->transaction == 0) return;
   MutexLock lock(&mutex_);
   CHECK(own->records.empty() && !own->end.has_value());
-  index_->Unreserve(own->kept.size());
-  for (uint64_t unit : own->kept) space_.Give(unit, 1);
+  GiveKept(own);
   --live_;
   *own = OwnRecords();
 }
@@ -413,7 +432,9 @@ absl::Status RewindLog::AppendEnd(OwnRecords* own,
   MutexLock lock(&mutex_);
   ASSIGN_OR_RETURN(auto made, Make(own, drafts));
   const size_t before_end = made.size();
-  if (sequence == 0) sequence = sequence_ + 1;
+  if (sequence == 0) {
+    sequence = std::min(sequence_ + 1, BaselineTransaction::kMostSequence);
+  }
   sequence_ = std::max(sequence_, sequence);
   made.push_back(MakeEnd(own, sequence, /*aborted=*/false));
   const absl::Span<LogRecord> all = absl::MakeSpan(made);

@@ -25,6 +25,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/baselines/rewind/checked_words.h"
 #include "engine/baselines/rewind/log_space.h"
 #include "engine/baselines/rewind/record_index.h"
 #include "engine/baselines/rewind/rewind_format.h"
@@ -85,16 +86,18 @@ class RewindLog {
   // Least bytes of a log area.
   static size_t MinBytes(const RewindOptions& options);
 
-  // The heap must outlive this. Its log area is at least MinBytes() long.
-  RewindLog(Heap* heap, const RewindOptions& options);
+  // The heap must outlive this. Its log area is at least MinBytes() long, and
+  // its log of that format.
+  RewindLog(Heap* heap, const RewindOptions& options,
+            rewind_format::LogFormat format);
 
   // --- Recovery, before anything else.
 
   absl::Status Finish();
   // By id. kDataLoss: damaged.
   absl::StatusOr<std::vector<FoundRecord>> Scan() const;
-  uint64_t floor() const { return header_->floor; }
-  uint64_t last_sequence() const { return header_->last_sequence; }
+  // The numbers. kDataLoss: damaged.
+  absl::StatusOr<rewind_format::Marks> ReadMarks() const;
   // Nothing is left to do: durably forgets all but the sequence.
   void Reset(uint64_t last_sequence);
 
@@ -145,6 +148,7 @@ class RewindLog {
 
   absl::Status Full() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool KeepUnit(OwnRecords* own) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveKept(OwnRecords* own) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status BeginLocked(OwnRecords* own)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Space for a record of so many bytes; nothing: none.
@@ -180,8 +184,9 @@ class RewindLog {
   Heap* const heap_;
   Region* const region_;
   const RewindOptions options_;
-  rewind_format::LogHeader* const header_;
   const uint64_t seed_;
+  const CheckedWords words_;
+  rewind_format::Marks* const marks_;
 
   // Held by whoever makes a checkpoint, all the time; taken first.
   Mutex checkpoint_mutex_;

@@ -23,7 +23,7 @@ struct RewindOptions {
   int layers = 1;      // 1, or 2: records are in a tree as well
   bool force = false;  // data is durable before the end, else by checkpoints
   LogForm form = LogForm::kBatch;
-  // Of what follows nothing is on media; both may be others the next time.
+  // What follows is not on media, and may be another the next time.
   size_t bucket = 1000;  // cells; fewer where the log is small
   size_t group = 8;      // records that share drains, of form batch
   // A checkpoint is due after so many records, without force.

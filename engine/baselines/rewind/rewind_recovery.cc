@@ -61,12 +61,13 @@ class Recovery {
   // Whether all of the transaction is durably in its place.
   bool BelowFloor(const Transaction& transaction) const {
     return !force_ && transaction.end.has_value() &&
-           *transaction.end < log_->floor();
+           *transaction.end < marks_.floor;
   }
 
   Region* const region_;
   RewindLog* const log_;
   const bool force_;
+  rewind_format::Marks marks_{};
   std::vector<FoundRecord> records_;
   absl::flat_hash_map<uint64_t, Transaction> transactions_;
   absl::flat_hash_map<uint64_t, const FoundRecord*> by_offset_;
@@ -74,7 +75,7 @@ class Recovery {
 };
 
 absl::Status Recovery::Analyze() {
-  report_.last_sequence = log_->last_sequence();
+  report_.last_sequence = marks_.last_sequence;
   for (const FoundRecord& record : records_) {
     by_offset_[record.offset] = &record;
     if (TypeOf(record) == RecordType::kCheckpoint) continue;
@@ -156,6 +157,7 @@ void Recovery::Undo() {
 }
 
 absl::StatusOr<RecoveryReport> Recovery::Run() {
+  ASSIGN_OR_RETURN(marks_, log_->ReadMarks());
   RETURN_IF_ERROR(log_->Finish());
   ASSIGN_OR_RETURN(records_, log_->Scan());
   RETURN_IF_ERROR(Analyze());

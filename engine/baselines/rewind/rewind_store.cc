@@ -1,12 +1,19 @@
 #include "engine/baselines/rewind/rewind_store.h"
 
+#include <optional>
+#include <utility>
+
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "engine/baselines/rewind/log_format.h"
 #include "engine/baselines/rewind/rewind_recovery.h"
 #include "engine/baselines/rewind/rewind_transaction.h"
 
 namespace kamino::engine {
+
+using rewind_format::LogFormat;
+
 namespace {
 
 constexpr size_t kMostGroup = 64;
@@ -28,6 +35,11 @@ absl::Status CheckOptions(const RewindOptions& options, const Heap& heap) {
         absl::StrCat("the heap belongs to \"", heap.label(), "\", not to \"",
                      options.Name(), "\""));
   }
+  if (heap.region()->size() > kMostChecked) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a heap of ", heap.region()->size(),
+                     " bytes: REWIND can have ", kMostChecked, " at most"));
+  }
   if (heap.log_area().size() < RewindLog::MinBytes(options)) {
     return absl::InvalidArgumentError(
         absl::StrCat("the heap has ", heap.log_area().size(),
@@ -37,20 +49,36 @@ absl::Status CheckOptions(const RewindOptions& options, const Heap& heap) {
   return absl::OkStatus();
 }
 
+// Of a log of an earlier release, which is recovered and leaves an empty one of
+// today's. Nothing: it was today's.
+absl::StatusOr<std::optional<RecoveryReport>> Upgrade(
+    const RewindOptions& options, Heap* heap) {
+  ASSIGN_OR_RETURN(const LogFormat format, LogFormatOf(*heap));
+  if (format == LogFormat::kChecked) return std::nullopt;
+  RewindLog log(heap, options, format);
+  ASSIGN_OR_RETURN(RecoveryReport report,
+                   RecoverRewind(heap, &log, options.force));
+  RETURN_IF_ERROR(BeginChecked(heap, report.last_sequence));
+  return report;
+}
+
 }  // namespace
 
 RewindStore::RewindStore(const RewindOptions& options, Heap* heap)
     : options_(options),
       name_(options.Name()),
       heap_(heap),
-      log_(heap, options) {}
+      log_(heap, options, LogFormat::kChecked) {}
 
 absl::StatusOr<std::unique_ptr<RewindStore>> RewindStore::Open(
     const RewindOptions& options, Heap* heap) {
   RETURN_IF_ERROR(CheckOptions(options, *heap));
+  ASSIGN_OR_RETURN(auto upgraded, Upgrade(options, heap));
+  FinishChecked(heap);
   auto store = absl::WrapUnique(new RewindStore(options, heap));
   ASSIGN_OR_RETURN(store->report_,
                    RecoverRewind(heap, &store->log_, options.force));
+  if (upgraded.has_value()) store->report_ = *std::move(upgraded);
   RETURN_IF_ERROR(heap->Load());
   return store;
 }

@@ -37,9 +37,11 @@ namespace kamino::engine {
 class RewindStore final : public TransactionalStore {
  public:
   // Takes back or carries through what a crash left, then loads the heap, which
-  // must outlive the store. kInvalidArgument: options out of bounds, or the
-  // heap's log area is too small for them. kFailedPrecondition: the heap's
-  // label is not options.Name(); kDataLoss: log or heap are damaged.
+  // must outlive the store. A log of an earlier release becomes one of this.
+  // kInvalidArgument: options out of bounds, or the heap's log area is too
+  // small for them. kFailedPrecondition: the heap's label is not
+  // options.Name(), or the log is of a later release; kDataLoss: log or heap
+  // are damaged.
   static absl::StatusOr<std::unique_ptr<RewindStore>> Open(
       const RewindOptions& options, Heap* heap);
 

@@ -15,6 +15,8 @@
 
 namespace kamino::engine {
 
+static_assert(BaselineTransaction::kMostSequence <= kMostChecked);
+
 using heap_format::BlockHeader;
 using heap_format::BlockState;
 using heap_format::MakeWord;
@@ -61,7 +63,8 @@ absl::Status RewindTransaction::WithRoom(
     absl::Status appended = append();
     if (ResourceOf(appended) != Resource::kLog) return appended;
     if (!deadline.has_value()) {
-      deadline = Clock::now() + absl::ToChronoNanoseconds(wait);
+      deadline =
+          Clock::now() + absl::ToChronoNanoseconds(std::min(wait, kForEver));
     } else if (Clock::now() >= *deadline) {
       return appended;
     }
@@ -343,6 +346,7 @@ absl::Status RewindTransaction::CommitForced(const CommitOptions& options) {
 }
 
 absl::Status RewindTransaction::MakeDurable(const CommitOptions& options) {
+  RETURN_IF_ERROR(CheckSequence(options));
   if (write_set().empty()) {
     return options.before_mark.has_value() ? (*options.before_mark)(write_set())
                                            : absl::OkStatus();

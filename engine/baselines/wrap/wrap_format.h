@@ -20,9 +20,9 @@ struct LogHeader {
   uint64_t bucket_bytes;
   uint64_t check;  // XXH3 of the field above, seeded with the uuid
   uint64_t unused[6];
-  // All closes up to this one are durably home. Bits 47..0: the sequence of the
-  // close; above: the same of its XXH3, seeded with the uuid.
-  uint64_t retired;
+  // Bits 47..0 of each: a sequence; above: the same of its XXH3, seeded with
+  // the uuid, xor the word's offset in the log.
+  uint64_t retired;        // all closes up to this one are durably home
   uint64_t last_sequence;  // the largest CommitOptions::sequence of those
   uint64_t unused_retired[6];
 };

@@ -25,11 +25,16 @@ uint64_t HeaderCheck(uint64_t bucket_bytes, uint64_t seed) {
   return XXH3_64bits_withSeed(&bucket_bytes, sizeof(bucket_bytes), seed);
 }
 
-uint64_t MakeRetiredWord(uint64_t sequence, uint64_t seed) {
+// Of a word at `place` in the header. That of 0 is not 0: a line that is lost
+// is no empty log.
+uint64_t MakeWord(uint64_t sequence, size_t place, uint64_t seed) {
   const uint64_t check =
-      XXH3_64bits_withSeed(&sequence, sizeof(sequence), seed);
+      XXH3_64bits_withSeed(&sequence, sizeof(sequence), seed ^ place);
   return sequence | check >> kSequenceBits << kSequenceBits;
 }
+
+constexpr size_t kRetired = offsetof(LogHeader, retired);
+constexpr size_t kLastSequence = offsetof(LogHeader, last_sequence);
 
 bool FitsBuckets(uint64_t bucket_bytes, uint64_t log_bytes) {
   return bucket_bytes % wrap_format::kLineBytes == 0 &&
@@ -51,7 +56,8 @@ absl::Status WrapLayout::Format(const Heap& heap, uint64_t bucket_bytes) {
   LogHeader header{};
   header.bucket_bytes = bucket_bytes;
   header.check = HeaderCheck(bucket_bytes, seed);
-  header.retired = MakeRetiredWord(0, seed);
+  header.retired = MakeWord(0, kRetired, seed);
+  header.last_sequence = MakeWord(0, kLastSequence, seed);
   heap.region()->CopyFlush(area.data(), &header, sizeof(header));
   heap.region()->Drain();
   return absl::OkStatus();
@@ -93,19 +99,36 @@ uint64_t WrapLayout::CheckOf(const Marker& marker, uint64_t offset,
   return XXH3_64bits_withSeed(&marker, offsetof(Marker, check), seed);
 }
 
-uint64_t WrapLayout::RetiredWord(uint64_t sequence) const {
-  return MakeRetiredWord(sequence, seed_);
-}
-
 absl::StatusOr<uint64_t> WrapLayout::Retired() const {
   const uint64_t word = header()->retired;
   const uint64_t sequence = word & kSequenceMask;
   // No log gets to half of them.
-  if (word != RetiredWord(sequence) || sequence > kSequenceMask / 2) {
+  if (word != MakeWord(sequence, kRetired, seed_) ||
+      sequence > kSequenceMask / 2) {
     return absl::DataLossError(
         "the log is damaged: its header does not say what has retired");
   }
   return sequence;
+}
+
+absl::StatusOr<uint64_t> WrapLayout::LastSequence() const {
+  const uint64_t word = header()->last_sequence;
+  const uint64_t sequence = word & kSequenceMask;
+  if (word != MakeWord(sequence, kLastSequence, seed_)) {
+    return absl::DataLossError(
+        "the log is damaged: its header does not say which sequence was last");
+  }
+  return sequence;
+}
+
+void WrapLayout::StoreRetired(uint64_t sequence) const {
+  __atomic_store_n(&header()->retired, MakeWord(sequence, kRetired, seed_),
+                   __ATOMIC_RELAXED);
+}
+
+void WrapLayout::StoreLastSequence(uint64_t sequence) const {
+  __atomic_store_n(&header()->last_sequence,
+                   MakeWord(sequence, kLastSequence, seed_), __ATOMIC_RELAXED);
 }
 
 bool ForEachRecord(

@@ -48,9 +48,12 @@ class WrapLayout {
   uint64_t CheckOf(const wrap_format::Marker& marker, uint64_t offset,
                    absl::Span<const std::byte> records) const;
 
-  uint64_t RetiredWord(uint64_t sequence) const;
-  // kDataLoss: no such word.
+  // The header's words that change. kDataLoss: no such word. Stored: in one
+  // step, and not flushed.
   absl::StatusOr<uint64_t> Retired() const;
+  absl::StatusOr<uint64_t> LastSequence() const;
+  void StoreRetired(uint64_t sequence) const;
+  void StoreLastSequence(uint64_t sequence) const;
 
  private:
   WrapLayout() = default;

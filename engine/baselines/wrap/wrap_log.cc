@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "engine/baselines/baseline_transaction.h"
 #include "engine/resource_error.h"
 #include "glog/logging.h"
 
@@ -40,6 +41,9 @@ WrapLog::WrapLog(const WrapLayout& layout, absl::Duration log_wait)
     : layout_(layout), region_(layout.region()), log_wait_(log_wait) {
   const auto retired = layout.Retired();
   CHECK(retired.ok()) << retired.status();
+  const auto last_sequence = layout.LastSequence();
+  CHECK(last_sequence.ok()) << last_sequence.status();
+  MutexLock one(&retire_mutex_);
   MutexLock lock(&mutex_);
   // The first one is taken first.
   for (size_t i = layout.buckets(); i > 0; --i) {
@@ -47,7 +51,7 @@ WrapLog::WrapLog(const WrapLayout& layout, absl::Duration log_wait)
   }
   durable_ = handed_over_ = retired_ = *retired;
   first_ = retired_ + 1;
-  last_commit_ = layout.header()->last_sequence;
+  last_commit_ = last_sequence_ = *last_sequence;
 }
 
 // --- Room.
@@ -121,11 +125,9 @@ absl::Status WrapLog::AddPiece(Wrap* wrap, size_t bytes) {
     const uint64_t given_before = given();
     auto bucket = TryTakeBucket(kept);
     if (!bucket.has_value()) {
-      if (Retire(SIZE_MAX) > 0) {
-        Reached(Branch::kWrapRetiresForRoom);
-        continue;
-      }
-      // Others may have retired all there was, while this one waited to.
+      if (Retire(SIZE_MAX) > 0) Reached(Branch::kWrapRetiresForRoom);
+      // Or others have retired all there was, while this one waited to. What
+      // retires may be others' again at once, for ever: once is enough.
       bucket = TryTakeBucket(kept);
     }
     if (bucket.has_value()) {
@@ -139,7 +141,8 @@ absl::Status WrapLog::AddPiece(Wrap* wrap, size_t bytes) {
       break;
     }
     if (!deadline.has_value()) {
-      deadline = Clock::now() + absl::ToChronoNanoseconds(log_wait_);
+      deadline = Clock::now() + absl::ToChronoNanoseconds(std::min(
+                                    log_wait_, BaselineTransaction::kForEver));
     }
     absl::Status full = Full(given_before);
     if (ResourceOf(full) != Resource::kLog || Clock::now() >= *deadline) {
@@ -258,7 +261,9 @@ void WrapLog::CloseWith(Wrap* wrap, std::optional<uint64_t> commit_sequence) {
     queue_.emplace_back();
     if (commit_sequence.has_value()) {
       wrap->commit_sequence =
-          *commit_sequence != 0 ? *commit_sequence : last_commit_ + 1;
+          *commit_sequence != 0
+              ? *commit_sequence
+              : std::min(last_commit_ + 1, BaselineTransaction::kMostSequence);
       last_commit_ = std::max(last_commit_, wrap->commit_sequence);
     }
     marker.durable = durable_;
@@ -370,13 +375,6 @@ void WrapLog::StoreHome(const std::vector<Wrap>& wraps) {
   }
 }
 
-void WrapLog::StoreRetired(uint64_t sequence) {
-  wrap_format::LogHeader* const header = layout_.header();
-  __atomic_store_n(&header->retired, layout_.RetiredWord(sequence),
-                   __ATOMIC_RELAXED);
-  region_->Persist(&header->retired, sizeof(header->retired));
-}
-
 size_t WrapLog::Retire(size_t most) {
   MutexLock one(&retire_mutex_);
   std::vector<Wrap> wraps;
@@ -389,18 +387,19 @@ size_t WrapLog::Retire(size_t most) {
   }
   if (wraps.empty()) return 0;
   StoreHome(wraps);
-  uint64_t* const last_sequence = &layout_.header()->last_sequence;
-  uint64_t largest = *last_sequence;
+  wrap_format::LogHeader* const header = layout_.header();
+  uint64_t largest = last_sequence_;
   for (const Wrap& wrap : wraps) {
     largest = std::max(largest, wrap.commit_sequence);
   }
   // Before their markers may go, which say the same.
-  if (largest != *last_sequence) {
-    __atomic_store_n(last_sequence, largest, __ATOMIC_RELAXED);
-    region_->Flush(last_sequence, sizeof(*last_sequence));
+  if (largest != last_sequence_) {
+    layout_.StoreLastSequence(last_sequence_ = largest);
+    region_->Flush(&header->last_sequence, sizeof(header->last_sequence));
   }
   region_->Drain();
-  StoreRetired(wraps.back().sequence);
+  layout_.StoreRetired(wraps.back().sequence);
+  region_->Persist(&header->retired, sizeof(header->retired));
   MutexLock lock(&mutex_);
   retired_ = wraps.back().sequence;
   for (const Wrap& wrap : wraps) {

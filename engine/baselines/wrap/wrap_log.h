@@ -132,7 +132,6 @@ class WrapLog {
   void CloseWith(Wrap* wrap, std::optional<uint64_t> commit_sequence);
 
   void StoreHome(const std::vector<Wrap>& wraps);
-  void StoreRetired(uint64_t sequence);
   // Until all that has been handed over has retired.
   void RetireAllClosed();
 
@@ -143,6 +142,7 @@ class WrapLog {
 
   // Held by who retires. Taken before the other.
   Mutex retire_mutex_;
+  uint64_t last_sequence_ ABSL_GUARDED_BY(retire_mutex_);  // in the header
 
   mutable Mutex mutex_;
   std::vector<uint64_t> free_ ABSL_GUARDED_BY(mutex_);  // buckets

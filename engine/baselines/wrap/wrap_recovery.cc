@@ -154,6 +154,11 @@ absl::Status Recovery::Check() const {
           absl::StrCat("the log is damaged: wrap ", before + 1,
                        " has closed durably and is not there"));
     }
+    if (wrap.marker.commit_sequence > wrap_format::kSequenceMask) {
+      return absl::DataLossError(absl::StrCat("the log is damaged: wrap ",
+                                              sequence, " has commit sequence ",
+                                              wrap.marker.commit_sequence));
+    }
     RETURN_IF_ERROR(CheckRecords(wrap));
     before = sequence;
   }
@@ -184,15 +189,16 @@ absl::StatusOr<RecoveryReport> Recovery::Run() {
   Scan();
   RETURN_IF_ERROR(Check());
   wrap_format::LogHeader* const header = layout_.header();
-  report_.last_sequence = header->last_sequence;
+  ASSIGN_OR_RETURN(const uint64_t last_sequence, layout_.LastSequence());
+  report_.last_sequence = last_sequence;
   Replay();
-  if (report_.last_sequence != header->last_sequence) {
-    header->last_sequence = report_.last_sequence;
+  if (report_.last_sequence != last_sequence) {
+    layout_.StoreLastSequence(report_.last_sequence);
     region_.Flush(&header->last_sequence, sizeof(header->last_sequence));
   }
   region_.Drain();
   // Beyond all that may have been drawn.
-  header->retired = layout_.RetiredWord(retired_ + layout_.buckets());
+  layout_.StoreRetired(retired_ + layout_.buckets());
   region_.Persist(&header->retired, sizeof(header->retired));
   return std::move(report_);
 }

@@ -11,6 +11,8 @@
 
 namespace kamino::engine {
 
+static_assert(BaselineTransaction::kMostSequence <= wrap_format::kSequenceMask);
+
 using heap_format::BlockHeader;
 using heap_format::BlockState;
 
@@ -149,6 +151,7 @@ absl::Status WrapTransaction::LogStates() {
 }
 
 absl::Status WrapTransaction::MakeDurable(const CommitOptions& options) {
+  RETURN_IF_ERROR(CheckSequence(options));
   if (write_set().empty()) {
     CHECK(!wrap_.open()) << "a commit after an error";
     return options.before_mark.has_value() ? (*options.before_mark)(write_set())

@@ -84,6 +84,29 @@ TEST(StoresTest, DirtinessIsThePartOfALineThatIsNew) {
   EXPECT_EQ(Dirtiness().Average(), 0);
 }
 
+// A log would count as much as what it is of.
+TEST(StoresTest, DirtinessIsOfObjectsAlone) {
+  for (const char* name :
+       {"undo-own", "cow", "rewind-1-force-batch", "wrap", "archapt"}) {
+    OpenedStore opened =
+        OpenForTest(*StoreNamed(name), kBytes, Watch::kDirtiness);
+    auto making = opened.store->Begin(absl::ZeroDuration());
+    const engine::ObjectId id = *making->Alloc(640);
+    ASSERT_TRUE(making->Commit().ok());
+    opened.store->Quiesce();
+    const Dirtiness before = opened.dirtiness();
+    auto changing = opened.store->Begin(absl::ZeroDuration());
+    const std::vector<std::byte> bytes(640, std::byte{1});
+    ASSERT_TRUE(changing->Overwrite(id, 0, bytes).ok());
+    ASSERT_TRUE(changing->Commit().ok());
+    opened.store->Quiesce();
+    const Dirtiness after = opened.dirtiness();
+    // An object does not begin with a line.
+    EXPECT_EQ(after.lines - before.lines, 11u) << name;
+    EXPECT_EQ(after.bytes - before.bytes, 640u) << name;
+  }
+}
+
 TEST(StoresTest, LibpmemobjIsNotCountedWithoutTheLibraryThatDoes) {
   ASSERT_FALSE(HasPmemShim());
   EXPECT_FALSE(CanCount(*StoreNamed("undo-object")));

@@ -102,7 +102,6 @@ TEST_P(ConformanceTest, SeveralRangesAreDeclaredAtOnce) {
   EXPECT_TRUE(absl::IsNotFound(Begin()->Declare({{one, 0, 1}, {64, 0, 1}})));
 }
 
-// All of them but one that has something to wait for after Commit.
 TEST_P(ConformanceTest, AbortTakesBack) {
   if (!atomic()) GTEST_SKIP();
   const ObjectId id = Make("first text");

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "engine/baselines/archapt/archapt_mover.h"
+#include "engine/baselines/archapt/archapt_store.h"
 #include "engine/baselines/heap_store.h"
 #include "engine/baselines/rewind/rewind_checkpointer.h"
 #include "engine/baselines/rewind/rewind_options.h"
@@ -90,10 +92,26 @@ Subject OfWrap() {
           }};
 }
 
+Subject OfArchapt() {
+  return {std::string(kArchaptName), [](Region* region, bool fresh) {
+            ArchaptOptions options;
+            // So that objects fall out of it all the time.
+            options.queue_bytes = 4096;
+            options.columns = 3;
+            options.patience = absl::Milliseconds(1);
+            auto opened = std::make_unique<Opened>();
+            opened->heap = HeapOn(region, std::string(kArchaptName), fresh);
+            auto store = *ArchaptStore::Open(options, opened->heap.get());
+            opened->worker = std::make_shared<ArchaptMover>(store.get());
+            opened->store = std::move(store);
+            return opened;
+          }};
+}
+
 std::vector<Subject> Subjects() {
   std::vector<Subject> subjects = {OfHeapStore(HeapScheme::kUndo),
                                    OfHeapStore(HeapScheme::kCopyOnWrite),
-                                   OfWrap()};
+                                   OfWrap(), OfArchapt()};
   for (const RewindOptions& options : AllRewinds()) {
     subjects.push_back(OfRewind(options));
   }
@@ -114,12 +132,13 @@ class ThreadsTest : public ::testing::TestWithParam<Subject> {
   TransactionalStore& store() { return *opened_->store; }
 
   // Until it commits.
-  void Run(const std::function<absl::Status(Transaction&)>& body) {
+  void Run(const std::function<absl::Status(Transaction&)>& body,
+           const CommitOptions& options = CommitOptions()) {
     for (;;) {
       auto transaction = store().Begin(absl::ZeroDuration());
       absl::Status done = body(*transaction);
       if (done.ok()) {
-        done = transaction->Commit();
+        done = transaction->Commit(options);
       } else {
         ASSERT_TRUE(transaction->Abort().ok());
       }
@@ -206,6 +225,19 @@ TEST_P(ThreadsTest, TransfersAndNewObjectsKeepTheSum) {
         return absl::OkStatus();
       });
       own = made;
+      // Who waits for what it has committed, beside those who do not.
+      if (i % 50 == thread) {
+        uint64_t place = 0;
+        CommitOptions options;
+        options.durable_at = &place;
+        Run(
+            [&](Transaction& transaction) {
+              const auto bytes = transaction.Write(own, 0, 8);
+              return bytes.ok() ? absl::OkStatus() : bytes.status();
+            },
+            options);
+        if (!store().AwaitDurable(place, absl::Seconds(60))) ++wrong;
+      }
       if (i % 10 != 0) continue;
       int64_t total = 0;
       Run([&](Transaction& transaction) { return sum(transaction, &total); });

@@ -25,6 +25,10 @@ namespace {
 constexpr size_t kSyncThread = 0;
 constexpr size_t kThreads = kCrew - 1;
 constexpr size_t kRecent = 6;
+// What recovery may have left undone is told by what soon comes after it: so
+// many steps, and this percentage of their crash points.
+constexpr int kFirstSteps = 40;
+constexpr uint64_t kFirstPercent = 60;
 
 class Life {
  public:
@@ -81,6 +85,7 @@ class Life {
   size_t threads_ = kThreads;   // that have a transaction
   int steps_ = 0;               // left
   int all_steps_ = 0;
+  uint64_t percent_ = 0;      // as RunOptions'
   uint64_t most_images_ = 0;  // as RunOptions'
   bool second_ = false;       // life
   // Short transactions that seldom meet: more commits, for the log's sake.
@@ -161,7 +166,8 @@ void Life::Live(const Scheme& scheme, const Found& found,
   }
   steps_ = all_steps_ = options.steps;
   brief_ = Random(2) == 0;
-  explorer_.SetPercent(options.percent);
+  percent_ = options.percent;
+  explorer_.SetPercent(second_ ? kFirstPercent : percent_);
   RunThreads();
   explorer_.SetPercent(100);
   explorer_.ActAs(kSyncThread);
@@ -197,7 +203,9 @@ void Life::RunThreads() {
 
 void Life::Work(size_t thread) {
   while (steps_ > 0 && !explorer_.failed()) {
-    --steps_;
+    // However often others wait within a call, and it comes by.
+    if (thread != kSyncThread) --steps_;
+    if (all_steps_ - steps_ > kFirstSteps) explorer_.SetPercent(percent_);
     Allow(1 - static_cast<double>(steps_) / all_steps_);
     if (thread == kSyncThread) {
       Sync();

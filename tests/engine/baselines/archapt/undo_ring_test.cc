@@ -268,6 +268,21 @@ TEST_F(UndoRingTest, OldBytesThatLookLikeRecordsTakeNoTime) {
   EXPECT_TRUE(scanned->updates.empty());
 }
 
+// Nothing would be taken back; and later, what an older life has logged.
+TEST_F(UndoRingTest, AHeaderThatIsLostIsNoNewRing) {
+  UndoRing first = Make(&region_);
+  OwnUndo own;
+  ASSERT_TRUE(Change(&first, &own, 8192, "aaaa").ok());
+  EXPECT_TRUE(Make(&region_).Scan().ok()) << "it is new as yet";
+  UndoRing second = Make(&region_);
+  TakeBack(&second);
+  second.Reset(5);
+  OwnUndo other;
+  ASSERT_TRUE(Change(&second, &other, 8192, "bbbb").ok());
+  std::memset(region_.base(), 0, sizeof(archapt_format::LogHeader));
+  EXPECT_TRUE(absl::IsDataLoss(Make(&region_).Scan().status()));
+}
+
 TEST_F(UndoRingTest, ADamagedHeaderIsAnError) {
   UndoRing ring = Make(&region_);
   OwnUndo own;

@@ -26,6 +26,7 @@ using rewind_format::LogHeader;
 constexpr size_t kBytes = 64u << 10;
 constexpr size_t kGroup = 3;
 constexpr size_t kBucket = 5;
+constexpr uint64_t kSeed = 123456789;
 
 // One on a region, as after a crash or new.
 class Subject {
@@ -34,14 +35,16 @@ class Subject {
       : region_(region), space_(SpaceBegin(options), kBytes) {
     auto* header = reinterpret_cast<LogHeader*>(region->base() + 64);
     if (options.layers == 1) {
-      index_ = std::make_unique<RecordList>(region, &header->list, &space_,
+      index_ = std::make_unique<RecordList>(CheckedWords(region, kSeed),
+                                            &header->list, &space_,
                                             options.form, kBucket, kGroup);
     } else {
       RewindOptions small = options;
       small.bucket = kBucket;
       small.group = kGroup;
       index_ = std::make_unique<RecordTree>(
-          region, header, &space_, WordsBegin(), SpaceBegin(options), small);
+          CheckedWords(region, kSeed), &header->list, &header->marks.root,
+          &space_, WordsBegin(), SpaceBegin(options), small);
     }
   }
 
@@ -207,6 +210,81 @@ TEST_P(RecordIndexTest, DamageIsAnErrorAndNoWildStore) {
   EXPECT_GT(refused, 50);
 }
 
+// A log that has seen all kinds of work, at some moments of it.
+std::vector<SimRegion::Image> ImagesOfWork(const RewindOptions& options) {
+  SimRegion region(kBytes);
+  Subject subject(options, &region);
+  std::vector<SimRegion::Image> images;
+  int drains = 0;
+  region.SetDrainHook([&] {
+    if (++drains % 5 == 0) images.push_back(region.CrashImage(drains));
+  });
+  std::vector<Indexed> records;
+  for (uint64_t i = 1; i <= 20; ++i) records.push_back(RecordNumber(i));
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_TRUE(subject.index().Reserve(records.size()));
+    subject.index().Append(absl::MakeSpan(records), /*in_order=*/false);
+    subject.index().Remove(absl::MakeSpan(records).first(13));
+    subject.index().Remove(absl::MakeSpan(records).last(4));
+    for (size_t i = 0; i < records.size(); ++i) {
+      records[i] = RecordNumber(100 * (round + 1) + i);
+    }
+  }
+  region.SetDrainHook(nullptr);
+  return images;
+}
+
+struct Flips {
+  int refused = 0;
+  int wrong = 0;  // not refused, and found otherwise than without
+};
+
+Flips FlipBits(const RewindOptions& options) {
+  std::mt19937_64 random(1);
+  Flips flips;
+  const auto images = ImagesOfWork(options);
+  EXPECT_GT(images.size(), 5u);
+  for (const SimRegion::Image& intact : images) {
+    SimRegion before(intact);
+    const auto expected = Subject(options, &before).Recovered();
+    for (int i = 0; i < 200; ++i) {
+      size_t at = 64 + random() % sizeof(LogHeader);
+      if (i % 2 == 0) {
+        // Where something is, or was.
+        do {
+          at = 64 + random() % (kBytes - 64);
+        } while (intact[at / 8 * 8] == std::byte{} &&
+                 intact[at / 8 * 8 + 3] == std::byte{});
+      }
+      SimRegion damaged(intact);
+      damaged.base()[at] ^= std::byte{1} << random() % 8;
+      Subject again(options, &damaged);
+      absl::Status status = again.index().Finish();
+      const auto found = again.index().Scan();
+      if (status.ok()) status = found.status();
+      if (!status.ok()) {
+        EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+        ++flips.refused;
+      } else if (std::set<uint64_t>(found->begin(), found->end()) != expected) {
+        ++flips.wrong;
+      }
+    }
+  }
+  return flips;
+}
+
+// Wherever it is, and whatever was under way: what is found is what was there.
+TEST_P(RecordIndexTest, ABitThatFlipsIsNoticedOrMeansNothing) {
+  const Flips flips = FlipBits(GetParam());
+  EXPECT_EQ(flips.wrong, 0);
+  EXPECT_GT(flips.refused, 100);
+}
+
+TEST_P(RecordIndexTest, OrItMakesOldRecordsCount) {
+  faults::Planted planted("rewind-words-are-believed");
+  EXPECT_GT(FlipBits(GetParam()).wrong, 10);
+}
+
 // Damage that would have recovery go through the same cells again and again.
 class SharedBucketTest : public ::testing::Test {
  protected:
@@ -215,38 +293,41 @@ class SharedBucketTest : public ::testing::Test {
     for (uint64_t i = 2; i <= 10; ++i) records.push_back(RecordNumber(i));
     EXPECT_TRUE(list_.Reserve(records.size()));
     list_.Append(absl::MakeSpan(records), /*in_order=*/false);
-    first_ = NodeAt(state_->head);
-    second_ = NodeAt(first_->next);
+    first_ = NodeAt(words_.Get(&state_->head));
+    second_ = NodeAt(words_.Get(&first_->next));
     EXPECT_TRUE(list_.Scan().ok());
   }
 
   rewind_format::Node* NodeAt(uint64_t node) {
-    return reinterpret_cast<rewind_format::Node*>(region_.base() + node);
+    return reinterpret_cast<rewind_format::Node*>(words_.At(node));
   }
+  void PutSecond(uint64_t bucket) { words_.Store(&second_->element, bucket); }
+  uint64_t First() const { return words_.Get(&first_->element); }
 
   SimRegion region_{kBytes};
+  const CheckedWords words_{&region_, kSeed};
   rewind_format::ListState* const state_ =
       &reinterpret_cast<LogHeader*>(region_.base() + 64)->list;
   LogSpace space_{64 + sizeof(LogHeader), kBytes};
-  RecordList list_{&region_, state_, &space_, LogForm::kOptimized,
-                   kBucket,  kGroup};
+  RecordList list_{words_,  state_, &space_, LogForm::kOptimized,
+                   kBucket, kGroup};
   const rewind_format::Node* first_ = nullptr;
   rewind_format::Node* second_ = nullptr;
 };
 
 TEST_F(SharedBucketTest, IsDamage) {
-  second_->element = first_->element;
+  PutSecond(First());
   EXPECT_TRUE(absl::IsDataLoss(list_.Scan().status()));
   // The first cells of the first bucket look like the beginning of one.
-  second_->element = first_->element + sizeof(rewind_format::Bucket);
+  PutSecond(First() + sizeof(rewind_format::Bucket));
   EXPECT_TRUE(absl::IsDataLoss(list_.Scan().status()));
 }
 
 TEST_F(SharedBucketTest, OrItIsReadAgain) {
   faults::Planted planted("rewind-buckets-may-overlap");
-  second_->element = first_->element;
+  PutSecond(First());
   EXPECT_TRUE(list_.Scan().ok());
-  second_->element = first_->element + sizeof(rewind_format::Bucket);
+  PutSecond(First() + sizeof(rewind_format::Bucket));
   EXPECT_TRUE(list_.Scan().ok());
 }
 
@@ -264,8 +345,8 @@ TEST(RecordListTest, DrainsOfARecord) {
     SimRegion region(kBytes);
     auto* header = reinterpret_cast<LogHeader*>(region.base() + 64);
     LogSpace space(64 + sizeof(LogHeader), kBytes);
-    RecordList list(&region, &header->list, &space, expected.form,
-                    /*bucket=*/100, /*group=*/8);
+    RecordList list(CheckedWords(&region, kSeed), &header->list, &space,
+                    expected.form, /*bucket=*/100, /*group=*/8);
     std::vector<Indexed> records;
     for (uint64_t i = 1; i <= 10; ++i) records.push_back(RecordNumber(i));
     ASSERT_TRUE(list.Reserve(10));

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "engine/baselines/log_seed.h"
+#include "engine/baselines/rewind/checked_words.h"
 #include "engine/baselines/rewind/rewind_store.h"
 #include "engine/pmem/sim_region.h"
 #include "engine/resource_error.h"
@@ -15,6 +17,8 @@
 
 namespace kamino::engine {
 namespace {
+
+using rewind_format::LogFormat;
 
 class RewindLogTest : public ::testing::TestWithParam<LogForm> {
  protected:
@@ -67,7 +71,7 @@ class RewindLogTest : public ::testing::TestWithParam<LogForm> {
 // The floor must not pass the end of one that was taken back before what that
 // has stored can be flushed: recovery would not look at it any more.
 TEST_P(RewindLogTest, ACheckpointWaitsForWhatWasTakenBack) {
-  RewindLog log(heap_.get(), options_);
+  RewindLog log(heap_.get(), options_, LogFormat::kChecked);
   log.Reset(0);
   OwnRecords other;
   const Draft committed = UpdateOf(committed_, "good");
@@ -95,7 +99,7 @@ TEST_P(RewindLogTest, ACheckpointWaitsForWhatWasTakenBack) {
 
 // Damage that would have recovery look at one record again and again.
 TEST_P(RewindLogTest, ARecordThatIsThereTwiceIsDamage) {
-  RewindLog log(heap_.get(), options_);
+  RewindLog log(heap_.get(), options_, LogFormat::kChecked);
   log.Reset(0);
   OwnRecords own;
   const Draft updates[] = {UpdateOf(committed_, "good"),
@@ -106,9 +110,10 @@ TEST_P(RewindLogTest, ARecordThatIsThereTwiceIsDamage) {
       own.records[1].indexed.place +
       (GetParam() == LogForm::kSimple ? offsetof(rewind_format::Node, element)
                                       : 0);
-  auto* const word = reinterpret_cast<uint64_t*>(region_.base() + place);
-  ASSERT_EQ(*word, own.records[1].indexed.record);
-  *word = own.records[0].indexed.record;
+  const CheckedWords words(&region_, LogSeed(heap_->uuid()));
+  uint64_t* const word = words.WordAt(place);
+  ASSERT_EQ(*words.Read(word), own.records[1].indexed.record);
+  words.Store(word, own.records[0].indexed.record);
   SimRegion after(
       SimRegion::Image(region_.base(), region_.base() + region_.size()));
   auto heap = *Heap::Open(&after);
@@ -149,7 +154,7 @@ class FullRewindLogTest : public ::testing::Test {
   SimRegion region_{Heap::kMinTinyBytes};
   std::unique_ptr<Heap> heap_ =
       *Heap::CreateTiny(&region_, options_.Name(), 8u << 10);
-  RewindLog log_{heap_.get(), options_};
+  RewindLog log_{heap_.get(), options_, LogFormat::kChecked};
   OwnRecords other_;  // has its end, and stores
   OwnRecords own_;
 };
@@ -162,9 +167,9 @@ TEST_F(FullRewindLogTest, IsNotTooLargeUntilOthersRecordsAreGone) {
   EXPECT_EQ(Fill(), Resource::kLog);
   // While a checkpoint makes the floor durable.
   bool tried = false;
-  const uint64_t floor = log_.floor();
+  const uint64_t floor = log_.ReadMarks()->floor;
   region_.SetDrainHook([&] {
-    if (tried || log_.floor() == floor) return;
+    if (tried || log_.ReadMarks()->floor == floor) return;
     tried = true;
     EXPECT_EQ(Fill(), Resource::kLog);
   });

@@ -196,6 +196,13 @@ TEST_P(RewindStoreTest, BadOptionsAndOtherHeapsAreRefused) {
 TEST_P(RewindStoreTest, ADamagedLogIsAnError) {
   const ObjectId id = Make(100);
   store_->Quiesce();
+  // All of this recovery has to know: what is committed, up to which number,
+  // and what is not.
+  CommitOptions numbered;
+  numbered.sequence = 77;
+  auto committed = Begin();
+  ASSERT_TRUE(committed->Overwrite(id, 8, BytesOf("kept")).ok());
+  ASSERT_TRUE(committed->Commit(numbered).ok());
   auto live = Begin();
   std::memcpy(*live->Write(id, 0, 4), "text", 4);
   SimRegion::Image image(region_.base(), region_.base() + region_.size());
@@ -209,23 +216,74 @@ TEST_P(RewindStoreTest, ADamagedLogIsAnError) {
   for (size_t at = log + (128u << 10); at > log; at -= 8) places.push_back(at);
   int refused = 0;
   int tried = 0;
-  for (size_t at : places) {
-    if (tried == 80) break;
-    if (std::all_of(&image[at], &image[at + 8],
+  for (size_t word : places) {
+    const bool in_header = word < log + sizeof(LogHeader);
+    if (tried == 120) break;
+    if (!in_header &&
+        std::all_of(&image[word], &image[word + 8],
                     [](std::byte b) { return b == std::byte{}; })) {
       continue;
     }
     ++tried;
-    SimRegion damaged(image);
-    damaged.base()[at] ^= std::byte{0x40};
-    auto heap = *Heap::Open(&damaged);
-    const auto opened = RewindStore::Open(GetParam(), heap.get());
-    if (opened.ok()) continue;
-    EXPECT_TRUE(absl::IsDataLoss(opened.status())) << opened.status();
-    EXPECT_EQ(std::memcmp(damaged.base() + id, &image[id], 100), 0);
-    ++refused;
+    for (size_t at = word; at < word + 8; ++at) {
+      SimRegion damaged(image);
+      damaged.base()[at] ^= std::byte{1} << at * 5 / 8 % 8;
+      auto heap = *Heap::Open(&damaged);
+      const auto opened = RewindStore::Open(GetParam(), heap.get());
+      if (!opened.ok()) {
+        EXPECT_TRUE(absl::IsDataLoss(opened.status())) << opened.status();
+        EXPECT_EQ(std::memcmp(damaged.base() + id, &image[id], 100), 0);
+        ++refused;
+        continue;
+      }
+      EXPECT_EQ((*opened)->recovery_report().last_sequence, 77u) << at;
+      EXPECT_EQ(std::memcmp(damaged.base() + id, "\0\0\0\0\0\0\0\0kept", 12), 0)
+          << "a bit of the byte at " << at << " of the log at " << log;
+    }
   }
-  EXPECT_GT(refused, 5);
+  EXPECT_GT(refused, 100);
+}
+
+TEST_P(RewindStoreTest, ASequenceThatALogHasNoRoomForIsRefused) {
+  const ObjectId id = Make(100);
+  CommitOptions options;
+  options.sequence = BaselineTransaction::kMostSequence + 1;
+  auto refused = Begin();
+  ASSERT_TRUE(refused->Overwrite(id, 0, BytesOf("refused")).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(refused->Commit(options)));
+  --options.sequence;
+  auto last = Begin();
+  ASSERT_TRUE(last->Overwrite(id, 0, BytesOf("last")).ok());
+  EXPECT_TRUE(last->Commit(options).ok());
+  // There is none behind it.
+  Put(id, "more");
+  store_->Quiesce();
+  CrashAndOpen(1);
+  EXPECT_EQ(store_->recovery_report().last_sequence, options.sequence);
+  EXPECT_EQ(Text(id, 4), "more");
+}
+
+// Few cells a bucket: the tree's words take most of what there is for them.
+TEST(RewindOptionsTest, TheSmallestBucketsDo) {
+  for (const RewindOptions& named : AllRewinds()) {
+    RewindOptions options = named;
+    options.bucket = 1;
+    options.group = 64;
+    SimRegion region(Heap::kMinBytes);
+    auto heap = *Heap::Create(&region, options.Name());
+    auto store = *RewindStore::Open(options, heap.get());
+    auto making = store->Begin(absl::ZeroDuration());
+    const ObjectId id = *making->Alloc(64 * 64);
+    ASSERT_TRUE(making->Commit().ok()) << options.Name();
+    std::vector<Intent> intents;
+    for (uint32_t i = 0; i < 64; ++i) intents.push_back({id, 64 * i, 8});
+    for (int round = 0; round < 20; ++round) {
+      auto transaction = store->Begin(absl::ZeroDuration());
+      const absl::Status declared = transaction->Declare(intents);
+      ASSERT_TRUE(declared.ok()) << options.Name() << ": " << declared;
+      ASSERT_TRUE(transaction->Commit().ok()) << options.Name();
+    }
+  }
 }
 
 // Looking through the log finds what is remembered: it asserts that.

@@ -102,6 +102,14 @@ TEST_P(RewindWaitsTest, ForOthersToEnd) {
   EXPECT_TRUE(committed.ok()) << committed;
 }
 
+TEST_P(RewindWaitsTest, AlsoWhereThatIsForEver) {
+  options_.log_wait = absl::InfiniteDuration();
+  store_.reset();
+  store_ = *RewindStore::Open(options_, heap_.get());
+  const absl::Status committed = CommitMeanwhile();
+  EXPECT_TRUE(committed.ok()) << committed;
+}
+
 TEST_P(RewindWaitsTest, ButNotToRead) {
   // Else the bytes are not kept in memory.
   if (options_.form != LogForm::kBatch) GTEST_SKIP();

@@ -223,6 +223,34 @@ TEST_F(WrapLogTest, RoomThatIsOnItsWayIsWorthWaitingFor) {
   log_->Forget(&wrap);
 }
 
+// However often others commit, and their buckets retire and are theirs again.
+TEST_F(WrapLogTest, WhoLooksForRoomIsNotKeptByOthersForEver) {
+  std::vector<Wrap> others;
+  for (size_t i = 0; i + 4 < kBuckets; ++i) {
+    others.push_back(Opened("held", 64 * i));
+  }
+  Wrap waiting = Opened("waiting", 4096);
+  Commit(Opened("small", 5000));
+  int commits = 0;
+  int drains = 0;
+  bool within = false;
+  region_.SetDrainHook([&] {
+    // A retirement drains twice; there is a bucket for one.
+    if (within || ++drains % 2 == 0 || commits == 100) return;
+    within = true;
+    Commit(Opened("small", 5000));
+    ++commits;
+    within = false;
+  });
+  const absl::Status full = log_->Append(&waiting, place() + 4096,
+                                         BytesOf(std::string(1000, 'x')));
+  region_.SetDrainHook(nullptr);
+  EXPECT_EQ(ResourceOf(full), Resource::kLog) << full;
+  EXPECT_LT(commits, 10);
+  log_->Forget(&waiting);
+  for (Wrap& other : others) log_->Forget(&other);
+}
+
 TEST_F(WrapLogTest, LogsThatCannotBeAreRefused) {
   for (const uint64_t bytes : {0, 64, 511, 513, 448, 8192, 4096}) {
     EXPECT_TRUE(absl::IsInvalidArgument(WrapLayout::Format(*heap_, bytes)))

@@ -69,6 +69,26 @@ TEST_F(WrapStoreTest, WhatIsCommittedSurvivesAndIsReported) {
   EXPECT_EQ(report.last_sequence, 77u);
 }
 
+TEST_F(WrapStoreTest, ASequenceThatTheLogHasNoRoomForIsRefused) {
+  const ObjectId id = Make(100);
+  CommitOptions options;
+  options.sequence = BaselineTransaction::kMostSequence + 1;
+  auto refused = Begin();
+  ASSERT_TRUE(refused->Overwrite(id, 0, BytesOf("refused")).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(refused->Commit(options)));
+  --options.sequence;
+  auto last = Begin();
+  ASSERT_TRUE(last->Overwrite(id, 0, BytesOf("last")).ok());
+  EXPECT_TRUE(last->Commit(options).ok());
+  // There is none behind it.
+  auto more = Begin();
+  ASSERT_TRUE(more->Overwrite(id, 0, BytesOf("more")).ok());
+  EXPECT_TRUE(more->Commit().ok());
+  CrashAndOpen();
+  EXPECT_EQ(store_->recovery_report().last_sequence, options.sequence);
+  EXPECT_EQ(Text(id, 4), "more");
+}
+
 // Nothing of it is home before its wrap has closed.
 TEST_F(WrapStoreTest, StoresGoToTheViewAlone) {
   const ObjectId id = Make(1000);

@@ -2,8 +2,8 @@
 // crash leaves the old one or the new; and one that is damaged is noticed.
 //   bits 63..16  the number
 //   bits 15..0   of XXH3 of it, seeded by where it is; all 0 for 0
-#ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_CHECKED_WORD_H_
-#define KAMINO_ENGINE_BASELINES_ARCHAPT_CHECKED_WORD_H_
+#ifndef KAMINO_ENGINE_BASELINES_CHECKED_WORD_H_
+#define KAMINO_ENGINE_BASELINES_CHECKED_WORD_H_
 
 #include <xxhash.h>
 
@@ -20,13 +20,16 @@ inline uint64_t MakeChecked(uint64_t number, uint64_t seed) {
   return number << 16 | (check & 0xffff);
 }
 
+// Of a word that is known to be right.
+inline uint64_t NumberIn(uint64_t word) { return word >> 16; }
+
 // Nothing: damaged.
 inline std::optional<uint64_t> ReadChecked(uint64_t word, uint64_t seed) {
-  const uint64_t number = word >> 16;
+  const uint64_t number = NumberIn(word);
   if (word != MakeChecked(number, seed)) return std::nullopt;
   return number;
 }
 
 }  // namespace kamino::engine
 
-#endif  // KAMINO_ENGINE_BASELINES_ARCHAPT_CHECKED_WORD_H_
+#endif  // KAMINO_ENGINE_BASELINES_CHECKED_WORD_H_

@@ -1,0 +1,37 @@
+// Which format a log of REWIND's is in, and how one of release 0.1.0 becomes
+// one of today's (docs/rewind_log_format.md, "Formats").
+#ifndef KAMINO_ENGINE_BASELINES_REWIND_LOG_FORMAT_H_
+#define KAMINO_ENGINE_BASELINES_REWIND_LOG_FORMAT_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/baselines/rewind/checked_words.h"
+#include "engine/baselines/rewind/rewind_format.h"
+#include "engine/heap/heap.h"
+
+namespace kamino::engine {
+
+rewind_format::LogHeader* LogHeaderOf(const Heap& heap);
+
+// How the log's words that change in place are written.
+CheckedWords WordsOf(const Heap& heap, rewind_format::LogFormat format);
+
+// kPlain: also a new heap's, whose log is all 0. kChecked: FinishChecked comes
+// before anything else. kFailedPrecondition: it is of a later release;
+// kDataLoss: damaged.
+absl::StatusOr<rewind_format::LogFormat> LogFormatOf(const Heap& heap);
+
+// Makes an empty log of kPlain one of kChecked, durably, but for FinishChecked;
+// after a crash on the way it is either. kFailedPrecondition: `last_sequence`
+// is more than that records; nothing was stored then.
+absl::Status BeginChecked(Heap* heap, uint64_t last_sequence);
+
+// Durably says of what format the log is. Programs of release 0.1.0, which do
+// not look at that, find damage in the log from here on.
+void FinishChecked(Heap* heap);
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_BASELINES_REWIND_LOG_FORMAT_H_

@@ -114,8 +114,6 @@ const std::vector<PlantedFault>& PlantedFaults() {
       {"archapt-physical-out-of-order", "archapt"},
       {"archapt-log-dropped-before-seal", "archapt"},
       {"archapt-slot-is-used-while-it-counts", "archapt"},
-      {"archapt-takes-back-what-counts", "archapt"},
-      {"archapt-freed-losses-stay", "archapt"},
       {"archapt-sum-only", "archapt"},
       {"archapt-member-written-while-sealed", "archapt"},
       {"archapt-rollback-before-repair", "archapt"},

@@ -242,8 +242,8 @@ TEST_F(WrapLogTest, WhoLooksForRoomIsNotKeptByOthersForEver) {
     ++commits;
     within = false;
   });
-  const absl::Status full = log_->Append(&waiting, place() + 4096,
-                                         BytesOf(std::string(1000, 'x')));
+  const absl::Status full =
+      log_->Append(&waiting, place() + 4096, BytesOf(std::string(1000, 'x')));
   region_.SetDrainHook(nullptr);
   EXPECT_EQ(ResourceOf(full), Resource::kLog) << full;
   EXPECT_LT(commits, 10);

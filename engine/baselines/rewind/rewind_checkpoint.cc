@@ -69,8 +69,6 @@ void RewindLog::Finished(OwnRecords* own) {
   MutexLock lock(&mutex_);
   --live_;
   storing_.erase(own->end->indexed.id);
-  // Nothing of it is taken back any more.
-  GiveKept(own);
   blocks_ += own->freed.size();
   finished_.push_back(std::move(*own));
   *own = OwnRecords();

@@ -101,8 +101,7 @@ TEST(StoresTest, DirtinessIsOfObjectsAlone) {
     ASSERT_TRUE(changing->Commit().ok());
     opened.store->Quiesce();
     const Dirtiness after = opened.dirtiness();
-    // An object does not begin with a line.
-    EXPECT_EQ(after.lines - before.lines, 11u) << name;
+    EXPECT_EQ(after.lines - before.lines, 10u) << name;
     EXPECT_EQ(after.bytes - before.bytes, 640u) << name;
   }
 }

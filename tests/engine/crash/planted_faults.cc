@@ -113,7 +113,6 @@ const std::vector<PlantedFault>& PlantedFaults() {
       {"wrap-abort-oldest-first", "wrap"},
       {"archapt-physical-out-of-order", "archapt"},
       {"archapt-log-dropped-before-seal", "archapt"},
-      {"archapt-slot-is-used-while-it-counts", "archapt"},
       {"archapt-sum-only", "archapt"},
       {"archapt-member-written-while-sealed", "archapt"},
       {"archapt-rollback-before-repair", "archapt"},

@@ -203,8 +203,7 @@ void Life::RunThreads() {
 
 void Life::Work(size_t thread) {
   while (steps_ > 0 && !explorer_.failed()) {
-    // However often others wait within a call, and it comes by.
-    if (thread != kSyncThread) --steps_;
+    --steps_;
     if (all_steps_ - steps_ > kFirstSteps) explorer_.SetPercent(percent_);
     Allow(1 - static_cast<double>(steps_) / all_steps_);
     if (thread == kSyncThread) {

@@ -11,7 +11,7 @@ PROGRAMS := //client/cli:kamino //node:kamino_node //membership:kamino_manager \
 
 help:
 	@echo "make demo    install what is missing, build, run the demo (10 seconds;"
-	@echo "             the first build takes some ten minutes)"
+	@echo "             the first build takes many minutes)"
 	@echo "make test    the same for the whole test suite"
 	@echo "make test-workspace"
 	@echo "             build programs in Bazel workspaces of their own on this one"

@@ -12,7 +12,7 @@ using rewind_format::kUnitBytes;
 LogSpace::LogSpace(uint64_t begin, uint64_t end) : begin_(begin), end_(end) {
   CHECK(begin % kUnitBytes == 0 && end % kUnitBytes == 0 && begin <= end);
   free_ = size();
-  if (free_ > 0) extents_[begin] = free_;
+  if (free_ > 0) AddExtent(begin, free_);
 }
 
 size_t LogSpace::size() const { return (end_ - begin_) / kUnitBytes; }
@@ -22,15 +22,24 @@ bool LogSpace::Contains(uint64_t offset, size_t bytes) const {
          bytes <= end_ - offset;
 }
 
+void LogSpace::AddExtent(uint64_t offset, size_t units) {
+  extents_[offset] = units;
+  by_size_.emplace(units, offset);
+}
+
+std::map<uint64_t, size_t>::iterator LogSpace::RemoveExtent(
+    std::map<uint64_t, size_t>::iterator extent) {
+  by_size_.erase({extent->second, extent->first});
+  return extents_.erase(extent);
+}
+
 std::optional<uint64_t> LogSpace::Carve(size_t units) {
-  for (auto extent = extents_.begin(); extent != extents_.end(); ++extent) {
-    const auto [offset, size] = *extent;
-    if (size < units) continue;
-    extents_.erase(extent);
-    if (size > units) extents_[offset + units * kUnitBytes] = size - units;
-    return offset;
-  }
-  return std::nullopt;
+  const auto found = by_size_.lower_bound({units, 0});
+  if (found == by_size_.end()) return std::nullopt;
+  const auto [size, offset] = *found;
+  RemoveExtent(extents_.find(offset));
+  if (size > units) AddExtent(offset + units * kUnitBytes, size - units);
+  return offset;
 }
 
 std::optional<uint64_t> LogSpace::Take(size_t units) {
@@ -71,14 +80,14 @@ void LogSpace::Insert(uint64_t offset, size_t units) {
     if (before->first + before->second * kUnitBytes == offset) {
       offset = before->first;
       units += before->second;
-      extents_.erase(before);
+      next = RemoveExtent(before);
     }
   }
   if (next != extents_.end() && offset + units * kUnitBytes == next->first) {
     units += next->second;
-    extents_.erase(next);
+    RemoveExtent(next);
   }
-  extents_[offset] = units;
+  AddExtent(offset, units);
 }
 
 }  // namespace kamino::engine

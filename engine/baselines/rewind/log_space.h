@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace kamino::engine {
@@ -35,11 +37,18 @@ class LogSpace {
   static constexpr size_t kSmall = 16;
 
   void Insert(uint64_t offset, size_t units);
+  // Of the smallest extent that has so many.
   std::optional<uint64_t> Carve(size_t units);
+  void AddExtent(uint64_t offset, size_t units);
+  std::map<uint64_t, size_t>::iterator RemoveExtent(
+      std::map<uint64_t, size_t>::iterator extent);
 
   const uint64_t begin_;
   const uint64_t end_;
   std::map<uint64_t, size_t> extents_;  // units
+  // The same, by units and offset: the space is in thousands of pieces when
+  // records of several sizes come and go.
+  std::set<std::pair<size_t, uint64_t>> by_size_;
   std::array<std::vector<uint64_t>, kSmall + 1> ready_;
   size_t free_ = 0;
 };

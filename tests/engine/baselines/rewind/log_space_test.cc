@@ -33,6 +33,29 @@ TEST(LogSpaceTest, SmallPiecesBecomeALargeOne) {
   EXPECT_TRUE(space.Take(40).has_value());
 }
 
+// Every other piece of so many units is free, and a tail.
+LogSpace SpaceWithHoles(size_t holes, size_t units, size_t tail) {
+  LogSpace space(0, (2 * holes * units + tail) * kUnit);
+  std::vector<uint64_t> pieces;
+  for (size_t i = 0; i < 2 * holes; ++i) pieces.push_back(*space.Take(units));
+  for (size_t i = 0; i < pieces.size(); i += 2) space.Give(pieces[i], units);
+  return space;
+}
+
+TEST(LogSpaceTest, TakesTheSmallestThatIsLargeEnough) {
+  LogSpace space = SpaceWithHoles(/*holes=*/3, /*units=*/20, /*tail=*/18);
+  EXPECT_EQ(*space.Take(17), 6 * 20 * kUnit);
+  EXPECT_EQ(*space.Take(17), 0u);
+}
+
+// A walk over all pieces would end this test by its time.
+TEST(LogSpaceTest, ManyPiecesAreSearchedFast) {
+  constexpr size_t kHoles = 200'000;
+  LogSpace space = SpaceWithHoles(kHoles, /*units=*/17, /*tail=*/18 * kHoles);
+  for (size_t i = 0; i < kHoles; ++i) ASSERT_TRUE(space.Take(18).has_value());
+  EXPECT_FALSE(space.Take(18).has_value());
+}
+
 TEST(LogSpaceTest, ContainsWhatLiesWithin) {
   const LogSpace space(4096, 4096 + 10 * kUnit);
   EXPECT_TRUE(space.Contains(4096, 10 * kUnit));

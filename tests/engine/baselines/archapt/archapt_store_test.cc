@@ -1,6 +1,5 @@
-// What Archapt leaves to the cache, what it does when that was wrong, and what
-// it is bounded by; that it is crash-safe is for the crash campaigns
-// (tests/engine/crash).
+// When Archapt flushes, and what it is bounded by; that it is crash-safe is for
+// the crash campaigns (tests/engine/crash).
 #include "engine/baselines/archapt/archapt_store.h"
 
 #include <algorithm>
@@ -15,94 +14,12 @@
 #include "engine/pmem/sim_region.h"
 #include "engine/resource_error.h"
 #include "gtest/gtest.h"
+#include "tests/engine/baselines/archapt/archapt_fixture.h"
 
 namespace kamino::engine {
 namespace {
 
-constexpr size_t kBytes = Heap::kMinBytes;
-constexpr size_t kLogBytes = 256u << 10;
-// Twenty objects of 1 KiB.
-constexpr uint64_t kQueueBytes = 20 << 10;
-
-absl::Span<const std::byte> BytesOf(const std::string& text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
-
-class ArchaptStoreTest : public ::testing::Test {
- protected:
-  ArchaptStoreTest() {
-    options_.queue_bytes = kQueueBytes;
-    options_.columns = 4;
-    heap_ = *Heap::CreateWithLog(&region_, kArchaptName, kLogBytes);
-    store_ = *ArchaptStore::Open(options_, heap_.get());
-  }
-
-  std::unique_ptr<Transaction> Begin() {
-    return store_->Begin(absl::ZeroDuration());
-  }
-
-  // Commits; the sequence.
-  static uint64_t Commit(Transaction& transaction) {
-    uint64_t sequence = 0;
-    CommitOptions options;
-    options.durable_at = &sequence;
-    EXPECT_TRUE(transaction.Commit(options).ok());
-    return sequence;
-  }
-
-  ObjectId Make(uint32_t size) {
-    auto transaction = Begin();
-    const ObjectId id = *transaction->Alloc(size);
-    Commit(*transaction);
-    return id;
-  }
-  std::vector<ObjectId> MakeMany(size_t count, uint32_t size = 1000) {
-    std::vector<ObjectId> ids;
-    for (size_t i = 0; i < count; ++i) ids.push_back(Make(size));
-    store_->Quiesce();
-    return ids;
-  }
-  // The whole object.
-  uint64_t Fill(ObjectId id, char c, size_t size = 1000) {
-    auto transaction = Begin();
-    EXPECT_TRUE(
-        transaction->Overwrite(id, 0, BytesOf(std::string(size, c))).ok());
-    return Commit(*transaction);
-  }
-  std::string Text(ObjectId id, size_t length) {
-    auto transaction = Begin();
-    const auto bytes = transaction->Read(id);
-    if (!bytes.ok()) return std::string(bytes.status().message());
-    return {reinterpret_cast<const char*>(bytes->data()), length};
-  }
-
-  // As a crash leaves it that takes all that is not durable, and then `change`.
-  void CrashAndOpen(
-      const std::function<void(SimRegion::Image*)>& change = nullptr) {
-    SimRegion::Image image(region_.durable(),
-                           region_.durable() + region_.size());
-    if (change != nullptr) change(&image);
-    left_ = std::move(store_);
-    left_heap_ = std::move(heap_);
-    after_ = std::make_unique<SimRegion>(image);
-    Reopen();
-  }
-  void Reopen() {
-    store_.reset();
-    heap_ = *Heap::Open(after_.get());
-    auto opened = ArchaptStore::Open(options_, heap_.get());
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    store_ = *std::move(opened);
-  }
-
-  SimRegion region_{kBytes};
-  std::unique_ptr<SimRegion> after_;
-  ArchaptOptions options_;
-  std::unique_ptr<Heap> left_heap_;
-  std::unique_ptr<ArchaptStore> left_;  // its end has nothing more to say
-  std::unique_ptr<Heap> heap_;
-  std::unique_ptr<ArchaptStore> store_;
-};
+using ArchaptStoreTest = ArchaptTest;
 
 TEST_F(ArchaptStoreTest, ACommitIsLogicalFirst) {
   const ObjectId id = MakeMany(1)[0];
@@ -219,146 +136,6 @@ TEST_F(ArchaptStoreTest, WhoWaitsHasAllFlushedThatHasCommitted) {
   const uint64_t last = Fill(ids[2], 'a');
   EXPECT_TRUE(store_->AwaitDurable(first, absl::ZeroDuration()));
   EXPECT_EQ(store_->durable_sequence(), last);
-}
-
-// Objects that nobody accesses any more fall out of the queue and are not
-// flushed; their transactions are committed all the same.
-TEST_F(ArchaptStoreTest, FlushesAreSkipped) {
-  const auto ids = MakeMany(60);
-  const ArchaptStats before = store_->stats();
-  std::vector<uint64_t> sequences;
-  for (ObjectId id : ids) sequences.push_back(Fill(id, 'a'));
-  store_->Advance();
-  const ArchaptStats stats = store_->stats();
-  EXPECT_EQ(stats.matrices - before.matrices, 10u);
-  EXPECT_EQ(stats.skipped_lines - before.skipped_lines, 40u * 16);
-  EXPECT_EQ(stats.flushed_lines, before.flushed_lines);
-  // Of four objects, 64 lines.
-  EXPECT_EQ(stats.sums_lines - before.sums_lines, 10u * 26);
-  EXPECT_EQ(store_->durable_sequence(), sequences[39]);
-  EXPECT_EQ(store_->kept_blocks(), 10u);
-}
-
-// They were not evicted after all, but only one of each matrix.
-TEST_F(ArchaptStoreTest, WhatWasSkippedAndLostIsMadeAgain) {
-  const auto ids = MakeMany(60);
-  for (ObjectId id : ids) Fill(id, 'a');
-  store_->Advance();
-  CrashAndOpen([&](SimRegion::Image* image) {
-    // All but every fourth are where they belong.
-    for (size_t i = 0; i < 40; ++i) {
-      if (i % 4 == 1) continue;
-      std::memcpy(&(*image)[ids[i]], region_.base() + ids[i], 1000);
-    }
-  });
-  const RecoveryReport report = store_->recovery_report();
-  EXPECT_EQ(report.repaired_lines, 10u * 16);
-  EXPECT_TRUE(report.lost_objects.empty());
-  for (size_t i = 0; i < 40; ++i) {
-    EXPECT_EQ(Text(ids[i], 1000), std::string(1000, 'a'));
-  }
-  Reopen();
-  EXPECT_EQ(store_->recovery_report().repaired_lines, 0u);
-  EXPECT_EQ(Text(ids[1], 1000), std::string(1000, 'a'));
-}
-
-TEST_F(ArchaptStoreTest, WhatIsBeyondRepairIsReportedUntilItIsFreed) {
-  const auto ids = MakeMany(60);
-  for (ObjectId id : ids) Fill(id, 'a');
-  store_->Advance();
-  CrashAndOpen([&](SimRegion::Image* image) {
-    for (size_t i = 0; i < 40; ++i) {
-      if (i == 1 || i == 2) continue;
-      std::memcpy(&(*image)[ids[i]], region_.base() + ids[i], 1000);
-    }
-  });
-  const std::vector<ObjectId> lost = {std::min(ids[1], ids[2]),
-                                      std::max(ids[1], ids[2])};
-  for (int times = 0; times < 2; ++times) {
-    EXPECT_EQ(store_->recovery_report().lost_objects, lost);
-    EXPECT_TRUE(absl::IsDataLoss(Begin()->Read(ids[1]).status()));
-    EXPECT_TRUE(absl::IsDataLoss(Begin()->Write(ids[2], 0, 1).status()));
-    EXPECT_TRUE(absl::IsDataLoss(Begin()->Overwrite(ids[2], 0, BytesOf("x"))));
-    EXPECT_EQ(Text(ids[0], 3), "aaa");
-    Reopen();
-  }
-  // Taken back, it stays.
-  auto changed_its_mind = Begin();
-  ASSERT_TRUE(changed_its_mind->Free(ids[1]).ok());
-  ASSERT_TRUE(changed_its_mind->Abort().ok());
-  EXPECT_TRUE(absl::IsDataLoss(Begin()->Read(ids[1]).status()));
-  auto freeing = Begin();
-  ASSERT_TRUE(freeing->Free(ids[1]).ok());
-  Commit(*freeing);
-  store_->Quiesce();
-  Reopen();
-  EXPECT_EQ(store_->recovery_report().lost_objects,
-            std::vector<ObjectId>{ids[2]});
-  freeing = Begin();
-  ASSERT_TRUE(freeing->Free(ids[2]).ok());
-  Commit(*freeing);
-  store_->Quiesce();
-  freeing.reset();
-  // Somebody else's.
-  const auto made = MakeMany(10);
-  Reopen();
-  EXPECT_TRUE(store_->recovery_report().lost_objects.empty());
-  EXPECT_EQ(Text(made[0], 1), std::string(1, '\0'));
-}
-
-// What is beyond repair, and taken back, is not lost.
-TEST_F(ArchaptStoreTest, WhatIsTakenBackIsNotLost) {
-  const ObjectId first = MakeMany(1, 3000)[0];
-  const auto ids = MakeMany(60);
-  for (ObjectId id : ids) Fill(id, 'a');
-  store_->Quiesce();
-  const uint64_t durable = store_->durable_sequence();
-  // There is no other of its size to make a matrix with, so none of those after
-  // it is durable.
-  Fill(first, 'b', 3000);
-  for (ObjectId id : ids) Fill(id, 'b');
-  const uint64_t matrices = store_->stats().matrices;
-  store_->Advance();
-  EXPECT_GT(store_->stats().matrices, matrices);
-  EXPECT_EQ(store_->durable_sequence(), durable);
-  CrashAndOpen();
-  EXPECT_EQ(store_->recovery_report().last_sequence, durable);
-  EXPECT_TRUE(store_->recovery_report().lost_objects.empty());
-  for (ObjectId id : ids) EXPECT_EQ(Text(id, 1000), std::string(1000, 'a'));
-  EXPECT_EQ(Text(first, 3000), std::string(3000, '\0'));
-}
-
-TEST_F(ArchaptStoreTest, AMatrixIsDissolvedBeforeAColumnChanges) {
-  const auto ids = MakeMany(60);
-  for (ObjectId id : ids) Fill(id, 'a');
-  store_->Advance();
-  ASSERT_EQ(store_->stats().dissolved, 0u);
-  auto transaction = Begin();
-  std::memset(*transaction->Write(ids[0], 100, 8), 'b', 8);
-  EXPECT_EQ(store_->stats().dissolved, 1u);
-  // Its matrix's columns are durable now, the bytes before included.
-  for (size_t i = 1; i < 4; ++i) {
-    EXPECT_EQ(std::memcmp(region_.durable() + ids[i],
-                          std::string(1000, 'a').data(), 1000),
-              0);
-  }
-  ASSERT_TRUE(transaction->Abort().ok());
-  transaction = Begin();
-  ASSERT_TRUE(transaction->Free(ids[5]).ok());
-  EXPECT_EQ(store_->stats().dissolved, 2u);
-  Commit(*transaction);
-  // Reading is none of its concern.
-  EXPECT_EQ(Text(ids[9], 1), "a");
-  EXPECT_EQ(store_->stats().dissolved, 2u);
-  CrashAndOpen([&](SimRegion::Image* image) {
-    for (size_t i = 8; i < 40; ++i) {
-      std::memcpy(&(*image)[ids[i]], region_.base() + ids[i], 1000);
-    }
-  });
-  EXPECT_TRUE(store_->recovery_report().lost_objects.empty());
-  for (size_t i = 0; i < 40; ++i) {
-    EXPECT_EQ(Text(ids[i], 1000), std::string(1000, 'a')) << i;
-  }
 }
 
 // An object whose sums have as many lines as it has itself.
@@ -478,7 +255,7 @@ TEST_F(ArchaptStoreTest, BadOptionsAndOtherHeapsAreRefused) {
   options_.unchecked = true;
   EXPECT_TRUE(absl::IsFailedPrecondition(
       ArchaptStore::Open(options_, heap_.get()).status()));
-  SimRegion unchecked(kBytes);
+  SimRegion unchecked(Heap::kMinBytes);
   auto bench =
       *Heap::CreateWithLog(&unchecked, ArchaptLabel(options_), kLogBytes);
   EXPECT_TRUE(ArchaptStore::Open(options_, bench.get()).ok());

@@ -201,7 +201,7 @@ class OwningRewindStore final : public OwningStore<RewindStore> {
     owner->heap_ = std::move(heap);
     ASSIGN_OR_RETURN(owner->store_,
                      RewindStore::Open(rewind, owner->heap_.get()));
-    if (!rewind.force && options.background) {
+    if (rewind.keeps_finished() && options.background) {
       owner->checkpointer_.emplace(owner->store_.get());
     }
     return owner;

@@ -230,7 +230,9 @@ absl::StatusOr<RecordList::Found> RecordList::ReadBucket(
     ASSIGN_OR_RETURN(found.cells, words_.Read(&At(bucket)->cells));
     ASSIGN_OR_RETURN(found.counted, words_.Read(&At(bucket)->index));
     if (form_ != LogForm::kBatch) found.counted = found.cells;
-    if (found.cells <= space_->size() * kUnitBytes / kCellBytes &&
+    // None is of no cells: a medium that has lost the line gives zeros.
+    if (found.cells > 0 &&
+        found.cells <= space_->size() * kUnitBytes / kCellBytes &&
         space_->Contains(bucket, BucketBytes(found.cells)) &&
         found.counted <= found.cells) {
       return found;

@@ -12,23 +12,19 @@
 
 namespace kamino::engine {
 
+using rewind_format::kMostCells;
+using rewind_format::kSmallLog;
 using rewind_format::kUnitBytes;
+using rewind_format::MostWords;
 
 namespace {
 
 // An operation changes no more on each level: a node that is rotated twice has
 // two others' heights and links changed beside its own.
 constexpr size_t kWordsOfLevel = 8;
-// Of a change: enough for a tree of all records that a log has room for, and
-// for more than one operation on a smaller tree.
-constexpr size_t kSmallLog = 256u << 10;
-constexpr size_t WordsOf(size_t log_bytes) {
-  return log_bytes < kSmallLog ? 128 : 384;
-}
-constexpr size_t kBucket = 64;
 constexpr size_t kLeastCells = 8;
 // Buckets that are filled, and one of words whose removal is under way.
-constexpr size_t BucketsFor(size_t words) { return words / kBucket + 4; }
+constexpr size_t BucketsFor(size_t words) { return words / kMostCells + 4; }
 
 uint64_t CheckOf(const rewind_format::WordRecord& record, uint64_t offset) {
   return XXH3_64bits_withSeed(
@@ -38,10 +34,10 @@ uint64_t CheckOf(const rewind_format::WordRecord& record, uint64_t offset) {
 }  // namespace
 
 size_t RecordTree::WordsBytes(size_t log_bytes) {
-  const size_t words = WordsOf(log_bytes);
+  const size_t words = MostWords(log_bytes);
   // Nodes of form simple take more than buckets.
   const size_t list =
-      std::max(words + 2, BucketsFor(words) * RecordList::UnitsOf(kBucket));
+      std::max(words + 2, BucketsFor(words) * RecordList::UnitsOf(kMostCells));
   return (words + 1 + list) * kUnitBytes;
 }
 
@@ -55,12 +51,13 @@ RecordTree::RecordTree(const CheckedWords& words,
       space_(space),
       form_(options.form),
       group_(options.group),
-      most_words_(end - begin < WordsBytes(kSmallLog) ? WordsOf(0)
-                                                      : WordsOf(kSmallLog)),
+      most_words_(end - begin < WordsBytes(kSmallLog) ? MostWords(0)
+                                                      : MostWords(kSmallLog)),
       words_(begin),
       words_space_(begin + (most_words_ + 1) * kUnitBytes, end),
       list_(words, list, &words_space_, options.form,
-            std::clamp(options.bucket, kLeastCells, kBucket), options.group) {}
+            std::clamp(options.bucket, kLeastCells, kMostCells),
+            options.group) {}
 
 RecordTree::TreeNode* RecordTree::At(uint64_t node) const {
   return reinterpret_cast<TreeNode*>(checked_.At(node));

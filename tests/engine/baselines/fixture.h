@@ -14,6 +14,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "engine/baselines/open_store.h"
 #include "engine/baselines/rewind/rewind_options.h"
 #include "gtest/gtest.h"
@@ -90,6 +91,10 @@ class StoreTest : public ::testing::TestWithParam<std::string> {
     }
     EXPECT_TRUE(transaction->Abort().ok());
     return done;
+  }
+
+  static absl::Span<const std::byte> BytesOf(const std::string& text) {
+    return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
   }
 
   static absl::Status Put(Transaction& transaction, ObjectId id,

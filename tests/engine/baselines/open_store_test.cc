@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -68,12 +70,21 @@ TEST_F(OpenStoreTest, FilesThatAreThereAreKept) {
   }
 }
 
-TEST_F(OpenStoreTest, RivalsAreOpenedByNameToo) {
-  for (absl::string_view scheme : {"unsafe-each", "cached", "undo-each"}) {
-    ASSERT_EQ(CodeOf(scheme, kBytes), absl::StatusCode::kOk) << scheme;
-    EXPECT_EQ(CodeOf(scheme, kBytes, /*fresh=*/false), absl::StatusCode::kOk);
-    EXPECT_EQ(CodeOf("unsafe", kBytes, /*fresh=*/false),
-              absl::StatusCode::kFailedPrecondition);
+// Who comes later leaves what the first one has made.
+TEST_F(OpenStoreTest, OfTwoAtATimeOneMakesIt) {
+  for (int round = 0; round < 20; ++round) {
+    absl::StatusCode codes[2];
+    std::vector<std::thread> threads;
+    for (absl::StatusCode& code : codes) {
+      threads.emplace_back(
+          [&] { code = CodeOf("kamino-simple", kMinStoreBytes); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    const bool first = codes[0] == absl::StatusCode::kOk;
+    EXPECT_EQ(codes[first ? 0 : 1], absl::StatusCode::kOk);
+    EXPECT_EQ(codes[first ? 1 : 0], absl::StatusCode::kAlreadyExists);
+    EXPECT_EQ(CodeOf("kamino-simple", 0, /*fresh=*/false),
+              absl::StatusCode::kOk);
     RemoveStore(path_);
   }
 }
@@ -103,12 +114,14 @@ TEST_F(OpenStoreTest, LogsFillWhereNothingIsDoneBesideTransactions) {
 }
 
 TEST_F(OpenStoreTest, AnotherSchemesFileIsRefused) {
-  for (absl::string_view made : {"kamino-simple", "undo-own", "cow",
-                                 "rewind-2-force-simple", "wrap", "archapt"}) {
+  for (absl::string_view made :
+       {"kamino-simple", "undo-own", "cow", "unsafe-each",
+        "rewind-2-force-simple", "wrap", "archapt"}) {
     ASSERT_EQ(CodeOf(made, kBytes), absl::StatusCode::kOk);
     for (absl::string_view scheme :
          {"kamino-simple", "kamino-dynamic", "undo-object", "undo-own", "cow",
-          "unsafe", "rewind", "rewind-2-force-simple", "wrap", "archapt"}) {
+          "unsafe", "unsafe-each", "rewind", "rewind-2-force-simple", "wrap",
+          "archapt"}) {
       EXPECT_EQ(CodeOf(scheme, kBytes, /*fresh=*/false),
                 scheme == made ? absl::StatusCode::kOk
                                : absl::StatusCode::kFailedPrecondition)

@@ -29,8 +29,8 @@ inline absl::Span<const std::byte> BytesOf(const std::string& text) {
 
 class ArchaptTest : public ::testing::Test {
  protected:
-  ArchaptTest() {
-    options_.queue_bytes = kQueueBytes;
+  explicit ArchaptTest(uint64_t queue_bytes = kQueueBytes) {
+    options_.queue_bytes = queue_bytes;
     options_.columns = 4;
     heap_ = *Heap::CreateWithLog(&region_, kArchaptName, kLogBytes);
     store_ = *ArchaptStore::Open(options_, heap_.get());

@@ -11,58 +11,21 @@
 #include "engine/pmem/sim_region.h"
 #include "engine/resource_error.h"
 #include "gtest/gtest.h"
+#include "tests/engine/baselines/archapt/archapt_fixture.h"
 #include "tests/faults/planted.h"
 
 namespace kamino::engine {
 namespace {
 
-constexpr size_t kLogBytes = 256u << 10;
-constexpr uint64_t kQueueBytes = 64u << 10;  // nothing falls out
-constexpr size_t kBytes = 1000;              // of an object
+constexpr size_t kBytes = 1000;  // of an object
 
-absl::Span<const std::byte> BytesOf(const std::string& text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
-
-class ArchaptProgressTest : public ::testing::Test {
+class ArchaptProgressTest : public ArchaptTest {
  protected:
-  ArchaptProgressTest() {
-    options_.queue_bytes = kQueueBytes;
-    heap_ = *Heap::CreateWithLog(&region_, kArchaptName, kLogBytes);
-    store_ = *ArchaptStore::Open(options_, heap_.get());
+  // Nothing falls out of the queue.
+  ArchaptProgressTest() : ArchaptTest(/*queue_bytes=*/64u << 10) {
     pending_ = Make(kBytes);
     other_ = Make(kBytes);
     store_->Quiesce();
-  }
-
-  std::unique_ptr<Transaction> Begin() {
-    return store_->Begin(absl::ZeroDuration());
-  }
-  static uint64_t Commit(Transaction& transaction) {
-    uint64_t sequence = 0;
-    CommitOptions options;
-    options.durable_at = &sequence;
-    EXPECT_TRUE(transaction.Commit(options).ok());
-    return sequence;
-  }
-  ObjectId Make(uint32_t size) {
-    auto transaction = Begin();
-    const ObjectId id = *transaction->Alloc(size);
-    Commit(*transaction);
-    return id;
-  }
-  // The whole object.
-  uint64_t Fill(ObjectId id, char c) {
-    auto transaction = Begin();
-    EXPECT_TRUE(
-        transaction->Overwrite(id, 0, BytesOf(std::string(kBytes, c))).ok());
-    return Commit(*transaction);
-  }
-  std::string Text(ObjectId id) {
-    auto transaction = Begin();
-    const auto bytes = transaction->Read(id);
-    if (!bytes.ok()) return std::string(bytes.status().message());
-    return {reinterpret_cast<const char*>(bytes->data()), kBytes};
   }
 
   // Thread 1 commits pending_; thread 2 goes on from there.
@@ -117,10 +80,6 @@ class ArchaptProgressTest : public ::testing::Test {
     return absl::OkStatus();
   }
 
-  SimRegion region_{Heap::kMinBytes};
-  ArchaptOptions options_;
-  std::unique_ptr<Heap> heap_;
-  std::unique_ptr<ArchaptStore> store_;
   ObjectId pending_ = kNullObject;
   ObjectId other_ = kNullObject;
   // Of pending_'s commit.
@@ -183,8 +142,8 @@ TEST_F(ArchaptProgressTest, AbortsAloneDoNotFillTheLog) {
   EXPECT_EQ(store->recovery_report().last_sequence, sequence);
   EXPECT_EQ(store->recovery_report().rolled_back, 1u);
   store_.swap(store);
-  EXPECT_EQ(Text(pending_), std::string(kBytes, 'p'));
-  EXPECT_EQ(Text(other_), std::string(kBytes, '\0'));
+  EXPECT_EQ(Text(pending_, kBytes), std::string(kBytes, 'p'));
+  EXPECT_EQ(Text(other_, kBytes), std::string(kBytes, '\0'));
   store_.swap(store);
 }
 

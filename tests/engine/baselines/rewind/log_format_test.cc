@@ -172,6 +172,21 @@ TEST_P(LogFormatTest, AHeaderOfWhichALineIsLostIsNoEmptyLog) {
   }
 }
 
+// Nor is a list that has lost one: of a bucket, or of a record.
+TEST_P(LogFormatTest, AnElementOfWhichALineIsLostIsDamage) {
+  Work();
+  SimRegion lost(Now());
+  auto heap = *Heap::Open(&lost);
+  const uint64_t head = LogHeaderOf(*heap)->plain_list.head;
+  // Nothing was under way in the tree.
+  if (head == 0) GTEST_SKIP();
+  rewind_format::Node node;
+  std::memcpy(&node, lost.base() + head, sizeof(node));
+  std::memset(lost.base() + node.element, 0, rewind_format::kUnitBytes);
+  EXPECT_TRUE(
+      absl::IsDataLoss(RewindStore::Open(GetParam(), heap.get()).status()));
+}
+
 TEST_P(LogFormatTest, ASequenceThatHasNoRoomIsRefusedAndNotTouched) {
   log_->Reset(uint64_t{1} << 48);
   SimRegion after(Now());

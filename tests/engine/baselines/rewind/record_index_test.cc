@@ -332,6 +332,12 @@ TEST_F(SharedBucketTest, OrItIsReadAgain) {
 }
 
 // What the forms cost (SCHEMES, and the page of the log's format).
+// What the page of the format says.
+TEST(RecordTreeTest, RecordsBeginBehindTheWords) {
+  EXPECT_EQ(RecordTree::WordsBytes((256u << 10) - 64), 259u * 64);
+  EXPECT_EQ(RecordTree::WordsBytes(256u << 10), 771u * 64);
+}
+
 TEST(RecordListTest, DrainsOfARecord) {
   struct Expected {
     LogForm form;

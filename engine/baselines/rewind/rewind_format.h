@@ -61,9 +61,9 @@ struct WordRecord {
 
 enum class WordKind : uint64_t { kWord = 1, kEnd = 2 };
 
-// Two layers: the most words of one change of the tree, in a log area of so many
-// bytes: enough for a tree of all records that it has room for, and for more
-// than one operation on a smaller tree. Where records begin follows from it.
+// Two layers: the most words of one change of the tree, in a log area of so
+// many bytes: enough for a tree of all records that it has room for, and for
+// more than one operation on a smaller tree. Where records begin follows.
 inline constexpr size_t kSmallLog = 256u << 10;
 constexpr size_t MostWords(size_t log_bytes) {
   return log_bytes < kSmallLog ? 128 : 384;

@@ -36,13 +36,11 @@ uint64_t Fill(const std::string& scheme, uint64_t log, uint64_t objects) {
   constexpr uint64_t kBytesEach = kObjectsEach * kKiB;
   // A bucket each, but for some that are kept.
   if (scheme == "wrap") return log / engine::WrapOptions().bucket_bytes - 32;
-  // Records of old and new bytes; an eighth is for what describes them, and
-  // with two layers another one for the tree. With more the log would make
-  // room: CheckFull.
+  // Records of old and new bytes; a quarter is for what describes them, and a
+  // list's nodes or a tree's. With more the log would make room: CheckFull.
   if (absl::StartsWith(scheme, "rewind-") &&
       absl::StrContains(scheme, "-noforce-")) {
-    const uint64_t eighths = absl::StartsWith(scheme, "rewind-2-") ? 6 : 7;
-    return log / (2 * kBytesEach) * eighths / 8;
+    return log / (2 * kBytesEach) * 3 / 4;
   }
   // Each object once: those that have left the queue are in matrices, which all
   // have to be verified, and those in the queue are taken back.

@@ -53,6 +53,7 @@ PROGRAMS = {"bench_engine": "bench/engine/bench_engine",
 PARTS = ("crashes", "summary", "figures")
 # Where the results of a part of a run go, beside those of a whole one.
 PARTIAL = "partial"
+UNFINISHED = ".unfinished"
 # What a program that was interrupted or terminated ends with.
 INTERRUPTED = (128 + signal.SIGINT, 128 + signal.SIGTERM, -signal.SIGINT,
                -signal.SIGTERM)
@@ -433,7 +434,15 @@ def run(settings):
   pages = pages_of(settings) if settings.pages else None
   files = [path for path in (
       settings.out, pages and os.path.join(pages, "schemes.json")) if path]
-  bench.run()
+  try:
+    bench.run()
+  except BaseException:
+    # Not in place of what a whole run has left.
+    for path in files:
+      write(path + UNFINISHED, bench.results)
+      print(f"schemes: what was measured until then is in {path}{UNFINISHED}",
+            file=sys.stderr)
+    raise
   # What took so long is kept, whatever comes of what is made of it.
   for path in files:
     write(path, bench.results)

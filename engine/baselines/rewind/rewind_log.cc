@@ -282,19 +282,14 @@ void RewindLog::Drop(OwnRecords* own) {
 std::optional<LogRecord> RewindLog::Place(size_t bytes) {
   LogRecord record;
   record.units = UnitsFor(bytes);
-  const auto take = [&] {
-    const auto taken = space_.Take(record.units);
-    if (taken.has_value()) record.indexed.record = *taken;
-    return taken.has_value();
-  };
-  const bool small =
-      record.units <= kMostUnits || record.units <= space_.free() / kMostPart;
-  if (small && take()) return record;
-  const auto block = heap_->Reserve(static_cast<uint32_t>(bytes));
-  if (!block.ok()) {
-    if (!small && take()) return record;
-    return std::nullopt;
+  if (record.units <= kMostUnits || record.units <= space_.free() / kMostPart) {
+    if (const auto taken = space_.Take(record.units); taken.has_value()) {
+      record.indexed.record = *taken;
+      return record;
+    }
   }
+  const auto block = heap_->Reserve(static_cast<uint32_t>(bytes));
+  if (!block.ok()) return std::nullopt;
   Reached(Branch::kRewindRecordInHeap);
   record.block = record.indexed.record = *block;
   ++blocks_;

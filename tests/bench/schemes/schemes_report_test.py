@@ -1,12 +1,15 @@
 """bench-schemes: the page and the tables of results that are made up, and what
 else the machine did."""
 
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.realpath(__file__)))))
@@ -349,6 +352,22 @@ class FlagsTest(unittest.TestCase):
       for part in ("--only=x", "--parts=figures", "--schemes=unsafe",
                    "--drains=0"):
         self.assertEqual(pages(part), os.path.join(folder, "partial"))
+
+  def test_what_was_measured_is_kept_when_a_program_fails(self):
+    with tempfile.TemporaryDirectory() as folder:
+      out = os.path.join(folder, "schemes.json")
+      settings = schemes.parse([f"--out={out}", "--schemes=unsafe"])
+      with (unittest.mock.patch.object(schemes, "check", return_value={}),
+            unittest.mock.patch.object(
+                schemes.Bench, "run",
+                side_effect=schemes.BenchError("it ended with 1")),
+            contextlib.redirect_stderr(io.StringIO()) as said,
+            self.assertRaises(schemes.BenchError)):
+        schemes.run(settings)
+      self.assertEqual(os.listdir(folder), ["schemes.json.unfinished"])
+      self.assertIn(f"is in {out}.unfinished", said.getvalue())
+      with open(f"{out}.unfinished", encoding="utf-8") as kept:
+        self.assertEqual(json.load(kept)["stores"], ["unsafe"])
 
   def test_three_rounds_at_least(self):
     for words in ([], ["--quick"]):

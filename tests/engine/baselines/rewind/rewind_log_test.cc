@@ -181,14 +181,6 @@ TEST_F(FullRewindLogTest, IsNotTooLargeUntilOthersRecordsAreGone) {
   EXPECT_GT(own_.records.size(), before);
 }
 
-TEST_F(FullRewindLogTest, LargeRecordsLieInItWhereTheHeapHasNoRoom) {
-  Draft large = Update();
-  large.length = 4096;
-  large.old_bytes = nullptr;
-  EXPECT_TRUE(log_.Append(&own_, {&large, 1}).ok());
-  EXPECT_EQ(log_.blocks(), 0u);
-}
-
 TEST_F(FullRewindLogTest, OrItIsTakenForTooLarge) {
   faults::Planted planted("rewind-ended-counts-as-gone");
   EXPECT_EQ(Fill(), Resource::kTransaction);

@@ -36,11 +36,14 @@ uint64_t Fill(const std::string& scheme, uint64_t log, uint64_t objects) {
   constexpr uint64_t kBytesEach = kObjectsEach * kKiB;
   // A bucket each, but for some that are kept.
   if (scheme == "wrap") return log / engine::WrapOptions().bucket_bytes - 32;
-  // Records of old and new bytes; a quarter is for what describes them, and a
-  // list's nodes or a tree's. With more the log would make room: CheckFull.
+  // Records of old and new bytes; an eighth is for what describes them, and
+  // another one for a unit beside each: a node of the list, or of a tree. With
+  // more the log would make room: CheckFull.
   if (absl::StartsWith(scheme, "rewind-") &&
       absl::StrContains(scheme, "-noforce-")) {
-    return log / (2 * kBytesEach) * 3 / 4;
+    const bool nodes = absl::StartsWith(scheme, "rewind-2-") ||
+                       absl::StrContains(scheme, "-simple");
+    return log / (2 * kBytesEach) * (nodes ? 6 : 7) / 8;
   }
   // Each object once: those that have left the queue are in matrices, which all
   // have to be verified, and those in the queue are taken back.

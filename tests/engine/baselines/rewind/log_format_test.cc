@@ -178,8 +178,11 @@ TEST_P(LogFormatTest, AnElementOfWhichALineIsLostIsDamage) {
   SimRegion lost(Now());
   auto heap = *Heap::Open(&lost);
   const uint64_t head = LogHeaderOf(*heap)->plain_list.head;
-  // Nothing was under way in the tree.
-  if (head == 0) GTEST_SKIP();
+  if (head == 0) {
+    // Nothing was under way in the tree.
+    EXPECT_EQ(GetParam().layers, 2);
+    return;
+  }
   rewind_format::Node node;
   std::memcpy(&node, lost.base() + head, sizeof(node));
   std::memset(lost.base() + node.element, 0, rewind_format::kUnitBytes);

@@ -194,13 +194,6 @@ absl::Status BaselineTransaction::Commit(const CommitOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status BaselineTransaction::CheckSequence(const CommitOptions& options) {
-  if (options.sequence <= kMostSequence) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("sequence ", options.sequence, ": this scheme records ",
-                   kMostSequence, " at the most"));
-}
-
 absl::Status BaselineTransaction::Abort() {
   CHECK(!ended_);
   // On an error the objects stay locked: nobody may build on them.

@@ -28,12 +28,9 @@ struct ObjectLocks {
 };
 
 // A scheme fills in the private functions. CommitOptions::sequence is recorded
-// by REWIND and WrAP, in words with room for kMostSequence: more is
-// kInvalidArgument, and what they number by themselves stays there. hold_locks
-// is kUnimplemented: chains are kamino's alone.
+// by REWIND and WrAP. hold_locks is kUnimplemented: chains are kamino's alone.
 class BaselineTransaction : public Transaction {
  public:
-  static constexpr uint64_t kMostSequence = (uint64_t{1} << 48) - 1;
   // A clock can be asked so far ahead.
   static constexpr absl::Duration kForEver = absl::Hours(24 * 365);
 
@@ -67,9 +64,6 @@ class BaselineTransaction : public Transaction {
       : locks_(locks),
         owner_(locks->next_owner.fetch_add(1, std::memory_order_relaxed)),
         lock_wait_(lock_wait) {}
-
-  // Of schemes that record it.
-  static absl::Status CheckSequence(const CommitOptions& options);
 
   // For the destructor of the scheme's class.
   void AbortIfLive();

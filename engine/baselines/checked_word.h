@@ -14,10 +14,14 @@ namespace kamino::engine {
 
 inline constexpr uint64_t kMostChecked = (uint64_t{1} << 48) - 1;
 
-inline uint64_t MakeChecked(uint64_t number, uint64_t seed) {
-  if (number == 0) return 0;
+// With a check of 0, too.
+inline uint64_t MakeCheckedAlways(uint64_t number, uint64_t seed) {
   const uint64_t check = XXH3_64bits_withSeed(&number, sizeof(number), seed);
   return number << 16 | (check & 0xffff);
+}
+
+inline uint64_t MakeChecked(uint64_t number, uint64_t seed) {
+  return number == 0 ? 0 : MakeCheckedAlways(number, seed);
 }
 
 // Of a word that is known to be right.

@@ -7,8 +7,8 @@ namespace kamino::engine {
 
 absl::StatusOr<uint64_t> CheckedWords::Read(const uint64_t* word) const {
   if (!checked_) return *word;
-  const auto number = ReadChecked(*word, seed_ ^ OffsetOf(word));
-  if (number.has_value()) return *number;
+  const uint64_t number = NumberIn(*word);
+  if (*word == MakeCheckedAlways(number, seed_ ^ OffsetOf(word))) return number;
   return absl::DataLossError(absl::StrCat(
       "the log is damaged: no number is at offset ", OffsetOf(word)));
 }

@@ -1,6 +1,7 @@
 // The words of REWIND's log that change in place. Each has a check of its own
 // (../checked_word.h), seeded with the heap's uuid, folded, xor its offset: one
 // bit that flips would make an older record count again, or hide a newer one.
+// 0 has one, too, for a line that a medium gives as zeros would hide eight.
 // Plain ones are the numbers themselves: release 0.1.0's.
 #ifndef KAMINO_ENGINE_BASELINES_REWIND_CHECKED_WORDS_H_
 #define KAMINO_ENGINE_BASELINES_REWIND_CHECKED_WORDS_H_
@@ -39,7 +40,8 @@ class CheckedWords {
   void Store(uint64_t* word, uint64_t number) const {
     DCHECK(!checked_ || number <= kMostChecked) << number;
     __atomic_store_n(
-        word, checked_ ? MakeChecked(number, seed_ ^ OffsetOf(word)) : number,
+        word,
+        checked_ ? MakeCheckedAlways(number, seed_ ^ OffsetOf(word)) : number,
         __ATOMIC_RELAXED);
   }
   void Flush(const uint64_t* word) const {

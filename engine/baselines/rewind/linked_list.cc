@@ -26,8 +26,17 @@ void LinkedList::Link(uint64_t node) {
   region_->Drain();
 }
 
+void LinkedList::Create(const CheckedWords& words,
+                        rewind_format::ListState* state) {
+  for (uint64_t* word :
+       {&state->head, &state->tail, &state->to_append, &state->to_remove}) {
+    words.Store(word, 0);
+  }
+}
+
 void LinkedList::Append(uint64_t node, uint64_t element) {
   *At(node) = Node{};
+  words_.Store(&At(node)->next, 0);
   words_.Store(&At(node)->prior, Get(state_->tail));
   words_.Store(&At(node)->element, element);
   region_->Persist(At(node), sizeof(Node));
@@ -74,13 +83,13 @@ absl::Status LinkedList::Finish() {
       RETURN_IF_ERROR(ReadPlace(*beside, "neighbour of that").status());
     }
   }
-  if (state_->to_append != 0) {
+  if (const uint64_t node = Get(state_->to_append); node != 0) {
     Reached(Branch::kRewindAppendedAgain);
-    Link(Get(state_->to_append));
+    Link(node);
   }
-  if (state_->to_remove != 0) {
+  if (const uint64_t node = Get(state_->to_remove); node != 0) {
     Reached(Branch::kRewindRemovedAgain);
-    Unlink(Get(state_->to_remove));
+    Unlink(node);
   }
   return absl::OkStatus();
 }

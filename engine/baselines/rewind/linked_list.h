@@ -31,6 +31,10 @@ class LinkedList {
              const LogSpace* space)
       : words_(words), region_(words.region()), state_(state), space_(space) {}
 
+  // Makes `state` that of an empty list. Not flushed.
+  static void Create(const CheckedWords& words,
+                     rewind_format::ListState* state);
+
   // Durable on return, and everything flushed before. `node` is a free unit.
   void Append(uint64_t node, uint64_t element);
   // Durable on return: then the unit is free.

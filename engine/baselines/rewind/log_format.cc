@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/baselines/log_seed.h"
+#include "engine/baselines/rewind/linked_list.h"
 
 namespace kamino::engine {
 
@@ -57,21 +58,26 @@ absl::StatusOr<LogFormat> LogFormatOf(const Heap& heap) {
   return LogFormat::kChecked;
 }
 
-absl::Status BeginChecked(Heap* heap, uint64_t last_sequence) {
-  if (last_sequence > kMostChecked) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the last sequence in the log, ", last_sequence,
-                     ", is of an earlier release, and more than the ",
-                     kMostChecked, " that this one records"));
+SequenceMark SequenceMarkOf(const Heap& heap, LogFormat format) {
+  LogHeader* const header = LogHeaderOf(heap);
+  const CheckedWords words = WordsOf(heap, format);
+  if (format == LogFormat::kPlain) {
+    return {words, &header->plain_marks.last_sequence, nullptr};
   }
+  return {words, &header->marks.last_sequence, &header->sequence_high};
+}
+
+void BeginChecked(Heap* heap, uint64_t last_sequence) {
   LogHeader* const header = LogHeaderOf(*heap);
   const CheckedWords words = WordsOf(*heap, LogFormat::kChecked);
-  header->list = {};
-  header->marks = {};
-  words.Store(&header->marks.last_sequence, last_sequence);
+  LinkedList::Create(words, &header->list);
+  for (uint64_t* word : {&header->marks.floor, &header->marks.last_sequence,
+                         &header->marks.root, &header->sequence_high}) {
+    words.Store(word, 0);
+  }
+  SequenceMarkOf(*heap, LogFormat::kChecked).Store(last_sequence);
   heap->region()->Persist(header, sizeof(*header));
   PutPlainHead(heap, kBecoming);
-  return absl::OkStatus();
 }
 
 void FinishChecked(Heap* heap) {

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "engine/baselines/rewind/checked_words.h"
 #include "engine/baselines/rewind/rewind_format.h"
+#include "engine/baselines/rewind/sequence_mark.h"
 #include "engine/heap/heap.h"
 
 namespace kamino::engine {
@@ -24,9 +25,11 @@ CheckedWords WordsOf(const Heap& heap, rewind_format::LogFormat format);
 absl::StatusOr<rewind_format::LogFormat> LogFormatOf(const Heap& heap);
 
 // Makes an empty log of kPlain one of kChecked, durably, but for FinishChecked;
-// after a crash on the way it is either. kFailedPrecondition: `last_sequence`
-// is more than that records; nothing was stored then.
-absl::Status BeginChecked(Heap* heap, uint64_t last_sequence);
+// after a crash on the way it is either.
+void BeginChecked(Heap* heap, uint64_t last_sequence);
+
+// Of a log of that format; its heap must outlive it.
+SequenceMark SequenceMarkOf(const Heap& heap, rewind_format::LogFormat format);
 
 // Durably says of what format the log is. Programs of release 0.1.0, which do
 // not look at that, find damage in the log from here on.

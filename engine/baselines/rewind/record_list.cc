@@ -1,7 +1,6 @@
 #include "engine/baselines/rewind/record_list.h"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <optional>
 
@@ -114,6 +113,15 @@ void RecordList::PutIndex(uint64_t bucket, size_t cells) {
   words_.Flush(&At(bucket)->index);
 }
 
+void RecordList::CreateBucket(uint64_t bucket) {
+  *At(bucket) = Bucket{};
+  words_.Store(&At(bucket)->cells, bucket_);
+  words_.Store(&At(bucket)->index, 0);
+  uint64_t* const cells = CellAt(bucket + sizeof(Bucket));
+  for (size_t i = 0; i < bucket_; ++i) words_.Store(&cells[i], 0);
+  region_->Flush(At(bucket), BucketBytes(bucket_));
+}
+
 std::map<uint64_t, RecordList::Filling>::iterator RecordList::Tail() {
   if (tail_ != 0) {
     const auto tail = buckets_.find(tail_);
@@ -132,9 +140,7 @@ std::map<uint64_t, RecordList::Filling>::iterator RecordList::Tail() {
   CHECK(!spares_.empty()) << "a record that no space is reserved for";
   const Spare spare = spares_.back();
   spares_.pop_back();
-  std::memset(At(spare.bucket), 0, BucketBytes(bucket_));
-  words_.Store(&At(spare.bucket)->cells, bucket_);
-  region_->Flush(At(spare.bucket), BucketBytes(bucket_));
+  CreateBucket(spare.bucket);
   list_.Append(spare.node, spare.bucket);
   tail_ = spare.bucket;
   return buckets_.emplace(tail_, Filling{spare.node, 0, 0}).first;
@@ -230,7 +236,7 @@ absl::StatusOr<RecordList::Found> RecordList::ReadBucket(
     ASSIGN_OR_RETURN(found.cells, words_.Read(&At(bucket)->cells));
     ASSIGN_OR_RETURN(found.counted, words_.Read(&At(bucket)->index));
     if (form_ != LogForm::kBatch) found.counted = found.cells;
-    // None is of no cells: a medium that has lost the line gives zeros.
+    // None is of no cells: in format 1 that is a line that is lost.
     if (found.cells > 0 &&
         found.cells <= space_->size() * kUnitBytes / kCellBytes &&
         space_->Contains(bucket, BucketBytes(found.cells)) &&

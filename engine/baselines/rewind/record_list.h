@@ -59,6 +59,8 @@ class RecordList final : public RecordIndex {
   uint64_t* CellAt(uint64_t place) const;
   size_t Room() const;
   bool TakeSpare();
+  // Makes it durably empty, but for a drain.
+  void CreateBucket(uint64_t bucket);
   void GiveSpares();
   // The last bucket, which has room.
   std::map<uint64_t, Filling>::iterator Tail();

@@ -245,6 +245,8 @@ void RecordTree::Append(absl::Span<Indexed> records, bool) {
     --reserved_;
     TreeNode* const node = At(record.place);
     *node = TreeNode{0, 0, 0, record.transaction, record.id, 0, {}};
+    checked_.Store(&node->left, 0);
+    checked_.Store(&node->right, 0);
     checked_.Store(&node->height, 1);
     checked_.Store(&node->record, record.record);
     region_->Flush(node, sizeof(*node));

@@ -11,10 +11,17 @@ namespace kamino::engine {
 
 using rewind_format::kUnitBytes;
 
+namespace {
+
+// Transactions; in between others get at the log.
+constexpr size_t kClearedAtOnce = 64;
+
+}  // namespace
+
 std::vector<ObjectId> RewindLog::ClearAll(
     absl::Span<OwnRecords> all, const std::optional<LogRecord>& beside) {
   std::vector<Indexed> rest, ends;
-  const uint64_t last_sequence = words_.Get(&marks_->last_sequence);
+  const uint64_t last_sequence = last_sequence_.Get();
   uint64_t sequence = last_sequence;
   for (const OwnRecords& own : all) {
     for (const LogRecord& record : own.records) rest.push_back(record.indexed);
@@ -22,10 +29,7 @@ std::vector<ObjectId> RewindLog::ClearAll(
     sequence = std::max(sequence, own.sequence);
   }
   if (beside.has_value()) rest.push_back(beside->indexed);
-  if (sequence != last_sequence) {
-    words_.Store(&marks_->last_sequence, sequence);
-    words_.Flush(&marks_->last_sequence);
-  }
+  if (sequence != last_sequence) last_sequence_.Store(sequence);
   if (rest.empty()) region_->Drain();
   index_->Remove(rest);
   index_->Remove(ends);
@@ -126,12 +130,18 @@ bool RewindLog::Checkpoint() {
   FlushStored(done);
   region_->Drain();
   words_.Persist(&marks_->floor, floor);
-  MutexLock lock(&mutex_);
-  for (ObjectId block : ClearAll(absl::MakeSpan(done), mark)) {
-    heap_->Release(block);
-    --blocks_;
-  }
-  leaving_ = 0;
+  absl::Span<OwnRecords> left = absl::MakeSpan(done);
+  do {
+    const auto piece = left.first(std::min(kClearedAtOnce, left.size()));
+    left.remove_prefix(piece.size());
+    MutexLock lock(&mutex_);
+    for (ObjectId block : ClearAll(piece, mark)) {
+      heap_->Release(block);
+      --blocks_;
+    }
+    mark.reset();
+    leaving_ = left.size();
+  } while (!left.empty());
   return !done.empty();
 }
 

@@ -12,8 +12,8 @@ namespace kamino::engine::rewind_format {
 // All space of the log is handed out in these.
 inline constexpr size_t kUnitBytes = 64;
 
-// Words that are said to be checked are as checked_words.h says; the others
-// are in what has a check, or recovery does not need them.
+// Words that are said to be checked are as checked_words.h says, those of 0
+// too; the others are in what has a check, or recovery does not need them.
 
 // A doubly linked list of which one operation at a time may be under way.
 // All checked.
@@ -74,7 +74,7 @@ inline constexpr size_t kMostCells = 64;
 // Beside the list; all checked.
 struct Marks {
   uint64_t floor;          // a transaction whose end has an id below: no redo
-  uint64_t last_sequence;  // of those whose ends are gone
+  uint64_t last_sequence;  // bits 47..0; of those whose ends are gone
   uint64_t root;           // TreeNode
 };
 
@@ -82,10 +82,10 @@ struct Marks {
 struct LogHeader {
   ListState plain_list;  // of format kPlain; `head` of kChecked: log_format.cc
   ListState list;        // of records; with two layers, of the tree's words
-  Marks plain_marks;     // of format kPlain
+  Marks plain_marks;     // of format kPlain; last_sequence has all 64 bits
   uint64_t format;       // checked: LogFormat; 0: kPlain
   Marks marks;
-  uint64_t unused;
+  uint64_t sequence_high;  // checked; bits 63..48 of marks.last_sequence
 };
 
 enum class LogFormat : uint64_t {

@@ -9,7 +9,6 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "engine/baselines/baseline_transaction.h"
 #include "engine/baselines/log_seed.h"
 #include "engine/baselines/rewind/log_format.h"
 #include "engine/baselines/rewind/record_list.h"
@@ -102,6 +101,7 @@ RewindLog::RewindLog(Heap* heap, const RewindOptions& options, LogFormat format)
       words_(WordsOf(*heap, format)),
       marks_(format == LogFormat::kPlain ? &LogHeaderOf(*heap)->plain_marks
                                          : &LogHeaderOf(*heap)->marks),
+      last_sequence_(SequenceMarkOf(*heap, format)),
       space_(SpaceOf(*heap, options)) {
   CHECK_GE(heap->log_area().size(), MinBytes(options));
   LogHeader* const header = LogHeaderOf(*heap);
@@ -212,14 +212,15 @@ absl::StatusOr<std::vector<FoundRecord>> RewindLog::Scan() const {
 absl::StatusOr<rewind_format::Marks> RewindLog::ReadMarks() const {
   rewind_format::Marks marks{};
   ASSIGN_OR_RETURN(marks.floor, words_.Read(&marks_->floor));
-  ASSIGN_OR_RETURN(marks.last_sequence, words_.Read(&marks_->last_sequence));
+  ASSIGN_OR_RETURN(marks.last_sequence, last_sequence_.Read());
   ASSIGN_OR_RETURN(marks.root, words_.Read(&marks_->root));
   return marks;
 }
 
 void RewindLog::Reset(uint64_t last_sequence) {
   MutexLock lock(&mutex_);
-  words_.Persist(&marks_->last_sequence, last_sequence);
+  last_sequence_.Store(last_sequence);
+  region_->Drain();
   index_->Empty();
   words_.Persist(&marks_->floor, 0);
   sequence_ = last_sequence;
@@ -282,18 +283,24 @@ void RewindLog::Drop(OwnRecords* own) {
 std::optional<LogRecord> RewindLog::Place(size_t bytes) {
   LogRecord record;
   record.units = UnitsFor(bytes);
-  if (record.units <= kMostUnits || record.units <= space_.free() / kMostPart) {
-    if (const auto taken = space_.Take(record.units); taken.has_value()) {
-      record.indexed.record = *taken;
-      return record;
-    }
+  const auto take_units = [&] {
+    const auto taken = space_.Take(record.units);
+    record.indexed.record = taken.value_or(0);
+    return taken.has_value();
+  };
+  const bool is_small =
+      record.units <= kMostUnits || record.units <= space_.free() / kMostPart;
+  if (is_small && take_units()) return record;
+  if (const auto block = heap_->Reserve(static_cast<uint32_t>(bytes));
+      block.ok()) {
+    Reached(Branch::kRewindRecordInHeap);
+    record.block = record.indexed.record = *block;
+    ++blocks_;
+    return record;
   }
-  const auto block = heap_->Reserve(static_cast<uint32_t>(bytes));
-  if (!block.ok()) return std::nullopt;
-  Reached(Branch::kRewindRecordInHeap);
-  record.block = record.indexed.record = *block;
-  ++blocks_;
-  return record;
+  // The heap is full.
+  if (!is_small && take_units()) return record;
+  return std::nullopt;
 }
 
 void RewindLog::GiveBack(const LogRecord& record) {
@@ -434,9 +441,8 @@ absl::Status RewindLog::AppendEnd(OwnRecords* own,
   MutexLock lock(&mutex_);
   ASSIGN_OR_RETURN(auto made, Make(own, drafts));
   const size_t before_end = made.size();
-  if (sequence == 0) {
-    sequence = std::min(sequence_ + 1, BaselineTransaction::kMostSequence);
-  }
+  // There is none behind the last.
+  if (sequence == 0) sequence = std::max(sequence_ + 1, sequence_);
   sequence_ = std::max(sequence_, sequence);
   made.push_back(MakeEnd(own, sequence, /*aborted=*/false));
   const absl::Span<LogRecord> all = absl::MakeSpan(made);

@@ -30,6 +30,7 @@
 #include "engine/baselines/rewind/record_index.h"
 #include "engine/baselines/rewind/rewind_format.h"
 #include "engine/baselines/rewind/rewind_options.h"
+#include "engine/baselines/rewind/sequence_mark.h"
 #include "engine/explore.h"
 #include "engine/heap/heap.h"
 #include "engine/transaction.h"
@@ -187,6 +188,7 @@ class RewindLog {
   const uint64_t seed_;
   const CheckedWords words_;
   rewind_format::Marks* const marks_;
+  const SequenceMark last_sequence_;
 
   // Held by whoever makes a checkpoint, all the time; taken first.
   Mutex checkpoint_mutex_;

@@ -58,7 +58,7 @@ absl::StatusOr<std::optional<RecoveryReport>> Upgrade(
   RewindLog log(heap, options, format);
   ASSIGN_OR_RETURN(RecoveryReport report,
                    RecoverRewind(heap, &log, options.force));
-  RETURN_IF_ERROR(BeginChecked(heap, report.last_sequence));
+  BeginChecked(heap, report.last_sequence);
   return report;
 }
 

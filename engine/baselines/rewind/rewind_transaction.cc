@@ -15,8 +15,6 @@
 
 namespace kamino::engine {
 
-static_assert(BaselineTransaction::kMostSequence <= kMostChecked);
-
 using heap_format::BlockHeader;
 using heap_format::BlockState;
 using heap_format::MakeWord;
@@ -346,7 +344,6 @@ absl::Status RewindTransaction::CommitForced(const CommitOptions& options) {
 }
 
 absl::Status RewindTransaction::MakeDurable(const CommitOptions& options) {
-  RETURN_IF_ERROR(CheckSequence(options));
   if (write_set().empty()) {
     return options.before_mark.has_value() ? (*options.before_mark)(write_set())
                                            : absl::OkStatus();

@@ -81,7 +81,8 @@ absl::StatusOr<WrapLayout> WrapLayout::Of(const Heap& heap) {
   if (header.check != HeaderCheck(header.bucket_bytes, layout.seed_) ||
       !FitsBuckets(header.bucket_bytes, area.size())) {
     return absl::DataLossError(
-        "the log is damaged: its header does not say how large buckets are");
+        "the log is damaged: its header does not say how large buckets are "
+        "(one that is all 0 may be of a store that was not made to its end)");
   }
   layout.buckets_ = (area.size() - sizeof(LogHeader)) / layout.bucket_bytes_;
   return layout;

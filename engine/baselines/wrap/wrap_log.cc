@@ -263,7 +263,7 @@ void WrapLog::CloseWith(Wrap* wrap, std::optional<uint64_t> commit_sequence) {
       wrap->commit_sequence =
           *commit_sequence != 0
               ? *commit_sequence
-              : std::min(last_commit_ + 1, BaselineTransaction::kMostSequence);
+              : std::min(last_commit_ + 1, wrap_format::kSequenceMask);
       last_commit_ = std::max(last_commit_, wrap->commit_sequence);
     }
     marker.durable = durable_;

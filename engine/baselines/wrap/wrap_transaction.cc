@@ -4,14 +4,13 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/baselines/zeroed_block.h"
 #include "engine/heap/heap_format.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
-
-static_assert(BaselineTransaction::kMostSequence <= wrap_format::kSequenceMask);
 
 using heap_format::BlockHeader;
 using heap_format::BlockState;
@@ -151,7 +150,11 @@ absl::Status WrapTransaction::LogStates() {
 }
 
 absl::Status WrapTransaction::MakeDurable(const CommitOptions& options) {
-  RETURN_IF_ERROR(CheckSequence(options));
+  if (options.sequence > wrap_format::kSequenceMask) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sequence ", options.sequence, ": WrAP records ",
+                     wrap_format::kSequenceMask, " at the most"));
+  }
   if (write_set().empty()) {
     CHECK(!wrap_.open()) << "a commit after an error";
     return options.before_mark.has_value() ? (*options.before_mark)(write_set())

@@ -22,9 +22,11 @@ constexpr size_t kLogBytes = 64u << 10;
 // The least there is, so that the ring of commit records goes round and intents
 // take each other's places.
 constexpr size_t kKaminoLogBytes = heap_format::kMinLogBytes;
-// Full now and then; more than its words take, which two layers have.
+// Full now and then. Two layers' words take some of theirs.
 constexpr size_t kRewindHeapBytes = 224u << 10;
-constexpr size_t kRewindLogBytes = 48u << 10;
+constexpr size_t RewindLogBytes(const RewindOptions& options) {
+  return options.layers == 1 ? 24u << 10 : 36u << 10;
+}
 // So little that wraps go on in the heap, and wait for others to retire.
 constexpr size_t kWrapHeapBytes = 224u << 10;
 constexpr size_t kWrapLogBytes = 8u << 10;
@@ -207,9 +209,9 @@ Scheme Rewind(RewindOptions options) {
   scheme.switches_within_calls = true;
   scheme.open = [=](const std::vector<Region*>& regions,
                     bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
-    auto heap =
-        make ? Heap::CreateTiny(regions[0], options.Name(), kRewindLogBytes)
-             : Heap::Open(regions[0]);
+    auto heap = make ? Heap::CreateTiny(regions[0], options.Name(),
+                                        RewindLogBytes(options))
+                     : Heap::Open(regions[0]);
     if (!heap.ok()) return heap.status();
     auto store = RewindStore::Open(options, heap->get());
     if (!store.ok()) return store.status();

@@ -190,13 +190,16 @@ TEST_P(LogFormatTest, AnElementOfWhichALineIsLostIsDamage) {
       absl::IsDataLoss(RewindStore::Open(GetParam(), heap.get()).status()));
 }
 
-TEST_P(LogFormatTest, ASequenceThatHasNoRoomIsRefusedAndNotTouched) {
-  log_->Reset(uint64_t{1} << 48);
+// 0.1.0 recorded all 64 bits of a sequence.
+TEST_P(LogFormatTest, ALargeSequenceIsKept) {
+  log_->Reset(UINT64_MAX - 1);
   SimRegion after(Now());
   auto heap = *Heap::Open(&after);
-  const auto opened = RewindStore::Open(GetParam(), heap.get()).status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(opened)) << opened;
-  EXPECT_EQ(*LogFormatOf(*heap), LogFormat::kPlain);
+  for (int opening = 0; opening < 2; ++opening) {
+    auto store = RewindStore::Open(GetParam(), heap.get());
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_EQ((*store)->recovery_report().last_sequence, UINT64_MAX - 1);
+  }
 }
 
 }  // namespace

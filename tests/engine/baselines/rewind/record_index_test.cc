@@ -3,6 +3,7 @@
 #include "engine/baselines/rewind/record_index.h"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <random>
@@ -28,12 +29,25 @@ constexpr size_t kGroup = 3;
 constexpr size_t kBucket = 5;
 constexpr uint64_t kSeed = 123456789;
 
+LogHeader* HeaderOf(SimRegion* region) {
+  return reinterpret_cast<LogHeader*>(region->base() + 64);
+}
+
+// A log's that is empty.
+void CreateHeader(SimRegion* region) {
+  const CheckedWords words(region, kSeed);
+  LogHeader* const header = HeaderOf(region);
+  LinkedList::Create(words, &header->list);
+  words.Store(&header->marks.root, 0);
+  region->Persist(header, sizeof(*header));
+}
+
 // One on a region, as after a crash or new.
 class Subject {
  public:
   Subject(const RewindOptions& options, SimRegion* region)
       : region_(region), space_(SpaceBegin(options), kBytes) {
-    auto* header = reinterpret_cast<LogHeader*>(region->base() + 64);
+    LogHeader* const header = HeaderOf(region);
     if (options.layers == 1) {
       index_ = std::make_unique<RecordList>(CheckedWords(region, kSeed),
                                             &header->list, &space_,
@@ -98,6 +112,7 @@ Indexed RecordNumber(uint64_t number) {
 
 TEST_P(RecordIndexTest, RandomWorkSurvivesEveryCrash) {
   SimRegion region(kBytes);
+  CreateHeader(&region);
   Subject subject(GetParam(), &region);
   std::mt19937_64 random(1);
   std::vector<Indexed> there;
@@ -165,6 +180,7 @@ TEST_P(RecordIndexTest, RandomWorkSurvivesEveryCrash) {
 
 TEST_P(RecordIndexTest, SpaceComesBackAndWhatIsReservedIsThere) {
   SimRegion region(kBytes);
+  CreateHeader(&region);
   Subject subject(GetParam(), &region);
   const size_t free = subject.space().free();
   size_t reserved = 0;
@@ -182,6 +198,7 @@ TEST_P(RecordIndexTest, SpaceComesBackAndWhatIsReservedIsThere) {
 
 TEST_P(RecordIndexTest, DamageIsAnErrorAndNoWildStore) {
   SimRegion region(kBytes);
+  CreateHeader(&region);
   {
     Subject subject(GetParam(), &region);
     std::vector<Indexed> records;
@@ -213,6 +230,7 @@ TEST_P(RecordIndexTest, DamageIsAnErrorAndNoWildStore) {
 // A log that has seen all kinds of work, at some moments of it.
 std::vector<SimRegion::Image> ImagesOfWork(const RewindOptions& options) {
   SimRegion region(kBytes);
+  CreateHeader(&region);
   Subject subject(options, &region);
   std::vector<SimRegion::Image> images;
   int drains = 0;
@@ -239,6 +257,20 @@ struct Flips {
   int wrong = 0;  // not refused, and found otherwise than without
 };
 
+void Judge(const RewindOptions& options, SimRegion* damaged,
+           const std::set<uint64_t>& expected, Flips* flips) {
+  Subject subject(options, damaged);
+  absl::Status status = subject.index().Finish();
+  const auto found = subject.index().Scan();
+  if (status.ok()) status = found.status();
+  if (!status.ok()) {
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    ++flips->refused;
+  } else if (std::set<uint64_t>(found->begin(), found->end()) != expected) {
+    ++flips->wrong;
+  }
+}
+
 Flips FlipBits(const RewindOptions& options) {
   std::mt19937_64 random(1);
   Flips flips;
@@ -258,16 +290,7 @@ Flips FlipBits(const RewindOptions& options) {
       }
       SimRegion damaged(intact);
       damaged.base()[at] ^= std::byte{1} << random() % 8;
-      Subject again(options, &damaged);
-      absl::Status status = again.index().Finish();
-      const auto found = again.index().Scan();
-      if (status.ok()) status = found.status();
-      if (!status.ok()) {
-        EXPECT_TRUE(absl::IsDataLoss(status)) << status;
-        ++flips.refused;
-      } else if (std::set<uint64_t>(found->begin(), found->end()) != expected) {
-        ++flips.wrong;
-      }
+      Judge(options, &damaged, expected, &flips);
     }
   }
   return flips;
@@ -285,12 +308,42 @@ TEST_P(RecordIndexTest, OrItMakesOldRecordsCount) {
   EXPECT_GT(FlipBits(GetParam()).wrong, 10);
 }
 
+// A medium may give zeros for a line that it has lost.
+Flips LoseLines(const RewindOptions& options) {
+  Flips flips;
+  const auto images = ImagesOfWork(options);
+  for (size_t i = 0; i < images.size(); i += 4) {
+    const SimRegion::Image& intact = images[i];
+    SimRegion before(intact);
+    const auto expected = Subject(options, &before).Recovered();
+    for (size_t line = 64; line < kBytes; line += 64) {
+      SimRegion lost(intact);
+      std::memset(lost.base() + line, 0, 64);
+      if (std::memcmp(&intact[line], lost.base() + line, 64) == 0) continue;
+      Judge(options, &lost, expected, &flips);
+    }
+  }
+  return flips;
+}
+
+TEST_P(RecordIndexTest, ALineThatIsLostIsNoticedOrMeansNothing) {
+  const Flips flips = LoseLines(GetParam());
+  EXPECT_EQ(flips.wrong, 0);
+  EXPECT_GT(flips.refused, 20);
+}
+
+TEST_P(RecordIndexTest, OrItHidesRecords) {
+  faults::Planted planted("rewind-lost-words-are-zero");
+  EXPECT_GT(LoseLines(GetParam()).wrong, 0);
+}
+
 // Damage that would have recovery go through the same cells again and again.
 class SharedBucketTest : public ::testing::Test {
  protected:
   SharedBucketTest() {
-    std::vector<Indexed> records = {RecordNumber(50), RecordNumber(1)};
-    for (uint64_t i = 2; i <= 10; ++i) records.push_back(RecordNumber(i));
+    CreateHeader(&region_);
+    std::vector<Indexed> records;
+    for (uint64_t i = 1; i <= 10; ++i) records.push_back(RecordNumber(i));
     EXPECT_TRUE(list_.Reserve(records.size()));
     list_.Append(absl::MakeSpan(records), /*in_order=*/false);
     first_ = NodeAt(words_.Get(&state_->head));
@@ -303,11 +356,20 @@ class SharedBucketTest : public ::testing::Test {
   }
   void PutSecond(uint64_t bucket) { words_.Store(&second_->element, bucket); }
   uint64_t First() const { return words_.Get(&first_->element); }
+  // Its header is the first one's first cells.
+  uint64_t BucketWithinFirst() {
+    const uint64_t offset = First() + sizeof(rewind_format::Bucket);
+    auto* const bucket =
+        reinterpret_cast<rewind_format::Bucket*>(words_.At(offset));
+    words_.Store(&bucket->cells, 1);
+    words_.Store(&bucket->index, 1);
+    words_.Store(words_.WordAt(offset + sizeof(*bucket)), 64);
+    return offset;
+  }
 
   SimRegion region_{kBytes};
   const CheckedWords words_{&region_, kSeed};
-  rewind_format::ListState* const state_ =
-      &reinterpret_cast<LogHeader*>(region_.base() + 64)->list;
+  rewind_format::ListState* const state_ = &HeaderOf(&region_)->list;
   LogSpace space_{64 + sizeof(LogHeader), kBytes};
   RecordList list_{words_,  state_, &space_, LogForm::kOptimized,
                    kBucket, kGroup};
@@ -318,8 +380,7 @@ class SharedBucketTest : public ::testing::Test {
 TEST_F(SharedBucketTest, IsDamage) {
   PutSecond(First());
   EXPECT_TRUE(absl::IsDataLoss(list_.Scan().status()));
-  // The first cells of the first bucket look like the beginning of one.
-  PutSecond(First() + sizeof(rewind_format::Bucket));
+  PutSecond(BucketWithinFirst());
   EXPECT_TRUE(absl::IsDataLoss(list_.Scan().status()));
 }
 
@@ -327,17 +388,17 @@ TEST_F(SharedBucketTest, OrItIsReadAgain) {
   faults::Planted planted("rewind-buckets-may-overlap");
   PutSecond(First());
   EXPECT_TRUE(list_.Scan().ok());
-  PutSecond(First() + sizeof(rewind_format::Bucket));
+  PutSecond(BucketWithinFirst());
   EXPECT_TRUE(list_.Scan().ok());
 }
 
-// What the forms cost (SCHEMES, and the page of the log's format).
 // What the page of the format says.
 TEST(RecordTreeTest, RecordsBeginBehindTheWords) {
   EXPECT_EQ(RecordTree::WordsBytes((256u << 10) - 64), 259u * 64);
   EXPECT_EQ(RecordTree::WordsBytes(256u << 10), 771u * 64);
 }
 
+// What the forms cost, as the page of the format says.
 TEST(RecordListTest, DrainsOfARecord) {
   struct Expected {
     LogForm form;
@@ -349,10 +410,10 @@ TEST(RecordListTest, DrainsOfARecord) {
                                    {LogForm::kOptimized, 2, 2, 1},
                                    {LogForm::kBatch, 2, 2, 1}}) {
     SimRegion region(kBytes);
-    auto* header = reinterpret_cast<LogHeader*>(region.base() + 64);
+    CreateHeader(&region);
     LogSpace space(64 + sizeof(LogHeader), kBytes);
-    RecordList list(CheckedWords(&region, kSeed), &header->list, &space,
-                    expected.form, /*bucket=*/100, /*group=*/8);
+    RecordList list(CheckedWords(&region, kSeed), &HeaderOf(&region)->list,
+                    &space, expected.form, /*bucket=*/100, /*group=*/8);
     std::vector<Indexed> records;
     for (uint64_t i = 1; i <= 10; ++i) records.push_back(RecordNumber(i));
     ASSERT_TRUE(list.Reserve(10));

@@ -9,6 +9,7 @@
 
 #include "engine/baselines/log_seed.h"
 #include "engine/baselines/rewind/checked_words.h"
+#include "engine/baselines/rewind/log_format.h"
 #include "engine/baselines/rewind/rewind_store.h"
 #include "engine/pmem/sim_region.h"
 #include "engine/resource_error.h"
@@ -129,6 +130,7 @@ class FullRewindLogTest : public ::testing::Test {
       while (heap_->Reserve(size).ok()) {
       }
     }
+    BeginChecked(heap_.get(), 0);
     log_.Reset(0);
     const Draft update = Update();
     EXPECT_TRUE(log_.AppendEnd(&other_, {&update, 1}, 1).ok());
@@ -179,6 +181,14 @@ TEST_F(FullRewindLogTest, IsNotTooLargeUntilOthersRecordsAreGone) {
   const size_t before = own_.records.size();
   EXPECT_EQ(Fill(), Resource::kTransaction);
   EXPECT_GT(own_.records.size(), before);
+}
+
+TEST_F(FullRewindLogTest, LargeRecordsLieInItWhereTheHeapHasNoRoom) {
+  Draft large = Update();
+  large.length = 4096;
+  large.old_bytes = nullptr;
+  EXPECT_TRUE(log_.Append(&own_, {&large, 1}).ok());
+  EXPECT_EQ(log_.blocks(), 0u);
 }
 
 TEST_F(FullRewindLogTest, OrItIsTakenForTooLarge) {

@@ -72,7 +72,7 @@ TEST_F(WrapStoreTest, WhatIsCommittedSurvivesAndIsReported) {
 TEST_F(WrapStoreTest, ASequenceThatTheLogHasNoRoomForIsRefused) {
   const ObjectId id = Make(100);
   CommitOptions options;
-  options.sequence = BaselineTransaction::kMostSequence + 1;
+  options.sequence = wrap_format::kSequenceMask + 1;
   auto refused = Begin();
   ASSERT_TRUE(refused->Overwrite(id, 0, BytesOf("refused")).ok());
   EXPECT_TRUE(absl::IsInvalidArgument(refused->Commit(options)));

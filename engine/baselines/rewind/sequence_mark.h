@@ -1,0 +1,37 @@
+// The largest CommitOptions::sequence of those whose ends have left the log.
+// All 64 bits of it, which are more than a checked word holds: two of them.
+#ifndef KAMINO_ENGINE_BASELINES_REWIND_SEQUENCE_MARK_H_
+#define KAMINO_ENGINE_BASELINES_REWIND_SEQUENCE_MARK_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "engine/baselines/rewind/checked_words.h"
+
+namespace kamino::engine {
+
+// Not thread-safe.
+class SequenceMark {
+ public:
+  // `high`: bits 63..48; null: of plain words, `low` has all.
+  SequenceMark(const CheckedWords& words, uint64_t* low, uint64_t* high)
+      : words_(words), low_(low), high_(high) {}
+
+  // Recovery. kDataLoss: damaged.
+  absl::StatusOr<uint64_t> Read() const;
+  // Of one that this process has stored, or has read.
+  uint64_t Get() const;
+  // Flushed, not drained. Until then a crash leaves the old one, this one, or,
+  // where bits 63..48 change, a smaller one than both: so the end that says
+  // `sequence`, which is no smaller than the old one, is still in the log.
+  void Store(uint64_t sequence) const;
+
+ private:
+  const CheckedWords words_;
+  uint64_t* const low_;
+  uint64_t* const high_;
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_BASELINES_REWIND_SEQUENCE_MARK_H_

@@ -2,6 +2,8 @@
 // of another thread comes between them.
 #include "engine/baselines/rewind/rewind_log.h"
 
+#include <xxhash.h>
+
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -96,6 +98,26 @@ TEST_P(RewindLogTest, ACheckpointWaitsForWhatWasTakenBack) {
   log.Finished(&own);
   log.Checkpoint();
   EXPECT_EQ(TextAfterCrash(aborted_), std::string(4, '\0'));
+}
+
+// Whose check is right, of a release that is yet to come, say.
+TEST_P(RewindLogTest, ARecordOfAnUnknownTypeIsDamage) {
+  RewindLog log(heap_.get(), options_, LogFormat::kChecked);
+  log.Reset(0);
+  OwnRecords own;
+  const Draft update = UpdateOf(committed_, "good");
+  ASSERT_TRUE(log.Append(&own, {&update, 1}).ok());
+  const uint64_t offset = own.records[0].indexed.record;
+  auto* const header =
+      reinterpret_cast<rewind_format::RecordHeader*>(region_.base() + offset);
+  for (const uint8_t type : {0, 6}) {
+    header->type = type;
+    // It has no data.
+    header->check = XXH3_64bits_withSeed(
+        header, offsetof(rewind_format::RecordHeader, check),
+        LogSeed(heap_->uuid()) ^ offset);
+    EXPECT_TRUE(absl::IsDataLoss(log.Scan().status())) << int{type};
+  }
 }
 
 // Damage that would have recovery look at one record again and again.

@@ -21,9 +21,11 @@ struct LogHeader {
 
 // Where a matrix is described. The ids of its columns follow.
 struct SlotHeader {
-  uint64_t sealed;  // checked word: the matrix's number; 0: none is here
-  uint64_t lost;    // checked word: a bit for each column that is lost for good
-  uint64_t block;   // of the heap, that its sums lie in
+  // Checked word, and of 0 too: the matrix's number; 0: none is here.
+  uint64_t sealed;
+  // The same: a bit for each column that is lost for good.
+  uint64_t lost;
+  uint64_t block;  // of the heap, that its sums lie in
   uint32_t columns;
   uint32_t rows;
   uint64_t sums_check;  // XXH3 of the sums

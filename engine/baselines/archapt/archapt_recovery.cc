@@ -144,6 +144,7 @@ void Recovery::Account() {
 
 absl::StatusOr<ArchaptRecovery> Recovery::Run() {
   ASSIGN_OR_RETURN(log_, ring_->Scan());
+  if (ring_->is_new()) RETURN_IF_ERROR(table_->Format());
   ASSIGN_OR_RETURN(matrices_, table_->Read());
   result_.report.last_sequence = log_.watermark;
   result_.report.rolled_back = log_.transactions;

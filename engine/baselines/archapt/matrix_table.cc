@@ -27,8 +27,13 @@ absl::Status Damaged(size_t slot, absl::string_view what) {
       absl::StrCat("the log is damaged: its matrix in slot ", slot, " ", what));
 }
 
-uint64_t SeedOfSealed(uint64_t seed) { return seed ^ 1; }
-uint64_t SeedOfLost(uint64_t seed) { return seed ^ 2; }
+// Those of 0 are not 0: a line that a medium gives as zeros is no empty slot.
+uint64_t MakeSealed(uint64_t number, uint64_t seed) {
+  return MakeCheckedAlways(number, seed ^ 1);
+}
+uint64_t MakeLost(uint64_t columns, uint64_t seed) {
+  return MakeCheckedAlways(columns, seed ^ 2);
+}
 
 // The payload of a block, allocated or free; empty: none begins there.
 absl::Span<std::byte> PayloadAt(const Heap& heap, ObjectId id) {
@@ -68,6 +73,19 @@ void MatrixTable::Store(uint64_t* word, uint64_t value) {
   heap_->region()->Flush(word, sizeof(*word));
 }
 
+absl::Status MatrixTable::Format() {
+  for (size_t slot = 0; slot < slots_; ++slot) {
+    uint64_t* const sealed = &At(slot)->sealed;
+    const uint64_t none = MakeSealed(0, SeedAt(slot));
+    if (*sealed != 0 && *sealed != none) {
+      return Damaged(slot, "is there before anything is in the log");
+    }
+    Store(sealed, none);
+  }
+  heap_->region()->Drain();
+  return absl::OkStatus();
+}
+
 void MatrixTable::Write(size_t slot, const Matrix& matrix, ObjectId block) {
   Region* const region = heap_->region();
   const size_t columns = matrix.columns.size();
@@ -76,7 +94,8 @@ void MatrixTable::Write(size_t slot, const Matrix& matrix, ObjectId block) {
   if (checked_) ComputeSums(matrix, seed_, sums);
   region->Flush(sums, sums_bytes);
   SlotHeader* const header = At(slot);
-  header->sealed = header->lost = 0;
+  header->sealed = MakeSealed(0, SeedAt(slot));
+  header->lost = MakeLost(0, SeedAt(slot));
   header->block = block;
   header->columns = static_cast<uint32_t>(columns);
   header->rows = static_cast<uint32_t>(matrix.rows);
@@ -90,16 +109,16 @@ void MatrixTable::Write(size_t slot, const Matrix& matrix, ObjectId block) {
 }
 
 void MatrixTable::Seal(size_t slot, uint64_t number) {
-  Store(&At(slot)->sealed, MakeChecked(number, SeedOfSealed(SeedAt(slot))));
+  Store(&At(slot)->sealed, MakeSealed(number, SeedAt(slot)));
 }
 
-void MatrixTable::Clear(size_t slot) { Store(&At(slot)->sealed, 0); }
+void MatrixTable::Clear(size_t slot) { Seal(slot, 0); }
 
 void MatrixTable::SetLost(size_t slot, uint64_t lost) {
   if (lost == 0) {
     Clear(slot);
   } else {
-    Store(&At(slot)->lost, MakeChecked(lost, SeedOfLost(SeedAt(slot))));
+    Store(&At(slot)->lost, MakeLost(lost, SeedAt(slot)));
   }
 }
 
@@ -144,13 +163,17 @@ absl::StatusOr<MatrixTable::Found> MatrixTable::ReadSlot(size_t slot,
 absl::StatusOr<std::vector<MatrixTable::Found>> MatrixTable::Read() const {
   std::vector<Found> all;
   for (size_t slot = 0; slot < slots_; ++slot) {
-    const auto number =
-        ReadChecked(At(slot)->sealed, SeedOfSealed(SeedAt(slot)));
-    if (!number.has_value()) return Damaged(slot, "has no number");
-    if (*number == 0) continue;
-    const auto lost = ReadChecked(At(slot)->lost, SeedOfLost(SeedAt(slot)));
-    if (!lost.has_value()) return Damaged(slot, "has no account of losses");
-    ASSIGN_OR_RETURN(Found found, ReadSlot(slot, *number, *lost));
+    const SlotHeader& header = *At(slot);
+    const uint64_t number = NumberIn(header.sealed);
+    const uint64_t lost = NumberIn(header.lost);
+    if (header.sealed != MakeSealed(number, SeedAt(slot))) {
+      return Damaged(slot, "has no number");
+    }
+    if (number == 0) continue;
+    if (header.lost != MakeLost(lost, SeedAt(slot))) {
+      return Damaged(slot, "has no account of losses");
+    }
+    ASSIGN_OR_RETURN(Found found, ReadSlot(slot, number, lost));
     all.push_back(std::move(found));
   }
   return all;

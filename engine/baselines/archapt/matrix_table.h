@@ -31,6 +31,10 @@ class MatrixTable {
 
   size_t slots() const { return slots_; }
 
+  // Of a log that nobody has used: durably, no slot has anything. Before that
+  // it cannot be read. kDataLoss: somebody has.
+  absl::Status Format();
+
   // Fills in a slot that has nothing, and the sums, which lie at `block`;
   // flushed. The objects must not change from here on.
   void Write(size_t slot, const Matrix& matrix, ObjectId block);

@@ -81,6 +81,8 @@ class UndoRing {
   };
   // kDataLoss: damaged.
   absl::StatusOr<Contents> Scan() const;
+  // Whether nobody has used the log before.
+  bool is_new() const { return place_.header->tail == 0; }
   // Stores the old bytes again and flushes them; also a transaction's.
   void TakeBack(const OwnUndo::Record& record) const;
   // Nothing is left to do: durably empty.

@@ -8,6 +8,7 @@
 namespace kamino::engine::crash {
 namespace {
 
+constexpr int kCheckBits = 16;  // of a checked word
 constexpr size_t kLine = 64;
 constexpr size_t kSlot = 320;
 constexpr size_t kHeader = 16;  // of a block
@@ -28,8 +29,8 @@ std::vector<CodedObjects> MatricesOf(const std::byte* image) {
   std::vector<CodedObjects> matrices;
   for (size_t slot = 0; slot < log_bytes / 8 / kSlot; ++slot) {
     const size_t at = log + kLine + slot * kSlot;
-    const bool sealed = Read<uint64_t>(image, at) != 0;
-    const bool lost = Read<uint64_t>(image, at + 8) != 0;
+    const bool sealed = (Read<uint64_t>(image, at) >> kCheckBits) != 0;
+    const bool lost = (Read<uint64_t>(image, at + 8) >> kCheckBits) != 0;
     if (!sealed || lost) continue;
     CodedObjects matrix;
     for (uint32_t j = 0; j < Read<uint32_t>(image, at + 24); ++j) {

@@ -53,12 +53,17 @@ class TransactionalStore {
   // Of the opening.
   virtual RecoveryReport recovery_report() const { return {}; }
 
-  // All transactions up to this number survive every crash (transaction.h,
-  // invariant 2, and CommitOptions::durable_at). Never falls.
+  // All transactions up to this number survive a crash (transaction.h,
+  // invariant 2, and CommitOptions::durable_at), but for objects that
+  // RecoveryReport::lost_objects may name then. Never falls. Of numbers that an
+  // earlier opening gave it says nothing: those above the report's
+  // last_sequence were taken back, and are given anew.
   virtual uint64_t durable_sequence() const { return kAllDurable; }
   // Waits until durable_sequence() is at least `sequence`, but no longer than
   // `wait`; whether it is. Until then nobody may be told that the transaction
-  // has committed. Also while transactions are live.
+  // has committed. Also while transactions are live. It may take part in what
+  // has to be done; with a `wait` of zero it does so where nobody else is at
+  // it, and waits for nobody.
   virtual bool AwaitDurable(uint64_t /*sequence*/, absl::Duration /*wait*/) {
     return true;
   }

@@ -259,9 +259,11 @@ void ArchaptStore::Dissolve(LiveMatrix* matrix) {
 void ArchaptStore::DissolveAll() {
   for (;;) {
     LiveMatrix* next = nullptr;
+    bool others = false;
     {
       MutexLock lock(&mutex_);
       for (const auto& matrix : matrices_) {
+        others |= matrix->dissolving;
         if (matrix->dissolving ||
             matrix->columns.front()->state != MatrixState::kSealed) {
           continue;
@@ -271,8 +273,14 @@ void ArchaptStore::DissolveAll() {
         break;
       }
     }
-    if (next == nullptr) return;
-    Dissolve(next);
+    if (next != nullptr) {
+      Dissolve(next);
+    } else if (others) {
+      // Who does it waits for no lock.
+      YieldProcessor();
+    } else {
+      return;
+    }
   }
 }
 
@@ -285,6 +293,18 @@ void ArchaptStore::Quiesce() {
 
 bool ArchaptStore::AwaitDurable(uint64_t sequence, absl::Duration wait) {
   if (durable_sequence() >= sequence) return true;
+  const bool patient = wait >= options_.patience;
+  const auto flushed_to = [&] {
+    const uint64_t last = last_sequence();
+    return patient ? last : std::min(sequence, last);
+  };
+  if (wait <= absl::ZeroDuration()) {
+    if (work_mutex_.TryLock()) {
+      AdvanceTo(flushed_to());
+      work_mutex_.Unlock();
+    }
+    return durable_sequence() >= sequence;
+  }
   const absl::Time begin = MonotonicNow();
   const auto await_for = [&](absl::Duration length) {
     const absl::Time until = MonotonicNow() + length;
@@ -297,10 +317,8 @@ bool ArchaptStore::AwaitDurable(uint64_t sequence, absl::Duration wait) {
     return true;
   };
   if (await_for(std::min(wait, options_.patience))) return true;
-  const bool patient = wait >= options_.patience;
   for (;;) {
-    const uint64_t last = last_sequence();
-    Force(patient ? last : std::min(sequence, last));
+    Force(flushed_to());
     if (durable_sequence() >= sequence) return true;
     // Somebody has begun a flush that it has not drained yet, or the
     // transaction is not committed at all.

@@ -107,8 +107,6 @@ absl::Status FillAndWait(const CrashPlan& plan) {
   ASSIGN_OR_RETURN(const auto store, engine::OpenStore(plan.scheme, plan.path,
                                                        plan.bytes, options));
   RETURN_IF_ERROR(MakeObjects(store, &ids));
-  const uint64_t dram = DramBytes() - before;
-  const uint64_t persistent = store->bytes_used();
   Random random(1);
   // The first are the open transaction's.
   const uint64_t first = plan.open / kObjectBytes;
@@ -127,6 +125,9 @@ absl::Status FillAndWait(const CrashPlan& plan) {
     if (absl::IsResourceExhausted(done)) break;
     RETURN_IF_ERROR(done);
   }
+  // As the store is in use: with what it keeps for what it has put off.
+  const uint64_t dram = DramBytes() - before;
+  const uint64_t persistent = store->bytes_used();
   const auto open = store->Begin(kPatient);
   uint64_t written = 0;
   for (uint64_t i = 0; i < first; ++i, written += kObjectBytes) {

@@ -68,6 +68,9 @@ absl::Status CountAwaited(Setting& setting, const std::string& store) {
   return absl::OkStatus();
 }
 
+// Whether what has committed is on the medium then, or comes there by itself.
+bool BecomesDurable(const std::string& store) { return store != "cached"; }
+
 void AddPoints(Setting& setting, const std::string& store,
                const std::vector<Responses>& rounds) {
   const auto add = [&](const char* measure, auto value) {
@@ -80,6 +83,7 @@ void AddPoints(Setting& setting, const std::string& store,
       [](const Responses& r) { return r.service.Quantile(0.5); });
   add("p99 ns to the commit",
       [](const Responses& r) { return r.service.Quantile(0.99); });
+  if (!BecomesDurable(store)) return;
   add("p50 ns until durable",
       [](const Responses& r) { return r.durable.Quantile(0.5); });
   add("p99 ns until durable",

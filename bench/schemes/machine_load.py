@@ -1,5 +1,6 @@
-"""What else a machine did while something was measured."""
+"""What machine something was measured on, and what else that did."""
 
+import glob
 import os
 import resource
 
@@ -15,6 +16,25 @@ def processor_ticks(stat):
 def read_ticks():
   with open("/proc/stat", encoding="ascii") as file:
     return processor_ticks(file.read())
+
+
+def bytes_of(size):
+  """Of "260M" as Linux writes it."""
+  factor = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(size[-1:])
+  return int(size[:-1]) * factor if factor else int(size)
+
+
+def last_level_cache(folder="/sys/devices/system/cpu/cpu0/cache"):
+  """Its bytes; None where the system does not say."""
+  levels = []
+  for path in glob.glob(os.path.join(glob.escape(folder), "index*")):
+    try:
+      with (open(os.path.join(path, "level"), encoding="ascii") as level,
+            open(os.path.join(path, "size"), encoding="ascii") as size):
+        levels.append((int(level.read()), bytes_of(size.read().strip())))
+    except (OSError, ValueError):
+      continue
+  return max(levels)[1] if levels else None
 
 
 def children_ticks():

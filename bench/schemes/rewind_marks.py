@@ -1,6 +1,8 @@
 """Marks of REWIND (marks.py)."""
 
-from marks import NOWHERE, crossing, less, mark, ratio, written
+import statistics
+
+from marks import (NOWHERE, crossing, less, mark, ratio, uncrossed, written)
 
 ONE = "rewind-1-{}-optimized"
 LONG = "+alone,checkpoint=1000000000"
@@ -63,9 +65,7 @@ def of_skips(points, memory):
                "through the log falls behind two from so many skip records on",
                paper,
                "100 to 1000", where(crosses, two),
-               lambda v: 100 <= v <= 1000,
-               "" if crosses or not two else
-               f"looked for up to {two[-1][0]:.0f}")
+               lambda v: 100 <= v <= 1000, uncrossed("that layer", printed, two))
     beyond = [a / b for (_, a), (_, b) in zip(kept, two)]
     yield mark(f"REWIND {label}, {memory}: {what}, one layer that remembers "
                "its records over two, at most", "-", "< 1: no crossing",
@@ -86,37 +86,68 @@ def of_totals(points, memory):
                     memory)
         for policy, more in (("noforce", "alone"), ("force", "keeps,alone")))
     part = crossing(free, forced)
-    note = ""
-    if free and part is None:
-      note = ("no force is " + ("less" if free[-1][1] <= forced[-1][1]
-                                else "more") + " everywhere")
     yield mark(f"REWIND fig. 5, {memory}: part recovered from which on force "
                f"is less, {skips} skips", "low", "lines cross",
                where(part, free),
-               lambda v: 0 < v <= 1, note)
+               lambda v: 0 < v <= 1, uncrossed("no force", free, forced))
+
+
+def costs_of(line):
+  """By x, what is more there than at 0, %."""
+  if not line.get(0):
+    return {}
+  return {x: 100 * (value / line[0] - 1) for x, value in line.items() if x}
+
+
+def noise_of(rounds):
+  """By how many % points half of the rounds' costs at least are away from their
+  median; the most of all x."""
+  by_round = [costs_of(dict(zip(rounds, values)))
+              for values in zip(*rounds.values())]
+  def of_x(x):
+    costs = [costs[x] for costs in by_round if x in costs]
+    middle = statistics.median(costs)
+    return statistics.median(abs(cost - middle) for cost in costs)
+  return max((of_x(x) for x in rounds if x and by_round), default=0)
+
+
+def falling(costs, noise):
+  """Whether they end lower, and nowhere climb by more than noise."""
+  climbs = [later - costs[i] for i in range(len(costs))
+            for later in costs[i + 1:]]
+  return len(costs) > 1 and costs[0] > costs[-1] and max(climbs) <= noise
 
 
 def of_checkpoints(points, memory):
-  costs = {}
+  costs, noise = {}, {}
   for form in FORMS:
-    line = points.line("rewind-6", f"rewind-1-noforce-{form}{LONG}", memory)
-    if len(line) > 1 and line[0][0] == 0:
-      costs[form] = [100 * (value / line[0][1] - 1) for _, value in line[1:]]
+    series = f"rewind-1-noforce-{form}{LONG}"
+    costs[form] = costs_of(dict(points.line("rewind-6", series, memory)))
+    noise[form] = noise_of(points.rounds("rewind-6", series, memory))
   papers = {"simple": "79 to 60 %", "optimized": "32 to 9 %",
             "batch": "20 to 3 %"}
   name = f"REWIND fig. 6, {memory}: "
   for form in FORMS:
-    each = costs.get(form)
+    each = [costs[form][x] for x in sorted(costs[form])]
+    def falls(_, each=tuple(each), most=noise[form]):
+      return falling(each, most)
     yield mark(name + f"checkpoints, {form}: what the most frequent cost, %",
-               papers[form], "falling", each[0] if each else None,
-               lambda v, each=each: each[0] > each[-1],
-               f"to {each[-1]:.0f} %" if each else "")
-  yield mark(name + "checkpoints, the forms' order, simple over batch", "4",
-             "simple, optimized, batch",
-             costs["simple"][0] / costs["batch"][0] if len(costs) == 3
-             and costs["batch"][0] > 0 else None,
-             lambda v: costs["simple"][0] > costs["optimized"][0]
-             > costs["batch"][0])
+               papers[form], "falling", each[0] if each else None, falls,
+               "the less frequent ones "
+               + ", ".join(f"{cost:.0f}" for cost in each[1:])
+               + f"; a climb of {noise[form]:.0f} is noise" if each else "")
+  yield order_of_forms(costs, name)
+
+
+def order_of_forms(costs, name):
+  simple, optimized, batch = (costs[form] for form in FORMS)
+  everywhere = sorted(set(simple) & set(optimized) & set(batch))
+  least = min((min(simple[x] - optimized[x], optimized[x] - batch[x])
+               for x in everywhere), default=None)
+  return mark(name + "checkpoints, the forms' order at all frequencies: least "
+              "by which one costs more than the next, % points",
+              "12 and 6 at the ends", "> 0: simple, optimized, batch", least,
+              lambda v: v > 0)
 
 
 def of_tree(points, memory):
@@ -180,13 +211,18 @@ def of_tpcc(points, memory):
   def rate(store, layout):
     return points.value("rewind-11", f"{store}, {layout}", memory=memory)
 
-  bare = rate("unsafe-each", "one tree")
+  bare = rate("unsafe", "one tree")
   name = f"REWIND fig. 11, {memory}: "
-  for store in ("rewind-1-noforce-batch", "rewind-1-noforce-optimized"):
-    yield mark(name + f"new orders, unsafe-each over {store}, one tree both",
-               "7.37", "< 7.37, aim 1.39", ratio(bare, rate(store, "one tree")),
-               lambda v: v < 7.37)
-    yield mark(name + f"new orders, unsafe-each with one tree over {store} by "
+  for store in ("rewind-1-noforce-batch", "rewind-1-noforce-optimized",
+                "rewind-2-noforce-optimized"):
+    same = ratio(bare, rate(store, "one tree"))
+    each = ratio(rate("unsafe-each", "one tree"), rate(store, "one tree"))
+    over_it = name + f"new orders, unsafe over {store}, one tree both"
+    yield mark(over_it, "7.37", "< 7.37", same, lambda v: v < 7.37,
+               f"unsafe-each over it: {written(each)}")
+    yield mark(over_it + ": the aim", "1.39, of two layouts", "<= 1.39", same,
+               lambda v: v <= 1.39)
+    yield mark(name + f"new orders, unsafe with one tree over {store} by "
                "district", "1.39", "",
                ratio(bare, rate(store, "by district")))
     yield mark(name + f"new orders, {store}: by district over one tree", "5.3",

@@ -61,6 +61,13 @@ def of_wrap(points):
 RECORD = 1000  # bytes of one of YCSB's
 WATCHED = "as it is, libpmem watched"
 LEAST_FEWER = 40  # percent of lines
+# Percent of the time. What is done more takes no less; a percent is nothing.
+LEAST_SHARE = -1
+WRITING = "abdef"  # workloads of YCSB
+# Of transactions; what they have put off is left out, or counted.
+NOBODY_WAITS = (
+    ("nobody waits", "lines"),
+    ("nobody waits, all flushed in the end", "lines with what was left"))
 
 
 def engine_value(engine, workload, store, field, size=None):
@@ -128,7 +135,7 @@ def of_archapt(points, engine):
                "of processors' time, sums being made beside: "
                + written(points.value("archapt-sums", "archapt",
                                       "% of processors' time by checking",
-                                      x=size)))
+                                      x=size)), LEAST_SHARE)
 
   def durable(store, measure):
     return points.value("durable", store, measure)
@@ -183,6 +190,49 @@ def reuse(points):
                "new", "0.31 to 0.56", "", before,
                note="archapt: " + written(points.value(
                    "archapt-table-1", f"archapt, {workload}")))
+  yield dirtier(points)
+
+
+def dirtier(points):
+  """By how much more of a flushed line is new."""
+  both = [[points.value("archapt-table-1", f"{store}, {workload}")
+           for store in ("undo-own", "archapt")]
+          for workload in (*(f"ycsb-{letter}" for letter in WRITING),
+                           "tpcc-mix")]
+  more, note = None, ""
+  if not any(None in pair for pair in both):
+    more = sum(100 * (after - before) for before, after in both) / len(both)
+    note = "in proportion {} % more".format(written(sum(
+        100 * (after / before - 1) for before, after in both) / len(both)))
+  return mark("Archapt fig. 10: part of a flushed line that is new, archapt's "
+              "less undo-own's, mean of YCSB and TPC-C, % points",
+              "12; E 17", ">= 12", more, lambda v: v >= 12, note)
+
+
+def fewer_of_ycsb(lines):
+  """Figure 9 as the paper sums it up: its mean, and where it is least."""
+  def parts(rival, measure):
+    found = {letter: less(lines("archapt", f"ycsb-{letter}", RECORD, measure),
+                          lines(rival, f"ycsb-{letter}", RECORD))
+             for letter in WRITING}
+    return {} if None in found.values() else {
+        letter: 100 * part for letter, part in found.items()}
+
+  def mean(found):
+    return sum(found.values()) / len(found) if found else None
+
+  for name, measure in NOBODY_WAITS:
+    found = parts("undo-object", measure)
+    begin = "Archapt fig. 9, YCSB, 1000 B: lines less than undo-object's, "
+    yield mark(begin + f"mean, {name}, %", "66", ">= 66", mean(found),
+               lambda v: v >= 66, "than undo-own's, which logs what is written "
+               f"and no more: {written(mean(parts('undo-own', measure)))} %")
+    others = [part for letter, part in found.items() if letter != "e"]
+    yield mark(begin + f"least on E, {name}: E's less the least of others, % "
+               "points", "least on E", "<= 0",
+               found["e"] - min(others) if found else None, lambda v: v <= 0,
+               ", ".join(f"{letter.upper()} {part:.0f}"
+                         for letter, part in found.items()))
 
 
 def flushes(points):
@@ -201,6 +251,7 @@ def flushes(points):
                 (lambda v: v >= LEAST_FEWER) if least else None,
                 f"than undo-own's: {written(own)} %")
 
+  yield from fewer_of_ycsb(lines)
   yield fewer("each waited for",
               points.value("durable", "archapt", "lines, each waited for"),
               "overwrite", 1024, True)
@@ -210,9 +261,7 @@ def flushes(points):
                          ("ycsb-b", RECORD), ("ycsb-d", RECORD),
                          ("ycsb-e", RECORD), ("ycsb-f", RECORD)):
     least = (workload, size) == ("overwrite", 1024)
-    for name, measure in (
-        ("nobody waits", "lines"),
-        ("nobody waits, all flushed in the end", "lines with what was left")):
+    for name, measure in NOBODY_WAITS:
       yield fewer(name, lines("archapt", workload, size, measure), workload,
                   size, least)
 
@@ -234,9 +283,10 @@ def of_crashes(model):
   for letter, inconsistent in INCONSISTENT.items():
     row = next((r for r in exact if r["workload"] == f"ycsb-{letter}"), None)
     yield mark(f"{name}, ycsb-{letter}: inconsistent objects of 100 crashes",
-               str(inconsistent), "",
+               str(inconsistent), "0" if inconsistent == 0 else "",
                None if row is None
                else 100 * row["inconsistent"] / row["crashes"],
+               (lambda v: v == 0) if inconsistent == 0 else None,
                note="" if row is None
                else f"in {row['crashes']}: {row['inconsistent']}, of these "
                     f"repaired {row['repaired']}, reported as lost "
@@ -258,6 +308,34 @@ def of_crashes(model):
                "100 crashes, all workloads", "-", "",
                sum(100 * row["inconsistent"] / row["crashes"]
                    for row in chosen))
+
+
+# --- WrAP's timing model.
+
+
+def of_model(model):
+  """The verdicts that the model has found itself. They are settled: each run
+  comes to the same. None: it was not run."""
+  name = "WrAP's timing model, "
+  found = [(figure, one)
+           for figure in (model if isinstance(model, dict) else {}).get(
+               "figures", ())
+           for one in figure["marks"]]
+  for figure, one in found:
+    number = figure["figure"]
+    where = f"fig. {number}" if number.isdigit() else number
+    yield settled_mark(f"{name}{where}: {one['what']}", one["paper"],
+                       one["ours"], one["met"])
+  if not found:
+    yield settled_mark(name + "fig. 5, 7, 9 to 12", "-", None, None,
+                       "the model was not run" if model is None
+                       else "what was given has no marks")
+
+
+def settled_mark(name, paper, here, holds, note=""):
+  return {"name": name, "paper": paper, "target": "as named", "here": here,
+          "low": None, "high": None, "holds": holds, "note": note,
+          "reason": ""}
 
 
 def of(points, engine, crash_model=None):

@@ -219,6 +219,7 @@ class Bench:
                   "rounds": f"{settings.rounds} of the table of all schemes, "
                             f"{settings.part_rounds} of figures"},
         "stores": settings.schemes, "part_of_a_run": what_part(settings),
+        "last_level_cache": machine_load.last_level_cache(),
         "loads": [], "engine": [], "points": [], "marks": [],
         "marks_left_out": 0, "wrap_model": None, "crash_model": None, **models}
 
@@ -248,6 +249,7 @@ class Bench:
 
     found = marks.settle(marks_of(), [
         marks_of(turn) for turn in range(marks.Points.turns(points))])
+    found += rivals_marks.of_model(self.results["wrap_model"])
     # A whole run says what it should have measured.
     if self.results["part_of_a_run"] or self._settings.quick:
       measured = [one for one in found if one["here"] is not None]

@@ -84,6 +84,10 @@ OF_QUANTILES = ("wrap-8", "wrap-13", "wrap-14")
 BY_MEASURE = ("wrap-6", "archapt-9", "archapt-sums")
 # A spread that makes a comparison doubtful; more of them, and the run is.
 LARGE_SPREAD, MANY = 0.5, 0.1
+# Bytes of objects that are more than Archapt's queue holds (words.h), and the
+# figures that are of these.
+BEYOND_QUEUE = 192 << 20
+OF_QUEUE = ("archapt-7", "archapt-9")
 # What a terminal gets: the first tables, so wide at most a column.
 PRINTED, COLUMN = 2, 16
 
@@ -279,6 +283,9 @@ def quantile_pictures(results):
 def facts(results):
   """With what the machine did beside, which all that follows hangs on."""
   found = list(results["facts"].items())
+  cache = results.get("last_level_cache")
+  if cache:
+    found.append(("last level cache, MiB", number(cache / doc_tables.MIB)))
   loads = [load["foreign_processors"] for load in results["loads"]]
   if loads:
     found.append(("others' processors, mean and most",
@@ -312,6 +319,14 @@ def warnings(results):
       yield (f"Disturbed: {large} of {all_of} medians ({name}) are of rounds "
              f"that differ by more than {100 * LARGE_SPREAD:.0f} %. Times that "
              "are near to each other say nothing; counts do.")
+  cache = results.get("last_level_cache") or 0
+  if cache >= BEYOND_QUEUE and any(p["figure"] in OF_QUEUE
+                                   for p in results["points"]):
+    yield ("This machine's last level cache, of "
+           f"{number(cache / doc_tables.MIB)} MiB, holds all that Archapt's "
+           "figures 7 and 9 are of, which is more than its queue holds "
+           "(19.25 MiB): what the queue takes for evicted is still there, and "
+           "nothing waits for memory to read.")
   if results.get("part_of_a_run"):
     yield ("A part of a run (" + results["part_of_a_run"] + "): marks of what "
            "was not asked for are left out.")

@@ -25,8 +25,9 @@ class Words {
       uint64_t bytes, uint64_t objects, uint32_t size,
       Watch watch = Watch::kNothing);
 
-  // Several times what a cache of 32 MiB holds; in the quick scale of objects
-  // of 1 KiB and more.
+  // Ten times what Archapt's queue takes a cache to hold, whatever this
+  // machine's holds; in the quick scale four times, of objects of 1 KiB and
+  // more.
   static uint64_t LargeBytes(const Setting& setting, uint32_t size);
   // With objects of `size` bytes each, so many bytes together.
   static absl::StatusOr<std::unique_ptr<Words>> MakeLarge(

@@ -35,8 +35,9 @@ struct ArchaptOptions {
   absl::Duration patience = absl::Milliseconds(10);
 
   // For a bench that measures what checking costs, and for nothing else:
-  // records have no checks and matrices no sums, so no crash is survived. Such
-  // heaps have a label of their own, that no other store opens.
+  // records have no checks, and no sums of matrices are made or written, so no
+  // crash is survived. Such heaps have a label of their own, that no other
+  // store opens.
   bool unchecked = false;
 };
 

@@ -87,11 +87,12 @@ absl::Status MatrixTable::Format() {
 }
 
 void MatrixTable::Write(size_t slot, const Matrix& matrix, ObjectId block) {
+  if (!checked_) return;
   Region* const region = heap_->region();
   const size_t columns = matrix.columns.size();
   const uint64_t sums_bytes = SumsBytes(columns, matrix.rows);
   std::byte* const sums = region->base() + block;
-  if (checked_) ComputeSums(matrix, seed_, sums);
+  ComputeSums(matrix, seed_, sums);
   region->Flush(sums, sums_bytes);
   SlotHeader* const header = At(slot);
   header->sealed = MakeSealed(0, SeedAt(slot));
@@ -99,17 +100,17 @@ void MatrixTable::Write(size_t slot, const Matrix& matrix, ObjectId block) {
   header->block = block;
   header->columns = static_cast<uint32_t>(columns);
   header->rows = static_cast<uint32_t>(matrix.rows);
-  header->sums_check = checked_ ? XXH3_64bits(sums, sums_bytes) : 0;
+  header->sums_check = XXH3_64bits(sums, sums_bytes);
   std::fill(std::begin(header->unused), std::end(header->unused), 0);
   for (size_t j = 0; j < columns; ++j) {
     IdsOf(header)[j] = matrix.columns[j].id;
   }
-  header->check = checked_ ? CheckOf(slot, matrix.number) : 0;
+  header->check = CheckOf(slot, matrix.number);
   region->Flush(header, sizeof(*header) + columns * sizeof(uint64_t));
 }
 
 void MatrixTable::Seal(size_t slot, uint64_t number) {
-  Store(&At(slot)->sealed, MakeSealed(number, SeedAt(slot)));
+  if (checked_) Store(&At(slot)->sealed, MakeSealed(number, SeedAt(slot)));
 }
 
 void MatrixTable::Clear(size_t slot) { Seal(slot, 0); }

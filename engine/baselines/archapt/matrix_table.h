@@ -19,8 +19,8 @@ namespace kamino::engine {
 // Not thread-safe for one slot.
 class MatrixTable {
  public:
-  // Slots from this offset of the region on. Not `checked`: what it writes has
-  // no sums and no checks, and is not to be read.
+  // Slots from this offset of the region on. Not `checked`: nothing is written,
+  // neither sums nor what describes them, so that nothing is to be read.
   MatrixTable(Heap* heap, uint64_t begin, size_t slots, uint64_t seed,
               bool checked = true)
       : heap_(heap),

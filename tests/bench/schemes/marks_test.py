@@ -44,8 +44,29 @@ class CrossingTest(unittest.TestCase):
     self.assertIsNone(marks.crossing(line, [(100, 20), (200, 40)]))
     self.assertIsNone(marks.crossing([], []))
 
-  def test_is_the_first_where_it_is_behind_from_the_beginning(self):
-    self.assertEqual(marks.crossing([(1, 5), (2, 6)], [(1, 4), (2, 4)]), 1)
+  def test_is_none_where_nobody_has_seen_one(self):
+    line, other = [(1, 5), (2, 6)], [(1, 4), (2, 4)]
+    self.assertIsNone(marks.crossing(line, other))
+    self.assertEqual(marks.uncrossed("it", line, other),
+                     "it takes more everywhere: no crossing was seen, from 1 "
+                     "to 2")
+    self.assertEqual(marks.uncrossed("it", other, line),
+                     "it takes less everywhere, from 1 to 2")
+
+  def test_is_where_it_stays_behind_from(self):
+    level = [(x, 5) for x in range(5)]
+    line = [(0, 4), (1, 7), (2, 4), (3, 6), (4, 7)]
+    self.assertAlmostEqual(marks.crossing(line, level), 2.5)
+    self.assertEqual(marks.uncrossed("it", line, level), "")
+    # It comes back.
+    line = [(0, 4), (1, 7), (4, 4)]
+    self.assertIsNone(marks.crossing(line, level))
+    self.assertEqual(marks.uncrossed("it", line, level),
+                     "it takes less in the end, from 0 to 4")
+
+  def test_is_of_places_that_both_have(self):
+    self.assertAlmostEqual(
+        marks.crossing([(1, 0), (2, 4), (3, 8)], [(2, 6), (3, 6)]), 2.5)
 
 
 class RewindTest(unittest.TestCase):
@@ -94,19 +115,85 @@ class RewindTest(unittest.TestCase):
     self.assertIs(one(found, "REWIND fig. 3 right, as it is: commits, one "
                       "layer that remembers")["holds"], True)
 
-  def test_checkpoints_have_an_order_and_fall(self):
+  def test_a_crossing_that_was_not_seen_is_none(self):
+    # As the quick scale has it: two places.
+    def line(series, *values):
+      return [point("rewind-3-right", series, x, v)
+              for x, v in zip((100, 1000), values)]
+    found = one(rewind(
+        *line("rewind-1-force-optimized+scans,alone", 8, 9),
+        *line("rewind-2-force-optimized+alone", 7, 7)),
+        "REWIND fig. 3 right, as it is: commits, one layer that looks")
+    self.assertEqual(found["here"], marks.NOWHERE)
+    self.assertIs(found["holds"], False)
+    self.assertIn("no crossing was seen", found["note"])
+
+  def checkpoints(self, **costs):
+    """Marks of what 0, 500, 1,000 and 10,000 records apart take."""
     points = []
-    for form, often, seldom in (("simple", 180, 160), ("optimized", 130, 110),
-                                ("batch", 140, 103)):
+    for form, values in costs.items():
       series = f"rewind-1-noforce-{form}+alone,checkpoint=1000000000"
-      points += [point("rewind-6", series, x, v)
-                 for x, v in ((0, 100), (500, often), (10000, seldom))]
+      points += [{**point("rewind-6", series, x, 100 + v),
+                  "rounds": [100 + v - wide, 100 + v, 100 + v + wide]}
+                 for x, (v, wide) in zip((0, 500, 1000, 10000),
+                                         [(0, 0), *values])]
     found = rewind(*points)
-    simple = one(found, "REWIND fig. 6, as it is: checkpoints, simple")
-    self.assertAlmostEqual(simple["here"], 80)
-    self.assertIs(simple["holds"], True)
-    self.assertIs(one(found, "REWIND fig. 6, as it is: checkpoints, the forms'"
-                      " order")["holds"], False)
+    return ([one(found, f"REWIND fig. 6, as it is: checkpoints, {form}")
+             for form in costs],
+            one(found, "REWIND fig. 6, as it is: checkpoints, the forms'"))
+
+  def test_checkpoints_fall_at_all_places(self):
+    falls, between, noise = self.checkpoints(
+        simple=((80, 0), (70, 0), (60, 0)),
+        # From end to end it falls.
+        optimized=((30, 0), (45, 0), (10, 0)),
+        batch=((20, 5), (23, 5), (3, 5)))[0]
+    self.assertAlmostEqual(falls["here"], 80)
+    self.assertIs(falls["holds"], True)
+    self.assertIn("70, 60", falls["note"])
+    self.assertIs(between["holds"], False)
+    self.assertIs(noise["holds"], True)
+    rises, flat, once = self.checkpoints(
+        simple=((60, 9), (61, 9), (62, 9)), optimized=((30, 0),) * 3,
+        batch=((20, 0),))[0]
+    for found in (rises, flat, once):
+      self.assertIs(found["holds"], False)
+
+  def test_the_order_of_forms_is_that_of_all_places(self):
+    def order(batch):
+      return self.checkpoints(simple=((80, 0), (70, 0), (60, 0)),
+                              optimized=((32, 0), (20, 0), (9, 0)),
+                              batch=[(v, 0) for v in batch])[1]
+    met = order((20, 10, 3))
+    self.assertAlmostEqual(met["here"], 6)
+    self.assertIs(met["holds"], True)
+    for batch in ((20, 10, 11), (20, 21, 3), (33, 10, 3)):
+      self.assertIs(order(batch)["holds"], False, batch)
+    # What costs nothing has an order, too.
+    self.assertIs(order((-2, -3, -9))["holds"], True)
+
+  def test_new_orders_are_compared_with_the_rival_that_flushes_once(self):
+    def rate(store, value, layout="one tree"):
+      return point("rewind-11", f"{store}, {layout}", 0, value,
+                   "new orders a minute")
+    found = rewind(rate("unsafe", 800), rate("unsafe-each", 500),
+                   rate("rewind-1-noforce-batch", 100),
+                   rate("rewind-1-noforce-optimized", 600),
+                   rate("rewind-2-noforce-optimized", 50))
+    name = ("REWIND fig. 11, as it is: new orders, unsafe over rewind-{}, one "
+            "tree both")
+    def marks_of(store):
+      return [m for m in found if m["name"].startswith(name.format(store))]
+    for store, ratio, verdicts in (
+        ("1-noforce-batch", 8, [False, False]),
+        ("1-noforce-optimized", 4 / 3, [True, True]),
+        ("2-noforce-optimized", 16, [False, False])):
+      self.assertEqual([m["holds"] for m in marks_of(store)], verdicts)
+      self.assertEqual([m["target"] for m in marks_of(store)],
+                       ["< 7.37", "<= 1.39"])
+      self.assertAlmostEqual(marks_of(store)[0]["here"], ratio)
+    self.assertIn("unsafe-each over it: 5",
+                  marks_of("1-noforce-batch")[0]["note"])
 
   def test_the_excess_falls_with_the_group(self):
     points = []
@@ -139,7 +226,7 @@ class RewindTest(unittest.TestCase):
                 "which on force is less, 10 skips")
     self.assertEqual(found["here"], marks.NOWHERE)
     self.assertIs(found["holds"], False)
-    self.assertIn("no force is less", found["note"])
+    self.assertIn("no force takes less", found["note"])
 
 
 class SettleTest(unittest.TestCase):
@@ -195,6 +282,20 @@ class SettleTest(unittest.TestCase):
     # All were slow once, and alike.
     self.assertIs(ours["holds"], True)
     self.assertAlmostEqual(ours["low"], 0.9)
+
+
+  def test_what_cannot_be_was_disturbed(self):
+    def settled(value, *rounds):
+      def of(here):
+        return marks.mark("a", "", "< 5", here, lambda v: v < 5, least=-1)
+      return marks.settle([of(value)], [[of(r)] for r in rounds])[0]
+    # Work that is added has not made it less.
+    found = settled(-9.3, -9.5, -9.3, -9.1)
+    self.assertEqual(found["holds"], marks.DISTURBED)
+    self.assertNotIn("least", found)
+    self.assertEqual(settled(-9.3)["holds"], marks.DISTURBED)
+    self.assertIs(settled(-0.5, -0.6, -0.5, -0.4)["holds"], True)
+    self.assertIs(settled(6, 6, 6, 6)["holds"], False)
 
 
 class PointsTest(unittest.TestCase):
@@ -284,6 +385,85 @@ class RivalsTest(unittest.TestCase):
       self.assertAlmostEqual(found_one["here"], here)
       self.assertIs(found_one["holds"], holds)
     self.assertIsNone(one(found, name.format(4096) + "nobody waits, %")["here"])
+
+  def test_a_cost_below_nothing_is_no_success(self):
+    found = rivals(point("archapt-sums", "archapt", 64, -9.3,
+                         "% of the time by checking"))
+    name = "Archapt: part of a transaction that checks and sums are, 64 B"
+    self.assertIs(one(found, name)["holds"], True)
+    self.assertEqual(one(marks.settle(found, []), name)["holds"],
+                     marks.DISTURBED)
+
+  def ycsb(self, **lines):
+    """Marks of lines of `archapt` where undo-object's are 100."""
+    points = []
+    for letter, line in lines.items():
+      for store, value in (("archapt", line), ("undo-object", 100),
+                           ("undo-own", 50)):
+        points += [point("archapt-9", f"{store}, ycsb-{letter}", 1000, value,
+                         measure)
+                   for measure in ("lines", "lines with what was left")]
+    found = rivals(*points)
+    name = "Archapt fig. 9, YCSB, 1000 B: lines less than undo-object's, "
+    return (one(found, name + "mean, nobody waits, %"),
+            one(found, name + "least on E, nobody waits: "))
+
+  def test_figure_9_is_summed_up(self):
+    mean, least = self.ycsb(a=20, b=20, d=20, e=60, f=20)
+    self.assertAlmostEqual(mean["here"], 72)
+    self.assertIs(mean["holds"], True)
+    self.assertIn("undo-own's, which logs what is written and no more: 44 %",
+                  mean["note"])
+    self.assertAlmostEqual(least["here"], -40)
+    self.assertIs(least["holds"], True)
+    self.assertIn("D 80, E 40", least["note"])
+    mean, least = self.ycsb(a=40, b=40, d=41, e=40, f=40)
+    self.assertIs(mean["holds"], False)
+    self.assertIs(least["holds"], False)
+    # A mean of some is none.
+    for found in self.ycsb(a=1, b=1, d=1, f=1):
+      self.assertIsNone(found["holds"])
+
+  def test_dirtiness_is_compared_in_points(self):
+    def dirtiness(store, value):
+      return [point("archapt-table-1", f"{store}, {workload}", 0, value)
+              for workload in ("ycsb-a", "ycsb-b", "ycsb-d", "ycsb-e",
+                               "ycsb-f", "tpcc-mix")]
+    name = "Archapt fig. 10"
+    found = one(rivals(*dirtiness("undo-own", 0.4), *dirtiness("archapt", 0.5)),
+                name)
+    self.assertAlmostEqual(found["here"], 10)
+    self.assertIs(found["holds"], False)
+    self.assertIn("25 % more", found["note"])
+    self.assertIs(one(rivals(*dirtiness("undo-own", 0.4),
+                             *dirtiness("archapt", 0.53)), name)["holds"], True)
+
+  def test_a_model_has_its_own_verdicts(self):
+    model = {"figures": [
+        {"figure": "9", "title": "response", "tables": [], "marks": [
+            {"what": "equal", "paper": "it is", "ours": "1.08", "met": True},
+            {"what": "near", "paper": "it is", "ours": "2.8", "met": False}]},
+        {"figure": "forms", "title": "both", "tables": [], "marks": [
+            {"what": "same", "paper": "-", "ours": "7", "met": True}]}]}
+    found = list(rivals_marks.of_model(model))
+    self.assertEqual(
+        [(m["name"], m["here"], m["holds"]) for m in found],
+        [("WrAP's timing model, fig. 9: equal", "1.08", True),
+         ("WrAP's timing model, fig. 9: near", "2.8", False),
+         ("WrAP's timing model, forms: same", "7", True)])
+    for none in (None, {"rows": [{"a": 1}]}, [{"a": 1}]):
+      found = list(rivals_marks.of_model(none))
+      self.assertEqual([m["holds"] for m in found], [None], none)
+      self.assertTrue(found[0]["note"])
+
+  def test_where_the_paper_lost_nothing_nothing_is_to_be_lost(self):
+    rows = [{"workload": f"ycsb-{letter}", "queue": 1, "crashes": 100,
+             "inconsistent": n, "found": n, "repaired": n, "lost": 0,
+             "wrong": 0, "lost_needlessly": 0}
+            for letter, n in (("a", 901), ("b", 3), ("d", 0))]
+    found = rivals(crash_model={"rows": rows})
+    self.assertEqual([one(found, f"Archapt table 4, ycsb-{letter}")["holds"]
+                      for letter in "abde"], ["", False, True, None])
 
   def test_crashes_are_counted_by_the_hundred(self):
     def row(letter, queue, inconsistent, repaired, lost, wrong=0):

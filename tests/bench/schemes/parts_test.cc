@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "bench/schemes/crash.h"
 #include "bench/schemes/file_copy.h"
 #include "bench/schemes/observed_store.h"
@@ -258,6 +259,19 @@ TEST_F(PartsTest, AllStoresAreDurableWhenTheyHaveCommitted) {
   EXPECT_EQ(values["undo-own: p50 transactions behind"], 0);
 }
 
+// What is not flushed commits, and survives no crash however long one waits.
+TEST_F(PartsTest, WhatIsNotFlushedIsNeverDurable) {
+  for (const char* name : {"cached", "unsafe"}) {
+    setting_.stores.push_back(*StoreNamed(name));
+  }
+  ASSERT_TRUE(Run("durable").ok());
+  auto values = Values();
+  EXPECT_GT(values["cached: p99 ns to the commit"], 0);
+  EXPECT_EQ(values.count("cached: p50 ns until durable"), 0u);
+  EXPECT_EQ(values.count("cached: p50 transactions behind"), 0u);
+  EXPECT_EQ(values.count("unsafe: p50 ns until durable"), 1u);
+}
+
 TEST_F(PartsTest, WhoWaitsForArchaptHasNothingSkipped) {
   setting_.stores.push_back(*StoreNamed("archapt"));
   ASSERT_TRUE(Run("durable").ok());
@@ -274,12 +288,21 @@ TEST_F(PartsTest, WhoWaitsForArchaptHasNothingSkipped) {
 TEST_F(PartsTest, ArchaptSkipsWhereThereIsMoreThanItsQueueHolds) {
   setting_.stores.push_back(*StoreNamed("archapt"));
   ASSERT_TRUE(Run("archapt-9").ok());
+  // Who only reads flushes nothing, and is looked at.
+  auto all = Values();
+  for (const char* store : {"undo-own", "unsafe", "archapt"}) {
+    const std::string lines = absl::StrCat(store, ", ycsb-c: lines");
+    ASSERT_EQ(all.count(lines), 1u) << store;
+    EXPECT_EQ(all[lines], 0) << store;
+  }
   // Of objects of 1 KiB.
   std::erase_if(points_, [](const Point& point) { return point.x != 1024; });
   auto values = Values();
   EXPECT_GT(values["archapt, overwrite: matrices"], 0);
   EXPECT_GT(values["archapt, overwrite: lines with what was left"],
             values["archapt, overwrite: lines"]);
+  EXPECT_GT(values["archapt, overwrite: bytes of sums"], 100'000);
+  EXPECT_EQ(values.count("undo-own, overwrite: bytes of sums"), 0u);
   // Old bytes and new ones, a line that describes the former, and an end.
   EXPECT_EQ(values["undo-own, overwrite: lines"], 34);
   EXPECT_EQ(values["undo-own, overwrite: lines with what was left"], 34);

@@ -130,6 +130,58 @@ class ReportTest(unittest.TestCase):
     self.assertEqual([line[-1] for line in lines], ["20.0", "33.0"])
     self.assertEqual(lines[0][1], "1.50, -")
 
+  def test_what_is_never_flushed_is_never_durable(self):
+    made = results()
+    made["stores"] = ["undo-own", "cached"]
+    # As runs before had it.
+    made["points"] += [
+        point("durable", store, 1024, 900, f"p50 {measure}")
+        for store in made["stores"]
+        for measure in ("ns until durable", "transactions behind")]
+    heads, lines = doc_tables.durable_table(made)
+    behind = heads.index("transactions behind: p50, p99")
+    until = heads.index("us until durable: p50, p99")
+    self.assertEqual([line[until] for line in lines], ["0.900, -", "never"])
+    self.assertEqual([line[behind] for line in lines], ["900, -", "-"])
+
+  def test_sums_are_part_of_the_storage(self):
+    made = results()
+    made["stores"] = ["undo-own", "archapt"]
+    made["engine"] += [engine_row(store, "ycsb-a", 1000, 1)
+                       for store in made["stores"]]
+    made["points"].append(point("archapt-9", "archapt, ycsb-a", 1000, 3 << 20,
+                                "bytes of sums"))
+    heads, lines = doc_tables.counts_table(made)
+    own, archapt = (dict(zip(heads, line)) for line in lines)
+    storage = "storage of the records, MiB"
+    self.assertEqual((own[storage], own["of that sums"]), ("1.00", "-"))
+    self.assertEqual((archapt[storage], archapt["of that sums"]),
+                     ("4.00", "3.00"))
+
+  def test_lines_that_sums_take_and_spare_are_told(self):
+    made = results()
+    made["points"] += [
+        point("archapt-9", "archapt, overwrite", 1024, value, measure)
+        for measure, value in (("lines", 34), ("lines replaced", 1.5),
+                               ("lines of sums", 2.5))]
+    heads, lines = doc_tables.skipped_table(made)
+    row = dict(zip(heads, lines[0]))
+    self.assertEqual((row["lines replaced"], row["lines of sums"]),
+                     ("1.50", "2.50"))
+
+  def test_the_head_warns_of_a_cache_that_holds_all(self):
+    made = results()
+    made["points"].append(point("archapt-9", "archapt, overwrite", 1024, 34))
+    made["last_level_cache"] = 19 << 20
+    self.assertEqual(list(schemes_report.warnings(made)), [])
+    self.assertIn(("last level cache, MiB", "19.0"),
+                  schemes_report.facts(made))
+    made["last_level_cache"] = 260 << 20
+    self.assertIn("260 MiB", next(schemes_report.warnings(made)))
+    # What it makes no difference to.
+    made["points"].pop()
+    self.assertEqual(list(schemes_report.warnings(made)), [])
+
   def test_what_is_not_measured_says_so(self):
     _, lines = self.tables()["REWIND's marks (marks-rewind)"]
     self.assertEqual(lines[0][1:4], ["not measured", "-", "-"])
@@ -369,6 +421,21 @@ class FlagsTest(unittest.TestCase):
       with open(f"{out}.unfinished", encoding="utf-8") as kept:
         self.assertEqual(json.load(kept)["stores"], ["unsafe"])
 
+  def test_the_verdicts_of_a_model_are_among_the_marks(self):
+    def verdicts(model):
+      bench = schemes.Bench(schemes.parse([]), {"wrap_model": model})
+      bench.judge()
+      found = bench.results["marks"]
+      self.assertGreater(len(found), 100)
+      _, lines = doc_tables.all_tables(bench.results)["marks-wrap"]
+      return [line[:3] for line in lines if "timing model" in line[0]]
+    self.assertEqual(
+        verdicts({"figures": [{"figure": "9", "title": "", "tables": [],
+                               "marks": [{"what": "near", "paper": "it is",
+                                          "ours": "2.8", "met": False}]}]}),
+        [["WrAP's timing model, fig. 9: near", "not met", "2.8"]])
+    self.assertEqual([line[1] for line in verdicts(None)], ["not measured"])
+
   def test_three_rounds_at_least(self):
     for words in ([], ["--quick"]):
       settings = schemes.parse(words)
@@ -377,6 +444,21 @@ class FlagsTest(unittest.TestCase):
 
 
 class LoadTest(unittest.TestCase):
+
+  def test_the_last_level_cache_is_that_of_the_highest_level(self):
+    with tempfile.TemporaryDirectory() as folder:
+      def index(number, level, size):
+        path = os.path.join(folder, f"index{number}")
+        os.mkdir(path)
+        for name, text in (("level", level), ("size", size)):
+          with open(os.path.join(path, name), "w", encoding="ascii") as file:
+            file.write(text + "\n")
+      self.assertIsNone(machine_load.last_level_cache(folder))
+      index(0, "1", "32K")
+      index(1, "3", "266240K")
+      index(2, "2", "2M")
+      index(3, "unknown", "9G")
+      self.assertEqual(machine_load.last_level_cache(folder), 260 << 20)
 
   def test_what_others_used_is_what_is_left(self):
     before = machine_load.processor_ticks("cpu 100 0 100 700 100 0 0 0 0 0\n")

@@ -1,12 +1,14 @@
 // What Archapt leaves to the cache, what it does when that was wrong, and what
 // it does before a matrix's place is used again.
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "engine/baselines/archapt/archapt_format.h"
 #include "engine/baselines/archapt/archapt_store.h"
 #include "engine/baselines/archapt/matrix.h"
 #include "engine/heap/heap.h"
@@ -240,6 +242,34 @@ TEST_F(ArchaptMatricesTest, AMatrixIsDissolvedBeforeAColumnChanges) {
   for (size_t i = 0; i < 40; ++i) {
     EXPECT_EQ(Text(ids[i], 1000), std::string(1000, 'a')) << i;
   }
+}
+
+// --- A bench's, whose difference to the others is all that sums cost.
+
+TEST_F(ArchaptMatricesTest, UncheckedOnesWriteNothing) {
+  const auto writes = [this](bool unchecked) {
+    options_.unchecked = unchecked;
+    SimRegion region(Heap::kMinBytes);
+    const auto heap =
+        *Heap::CreateWithLog(&region, ArchaptLabel(options_), kLogBytes);
+    store_ = *ArchaptStore::Open(options_, heap.get());
+    const auto ids = MakeMany(60);
+    for (ObjectId id : ids) Fill(id, 'a');
+    store_->Advance();
+    EXPECT_EQ(store_->stats().matrices, 10u);
+    // The first slot, where the first matrix would be described.
+    const std::byte* const slot = region.durable() +
+                                  (heap->log_area().data() - region.base()) +
+                                  sizeof(archapt_format::LogHeader);
+    const bool written =
+        std::any_of(slot + offsetof(archapt_format::SlotHeader, block),
+                    slot + archapt_format::kSlotBytes,
+                    [](std::byte byte) { return byte != std::byte{0}; });
+    store_.reset();
+    return written;
+  };
+  EXPECT_TRUE(writes(false));
+  EXPECT_FALSE(writes(true));
 }
 
 // --- Others use what is free: by then it is durable that it is.

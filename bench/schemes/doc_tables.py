@@ -152,7 +152,8 @@ def price_table(results):
   part = "" if data in (None, GIB) else f", by {number(data / MIB)} MiB"
   heads = ["", "fences: 64 B, 1 KiB", "lines: 64 B, 1 KiB",
            "lines beside: 1 KiB", f"persistent GiB for a GiB of data{part}",
-           f"DRAM MiB for it{part}", f"ms to open it{part}",
+           f"DRAM MiB for it{part}",
+           f"ms to open it: after a close, after a crash{part}",
            "ms more after a crash, log full", "what a crash can cost"]
   lines = []
   for store in chosen(results):
@@ -166,7 +167,8 @@ def price_table(results):
         number(count(row, "lines_flushed")[1]),
         scaled(a_gib(results, store, "bytes of persistent memory"), GIB),
         scaled(a_gib(results, store, "bytes of DRAM"), MIB),
-        scaled(a_gib(results, store, "ns to open"), MS),
+        joined(scaled(a_gib(results, store, "ns to open" + crash), MS)
+               for crash in ("", " after the crash")),
         scaled(full, MS),
         CRASH_COSTS.get(store, "nothing that has committed")])
   return heads, lines

@@ -100,7 +100,7 @@ def costs_of(line):
 
 
 def noise_of(rounds):
-  """By how many % points half of the rounds' costs at least are away from their
+  """How many % points half of the rounds' costs at least are away from their
   median; the most of all x."""
   by_round = [costs_of(dict(zip(rounds, values)))
               for values in zip(*rounds.values())]

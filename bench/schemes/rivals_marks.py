@@ -328,7 +328,7 @@ def of_model(model):
                        one["ours"], one["met"])
   if not found:
     yield settled_mark(name + "fig. 5, 7, 9 to 12", "-", None, None,
-                       "the model was not run" if model is None
+                       "`make bench-controller` was not run" if model is None
                        else "what was given has no marks")
 
 

@@ -89,6 +89,10 @@ class SchemesTest(unittest.TestCase):
     sums = found["archapt", persistent] - found["unsafe", persistent] - 32.1e6
     self.assertGreater(sums, 0.1 * left)
     self.assertLess(sums, 0.2 * left)
+    # Which are verified.
+    opens = "ns to open"
+    self.assertGreater(found["archapt", opens + " after the crash"],
+                       found["archapt", opens])
     # Its view is the heap's size.
     self.assertGreater(found["wrap", dram], data)
     self.assertNotIn(("cached", dram), found)

@@ -170,8 +170,9 @@ absl::Status CostsOf(Setting& setting, const StoreSpec& spec) {
   plan.path = absl::StrCat(setting.folder->path(), "/data");
   plan.objects = setting.Scaled<uint64_t>(kMiB, kMiB / 16);  // 1 GiB, or 64 MiB
   plan.bytes = CloseFileBytes(spec, plan.objects);
-  // Each object once, which leaves sums over all that have left the queue. The
-  // others keep nothing that grows with the data.
+  // Each object once, which leaves sums over those that have left the queue, as
+  // many as there are slots for. The others keep nothing that grows with the
+  // data.
   if (spec.scheme == "archapt") plan.committed = plan.objects / kObjectsEach;
   ASSIGN_OR_RETURN(const Filled filled, CrashChild(kProgram, plan));
   // The first finds what the crash left, the others what that has closed.

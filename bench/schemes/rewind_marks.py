@@ -65,7 +65,8 @@ def of_skips(points, memory):
                "through the log falls behind two from so many skip records on",
                paper,
                "100 to 1000", where(crosses, two),
-               lambda v: 100 <= v <= 1000, uncrossed("that layer", printed, two))
+               lambda v: 100 <= v <= 1000,
+               uncrossed("that layer", printed, two))
     beyond = [a / b for (_, a), (_, b) in zip(kept, two)]
     yield mark(f"REWIND {label}, {memory}: {what}, one layer that remembers "
                "its records over two, at most", "-", "< 1: no crossing",

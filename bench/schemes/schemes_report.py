@@ -323,10 +323,10 @@ def warnings(results):
   if cache >= BEYOND_QUEUE and any(p["figure"] in OF_QUEUE
                                    for p in results["points"]):
     yield ("This machine's last level cache, of "
-           f"{number(cache / doc_tables.MIB)} MiB, holds all that Archapt's "
-           "figures 7 and 9 are of, which is more than its queue holds "
-           "(19.25 MiB): what the queue takes for evicted is still there, and "
-           "nothing waits for memory to read.")
+           f"{number(cache / doc_tables.MIB)} MiB, has room for all objects "
+           "of a store in Archapt's figures 7 and 9, which its queue (19.25 "
+           "MiB) has not: what the queue takes for evicted may be there, and "
+           "fewer reads wait for memory than beyond a cache.")
   if results.get("part_of_a_run"):
     yield ("A part of a run (" + results["part_of_a_run"] + "): marks of what "
            "was not asked for are left out.")

@@ -1,6 +1,6 @@
 // Archapt's figures (sections 2 and 5): what logging and flushing cost, how
 // often objects are used, and how many lines are flushed when there is more
-// than a cache holds.
+// than the queue takes a cache to hold.
 #include <time.h>
 
 #include <algorithm>
@@ -155,7 +155,7 @@ absl::Status CheckingOfSize(Setting& setting, uint32_t size) {
   return absl::OkStatus();
 }
 
-// --- YCSB by one thread, over more than the cache holds.
+// --- YCSB by one thread, over more than the queue holds.
 
 absl::Status RunSome(Dataset& dataset, const Cell& cell, uint64_t seed,
                      uint64_t transactions) {

@@ -317,15 +317,16 @@ def of_model(model):
   """The verdicts that the model has found itself. They are settled: each run
   comes to the same. None: it was not run."""
   name = "WrAP's timing model, "
-  found = [(figure, one)
-           for figure in (model if isinstance(model, dict) else {}).get(
-               "figures", ())
+  read = model if isinstance(model, dict) else {}
+  scale = read.get("facts", {}).get("scale", "unknown")
+  found = [(figure, one) for figure in read.get("figures", ())
            for one in figure["marks"]]
   for figure, one in found:
     number = figure["figure"]
     where = f"fig. {number}" if number.isdigit() else number
     yield settled_mark(f"{name}{where}: {one['what']}", one["paper"],
-                       one["ours"], one["met"])
+                       one["ours"], one["met"],
+                       "" if scale == "full" else f"scale: {scale}")
   if not found:
     yield settled_mark(name + "fig. 5, 7, 9 to 12", "-", None, None,
                        "`make bench-controller` was not run" if model is None

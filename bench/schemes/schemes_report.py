@@ -318,7 +318,8 @@ def warnings(results):
     if large > MANY * all_of:
       yield (f"Disturbed: {large} of {all_of} medians ({name}) are of rounds "
              f"that differ by more than {100 * LARGE_SPREAD:.0f} %. Times that "
-             "are near to each other say nothing; counts do.")
+             "are near to each other say nothing; counts do, but for those "
+             "of Archapt, whose thread goes by times, too.")
   cache = results.get("last_level_cache") or 0
   if cache >= BEYOND_QUEUE and any(p["figure"] in OF_QUEUE
                                    for p in results["points"]):

@@ -112,8 +112,8 @@ class RewindTest(unittest.TestCase):
                    "that looks")
     self.assertAlmostEqual(crossing["here"], 750)
     self.assertIs(crossing["holds"], True)
-    self.assertIs(one(found, "REWIND fig. 3 right, as it is: commits, one "
-                      "layer that remembers")["holds"], True)
+    kept = "REWIND fig. 3 right, as it is: commits, one layer that remembers"
+    self.assertIs(one(found, kept)["holds"], True)
 
   def test_a_crossing_that_was_not_seen_is_none(self):
     # As the quick scale has it: two places.
@@ -214,7 +214,6 @@ class RewindTest(unittest.TestCase):
                 "each: excess")
     self.assertIsNone(falls["here"])
     self.assertIsNone(falls["holds"])
-
 
   def test_lines_that_do_not_cross_were_measured(self):
     points = [point("rewind-5", f"rewind-1-{policy}-optimized+{more}, 10 skips",
@@ -439,7 +438,7 @@ class RivalsTest(unittest.TestCase):
                              *dirtiness("archapt", 0.53)), name)["holds"], True)
 
   def test_a_model_has_its_own_verdicts(self):
-    model = {"figures": [
+    model = {"facts": {"scale": "full"}, "figures": [
         {"figure": "9", "title": "response", "tables": [], "marks": [
             {"what": "equal", "paper": "it is", "ours": "1.08", "met": True},
             {"what": "near", "paper": "it is", "ours": "2.8", "met": False}]},
@@ -451,6 +450,10 @@ class RivalsTest(unittest.TestCase):
         [("WrAP's timing model, fig. 9: equal", "1.08", True),
          ("WrAP's timing model, fig. 9: near", "2.8", False),
          ("WrAP's timing model, forms: same", "7", True)])
+    self.assertEqual(found[0]["note"], "")
+    model["facts"]["scale"] = "quick"
+    self.assertEqual(next(rivals_marks.of_model(model))["note"],
+                     "scale: quick")
     for none in (None, {"rows": [{"a": 1}]}, [{"a": 1}]):
       found = list(rivals_marks.of_model(none))
       self.assertEqual([m["holds"] for m in found], [None], none)

@@ -86,7 +86,6 @@ namespace kamino::engine {
   X(kArchaptMeetsOthersWork) /* on a matrix that it has to dissolve */      \
   X(kArchaptForcesForRoom)                                                  \
   X(kArchaptLogFull)                                                        \
-  X(kArchaptWaitsInVain) /* for others, to make a matrix with */            \
   X(kArchaptGoesRound)                                                      \
   X(kArchaptTailPassesCommit)                                               \
   /* REWIND's log. */                                                       \
@@ -172,9 +171,6 @@ class ABSL_LOCKABLE Mutex {
       return;
     }
     while (!mutex_.TryLock()) YieldProcessor();
-  }
-  bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) {
-    return mutex_.TryLock();
   }
   void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.Unlock(); }
   void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK() { mutex_.AssertHeld(); }

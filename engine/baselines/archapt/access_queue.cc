@@ -44,9 +44,7 @@ void AccessQueue::Touch(const Access& access) {
 ObjectId AccessQueue::TakeOverflow() {
   if (bytes_ <= limit_) return kNullObject;
   const ObjectId id = entries_[oldest_].id;
-  const uint64_t before = bytes_;
   Remove(id);
-  fallen_out_ += before - bytes_;
   return id;
 }
 

@@ -33,8 +33,6 @@ class AccessQueue {
   void Remove(ObjectId id);
 
   uint64_t bytes() const { return bytes_; }  // whole lines
-  // Bytes of all that TakeOverflow has ever taken.
-  uint64_t fallen_out() const { return fallen_out_; }
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -52,7 +50,6 @@ class AccessQueue {
 
   const uint64_t limit_;
   uint64_t bytes_ = 0;
-  uint64_t fallen_out_ = 0;
   std::vector<Entry> entries_;
   std::vector<uint32_t> free_;
   absl::flat_hash_map<ObjectId, uint32_t> places_;

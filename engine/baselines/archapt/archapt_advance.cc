@@ -64,7 +64,7 @@ void ArchaptStore::AdvanceTo(uint64_t force_to) {
   Carry(work_);
   Finish(work_);
   CommitPhysically();
-  ring_.Publish();
+  ring_.PublishTail();
   advancing_ = false;
 }
 
@@ -73,8 +73,6 @@ void ArchaptStore::AdvanceTo(uint64_t force_to) {
 // An object in a matrix costs its own sum, and its part of the row sums and of
 // what describes the matrix.
 bool ArchaptStore::Gains(const ObjectEntry& entry) const {
-  // A store that has lost it could not be used any more.
-  if (entry.id == heap_->root()) return false;
   const uint64_t rows = LinesFor(entry.bytes);
   if (SumsBytes(options_.columns, 2 * rows) > kMaxObjectBytes) return false;
   if (!options_.gainful_only) return true;
@@ -107,7 +105,7 @@ void ArchaptStore::Leave(ObjectId id, Work* work) {
   // It has been stored to since, and will be in front of the queue.
   if (entry->pending->sequence > queued_.load()) return;
   if (Gains(*entry)) {
-    pending_.Wait(entry, queue_.fallen_out());
+    pending_.Wait(entry);
   } else {
     TakeFlush(entry, work);
   }
@@ -179,21 +177,6 @@ void ArchaptStore::TakeForced(uint64_t force_to, Work* work) {
   }
 }
 
-void ArchaptStore::TakeOverdue(Work* work) {
-  const uint64_t fallen_out = queue_.fallen_out();
-  if (fallen_out <= options_.queue_bytes) return;
-  for (;;) {
-    MutexLock lock(&mutex_);
-    for (size_t i = 0; i < kPiece; ++i) {
-      ObjectEntry* const entry =
-          pending_.WaitingSince(fallen_out - options_.queue_bytes);
-      if (entry == nullptr) return;
-      Reached(Branch::kArchaptWaitsInVain);
-      TakeFlush(entry, work);
-    }
-  }
-}
-
 bool ArchaptStore::StartSealing(const std::vector<ObjectEntry*>& columns,
                                 Work* work) {
   uint64_t rows = 0;
@@ -244,7 +227,6 @@ void ArchaptStore::Collect(uint64_t force_to, Work* work) {
   TakeAccesses(work);
   TakeForced(force_to, work);
   StartSealings(work);
-  TakeOverdue(work);
 }
 
 // --- Doing it.

@@ -11,15 +11,12 @@ namespace kamino::engine::archapt_format {
 
 inline constexpr size_t kLineBytes = 64;
 
-// The first line of the log area, of checked words (checked_word.h).
+// The first line of the log area. Both are checked words (checked_word.h).
 struct LogHeader {
   uint64_t tail;  // number of the first line that recovery needs
   // Of the last recovery, or of a commit record that the tail has passed.
   uint64_t watermark;
-  // The line of a commit record that is durable, the newest as of when this was
-  // stored. Below the tail, or 0: none is known.
-  uint64_t commit;
-  uint64_t unused[5];
+  uint64_t unused[6];
 };
 
 // Where a matrix is described. The ids of its columns follow.

@@ -20,9 +20,7 @@ struct ArchaptOptions {
   // private caches that do not share lines with it, theirs as well.
   uint64_t queue_bytes = 19712u << 10;
 
-  // Objects of a matrix (section 3.3: N), 2 to 32. A log of b bytes has room
-  // for b / 2560 matrices, 15,769 with the default queue; while all of them are
-  // there, more objects are flushed as they leave the queue.
+  // Objects of a matrix (section 3.3: N), 2 to 32.
   size_t columns = 16;
 
   // Only objects of which sums have fewer lines to flush than they have

@@ -259,11 +259,9 @@ void ArchaptStore::Dissolve(LiveMatrix* matrix) {
 void ArchaptStore::DissolveAll() {
   for (;;) {
     LiveMatrix* next = nullptr;
-    bool others = false;
     {
       MutexLock lock(&mutex_);
       for (const auto& matrix : matrices_) {
-        others |= matrix->dissolving;
         if (matrix->dissolving ||
             matrix->columns.front()->state != MatrixState::kSealed) {
           continue;
@@ -273,14 +271,8 @@ void ArchaptStore::DissolveAll() {
         break;
       }
     }
-    if (next != nullptr) {
-      Dissolve(next);
-    } else if (others) {
-      // Who does it waits for no lock.
-      YieldProcessor();
-    } else {
-      return;
-    }
+    if (next == nullptr) return;
+    Dissolve(next);
   }
 }
 
@@ -293,18 +285,6 @@ void ArchaptStore::Quiesce() {
 
 bool ArchaptStore::AwaitDurable(uint64_t sequence, absl::Duration wait) {
   if (durable_sequence() >= sequence) return true;
-  const bool patient = wait >= options_.patience;
-  const auto flushed_to = [&] {
-    const uint64_t last = last_sequence();
-    return patient ? last : std::min(sequence, last);
-  };
-  if (wait <= absl::ZeroDuration()) {
-    if (work_mutex_.TryLock()) {
-      AdvanceTo(flushed_to());
-      work_mutex_.Unlock();
-    }
-    return durable_sequence() >= sequence;
-  }
   const absl::Time begin = MonotonicNow();
   const auto await_for = [&](absl::Duration length) {
     const absl::Time until = MonotonicNow() + length;
@@ -317,8 +297,10 @@ bool ArchaptStore::AwaitDurable(uint64_t sequence, absl::Duration wait) {
     return true;
   };
   if (await_for(std::min(wait, options_.patience))) return true;
+  const bool patient = wait >= options_.patience;
   for (;;) {
-    Force(flushed_to());
+    const uint64_t last = last_sequence();
+    Force(patient ? last : std::min(sequence, last));
     if (durable_sequence() >= sequence) return true;
     // Somebody has begun a flush that it has not drained yet, or the
     // transaction is not committed at all.

@@ -123,8 +123,7 @@ class ArchaptStore final : public TransactionalStore {
   uint64_t durable_sequence() const override { return durable_.load(); }
   // Leaves it to others for as long as ArchaptOptions::patience, then flushes
   // what is missing, and what has committed meanwhile: who waits for one
-  // transaction after the other waits that long for many. With a `wait` of zero
-  // it flushes what is missing, unless somebody else advances.
+  // transaction after the other waits that long for many.
   bool AwaitDurable(uint64_t sequence, absl::Duration wait) override;
   uint64_t bytes_used() const override;
 
@@ -204,17 +203,13 @@ class ArchaptStore final : public TransactionalStore {
   void TakeForced(uint64_t force_to, Work* work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   // It has fallen out of the queue.
-  void Leave(ObjectId id, Work* work)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_, mutex_);
+  void Leave(ObjectId id, Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // It has been read.
   void FlushIfPending(ObjectId id, Work* work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeFlush(ObjectEntry* entry, Work* work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Gains(const ObjectEntry& entry) const;
-  // What waits for others, to make a matrix with, while as much has left the
-  // queue as it holds: no transaction behind becomes durable before.
-  void TakeOverdue(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   void StartSealings(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   bool StartSealing(const std::vector<ObjectEntry*>& columns, Work* work)
       ABSL_LOCKS_EXCLUDED(mutex_);

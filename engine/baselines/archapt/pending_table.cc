@@ -82,38 +82,24 @@ size_t PendingTable::SizeOf(const ObjectEntry& entry) {
   return size;
 }
 
-void PendingTable::Wait(ObjectEntry* entry, uint64_t now) {
+void PendingTable::Wait(ObjectEntry* entry) {
   entry->state = MatrixState::kWaiting;
-  waiting_[SizeOf(*entry)].push_back({entry, now});
-}
-
-ObjectEntry* PendingTable::WaitingSince(uint64_t time) const {
-  for (const auto& waiting : waiting_) {
-    if (!waiting.empty() && waiting.front().since < time) {
-      return waiting.front().entry;
-    }
-  }
-  return nullptr;
+  waiting_[SizeOf(*entry)].push_back(entry);
 }
 
 void PendingTable::StopWaiting(ObjectEntry* entry) {
   if (entry->state != MatrixState::kWaiting) return;
   entry->state = MatrixState::kNone;
   auto& waiting = waiting_[SizeOf(*entry)];
-  waiting.erase(
-      std::find_if(waiting.begin(), waiting.end(),
-                   [entry](const Waiting& one) { return one.entry == entry; }));
+  waiting.erase(std::find(waiting.begin(), waiting.end(), entry));
 }
 
 std::vector<ObjectEntry*> PendingTable::TakeWaiting(size_t count) {
   for (auto& waiting : waiting_) {
     if (waiting.size() < count) continue;
-    std::vector<ObjectEntry*> taken;
-    for (size_t i = 0; i < count; ++i) {
-      taken.push_back(waiting[i].entry);
-      waiting[i].entry->state = MatrixState::kSealing;
-    }
+    std::vector<ObjectEntry*> taken(waiting.begin(), waiting.begin() + count);
     waiting.erase(waiting.begin(), waiting.begin() + count);
+    for (ObjectEntry* entry : taken) entry->state = MatrixState::kSealing;
     return taken;
   }
   return {};

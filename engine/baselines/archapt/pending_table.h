@@ -85,10 +85,8 @@ class PendingTable {
   // Returns what was to be flushed.
   LineRanges TakePending(ObjectEntry* entry);
 
-  // It has left the queue, at a time that does not fall from one to the next.
-  void Wait(ObjectEntry* entry, uint64_t now);
-  // One that waits since before then; null: none does.
-  ObjectEntry* WaitingSince(uint64_t time) const;
+  // It has left the queue.
+  void Wait(ObjectEntry* entry);
   // So many that wait, of similar size, which kSealing is said of now; none:
   // there are not as many.
   std::vector<ObjectEntry*> TakeWaiting(size_t count);
@@ -115,12 +113,8 @@ class PendingTable {
   const std::unique_ptr<Bucket[]> buckets_;
   std::deque<ObjectEntry> pool_;
   std::vector<ObjectEntry*> spare_;
-  struct Waiting {
-    ObjectEntry* entry;
-    uint64_t since;
-  };
-  // By the power of two that their lines come to, the longest waiting first.
-  std::array<std::vector<Waiting>, kSizes> waiting_;
+  // By the power of two that their lines come to.
+  std::array<std::vector<ObjectEntry*>, kSizes> waiting_;
 };
 
 }  // namespace kamino::engine

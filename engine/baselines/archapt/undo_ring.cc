@@ -25,7 +25,6 @@ absl::Status Damaged(absl::string_view what) {
 
 uint64_t SeedOfTail(uint64_t seed) { return seed ^ 1; }
 uint64_t SeedOfWatermark(uint64_t seed) { return seed ^ 2; }
-uint64_t SeedOfCommit(uint64_t seed) { return seed ^ 3; }
 
 }  // namespace
 
@@ -43,10 +42,6 @@ UndoRing::UndoRing(Region* region, const Place& place, uint64_t seed,
 
 uint64_t UndoRing::LinesOf(uint64_t data_bytes) {
   return (sizeof(RecordHeader) + data_bytes + kLineBytes - 1) / kLineBytes;
-}
-
-UndoRing::RecordType UndoRing::TypeOf(const RecordHeader& header) {
-  return static_cast<RecordType>(header.type_and_batch >> 24);
 }
 
 uint64_t UndoRing::SeedOfLine(const RecordHeader& header) const {
@@ -132,30 +127,14 @@ absl::Status UndoRing::CheckRest(uint64_t from, uint64_t end) const {
   return absl::OkStatus();
 }
 
-// It was durable before the header named it: no crash has cut it off.
-absl::Status UndoRing::CheckCommit(uint64_t commit, uint64_t end) const {
-  if (commit < end) {
-    const auto header = Parse(commit, end);
-    if (header.has_value() && TypeOf(*header) == RecordType::kCommitted) {
-      return absl::OkStatus();
-    }
-  }
-  return Damaged(absl::StrCat("its header names a commit record at line ",
-                              commit, ", and none is there"));
-}
-
 absl::StatusOr<UndoRing::Contents> UndoRing::Scan() const {
   const auto tail = ReadChecked(place_.header->tail, SeedOfTail(seed_));
   const auto watermark =
       ReadChecked(place_.header->watermark, SeedOfWatermark(seed_));
-  const auto commit = ReadChecked(place_.header->commit, SeedOfCommit(seed_));
-  if (!tail.has_value() || !watermark.has_value() || !commit.has_value()) {
+  if (!tail.has_value() || !watermark.has_value()) {
     return Damaged("its header is no header");
   }
   if (*tail == 0) RETURN_IF_ERROR(CheckNew());
-  if (*commit != 0 && *commit >= *tail) {
-    RETURN_IF_ERROR(CheckCommit(*commit, *tail + lines_));
-  }
   Contents contents;
   contents.watermark = *watermark;
   std::vector<Found> updates;
@@ -165,7 +144,7 @@ absl::StatusOr<UndoRing::Contents> UndoRing::Scan() const {
   while (line < end) {
     const auto header = Parse(line, end);
     if (!header.has_value()) break;
-    switch (TypeOf(*header)) {
+    switch (static_cast<RecordType>(header->type_and_batch >> 24)) {
       case RecordType::kUpdate:
         RETURN_IF_ERROR(CheckUpdate(*header));
         updates.push_back({RecordType::kUpdate,
@@ -340,8 +319,8 @@ void UndoRing::AppendCommitted(absl::Span<const uint64_t> transactions,
   for (uint64_t transaction : transactions) End(transaction);
 }
 
-void UndoRing::Publish() {
-  uint64_t tail, commit;
+void UndoRing::PublishTail() {
+  uint64_t tail;
   std::optional<uint64_t> watermark;
   {
     MutexLock lock(&mutex_);
@@ -357,22 +336,15 @@ void UndoRing::Publish() {
       }
     }
     wants_room_ = false;
-    commit =
-        newest_commit_.has_value() ? newest_commit_->line : durable_commit_;
-    CHECK_GE(tail, durable_tail_);
-    if (tail == durable_tail_ && commit == durable_commit_) return;
+    if (tail <= durable_tail_) return;
   }
   // Others append meanwhile, behind it.
   if (watermark.has_value()) PutWatermark(*watermark);
-  __atomic_store_n(&place_.header->commit,
-                   MakeChecked(commit, SeedOfCommit(seed_)), __ATOMIC_RELAXED);
   __atomic_store_n(&place_.header->tail, MakeChecked(tail, SeedOfTail(seed_)),
                    __ATOMIC_RELAXED);
-  // One line.
-  region_->Persist(place_.header, sizeof(*place_.header));
+  region_->Persist(&place_.header->tail, sizeof(uint64_t));
   MutexLock lock(&mutex_);
   durable_tail_ = tail;
-  durable_commit_ = commit;
 }
 
 uint64_t UndoRing::lines_taken() const {

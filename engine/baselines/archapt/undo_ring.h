@@ -9,8 +9,6 @@
 //   3. The newest commit record stays in front of the tail: it says what the
 //      watermark is. When somebody needs its room the header says it first.
 //   4. A line is stored to again only when the tail on media is behind it.
-//   5. The header names a commit record once that is durable, the tail passes
-//      it or not: then it is there, or there is damage.
 #ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_UNDO_RING_H_
 #define KAMINO_ENGINE_BASELINES_ARCHAPT_UNDO_RING_H_
 
@@ -104,10 +102,9 @@ class UndoRing {
   // The transactions up to this sequence are those.
   void AppendCommitted(absl::Span<const uint64_t> transactions,
                        uint64_t watermark);
-  // Gives back, durably, what nobody needs any more, and has the header name
-  // the newest commit record. One thread at a time, and not while somebody
-  // appends a commit.
-  void Publish();
+  // Gives back, durably, what nobody needs any more. One thread at a time, and
+  // not while somebody appends a commit.
+  void PublishTail();
 
   uint64_t lines() const { return lines_; }
   // That cannot be had at the moment.
@@ -121,7 +118,6 @@ class UndoRing {
     return ring_ + line % lines_ * archapt_format::kLineBytes;
   }
   static uint64_t LinesOf(uint64_t data_bytes);
-  static RecordType TypeOf(const RecordHeader& header);
   // Of a record's first word.
   uint64_t SeedOfLine(const RecordHeader& header) const;
   uint64_t CheckOf(const RecordHeader& header,
@@ -133,7 +129,6 @@ class UndoRing {
   std::optional<RecordHeader> Parse(uint64_t line, uint64_t end) const;
   absl::Status CheckUpdate(const RecordHeader& header) const;
   absl::Status CheckNew() const;
-  absl::Status CheckCommit(uint64_t commit, uint64_t end) const;
   absl::Status CheckRest(uint64_t from, uint64_t end) const;
 
   uint64_t Free() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -158,9 +153,7 @@ class UndoRing {
 
   mutable Mutex mutex_;
   uint64_t head_ ABSL_GUARDED_BY(mutex_) = 0;  // the next line
-  // As the header has them.
   uint64_t durable_tail_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t durable_commit_ ABSL_GUARDED_BY(mutex_) = 0;
   // The newest commit record; none: the header says the watermark.
   struct Commit {
     uint64_t line = 0;

@@ -160,36 +160,6 @@ TEST_F(ArchaptMatricesTest, WhatIsBeyondRepairIsReportedUntilItIsFreed) {
 }
 
 // What is beyond repair, and taken back, is not lost.
-// One that no other is as large as, to make a matrix with.
-TEST_F(ArchaptMatricesTest, OthersBecomeDurableWhileOneWaitsForItsLike) {
-  const ObjectId alone = Make(5000);
-  const auto others = MakeMany(100);
-  const uint64_t sequence = Fill(alone, 'a', 5000);
-  for (ObjectId id : others) {
-    Fill(id, 'b');
-    store_->Advance();
-  }
-  EXPECT_GT(store_->durable_sequence(), sequence);
-  EXPECT_GT(store_->stats().matrices, 0u);
-}
-
-// Nobody could do without it.
-TEST_F(ArchaptMatricesTest, TheRootIsInNoMatrix) {
-  const ObjectId root = store_->root();
-  const size_t bytes = Begin()->Read(root)->size();
-  auto ids = MakeMany(200, static_cast<uint32_t>(bytes));
-  ids[1] = root;
-  for (ObjectId id : ids) Fill(id, 'a', bytes);
-  store_->Advance();
-  CrashAndOpen();
-  const RecoveryReport report = store_->recovery_report();
-  EXPECT_GT(report.lost_objects.size(), 20u);
-  EXPECT_EQ(
-      std::count(report.lost_objects.begin(), report.lost_objects.end(), root),
-      0);
-  EXPECT_EQ(Text(root, bytes), std::string(bytes, 'a'));
-}
-
 TEST_F(ArchaptMatricesTest, WhatIsTakenBackIsNotLost) {
   const ObjectId first = MakeMany(1, 3000)[0];
   const auto ids = MakeMany(60);

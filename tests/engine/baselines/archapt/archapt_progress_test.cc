@@ -128,20 +128,6 @@ TEST_F(ArchaptProgressTest, OrTheyWaitForItsEnd) {
   EXPECT_FALSE(IsDurableWhileAnotherHasFreed());
 }
 
-// It would wait for itself.
-TEST_F(ArchaptProgressTest, WhoDoesNotWaitDoesNotWaitForAPassEither) {
-  const uint64_t sequence = Fill(pending_, 'p');
-  bool asked = false;
-  region_.SetDrainHook([&] {
-    if (asked) return;
-    asked = true;
-    EXPECT_FALSE(store_->AwaitDurable(sequence, absl::ZeroDuration()));
-  });
-  EXPECT_TRUE(store_->AwaitDurable(sequence, absl::ZeroDuration()));
-  region_.SetDrainHook(nullptr);
-  EXPECT_TRUE(asked);
-}
-
 // Though no commit comes that says the watermark anew.
 TEST_F(ArchaptProgressTest, AbortsAloneDoNotFillTheLog) {
   const uint64_t sequence = Fill(pending_, 'p');

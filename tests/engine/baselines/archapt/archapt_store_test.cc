@@ -322,51 +322,6 @@ TEST_F(ArchaptStoreTest, DamageIsAnError) {
   EXPECT_EQ(std::memcmp(damaged.base() + ids[0], &image[ids[0]], 1000), 0);
 }
 
-// Whatever becomes of a line of the log of a store that was closed.
-TEST_F(ArchaptStoreTest, DamageToAClosedLogIsAnErrorOrMeansNothing) {
-  const auto ids = MakeMany(30);
-  uint64_t last = 0;
-  for (ObjectId id : ids) last = Fill(id, 'a');
-  store_.reset();
-  const SimRegion::Image image(region_.base(), region_.base() + region_.size());
-  const absl::Span<std::byte> log = heap_->log_area();
-  const size_t begin = log.data() - region_.base();
-  int refused = 0;
-  int tried = 0;
-  SimRegion damaged(image);
-  const auto check = [&](size_t line) {
-    ++tried;
-    auto heap = *Heap::Open(&damaged);
-    auto opened = ArchaptStore::Open(options_, heap.get());
-    if (opened.ok()) {
-      EXPECT_EQ((*opened)->recovery_report().last_sequence, last) << line;
-      EXPECT_EQ((*opened)->recovery_report().rolled_back, 0u) << line;
-      opened->reset();
-    } else {
-      EXPECT_TRUE(absl::IsDataLoss(opened.status())) << opened.status();
-      ++refused;
-    }
-    for (ObjectId id : ids) {
-      EXPECT_EQ(std::memcmp(damaged.base() + id, &image[id], 1000), 0) << line;
-    }
-    std::copy(&image[begin], &image[begin] + log.size(),
-              damaged.base() + begin);
-  };
-  for (size_t line = begin; line < begin + log.size(); line += 64) {
-    if (std::all_of(&image[line], &image[line + 64],
-                    [](std::byte b) { return b == std::byte{}; })) {
-      continue;
-    }
-    damaged.base()[line + line / 64 % 48] ^= std::byte{0x10};
-    check(line);
-    std::memset(damaged.base() + line, 0, 64);
-    check(line);
-  }
-  EXPECT_GT(tried, 300);
-  // The header, the newest commit record, and slots.
-  EXPECT_GT(refused, 10);
-}
-
 // What the page of the format says.
 TEST_F(ArchaptStoreTest, DrainsOfATransaction) {
   const auto ids = MakeMany(3);

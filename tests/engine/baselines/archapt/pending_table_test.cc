@@ -1,8 +1,6 @@
 // Which flushes Archapt has put off.
 #include "engine/baselines/archapt/pending_table.h"
 
-#include <utility>
-
 #include "gtest/gtest.h"
 
 namespace kamino::engine {
@@ -60,7 +58,7 @@ TEST(PendingTableTest, WhatIsSealedIsThereAndNotPending) {
   PendingTable table(1024);
   PendingCommit commit;
   table.SetPending({kA, kBytes}, &commit, {{0, 4}});
-  table.Wait(table.Find(kA), 0);
+  table.Wait(table.Find(kA));
   ObjectEntry* const entry = table.TakeWaiting(1)[0];
   table.Seal(entry);
   EXPECT_EQ(entry->pending, nullptr);
@@ -93,7 +91,7 @@ TEST(PendingTableTest, ThoseOfSimilarSizeWaitForEachOther) {
   PendingCommit commit;
   const auto wait = [&](ObjectId id, uint32_t bytes) {
     table.SetPending({id, bytes}, &commit, {{0, 1}});
-    table.Wait(table.Find(id), 0);
+    table.Wait(table.Find(id));
   };
   wait(kA, kBytes);
   wait(kB, 5000);
@@ -107,25 +105,11 @@ TEST(PendingTableTest, ThoseOfSimilarSizeWaitForEachOther) {
   EXPECT_TRUE(table.TakeWaiting(1)[0]->id == kB);
 }
 
-TEST(PendingTableTest, WhoWaitsLongIsFound) {
-  PendingTable table(1024);
-  PendingCommit commit;
-  for (const auto& [id, now] : {std::pair{kA, 10}, {kB, 20}}) {
-    table.SetPending({id, kBytes}, &commit, {{0, 1}});
-    table.Wait(table.Find(id), now);
-  }
-  EXPECT_EQ(table.WaitingSince(10), nullptr);
-  EXPECT_EQ(table.WaitingSince(11)->id, kA);
-  table.TakePending(table.Find(kA));
-  EXPECT_EQ(table.WaitingSince(20), nullptr);
-  EXPECT_EQ(table.WaitingSince(21)->id, kB);
-}
-
 TEST(PendingTableTest, WhoIsTakenDoesNotWait) {
   PendingTable table(1024);
   PendingCommit commit;
   table.SetPending({kA, kBytes}, &commit, {{0, 1}});
-  table.Wait(table.Find(kA), 0);
+  table.Wait(table.Find(kA));
   table.TakePending(table.Find(kA));
   EXPECT_TRUE(table.TakeWaiting(1).empty());
   EXPECT_EQ(table.Find(kA), nullptr);

@@ -8,6 +8,7 @@
 //      of a commit record: neither fails for want of room.
 //   3. The newest commit record stays in front of the tail: it says what the
 //      watermark is. When somebody needs its room the header says it first.
+//      Until then the header says where it is, from the next PublishTail on.
 //   4. A line is stored to again only when the tail on media is behind it.
 #ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_UNDO_RING_H_
 #define KAMINO_ENGINE_BASELINES_ARCHAPT_UNDO_RING_H_
@@ -102,8 +103,9 @@ class UndoRing {
   // The transactions up to this sequence are those.
   void AppendCommitted(absl::Span<const uint64_t> transactions,
                        uint64_t watermark);
-  // Gives back, durably, what nobody needs any more. One thread at a time, and
-  // not while somebody appends a commit.
+  // Gives back, durably, what nobody needs any more; the header vouches for the
+  // newest commit record with that. One thread at a time, and not while
+  // somebody appends a commit.
   void PublishTail();
 
   uint64_t lines() const { return lines_; }
@@ -137,6 +139,7 @@ class UndoRing {
   void End(uint64_t transaction) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Full(const OwnUndo& own, uint64_t lines)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Put(uint64_t* word, uint64_t number, uint64_t seed) const;
   // Durably.
   void PutWatermark(uint64_t watermark) const;
   // Stores and flushes; the line it begins at.
@@ -160,6 +163,7 @@ class UndoRing {
     uint64_t watermark = 0;
   };
   std::optional<Commit> newest_commit_ ABSL_GUARDED_BY(mutex_);
+  uint64_t vouched_commit_ ABSL_GUARDED_BY(mutex_) = 0;  // by the header
   bool wants_room_ ABSL_GUARDED_BY(mutex_) = false;  // somebody has found none
   uint64_t next_transaction_ ABSL_GUARDED_BY(mutex_) = 1;
   // The first lines of transactions, without gaps from the first that has no

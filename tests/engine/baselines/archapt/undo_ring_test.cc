@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -205,6 +206,47 @@ TEST_F(UndoRingTest, AHoleIsDamage) {
   ASSERT_TRUE(ring.Append(&other, {{8192, {at, 8}}, {8200, {at + 8, 8}}}).ok());
   EXPECT_TRUE(damage(other.records[0].line).ok());
   EXPECT_EQ(damage(other.records[0].line)->updates.size(), 5u);
+}
+
+// Though nothing is behind it that a hole could be told by; and also where a
+// transaction that goes on keeps the tail where it is.
+TEST_F(UndoRingTest, ACommitThatTheHeaderNamesAndIsLostIsDamage) {
+  for (const bool held_up : {true, false}) {
+    region_.Reset(SimRegion::Image(region_.size()).data());
+    UndoRing ring = Make(&region_);
+    OwnUndo open, one, two;
+    if (held_up) {
+      ASSERT_TRUE(Change(&ring, &open, 9000, "open").ok());
+    }
+    ASSERT_TRUE(Change(&ring, &one, 8192, "text").ok());
+    ring.AppendCommitted({one.transaction}, /*watermark=*/17);
+    ring.PublishTail();
+    ASSERT_TRUE(Change(&ring, &two, 8200, "text").ok());
+    // Too many numbers for one line.
+    std::vector<uint64_t> numbers(10, two.transaction);
+    const uint64_t line = held_up ? 4 : 3;
+    ring.AppendCommitted(numbers, /*watermark=*/27);
+    const auto damage = [&](uint64_t at_line, bool zeros) {
+      SimRegion::Image image(region_.durable(),
+                             region_.durable() + region_.size());
+      std::byte* const at = &image[kLine + at_line * kLine];
+      at[9] ^= std::byte{1};
+      if (zeros) std::fill_n(at, kLine, std::byte{0});
+      SimRegion damaged(image);
+      return Make(&damaged).Scan();
+    };
+    // Nobody has vouched for it.
+    EXPECT_EQ(damage(line, false)->watermark, 17u);
+    EXPECT_EQ(Make(&region_).Scan()->watermark, 27u);
+    ring.PublishTail();
+    for (const bool zeros : {false, true}) {
+      for (uint64_t at : {line, line + 1}) {
+        const auto scanned = damage(at, zeros);
+        EXPECT_TRUE(absl::IsDataLoss(scanned.status())) << at;
+      }
+      EXPECT_EQ(damage(line + 2, zeros)->watermark, 27u);
+    }
+  }
 }
 
 // A record is what the page of the format says, and of which type.

@@ -28,6 +28,12 @@ struct ArchaptOptions {
   // queue. Else all are.
   bool gainful_only = true;
 
+  // An object that has left the queue, and waits for others of its size to make
+  // a matrix with, is flushed after so many Advances: what has committed after
+  // it waits as long. A mover advances once in a millisecond at most, and not
+  // while nobody commits.
+  uint64_t matrix_wait = 256;
+
   // So long AwaitDurable leaves it to other transactions to push objects out of
   // the queue; then it has them flushed.
   absl::Duration patience = absl::Milliseconds(10);

@@ -285,6 +285,7 @@ void ArchaptStore::Quiesce() {
 
 bool ArchaptStore::AwaitDurable(uint64_t sequence, absl::Duration wait) {
   if (durable_sequence() >= sequence) return true;
+  if (wait <= absl::ZeroDuration()) return false;
   const absl::Time begin = MonotonicNow();
   const auto await_for = [&](absl::Duration length) {
     const absl::Time until = MonotonicNow() + length;

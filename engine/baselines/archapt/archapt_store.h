@@ -123,7 +123,9 @@ class ArchaptStore final : public TransactionalStore {
   uint64_t durable_sequence() const override { return durable_.load(); }
   // Leaves it to others for as long as ArchaptOptions::patience, then flushes
   // what is missing, and what has committed meanwhile: who waits for one
-  // transaction after the other waits that long for many.
+  // transaction after the other waits that long for many. With no time to wait
+  // it says what is so, and flushes nothing; else it may take longer than
+  // `wait` by as much as flushing takes.
   bool AwaitDurable(uint64_t sequence, absl::Duration wait) override;
   uint64_t bytes_used() const override;
 
@@ -203,7 +205,8 @@ class ArchaptStore final : public TransactionalStore {
   void TakeForced(uint64_t force_to, Work* work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   // It has fallen out of the queue.
-  void Leave(ObjectId id, Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Leave(ObjectId id, Work* work)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_, mutex_);
   // It has been read.
   void FlushIfPending(ObjectId id, Work* work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -211,6 +214,8 @@ class ArchaptStore final : public TransactionalStore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Gains(const ObjectEntry& entry) const;
   void StartSealings(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // What has waited for too long.
+  void FlushOverdue(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   bool StartSealing(const std::vector<ObjectEntry*>& columns, Work* work)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Carry(const Work& work);
@@ -238,6 +243,7 @@ class ArchaptStore final : public TransactionalStore {
   Work work_ ABSL_GUARDED_BY(work_mutex_);
   std::vector<Access> accesses_ ABSL_GUARDED_BY(work_mutex_);
   std::vector<ObjectId> ids_ ABSL_GUARDED_BY(work_mutex_);
+  uint64_t advances_ ABSL_GUARDED_BY(work_mutex_) = 0;
 
   // Held for a few objects at a time: transactions wait for it.
   mutable Mutex mutex_;

@@ -131,7 +131,7 @@ class ArchaptRig final : public Rig {
     } else {
       // Somebody waits for the next one.
       store_->AwaitDurable(store_->durable_sequence() + 1,
-                           absl::ZeroDuration());
+                           absl::Nanoseconds(1));
     }
   }
   std::optional<uint64_t> last_sequence() const override {

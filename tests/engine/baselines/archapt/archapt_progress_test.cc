@@ -63,7 +63,7 @@ class ArchaptProgressTest : public ArchaptTest {
     auto transaction = Begin();
     EXPECT_TRUE(transaction->Free(pending_).ok());
     region_.ActAs(1);
-    const bool durable = store_->AwaitDurable(sequence_, absl::ZeroDuration());
+    const bool durable = store_->AwaitDurable(sequence_, kBriefly);
     region_.ActAs(2);
     EXPECT_TRUE(transaction->Abort().ok());
     return durable;
@@ -172,6 +172,28 @@ TEST_F(ArchaptProgressTest, WhatNeverFitsMakesNobodyFlush) {
   faults::Planted planted("archapt-oversized-makes-all-flush");
   EXPECT_EQ(refused(), Resource::kTransaction);
   EXPECT_GT(store_->stats().flushed_lines, flushed);
+}
+
+// An object with nobody of its size to make a matrix with.
+TEST_F(ArchaptProgressTest, OneThatIsAloneHoldsOthersUpForAWhile) {
+  options_.queue_bytes = kQueueBytes;
+  options_.matrix_wait = 8;
+  store_.reset();
+  store_ = *ArchaptStore::Open(options_, heap_.get());
+  const auto ids = MakeMany(30);
+  const ObjectId lone = Make(5000);
+  store_->Quiesce();
+  const uint64_t sequence = Fill(lone, 'a', 5000);
+  int left = 0;  // Advances after the one by which it leaves the queue
+  for (int i = 0; store_->durable_sequence() < sequence; ++i) {
+    ASSERT_LT(i, 100);
+    ASSERT_LE(left, 8);
+    Fill(ids[i % ids.size()], 'b');
+    store_->Advance();
+    if (i > 15) ++left;
+  }
+  EXPECT_EQ(left, 8);
+  EXPECT_GT(store_->stats().matrices, 0u);
 }
 
 // --- How much of a log there may be.

@@ -30,11 +30,16 @@ TEST_F(ArchaptStoreTest, ACommitIsLogicalFirst) {
   store_->Advance();
   EXPECT_EQ(store_->durable_sequence(), before);
   EXPECT_EQ(Text(id, 3), "aaa");
+  // Whoever does not wait is told, and has nothing done.
+  const uint64_t drains = region_.drains();
+  EXPECT_FALSE(store_->AwaitDurable(sequence, absl::ZeroDuration()));
+  EXPECT_EQ(region_.drains(), drains);
+  EXPECT_EQ(store_->durable_sequence(), before);
   // Nobody has pushed it out of the queue, but somebody waits.
-  EXPECT_TRUE(store_->AwaitDurable(sequence, absl::ZeroDuration()));
+  EXPECT_TRUE(store_->AwaitDurable(sequence, kBriefly));
   EXPECT_EQ(store_->durable_sequence(), sequence);
   // That is not there at all.
-  EXPECT_FALSE(store_->AwaitDurable(sequence + 1, absl::ZeroDuration()));
+  EXPECT_FALSE(store_->AwaitDurable(sequence + 1, kBriefly));
 }
 
 TEST_F(ArchaptStoreTest, WhatIsNotCommittedPhysicallyIsTakenBack) {
@@ -135,7 +140,7 @@ TEST_F(ArchaptStoreTest, WhoWaitsHasAllFlushedThatHasCommitted) {
   const uint64_t first = Fill(ids[0], 'a');
   Fill(ids[1], 'a');
   const uint64_t last = Fill(ids[2], 'a');
-  EXPECT_TRUE(store_->AwaitDurable(first, absl::ZeroDuration()));
+  EXPECT_TRUE(store_->AwaitDurable(first, kBriefly));
   EXPECT_EQ(store_->durable_sequence(), last);
 }
 

@@ -118,9 +118,11 @@ void ArchaptStore::TakeCommits(Work* work) {
   for (bool more = true; more;) {
     MutexLock lock(&mutex_);
     for (size_t i = 0; i < kManyPieces * kPiece && more; ++i) {
-      const uint64_t next = queued_.load() + 1;
-      more = next <= last_sequence();
+      more = queued_.load() < last_sequence();
       if (!more) break;
+      // The first one need not have the next number.
+      const uint64_t next =
+          std::max(queued_.load() + 1, commits_.front()->sequence);
       // They stay until Finish has counted them.
       work->commits.push_back(
           commits_[next - commits_.front()->sequence].get());

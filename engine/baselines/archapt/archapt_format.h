@@ -19,7 +19,10 @@ struct LogHeader {
   // Number of the first line of a commit record, the newest one when this was
   // stored. If it is not in front of the tail, that record is there, or lost.
   uint64_t newest_commit;
-  uint64_t unused[5];
+  // Of the last recovery: places in the order of commits up to this one may
+  // have been given before. New ones are larger.
+  uint64_t given;
+  uint64_t unused[4];
 };
 
 // Where a matrix is described. The ids of its columns follow.

@@ -82,6 +82,7 @@ absl::StatusOr<std::unique_ptr<ArchaptStore>> ArchaptStore::Open(
     }
   }
   store->report_ = std::move(recovery.report);
+  store->given_before_ = recovery.given;
   store->last_sequence_ = store->report_.last_sequence;
   store->durable_ = store->queued_ = store->report_.last_sequence;
   return store;
@@ -178,7 +179,7 @@ uint64_t ArchaptStore::CommitLogically(LogicalCommit logical) {
   // The next one's; another thread had it last.
   if (!spare_commits_.empty())
     __builtin_prefetch(spare_commits_.back().get(), 1);
-  commit->sequence = last_sequence_.load() + 1;
+  commit->sequence = std::max(last_sequence_.load(), given_before_) + 1;
   commit->transaction = logical.transaction;
   commit->headers = std::move(logical.headers);
   commit->freed = std::move(logical.freed);
@@ -284,6 +285,9 @@ void ArchaptStore::Quiesce() {
 }
 
 bool ArchaptStore::AwaitDurable(uint64_t sequence, absl::Duration wait) {
+  if (report_.last_sequence < sequence && sequence <= given_before_) {
+    return false;
+  }
   if (durable_sequence() >= sequence) return true;
   if (wait <= absl::ZeroDuration()) return false;
   const absl::Time begin = MonotonicNow();

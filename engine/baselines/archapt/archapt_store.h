@@ -118,14 +118,20 @@ class ArchaptStore final : public TransactionalStore {
   // Commits everything physically, and leaves no matrix.
   void Quiesce() override;
   // last_sequence: numbers that the store gives, from 1 in a new heap;
-  // CommitOptions::sequence is recorded nowhere.
+  // CommitOptions::sequence is recorded nowhere. No number is given twice, by
+  // any opening: after one that has taken commits back, or what was under way,
+  // the next number is larger than last_sequence by more than 1.
   RecoveryReport recovery_report() const override { return report_; }
+  // Of this opening's commits, and of earlier ones up to last_sequence of the
+  // report: a larger number of an earlier one was taken back, though this goes
+  // past it.
   uint64_t durable_sequence() const override { return durable_.load(); }
   // Leaves it to others for as long as ArchaptOptions::patience, then flushes
   // what is missing, and what has committed meanwhile: who waits for one
   // transaction after the other waits that long for many. With no time to wait
   // it says what is so, and flushes nothing; else it may take longer than
-  // `wait` by as much as flushing takes.
+  // `wait` by as much as flushing takes. False for commits that this opening
+  // has taken back; it does not know those of openings before.
   bool AwaitDurable(uint64_t sequence, absl::Duration wait) override;
   uint64_t bytes_used() const override;
 
@@ -233,6 +239,7 @@ class ArchaptStore final : public TransactionalStore {
   LostObjects lost_;
   ObjectLocks locks_;
   RecoveryReport report_;
+  uint64_t given_before_ = 0;  // numbers up to this one
 
   AccessNotes notes_;
 

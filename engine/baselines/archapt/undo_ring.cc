@@ -26,6 +26,7 @@ absl::Status Damaged(absl::string_view what) {
 uint64_t SeedOfTail(uint64_t seed) { return seed ^ 1; }
 uint64_t SeedOfWatermark(uint64_t seed) { return seed ^ 2; }
 uint64_t SeedOfCommit(uint64_t seed) { return seed ^ 3; }
+uint64_t SeedOfGiven(uint64_t seed) { return seed ^ 4; }
 
 }  // namespace
 
@@ -134,7 +135,9 @@ absl::StatusOr<UndoRing::Contents> UndoRing::Scan() const {
       ReadChecked(place_.header->watermark, SeedOfWatermark(seed_));
   const auto commit =
       ReadChecked(place_.header->newest_commit, SeedOfCommit(seed_));
-  if (!tail.has_value() || !watermark.has_value() || !commit.has_value()) {
+  const auto given = ReadChecked(place_.header->given, SeedOfGiven(seed_));
+  if (!tail.has_value() || !watermark.has_value() || !commit.has_value() ||
+      !given.has_value()) {
     return Damaged("its header is no header");
   }
   if (*tail == 0) RETURN_IF_ERROR(CheckNew());
@@ -188,6 +191,9 @@ absl::StatusOr<UndoRing::Contents> UndoRing::Scan() const {
     contents.updates.push_back(update);
   }
   contents.transactions = unfinished.size();
+  // Whoever has been given a place, and is not committed physically, has
+  // logged something before.
+  contents.given = std::max(*given, contents.watermark) + contents.transactions;
   return contents;
 }
 
@@ -197,14 +203,15 @@ void UndoRing::TakeBack(const OwnUndo::Record& record) const {
                      old_bytes.size());
 }
 
-void UndoRing::Reset(uint64_t watermark) {
+void UndoRing::Reset(uint64_t watermark, uint64_t given) {
   MutexLock lock(&mutex_);
   // The numbers of all that is there are below the new tail.
   const uint64_t tail =
       *ReadChecked(place_.header->tail, SeedOfTail(seed_)) + lines_;
+  Put(&place_.header->given, given, SeedOfGiven(seed_));
   PutWatermark(watermark);
   Put(&place_.header->tail, tail, SeedOfTail(seed_));
-  region_->Persist(place_.header, sizeof(*place_.header));
+  PersistHeader();
   head_ = durable_tail_ = tail;
 }
 
@@ -214,6 +221,10 @@ void UndoRing::Put(uint64_t* word, uint64_t number, uint64_t seed) const {
 
 void UndoRing::PutWatermark(uint64_t watermark) const {
   Put(&place_.header->watermark, watermark, SeedOfWatermark(seed_));
+  PersistHeader();
+}
+
+void UndoRing::PersistHeader() const {
   region_->Persist(place_.header, sizeof(*place_.header));
 }
 
@@ -359,7 +370,7 @@ void UndoRing::PublishTail() {
   if (watermark.has_value()) PutWatermark(*watermark);
   Put(&place_.header->newest_commit, commit, SeedOfCommit(seed_));
   Put(&place_.header->tail, tail, SeedOfTail(seed_));
-  region_->Persist(place_.header, sizeof(*place_.header));
+  PersistHeader();
   MutexLock lock(&mutex_);
   durable_tail_ = tail;
   vouched_commit_ = commit;

@@ -77,6 +77,7 @@ class UndoRing {
   };
   struct Contents {
     uint64_t watermark = 0;
+    uint64_t given = 0;  // no commit has had a larger place, be it there or not
     std::vector<Found> updates;  // oldest first, of transactions without an end
     uint64_t transactions = 0;   // that those are of
   };
@@ -87,7 +88,7 @@ class UndoRing {
   // Stores the old bytes again and flushes them; also a transaction's.
   void TakeBack(const OwnUndo::Record& record) const;
   // Nothing is left to do: durably empty.
-  void Reset(uint64_t watermark);
+  void Reset(uint64_t watermark, uint64_t given);
 
   // --- Transactions. What is appended is durable on return, and what the
   // thread has flushed before.
@@ -142,6 +143,7 @@ class UndoRing {
   void Put(uint64_t* word, uint64_t number, uint64_t seed) const;
   // Durably.
   void PutWatermark(uint64_t watermark) const;
+  void PersistHeader() const;
   // Stores and flushes; the line it begins at.
   uint64_t Write(RecordType type, uint64_t batch, uint64_t transaction,
                  uint64_t address, absl::Span<const std::byte> data)

@@ -66,12 +66,14 @@ TEST_F(UndoRingTest, WhatHasNoEndIsTakenBackInReverse) {
   EXPECT_EQ(contents->watermark, 17u);
   EXPECT_EQ(contents->updates.size(), 3u);
   EXPECT_EQ(contents->transactions, 2u);
+  EXPECT_EQ(contents->given, 19u);
   TakeBack(&after);
   EXPECT_EQ(At(8192, 6), std::string(6, '\0'));
   EXPECT_EQ(At(9000, 500), std::string(500, 'x'));
-  after.Reset(17);
+  after.Reset(17, 20);
   EXPECT_TRUE(after.Scan()->updates.empty());
   EXPECT_EQ(after.Scan()->watermark, 17u);
+  EXPECT_EQ(after.Scan()->given, 20u);
 }
 
 TEST_F(UndoRingTest, WhatWasAbortedIsNotTakenBackAgain) {
@@ -318,7 +320,7 @@ TEST_F(UndoRingTest, AHeaderThatIsLostIsNoNewRing) {
   EXPECT_TRUE(Make(&region_).Scan().ok()) << "it is new as yet";
   UndoRing second = Make(&region_);
   TakeBack(&second);
-  second.Reset(5);
+  second.Reset(5, 5);
   OwnUndo other;
   ASSERT_TRUE(Change(&second, &other, 8192, "bbbb").ok());
   std::memset(region_.base(), 0, sizeof(archapt_format::LogHeader));
@@ -329,8 +331,8 @@ TEST_F(UndoRingTest, ADamagedHeaderIsAnError) {
   UndoRing ring = Make(&region_);
   OwnUndo own;
   ASSERT_TRUE(Change(&ring, &own, 8192, "text").ok());
-  ring.Reset(9);
-  for (size_t at : {0, 3, 8, 12}) {
+  ring.Reset(9, 12);
+  for (size_t at : {0, 3, 8, 12, 24, 29}) {
     SimRegion::Image image(region_.base(), region_.base() + region_.size());
     image[at] ^= std::byte{4};
     SimRegion damaged(image);

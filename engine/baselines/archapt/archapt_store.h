@@ -60,7 +60,7 @@ struct LiveMatrix {
   ObjectId block = kNullObject;  // of the sums
   size_t place = 0;              // among all
   std::vector<ObjectEntry*> columns;
-  bool dissolving = false;  // somebody is about to
+  bool dissolving = false;  // somebody is about to; counted
 };
 
 // What others wait for of a transaction: flushes of objects that it is to store
@@ -126,6 +126,8 @@ class ArchaptStore final : public TransactionalStore {
   // report: a larger number of an earlier one was taken back, though this goes
   // past it.
   uint64_t durable_sequence() const override { return durable_.load(); }
+  // Numbers up to this one were given before this opening.
+  uint64_t given_before() const { return given_before_; }
   // Leaves it to others for as long as ArchaptOptions::patience, then flushes
   // what is missing, and what has committed meanwhile: who waits for one
   // transaction after the other waits that long for many. With no time to wait
@@ -193,6 +195,10 @@ class ArchaptStore final : public TransactionalStore {
   bool MakeRoom(int attempt);
   // The same for the heap.
   void FreeBlocks();
+  // For what others have begun and will bring to an end soon: false after
+  // ArchaptOptions::log_wait.
+  bool AwaitOthers();
+  bool OthersAreBusy(uint64_t last) const;
 
   void FlushLines(ObjectId id, uint32_t bytes, const LineRanges& lines);
   void Dissolve(LiveMatrix* matrix);
@@ -262,6 +268,7 @@ class ArchaptStore final : public TransactionalStore {
   std::vector<std::unique_ptr<LiveMatrix>> matrices_ ABSL_GUARDED_BY(mutex_);
   std::vector<size_t> free_slots_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_matrix_ ABSL_GUARDED_BY(mutex_) = 1;
+  size_t dissolving_ ABSL_GUARDED_BY(mutex_) = 0;      // matrices
   size_t waiting_blocks_ ABSL_GUARDED_BY(mutex_) = 0;  // freed
   ArchaptStats stats_ ABSL_GUARDED_BY(mutex_);
 

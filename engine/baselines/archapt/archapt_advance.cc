@@ -24,6 +24,7 @@ constexpr size_t kManyPieces = 8;
 void ArchaptStore::Advance() {
   {
     MutexLock work(&work_mutex_);
+    ++advances_;
     AdvanceTo(0);
   }
   // Others than those who find no room should be the ones to make some.
@@ -73,6 +74,8 @@ void ArchaptStore::AdvanceTo(uint64_t force_to) {
 // An object in a matrix costs its own sum, and its part of the row sums and of
 // what describes the matrix.
 bool ArchaptStore::Gains(const ObjectEntry& entry) const {
+  // Nobody could free it, or do without it, once it is lost.
+  if (entry.id == heap_->root()) return false;
   const uint64_t rows = LinesFor(entry.bytes);
   if (SumsBytes(options_.columns, 2 * rows) > kMaxObjectBytes) return false;
   if (!options_.gainful_only) return true;
@@ -105,7 +108,7 @@ void ArchaptStore::Leave(ObjectId id, Work* work) {
   // It has been stored to since, and will be in front of the queue.
   if (entry->pending->sequence > queued_.load()) return;
   if (Gains(*entry)) {
-    pending_.Wait(entry);
+    pending_.Wait(entry, advances_);
   } else {
     TakeFlush(entry, work);
   }
@@ -115,9 +118,11 @@ void ArchaptStore::TakeCommits(Work* work) {
   for (bool more = true; more;) {
     MutexLock lock(&mutex_);
     for (size_t i = 0; i < kManyPieces * kPiece && more; ++i) {
-      const uint64_t next = queued_.load() + 1;
-      more = next <= last_sequence();
+      more = queued_.load() < last_sequence();
       if (!more) break;
+      // The first one need not have the next number.
+      const uint64_t next =
+          std::max(queued_.load() + 1, commits_.front()->sequence);
       // They stay until Finish has counted them.
       work->commits.push_back(
           commits_[next - commits_.front()->sequence].get());
@@ -220,6 +225,17 @@ void ArchaptStore::StartSealings(Work* work) {
   }
 }
 
+void ArchaptStore::FlushOverdue(Work* work) {
+  if (advances_ < options_.matrix_wait) return;
+  for (;;) {
+    MutexLock lock(&mutex_);
+    ObjectEntry* const entry =
+        pending_.WaitsSince(advances_ - options_.matrix_wait);
+    if (entry == nullptr) return;
+    TakeFlush(entry, work);
+  }
+}
+
 void ArchaptStore::Collect(uint64_t force_to, Work* work) {
   work->flushes.clear();
   work->commits.clear();
@@ -227,6 +243,7 @@ void ArchaptStore::Collect(uint64_t force_to, Work* work) {
   TakeAccesses(work);
   TakeForced(force_to, work);
   StartSealings(work);
+  FlushOverdue(work);
 }
 
 // --- Doing it.

@@ -11,12 +11,18 @@ namespace kamino::engine::archapt_format {
 
 inline constexpr size_t kLineBytes = 64;
 
-// The first line of the log area. Both are checked words (checked_word.h).
+// The first line of the log area, of checked words (checked_word.h).
 struct LogHeader {
   uint64_t tail;  // number of the first line that recovery needs
   // Of the last recovery, or of a commit record that the tail has passed.
   uint64_t watermark;
-  uint64_t unused[6];
+  // Number of the first line of a commit record, the newest one when this was
+  // stored. If it is not in front of the tail, that record is there, or lost.
+  uint64_t newest_commit;
+  // Of the last recovery: places in the order of commits up to this one may
+  // have been given before. New ones are larger.
+  uint64_t given;
+  uint64_t unused[4];
 };
 
 // Where a matrix is described. The ids of its columns follow.

@@ -20,7 +20,10 @@ struct ArchaptOptions {
   // private caches that do not share lines with it, theirs as well.
   uint64_t queue_bytes = 19712u << 10;
 
-  // Objects of a matrix (section 3.3: N), 2 to 32.
+  // Objects of a matrix (section 3.3: N), 2 to 32. There are as many matrices
+  // as the log has slots: one for each 2,560 bytes of it, 15,769 by default, so
+  // that 252,304 objects are sealed at once. What would be one more is flushed;
+  // a longer queue_bytes makes for a larger log.
   size_t columns = 16;
 
   // Only objects of which sums have fewer lines to flush than they have
@@ -28,9 +31,20 @@ struct ArchaptOptions {
   // queue. Else all are.
   bool gainful_only = true;
 
+  // An object that has left the queue, and waits for others of its size to make
+  // a matrix with, is flushed after so many Advances: what has committed after
+  // it waits as long. A mover advances once in a millisecond at most, and not
+  // while nobody commits.
+  uint64_t matrix_wait = 256;
+
   // So long AwaitDurable leaves it to other transactions to push objects out of
   // the queue; then it has them flushed.
   absl::Duration patience = absl::Milliseconds(10);
+
+  // How long a transaction waits for room in the log or the heap that others
+  // are about to give back: flushes that they have not drained yet, and
+  // matrices that they dissolve.
+  absl::Duration log_wait = absl::Milliseconds(100);
 
   // For a bench that measures what checking costs, and for nothing else:
   // records have no checks, and no sums of matrices are made or written, so no

@@ -148,12 +148,13 @@ absl::StatusOr<ArchaptRecovery> Recovery::Run() {
   ASSIGN_OR_RETURN(matrices_, table_->Read());
   result_.report.last_sequence = log_.watermark;
   result_.report.rolled_back = log_.transactions;
+  result_.given = log_.given;
   NoteTakenBack();
   RepairAll();
   InvalidateAll();
   TakeBack();
   Account();
-  ring_->Reset(log_.watermark);
+  ring_->Reset(log_.watermark, log_.given);
   return std::move(result_);
 }
 

@@ -30,6 +30,9 @@ absl::StatusOr<size_t> SlotsOf(size_t log_bytes);
 
 struct ArchaptRecovery {
   RecoveryReport report;
+  // Commits have been given places up to this one, in all lives of the heap;
+  // those behind the report's last_sequence are taken back.
+  uint64_t given = 0;
   // Objects of the report's that are lost, and which column of which slot goes
   // on saying so.
   struct Lost {

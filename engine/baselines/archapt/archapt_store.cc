@@ -26,11 +26,13 @@ constexpr absl::Duration kForceAgain = absl::Milliseconds(1);
 
 absl::Status CheckOptions(const ArchaptOptions& options, const Heap& heap) {
   if (options.columns < 2 || options.columns > kMostColumns ||
-      options.patience < absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Archapt with matrices of ", options.columns,
-                     " columns (2 to ", kMostColumns, ") and a patience of ",
-                     absl::FormatDuration(options.patience)));
+      options.patience < absl::ZeroDuration() ||
+      options.log_wait < absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Archapt with matrices of ", options.columns, " columns (2 to ",
+        kMostColumns, "), a patience of ",
+        absl::FormatDuration(options.patience), " and a log_wait of ",
+        absl::FormatDuration(options.log_wait)));
   }
   const absl::string_view label = ArchaptLabel(options);
   if (heap.label() != label) {
@@ -82,6 +84,7 @@ absl::StatusOr<std::unique_ptr<ArchaptStore>> ArchaptStore::Open(
     }
   }
   store->report_ = std::move(recovery.report);
+  store->given_before_ = recovery.given;
   store->last_sequence_ = store->report_.last_sequence;
   store->durable_ = store->queued_ = store->report_.last_sequence;
   return store;
@@ -141,6 +144,7 @@ void ArchaptStore::BeforeWrite(ObjectId id, const LineRange& logged,
                  !entry->matrix->dissolving) {
         dissolve = entry->matrix;
         dissolve->dissolving = true;
+        ++dissolving_;
       }
     }
     if (bytes != 0) {
@@ -178,7 +182,7 @@ uint64_t ArchaptStore::CommitLogically(LogicalCommit logical) {
   // The next one's; another thread had it last.
   if (!spare_commits_.empty())
     __builtin_prefetch(spare_commits_.back().get(), 1);
-  commit->sequence = last_sequence_.load() + 1;
+  commit->sequence = std::max(last_sequence_.load(), given_before_) + 1;
   commit->transaction = logical.transaction;
   commit->headers = std::move(logical.headers);
   commit->freed = std::move(logical.freed);
@@ -217,6 +221,8 @@ bool ArchaptStore::MakeRoom(int attempt) {
     case 2:
       Force(last_sequence_);
       return true;
+    case 3:
+      return AwaitOthers();
     default:
       return false;
   }
@@ -225,6 +231,24 @@ bool ArchaptStore::MakeRoom(int attempt) {
 void ArchaptStore::FreeBlocks() {
   Force(last_sequence_);
   DissolveAll();
+  AwaitOthers();
+}
+
+bool ArchaptStore::OthersAreBusy(uint64_t last) const {
+  if (durable_sequence() < last) return true;
+  MutexLock lock(&mutex_);
+  return dissolving_ > 0;
+}
+
+bool ArchaptStore::AwaitOthers() {
+  const uint64_t last = last_sequence();
+  const absl::Time begin = MonotonicNow();
+  while (OthersAreBusy(last)) {
+    if (MonotonicNow() - begin >= options_.log_wait) return false;
+    YieldProcessor();
+    if (durable_sequence() < last) Force(last);
+  }
+  return true;
 }
 
 // --- Matrices that are given up.
@@ -254,6 +278,8 @@ void ArchaptStore::Dissolve(LiveMatrix* matrix) {
     matrices_.pop_back();
   }
   heap_->Release(block);
+  MutexLock lock(&mutex_);
+  --dissolving_;
 }
 
 void ArchaptStore::DissolveAll() {
@@ -268,6 +294,7 @@ void ArchaptStore::DissolveAll() {
         }
         next = matrix.get();
         next->dissolving = true;
+        ++dissolving_;
         break;
       }
     }
@@ -284,7 +311,11 @@ void ArchaptStore::Quiesce() {
 }
 
 bool ArchaptStore::AwaitDurable(uint64_t sequence, absl::Duration wait) {
+  if (report_.last_sequence < sequence && sequence <= given_before_) {
+    return false;
+  }
   if (durable_sequence() >= sequence) return true;
+  if (wait <= absl::ZeroDuration()) return false;
   const absl::Time begin = MonotonicNow();
   const auto await_for = [&](absl::Duration length) {
     const absl::Time until = MonotonicNow() + length;

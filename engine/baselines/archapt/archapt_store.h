@@ -60,7 +60,7 @@ struct LiveMatrix {
   ObjectId block = kNullObject;  // of the sums
   size_t place = 0;              // among all
   std::vector<ObjectEntry*> columns;
-  bool dissolving = false;  // somebody is about to
+  bool dissolving = false;  // somebody is about to; counted
 };
 
 // What others wait for of a transaction: flushes of objects that it is to store
@@ -118,12 +118,22 @@ class ArchaptStore final : public TransactionalStore {
   // Commits everything physically, and leaves no matrix.
   void Quiesce() override;
   // last_sequence: numbers that the store gives, from 1 in a new heap;
-  // CommitOptions::sequence is recorded nowhere.
+  // CommitOptions::sequence is recorded nowhere. No number is given twice, by
+  // any opening: after one that has taken commits back, or what was under way,
+  // the next number is larger than last_sequence by more than 1.
   RecoveryReport recovery_report() const override { return report_; }
+  // Of this opening's commits, and of earlier ones up to last_sequence of the
+  // report: a larger number of an earlier one was taken back, though this goes
+  // past it.
   uint64_t durable_sequence() const override { return durable_.load(); }
+  // Numbers up to this one were given before this opening.
+  uint64_t given_before() const { return given_before_; }
   // Leaves it to others for as long as ArchaptOptions::patience, then flushes
   // what is missing, and what has committed meanwhile: who waits for one
-  // transaction after the other waits that long for many.
+  // transaction after the other waits that long for many. With no time to wait
+  // it says what is so, and flushes nothing; else it may take longer than
+  // `wait` by as much as flushing takes. False for commits that this opening
+  // has taken back; it does not know those of openings before.
   bool AwaitDurable(uint64_t sequence, absl::Duration wait) override;
   uint64_t bytes_used() const override;
 
@@ -185,6 +195,10 @@ class ArchaptStore final : public TransactionalStore {
   bool MakeRoom(int attempt);
   // The same for the heap.
   void FreeBlocks();
+  // For what others have begun and will bring to an end soon: false after
+  // ArchaptOptions::log_wait.
+  bool AwaitOthers();
+  bool OthersAreBusy(uint64_t last) const;
 
   void FlushLines(ObjectId id, uint32_t bytes, const LineRanges& lines);
   void Dissolve(LiveMatrix* matrix);
@@ -203,7 +217,8 @@ class ArchaptStore final : public TransactionalStore {
   void TakeForced(uint64_t force_to, Work* work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   // It has fallen out of the queue.
-  void Leave(ObjectId id, Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Leave(ObjectId id, Work* work)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_, mutex_);
   // It has been read.
   void FlushIfPending(ObjectId id, Work* work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -211,6 +226,8 @@ class ArchaptStore final : public TransactionalStore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Gains(const ObjectEntry& entry) const;
   void StartSealings(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // What has waited for too long.
+  void FlushOverdue(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   bool StartSealing(const std::vector<ObjectEntry*>& columns, Work* work)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Carry(const Work& work);
@@ -228,6 +245,7 @@ class ArchaptStore final : public TransactionalStore {
   LostObjects lost_;
   ObjectLocks locks_;
   RecoveryReport report_;
+  uint64_t given_before_ = 0;  // numbers up to this one
 
   AccessNotes notes_;
 
@@ -238,6 +256,7 @@ class ArchaptStore final : public TransactionalStore {
   Work work_ ABSL_GUARDED_BY(work_mutex_);
   std::vector<Access> accesses_ ABSL_GUARDED_BY(work_mutex_);
   std::vector<ObjectId> ids_ ABSL_GUARDED_BY(work_mutex_);
+  uint64_t advances_ ABSL_GUARDED_BY(work_mutex_) = 0;
 
   // Held for a few objects at a time: transactions wait for it.
   mutable Mutex mutex_;
@@ -249,6 +268,7 @@ class ArchaptStore final : public TransactionalStore {
   std::vector<std::unique_ptr<LiveMatrix>> matrices_ ABSL_GUARDED_BY(mutex_);
   std::vector<size_t> free_slots_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_matrix_ ABSL_GUARDED_BY(mutex_) = 1;
+  size_t dissolving_ ABSL_GUARDED_BY(mutex_) = 0;      // matrices
   size_t waiting_blocks_ ABSL_GUARDED_BY(mutex_) = 0;  // freed
   ArchaptStats stats_ ABSL_GUARDED_BY(mutex_);
 

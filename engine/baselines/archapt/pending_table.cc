@@ -82,24 +82,38 @@ size_t PendingTable::SizeOf(const ObjectEntry& entry) {
   return size;
 }
 
-void PendingTable::Wait(ObjectEntry* entry) {
+void PendingTable::Wait(ObjectEntry* entry, uint64_t now) {
   entry->state = MatrixState::kWaiting;
-  waiting_[SizeOf(*entry)].push_back(entry);
+  waiting_[SizeOf(*entry)].push_back({entry, now});
+}
+
+ObjectEntry* PendingTable::WaitsSince(uint64_t then) const {
+  for (const auto& waiting : waiting_) {
+    if (!waiting.empty() && waiting.front().since <= then) {
+      return waiting.front().entry;
+    }
+  }
+  return nullptr;
 }
 
 void PendingTable::StopWaiting(ObjectEntry* entry) {
   if (entry->state != MatrixState::kWaiting) return;
   entry->state = MatrixState::kNone;
   auto& waiting = waiting_[SizeOf(*entry)];
-  waiting.erase(std::find(waiting.begin(), waiting.end(), entry));
+  waiting.erase(
+      std::find_if(waiting.begin(), waiting.end(),
+                   [&](const Waiting& one) { return one.entry == entry; }));
 }
 
 std::vector<ObjectEntry*> PendingTable::TakeWaiting(size_t count) {
   for (auto& waiting : waiting_) {
     if (waiting.size() < count) continue;
-    std::vector<ObjectEntry*> taken(waiting.begin(), waiting.begin() + count);
+    std::vector<ObjectEntry*> taken;
+    for (size_t i = 0; i < count; ++i) {
+      taken.push_back(waiting[i].entry);
+      taken.back()->state = MatrixState::kSealing;
+    }
     waiting.erase(waiting.begin(), waiting.begin() + count);
-    for (ObjectEntry* entry : taken) entry->state = MatrixState::kSealing;
     return taken;
   }
   return {};

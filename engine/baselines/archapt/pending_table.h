@@ -85,8 +85,10 @@ class PendingTable {
   // Returns what was to be flushed.
   LineRanges TakePending(ObjectEntry* entry);
 
-  // It has left the queue.
-  void Wait(ObjectEntry* entry);
+  // It has left the queue, at this time or number, which never falls.
+  void Wait(ObjectEntry* entry, uint64_t now);
+  // One that waits since then, or for longer; null: none does.
+  ObjectEntry* WaitsSince(uint64_t then) const;
   // So many that wait, of similar size, which kSealing is said of now; none:
   // there are not as many.
   std::vector<ObjectEntry*> TakeWaiting(size_t count);
@@ -113,8 +115,12 @@ class PendingTable {
   const std::unique_ptr<Bucket[]> buckets_;
   std::deque<ObjectEntry> pool_;
   std::vector<ObjectEntry*> spare_;
-  // By the power of two that their lines come to.
-  std::array<std::vector<ObjectEntry*>, kSizes> waiting_;
+  // By the power of two that their lines come to; who waits longest is first.
+  struct Waiting {
+    ObjectEntry* entry;
+    uint64_t since;
+  };
+  std::array<std::vector<Waiting>, kSizes> waiting_;
 };
 
 }  // namespace kamino::engine

@@ -25,6 +25,8 @@ absl::Status Damaged(absl::string_view what) {
 
 uint64_t SeedOfTail(uint64_t seed) { return seed ^ 1; }
 uint64_t SeedOfWatermark(uint64_t seed) { return seed ^ 2; }
+uint64_t SeedOfCommit(uint64_t seed) { return seed ^ 3; }
+uint64_t SeedOfGiven(uint64_t seed) { return seed ^ 4; }
 
 }  // namespace
 
@@ -131,7 +133,11 @@ absl::StatusOr<UndoRing::Contents> UndoRing::Scan() const {
   const auto tail = ReadChecked(place_.header->tail, SeedOfTail(seed_));
   const auto watermark =
       ReadChecked(place_.header->watermark, SeedOfWatermark(seed_));
-  if (!tail.has_value() || !watermark.has_value()) {
+  const auto commit =
+      ReadChecked(place_.header->newest_commit, SeedOfCommit(seed_));
+  const auto given = ReadChecked(place_.header->given, SeedOfGiven(seed_));
+  if (!tail.has_value() || !watermark.has_value() || !commit.has_value() ||
+      !given.has_value()) {
     return Damaged("its header is no header");
   }
   if (*tail == 0) RETURN_IF_ERROR(CheckNew());
@@ -140,6 +146,8 @@ absl::StatusOr<UndoRing::Contents> UndoRing::Scan() const {
   std::vector<Found> updates;
   absl::flat_hash_set<uint64_t> ended;
   const uint64_t end = *tail + lines_;
+  // That the tail has passed is not needed: the header has the watermark.
+  bool has_commit = *commit < *tail || *commit == 0 || !checked_;
   uint64_t line = *tail;
   while (line < end) {
     const auto header = Parse(line, end);
@@ -159,6 +167,7 @@ absl::StatusOr<UndoRing::Contents> UndoRing::Scan() const {
           ended.insert(transaction);
         }
         contents.watermark = std::max(contents.watermark, header->address);
+        has_commit |= line == *commit;
         break;
       }
       case RecordType::kAborted:
@@ -171,6 +180,10 @@ absl::StatusOr<UndoRing::Contents> UndoRing::Scan() const {
     line += LinesOf(header->length);
   }
   RETURN_IF_ERROR(CheckRest(line, end));
+  if (!has_commit) {
+    return Damaged(absl::StrCat("its header says that line ", *commit,
+                                " has a record of commits, and it has none"));
+  }
   absl::flat_hash_set<uint64_t> unfinished;
   for (const Found& update : updates) {
     if (ended.contains(update.transaction)) continue;
@@ -178,6 +191,9 @@ absl::StatusOr<UndoRing::Contents> UndoRing::Scan() const {
     contents.updates.push_back(update);
   }
   contents.transactions = unfinished.size();
+  // Whoever has been given a place, and is not committed physically, has
+  // logged something before.
+  contents.given = std::max(*given, contents.watermark) + contents.transactions;
   return contents;
 }
 
@@ -187,23 +203,29 @@ void UndoRing::TakeBack(const OwnUndo::Record& record) const {
                      old_bytes.size());
 }
 
-void UndoRing::Reset(uint64_t watermark) {
+void UndoRing::Reset(uint64_t watermark, uint64_t given) {
   MutexLock lock(&mutex_);
   // The numbers of all that is there are below the new tail.
   const uint64_t tail =
       *ReadChecked(place_.header->tail, SeedOfTail(seed_)) + lines_;
+  Put(&place_.header->given, given, SeedOfGiven(seed_));
   PutWatermark(watermark);
-  __atomic_store_n(&place_.header->tail, MakeChecked(tail, SeedOfTail(seed_)),
-                   __ATOMIC_RELAXED);
-  region_->Persist(&place_.header->tail, sizeof(uint64_t));
+  Put(&place_.header->tail, tail, SeedOfTail(seed_));
+  PersistHeader();
   head_ = durable_tail_ = tail;
 }
 
+void UndoRing::Put(uint64_t* word, uint64_t number, uint64_t seed) const {
+  __atomic_store_n(word, MakeChecked(number, seed), __ATOMIC_RELAXED);
+}
+
 void UndoRing::PutWatermark(uint64_t watermark) const {
-  __atomic_store_n(&place_.header->watermark,
-                   MakeChecked(watermark, SeedOfWatermark(seed_)),
-                   __ATOMIC_RELAXED);
-  region_->Persist(&place_.header->watermark, sizeof(uint64_t));
+  Put(&place_.header->watermark, watermark, SeedOfWatermark(seed_));
+  PersistHeader();
+}
+
+void UndoRing::PersistHeader() const {
+  region_->Persist(place_.header, sizeof(*place_.header));
 }
 
 // --- Appending.
@@ -321,6 +343,7 @@ void UndoRing::AppendCommitted(absl::Span<const uint64_t> transactions,
 
 void UndoRing::PublishTail() {
   uint64_t tail;
+  uint64_t commit;
   std::optional<uint64_t> watermark;
   {
     MutexLock lock(&mutex_);
@@ -336,15 +359,21 @@ void UndoRing::PublishTail() {
       }
     }
     wants_room_ = false;
-    if (tail <= durable_tail_) return;
+    // That a transaction which goes on and on holds up the tail is no reason
+    // not to say of which commit one can be sure.
+    commit =
+        newest_commit_.has_value() ? newest_commit_->line : vouched_commit_;
+    if (tail <= durable_tail_ && commit == vouched_commit_) return;
+    tail = std::max(tail, durable_tail_);
   }
   // Others append meanwhile, behind it.
   if (watermark.has_value()) PutWatermark(*watermark);
-  __atomic_store_n(&place_.header->tail, MakeChecked(tail, SeedOfTail(seed_)),
-                   __ATOMIC_RELAXED);
-  region_->Persist(&place_.header->tail, sizeof(uint64_t));
+  Put(&place_.header->newest_commit, commit, SeedOfCommit(seed_));
+  Put(&place_.header->tail, tail, SeedOfTail(seed_));
+  PersistHeader();
   MutexLock lock(&mutex_);
   durable_tail_ = tail;
+  vouched_commit_ = commit;
 }
 
 uint64_t UndoRing::lines_taken() const {

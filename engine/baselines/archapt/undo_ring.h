@@ -8,6 +8,7 @@
 //      of a commit record: neither fails for want of room.
 //   3. The newest commit record stays in front of the tail: it says what the
 //      watermark is. When somebody needs its room the header says it first.
+//      Until then the header says where it is, from the next PublishTail on.
 //   4. A line is stored to again only when the tail on media is behind it.
 #ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_UNDO_RING_H_
 #define KAMINO_ENGINE_BASELINES_ARCHAPT_UNDO_RING_H_
@@ -76,6 +77,7 @@ class UndoRing {
   };
   struct Contents {
     uint64_t watermark = 0;
+    uint64_t given = 0;  // no commit has had a larger place, be it there or not
     std::vector<Found> updates;  // oldest first, of transactions without an end
     uint64_t transactions = 0;   // that those are of
   };
@@ -86,7 +88,7 @@ class UndoRing {
   // Stores the old bytes again and flushes them; also a transaction's.
   void TakeBack(const OwnUndo::Record& record) const;
   // Nothing is left to do: durably empty.
-  void Reset(uint64_t watermark);
+  void Reset(uint64_t watermark, uint64_t given);
 
   // --- Transactions. What is appended is durable on return, and what the
   // thread has flushed before.
@@ -102,8 +104,9 @@ class UndoRing {
   // The transactions up to this sequence are those.
   void AppendCommitted(absl::Span<const uint64_t> transactions,
                        uint64_t watermark);
-  // Gives back, durably, what nobody needs any more. One thread at a time, and
-  // not while somebody appends a commit.
+  // Gives back, durably, what nobody needs any more; the header vouches for the
+  // newest commit record with that. One thread at a time, and not while
+  // somebody appends a commit.
   void PublishTail();
 
   uint64_t lines() const { return lines_; }
@@ -137,8 +140,10 @@ class UndoRing {
   void End(uint64_t transaction) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Full(const OwnUndo& own, uint64_t lines)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Put(uint64_t* word, uint64_t number, uint64_t seed) const;
   // Durably.
   void PutWatermark(uint64_t watermark) const;
+  void PersistHeader() const;
   // Stores and flushes; the line it begins at.
   uint64_t Write(RecordType type, uint64_t batch, uint64_t transaction,
                  uint64_t address, absl::Span<const std::byte> data)
@@ -160,6 +165,7 @@ class UndoRing {
     uint64_t watermark = 0;
   };
   std::optional<Commit> newest_commit_ ABSL_GUARDED_BY(mutex_);
+  uint64_t vouched_commit_ ABSL_GUARDED_BY(mutex_) = 0;  // by the header
   bool wants_room_ ABSL_GUARDED_BY(mutex_) = false;  // somebody has found none
   uint64_t next_transaction_ ABSL_GUARDED_BY(mutex_) = 1;
   // The first lines of transactions, without gaps from the first that has no

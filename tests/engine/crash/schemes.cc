@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -130,8 +131,9 @@ class ArchaptRig final : public Rig {
       store_->Advance();
     } else {
       // Somebody waits for the next one.
-      store_->AwaitDurable(store_->durable_sequence() + 1,
-                           absl::ZeroDuration());
+      const uint64_t next =
+          std::max(store_->durable_sequence(), store_->given_before()) + 1;
+      store_->AwaitDurable(next, absl::Nanoseconds(1));
     }
   }
   std::optional<uint64_t> last_sequence() const override {
@@ -258,6 +260,8 @@ Scheme Archapt(bool gainful_only) {
   ArchaptOptions options;
   options.queue_bytes = kArchaptQueueBytes;
   options.columns = kArchaptColumns;
+  // A seed does the same again, whatever the clock says.
+  options.log_wait = absl::ZeroDuration();
   options.gainful_only = gainful_only;
   Scheme scheme;
   scheme.name = kArchaptName;

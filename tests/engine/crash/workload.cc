@@ -52,6 +52,10 @@ class Life {
     explorer_.Note(absl::StrCat("thread ", thread, ": ", what));
   }
   void Expect();
+  // Of a scheme that lags: `world_` is what the places that commits have make
+  // of it. One that has its place has let go of its locks, though it may not
+  // have returned yet.
+  void FollowPlaces();
   // What images there may be by now, when the life has come so far: 0, it is
   // being opened, to 1. Each life has half of them.
   void Allow(double part);
@@ -98,6 +102,19 @@ void Life::Allow(double part) {
   const double lived = (second_ ? 1 : 0) + 0.1 + 0.8 * part;
   explorer_.SetAllowance(
       static_cast<uint64_t>(static_cast<double>(most_images_) * lived / 2));
+}
+
+void Life::FollowPlaces() {
+  std::vector<InFlight> steps = lagging_;
+  for (const InFlight& one : in_flight_) {
+    if (*one.place != 0) steps.push_back(one);
+  }
+  std::stable_sort(
+      steps.begin(), steps.end(),
+      [](const InFlight& a, const InFlight& b) { return *a.place < *b.place; });
+  World world = *durable_world_;
+  for (const InFlight& step : steps) Apply(*step.change, &world);
+  world_ = std::make_shared<const World>(std::move(world));
 }
 
 void Life::Expect() {
@@ -313,11 +330,14 @@ void Life::Commit(size_t thread) {
   if (!Check(committed, "commit")) return;
   Note(thread, absl::StrCat("has committed ", sequence));
   if (options.hold_locks) held_.insert(sequence);
-  World world = *world_;
-  Apply(*done.change, &world);
-  world_ = std::make_shared<const World>(std::move(world));
+  if (!lags_) {
+    World world = *world_;
+    Apply(*done.change, &world);
+    world_ = std::make_shared<const World>(std::move(world));
+  }
   sequence_ = std::max(sequence_, done.sequence);
   if (lags_ && changes && *place != 0) lagging_.push_back(done);
+  if (lags_) FollowPlaces();
   Expect();
   ++result_.committed;
   if (Random(2) == 0) explorer_.CrashPoint();
@@ -330,6 +350,7 @@ void Life::Abort(size_t thread) {
   Check(transaction.Abort(), "abort");
   sessions_[thread].reset();
   ++result_.aborted;
+  if (lags_) FollowPlaces();
   auto reader = rig_->store().Begin(absl::ZeroDuration());
   for (const Intent& intent : write_set) {
     const auto expected = world_->objects.find(intent.object);

@@ -23,6 +23,9 @@ inline constexpr size_t kLogBytes = 256u << 10;
 // Twenty objects of 1 KiB.
 inline constexpr uint64_t kQueueBytes = 20 << 10;
 
+// Too short for others to come by: what is missing is flushed.
+inline constexpr absl::Duration kBriefly = absl::Nanoseconds(1);
+
 inline absl::Span<const std::byte> BytesOf(const std::string& text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }

@@ -63,7 +63,7 @@ class ArchaptMatricesTest : public ArchaptTest {
     auto freeing = Begin();
     EXPECT_TRUE(freeing->Free(ids[0]).ok());
     const uint64_t sequence = Commit(*freeing);
-    EXPECT_TRUE(store_->AwaitDurable(sequence, absl::ZeroDuration()));
+    EXPECT_TRUE(store_->AwaitDurable(sequence, kBriefly));
     freeing.reset();
     region_.ActAs(2);
     const auto made = MakeMany(20);
@@ -73,6 +73,31 @@ class ArchaptMatricesTest : public ArchaptTest {
 
   ObjectId lost_ = kNullObject;  // and stays so
 };
+
+// It could not be freed once it is lost.
+TEST_F(ArchaptMatricesTest, TheRootIsInNone) {
+  options_.gainful_only = false;
+  store_.reset();
+  store_ = *ArchaptStore::Open(options_, heap_.get());
+  const auto others = MakeMany(30);
+  auto ids = MakeMany(4, 240);
+  const ObjectId made = ids.back();
+  for (const ObjectId last : {store_->root(), made}) {
+    ids.back() = last;
+    const uint64_t matrices = store_->stats().matrices;
+    for (ObjectId id : ids) Fill(id, 'r', 240);
+    store_->Advance();
+    for (ObjectId id : others) {
+      ASSERT_TRUE(Begin()->Read(id).ok());
+    }
+    store_->Advance();
+    store_->Advance();
+    const bool is_root = last == store_->root();
+    EXPECT_EQ(store_->stats().matrices - matrices, is_root ? 0u : 1u);
+    EXPECT_EQ(region_.durable()[last] == std::byte{'r'}, is_root);
+    store_->Quiesce();
+  }
+}
 
 // Objects that nobody accesses any more fall out of the queue and are not
 // flushed; their transactions are committed all the same.

@@ -2,10 +2,13 @@
 // is durable than is so. Each of several threads is one that SimRegion is told
 // of; they take turns.
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "engine/baselines/archapt/archapt_store.h"
 #include "engine/heap/heap.h"
 #include "engine/pmem/sim_region.h"
@@ -63,7 +66,7 @@ class ArchaptProgressTest : public ArchaptTest {
     auto transaction = Begin();
     EXPECT_TRUE(transaction->Free(pending_).ok());
     region_.ActAs(1);
-    const bool durable = store_->AwaitDurable(sequence_, absl::ZeroDuration());
+    const bool durable = store_->AwaitDurable(sequence_, kBriefly);
     region_.ActAs(2);
     EXPECT_TRUE(transaction->Abort().ok());
     return durable;
@@ -78,6 +81,57 @@ class ArchaptProgressTest : public ArchaptTest {
       if (!done.ok()) return done;
     }
     return absl::OkStatus();
+  }
+
+  // An object of it; all else is flushed.
+  ObjectId SealOneMatrix() {
+    const auto ids = MakeMany(26);
+    uint64_t last = 0;
+    for (ObjectId id : ids) last = Fill(id, 'a');
+    store_->Advance();
+    EXPECT_TRUE(store_->AwaitDurable(last, kBriefly));
+    EXPECT_EQ(store_->kept_blocks(), 1u);
+    return ids[0];
+  }
+  // All blocks that there are.
+  std::vector<ObjectId> ReserveAll() {
+    std::vector<ObjectId> blocks;
+    for (uint32_t bytes = kMaxObjectBytes; bytes > 0; bytes /= 2) {
+      while (true) {
+        const auto block = heap_->Reserve(bytes);
+        if (!block.ok()) break;
+        blocks.push_back(*block);
+      }
+    }
+    return blocks;
+  }
+  // Declares a write of an object of a matrix; another thread does `meanwhile`,
+  // from when the matrix is about to be dissolved on. It has ended when this
+  // one, which gives it a while, has something to log.
+  absl::Status WriteMeanwhile(ObjectId sealed,
+                              const std::function<void()>& meanwhile) {
+    absl::Notification done;
+    std::thread other;
+    int flushes = 0;
+    region_.SetDrainHook([&] {
+      if (other.joinable()) return;
+      other = std::thread([&] {
+        meanwhile();
+        done.Notify();
+      });
+      done.WaitForNotificationWithTimeout(absl::Milliseconds(100));
+      // First of all the slot is cleared.
+      region_.SetFlushHook([&] {
+        if (++flushes == 2) done.WaitForNotification();
+      });
+    });
+    auto transaction = Begin();
+    const absl::Status written = transaction->Write(sealed, 0, 8).status();
+    region_.SetFlushHook(nullptr);
+    region_.SetDrainHook(nullptr);
+    if (other.joinable()) other.join();
+    EXPECT_GE(flushes, 2);
+    return written;
   }
 
   ObjectId pending_ = kNullObject;
@@ -172,6 +226,47 @@ TEST_F(ArchaptProgressTest, WhatNeverFitsMakesNobodyFlush) {
   faults::Planted planted("archapt-oversized-makes-all-flush");
   EXPECT_EQ(refused(), Resource::kTransaction);
   EXPECT_GT(store_->stats().flushed_lines, flushed);
+}
+
+// An object with nobody of its size to make a matrix with.
+TEST_F(ArchaptProgressTest, OneThatIsAloneHoldsOthersUpForAWhile) {
+  options_.queue_bytes = kQueueBytes;
+  options_.matrix_wait = 8;
+  store_.reset();
+  store_ = *ArchaptStore::Open(options_, heap_.get());
+  const auto ids = MakeMany(30);
+  const ObjectId lone = Make(5000);
+  store_->Quiesce();
+  const uint64_t sequence = Fill(lone, 'a', 5000);
+  int left = 0;  // Advances after the one by which it leaves the queue
+  for (int i = 0; store_->durable_sequence() < sequence; ++i) {
+    ASSERT_LT(i, 100);
+    ASSERT_LE(left, 8);
+    Fill(ids[i % ids.size()], 'b');
+    store_->Advance();
+    if (i > 15) ++left;
+  }
+  EXPECT_EQ(left, 8);
+  EXPECT_GT(store_->stats().matrices, 0u);
+}
+
+// The heap is full but for the sums of a matrix that another thread is about to
+// dissolve.
+TEST_F(ArchaptProgressTest, WhatOthersGiveBackIsWaitedFor) {
+  for (const bool waits : {true, false}) {
+    options_.queue_bytes = kQueueBytes;
+    options_.log_wait = waits ? absl::Seconds(60) : absl::ZeroDuration();
+    store_.reset();
+    store_ = *ArchaptStore::Open(options_, heap_.get());
+    const ObjectId sealed = SealOneMatrix();
+    const auto blocks = ReserveAll();
+    bool took = false;
+    EXPECT_TRUE(WriteMeanwhile(sealed, [&] {
+                  took = Begin()->Alloc(SumsBytes(4, 16)).ok();
+                }).ok());
+    EXPECT_EQ(took, waits);
+    for (ObjectId block : blocks) heap_->Release(block);
+  }
 }
 
 // --- How much of a log there may be.

@@ -30,11 +30,16 @@ TEST_F(ArchaptStoreTest, ACommitIsLogicalFirst) {
   store_->Advance();
   EXPECT_EQ(store_->durable_sequence(), before);
   EXPECT_EQ(Text(id, 3), "aaa");
+  // Whoever does not wait is told, and has nothing done.
+  const uint64_t drains = region_.drains();
+  EXPECT_FALSE(store_->AwaitDurable(sequence, absl::ZeroDuration()));
+  EXPECT_EQ(region_.drains(), drains);
+  EXPECT_EQ(store_->durable_sequence(), before);
   // Nobody has pushed it out of the queue, but somebody waits.
-  EXPECT_TRUE(store_->AwaitDurable(sequence, absl::ZeroDuration()));
+  EXPECT_TRUE(store_->AwaitDurable(sequence, kBriefly));
   EXPECT_EQ(store_->durable_sequence(), sequence);
   // That is not there at all.
-  EXPECT_FALSE(store_->AwaitDurable(sequence + 1, absl::ZeroDuration()));
+  EXPECT_FALSE(store_->AwaitDurable(sequence + 1, kBriefly));
 }
 
 TEST_F(ArchaptStoreTest, WhatIsNotCommittedPhysicallyIsTakenBack) {
@@ -55,7 +60,37 @@ TEST_F(ArchaptStoreTest, WhatIsNotCommittedPhysicallyIsTakenBack) {
   Reopen();
   EXPECT_EQ(store_->recovery_report().rolled_back, 0u);
   EXPECT_EQ(store_->recovery_report().last_sequence, durable);
-  EXPECT_EQ(Fill(ids[0], 'e'), durable + 1);
+  // Numbers of what was taken back, or may have been, are nobody else's.
+  EXPECT_EQ(Fill(ids[0], 'e'), durable + 4);
+}
+
+// Whoever still has a number of an earlier life is not told of another's
+// commit.
+TEST_F(ArchaptStoreTest, NumbersAreNotGivenTwice) {
+  const ObjectId id = MakeMany(1)[0];
+  const uint64_t durable = store_->durable_sequence();
+  uint64_t last = 0;
+  for (int life = 0; life < 3; ++life) {
+    const uint64_t lost = Fill(id, 'a');
+    EXPECT_GT(lost, last);
+    last = Fill(id, 'b');
+    EXPECT_EQ(last, lost + 1);
+    const SimRegion::Image image(region_.durable(),
+                                 region_.durable() + region_.size());
+    store_.reset();
+    region_.Reset(image.data());
+    heap_ = *Heap::Open(&region_);
+    store_ = *ArchaptStore::Open(options_, heap_.get());
+    EXPECT_EQ(store_->recovery_report().last_sequence, durable);
+    EXPECT_EQ(Commit(*Begin()), 0u);
+    EXPECT_FALSE(store_->AwaitDurable(lost, kBriefly));
+    EXPECT_FALSE(store_->AwaitDurable(last, kBriefly));
+  }
+  const uint64_t next = Fill(id, 'c');
+  EXPECT_TRUE(store_->AwaitDurable(next, kBriefly));
+  EXPECT_FALSE(store_->AwaitDurable(last, kBriefly));
+  store_->Quiesce();
+  EXPECT_EQ(store_->durable_sequence(), next);
 }
 
 // A write of what is still in the queue makes up for its flush; a read has it
@@ -135,7 +170,7 @@ TEST_F(ArchaptStoreTest, WhoWaitsHasAllFlushedThatHasCommitted) {
   const uint64_t first = Fill(ids[0], 'a');
   Fill(ids[1], 'a');
   const uint64_t last = Fill(ids[2], 'a');
-  EXPECT_TRUE(store_->AwaitDurable(first, absl::ZeroDuration()));
+  EXPECT_TRUE(store_->AwaitDurable(first, kBriefly));
   EXPECT_EQ(store_->durable_sequence(), last);
 }
 

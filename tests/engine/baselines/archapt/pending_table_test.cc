@@ -58,7 +58,7 @@ TEST(PendingTableTest, WhatIsSealedIsThereAndNotPending) {
   PendingTable table(1024);
   PendingCommit commit;
   table.SetPending({kA, kBytes}, &commit, {{0, 4}});
-  table.Wait(table.Find(kA));
+  table.Wait(table.Find(kA), 0);
   ObjectEntry* const entry = table.TakeWaiting(1)[0];
   table.Seal(entry);
   EXPECT_EQ(entry->pending, nullptr);
@@ -91,7 +91,7 @@ TEST(PendingTableTest, ThoseOfSimilarSizeWaitForEachOther) {
   PendingCommit commit;
   const auto wait = [&](ObjectId id, uint32_t bytes) {
     table.SetPending({id, bytes}, &commit, {{0, 1}});
-    table.Wait(table.Find(id));
+    table.Wait(table.Find(id), 0);
   };
   wait(kA, kBytes);
   wait(kB, 5000);
@@ -105,11 +105,28 @@ TEST(PendingTableTest, ThoseOfSimilarSizeWaitForEachOther) {
   EXPECT_TRUE(table.TakeWaiting(1)[0]->id == kB);
 }
 
+TEST(PendingTableTest, WhoWaitsForTooLongIsFound) {
+  PendingTable table(1024);
+  PendingCommit commit;
+  uint64_t now = 5;
+  for (const Access& one : {Access{kA, kBytes}, {kB, 5000}, {kC, kBytes}}) {
+    table.SetPending(one, &commit, {{0, 1}});
+    table.Wait(table.Find(one.id), now++);
+  }
+  EXPECT_EQ(table.WaitsSince(4), nullptr);
+  EXPECT_EQ(table.WaitsSince(5)->id, kA);
+  table.TakePending(table.Find(kA));
+  EXPECT_EQ(table.WaitsSince(5), nullptr);
+  EXPECT_EQ(table.WaitsSince(6)->id, kB);
+  table.TakePending(table.Find(kB));
+  EXPECT_EQ(table.WaitsSince(7)->id, kC);
+}
+
 TEST(PendingTableTest, WhoIsTakenDoesNotWait) {
   PendingTable table(1024);
   PendingCommit commit;
   table.SetPending({kA, kBytes}, &commit, {{0, 1}});
-  table.Wait(table.Find(kA));
+  table.Wait(table.Find(kA), 0);
   table.TakePending(table.Find(kA));
   EXPECT_TRUE(table.TakeWaiting(1).empty());
   EXPECT_EQ(table.Find(kA), nullptr);

@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -65,12 +66,14 @@ TEST_F(UndoRingTest, WhatHasNoEndIsTakenBackInReverse) {
   EXPECT_EQ(contents->watermark, 17u);
   EXPECT_EQ(contents->updates.size(), 3u);
   EXPECT_EQ(contents->transactions, 2u);
+  EXPECT_EQ(contents->given, 19u);
   TakeBack(&after);
   EXPECT_EQ(At(8192, 6), std::string(6, '\0'));
   EXPECT_EQ(At(9000, 500), std::string(500, 'x'));
-  after.Reset(17);
+  after.Reset(17, 20);
   EXPECT_TRUE(after.Scan()->updates.empty());
   EXPECT_EQ(after.Scan()->watermark, 17u);
+  EXPECT_EQ(after.Scan()->given, 20u);
 }
 
 TEST_F(UndoRingTest, WhatWasAbortedIsNotTakenBackAgain) {
@@ -207,6 +210,47 @@ TEST_F(UndoRingTest, AHoleIsDamage) {
   EXPECT_EQ(damage(other.records[0].line)->updates.size(), 5u);
 }
 
+// Though nothing is behind it that a hole could be told by; and also where a
+// transaction that goes on keeps the tail where it is.
+TEST_F(UndoRingTest, ACommitThatTheHeaderNamesAndIsLostIsDamage) {
+  for (const bool held_up : {true, false}) {
+    region_.Reset(SimRegion::Image(region_.size()).data());
+    UndoRing ring = Make(&region_);
+    OwnUndo open, one, two;
+    if (held_up) {
+      ASSERT_TRUE(Change(&ring, &open, 9000, "open").ok());
+    }
+    ASSERT_TRUE(Change(&ring, &one, 8192, "text").ok());
+    ring.AppendCommitted({one.transaction}, /*watermark=*/17);
+    ring.PublishTail();
+    ASSERT_TRUE(Change(&ring, &two, 8200, "text").ok());
+    // Too many numbers for one line.
+    std::vector<uint64_t> numbers(10, two.transaction);
+    const uint64_t line = held_up ? 4 : 3;
+    ring.AppendCommitted(numbers, /*watermark=*/27);
+    const auto damage = [&](uint64_t at_line, bool zeros) {
+      SimRegion::Image image(region_.durable(),
+                             region_.durable() + region_.size());
+      std::byte* const at = &image[kLine + at_line * kLine];
+      at[9] ^= std::byte{1};
+      if (zeros) std::fill_n(at, kLine, std::byte{0});
+      SimRegion damaged(image);
+      return Make(&damaged).Scan();
+    };
+    // Nobody has vouched for it.
+    EXPECT_EQ(damage(line, false)->watermark, 17u);
+    EXPECT_EQ(Make(&region_).Scan()->watermark, 27u);
+    ring.PublishTail();
+    for (const bool zeros : {false, true}) {
+      for (uint64_t at : {line, line + 1}) {
+        const auto scanned = damage(at, zeros);
+        EXPECT_TRUE(absl::IsDataLoss(scanned.status())) << at;
+      }
+      EXPECT_EQ(damage(line + 2, zeros)->watermark, 27u);
+    }
+  }
+}
+
 // A record is what the page of the format says, and of which type.
 TEST_F(UndoRingTest, ARecordOfAnotherTypeIsAnError) {
   constexpr uint64_t kSeed = 5;
@@ -276,7 +320,7 @@ TEST_F(UndoRingTest, AHeaderThatIsLostIsNoNewRing) {
   EXPECT_TRUE(Make(&region_).Scan().ok()) << "it is new as yet";
   UndoRing second = Make(&region_);
   TakeBack(&second);
-  second.Reset(5);
+  second.Reset(5, 5);
   OwnUndo other;
   ASSERT_TRUE(Change(&second, &other, 8192, "bbbb").ok());
   std::memset(region_.base(), 0, sizeof(archapt_format::LogHeader));
@@ -287,8 +331,8 @@ TEST_F(UndoRingTest, ADamagedHeaderIsAnError) {
   UndoRing ring = Make(&region_);
   OwnUndo own;
   ASSERT_TRUE(Change(&ring, &own, 8192, "text").ok());
-  ring.Reset(9);
-  for (size_t at : {0, 3, 8, 12}) {
+  ring.Reset(9, 12);
+  for (size_t at : {0, 3, 8, 12, 24, 29}) {
     SimRegion::Image image(region_.base(), region_.base() + region_.size());
     image[at] ^= std::byte{4};
     SimRegion damaged(image);

@@ -42,7 +42,8 @@ class TransactionalStore {
   // dependent transactions), the transaction then reports conflict().
   virtual std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) = 0;
 
-  // An object that is there from the beginning, zeroed, of at least 256 bytes.
+  // An object that is there from the beginning, zeroed, of at least 256 bytes;
+  // freeing it is kInvalidArgument.
   virtual ObjectId root() const = 0;
 
   // Waits until nothing of a transaction that has ended is left to do: copies
@@ -56,14 +57,14 @@ class TransactionalStore {
   // All transactions up to this number survive a crash (transaction.h,
   // invariant 2, and CommitOptions::durable_at), but for objects that
   // RecoveryReport::lost_objects may name then. Never falls. Of numbers that an
-  // earlier opening gave it says nothing: those above the report's
-  // last_sequence were taken back, and are given anew.
+  // earlier opening gave it says nothing: of those the ones above the
+  // last_sequence that the next opening reports were taken back.
   virtual uint64_t durable_sequence() const { return kAllDurable; }
   // Waits until durable_sequence() is at least `sequence`, but no longer than
   // `wait`; whether it is. Until then nobody may be told that the transaction
   // has committed. Also while transactions are live. It may take part in what
-  // has to be done; with a `wait` of zero it does so where nobody else is at
-  // it, and waits for nobody.
+  // has to be done, and then takes longer than `wait` by as much as that takes;
+  // with a `wait` of zero it does nothing but look.
   virtual bool AwaitDurable(uint64_t /*sequence*/, absl::Duration /*wait*/) {
     return true;
   }

@@ -72,6 +72,7 @@ class BaselineTransaction : public Transaction {
   void Unlock(HeldObject& held);
 
  private:
+  virtual ObjectId root() const = 0;
   virtual void PrefetchPayload(ObjectId id) const = 0;
   // The payload of a live object. kNotFound.
   virtual absl::StatusOr<absl::Span<std::byte>> Find(ObjectId id) = 0;

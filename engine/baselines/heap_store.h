@@ -119,6 +119,7 @@ class HeapTransaction : public BaselineTransaction {
   void AddRange(const HeldObject& held, uint32_t offset, uint32_t length,
                 bool flushed);
 
+  ObjectId root() const final { return store_->root(); }
   void PrefetchPayload(ObjectId id) const final {
     store_->heap_->Prefetch(id, 0);
   }

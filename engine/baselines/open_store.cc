@@ -57,10 +57,19 @@ std::string BackupPath(const std::string& path) {
   return absl::StrCat(path, ".backup");
 }
 
-absl::StatusOr<std::unique_ptr<FileRegion>> OpenRegion(
-    const std::string& path, size_t bytes, const StoreOptions& options) {
-  return options.fresh ? FileRegion::Create(path, bytes, options.mode)
-                       : FileRegion::Open(path, options.mode);
+// What it takes, and the files that it has made: an opening that fails removes
+// these, and never another's.
+struct Opening : StoreOptions {
+  std::vector<std::string> made;
+};
+
+absl::StatusOr<std::unique_ptr<FileRegion>> OpenRegion(const std::string& path,
+                                                       size_t bytes,
+                                                       Opening& options) {
+  if (!options.fresh) return FileRegion::Open(path, options.mode);
+  auto region = FileRegion::Create(path, bytes, options.mode);
+  if (region.ok()) options.made.push_back(path);
+  return region;
 }
 
 absl::StatusOr<std::unique_ptr<Heap>> OpenHeap(Region* region,
@@ -79,6 +88,9 @@ absl::StatusOr<std::unique_ptr<Heap>> OpenHeap(Region* region,
 // for a pool; empty: they say neither.
 std::string LabelOf(const std::string& path) {
   heap_format::Superblock block{};
+  std::error_code ignored;
+  // Who opens a pipe waits for somebody to write to it.
+  if (!std::filesystem::is_regular_file(path, ignored)) return "";
   std::ifstream file(path, std::ios::binary);
   if (!file.read(reinterpret_cast<char*>(&block), sizeof(block))) return "";
   if (block.magic == heap_format::kHeapMagic) {
@@ -129,7 +141,7 @@ class OwningStore : public ForwardingStore {
 class OwningHeapStore final : public OwningStore<HeapStore> {
  public:
   static StoreOr Open(HeapScheme scheme, const std::string& path, size_t bytes,
-                      const StoreOptions& options) {
+                      Opening& options) {
     auto owner = absl::make_unique<OwningHeapStore>();
     ASSIGN_OR_RETURN(owner->region_, OpenRegion(path, bytes, options));
     ASSIGN_OR_RETURN(
@@ -146,7 +158,7 @@ class OwningHeapStore final : public OwningStore<HeapStore> {
 class OwningKaminoStore final : public OwningStore<KaminoStore> {
  public:
   static StoreOr Open(absl::string_view scheme, const std::string& path,
-                      size_t bytes, const StoreOptions& options) {
+                      size_t bytes, Opening& options) {
     auto owner = absl::make_unique<OwningKaminoStore>();
     ASSIGN_OR_RETURN(owner->region_, OpenRegion(path, bytes, options));
     ASSIGN_OR_RETURN(owner->heap_,
@@ -160,9 +172,9 @@ class OwningKaminoStore final : public OwningStore<KaminoStore> {
   }
 
  private:
-  absl::StatusOr<std::unique_ptr<Backup>> OpenBackup(
-      absl::string_view scheme, const std::string& path,
-      const StoreOptions& options) {
+  absl::StatusOr<std::unique_ptr<Backup>> OpenBackup(absl::string_view scheme,
+                                                     const std::string& path,
+                                                     Opening& options) {
     const bool simple = scheme == kSimple;
     const size_t heap_bytes = region_->size();
     ASSIGN_OR_RETURN(
@@ -189,7 +201,7 @@ class OwningKaminoStore final : public OwningStore<KaminoStore> {
 class OwningRewindStore final : public OwningStore<RewindStore> {
  public:
   static StoreOr Open(const RewindOptions& named, const std::string& path,
-                      size_t bytes, const StoreOptions& options) {
+                      size_t bytes, Opening& options) {
     RewindOptions rewind = options.rewind;
     rewind.layers = named.layers;
     rewind.force = named.force;
@@ -214,8 +226,7 @@ class OwningRewindStore final : public OwningStore<RewindStore> {
 // The same with the thread that retires; the store has its own heap.
 class OwningWrapStore final : public OwningStore<WrapStore> {
  public:
-  static StoreOr Open(const std::string& path, size_t bytes,
-                      const StoreOptions& options) {
+  static StoreOr Open(const std::string& path, size_t bytes, Opening& options) {
     auto owner = absl::make_unique<OwningWrapStore>();
     ASSIGN_OR_RETURN(owner->region_, OpenRegion(path, bytes, options));
     Region* const region = owner->region_.get();
@@ -233,8 +244,7 @@ class OwningWrapStore final : public OwningStore<WrapStore> {
 // it.
 class OwningArchaptStore final : public OwningStore<ArchaptStore> {
  public:
-  static StoreOr Open(const std::string& path, size_t bytes,
-                      const StoreOptions& options) {
+  static StoreOr Open(const std::string& path, size_t bytes, Opening& options) {
     const ArchaptOptions& archapt = options.archapt;
     if (archapt.unchecked) {
       return absl::InvalidArgumentError(
@@ -263,7 +273,7 @@ class OwningArchaptStore final : public OwningStore<ArchaptStore> {
 };
 
 StoreOr OpenPmemobj(UndoUnit unit, const std::string& path, size_t bytes,
-                    const StoreOptions& options) {
+                    Opening& options) {
   if (options.mode == PmemMode::kForce) {
     setenv("PMEM_IS_PMEM_FORCE", "1", /*overwrite=*/1);
   }
@@ -274,7 +284,7 @@ StoreOr OpenPmemobj(UndoUnit unit, const std::string& path, size_t bytes,
 }
 
 StoreOr OpenByName(absl::string_view scheme, const std::string& path,
-                   size_t bytes, const StoreOptions& options) {
+                   size_t bytes, Opening& options) {
   if (scheme == kSimple || scheme == kDynamic) {
     return OwningKaminoStore::Open(scheme, path, bytes, options);
   }
@@ -319,12 +329,13 @@ std::vector<std::string> AllSchemeNames() {
 
 StoreOr OpenStore(absl::string_view scheme, const std::string& path,
                   size_t bytes, const StoreOptions& options) {
+  Opening opening{options, {}};
   if (!(options.alpha > 0 && options.alpha <= 1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("alpha is ", options.alpha, "; it must be in (0, 1]"));
   }
   if (!options.fresh) {
-    StoreOr store = OpenByName(scheme, path, bytes, options);
+    StoreOr store = OpenByName(scheme, path, bytes, opening);
     if (store.ok()) return store;
     return OfFile(WhyNot(scheme, path, store.status()), path);
   }
@@ -338,10 +349,13 @@ StoreOr OpenStore(absl::string_view scheme, const std::string& path,
     if (!std::filesystem::exists(file, ignored)) continue;
     return absl::AlreadyExistsError(absl::StrCat(file, " exists"));
   }
-  StoreOr store = OpenByName(scheme, path, bytes, options);
+  // Somebody else may make it in the meantime.
+  StoreOr store = OpenByName(scheme, path, bytes, opening);
   if (store.ok()) return store;
-  // Somebody else may have made it in the meantime.
-  if (!absl::IsAlreadyExists(store.status())) RemoveStore(path);
+  for (const std::string& file : opening.made) {
+    std::error_code ignored;
+    std::filesystem::remove(file, ignored);
+  }
   return OfFile(store.status(), path);
 }
 

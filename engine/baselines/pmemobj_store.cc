@@ -26,6 +26,23 @@ constexpr uint64_t kGranule = 16;
 constexpr uint64_t kLaneBytes = 1024 * 3072;
 constexpr uint64_t kObjectHeaderBytes = 16;
 
+// libpmemobj maps an empty file all the same, and reads it; and it waits for
+// somebody to write to a pipe.
+absl::Status CheckFile(const std::string& path) {
+  std::error_code ignored;
+  const auto type = std::filesystem::status(path, ignored).type();
+  if (type == std::filesystem::file_type::fifo ||
+      type == std::filesystem::file_type::socket) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is neither a file nor a device"));
+  }
+  if (type == std::filesystem::file_type::regular &&
+      std::filesystem::file_size(path, ignored) == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " is empty"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 PmemobjStore::PmemobjStore(pmemobjpool* pool, UndoUnit unit,
@@ -43,11 +60,15 @@ absl::StatusOr<std::unique_ptr<PmemobjStore>> PmemobjStore::Create(
   PMEMobjpool* pool = pmemobj_create(path.c_str(), kLayout, bytes, 0600);
   if (pool == nullptr)
     return FileError(errno, "make", path, pmemobj_errormsg());
-  return Load(pool, unit, path);
+  auto store = Load(pool, unit, path);
+  std::error_code ignored;
+  if (!store.ok()) std::filesystem::remove(path, ignored);
+  return store;
 }
 
 absl::StatusOr<std::unique_ptr<PmemobjStore>> PmemobjStore::Open(
     const std::string& path, UndoUnit unit) {
+  RETURN_IF_ERROR(CheckFile(path));
   PMEMobjpool* pool = pmemobj_open(path.c_str(), kLayout);
   if (pool == nullptr)
     return FileError(errno, "open", path, pmemobj_errormsg());

@@ -30,6 +30,7 @@ class PmemobjTransaction final : public BaselineTransaction {
   ~PmemobjTransaction() override { AbortIfLive(); }
 
  private:
+  ObjectId root() const override { return store_->root(); }
   void PrefetchPayload(ObjectId id) const override { store_->Prefetch(id); }
   absl::StatusOr<absl::Span<std::byte>> Find(ObjectId id) override;
   absl::StatusOr<std::byte*> DeclareWrite(HeldObject& held, uint32_t offset,

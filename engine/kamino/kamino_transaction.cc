@@ -469,6 +469,9 @@ absl::StatusOr<ObjectId> KaminoTransaction::Alloc(uint32_t size) {
 
 absl::Status KaminoTransaction::Free(ObjectId id) {
   CHECK(!ended_);
+  if (id == store_->heap_->root()) {
+    return absl::InvalidArgumentError("the root object cannot be freed");
+  }
   ASSIGN_OR_RETURN(auto locked, LockExclusive(id));
   Object* object = locked;
   if (object->payload.empty()) {

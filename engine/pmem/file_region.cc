@@ -117,8 +117,14 @@ absl::StatusOr<std::unique_ptr<FileRegion>> FileRegion::Open(
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) return FileError(errno, "open", path);
   auto region = absl::WrapUnique(new FileRegion(fd));
-  RETURN_IF_ERROR(Lock(fd, path));
   struct stat info;
+  if (fstat(fd, &info) != 0) return FileError(errno, "look at", path);
+  if (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is neither a file nor a device"));
+  }
+  RETURN_IF_ERROR(Lock(fd, path));
+  // Its length once nobody else makes it.
   if (fstat(fd, &info) != 0) return FileError(errno, "look at", path);
   if (S_ISREG(info.st_mode) && info.st_size == 0) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is empty"));

@@ -31,6 +31,7 @@ class ArchaptTransaction final : public BaselineTransaction {
     uint32_t length = 0;
   };
 
+  ObjectId root() const override { return heap().root(); }
   void PrefetchPayload(ObjectId id) const override { heap().Prefetch(id, 0); }
   absl::StatusOr<absl::Span<std::byte>> Find(ObjectId id) override {
     return heap().Payload(id);

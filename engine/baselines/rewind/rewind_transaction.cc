@@ -25,6 +25,9 @@ namespace {
 
 // Larger ones are not kept in memory.
 constexpr size_t kMostPending = 4096;
+// With more open ranges than that each change is taken to meet one: then it is
+// logged by itself, and a transaction of many takes no longer for each.
+constexpr size_t kMostOpen = 64;
 
 }  // namespace
 
@@ -32,13 +35,17 @@ constexpr size_t kMostPending = 4096;
 
 bool RewindTransaction::MeetsOpen(const HeldObject& held, uint32_t offset,
                                   size_t length) {
-  if (!any_open_) return false;
+  if (open_.size() > kMostOpen) return true;
   const size_t object = this->held().IndexOf(held);
-  return std::any_of(ranges_.begin(), ranges_.end(), [&](const Range& range) {
-    return range.open && range.object == object &&
-           range.offset < offset + length &&
+  return std::any_of(open_.begin(), open_.end(), [&](const Range& range) {
+    return range.object == object && range.offset < offset + length &&
            offset < uint64_t{range.offset} + range.length;
   });
+}
+
+void RewindTransaction::Open(Range* range) {
+  if (!range->open && open_.size() <= kMostOpen) open_.push_back(*range);
+  range->open = true;
 }
 
 Draft RewindTransaction::UpdateOf(const HeldObject& held, uint32_t offset,
@@ -93,18 +100,17 @@ absl::StatusOr<std::byte*> RewindTransaction::DeclareWrite(HeldObject& held,
 absl::Status RewindTransaction::DeclareWrites(absl::Span<const Intent> writes) {
   ranges_.Expect(writes.size());
   RETURN_IF_ERROR(CloseGroup());
-  any_open_ = true;
   std::vector<Draft> drafts;
   std::vector<Range> fresh;
   for (const Intent& write : writes) {
     const HeldObject& held = *this->held().Find(write.object);
     if (Range* range = Covering(held, write.offset, write.length)) {
-      range->open = true;
+      Open(range);
       continue;
     }
     drafts.push_back(UpdateOf(held, write.offset, write.length, nullptr));
-    fresh.push_back({this->held().IndexOf(held), write.offset, write.length,
-                     /*open=*/true});
+    fresh.push_back({this->held().IndexOf(held), write.offset, write.length});
+    Open(&fresh.back());
   }
   RETURN_IF_ERROR(Append(drafts));
   for (const Range& range : fresh) ranges_.Add(range);
@@ -127,7 +133,7 @@ absl::Status RewindTransaction::Put(HeldObject& held, uint32_t offset,
   if (Range* range = Covering(held, offset, length)) {
     // With force it is flushed here. Before the group closes, which adds ranges
     // and so may move this one.
-    if (!options().force) range->open = true;
+    if (!options().force) Open(range);
     RETURN_IF_ERROR(CloseGroup());
     Store(held, offset, bytes);
     return absl::OkStatus();

@@ -41,6 +41,7 @@ class RewindTransaction final : public BaselineTransaction {
     std::vector<std::byte> bytes;
   };
 
+  ObjectId root() const override { return heap().root(); }
   void PrefetchPayload(ObjectId id) const override { heap().Prefetch(id, 0); }
   absl::StatusOr<absl::Span<std::byte>> Find(ObjectId id) override {
     return heap().Payload(id);
@@ -62,6 +63,7 @@ class RewindTransaction final : public BaselineTransaction {
   Range* Covering(const HeldObject& held, uint32_t offset, uint32_t length) {
     return ranges_.Covering(this->held().IndexOf(held), offset, length);
   }
+  void Open(Range* range);
   // Whether somebody may have a pointer into this one.
   bool MeetsOpen(const HeldObject& held, uint32_t offset, size_t length);
   // Of bytes that are to be stored there; null: not known yet.
@@ -103,7 +105,7 @@ class RewindTransaction final : public BaselineTransaction {
   RewindStore* const store_;
   OwnRecords own_;
   DeclaredRanges<Range> ranges_;
-  bool any_open_ = false;
+  std::vector<Range> open_;  // of those, some
   std::vector<Pending> pending_;
   // Payloads shown with what is pending, where the log has no room for that.
   std::vector<std::vector<std::byte>> overlays_;

@@ -36,6 +36,7 @@ class WrapTransaction final : public BaselineTransaction {
     size_t before = 0;  // where its old bytes are in before_
   };
 
+  ObjectId root() const override { return heap().root(); }
   void PrefetchPayload(ObjectId id) const override { heap().Prefetch(id, 0); }
   absl::StatusOr<absl::Span<std::byte>> Find(ObjectId id) override {
     return heap().Payload(id);

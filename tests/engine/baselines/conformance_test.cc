@@ -154,6 +154,14 @@ TEST_P(ConformanceTest, FreedIsGone) {
   EXPECT_LT(store_->bytes_used(), before);
 }
 
+TEST_P(ConformanceTest, TheRootIsNotFreed) {
+  const ObjectId root = store_->root();
+  auto transaction = Begin();
+  EXPECT_TRUE(absl::IsInvalidArgument(transaction->Free(root)));
+  EXPECT_TRUE(transaction->Commit().ok());
+  EXPECT_TRUE(Begin()->Read(root).ok());
+}
+
 TEST_P(ConformanceTest, AbortedFreeStays) {
   const ObjectId id = Make("text");
   auto transaction = Begin();

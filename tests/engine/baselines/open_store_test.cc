@@ -1,7 +1,9 @@
 #include "engine/baselines/open_store.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -85,6 +87,41 @@ TEST_F(OpenStoreTest, OfTwoAtATimeOneMakesIt) {
     EXPECT_EQ(codes[first ? 1 : 0], absl::StatusCode::kAlreadyExists);
     EXPECT_EQ(CodeOf("kamino-simple", 0, /*fresh=*/false),
               absl::StatusCode::kOk);
+    RemoveStore(path_);
+  }
+}
+
+// Nor does who fails.
+TEST_F(OpenStoreTest, WhoFailsLeavesWhatAnotherHasMade) {
+  std::atomic<bool> stop{false};
+  std::thread failing([&] {
+    while (!stop) {
+      const auto code = CodeOf("no-such-scheme", kMinStoreBytes);
+      EXPECT_TRUE(code == absl::StatusCode::kInvalidArgument ||
+                  code == absl::StatusCode::kAlreadyExists)
+          << static_cast<int>(code);
+    }
+  });
+  for (int round = 0; round < 100; ++round) {
+    EXPECT_EQ(CodeOf("wrap", kMinStoreBytes), absl::StatusCode::kOk);
+    EXPECT_TRUE(std::filesystem::exists(path_)) << "round " << round;
+    RemoveStore(path_);
+  }
+  stop = true;
+  failing.join();
+}
+
+TEST_F(OpenStoreTest, WhatIsNoStoreIsRefused) {
+  for (const std::string& scheme : AllSchemeNames()) {
+    std::ofstream(path_).flush();
+    EXPECT_EQ(CodeOf(scheme, 0, /*fresh=*/false),
+              absl::StatusCode::kFailedPrecondition)
+        << scheme << ", an empty file";
+    RemoveStore(path_);
+    ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+    EXPECT_EQ(CodeOf(scheme, 0, /*fresh=*/false),
+              absl::StatusCode::kFailedPrecondition)
+        << scheme << ", a pipe";
     RemoveStore(path_);
   }
 }

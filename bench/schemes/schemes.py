@@ -186,7 +186,11 @@ def check(settings):
     flags.append(f"--only={settings.only}")
   said, code = listed("bench_schemes", flags, preload=False)
   if code != 0:
-    raise BenchError(said.split(": ", 1)[-1])
+    reason = said.split(": ", 1)[-1]
+    if settings.only:
+      reason += (f" (--only as it came here: {settings.only}; the parts: "
+                 "bazel-bin/bench/schemes/bench_schemes --list)")
+    raise BenchError(reason)
   return models
 
 

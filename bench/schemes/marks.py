@@ -42,12 +42,15 @@ REASONS = [
      "a matrix is given up, and all of it flushed, as soon as one of its "
      "objects is written again"),
     (r"Archapt fig\. 7: part of the gap",
-     "as many lines are written (34.0 of 1 KiB; undo-own 34.0, undo-object "
-     "36.0), and to make checks and sums takes 20 % of a transaction of 1 KiB, "
-     "46 % of one of 4 KiB"),
+     "as many lines are written as by undo-own, where objects are used again; "
+     "and to make checks and sums takes time"),
+    (r"Archapt: part of a transaction that checks and sums are",
+     "sums and hashes of all of an object's lines, whatever part of them a "
+     "transaction has changed, and a log's checks; the paper's are of columns "
+     "and rows alone"),
     (r"REWIND fig\. 11.*rewind-2",
-     "two layers log the stores of a tree of records, too: 10.5 fences and 45 "
-     "lines an overwrite of 64 B, where one in groups has 2 and 6"),
+     "two layers log the stores of a tree of records, too: five times the "
+     "fences, and seven times the lines, of one layer in groups"),
     (r"REWIND fig\. 11.*the aim",
      "1.39 is of two layouts, REWIND's the better one: of the same layout the "
      "paper has 7.37"),

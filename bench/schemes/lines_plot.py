@@ -70,7 +70,7 @@ class Axis:
     """1, 2 and 5 of each power of ten, or less where there are many."""
     for factors in ((1, 2, 5), (1, 3), (1,)):
       ticks = [factor * 10.0 ** power
-               for power in range(math.floor(self._low), math.ceil(self._high))
+               for power in range(math.floor(self._low), math.ceil(self._high) + 1)
                for factor in factors]
       ticks = [t for t in ticks if least * 0.999 <= t <= most * 1.001]
       if len(ticks) <= 9:
@@ -89,7 +89,14 @@ def nice_step(width):
 
 
 def tick(value):
+  if abs(value) >= 1e6:
+    return f"{value / 1e6:.4g} M"
   return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def key(series):
+  """As a reader has it, who knows no number that stands for never."""
+  return series.replace("checkpoint=1000000000", "no checkpoints")
 
 
 class Chart:
@@ -158,7 +165,7 @@ class Chart:
       parts.append(
           f'<line x1="{LEFT}" x2="{LEFT + 30}" y1="{y - 4}" y2="{y - 4}" '
           f'stroke="{colour}" stroke-width="2.5" stroke-dasharray="{dashes}"/>'
-          f'<text x="{LEFT + 37}" y="{y}">{html.escape(series)}</text>')
+          f'<text x="{LEFT + 37}" y="{y}">{html.escape(key(series))}</text>')
     return "".join([*parts, "</svg>"])
 
 

@@ -187,7 +187,7 @@ def check(settings):
   said, code = listed("bench_schemes", flags, preload=False)
   if code != 0:
     reason = said.split(": ", 1)[-1]
-    if settings.only:
+    if "nothing to measure" in reason and settings.only:
       reason += (f" (--only as it came here: {settings.only}; the parts: "
                  "bazel-bin/bench/schemes/bench_schemes --list)")
     raise BenchError(reason)

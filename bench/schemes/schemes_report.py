@@ -12,6 +12,7 @@ when the words are wrong.
 import glob
 import html
 import os
+import re
 import sys
 import textwrap
 
@@ -195,7 +196,7 @@ def tables(results):
   of_docs = doc_tables.all_tables(results)
   for name, title in TITLES:
     if of_docs[name][1]:
-      yield f"{title} ({name})", of_docs[name]
+      yield title, of_docs[name]
   for drain_ns in drains_of(results):
     yield (f"All schemes with spreads, {drain_ns} ns more a drain",
            all_schemes_table(results, drain_ns))
@@ -260,7 +261,8 @@ def pictures(results):
       lines = {series: line_of(points, series)
                for series in in_order(p["series"] for p in points)}
       title, what = FIGURES[figure]
-      yield (f"{figure}-{memory.replace(' ', '-')}", f"{title}, {memory}",
+      name = f"{figure}-{re.sub('[^a-z0-9.]+', '-', memory)}"
+      yield (name, f"{title}, {memory}",
              line_chart(lines, what, points[0]["measure"]))
   yield from quantile_pictures(results)
 
@@ -391,18 +393,28 @@ def as_html(table):
 
 def page(results):
   parts = ['<p class="note">Medians of rounds in which stores take turns; '
-           "behind a median, and as a thin line in a plot, stands between "
-           "which values its rounds were. A verdict is given only where that "
+           "behind a figure of a paper, and as a thin line in a plot, stands "
+           "between which values its rounds were; so it does in the tables "
+           "with spreads. A verdict is given only where that "
            "is no wider than the way to the other verdict: else it is "
            "<i>disturbed</i>. What a mark <i>is known</i> not to be met by is "
            "of runs before.</p>",
            *(f'<p class="warning">{html.escape(text)}</p>'
              for text in warnings(results))]
-  parts += [engine_report.figure(svg, caption)
-            for _, caption, svg in pictures(results)]
-  for title, table in tables(results):
-    parts += [f"<h2>{html.escape(title)}</h2>", as_html(table)]
+  sections = [(title, as_html(table)) for title, table in tables(results)]
+  sections += [(f"Plot: {caption}", svg)
+               for _, caption, svg in pictures(results)]
+  parts.append(contents([title for title, _ in sections]))
+  for i, (title, body) in enumerate(sections):
+    parts += [f'<h2 id="section-{i}">{html.escape(title)}</h2>', body]
   return engine_report.page_of("Atomicity schemes", facts(results), parts)
+
+
+def contents(titles):
+  """Links to the sections."""
+  return "<ul>" + "".join(
+      f'<li><a href="#section-{i}">{html.escape(title)}</a></li>'
+      for i, title in enumerate(titles)) + "</ul>"
 
 
 def files(results):

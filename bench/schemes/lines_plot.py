@@ -69,9 +69,8 @@ class Axis:
   def _powers(self, least, most):
     """1, 2 and 5 of each power of ten, or less where there are many."""
     for factors in ((1, 2, 5), (1, 3), (1,)):
-      ticks = [factor * 10.0 ** power
-               for power in range(math.floor(self._low), math.ceil(self._high) + 1)
-               for factor in factors]
+      powers = range(math.floor(self._low), math.ceil(self._high) + 1)
+      ticks = [factor * 10.0 ** power for power in powers for factor in factors]
       ticks = [t for t in ticks if least * 0.999 <= t <= most * 1.001]
       if len(ticks) <= 9:
         break

@@ -134,7 +134,7 @@ class Chart:
     yield (f'<polyline points="{path}" fill="none" stroke="{colour}" '
            f'stroke-width="1.7" stroke-dasharray="{dashes}"/>')
     for x, y, *between in line:
-      tip = f"{series}: {number(y, 4)} at {x:g}"
+      tip = f"{key(series)}: {number(y, 4)} at {x:g}"
       if between:
         tip += f" ({number(between[0], 4)} to {number(between[1], 4)})"
         yield self._spread(x, between, colour)

@@ -2,6 +2,7 @@
 else the machine did."""
 
 import contextlib
+import html
 import io
 import json
 import os
@@ -187,7 +188,7 @@ class ReportTest(unittest.TestCase):
     self.assertEqual(list(schemes_report.warnings(made)), [])
 
   def test_what_is_not_measured_says_so(self):
-    _, lines = self.tables()["REWIND's marks (marks-rewind)"]
+    _, lines = self.tables()["REWIND's marks"]
     self.assertEqual(lines[0][1:4], ["not measured", "-", "-"])
 
   def test_what_has_no_mark_stands_apart(self):
@@ -196,7 +197,7 @@ class ReportTest(unittest.TestCase):
                           "here": 3.0, "low": 2.0, "high": 4.0, "holds": "",
                           "note": "", "reason": ""})
     tables = dict(schemes_report.tables(made))
-    self.assertEqual(len(tables["REWIND's marks (marks-rewind)"][1]), 1)
+    self.assertEqual(len(tables["REWIND's marks"][1]), 1)
     self.assertEqual(tables["REWIND: what there is no mark of"][1][0][:4],
                      ["REWIND fig. 7", "-", "3.00", "2.00 to 4.00"])
 
@@ -265,6 +266,21 @@ class ReportTest(unittest.TestCase):
     self.assertIn("a &lt;row&gt;", text)
     self.assertNotIn("<script", text)
     self.assertNotIn("nan", text)
+
+  def test_the_page_begins_with_links_to_its_sections(self):
+    page = schemes_report.page(results())
+    titles = [title for title, _ in schemes_report.tables(results())]
+    self.assertGreater(len(titles), 3)
+    for i, title in enumerate(titles):
+      text = html.escape(title)
+      self.assertIn(f'<a href="#section-{i}">{text}</a>', page)
+      self.assertIn(f'<h2 id="section-{i}">{text}</h2>', page)
+
+  def test_a_number_that_stands_for_never_is_not_shown(self):
+    svg = lines_plot.line_chart({"a+checkpoint=1000000000": [(1, 1), (2, 2)]},
+                                "x", "y")
+    self.assertIn("a+no checkpoints", svg)
+    self.assertNotIn("1000000000", svg)
 
   def test_pages_have_places_for_tables(self):
     page = ("before\n<!-- schemes.json: counts -->\nold\n<!-- end -->\n"
@@ -356,6 +372,8 @@ class ReportTest(unittest.TestCase):
     self.assertTrue(far.logarithmic)
     self.assertAlmostEqual(far(0.2), 0)
     self.assertAlmostEqual(far(9), 1)
+    self.assertEqual(lines_plot.Axis([1, 1000], False).ticks[-1], 1000)
+    self.assertEqual(lines_plot.tick(50_000_000), "50 M")
     same = lines_plot.Axis([5, 5], False)
     self.assertAlmostEqual(same(5), 0.5)
 

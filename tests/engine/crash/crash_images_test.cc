@@ -195,7 +195,7 @@ TEST_P(CrashImagesOfArchaptTest, EveryImageRecovers) {
   const ArchaptShare& share = GetParam();
   Campaign campaign;
   campaign.first = 1;
-  campaign.seeds = kSeeds == 1 ? 1 : 2;
+  campaign.seeds = kSeeds == 1 ? 3 : 5;
   campaign.scheme = share.scheme;
   campaign.run.steps = 800;
   campaign.run.explorer.cache_bytes = share.cache_bytes;

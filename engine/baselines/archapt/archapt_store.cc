@@ -222,7 +222,8 @@ bool ArchaptStore::MakeRoom(int attempt) {
       Force(last_sequence_);
       return true;
     case 3:
-      return AwaitOthers();
+      AwaitOthers();
+      return true;
     default:
       return false;
   }
@@ -240,15 +241,16 @@ bool ArchaptStore::OthersAreBusy(uint64_t last) const {
   return dissolving_ > 0;
 }
 
-bool ArchaptStore::AwaitOthers() {
+void ArchaptStore::AwaitOthers() {
   const uint64_t last = last_sequence();
   const absl::Time begin = MonotonicNow();
-  while (OthersAreBusy(last)) {
-    if (MonotonicNow() - begin >= options_.log_wait) return false;
+  while (OthersAreBusy(last) && MonotonicNow() - begin < options_.log_wait) {
     YieldProcessor();
     if (durable_sequence() < last) Force(last);
   }
-  return true;
+  // A pass of others that has made it durable gives room back at its end, so it
+  // is waited for.
+  MutexLock work(&work_mutex_);
 }
 
 // --- Matrices that are given up.

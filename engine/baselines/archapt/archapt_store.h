@@ -195,9 +195,10 @@ class ArchaptStore final : public TransactionalStore {
   bool MakeRoom(int attempt);
   // The same for the heap.
   void FreeBlocks();
-  // For what others have begun and will bring to an end soon: false after
-  // ArchaptOptions::log_wait.
-  bool AwaitOthers();
+  // For flushes that others have made and not drained, and matrices that they
+  // dissolve, ArchaptOptions::log_wait at most: then there is what room they
+  // have given back.
+  void AwaitOthers();
   bool OthersAreBusy(uint64_t last) const;
 
   void FlushLines(ObjectId id, uint32_t bytes, const LineRanges& lines);

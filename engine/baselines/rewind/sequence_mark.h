@@ -22,8 +22,9 @@ class SequenceMark {
   // Of one that this process has stored, or has read.
   uint64_t Get() const;
   // Flushed, not drained. Until then a crash leaves the old one, this one, or,
-  // where bits 63..48 change, a smaller one than both: so the end that says
-  // `sequence`, which is no smaller than the old one, is still in the log.
+  // where bits 63..48 change, some other that is no larger than this one. So
+  // the caller keeps the end that says `sequence`, which is no smaller than the
+  // old one, in the log until it has drained.
   void Store(uint64_t sequence) const;
 
  private:

@@ -358,7 +358,8 @@ void UndoRing::PublishTail() {
         tail = newest_commit_->line;
       }
     }
-    wants_room_ = false;
+    // While it is in the way, whatever keeps the tail now, they want it still.
+    if (!newest_commit_.has_value()) wants_room_ = false;
     // That a transaction which goes on and on holds up the tail is no reason
     // not to say of which commit one can be sure.
     commit =

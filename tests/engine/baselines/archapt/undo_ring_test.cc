@@ -162,6 +162,23 @@ TEST_F(UndoRingTest, AbortsAloneDoNotFillIt) {
 
 // What a transaction can have is all of the ring but for a line, whatever has
 // been committed before.
+// Also while the oldest transaction keeps the tail where it is.
+TEST_F(UndoRingTest, WhoWantsRoomGetsItOnceThereIsSome) {
+  UndoRing ring = Make(&region_);
+  OwnUndo oldest, committed, large;
+  ASSERT_TRUE(Change(&ring, &oldest, 8192, "text").ok());
+  ASSERT_TRUE(Change(&ring, &committed, 8192, "more").ok());
+  ring.AppendCommitted({committed.transaction}, /*watermark=*/17);
+  // All of the ring but a line, which its end takes.
+  const std::string bytes(kRing - kLine - sizeof(archapt_format::RecordHeader),
+                          'x');
+  EXPECT_EQ(ResourceOf(Change(&ring, &large, 8192, bytes)), Resource::kLog);
+  ring.PublishTail();
+  ring.AppendAborted(&oldest);
+  ring.PublishTail();
+  EXPECT_TRUE(Change(&ring, &large, 8192, bytes).ok());
+}
+
 TEST_F(UndoRingTest, AsMuchFitsAsThereIs) {
   constexpr size_t kMost = kRing - kLine - sizeof(archapt_format::RecordHeader);
   UndoRing ring = Make(&region_);

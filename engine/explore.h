@@ -2,14 +2,15 @@
 // has come by, to decide which thread goes on where one waits for another, and
 // to say whether it checks itself.
 // Only a test build (KAMINO_INSTRUMENTED, target //engine:instrumented) has it;
-// in every other nothing is left of Reached, and Mutex and YieldProcessor are
-// absl's and the system's.
+// in every other nothing is left of Reached, and Mutex, CondVar and
+// YieldProcessor are absl's and the system's.
 #ifndef KAMINO_ENGINE_EXPLORE_H_
 #define KAMINO_ENGINE_EXPLORE_H_
 
 #include <sched.h>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 
 #ifdef KAMINO_INSTRUMENTED
 #include <array>
@@ -176,6 +177,7 @@ class ABSL_LOCKABLE Mutex {
   void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK() { mutex_.AssertHeld(); }
 
  private:
+  friend class CondVar;
   absl::Mutex mutex_;
 };
 
@@ -193,6 +195,27 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex* const mutex_;
 };
 
+// As absl's. Where somebody decides who goes on, a wait is over once others
+// have had a turn, whatever the clock says.
+class CondVar {
+ public:
+  // Whether the time is up.
+  bool WaitWithTimeout(Mutex* mutex, absl::Duration timeout)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    if (yield_hook.load(std::memory_order_relaxed) == nullptr) {
+      return condition_.WaitWithTimeout(&mutex->mutex_, timeout);
+    }
+    mutex->Unlock();
+    YieldProcessor();
+    mutex->Lock();
+    return true;
+  }
+  void SignalAll() { condition_.SignalAll(); }
+
+ private:
+  absl::CondVar condition_;
+};
+
 #else
 
 inline constexpr bool kExplores = false;
@@ -201,6 +224,7 @@ constexpr void Reached(Branch) {}
 inline void YieldProcessor() { sched_yield(); }
 using Mutex = absl::Mutex;
 using MutexLock = absl::MutexLock;
+using CondVar = absl::CondVar;
 
 #endif  // KAMINO_INSTRUMENTED
 

@@ -19,6 +19,11 @@ absl::Status CheckWritesOnly(absl::Span<const Intent> intents) {
   return absl::OkStatus();
 }
 
+absl::Status CheckNotRoot(ObjectId id, ObjectId root) {
+  if (id != root) return absl::OkStatus();
+  return absl::InvalidArgumentError("the root object cannot be freed");
+}
+
 absl::Status Transaction::Declare(absl::Span<const Intent> intents) {
   RETURN_IF_ERROR(CheckWritesOnly(intents));
   for (const Intent& intent : intents) {

@@ -176,6 +176,7 @@ class Transaction : public Reader {
   // The object is gone once the transaction commits; this transaction must not
   // use it again. Its space is reused only when its locks are released.
   //
+  // kInvalidArgument: the root object.
   // kNotFound: no live object, or freed by this transaction already.
   // kResourceExhausted, kAborted: as Write's.
   virtual absl::Status Free(ObjectId id) = 0;
@@ -204,6 +205,9 @@ class Transaction : public Reader {
 
 // For who declares several: kInvalidArgument where one is no kWrite.
 absl::Status CheckWritesOnly(absl::Span<const Intent> intents);
+
+// For Free of every scheme: kInvalidArgument where it is the root.
+absl::Status CheckNotRoot(ObjectId id, ObjectId root);
 
 }  // namespace kamino::engine
 

@@ -64,7 +64,8 @@ class TransactionalStore {
   // `wait`; whether it is. Until then nobody may be told that the transaction
   // has committed. Also while transactions are live. It may take part in what
   // has to be done, and then takes longer than `wait` by as much as that takes;
-  // with a `wait` of zero it does nothing but look.
+  // with a `wait` of zero it does nothing but look. False at once for a number
+  // that this opening has taken back.
   virtual bool AwaitDurable(uint64_t /*sequence*/, absl::Duration /*wait*/) {
     return true;
   }

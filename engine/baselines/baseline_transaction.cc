@@ -170,9 +170,8 @@ absl::StatusOr<ObjectId> BaselineTransaction::Alloc(uint32_t size) {
 }
 
 absl::Status BaselineTransaction::Free(ObjectId id) {
-  if (id == root()) {
-    return absl::InvalidArgumentError("the root object cannot be freed");
-  }
+  CHECK(!ended_);
+  RETURN_IF_ERROR(CheckNotRoot(id, root()));
   ASSIGN_OR_RETURN(auto held, HoldLive(id, /*exclusive=*/true));
   RETURN_IF_ERROR(Noted(DeclareFree(*held)));
   held->freed = true;

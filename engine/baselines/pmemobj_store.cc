@@ -1,6 +1,7 @@
 #include "engine/baselines/pmemobj_store.h"
 
 #include <libpmemobj.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
@@ -29,15 +30,10 @@ constexpr uint64_t kObjectHeaderBytes = 16;
 // libpmemobj maps an empty file all the same, and reads it; and it waits for
 // somebody to write to a pipe.
 absl::Status CheckFile(const std::string& path) {
-  std::error_code ignored;
-  const auto type = std::filesystem::status(path, ignored).type();
-  if (type == std::filesystem::file_type::fifo ||
-      type == std::filesystem::file_type::socket) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, " is neither a file nor a device"));
-  }
-  if (type == std::filesystem::file_type::regular &&
-      std::filesystem::file_size(path, ignored) == 0) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return FileError(errno, "look at", path);
+  RETURN_IF_ERROR(CheckKind(path, info.st_mode));
+  if (S_ISREG(info.st_mode) && info.st_size == 0) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is empty"));
   }
   return absl::OkStatus();

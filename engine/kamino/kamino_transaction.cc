@@ -469,9 +469,7 @@ absl::StatusOr<ObjectId> KaminoTransaction::Alloc(uint32_t size) {
 
 absl::Status KaminoTransaction::Free(ObjectId id) {
   CHECK(!ended_);
-  if (id == store_->heap_->root()) {
-    return absl::InvalidArgumentError("the root object cannot be freed");
-  }
+  RETURN_IF_ERROR(CheckNotRoot(id, store_->heap_->root()));
   ASSIGN_OR_RETURN(auto locked, LockExclusive(id));
   Object* object = locked;
   if (object->payload.empty()) {

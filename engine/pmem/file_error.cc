@@ -1,5 +1,7 @@
 #include "engine/pmem/file_error.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -30,6 +32,18 @@ absl::Status FileError(int error, absl::string_view what,
 absl::Status FileError(int error, absl::string_view what,
                        absl::string_view path) {
   return FileError(error, what, path, std::strerror(error));
+}
+
+absl::Status CheckKind(absl::string_view path, mode_t mode) {
+  if (S_ISREG(mode) || S_ISCHR(mode)) return absl::OkStatus();
+  if (S_ISBLK(mode)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path,
+        " is a block device; it takes a file on one's file system, or a device "
+        "of persistent memory (devdax)"));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, " is neither a file nor a device"));
 }
 
 }  // namespace kamino::engine

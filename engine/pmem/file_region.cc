@@ -119,10 +119,7 @@ absl::StatusOr<std::unique_ptr<FileRegion>> FileRegion::Open(
   auto region = absl::WrapUnique(new FileRegion(fd));
   struct stat info;
   if (fstat(fd, &info) != 0) return FileError(errno, "look at", path);
-  if (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, " is neither a file nor a device"));
-  }
+  RETURN_IF_ERROR(CheckKind(path, info.st_mode));
   RETURN_IF_ERROR(Lock(fd, path));
   // Its length once nobody else makes it.
   if (fstat(fd, &info) != 0) return FileError(errno, "look at", path);

@@ -341,8 +341,7 @@ void ArchaptStore::CommitPhysically() {
                           std::make_move_iterator(ready.begin()),
                           std::make_move_iterator(ready.end()));
   }
-  absl::MutexLock lock(&waiting_mutex_);
-  moved_.SignalAll();
+  SayMoved();
 }
 
 }  // namespace kamino::engine

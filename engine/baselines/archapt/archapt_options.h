@@ -47,9 +47,9 @@ struct ArchaptOptions {
   absl::Duration log_wait = absl::Milliseconds(100);
 
   // For a bench that measures what checking costs, and for nothing else:
-  // records have no checks, and no sums of matrices are made or written, so no
-  // crash is survived. Such heaps have a label of their own, that no other
-  // store opens.
+  // records have no checks, and of matrices only empty slots are written, in a
+  // new heap, so no crash is survived. Such heaps have a label of their own,
+  // that no other store opens.
   bool unchecked = false;
 };
 

@@ -143,8 +143,7 @@ void ArchaptStore::BeforeWrite(ObjectId id, const LineRange& logged,
       } else if (entry->state == MatrixState::kSealed &&
                  !entry->matrix->dissolving) {
         dissolve = entry->matrix;
-        dissolve->dissolving = true;
-        ++dissolving_;
+        StartDissolving(dissolve);
       }
     }
     if (bytes != 0) {
@@ -235,17 +234,20 @@ void ArchaptStore::FreeBlocks() {
   AwaitOthers();
 }
 
-bool ArchaptStore::OthersAreBusy(uint64_t last) const {
-  if (durable_sequence() < last) return true;
+bool ArchaptStore::RoomIsComing(uint64_t sequence) const {
+  if (durable_sequence() < sequence) return true;
   MutexLock lock(&mutex_);
   return dissolving_ > 0;
 }
 
 void ArchaptStore::AwaitOthers() {
   const uint64_t last = last_sequence();
-  const absl::Time begin = MonotonicNow();
-  while (OthersAreBusy(last) && MonotonicNow() - begin < options_.log_wait) {
-    YieldProcessor();
+  const absl::Time until = MonotonicNow() + options_.log_wait;
+  while (RoomIsComing(last)) {
+    const absl::Duration left = until - MonotonicNow();
+    if (left <= absl::ZeroDuration()) break;
+    AwaitMove(std::min(left, kForceAgain), [&] { return !RoomIsComing(last); });
+    // Who has drained a flush does not commit it physically, nor say so.
     if (durable_sequence() < last) Force(last);
   }
   // A pass of others that has made it durable gives room back at its end, so it
@@ -254,6 +256,11 @@ void ArchaptStore::AwaitOthers() {
 }
 
 // --- Matrices that are given up.
+
+void ArchaptStore::StartDissolving(LiveMatrix* matrix) {
+  matrix->dissolving = true;
+  ++dissolving_;
+}
 
 void ArchaptStore::Dissolve(LiveMatrix* matrix) {
   // Columns and their lines stay: it is marked.
@@ -280,8 +287,11 @@ void ArchaptStore::Dissolve(LiveMatrix* matrix) {
     matrices_.pop_back();
   }
   heap_->Release(block);
-  MutexLock lock(&mutex_);
-  --dissolving_;
+  {
+    MutexLock lock(&mutex_);
+    --dissolving_;
+  }
+  SayMoved();
 }
 
 void ArchaptStore::DissolveAll() {
@@ -295,8 +305,7 @@ void ArchaptStore::DissolveAll() {
           continue;
         }
         next = matrix.get();
-        next->dissolving = true;
-        ++dissolving_;
+        StartDissolving(next);
         break;
       }
     }
@@ -312,6 +321,23 @@ void ArchaptStore::Quiesce() {
   DissolveAll();
 }
 
+bool ArchaptStore::AwaitMove(absl::Duration length,
+                             absl::FunctionRef<bool()> done) {
+  const absl::Time until = MonotonicNow() + length;
+  MutexLock lock(&waiting_mutex_);
+  while (!done()) {
+    if (moved_.WaitWithTimeout(&waiting_mutex_, until - MonotonicNow())) {
+      return done();
+    }
+  }
+  return true;
+}
+
+void ArchaptStore::SayMoved() {
+  MutexLock lock(&waiting_mutex_);
+  moved_.SignalAll();
+}
+
 bool ArchaptStore::AwaitDurable(uint64_t sequence, absl::Duration wait) {
   if (report_.last_sequence < sequence && sequence <= given_before_) {
     return false;
@@ -319,27 +345,18 @@ bool ArchaptStore::AwaitDurable(uint64_t sequence, absl::Duration wait) {
   if (durable_sequence() >= sequence) return true;
   if (wait <= absl::ZeroDuration()) return false;
   const absl::Time begin = MonotonicNow();
-  const auto await_for = [&](absl::Duration length) {
-    const absl::Time until = MonotonicNow() + length;
-    absl::MutexLock lock(&waiting_mutex_);
-    while (durable_sequence() < sequence) {
-      const absl::Duration left = until - MonotonicNow();
-      if (left <= absl::ZeroDuration()) return false;
-      moved_.WaitWithTimeout(&waiting_mutex_, left);
-    }
-    return true;
-  };
-  if (await_for(std::min(wait, options_.patience))) return true;
+  const auto is_durable = [&] { return durable_sequence() >= sequence; };
+  if (AwaitMove(std::min(wait, options_.patience), is_durable)) return true;
   const bool patient = wait >= options_.patience;
   for (;;) {
     const uint64_t last = last_sequence();
     Force(patient ? last : std::min(sequence, last));
-    if (durable_sequence() >= sequence) return true;
+    if (is_durable()) return true;
     // Somebody has begun a flush that it has not drained yet, or the
     // transaction is not committed at all.
     const absl::Duration left = begin + wait - MonotonicNow();
     if (left <= absl::ZeroDuration()) return false;
-    if (await_for(std::min(left, kForceAgain))) return true;
+    if (AwaitMove(std::min(left, kForceAgain), is_durable)) return true;
   }
 }
 

@@ -36,6 +36,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
@@ -60,7 +61,7 @@ struct LiveMatrix {
   ObjectId block = kNullObject;  // of the sums
   size_t place = 0;              // among all
   std::vector<ObjectEntry*> columns;
-  bool dissolving = false;  // somebody is about to; counted
+  bool dissolving = false;  // somebody is about to; see StartDissolving
 };
 
 // What others wait for of a transaction: flushes of objects that it is to store
@@ -199,11 +200,21 @@ class ArchaptStore final : public TransactionalStore {
   // dissolve, ArchaptOptions::log_wait at most: then there is what room they
   // have given back.
   void AwaitOthers();
-  bool OthersAreBusy(uint64_t last) const;
+  // Whether there are such, in what is committed up to that sequence.
+  bool RoomIsComing(uint64_t sequence) const;
 
   void FlushLines(ObjectId id, uint32_t bytes, const LineRanges& lines);
+  void StartDissolving(LiveMatrix* matrix)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // One that StartDissolving has been called of.
   void Dissolve(LiveMatrix* matrix);
   void DissolveAll();
+
+  // Waits until `done()`, which is called with waiting_mutex_ held, but no
+  // longer than `length`. Returns what it says.
+  bool AwaitMove(absl::Duration length, absl::FunctionRef<bool()> done);
+  // What somebody may wait for has come.
+  void SayMoved();
 
   // --- Advancing.
 
@@ -280,9 +291,9 @@ class ArchaptStore final : public TransactionalStore {
   std::atomic<uint64_t> queued_{0};
   std::atomic<bool> advancing_{false};
 
-  // For AwaitDurable.
-  absl::Mutex waiting_mutex_;
-  absl::CondVar moved_;
+  // Of what others wait for: durable_ and dissolving_. Taken before mutex_.
+  Mutex waiting_mutex_;
+  CondVar moved_;
 };
 
 }  // namespace kamino::engine

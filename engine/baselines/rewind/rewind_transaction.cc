@@ -35,16 +35,18 @@ constexpr size_t kMostOpen = 64;
 
 bool RewindTransaction::MeetsOpen(const HeldObject& held, uint32_t offset,
                                   size_t length) {
-  if (open_.size() > kMostOpen) return true;
+  if (open_ranges_.size() > kMostOpen) return true;
   const size_t object = this->held().IndexOf(held);
-  return std::any_of(open_.begin(), open_.end(), [&](const Range& range) {
-    return range.object == object && range.offset < offset + length &&
-           offset < uint64_t{range.offset} + range.length;
-  });
+  return std::any_of(
+      open_ranges_.begin(), open_ranges_.end(), [&](const Range& range) {
+        return range.object == object && range.offset < offset + length &&
+               offset < uint64_t{range.offset} + range.length;
+      });
 }
 
 void RewindTransaction::Open(Range* range) {
-  if (!range->open && open_.size() <= kMostOpen) open_.push_back(*range);
+  if (!range->open && open_ranges_.size() <= kMostOpen)
+    open_ranges_.push_back(*range);
   range->open = true;
 }
 

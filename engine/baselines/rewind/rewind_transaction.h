@@ -105,7 +105,7 @@ class RewindTransaction final : public BaselineTransaction {
   RewindStore* const store_;
   OwnRecords own_;
   DeclaredRanges<Range> ranges_;
-  std::vector<Range> open_;  // of those, some
+  std::vector<Range> open_ranges_;  // of those, up to kMostOpen and one more
   std::vector<Pending> pending_;
   // Payloads shown with what is pending, where the log has no room for that.
   std::vector<std::vector<std::byte>> overlays_;

@@ -111,6 +111,24 @@ TEST_F(OpenStoreTest, WhoFailsLeavesWhatAnotherHasMade) {
   failing.join();
 }
 
+// Links that lead nowhere: no file is there, and none can be made.
+TEST_F(OpenStoreTest, OnlyWhatItHasMadeIsRemoved) {
+  const std::string backup = path_ + ".backup";
+  for (const std::string& scheme : AllSchemeNames()) {
+    std::filesystem::create_symlink(path_ + ".nowhere", path_);
+    EXPECT_EQ(CodeOf(scheme, kMinStoreBytes), absl::StatusCode::kAlreadyExists)
+        << scheme;
+    EXPECT_TRUE(std::filesystem::is_symlink(path_)) << scheme;
+    std::filesystem::remove(path_);
+  }
+  std::filesystem::create_symlink(path_ + ".nowhere", backup);
+  EXPECT_EQ(CodeOf("kamino-simple", kMinStoreBytes),
+            absl::StatusCode::kAlreadyExists);
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  EXPECT_TRUE(std::filesystem::is_symlink(backup));
+  std::filesystem::remove(backup);
+}
+
 TEST_F(OpenStoreTest, WhatIsNoStoreIsRefused) {
   for (const std::string& scheme : AllSchemeNames()) {
     std::ofstream(path_).flush();

@@ -261,7 +261,7 @@ Scheme Archapt(bool gainful_only) {
   options.queue_bytes = kArchaptQueueBytes;
   options.columns = kArchaptColumns;
   // A seed does the same again, whatever the clock says.
-  options.log_wait = absl::ZeroDuration();
+  options.log_wait = absl::InfiniteDuration();
   options.gainful_only = gainful_only;
   Scheme scheme;
   scheme.name = kArchaptName;

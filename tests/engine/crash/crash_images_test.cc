@@ -116,13 +116,16 @@ TEST_P(CrashImagesOfSchemeTest, EveryImageRecovers) {
 INSTANTIATE_TEST_SUITE_P(All, CrashImagesOfSchemeTest,
                          ::testing::ValuesIn(Shares()), NameOf<Share>);
 
+constexpr char kKeeping[] = "rewind-1-force-optimized-keeps";
+
 // Twelve configurations; more: make crash SCHEME=rewind. What drains often has
 // many crash points and few commits.
 struct RewindShare : Share {
   uint64_t seeds;
   int steps;
-  uint64_t percent;  // of the crash points
-  uint64_t commits;  // at least
+  uint64_t percent;                       // of the crash points
+  uint64_t commits;                       // at least
+  std::vector<std::string> without = {};  // schemes
 };
 
 class CrashImagesOfRewindTest : public ::testing::TestWithParam<RewindShare> {};
@@ -133,6 +136,7 @@ TEST_P(CrashImagesOfRewindTest, EveryImageRecovers) {
   campaign.first = 1;
   campaign.seeds = kSeeds == 1 ? 1 : share.seeds;
   campaign.scheme = share.scheme;
+  campaign.but = share.without;
   campaign.run.steps = share.steps;
   campaign.run.percent = share.percent;
   const CampaignResult result = RunCampaign(campaign);
@@ -160,19 +164,29 @@ const std::vector<RewindShare>& RewindShares() {
        200},
       {{"rewind-1-force",
         {"kRewind"},
-        {"kRewindWordsPutBack", "kRewindRedone", "kRewindBelowFloor"}},
-       6,
-       300,
+        {"kRewindLogFull", "kRewindWordsPutBack", "kRewindRedone",
+         "kRewindBelowFloor"}},
+       4,
+       150,
        3,
-       150},
-      {{"rewind-2-force",
+       700,
+       {kKeeping}},
+      {{kKeeping,
         {"kRewind"},
-        {"kRewindRecordInHeap", "kRewindLogFull", "kRewindRedone",
+        {"kRewindBucketAgain", "kRewindWordsPutBack", "kRewindRedone",
          "kRewindBelowFloor"}},
        6,
        300,
        3,
-       40},
+       450},
+      {{"rewind-2-force",
+        {"kRewind"},
+        {"kRewindRecordInHeap", "kRewindLogFull", "kRewindRedone",
+         "kRewindBelowFloor"}},
+       4,
+       60,
+       1,
+       300},
   };
   return *shares;
 }

@@ -76,6 +76,9 @@ struct Scheme {
   // locks fall while something is left to flush: the harness takes a commit
   // for done when its call returns.
   bool switches_within_calls = false;
+  // Rig::Sync has nothing to do, ever, and calls take many turns: no thread is
+  // there for it, which would use up the steps of a life meanwhile.
+  bool nothing_to_sync = false;
   // Transactions are one at a time.
   bool one_at_a_time = false;
   // From one commit's sequence to the next one's.

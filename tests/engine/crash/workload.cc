@@ -29,6 +29,8 @@ constexpr size_t kRecent = 6;
 // many steps, and this percentage of their crash points.
 constexpr int kFirstSteps = 40;
 constexpr uint64_t kFirstPercent = 60;
+// Where nobody syncs all steps are of transactions, and longer.
+constexpr int kFirstStepsUnsynced = 5;
 
 class Life {
  public:
@@ -90,9 +92,10 @@ class Life {
   size_t threads_ = kThreads;   // that have a transaction
   int steps_ = 0;               // left
   int all_steps_ = 0;
-  uint64_t percent_ = 0;      // as RunOptions'
-  uint64_t most_images_ = 0;  // as RunOptions'
-  bool second_ = false;       // life
+  bool nothing_to_sync_ = false;  // as Scheme's
+  uint64_t percent_ = 0;          // as RunOptions'
+  uint64_t most_images_ = 0;      // as RunOptions'
+  bool second_ = false;           // life
   // Short transactions that seldom meet: more commits, for the log's sake.
   bool brief_ = false;
 };
@@ -161,6 +164,7 @@ void Life::Live(const Scheme& scheme, const Found& found,
   const bool make = found.world == nullptr;
   lags_ = scheme.lags;
   sequence_step_ = scheme.sequence_step;
+  nothing_to_sync_ = scheme.nothing_to_sync;
   if (scheme.one_at_a_time) threads_ = 1;
   most_images_ = options.most_images;
   second_ = !make;
@@ -221,9 +225,11 @@ void Life::RunThreads() {
 }
 
 void Life::Work(size_t thread) {
+  if (thread == kSyncThread && nothing_to_sync_) return;
+  const int first = nothing_to_sync_ ? kFirstStepsUnsynced : kFirstSteps;
   while (steps_ > 0 && !explorer_.failed()) {
     --steps_;
-    if (all_steps_ - steps_ > kFirstSteps) explorer_.SetPercent(percent_);
+    if (all_steps_ - steps_ > first) explorer_.SetPercent(percent_);
     Allow(1 - static_cast<double>(steps_) / all_steps_);
     if (thread == kSyncThread) {
       Sync();

@@ -246,6 +246,7 @@ void ArchaptStore::AwaitOthers() {
   while (RoomIsComing(last)) {
     const absl::Duration left = until - MonotonicNow();
     if (left <= absl::ZeroDuration()) break;
+    Reached(Branch::kArchaptAwaitsOthers);
     AwaitMove(std::min(left, kForceAgain), [&] { return !RoomIsComing(last); });
     // Who has drained a flush does not commit it physically, nor say so.
     if (durable_sequence() < last) Force(last);

@@ -29,6 +29,7 @@ RIVALS = ("undo-each", "unsafe-each", "cached")
 # What is never flushed: nobody can wait until it is durable.
 NEVER_DURABLE = ("cached",)
 # What is not said of a scheme: nothing that has committed is lost.
+CRASH = "what a crash can cost"
 CRASH_COSTS = {
     "unsafe": "whatever was under way stays torn",
     "unsafe-each": "whatever was under way stays torn",
@@ -65,7 +66,7 @@ def scaled(value, unit, digits=3):
 def joined(words):
   """Several in one cell; a dash, if there is nothing but dashes."""
   words = list(words)
-  return "-" if set(words) == {"-"} else ", ".join(words)
+  return "-" if set(words) <= {"-"} else ", ".join(words)
 
 
 def whole(value):
@@ -113,6 +114,34 @@ def a_gib(results, store, measure):
   return None if value is None else value * GIB / data
 
 
+# --- Of parts of a run.
+
+
+def only_measured(table, known=()):
+  """The table without lines and columns of which nothing was measured, and a
+  sentence that names these, "" where there are none.
+
+  Args:
+    table: its first column has names.
+    known: heads of columns that nobody measures: no line is there for these.
+  """
+  heads, lines = table
+  measured = [i for i, head in enumerate(heads) if i and head not in known]
+  kept = [line for line in lines if any(line[i] != "-" for i in measured)]
+  empty = [i for i in measured if all(line[i] == "-" for line in kept)]
+  left = [f"the {what} {', '.join(f'{name!r}' for name in names)}"
+          for what, names in (
+              ("columns", [heads[i] for i in empty]),
+              ("lines", [line[0] for line in lines if line not in kept]))
+          if names]
+  return (_without(heads, empty), [_without(line, empty) for line in kept]), (
+      f"Not measured, and left out: {', and '.join(left)}." if left else "")
+
+
+def _without(words, left_out):
+  return [word for i, word in enumerate(words) if i not in left_out]
+
+
 # --- docs/schemes.md
 
 
@@ -120,9 +149,9 @@ def speed_table(results):
   """What a practitioner asks first."""
   points = Points(results["points"])
   drains = drains_of(results)
-  slow = drains[-1] if drains else 0
+  slower = [drain_ns for drain_ns in drains[-1:] if drain_ns > 0]
   heads = ["thousand a second", "64 B", "1 KiB", "YCSB A", "YCSB B",
-           "TPC-C mix", f"1 KiB, drains {slow} ns slower",
+           "TPC-C mix", *(f"1 KiB, drains {slow} ns slower" for slow in slower),
            "us to the commit: p50, p99", "us until durable: p50"]
   lines = []
   for store in chosen(results):
@@ -132,7 +161,7 @@ def speed_table(results):
         store,
         *(rate(results, store, w) for w in
           (SMALL, MIDDLE, WORKLOADS[3], WORKLOADS[4], WORKLOADS[6])),
-        rate(results, store, MIDDLE, slow),
+        *(rate(results, store, MIDDLE, slow) for slow in slower),
         joined((us("p50 ns to the commit"), us("p99 ns to the commit"))),
         us("p50 ns until durable")])
   return heads, lines
@@ -154,7 +183,7 @@ def price_table(results):
            "lines beside: 1 KiB", f"persistent GiB for a GiB of data{part}",
            f"DRAM MiB for it{part}",
            f"ms to open it: after a close, after a crash{part}",
-           "ms more after a crash, log full", "what a crash can cost"]
+           "ms more after a crash, log full", CRASH]
   lines = []
   for store in chosen(results):
     row = engine_row(results, 0, store, *MIDDLE[1:])
@@ -249,7 +278,8 @@ def recovery_table(results):
       return points.value(figure, store, measure)
     if value("ns after a crash") is None:
       continue
-    lost = [value("lost", f) for f in ("recovery-committed", "recovery-open")]
+    lost = [n for n in (value("lost", figure) for figure in (
+        "recovery-committed", "recovery-open")) if n is not None]
     lines.append([
         store, scaled(value("ns after a close"), MS),
         scaled(value("ns after a crash"), MS),
@@ -257,7 +287,7 @@ def recovery_table(results):
           ("transactions committed", "replayed", "rolled back")),
         scaled(value("ns after a crash", "recovery-open"), MS),
         scaled(value("bytes open", "recovery-open"), MIB),
-        whole(sum(n for n in lost if n is not None))])
+        whole(sum(lost) if lost else None)])
   return heads, lines
 
 
@@ -271,6 +301,8 @@ def durable_table(results):
       return joined(
           scaled(points.value("durable", store, f"{q} {measure}"), unit)
           for q in ("p50", "p99"))
+    if points.value("durable", store) is None:
+      continue
     never = store in NEVER_DURABLE
     row = engine_row(results, 0, store, *MIDDLE[1:])
     # Where every commit is durable it makes no difference who waits.
@@ -321,18 +353,25 @@ def marks_table(marks):
             remark(m)] for m in marks])
 
 
-def all_tables(results):
-  """Name to table; those of which nothing was measured have no lines."""
+def with_left_out(results):
+  """Name to (table, what of it was not measured, in a sentence); tables of
+  which nothing was measured have no lines."""
   tables = {
       "speed": speed_table(results), "price": price_table(results),
       "rates": rates_table(results), "counts": counts_table(results),
       "wraps": wraps_table(results), "recovery": recovery_table(results),
       "durable": durable_table(results), "skipped": skipped_table(results)}
+  found = {name: only_measured(table, known=(CRASH,))
+           for name, table in tables.items()}
   for paper in PAPERS:
-    tables[f"marks-{paper.lower()}"] = marks_table(
+    found[f"marks-{paper.lower()}"] = marks_table(
         [m for m in results["marks"]
-         if m["name"].startswith(paper) and m["target"]])
-  return tables
+         if m["name"].startswith(paper) and m["target"]]), ""
+  return found
+
+
+def all_tables(results):
+  return {name: table for name, (table, _) in with_left_out(results).items()}
 
 
 # --- Pages.
@@ -346,9 +385,14 @@ def places(page):
 def paste(page, results):
   """The page with what was measured in its places.
 
-  A KeyError: it has a place for what is no table.
+  A KeyError: it has a place for what is no table. A ValueError: for one of
+  which nothing was measured.
   """
   tables = all_tables(results)
+  for name in places(page):
+    if not tables[name][1]:
+      raise ValueError(f"nothing of the table '{name}' was measured; documents "
+                       "have those of a whole run")
   return PLACE.sub(
       lambda found: (f"{found[1]}\n{report.as_markdown(tables[found[2]])}\n"
                      f"{found[3]}"), page)

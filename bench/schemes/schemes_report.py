@@ -192,28 +192,44 @@ def model_tables(title, model):
 
 
 def tables(results):
-  """(title, table) of each."""
-  of_docs = doc_tables.all_tables(results)
+  """(title, table, what is to be said above it) of each."""
+  of_docs = doc_tables.with_left_out(results)
   for name, title in TITLES:
-    if of_docs[name][1]:
-      yield title, of_docs[name]
+    table, left_out = of_docs[name]
+    if table[1]:
+      yield title, table, left_out
   for drain_ns in drains_of(results):
     yield (f"All schemes with spreads, {drain_ns} ns more a drain",
-           all_schemes_table(results, drain_ns))
+           *doc_tables.only_measured(all_schemes_table(results, drain_ns)))
   for paper in doc_tables.PAPERS:
     compared = [m for m in results["marks"]
                 if m["name"].startswith(paper) and not m["target"]]
     if compared:
       yield (f"{paper}: what there is no mark of",
-             doc_tables.marks_table(compared))
+             doc_tables.marks_table(compared), "")
   for figure, memory, points in figures(results):
     title, what = FIGURES[figure]
-    yield from figure_tables(f"{title}, {memory}", what, points)
+    for of_unit, table in figure_tables(f"{title}, {memory}", what, points):
+      yield of_unit, table, ""
   for name, title in (("wrap_model", "WrAP's timing model"),
                       ("crash_model", "Crashes through a cache model")):
     if results.get(name):
-      yield from model_tables(title, results[name])
-  yield "What else the machine did", loads_table(results["loads"])
+      for of_model, table in model_tables(title, results[name]):
+        yield of_model, table, ""
+  if results["loads"]:
+    yield "What else the machine did", loads_table(results["loads"]), ""
+
+
+def not_there(results):
+  """What a whole run has tables of, and this one measured nothing of; without
+  marks, of which there is a word of their own."""
+  of_docs = doc_tables.all_tables(results)
+  nothing = [title for name, title in TITLES
+             if not of_docs[name][1] and not name.startswith("marks-")]
+  known = {figure for figure, _, _ in figures(results)}
+  if len(known) < len(FIGURES):
+    nothing.append(f"{len(FIGURES) - len(known)} of {len(FIGURES)} figures")
+  return nothing
 
 
 def figures(results):
@@ -333,6 +349,10 @@ def warnings(results):
   if results.get("part_of_a_run"):
     yield ("A part of a run (" + results["part_of_a_run"] + "): marks of what "
            "was not asked for are left out.")
+    nothing = not_there(results)
+    if nothing:
+      yield ("Nothing was measured of, and there are no tables of: "
+             + "; ".join(nothing) + ".")
   left_out = results.get("marks_left_out", 0)
   if left_out:
     yield f"{left_out} marks are of what this run did not measure."
@@ -341,8 +361,9 @@ def warnings(results):
 def markdown(results):
   parts = [report.item(f"{name}: {value}") for name, value in facts(results)]
   parts += ["", *(f"**{text}**" for text in warnings(results))]
-  for title, table in tables(results):
-    parts += ["", f"### {title}", "", report.as_markdown(table).rstrip()]
+  for title, table, said in tables(results):
+    parts += ["", f"### {title}", "", *([said, ""] if said else []),
+              report.as_markdown(table).rstrip()]
   return "\n".join(parts) + "\n"
 
 
@@ -366,8 +387,10 @@ def as_text(results):
   parts = [f"{name}: {value}" for name, value in facts(results)]
   parts += warnings(results)
   all_tables = list(tables(results))
-  for title, table in all_tables[:PRINTED]:
-    parts += ["", title, aligned(table)]
+  # Marks have more words than a terminal has room for.
+  for title, table, said in [one for one in all_tables
+                             if " mark" not in one[0]][:PRINTED]:
+    parts += ["", title, *([said] if said else []), aligned(table)]
   verdicts = [m["holds"] for m in results["marks"] if m["target"]]
   parts += ["", "marks: " + ", ".join(
       f"{sum(v is not None and v == holds for v in verdicts)} {name}"
@@ -391,6 +414,10 @@ def as_html(table):
           + "".join(row(line, "td") for line in lines) + "</table></div>")
 
 
+def note(text):
+  return f'<p class="note">{html.escape(text)}</p>' if text else ""
+
+
 def page(results):
   parts = ['<p class="note">Medians of rounds in which stores take turns; '
            "behind a figure of a paper, and as a thin line in a plot, stands "
@@ -401,7 +428,8 @@ def page(results):
            "of runs before.</p>",
            *(f'<p class="warning">{html.escape(text)}</p>'
              for text in warnings(results))]
-  sections = [(title, as_html(table)) for title, table in tables(results)]
+  sections = [(title, note(said) + as_html(table))
+              for title, table, said in tables(results)]
   sections += [(f"Plot: {caption}", svg)
                for _, caption, svg in pictures(results)]
   parts.append(contents([title for title, _ in sections]))

@@ -23,55 +23,26 @@ import schemes_report
 import doc_tables
 import lines_plot
 import machine_load
+from made_up_results import engine_row, point, results
 
 
-def engine_row(store, workload, size, rate, drain_ns=0):
-  return {"drain_ns": drain_ns, "suite": "micro", "scheme": store,
-          "alpha": None, "workload": workload, "distribution": "hot",
-          "threads": 1, "value_size": size, "ops_per_s": rate, "spread": 0.05,
-          "p50_ns": 900, "p99_ns": 2000, "fences_per_tx": 3,
-          "lines_flushed_per_tx": 20, "background_fences_per_tx": 1,
-          "background_lines_flushed_per_tx": 16, "bytes_storage": 1 << 20}
-
-
-def point(figure, series, x, value, measure="ns"):
-  return {"figure": figure, "series": series, "memory": "as it is",
-          "measure": measure, "x": x, "value": value, "low": value,
-          "high": value}
-
-
-def results():
-  return {
-      "facts": {"processor": "made <up>"}, "stores": ["undo-own", "unsafe"],
-      "loads": [{"run": "a", "foreign_processors": 0.25, "steal": 0.01}],
-      "engine": [engine_row("undo-own", "overwrite-bytes", 1024, 500_000),
-                 engine_row("undo-own", "overwrite-bytes", 1024, 250_000, 500),
-                 engine_row("unsafe", "overwrite-bytes", 1024, 1_000_000)],
-      "points": [point("recovery-open", "undo-own", 1, 5e6, "ns after a crash"),
-                 point("recovery-open", "undo-own", 1, 2e6, "ns after a close"),
-                 point("durable", "undo-own", 1024, 1500,
-                       "p50 ns to the commit"),
-                 point("rewind-6", "rewind-1-noforce-batch", 0, 10),
-                 point("rewind-6", "rewind-1-noforce-batch", 500, 20)],
-      "marks": [{"name": "REWIND fig. 6", "paper": "20", "target": "falling",
-                 "here": None, "low": None, "high": None, "holds": None,
-                 "note": "", "reason": ""}],
-      "wrap_model": {"rows": [{"what": "a <row>", "value": 2.5}]},
-      "crash_model": None}
+def titled(made):
+  """Tables by what is above them."""
+  return {title: table for title, table, _ in schemes_report.tables(made)}
 
 
 class ReportTest(unittest.TestCase):
 
   def tables(self):
-    return dict(schemes_report.tables(results()))
+    return titled(results())
 
   def test_all_schemes_are_beside_each_other(self):
     heads, lines = self.tables()["All schemes with spreads, 0 ns more a drain"]
     self.assertEqual(lines[0][heads.index("overwrite 1 KiB")], "500 ~5%")
     self.assertEqual(lines[1][heads.index("overwrite 1 KiB")], "1,000 ~5%")
-    self.assertEqual(lines[1][heads.index("YCSB A")], "-")
+    self.assertNotIn("YCSB A", heads)
     _, slower = self.tables()["All schemes with spreads, 500 ns more a drain"]
-    self.assertEqual([line[2] for line in slower], ["250 ~5%", "-"])
+    self.assertEqual(slower, [["undo-own", "250 ~5%"]])
 
   def test_speeds_of_memory_are_beside_each_other(self):
     heads, lines = doc_tables.rates_table(results())
@@ -196,7 +167,7 @@ class ReportTest(unittest.TestCase):
     made["marks"].append({"name": "REWIND fig. 7", "paper": "37", "target": "",
                           "here": 3.0, "low": 2.0, "high": 4.0, "holds": "",
                           "note": "", "reason": ""})
-    tables = dict(schemes_report.tables(made))
+    tables = titled(made)
     self.assertEqual(len(tables["REWIND's marks"][1]), 1)
     self.assertEqual(tables["REWIND: what there is no mark of"][1][0][:4],
                      ["REWIND fig. 7", "-", "3.00", "2.00 to 4.00"])
@@ -212,7 +183,7 @@ class ReportTest(unittest.TestCase):
         {"figure": "5", "title": "Fig. 5", "tables": [
             {"title": "us", "columns": ["", "a"], "rows": [["one", 1234.5]]}],
          "marks": [{"what": "steps", "paper": "4", "ours": "4", "met": True}]}]}
-    tables = dict(schemes_report.tables(made))
+    tables = titled(made)
     self.assertEqual(tables["WrAP's timing model: Fig. 5, us"],
                      (["", "a"], [["one", "1,234"]]))
     self.assertEqual(tables["WrAP's timing model: marks"][1],
@@ -233,7 +204,7 @@ class ReportTest(unittest.TestCase):
         for x in (0, 300)]
     made["points"] += [point("archapt-9", "archapt, overwrite", size, 7, what)
                        for size in (256, 1024) for what in ("lines", "drains")]
-    tables = dict(schemes_report.tables(made))
+    tables = titled(made)
     self.assertEqual(
         tables["WrAP fig. 7: bursts, as it is, wraps a second, retired"],
         (["ns more a line and drain", "0", "300"],
@@ -269,7 +240,7 @@ class ReportTest(unittest.TestCase):
 
   def test_the_page_begins_with_links_to_its_sections(self):
     page = schemes_report.page(results())
-    titles = [title for title, _ in schemes_report.tables(results())]
+    titles = list(titled(results()))
     self.assertGreater(len(titles), 3)
     for i, title in enumerate(titles):
       text = html.escape(title)
@@ -340,7 +311,7 @@ class ReportTest(unittest.TestCase):
     self.assertEqual(list(schemes_report.warnings(made)), [])
     made["engine"][0]["spread"] = 2.0
     made["part_of_a_run"] = "--only=x"
-    first, second = schemes_report.warnings(made)
+    first, second, _ = schemes_report.warnings(made)
     self.assertIn("1 of 3 medians", first)
     self.assertIn("--only=x", second)
     self.assertIn("others' processors, mean and most",

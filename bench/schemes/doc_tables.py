@@ -7,13 +7,15 @@ A page has a table between two lines: `<!-- schemes.json: NAME -->` and
 import re
 
 import report
-from marks import DISTURBED, Points
+from marks import DISTURBED, UNJUDGED, Points
 from plots import engine_report, number
 
 GIB, MIB = 1 << 30, 1 << 20
 MS, US = 1e6, 1e3
 HOLDS = {True: "met", False: "not met", None: "not measured", "": "-",
-         DISTURBED: "disturbed"}
+         DISTURBED: "disturbed", UNJUDGED: "not judged"}
+# Of how many rounds a mark is that has nothing between them.
+FEW = {0: "counted once", 1: "one round"}
 # What papers, and pages about them, are called.
 PAPERS = ("REWIND", "WrAP", "Archapt")
 
@@ -339,6 +341,22 @@ def low_to_high(low, high, digits=3):
   return f"{number(low, digits)} to {number(high, digits)}"
 
 
+def verdict(mark):
+  """With how few rounds it is of, where these are why there is none."""
+  word = HOLDS[mark["holds"]]
+  if mark["holds"] != UNJUDGED:
+    return word
+  return f"{word}: " + FEW.get(mark["rounds"], f"{mark['rounds']} rounds")
+
+
+def of_rounds(mark):
+  """From low to high, or why there is no such thing."""
+  if mark["here"] is not None and mark["low"] is None:
+    if mark["rounds"] in FEW:
+      return FEW[mark["rounds"]]
+  return low_to_high(mark["low"], mark["high"])
+
+
 def marks_table(marks):
   def here(mark):
     value = mark["here"]
@@ -348,9 +366,8 @@ def marks_table(marks):
     return "; ".join(text for text in (mark["note"], known) if text)
   return (["mark", "verdict", "here", "rounds: low to high", "to be met",
            "the paper", "beside it"],
-          [[m["name"], HOLDS[m["holds"]], here(m),
-            low_to_high(m["low"], m["high"]), m["target"] or "-", m["paper"],
-            remark(m)] for m in marks])
+          [[m["name"], verdict(m), here(m), of_rounds(m), m["target"] or "-",
+            m["paper"], remark(m)] for m in marks])
 
 
 def with_left_out(results):

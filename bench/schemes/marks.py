@@ -2,13 +2,18 @@
 
 A mark is of the medians of one run. `holds` is None where what it is of was not
 measured, "" where a figure of a paper has no mark of ours: it stands there to
-be compared; and DISTURBED where the rounds tell so little of it that the median
-says nothing (`settle`).
+be compared; DISTURBED where the rounds tell so little of it that the median
+says nothing, and UNJUDGED where there are too few of them (`settle`).
 """
 
 import re
 
 DISTURBED = "disturbed"
+UNJUDGED = "not judged"
+# Of fewer no median is one, and nothing tells how far apart they are.
+LEAST_ROUNDS = 3
+# The memory of what is not timed: one pass, in place of rounds.
+COUNTED = "by count"
 # Of lines that do not cross: measured, and no number.
 NOWHERE = "nowhere"
 
@@ -67,8 +72,8 @@ class Points:
   """What bench_schemes has measured, found by what it is of.
 
   With a `turn` not its medians but what one round came to: stores take turns in
-  each, so what disturbs a round disturbs all that is compared. What has but one
-  round is the same in all of them; what has fewer than others has no value.
+  each, so what disturbs a round disturbs all that is compared. What is counted
+  is the same in all of them; what has fewer than others has no value.
   """
 
   def __init__(self, points, turn=None):
@@ -77,7 +82,7 @@ class Points:
       rounds = point.get("rounds") or [point["value"]]
       if turn is None:
         self._points.append(point)
-      elif len(rounds) == 1:
+      elif len(rounds) == 1 and point["memory"] == COUNTED:
         self._points.append({**point, "value": rounds[0]})
       elif turn < len(rounds):
         self._points.append({**point, "value": rounds[turn]})
@@ -181,7 +186,7 @@ def mark(name, paper, target, value, holds=None, note="", least=None):
   elif value is None:
     met = None
   return {"name": name, "paper": paper, "target": target, "here": value,
-          "low": None, "high": None, "holds": met, "note": note,
+          "low": None, "high": None, "rounds": None, "holds": met, "note": note,
           "reason": reason_of(name) if met is False else "", "test": holds,
           "least": least}
 
@@ -228,14 +233,16 @@ def impossible(found):
           and found["here"] < found["least"])
 
 
-def settle(found, by_turn):
-  """The marks with the least and the most of their rounds, and a verdict only
-  where there is one.
+def settle(found, by_turn, counted=()):
+  """The marks with the least and the most of their rounds, and how many these
+  are; and a verdict only where there is one.
 
   Args:
     found: marks of the medians.
     by_turn: for each round the marks of what it came to.
+    counted: the same marks of what has no rounds alone, as it is not timed.
   """
+  of_counts = {one["name"] for one in counted if one["here"] is not None}
   for one in found:
     turns = [same for marks in by_turn for same in marks
              if same["name"] == one["name"] and same["here"] is not None]
@@ -243,12 +250,22 @@ def settle(found, by_turn):
               if isinstance(same["here"], (int, float))]
     if len(values) > 1 and min(values) != max(values):
       one["low"], one["high"] = min(values), max(values)
-    if isinstance(one["holds"], bool) and (
-        impossible(one) or not steady(one, turns)):
+    one["rounds"] = 0 if one["name"] in of_counts else len(turns)
+    if isinstance(one["holds"], bool):
+      one["holds"] = verdict_of(one, turns)
+    if not isinstance(one["holds"], bool):
       # What is known of one that is not met is no reason of one that may be.
-      one["holds"], one["reason"] = DISTURBED, ""
+      one["reason"] = ""
   return [{key: value for key, value in one.items()
            if key not in ("test", "least")} for one in found]
+
+
+def verdict_of(one, turns):
+  if len(turns) < LEAST_ROUNDS:
+    return UNJUDGED
+  if impossible(one) or not steady(one, turns):
+    return DISTURBED
+  return one["holds"]
 
 
 def written(value):

@@ -335,8 +335,8 @@ def of_model(model):
 
 def settled_mark(name, paper, here, holds, note=""):
   return {"name": name, "paper": paper, "target": "as named", "here": here,
-          "low": None, "high": None, "holds": holds, "note": note,
-          "reason": ""}
+          "low": None, "high": None, "rounds": None, "holds": holds,
+          "note": note, "reason": ""}
 
 
 def of(points, engine, crash_model=None):

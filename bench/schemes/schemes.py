@@ -19,9 +19,8 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 # pylint: disable=wrong-import-position
+import judge
 import machine_load
-import marks
-import rewind_marks
 import rivals_marks
 import schemes_report
 
@@ -239,27 +238,7 @@ class Bench:
       self._figures()
 
   def judge(self):
-    """The marks, of what was measured."""
-    points = self.results["points"]
-    engine = self.results["engine"]
-
-    def marks_of(turn=None):
-      some = marks.Points(points, turn)
-      rows = engine if turn is None else [
-          {**row, "ops_per_s": row["rounds"][turn]} for row in engine
-          if turn < len(row["rounds"])]
-      return [*rewind_marks.of(some),
-              *rivals_marks.of(some, rows, self.results["crash_model"])]
-
-    found = marks.settle(marks_of(), [
-        marks_of(turn) for turn in range(marks.Points.turns(points))])
-    found += rivals_marks.of_model(self.results["wrap_model"])
-    # A whole run says what it should have measured.
-    if self.results["part_of_a_run"] or self._settings.quick:
-      measured = [one for one in found if one["here"] is not None]
-      self.results["marks_left_out"] = len(found) - len(measured)
-      found = measured
-    self.results["marks"] = found
+    judge.judge(self.results)
 
   def _run(self, name, what, flags, preload):
     """Runs a program; returns what it wrote."""

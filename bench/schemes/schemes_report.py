@@ -21,6 +21,7 @@ sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "service"))
 # pylint: disable=wrong-import-position
 import doc_tables
+import judge
 import marks
 import report
 from doc_tables import HOLDS, WORKLOADS, drains_of, engine_row
@@ -96,15 +97,20 @@ PRINTED, COLUMN = 2, 16
 # --- Tables: heads and lines.
 
 
+def with_spread(row):
+  """One round has none."""
+  rate = number(row["ops_per_s"] / 1e3)
+  return (rate if len(row.get("rounds", ())) == 1
+          else f"{rate} ~{100 * row['spread']:.0f}%")
+
+
 def all_schemes_table(results, drain_ns):
   lines = []
   for store in results["stores"]:
     line = [store]
     for _, workload, size in WORKLOADS:
       row = engine_row(results, drain_ns, store, workload, size)
-      line.append("-" if row is None else
-                  f"{number(row['ops_per_s'] / 1e3)} ~"
-                  f"{100 * row['spread']:.0f}%")
+      line.append("-" if row is None else with_spread(row))
     lines.append(line)
   return ["thousand a second ~spread", *(w[0] for w in WORKLOADS)], lines
 
@@ -395,7 +401,8 @@ def as_text(results):
   parts += ["", "marks: " + ", ".join(
       f"{sum(v is not None and v == holds for v in verdicts)} {name}"
       for name, holds in (("met", True), ("not met", False),
-                          ("disturbed", marks.DISTURBED)))
+                          ("disturbed", marks.DISTURBED),
+                          ("not judged", marks.UNJUDGED)))
             + f"; {max(len(all_tables) - PRINTED, 0)} more tables are on the "
             "page"]
   return "\n".join(parts) + "\n"
@@ -424,7 +431,10 @@ def page(results):
            "between which values its rounds were; so it does in the tables "
            "with spreads. A verdict is given only where that "
            "is no wider than the way to the other verdict: else it is "
-           "<i>disturbed</i>. What a mark <i>is known</i> not to be met by is "
+           "<i>disturbed</i>, and of fewer than "
+           f"{marks.LEAST_ROUNDS} rounds <i>not judged</i>. What is "
+           "<i>counted once</i> is not timed: it hangs on the clock of "
+           "Archapt alone. What a mark <i>is known</i> not to be met by is "
            "of runs before.</p>",
            *(f'<p class="warning">{html.escape(text)}</p>'
              for text in warnings(results))]
@@ -470,6 +480,7 @@ def write(results, folder):
 
 def main(words):
   def made(results):
+    judge.judge(results)
     texts = files(results)
     remove_plots(words[1])
     return texts

@@ -23,6 +23,7 @@ import schemes_report
 import doc_tables
 import lines_plot
 import machine_load
+import paste_tables
 from made_up_results import engine_row, point, results
 
 
@@ -171,6 +172,46 @@ class ReportTest(unittest.TestCase):
     self.assertEqual(len(tables["REWIND's marks"][1]), 1)
     self.assertEqual(tables["REWIND: what there is no mark of"][1][0][:4],
                      ["REWIND fig. 7", "-", "3.00", "2.00 to 4.00"])
+
+  def test_few_rounds_are_no_verdict(self):
+    made = results()
+    def mark(rounds, holds, low=None, high=None):
+      return {"name": "REWIND fig. 7", "paper": "37", "target": ">= 20",
+              "here": 30.0, "low": low, "high": high, "holds": holds,
+              "rounds": rounds, "note": "", "reason": ""}
+    made["marks"] = [mark(1, "not judged"), mark(2, "not judged", 29.0, 31.0),
+                     mark(0, True), mark(None, True), mark(5, True)]
+    _, lines = titled(made)["REWIND's marks"]
+    self.assertEqual([(line[1], line[3]) for line in lines], [
+        ("not judged: one round", "one round"),
+        ("not judged: 2 rounds", "29.0 to 31.0"), ("met", "counted once"),
+        ("met", "-"), ("met", "-")])
+    self.assertIn("marks: 3 met, 0 not met, 0 disturbed, 2 not judged;",
+                  schemes_report.as_text(made))
+
+  def test_one_round_has_no_spread(self):
+    made = results()
+    for row in made["engine"]:
+      row.update(rounds=[row["ops_per_s"]], spread=0)
+    heads, lines = titled(made)["All schemes with spreads, 0 ns more a drain"]
+    self.assertEqual([line[heads.index("overwrite 1 KiB")] for line in lines],
+                     ["500", "1,000"])
+
+  def test_pages_of_results_of_before_have_the_marks_of_today(self):
+    made = {**results(), "marks": [], "wrap_model": None}
+    with tempfile.TemporaryDirectory() as folder:
+      file = os.path.join(folder, "schemes.json")
+      document = os.path.join(folder, "page.md")
+      for path, text in ((file, json.dumps(made)), (
+          document, "<!-- schemes.json: marks-rewind -->\n<!-- end -->\n")):
+        with open(path, "w", encoding="utf-8") as out:
+          out.write(text)
+      self.assertEqual(schemes_report.main([file, folder]), 0)
+      self.assertEqual(paste_tables.main([file, document]), 0)
+      for path in (os.path.join(folder, "schemes.md"), document):
+        with open(path, encoding="utf-8") as page:
+          self.assertIn("| REWIND fig. 6, as it is: checkpoints, batch: what",
+                        page.read())
 
   def test_another_programs_rows_are_a_table(self):
     self.assertEqual(self.tables()["WrAP's timing model"],

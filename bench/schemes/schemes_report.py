@@ -90,6 +90,17 @@ LARGE_SPREAD, MANY = 0.5, 0.1
 # figures that are of these.
 BEYOND_QUEUE = 192 << 20
 OF_QUEUE = ("archapt-7", "archapt-9")
+# Above all.
+LEGEND = (
+    "Medians of rounds in which stores take turns; behind a figure of a paper, "
+    "and as a thin line in a plot, stands between which values its rounds "
+    "were; so it does in the tables with spreads. Stores of one place of a "
+    "plot are a little apart, so that these lines can be seen. A verdict is "
+    "given only where that is no wider than the way to the other verdict: else "
+    "it is <i>disturbed</i>, and of fewer than "
+    f"{marks.LEAST_ROUNDS} rounds <i>not judged</i>. What is <i>counted "
+    "once</i> is not timed: it hangs on the clock of Archapt alone. What a "
+    "mark <i>is known</i> not to be met by is of runs before.")
 # What a terminal gets: the first tables, so wide at most a column.
 PRINTED, COLUMN = 2, 16
 
@@ -426,16 +437,7 @@ def note(text):
 
 
 def page(results):
-  parts = ['<p class="note">Medians of rounds in which stores take turns; '
-           "behind a figure of a paper, and as a thin line in a plot, stands "
-           "between which values its rounds were; so it does in the tables "
-           "with spreads. A verdict is given only where that "
-           "is no wider than the way to the other verdict: else it is "
-           "<i>disturbed</i>, and of fewer than "
-           f"{marks.LEAST_ROUNDS} rounds <i>not judged</i>. What is "
-           "<i>counted once</i> is not timed: it hangs on the clock of "
-           "Archapt alone. What a mark <i>is known</i> not to be met by is "
-           "of runs before.</p>",
+  parts = [f'<p class="note">{LEGEND}</p>',
            *(f'<p class="warning">{html.escape(text)}</p>'
              for text in warnings(results))]
   sections = [(title, note(said) + as_html(table))

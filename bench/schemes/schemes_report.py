@@ -23,8 +23,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "service"))
 import doc_tables
 import judge
 import marks
+import model_tables
 import report
-from doc_tables import HOLDS, WORKLOADS, drains_of, engine_row
+from doc_tables import WORKLOADS, drains_of, engine_row
 from lines_plot import alone, line_chart
 from plots import engine_report, number
 
@@ -74,6 +75,10 @@ TITLES = (("speed", "Which scheme when: speed"),
           ("skipped", "Archapt fig. 9, all who take part"),
           ("marks-rewind", "REWIND's marks"), ("marks-wrap", "WrAP's marks"),
           ("marks-archapt", "Archapt's marks"))
+# What they are called, and whose marks they have, and which.
+MODELS = {
+    model_tables.WRAP: ("WrAP's timing model", "wrap", "Its timing model"),
+    model_tables.CRASH: ("Crashes through a cache model", "archapt", "Table 4")}
 # All x are one picture with a line for each series.
 PLOTTED = ("rewind-3-left", "rewind-3-right", "rewind-4-left", "rewind-4-right",
            "rewind-6", "rewind-7", "rewind-10-tree-32", "rewind-10-words",
@@ -175,46 +180,14 @@ def loads_table(loads):
             f"{100 * load['steal']:.1f} %"] for load in loads])
 
 
-def cell(value):
-  if isinstance(value, bool) or not isinstance(value, (int, float)):
-    return str(value)
-  return f"{value:,}" if isinstance(value, int) else number(value)
-
-
-def rows_table(rows):
-  """Of another program's: a column for each key."""
-  heads = in_order(key for row in rows for key in row)
-  return heads, [[cell(row.get(h, "-")) for h in heads] for row in rows]
-
-
-def model_tables(title, model):
-  """(title, table) of what another program wrote: `figures` with tables and
-  marks of their own, or `rows`, or the rows alone."""
-  if isinstance(model, list):
-    model = {"rows": model}
-  if model.get("rows"):
-    yield title, rows_table(model["rows"])
-  for figure in model.get("figures", ()):
-    for table in figure["tables"]:
-      yield (f"{title}: {figure['title']}, {table['title']}",
-             (table["columns"], [[cell(value) for value in row]
-                                 for row in table["rows"]]))
-  of_figures = [[figure["title"], m["what"], HOLDS[m["met"]], m["ours"],
-                 m["paper"]]
-                for figure in model.get("figures", ())
-                for m in figure["marks"]]
-  if of_figures:
-    yield (f"{title}: marks",
-           (["", "mark", "verdict", "here", "the paper"], of_figures))
-
-
 def tables(results):
   """(title, table, what is to be said above it) of each."""
   of_docs = doc_tables.with_left_out(results)
   for name, title in TITLES:
     table, left_out = of_docs[name]
     if table[1]:
-      yield title, table, left_out
+      yield title, table, left_out or of_models(
+          results, name.removeprefix("marks-"))
   for drain_ns in drains_of(results):
     yield (f"All schemes with spreads, {drain_ns} ns more a drain",
            *doc_tables.only_measured(all_schemes_table(results, drain_ns)))
@@ -223,18 +196,26 @@ def tables(results):
                 if m["name"].startswith(paper) and not m["target"]]
     if compared:
       yield (f"{paper}: what there is no mark of",
-             doc_tables.marks_table(compared), "")
+             doc_tables.marks_table(compared),
+             of_models(results, paper.lower()) if paper == "Archapt" else "")
   for figure, memory, points in figures(results):
     title, what = FIGURES[figure]
     for of_unit, table in figure_tables(f"{title}, {memory}", what, points):
       yield of_unit, table, ""
-  for name, title in (("wrap_model", "WrAP's timing model"),
-                      ("crash_model", "Crashes through a cache model")):
-    if results.get(name):
-      for of_model, table in model_tables(title, results[name]):
-        yield of_model, table, ""
+  for model, (title, _, _) in MODELS.items():
+    if results.get(model):
+      whose = model_tables.whose(results, model)
+      for of_model, table in model_tables.tables(title, results[model]):
+        yield of_model, table, f"Not of this run: {whose}." if whose else ""
   if results["loads"]:
     yield "What else the machine did", loads_table(results["loads"]), ""
+
+
+def of_models(results, paper):
+  """Whose results those of the paper's marks are that a model has computed."""
+  return " ".join(f"{what} is not of this run: {whose}."
+                  for model, (_, of, what) in MODELS.items() if of == paper
+                  and (whose := model_tables.whose(results, model)))
 
 
 def not_there(results):
@@ -325,6 +306,9 @@ def facts(results):
   if loads:
     found.append(("others' processors, mean and most",
                   f"{number(sum(loads) / len(loads))}, {number(max(loads))}"))
+  found += [(title, f"not of this run: {whose}")
+            for model, (title, _, _) in MODELS.items()
+            if (whose := model_tables.whose(results, model))]
   found.append(("spread, (highest - lowest) / median",
                 "; ".join(f"{name}: {100 * middle:.0f} % in the middle, above "
                           f"{100 * LARGE_SPREAD:.0f} % in {large} of {all_of}"

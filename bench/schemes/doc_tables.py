@@ -7,13 +7,14 @@ A page has a table between two lines: `<!-- schemes.json: NAME -->` and
 import re
 
 import report
-from marks import DISTURBED, UNJUDGED, Points
+from marks import DISTURBED, UNDEFINED, UNJUDGED, Points
 from plots import engine_report, number
 
 GIB, MIB = 1 << 30, 1 << 20
 MS, US = 1e6, 1e3
 HOLDS = {True: "met", False: "not met", None: "not measured", "": "-",
-         DISTURBED: "disturbed", UNJUDGED: "not judged"}
+         DISTURBED: "disturbed", UNJUDGED: "not judged",
+         UNDEFINED: "undefined"}
 # Of how many rounds a mark is that has nothing between them.
 FEW = {0: "counted once", 1: "one round"}
 # What papers, and pages about them, are called.

@@ -132,12 +132,15 @@ def all_schemes_table(results, drain_ns):
 
 
 def with_rounds(point):
-  """The median, and behind it what the rounds were between."""
+  """The median, and behind it what the rounds were between; where these are
+  apart, what is beyond three digits says nothing."""
   if point is None:
     return "-"
-  between = doc_tables.low_to_high(point.get("low"), point.get("high"))
-  median = number(point["value"])
-  return median if between == "-" else f"{median} ({between})"
+  value, low, high = (point.get(key) for key in ("value", "low", "high"))
+  if low == high or None in (low, high):
+    return number(value)
+  value, low, high = (float(f"{one:.3g}") for one in (value, low, high))
+  return f"{number(value)} ({doc_tables.low_to_high(low, high)})"
 
 
 def measures_table(points, what):
@@ -383,6 +386,15 @@ def aligned(table):
   return "\n".join(text)
 
 
+def verdicts(results):
+  """How many there are of each; of what is rare, where there are any."""
+  found = [doc_tables.HOLDS[m["holds"]] for m in results["marks"]
+           if m["target"]]
+  return ", ".join(f"{found.count(word)} {word}" for word in (
+      "met", "not met", "disturbed", "not judged", "undefined", "not measured")
+      if word in found or word in ("met", "not met", "disturbed"))
+
+
 def as_text(results):
   """For a terminal: what comes first; the page has the rest."""
   parts = [f"{name}: {value}" for name, value in facts(results)]
@@ -392,14 +404,8 @@ def as_text(results):
   for title, table, said in [one for one in all_tables
                              if " mark" not in one[0]][:PRINTED]:
     parts += ["", title, *([said] if said else []), aligned(table)]
-  verdicts = [m["holds"] for m in results["marks"] if m["target"]]
-  parts += ["", "marks: " + ", ".join(
-      f"{sum(v is not None and v == holds for v in verdicts)} {name}"
-      for name, holds in (("met", True), ("not met", False),
-                          ("disturbed", marks.DISTURBED),
-                          ("not judged", marks.UNJUDGED)))
-            + f"; {max(len(all_tables) - PRINTED, 0)} more tables are on the "
-            "page"]
+  parts += ["", f"marks: {verdicts(results)}; "
+            f"{max(len(all_tables) - PRINTED, 0)} more tables are on the page"]
   return "\n".join(parts) + "\n"
 
 

@@ -213,8 +213,9 @@ class RewindTest(unittest.TestCase):
     points[-1]["value"] = 99
     falls = one(rewind(*points), "REWIND fig. 10, transactions of 320 words "
                 "each: excess")
-    self.assertIsNone(falls["here"])
-    self.assertIsNone(falls["holds"])
+    self.assertEqual(falls["here"], marks.UNDEFINED)
+    self.assertEqual(falls["holds"], marks.UNDEFINED)
+    self.assertEqual(falls["note"], "a group is not slowed down")
 
   def test_lines_that_do_not_cross_were_measured(self):
     points = [point("rewind-5", f"rewind-1-{policy}-optimized+{more}, 10 skips",
@@ -401,7 +402,14 @@ class RivalsTest(unittest.TestCase):
     self.assertIn("1.3", found["note"])
     # A rival that is ahead of the limit has no gap.
     rates[2]["value"] = 90
-    self.assertIsNone(one(rivals(*rates), name)["here"])
+    found = one(rivals(*rates), name)
+    self.assertEqual(found["holds"], marks.UNDEFINED)
+    self.assertIn("unsafe is not ahead of undo-object", found["note"])
+    # One that was not measured is another thing.
+    found = one(rivals(*rates[1:]), name)
+    self.assertIsNone(found["here"])
+    self.assertIsNone(found["holds"])
+    self.assertNotIn("ahead", found["note"])
 
   def test_checking_is_a_part_of_the_time(self):
     found = rivals(point("archapt-sums", "archapt", 64, 5.5,

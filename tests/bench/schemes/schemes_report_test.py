@@ -257,6 +257,16 @@ class ReportTest(unittest.TestCase):
          [["archapt, overwrite", "256", "7.00", "7.00"],
           ["archapt, overwrite", "1,024", "7.00", "7.00"]]))
 
+  def test_large_figures_have_no_more_digits_than_small_ones(self):
+    made = results()
+    for p, high in zip(made["points"][-2:], (45_193_812.0, 38_968_512.0)):
+      p.update(value=38_968_512.0, low=38_968_512.0, high=high)
+    _, lines = titled(made)["REWIND fig. 6: checkpoints (0: none), as it is, "
+                            "ns"]
+    # What is the same in all rounds is a count.
+    self.assertEqual(lines[0][1:], ["39,000,000 (39,000,000 to 45,200,000)",
+                                    "38,968,512"])
+
   def test_a_plot_is_of_one_measure(self):
     made = results()
     made["points"].append(point("rewind-6", "rewind-1-noforce-batch", 500, 1e9,

@@ -181,7 +181,9 @@ def price_table(results):
   """What it takes of the medium, of memory and at a crash."""
   points = Points(results["points"])
   data = data_bytes(results)
-  part = "" if data in (None, GIB) else f", by {number(data / MIB)} MiB"
+  # Of so many whole objects as there are in a GiB.
+  a_gib_itself = data is None or abs(data / GIB - 1) < 0.01
+  part = "" if a_gib_itself else f", by {number(data / MIB)} MiB"
   heads = ["", "fences: 64 B, 1 KiB", "lines: 64 B, 1 KiB",
            "lines beside: 1 KiB", f"persistent GiB for a GiB of data{part}",
            f"DRAM MiB for it{part}",
@@ -369,6 +371,13 @@ def marks_table(marks):
            "the paper", "beside it"],
           [[m["name"], verdict(m), here(m), of_rounds(m), m["target"] or "-",
             m["paper"], remark(m)] for m in marks])
+
+
+def compared_table(marks):
+  """Of marks that there is no verdict of."""
+  heads, lines = marks_table(marks)
+  empty = [heads.index("verdict"), heads.index("to be met")]
+  return _without(heads, empty), [_without(line, empty) for line in lines]
 
 
 def with_left_out(results):

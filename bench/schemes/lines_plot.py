@@ -100,7 +100,7 @@ def tick(value):
 
 def key(series):
   """As a reader has it, who knows no number that stands for never."""
-  return series.replace("checkpoint=1000000000", "no checkpoints")
+  return series.replace("checkpoint=1000000000", "no checkpoints of its own")
 
 
 class Chart:
@@ -181,12 +181,12 @@ class Chart:
     for i, series in enumerate(self._lines):
       colour, dashes = strokes_of[series]
       x = LEFT + i // rows * (self._width - LEFT) / columns
-      y = HEIGHT + KEY_LINE * (i % rows) + 5
+      y = HEIGHT + KEY_LINE * (i % rows) + KEY_LINE
       parts.append(
           f'<line x1="{x:.0f}" x2="{x + 30:.0f}" y1="{y - 4}" y2="{y - 4}" '
           f'stroke="{colour}" stroke-width="2.5" stroke-dasharray="{dashes}"/>'
           f'<text x="{x + 37:.0f}" y="{y}">{html.escape(key(series))}</text>')
-    return "".join(parts), KEY_LINE * rows
+    return "".join(parts), KEY_LINE * (rows + 1)
 
   def svg(self, x_title, y_title):
     strokes_of = strokes(self._lines)

@@ -10,7 +10,6 @@ when the words are wrong.
 """
 
 import glob
-import html
 import os
 import re
 import sys
@@ -22,11 +21,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "service"))
 # pylint: disable=wrong-import-position
 import doc_tables
 import judge
-import marks
 import model_tables
 import report
+import schemes_page
 from doc_tables import WORKLOADS, drains_of, engine_row
-from lines_plot import alone, line_chart
+from lines_plot import alone, key, line_chart
 from plots import engine_report, number
 
 in_order = engine_report.in_order
@@ -75,6 +74,7 @@ TITLES = (("speed", "Which scheme when: speed"),
           ("skipped", "Archapt fig. 9, all who take part"),
           ("marks-rewind", "REWIND's marks"), ("marks-wrap", "WrAP's marks"),
           ("marks-archapt", "Archapt's marks"))
+WITH_SPREADS = "All schemes with spreads"
 # What they are called, and whose marks they have, and which.
 MODELS = {
     model_tables.WRAP: ("WrAP's timing model", "wrap", "Its timing model"),
@@ -88,24 +88,13 @@ OF_QUANTILES = ("wrap-8", "wrap-13", "wrap-14")
 
 # A line for each series at each place, a column for each measure: there are
 # many of these, and few places.
-BY_MEASURE = ("wrap-6", "archapt-9", "archapt-sums")
+BY_MEASURE = ("wrap-6", "archapt-7", "archapt-9", "archapt-sums")
 # A spread that makes a comparison doubtful; more of them, and the run is.
 LARGE_SPREAD, MANY = 0.5, 0.1
 # Bytes of objects that are more than Archapt's queue holds (words.h), and the
 # figures that are of these.
 BEYOND_QUEUE = 192 << 20
 OF_QUEUE = ("archapt-7", "archapt-9")
-# Above all.
-LEGEND = (
-    "Medians of rounds in which stores take turns; behind a figure of a paper, "
-    "and as a thin line in a plot, stands between which values its rounds "
-    "were; so it does in the tables with spreads. Stores of one place of a "
-    "plot are a little apart, so that these lines can be seen. A verdict is "
-    "given only where that is no wider than the way to the other verdict: else "
-    "it is <i>disturbed</i>, and of fewer than "
-    f"{marks.LEAST_ROUNDS} rounds <i>not judged</i>. What is <i>counted "
-    "once</i> is not timed: it hangs on the clock of Archapt alone. What a "
-    "mark <i>is known</i> not to be met by is of runs before.")
 # What a terminal gets: the first tables, so wide at most a column.
 PRINTED, COLUMN = 2, 16
 
@@ -148,7 +137,7 @@ def measures_table(points, what):
   measures = in_order(p["measure"] for p in points)
   known = {(p["series"], p["x"], p["measure"]): p for p in points}
   several = len({p["x"] for p in points}) > 1
-  lines = [[series, *([f"{x:,g}"] if several else []),
+  lines = [[key(series), *([f"{x:,g}"] if several else []),
             *(with_rounds(known.get((series, x, m))) for m in measures)]
            for series, x in in_order((p["series"], p["x"]) for p in points)]
   return ["", *([what] if several else []), *measures], lines
@@ -160,7 +149,7 @@ def places_table(points, what):
   lines = []
   for series in in_order(p["series"] for p in points):
     of_x = {p["x"]: p for p in points if p["series"] == series}
-    lines.append([series, *(with_rounds(of_x.get(x)) for x in places)])
+    lines.append([key(series), *(with_rounds(of_x.get(x)) for x in places)])
   return [what, *(f"{x:,g}" for x in places)], lines
 
 
@@ -192,14 +181,14 @@ def tables(results):
       yield title, table, left_out or of_models(
           results, name.removeprefix("marks-"))
   for drain_ns in drains_of(results):
-    yield (f"All schemes with spreads, {drain_ns} ns more a drain",
+    yield (f"{WITH_SPREADS}, {drain_ns} ns more a drain",
            *doc_tables.only_measured(all_schemes_table(results, drain_ns)))
   for paper in doc_tables.PAPERS:
     compared = [m for m in results["marks"]
                 if m["name"].startswith(paper) and not m["target"]]
     if compared:
       yield (f"{paper}: what there is no mark of",
-             doc_tables.marks_table(compared),
+             doc_tables.compared_table(compared),
              of_models(results, paper.lower()) if paper == "Archapt" else "")
   for figure, memory, points in figures(results):
     title, what = FIGURES[figure]
@@ -257,7 +246,7 @@ def line_of(points, series):
 
 
 def pictures(results):
-  """(name, caption, svg) of each plot."""
+  """(name, caption, svg, how the titles of its tables begin) of each plot."""
   drains = drains_of(results)
   for title, workload, size in WORKLOADS:
     lines = {}
@@ -270,7 +259,7 @@ def pictures(results):
         lines[store] = line
     if lines:
       yield (f"drains-{workload}-{size}", f"{title}: us a transaction",
-             line_chart(lines, "ns more a drain", "us"))
+             line_chart(lines, "ns more a drain", "us"), WITH_SPREADS)
   for figure, memory, points in figures(results):
     if figure in PLOTTED:
       # Of several measures the first.
@@ -279,8 +268,9 @@ def pictures(results):
                for series in in_order(p["series"] for p in points)}
       title, what = FIGURES[figure]
       name = f"{figure}-{re.sub('[^a-z0-9.]+', '-', memory)}"
-      yield (name, f"{title}, {memory}",
-             line_chart(lines, what, points[0]["measure"]))
+      caption = f"{title}, {memory}"
+      yield (name, caption, line_chart(lines, what, points[0]["measure"]),
+             caption)
   yield from quantile_pictures(results)
 
 
@@ -293,7 +283,7 @@ def quantile_pictures(results):
              for series in in_order(p["series"] for p in points)}
     if lines:
       title, what = FIGURES[figure]
-      yield figure, f"{title}, p50", line_chart(lines, what, "ns")
+      yield figure, f"{title}, p50", line_chart(lines, what, "ns"), title
 
 
 # --- Files.
@@ -409,48 +399,15 @@ def as_text(results):
   return "\n".join(parts) + "\n"
 
 
-def as_html(table):
-  """Words wrap, figures do not."""
-  heads, lines = table
-  longest = [max(len(line[i]) for line in [*lines, [""] * len(heads)])
-             for i in range(len(heads))]
-  def row(cells, tag):
-    return "<tr>" + "".join(
-        f"<{tag}{' class=long' if width > 26 else ''}>{html.escape(word)}"
-        f"</{tag}>" for word, width in zip(cells, longest)) + "</tr>"
-  return ('<div class="scroll"><table class="words">' + row(heads, "th")
-          + "".join(row(line, "td") for line in lines) + "</table></div>")
-
-
-def note(text):
-  return f'<p class="note">{html.escape(text)}</p>' if text else ""
-
-
 def page(results):
-  parts = [f'<p class="note">{LEGEND}</p>',
-           *(f'<p class="warning">{html.escape(text)}</p>'
-             for text in warnings(results))]
-  sections = [(title, note(said) + as_html(table))
-              for title, table, said in tables(results)]
-  sections += [(f"Plot: {caption}", svg)
-               for _, caption, svg in pictures(results)]
-  parts.append(contents([title for title, _ in sections]))
-  for i, (title, body) in enumerate(sections):
-    parts += [f'<h2 id="section-{i}">{html.escape(title)}</h2>', body]
-  return engine_report.page_of("Atomicity schemes", facts(results), parts)
-
-
-def contents(titles):
-  """Links to the sections."""
-  return "<ul>" + "".join(
-      f'<li><a href="#section-{i}">{html.escape(title)}</a></li>'
-      for i, title in enumerate(titles)) + "</ul>"
+  return schemes_page.page(facts(results), warnings(results), tables(results),
+                           pictures(results))
 
 
 def files(results):
   """Name to contents of all that is written."""
   written = {"schemes.html": page(results), "schemes.md": markdown(results)}
-  for name, _, svg in pictures(results):
+  for name, _, svg, _ in pictures(results):
     written[f"schemes-{name}.svg"] = alone(svg) + "\n"
   return written
 

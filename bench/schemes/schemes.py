@@ -19,11 +19,12 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 # pylint: disable=wrong-import-position
+import judge
 import machine_load
-import marks
-import rewind_marks
 import rivals_marks
+# First: it says where pages of benches are made.
 import schemes_report
+import model_tables
 
 # The one place that says which stores take part; a name that a program does not
 # know is an error.
@@ -148,12 +149,22 @@ def read_model(path, check):
 
 
 def wrap_tables(model):
-  return list(schemes_report.model_tables("", model))
+  return list(model_tables.tables("", model))
 
 
 def crash_tables(model):
   marks_of_it = list(rivals_marks.of_crashes(model))
   return wrap_tables(model) if marks_of_it else []
+
+
+CHECKS = {model_tables.WRAP: wrap_tables, model_tables.CRASH: crash_tables}
+
+
+def models_given(settings):
+  """The files that there are, by model."""
+  given = {model_tables.WRAP: settings.wrap_model,
+           model_tables.CRASH: settings.crash_model}
+  return {name: path for name, path in given.items() if path}
 
 
 def check_folder(path, what):
@@ -175,10 +186,8 @@ def check(settings):
       raise BenchError(f"--out: {settings.out} is a folder")
   if settings.pages:
     check_folder(settings.pages, "--pages")
-  models = {name: read_model(path, tables)
-            for name, path, tables in (
-                ("wrap_model", settings.wrap_model, wrap_tables),
-                ("crash_model", settings.crash_model, crash_tables)) if path}
+  models = {name: read_model(path, CHECKS[name])
+            for name, path in models_given(settings).items()}
   for name in PROGRAMS:
     program(name)
   flags = [f"--schemes={','.join(settings.schemes)}"]
@@ -225,7 +234,9 @@ class Bench:
         "stores": settings.schemes, "part_of_a_run": what_part(settings),
         "last_level_cache": machine_load.last_level_cache(),
         "loads": [], "engine": [], "points": [], "marks": [],
-        "marks_left_out": 0, "wrap_model": None, "crash_model": None, **models}
+        "marks_left_out": 0, "wrap_model": None, "crash_model": None, **models,
+        "given": {name: model_tables.origin_of(path)
+                  for name, path in models_given(settings).items()}}
 
   def run(self):
     settings = self._settings
@@ -239,27 +250,7 @@ class Bench:
       self._figures()
 
   def judge(self):
-    """The marks, of what was measured."""
-    points = self.results["points"]
-    engine = self.results["engine"]
-
-    def marks_of(turn=None):
-      some = marks.Points(points, turn)
-      rows = engine if turn is None else [
-          {**row, "ops_per_s": row["rounds"][turn]} for row in engine
-          if turn < len(row["rounds"])]
-      return [*rewind_marks.of(some),
-              *rivals_marks.of(some, rows, self.results["crash_model"])]
-
-    found = marks.settle(marks_of(), [
-        marks_of(turn) for turn in range(marks.Points.turns(points))])
-    found += rivals_marks.of_model(self.results["wrap_model"])
-    # A whole run says what it should have measured.
-    if self.results["part_of_a_run"] or self._settings.quick:
-      measured = [one for one in found if one["here"] is not None]
-      self.results["marks_left_out"] = len(found) - len(measured)
-      found = measured
-    self.results["marks"] = found
+    judge.judge(self.results)
 
   def _run(self, name, what, flags, preload):
     """Runs a program; returns what it wrote."""

@@ -32,16 +32,19 @@ STORES = ["kamino-simple", "kamino-dynamic", "undo-object", "undo-range",
           "undo-own", "undo-each", "cow", "rewind-1-noforce-batch",
           "rewind-1-force-batch", "rewind-2-noforce-batch", "wrap", "archapt",
           "unsafe", "unsafe-each", "cached"]
-# Unmodified libpmemobj: what it flushes is counted, and slowed, by a library
-# that is preloaded; on this machine's own memory it is timed without.
-OF_LIBPMEMOBJ = ("undo-object", "undo-range")
-
 DRAINS_NS = {False: [0, 110, 250, 500, 1000], True: [0, 1000]}
-SUMMARY = (r"^(micro/overwrite-bytes/hot/1/(64|1024|4096)|"
-           r"ycsb/ycsb-[{ycsb}]/(zipfian|latest)/1/1000|"
-           r"tpcc/tpcc-mix/nurand/1/0)$")
-SUMMARY_SLOW = (r"^(micro/overwrite-bytes/hot/1/(64|1024|4096)|"
-                r"ycsb/ycsb-[af]/zipfian/1/1000)$")
+# Of the table of all schemes: what is measured at all speeds of memory, which
+# take turns, and what at the machine's own alone. In the quick scale that is
+# also what is mostly reads, or takes longest to load.
+AT_ALL_SPEEDS = {
+    False: r"^(micro/overwrite-bytes/hot/1/(64|1024|4096)|"
+           r"ycsb/ycsb-[abf]/zipfian/1/1000|tpcc/tpcc-mix/nurand/1/0)$",
+    True: r"^(micro/overwrite-bytes/hot/1/(64|1024|4096)|"
+          r"ycsb/ycsb-[af]/zipfian/1/1000)$"}
+AT_ONE_SPEED = {
+    False: r"^ycsb/ycsb-[cde]/(zipfian|latest)/1/1000$",
+    True: r"^(ycsb/ycsb-[bcde]/(zipfian|latest)/1/1000|"
+          r"tpcc/tpcc-mix/nurand/1/0)$"}
 ROUNDS = {False: 9, True: 3}
 # Long beside what is put off and done at a slice's end, within its time.
 SLICE_MS = {False: 100, True: 10}
@@ -58,8 +61,6 @@ UNFINISHED = ".unfinished"
 # What a program that was interrupted or terminated ends with.
 INTERRUPTED = (128 + signal.SIGINT, 128 + signal.SIGTERM, -signal.SIGINT,
                -signal.SIGTERM)
-COUNTED = ("fences_per_tx", "lines_flushed_per_tx", "background_fences_per_tx",
-           "background_lines_flushed_per_tx")
 
 
 class BenchError(Exception):
@@ -105,18 +106,6 @@ def commit_of(folder):
                                       "--untracked-files=no") else ""))
   except (OSError, subprocess.CalledProcessError):
     return "unknown"
-
-
-def add_counts(rows, counted):
-  """Rows that were timed get what another run has counted."""
-  def key(row):
-    return (row["suite"], row["workload"], row["distribution"], row["threads"],
-            row["value_size"], row["scheme"], row["alpha"])
-  known = {key(row): row for row in counted}
-  for row in rows:
-    other = known.get(key(row))
-    for field in COUNTED if other else ():
-      row[field] = other[field]
 
 
 def figure_flags(settings):
@@ -244,8 +233,7 @@ class Bench:
     if "crashes" in settings.parts and not settings.crash_model:
       self._crashes()
     if "summary" in settings.parts:
-      for drain_ns in settings.drains:
-        self._summary(drain_ns)
+      self._summary()
     if "figures" in settings.parts:
       self._figures()
 
@@ -285,35 +273,26 @@ class Bench:
         self.results["facts"][fact] = measured["facts"][fact]
     return measured
 
-  def _summary(self, drain_ns):
+  def _summary(self):
+    """The table of all schemes; of tunings there are figures."""
     settings = self._settings
-    # Tunings are for figures.
     stores = [s for s in settings.schemes if "+" not in s and "@" not in s]
     if not stores:
       return
-    # Slower memory changes no counts, and in the quick scale not what is
-    # mostly reads, or takes longest to load.
-    slow = drain_ns > 0
-    only = (SUMMARY_SLOW if slow and settings.quick else SUMMARY).format(
-        ycsb="abf" if slow else "abcdef")
-    # All stores' data has to be in memory at once: the quick scale's has.
-    flags = ["--quick", f"--slice_ms={settings.slice_ms}", f"--only={only}",
-             f"--folder={settings.folder}",
-             f"--pmem_delay_drain_ns={drain_ns}",
-             *(["--least_data"] if settings.quick else []),
-             *(["--timed_only"] if slow else [])]
-    measured = self._run(
-        "bench_engine", f"{drain_ns} ns added to a drain",
-        [*flags, f"--rounds={settings.rounds}",
-         f"--schemes={','.join(stores)}"], preload=drain_ns > 0)
-    rows = measured["measurements"]
-    theirs = [s for s in stores if s in OF_LIBPMEMOBJ]
-    if drain_ns == 0 and theirs:
-      counted = self._run("bench_engine", "libpmemobj's flushes, not timed",
-                          [*flags, "--rounds=1",
-                           f"--schemes={','.join(theirs)}"], preload=True)
-      add_counts(rows, counted["measurements"])
-    self.results["engine"] += [{"drain_ns": drain_ns, **row} for row in rows]
+    parts = [(AT_ALL_SPEEDS[settings.quick], settings.drains)]
+    if 0 in settings.drains:
+      parts.append((AT_ONE_SPEED[settings.quick], [0]))
+    for only, drains in parts:
+      drains = ",".join(map(str, drains))
+      # All stores' data has to be in memory at once: the quick scale's has.
+      # What libpmemobj flushes is counted, and slowed, by what is preloaded.
+      self.results["engine"] += self._run(
+          "bench_engine", f"{drains} ns added to a drain",
+          ["--quick", f"--only={only}", f"--pmem_delay_drain_ns={drains}",
+           f"--slice_ms={settings.slice_ms}", f"--rounds={settings.rounds}",
+           f"--folder={settings.folder}", f"--schemes={','.join(stores)}",
+           *(["--least_data"] if settings.quick else [])],
+          preload=True)["measurements"]
 
   def _figures(self):
     settings = self._settings

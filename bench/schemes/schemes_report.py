@@ -307,7 +307,25 @@ def facts(results):
                           f"{100 * LARGE_SPREAD:.0f} % in {large} of {all_of}"
                           for name, middle, large, all_of in spreads(results))
                 or "one round"))
+  apart = between_speeds(results)
+  if apart:
+    found.append(("between speeds of memory, cached, which never drains",
+                  f"{100 * apart[len(apart) // 2]:.0f} % apart in the middle, "
+                  f"{100 * apart[-1]:.0f} % at most"))
   return found
+
+
+def between_speeds(results):
+  """How far medians of `cached` at several speeds are apart, by workload: as
+  far as what is measured at two speeds cannot be compared. Ascending."""
+  apart = []
+  for _, workload, size in WORKLOADS:
+    rows = [engine_row(results, drain_ns, "cached", workload, size)
+            for drain_ns in drains_of(results)]
+    rates = [row["ops_per_s"] for row in rows if row is not None]
+    if len(rates) > 1:
+      apart.append((max(rates) - min(rates)) / sorted(rates)[len(rates) // 2])
+  return sorted(apart)
 
 
 def spreads(results):

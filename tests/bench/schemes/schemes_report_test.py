@@ -513,6 +513,18 @@ class LoadTest(unittest.TestCase):
     self.assertAlmostEqual(load["foreign_processors"], 0.4)
     self.assertAlmostEqual(load["steal"], 0.1)
 
+  def test_how_far_speeds_can_be_compared_is_told(self):
+    rows = [engine_row("cached", "overwrite-bytes", 64, rate, drain_ns)
+            for drain_ns, rate in ((0, 100), (500, 110), (1000, 90))]
+    rows += [engine_row("cached", "ycsb-a", 1000, rate, drain_ns)
+             for drain_ns, rate in ((0, 100), (500, 250))]
+    # Of one speed alone, and of who drains.
+    rows += [engine_row("cached", "ycsb-b", 1000, 100),
+             engine_row("undo-own", "ycsb-a", 1000, 5, 500)]
+    self.assertEqual(schemes_report.between_speeds({"engine": rows}),
+                     [0.2, 0.6])
+    self.assertEqual(schemes_report.between_speeds({"engine": rows[-2:]}), [])
+
   def test_no_time_is_no_load(self):
     self.assertEqual(machine_load.load_between((1, 1, 0), (1, 1, 0), 0, 2),
                      {"foreign_processors": 0.0, "steal": 0.0})
@@ -523,17 +535,6 @@ class LoadTest(unittest.TestCase):
     self.assertFalse([f for f in flags if f.startswith("--only")])
     self.assertIn("--only=x", schemes.figure_flags(
         schemes.parse(["--only=x"])))
-
-  def test_counts_are_those_of_the_same_cell(self):
-    rows = [engine_row("undo-object", "overwrite-bytes", 64, 1),
-            engine_row("undo-object", "overwrite-bytes", 1024, 1)]
-    for row in rows:
-      row["fences_per_tx"] = None
-    counted = engine_row("undo-object", "overwrite-bytes", 1024, 2)
-    counted["fences_per_tx"] = 7
-    schemes.add_counts(rows, [counted])
-    self.assertEqual([r["fences_per_tx"] for r in rows], [None, 7])
-    self.assertEqual(rows[1]["ops_per_s"], 1)
 
 
 if __name__ == "__main__":

@@ -118,6 +118,21 @@ class ReportTest(unittest.TestCase):
     self.assertEqual([line[until] for line in lines], ["0.900, -", "never"])
     self.assertEqual([line[behind] for line in lines], ["900, -", "-"])
 
+  def test_waiting_at_slower_memory_is_beside_it(self):
+    made = results()
+    made["stores"] = ["undo-own", "undo-object", "cached"]
+    slow = {"memory": "1000 ns a drain"}
+    made["points"] += [
+        *({**point("durable", store, 1024, 900, "p50 ns until durable"),
+           **memory} for store in made["stores"] for memory in ({}, slow)
+          # It cannot be slowed.
+          if (store, memory) != ("undo-object", slow))]
+    heads, lines = doc_tables.durable_table(made)
+    column = heads.index("the same, 1000 ns more a drain")
+    self.assertEqual(heads[column - 1], "us until durable: p50, p99")
+    self.assertEqual([line[column] for line in lines],
+                     ["0.900, -", "-", "never"])
+
   def test_sums_are_part_of_the_storage(self):
     made = results()
     made["stores"] = ["undo-own", "archapt"]

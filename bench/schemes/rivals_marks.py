@@ -344,7 +344,7 @@ def of_model(model):
                        "" if scale == "full" else f"scale: {scale}")
   if not found:
     yield settled_mark(name + "fig. 5, 7, 9 to 12", "-", None, None,
-                       "`make bench-controller` was not run" if model is None
+                       "its part, `model`, was not run" if model is None
                        else "what was given has no marks")
 
 

@@ -299,9 +299,9 @@ def facts(results):
   if loads:
     found.append(("others' processors, mean and most",
                   f"{number(sum(loads) / len(loads))}, {number(max(loads))}"))
-  found += [(title, f"not of this run: {whose}")
-            for model, (title, _, _) in MODELS.items()
-            if (whose := model_tables.whose(results, model))]
+  found += [(title, f"not of this run: {whose}" if whose else "of this run")
+            for model, (title, _, _) in MODELS.items() if results.get(model)
+            for whose in [model_tables.whose(results, model)]]
   found.append(("spread, (highest - lowest) / median",
                 "; ".join(f"{name}: {100 * middle:.0f} % in the middle, above "
                           f"{100 * LARGE_SPREAD:.0f} % in {large} of {all_of}"

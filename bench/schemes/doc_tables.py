@@ -365,8 +365,9 @@ def marks_table(marks):
     value = mark["here"]
     return value if isinstance(value, str) else number(value)
   def remark(mark):
-    known = mark["reason"] and f"known reason: {mark['reason']}"
-    return "; ".join(text for text in (mark["note"], known) if text)
+    why = f"known reason: {mark['reason']}" if mark["reason"] else (
+        "why is not known" if mark["holds"] is False else "")
+    return "; ".join(text for text in (mark["note"], why) if text)
   return (["mark", "verdict", "here", "rounds: low to high", "to be met",
            "the paper", "beside it"],
           [[m["name"], verdict(m), here(m), of_rounds(m), m["target"] or "-",

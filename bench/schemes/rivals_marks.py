@@ -1,7 +1,7 @@
 """Marks of WrAP and of Archapt (marks.py)."""
 
 from marks import (UNDEFINED, Note, is_number, less, mark, mean, percent,
-                   ratio)
+                   ratio, reason_of)
 
 WRAPS, STORES = 100, 20
 # Inconsistent objects of 100 crashes (its table 4, Redis).
@@ -351,7 +351,7 @@ def of_model(model):
 def settled_mark(name, paper, here, holds, note=""):
   return {"name": name, "paper": paper, "target": "as named", "here": here,
           "low": None, "high": None, "rounds": None, "holds": holds,
-          "note": note, "reason": ""}
+          "note": note, "reason": reason_of(name) if holds is False else ""}
 
 
 def of(points, engine, crash_model=None):

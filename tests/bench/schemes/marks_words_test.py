@@ -11,8 +11,10 @@ sys.path.insert(0, os.path.join(ROOT, "bench", "schemes"))
 # pylint: disable=wrong-import-position
 import schemes_report
 # After schemes_report, which says where pages of benches are made.
+import doc_tables
 import judge
 import marks
+import rivals_marks
 from made_up_results import results
 from marks_test import one, point, rewind, rivals
 
@@ -36,6 +38,73 @@ def dirty(store, value):
                 marks.COUNTED)
           for workload in (*(f"ycsb-{letter}" for letter in "abdef"),
                            "tpcc-mix")]
+
+
+# Of a whole run, 32 minutes on two processors; those of the timing model, which
+# each run comes to, are in schemes_test.
+NOT_MET = [
+    *(f"REWIND {figure}, {memory}: {what}"
+      for memory in ("150 ns a line", "as it is")
+      for figure, what in (
+          ("fig. 3 left", "two layers over one, 10 % stores"),
+          ("fig. 5",
+           "part recovered from which on force is less, 10 skips"),
+          ("fig. 5",
+           "part recovered from which on force is less, 300 skips"),
+          ("fig. 11", "new orders, unsafe over rewind-1-noforce-batch, one "
+           "tree both: the aim"),
+          ("fig. 11", "new orders, unsafe over rewind-2-noforce-optimized, one "
+           "tree both"),
+          ("fig. 11", "new orders, unsafe over rewind-2-noforce-optimized, one "
+           "tree both: the aim"))),
+    *(f"REWIND fig. 6, as it is: checkpoints, {form}: what the most frequent "
+      "cost, %" for form in ("simple", "batch")),
+    *(f"REWIND fig. 10, transactions a tree's, {each} each: excess of a "
+      "doubled group falls, least" for each in ("one operation",
+                                                "32 operations")),
+    *(f"WrAP fig. 13, 20 inserts into a tree, as it is: p50, {pair}"
+      for pair in ("wrap over unsafe", "undo-each over wrap")),
+    "Archapt fig. 10: part of a flushed line that is new, archapt's less "
+    "undo-own's, mean of YCSB and TPC-C, % points",
+    "Archapt fig. 9, YCSB, 1000 B: lines less than undo-object's, least on E, "
+    "nobody waits: E's less the least of others, % points",
+    *(f"Archapt fig. 9, overwrite, 1024 B: lines less than undo-object's, "
+      f"{who}, %" for who in ("each waited for", "nobody waits",
+                              "nobody waits, all flushed in the end")),
+    "Archapt fig. 7: part of the gap closed, 1024 B written whole",
+    "Archapt: part of a transaction that checks and sums are, 1024 B, %",
+    "Archapt table 4, ycsb-b: inconsistent objects of 100 crashes"]
+
+
+class ReasonsTest(unittest.TestCase):
+
+  def test_all_that_a_run_has_not_met_has_a_reason(self):
+    for name in NOT_MET:
+      self.assertTrue(marks.reason_of(name), name)
+
+  def test_what_a_model_has_not_met_has_one_and_what_it_has_met_none(self):
+    def of(met):
+      return rivals_marks.of_model({"facts": {"scale": "full"}, "figures": [{
+          "figure": "12", "marks": [{
+              "what": "all of it by WrAP is at least 2.5 times as fast as by "
+                      "undo-grouped", "paper": "three", "ours": "1.98",
+              "met": met}]}]})
+    [found] = of(False)
+    self.assertIn("a rival of ours", found["reason"])
+    [found] = of(True)
+    self.assertEqual(found["reason"], "")
+
+  def test_that_none_is_known_is_said(self):
+    def remark(**more):
+      heads, [line] = doc_tables.marks_table([{
+          **marks.mark("a", "", ">= 2", 1, lambda v: v >= 2), **more}])
+      return line[heads.index("beside it")]
+    self.assertEqual(remark(), "why is not known")
+    self.assertEqual(remark(note="b"), "b; why is not known")
+    self.assertEqual(remark(reason="it is slow"), "known reason: it is slow")
+    for holds in (True, None, "", marks.DISTURBED, marks.UNJUDGED,
+                  marks.UNDEFINED):
+      self.assertEqual(remark(holds=holds), "")
 
 
 class UndefinedTest(unittest.TestCase):

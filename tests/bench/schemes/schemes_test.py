@@ -223,6 +223,9 @@ class SchemesTest(unittest.TestCase):
     self.assertIs(verdicts["WrAP's timing model, fig. 7: WrAP is faster than "
                            "non-atomic, SCM 2x slower"], True)
     self.assertNotIn("not of this run", done.stdout)
+    # Why others are not met is known.
+    self.assertEqual([m["name"] for m in results["marks"]
+                      if bool(m["reason"]) is m["holds"]], [])
 
   def test_a_model_that_cannot_run_says_why(self):
     done = run(sys.executable, "-B", SCRIPT, "--quick", "--parts=model",

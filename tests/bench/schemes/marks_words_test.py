@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.join(ROOT, "bench", "schemes"))
 # pylint: disable=wrong-import-position
 import schemes_report
 # After schemes_report, which says where pages of benches are made.
+import compared
 import doc_tables
 import judge
 import marks
@@ -105,6 +106,61 @@ class ReasonsTest(unittest.TestCase):
     for holds in (True, None, "", marks.DISTURBED, marks.UNJUDGED,
                   marks.UNDEFINED):
       self.assertEqual(remark(holds=holds), "")
+
+
+class ComparedTest(unittest.TestCase):
+
+  @staticmethod
+  def lines(*marks_of_it):
+    return compared.table(
+        [marks.mark(name, paper, "", here, note=note)
+         for name, paper, here, note in marks_of_it],
+        doc_tables.here_with_rounds)[1]
+
+  def test_one_figure_by_where_it_was_measured_is_a_line(self):
+    fig = "WrAP fig. 8, words, {}: p50, wrap over cached"
+    self.assertEqual(self.lines(
+        (fig.format("as it is"), "near", 1.5, "beside: 2 %"),
+        ("WrAP fig. 14, 5 inserts: p50", "near", 3.0, ""),
+        (fig.format("150 ns a line and drain"), "near", 2.5, "beside: 3 %"),
+        ("WrAP fig. 14, 40 inserts: p50", "near", None, "slow")), [
+            ["WrAP fig. 8, words: p50, wrap over cached", "near",
+             "as it is: 1.50; 150 ns a line and drain: 2.50",
+             "beside: 2 %; 3 %"],
+            ["WrAP fig. 14: p50", "near", "5 inserts: 3.00; 40 inserts: -",
+             "slow"]])
+
+  def test_the_papers_figure_is_that_of_its_line(self):
+    self.assertEqual(self.lines(
+        ("Archapt table 4, ycsb-a: lost", "901", 7, "in 100: 7"),
+        ("Archapt table 4, ycsb-e: lost", "1024", marks.UNDEFINED, "")), [
+            ["Archapt table 4: lost", "901", "ycsb-a: 7.00", "in 100: 7"],
+            ["Archapt table 4: lost", "1024", "ycsb-e: undefined", ""]])
+
+  def test_what_differs_otherwise_stays_apart(self):
+    for name, what, where in (
+        ("Archapt fig. 9, overwrite, zipfian, 1024 B: lines", "Archapt fig. 9: "
+         "lines", "overwrite, zipfian, 1024 B"),
+        ("Archapt fig. 7: throughput, ycsb-a", "Archapt fig. 7: throughput",
+         "ycsb-a"),
+        ("Archapt fig. 7: throughput, 1024 B in the cache", "Archapt fig. 7: "
+         "throughput", "1024 B in the cache"),
+        ("REWIND fig. 10, transactions of 320 words each: optimized, 1000 ns "
+         "more a drain, slower by",) * 2 + ("",)):
+      self.assertEqual(compared.split(name), (what, where))
+
+  def test_pages_have_all_of_them(self):
+    made = judged(*(point("archapt-3", f"ycsb-{letter}", x, 0.25, "part",
+                          marks.COUNTED)
+                    for letter in "abdef" for x in (0, 1, 2)))
+    made["marks"] = [m for m in made["marks"] if m["here"] is not None]
+    page = doc_tables.paste("<!-- schemes.json: compared-archapt -->\n"
+                            "<!-- end -->\n", made)
+    self.assertIn("| Archapt fig. 3: objects used twice at most, % | 78 | "
+                  "ycsb-a: 75.0; ycsb-b: 75.0; ycsb-d: 75.0; ycsb-f: 75.0 |  |",
+                  page)
+    self.assertIn("ycsb-e: 50.0 |", page)
+    self.assertIn("twice at most, % | 78 |", schemes_report.markdown(made))
 
 
 class UndefinedTest(unittest.TestCase):

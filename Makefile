@@ -206,11 +206,10 @@ bench-schemes: packages
 	@echo "building"
 	@bazel build -c opt //bench/engine:bench_engine \
 	  //bench/schemes:bench_schemes //bench/crash_model:bench_crash_model \
-	  //bench/pmem_shim:libpmem_shim.so
+	  //bench/controller:bench_controller //bench/pmem_shim:libpmem_shim.so
 	@mkdir -p bench/out
 	@bench/schemes/schemes.py --pages=bench/out \
-	  $(if $(filter-out 0,$(QUICK)),--quick) \
-	  $(addprefix --wrap_model=,$(wildcard bench/out/controller.json)) $(ARGS)
+	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
 
 bench-service: packages
 	@echo "building"

@@ -6,6 +6,7 @@ A page has a table between two lines: `<!-- schemes.json: NAME -->` and
 
 import re
 
+import compared
 import report
 from marks import DISTURBED, UNDEFINED, UNJUDGED, Points
 from plots import engine_report, number
@@ -368,24 +369,25 @@ def of_rounds(mark):
   return low_to_high(mark["low"], mark["high"])
 
 
+def here(mark):
+  value = mark["here"]
+  return value if isinstance(value, str) else number(value)
+
+
+def here_with_rounds(mark):
+  rounds = low_to_high(mark["low"], mark["high"])
+  return here(mark) if rounds == "-" else f"{here(mark)} ({rounds})"
+
+
 def marks_table(marks):
-  def here(mark):
-    value = mark["here"]
-    return value if isinstance(value, str) else number(value)
   def remark(mark):
-    known = mark["reason"] and f"known reason: {mark['reason']}"
-    return "; ".join(text for text in (mark["note"], known) if text)
+    why = f"known reason: {mark['reason']}" if mark["reason"] else (
+        "why is not known" if mark["holds"] is False else "")
+    return "; ".join(text for text in (mark["note"], why) if text)
   return (["mark", "verdict", "here", "rounds: low to high", "to be met",
            "the paper", "beside it"],
           [[m["name"], verdict(m), here(m), of_rounds(m), m["target"] or "-",
             m["paper"], remark(m)] for m in marks])
-
-
-def compared_table(marks):
-  """Of marks that there is no verdict of."""
-  heads, lines = marks_table(marks)
-  empty = [heads.index("verdict"), heads.index("to be met")]
-  return _without(heads, empty), [_without(line, empty) for line in lines]
 
 
 def with_left_out(results):
@@ -399,9 +401,11 @@ def with_left_out(results):
   found = {name: only_measured(table, known=(CRASH,))
            for name, table in tables.items()}
   for paper in PAPERS:
+    of_paper = [m for m in results["marks"] if m["name"].startswith(paper)]
     found[f"marks-{paper.lower()}"] = marks_table(
-        [m for m in results["marks"]
-         if m["name"].startswith(paper) and m["target"]]), ""
+        [m for m in of_paper if m["target"]]), ""
+    found[f"compared-{paper.lower()}"] = compared.table(
+        [m for m in of_paper if not m["target"]], here_with_rounds), ""
   return found
 
 

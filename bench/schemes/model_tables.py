@@ -1,7 +1,7 @@
 """Tables of what models have computed, and whose results these are.
 
-What a model says may have been computed long before what stands beside it was
-measured: it is given to `make bench-schemes` as a file.
+`make bench-schemes` runs the models itself. What one says may be given to it as
+a file instead, and then have been computed long before what stands beside it.
 """
 
 import datetime
@@ -12,8 +12,8 @@ from plots import engine_report, number
 
 in_order = engine_report.in_order
 WRAP, CRASH = "wrap_model", "crash_model"
-# What bench_crash_model's run is called, where it was part of the bench's.
-RUN_HERE = "bench_crash_model, "
+# How the names of their runs begin, where these were part of the bench's.
+RUN_HERE = {WRAP: "bench_controller, ", CRASH: "bench_crash_model, "}
 FORM = "%Y-%m-%d %H:%M UTC"
 
 
@@ -27,12 +27,16 @@ def origin_of(path):
   return {"file": path, "written": f"{written:{FORM}}"}
 
 
+def of_this_run(results, model):
+  return bool(results.get(model)) and any(
+      load["run"].startswith(RUN_HERE[model]) for load in results["loads"])
+
+
 def whose(results, model):
   """In words, where the model's results are from, of which run and commit; "":
   there are none, or they are this run's."""
   found = results.get(model)
-  if not found or any(load["run"].startswith(RUN_HERE) and model == CRASH
-                      for load in results["loads"]):
+  if not found or of_this_run(results, model):
     return ""
   facts = found.get("facts", {}) if isinstance(found, dict) else {}
   given = results.get("given", {}).get(model, {})

@@ -1,7 +1,7 @@
 """Marks of WrAP and of Archapt (marks.py)."""
 
 from marks import (UNDEFINED, Note, is_number, less, mark, mean, percent,
-                   ratio)
+                   ratio, reason_of)
 
 WRAPS, STORES = 100, 20
 # Inconsistent objects of 100 crashes (its table 4, Redis).
@@ -344,14 +344,14 @@ def of_model(model):
                        "" if scale == "full" else f"scale: {scale}")
   if not found:
     yield settled_mark(name + "fig. 5, 7, 9 to 12", "-", None, None,
-                       "`make bench-controller` was not run" if model is None
+                       "its part, `model`, was not run" if model is None
                        else "what was given has no marks")
 
 
 def settled_mark(name, paper, here, holds, note=""):
   return {"name": name, "paper": paper, "target": "as named", "here": here,
           "low": None, "high": None, "rounds": None, "holds": holds,
-          "note": note, "reason": ""}
+          "note": note, "reason": reason_of(name) if holds is False else ""}
 
 
 def of(points, engine, crash_model=None):

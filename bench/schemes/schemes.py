@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """All atomicity schemes beside each other, and their papers' figures.
 
-Runs bench_engine at several speeds of memory, bench_schemes, and
-bench_crash_model; puts their measurements together, and the papers' marks
-beside what came out. docs/bench_schemes.md.
+Runs bench_controller, bench_crash_model, bench_engine at several speeds of
+memory, and bench_schemes; puts what came out together, and the papers' marks
+beside it. docs/bench_schemes.md.
 """
 
 import argparse
@@ -53,8 +53,9 @@ PART_ROUNDS = {False: 5, True: 3}
 PROGRAMS = {"bench_engine": "bench/engine/bench_engine",
             "bench_schemes": "bench/schemes/bench_schemes",
             "bench_crash_model": "bench/crash_model/bench_crash_model",
+            "bench_controller": "bench/controller/bench_controller",
             "shim": "bench/pmem_shim/libpmem_shim.so"}
-PARTS = ("crashes", "summary", "figures")
+PARTS = ("model", "crashes", "summary", "figures")
 # Where the results of a part of a run go, beside those of a whole one.
 PARTIAL = "partial"
 UNFINISHED = ".unfinished"
@@ -229,7 +230,10 @@ class Bench:
 
   def run(self):
     settings = self._settings
-    # First: if recovery goes by something that is wrong, nothing else matters.
+    # First: whatever cannot be computed here is known after seconds.
+    if "model" in settings.parts and not settings.wrap_model:
+      self._model()
+    # If recovery goes by something that is wrong, nothing else matters.
     if "crashes" in settings.parts and not settings.crash_model:
       self._crashes()
     if "summary" in settings.parts:
@@ -303,9 +307,16 @@ class Bench:
                                       flags, preload=True)["points"]
     self.results["points"] = measured["points"]
 
+  def _model(self):
+    settings = self._settings
+    flags = [f"--folder={settings.folder}",
+             *(["--quick"] if settings.quick else [])]
+    self.results[model_tables.WRAP] = self._run(
+        "bench_controller", "WrAP's timing model", flags, preload=False)
+
   def _crashes(self):
     flags = ["--quick"] if self._settings.quick else []
-    self.results["crash_model"] = self._run(
+    self.results[model_tables.CRASH] = self._run(
         "bench_crash_model", "crashes through a cache", flags, preload=False)
 
 
@@ -360,7 +371,9 @@ def parse(words):
   parser.add_argument("--parts", default=list(PARTS),
                       type=lambda t: known(names(t), PARTS, "part"),
                       metavar="PART,...",
-                      help=f"some of {','.join(PARTS)} (default: all)")
+                      help=f"some of {','.join(PARTS)} (default: all); model "
+                           "is WrAP's timing model, crashes Archapt's table 4: "
+                           "whatever --only and --schemes are")
   parser.add_argument("--only", default="",
                       help="figures that this matches a part of")
   parser.add_argument("--drains", metavar="NS,...",
@@ -374,7 +387,9 @@ def parse(words):
   parser.add_argument("--folder", default="/dev/shm",
                       help="where pool files are put")
   parser.add_argument("--wrap_model", metavar="FILE",
-                      help="rows of WrAP's timing model, to be put beside")
+                      help="what bench_controller has written, or rows of "
+                           "another program, instead of running it: WrAP's "
+                           "timing model")
   parser.add_argument("--crash_model", metavar="FILE",
                       help="what bench_crash_model has written, instead of "
                            "running it: Archapt's table 4")

@@ -73,12 +73,17 @@ TITLES = (("speed", "Which scheme when: speed"),
           ("wraps", "WrAP fig. 6, all who take part"),
           ("skipped", "Archapt fig. 9, all who take part"),
           ("marks-rewind", "REWIND's marks"), ("marks-wrap", "WrAP's marks"),
-          ("marks-archapt", "Archapt's marks"))
+          ("marks-archapt", "Archapt's marks"),
+          *((f"compared-{paper.lower()}", f"{paper}: what there is no mark of")
+            for paper in doc_tables.PAPERS))
+OF_MARKS = ("marks-", "compared-")
 WITH_SPREADS = "All schemes with spreads"
-# What they are called, and whose marks they have, and which.
+# What they are called, which tables have what is of them, and which that is.
 MODELS = {
-    model_tables.WRAP: ("WrAP's timing model", "wrap", "Its timing model"),
-    model_tables.CRASH: ("Crashes through a cache model", "archapt", "Table 4")}
+    model_tables.WRAP: ("WrAP's timing model", ("marks-wrap",),
+                        "Its timing model"),
+    model_tables.CRASH: ("Crashes through a cache model",
+                         ("marks-archapt", "compared-archapt"), "Table 4")}
 # All x are one picture with a line for each series.
 PLOTTED = ("rewind-3-left", "rewind-3-right", "rewind-4-left", "rewind-4-right",
            "rewind-6", "rewind-7", "rewind-10-tree-32", "rewind-10-words",
@@ -178,18 +183,10 @@ def tables(results):
   for name, title in TITLES:
     table, left_out = of_docs[name]
     if table[1]:
-      yield title, table, left_out or of_models(
-          results, name.removeprefix("marks-"))
+      yield title, table, left_out or of_models(results, name)
   for drain_ns in drains_of(results):
     yield (f"{WITH_SPREADS}, {drain_ns} ns more a drain",
            *doc_tables.only_measured(all_schemes_table(results, drain_ns)))
-  for paper in doc_tables.PAPERS:
-    compared = [m for m in results["marks"]
-                if m["name"].startswith(paper) and not m["target"]]
-    if compared:
-      yield (f"{paper}: what there is no mark of",
-             doc_tables.compared_table(compared),
-             of_models(results, paper.lower()) if paper == "Archapt" else "")
   for figure, memory, points in figures(results):
     title, what = FIGURES[figure]
     for of_unit, table in figure_tables(f"{title}, {memory}", what, points):
@@ -203,10 +200,10 @@ def tables(results):
     yield "What else the machine did", loads_table(results["loads"]), ""
 
 
-def of_models(results, paper):
-  """Whose results those of the paper's marks are that a model has computed."""
+def of_models(results, table):
+  """Whose results those in the table are that a model has computed."""
   return " ".join(f"{what} is not of this run: {whose}."
-                  for model, (_, of, what) in MODELS.items() if of == paper
+                  for model, (_, of, what) in MODELS.items() if table in of
                   and (whose := model_tables.whose(results, model)))
 
 
@@ -215,7 +212,7 @@ def not_there(results):
   marks, of which there is a word of their own."""
   of_docs = doc_tables.all_tables(results)
   nothing = [title for name, title in TITLES
-             if not of_docs[name][1] and not name.startswith("marks-")]
+             if not of_docs[name][1] and not name.startswith(OF_MARKS)]
   known = {figure for figure, _, _ in figures(results)}
   if len(known) < len(FIGURES):
     nothing.append(f"{len(FIGURES) - len(known)} of {len(FIGURES)} figures")
@@ -299,9 +296,9 @@ def facts(results):
   if loads:
     found.append(("others' processors, mean and most",
                   f"{number(sum(loads) / len(loads))}, {number(max(loads))}"))
-  found += [(title, f"not of this run: {whose}")
-            for model, (title, _, _) in MODELS.items()
-            if (whose := model_tables.whose(results, model))]
+  found += [(title, f"not of this run: {whose}" if whose else "of this run")
+            for model, (title, _, _) in MODELS.items() if results.get(model)
+            for whose in [model_tables.whose(results, model)]]
   found.append(("spread, (highest - lowest) / median",
                 "; ".join(f"{name}: {100 * middle:.0f} % in the middle, above "
                           f"{100 * LARGE_SPREAD:.0f} % in {large} of {all_of}"

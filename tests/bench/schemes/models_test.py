@@ -38,6 +38,18 @@ def given(model, written):
   return {"given": {model: {"file": FILE, "written": written}}}
 
 
+class Untimed(schemes.Bench):
+  """Notes what it would run."""
+
+  def __init__(self, *words, models=()):
+    super().__init__(schemes.parse(list(words)), dict(models))
+    self.ran = []
+
+  def _run(self, name, what, flags, preload):
+    self.ran.append((name, "--quick" in flags))
+    return CONTROLLER if name == "bench_controller" else CRASHES
+
+
 def said(made):
   """What is said of models above tables, by title."""
   return {title: said for title, _, said in schemes_report.tables(made)
@@ -96,6 +108,43 @@ class ModelsTest(unittest.TestCase):
                       "foreign_processors": 0.25, "steal": 0.01}]
     del made["given"]
     self.assertEqual(said(made), {})
+
+  def test_the_timing_model_may_be_of_this_run(self):
+    title = "WrAP's timing model"
+    made = with_models(loads=[{"run": "bench_controller, WrAP's timing model",
+                               "foreign_processors": 0.25, "steal": 0.01}])
+    self.assertEqual(said(made), {})
+    self.assertIn((title, "of this run"), schemes_report.facts(made))
+    made["wrap_model"] = None
+    self.assertNotIn(title, dict(schemes_report.facts(made)))
+
+  def test_it_is_computed_first_and_unless_it_is_given(self):
+    both = [("bench_controller", False), ("bench_crash_model", False)]
+    for words, ran in (
+        (["--parts=crashes,model"], both),
+        (["--parts=model,crashes", "--only=nothing", "--schemes=cow"], both),
+        (["--parts=model", "--quick"], [("bench_controller", True)]),
+        (["--parts=crashes"], both[1:]),
+        (["--parts=model,crashes", f"--wrap_model={__file__}"], both[1:]),
+        (["--parts=model,crashes", f"--crash_model={__file__}"], both[:1])):
+      bench = Untimed(*words)
+      bench.run()
+      self.assertEqual(bench.ran, ran, words)
+    bench = Untimed("--parts=model")
+    bench.run()
+    self.assertEqual(bench.results["wrap_model"], CONTROLLER)
+    bench = Untimed("--parts=model", f"--wrap_model={__file__}",
+                    models={"wrap_model": CONTROLLER})
+    bench.run()
+    self.assertEqual(bench.results["wrap_model"], CONTROLLER)
+
+  def test_a_quick_model_has_verdicts_and_says_so(self):
+    made = with_models(wrap_model={**CONTROLLER, "facts": {"scale": "quick"}})
+    made["facts"]["scale"] = "quick"
+    judge.judge(made)
+    [found] = [m for m in made["marks"] if "timing model" in m["name"]]
+    self.assertIs(found["holds"], True)
+    self.assertEqual(found["note"], "scale: quick")
 
   def test_results_say_which_file_was_given(self):
     with tempfile.TemporaryDirectory() as folder:

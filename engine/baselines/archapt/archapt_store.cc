@@ -32,7 +32,7 @@ absl::Status CheckOptions(const ArchaptOptions& options, const Heap& heap) {
         "Archapt with matrices of ", options.columns, " columns (2 to ",
         kMostColumns, "), a patience of ",
         absl::FormatDuration(options.patience), " and a log_wait of ",
-        absl::FormatDuration(options.log_wait)));
+        absl::FormatDuration(options.log_wait), "; neither may be negative"));
   }
   const absl::string_view label = ArchaptLabel(options);
   if (heap.label() != label) {

@@ -160,8 +160,6 @@ TEST_F(UndoRingTest, AbortsAloneDoNotFillIt) {
   }
 }
 
-// What a transaction can have is all of the ring but for a line, whatever has
-// been committed before.
 // Also while the oldest transaction keeps the tail where it is.
 TEST_F(UndoRingTest, WhoWantsRoomGetsItOnceThereIsSome) {
   UndoRing ring = Make(&region_);
@@ -179,6 +177,8 @@ TEST_F(UndoRingTest, WhoWantsRoomGetsItOnceThereIsSome) {
   EXPECT_TRUE(Change(&ring, &large, 8192, bytes).ok());
 }
 
+// What a transaction can have is all of the ring but for a line, whatever has
+// been committed before.
 TEST_F(UndoRingTest, AsMuchFitsAsThereIs) {
   constexpr size_t kMost = kRing - kLine - sizeof(archapt_format::RecordHeader);
   UndoRing ring = Make(&region_);

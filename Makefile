@@ -128,7 +128,7 @@ test-rdma: build
 	  //bench/transport:bench_transport
 	@python3 -B tests/vm/rig.py
 
-# A million images and more; SCHEME=name for one scheme only, or for a family
+# About five million images; SCHEME=name for one scheme only, or for a family
 # (SCHEME=rewind). IMAGES=n: so many of each seed, about; 0: as many as there
 # are. CACHE=bytes: a cache of that size decides which lines that nobody has
 # flushed are durable.

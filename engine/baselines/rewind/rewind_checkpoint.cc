@@ -58,19 +58,19 @@ void RewindLog::FindLocked(const OwnRecords& own) const {
 }
 
 void RewindLog::Find(const OwnRecords& own) const {
-  MutexLock lock(&mutex_);
+  TurnLock lock(&mutex_);
   FindLocked(own);
 }
 
 std::vector<ObjectId> RewindLog::Clear(OwnRecords* own) {
-  MutexLock lock(&mutex_);
+  TurnLock lock(&mutex_);
   FindLocked(*own);
   --live_;
   return ClearAll(absl::MakeSpan(own, 1), std::nullopt);
 }
 
 void RewindLog::Finished(OwnRecords* own) {
-  MutexLock lock(&mutex_);
+  TurnLock lock(&mutex_);
   --live_;
   storing_.erase(own->end->indexed.id);
   blocks_ += own->freed.size();
@@ -114,7 +114,7 @@ bool RewindLog::Checkpoint() {
   std::optional<LogRecord> mark;
   uint64_t floor;
   {
-    MutexLock lock(&mutex_);
+    TurnLock lock(&mutex_);
     if (finished_.empty()) return false;
     mark = MakeCheckpoint();
     floor = storing_.empty() ? next_id_ : std::min(next_id_, *storing_.begin());
@@ -134,19 +134,22 @@ bool RewindLog::Checkpoint() {
   do {
     const auto piece = left.first(std::min(kClearedAtOnce, left.size()));
     left.remove_prefix(piece.size());
-    MutexLock lock(&mutex_);
-    for (ObjectId block : ClearAll(piece, mark)) {
-      heap_->Release(block);
-      --blocks_;
+    {
+      TurnLock lock(&mutex_);
+      for (ObjectId block : ClearAll(piece, mark)) {
+        heap_->Release(block);
+        --blocks_;
+      }
+      mark.reset();
+      leaving_ = left.size();
     }
-    mark.reset();
-    leaving_ = left.size();
+    if (!left.empty()) mutex_.LetOthers();
   } while (!left.empty());
   return !done.empty();
 }
 
 bool RewindLog::WantsCheckpoint() const {
-  MutexLock lock(&mutex_);
+  TurnLock lock(&mutex_);
   // Before it is full: then a transaction has to make one itself.
   const bool filling = space_.free() < space_.size() / 2;
   return !finished_.empty() &&

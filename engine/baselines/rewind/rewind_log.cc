@@ -107,7 +107,7 @@ RewindLog::RewindLog(Heap* heap, const RewindOptions& options, LogFormat format)
   LogHeader* const header = LogHeaderOf(*heap);
   auto* const list =
       format == LogFormat::kPlain ? &header->plain_list : &header->list;
-  MutexLock lock(&mutex_);
+  TurnLock lock(&mutex_);
   if (options.layers == 1) {
     index_ = absl::make_unique<RecordList>(
         words_, list, &space_, options.form,
@@ -131,7 +131,7 @@ uint64_t RewindLog::CheckOf(const RecordHeader& header, uint64_t offset,
 // --- Recovery.
 
 absl::Status RewindLog::Finish() {
-  MutexLock lock(&mutex_);
+  TurnLock lock(&mutex_);
   return index_->Finish();
 }
 
@@ -188,7 +188,7 @@ absl::StatusOr<FoundRecord> RewindLog::Parse(uint64_t offset) const {
 }
 
 absl::StatusOr<std::vector<FoundRecord>> RewindLog::Scan() const {
-  MutexLock lock(&mutex_);
+  TurnLock lock(&mutex_);
   ASSIGN_OR_RETURN(auto offsets, index_->Scan());
   // Each is looked at once.
   std::sort(offsets.begin(), offsets.end());
@@ -218,7 +218,7 @@ absl::StatusOr<rewind_format::Marks> RewindLog::ReadMarks() const {
 }
 
 void RewindLog::Reset(uint64_t last_sequence) {
-  MutexLock lock(&mutex_);
+  TurnLock lock(&mutex_);
   last_sequence_.Store(last_sequence);
   region_->Drain();
   index_->Empty();
@@ -273,7 +273,7 @@ absl::Status RewindLog::BeginLocked(OwnRecords* own) {
 
 void RewindLog::Drop(OwnRecords* own) {
   if (own->transaction == 0) return;
-  MutexLock lock(&mutex_);
+  TurnLock lock(&mutex_);
   CHECK(own->records.empty() && !own->end.has_value());
   GiveKept(own);
   --live_;
@@ -415,7 +415,7 @@ void RewindLog::Index(absl::Span<LogRecord> records, bool in_order) {
 absl::Status RewindLog::Append(OwnRecords* own,
                                absl::Span<const Draft> drafts) {
   if (drafts.empty()) return absl::OkStatus();
-  MutexLock lock(&mutex_);
+  TurnLock lock(&mutex_);
   ASSIGN_OR_RETURN(auto made, Make(own, drafts));
   Index(absl::MakeSpan(made), /*in_order=*/false);
   own->records.insert(own->records.end(), made.begin(), made.end());
@@ -438,7 +438,7 @@ LogRecord RewindLog::MakeEnd(OwnRecords* own, uint64_t sequence, bool aborted) {
 absl::Status RewindLog::AppendEnd(OwnRecords* own,
                                   absl::Span<const Draft> drafts,
                                   uint64_t sequence) {
-  MutexLock lock(&mutex_);
+  TurnLock lock(&mutex_);
   ASSIGN_OR_RETURN(auto made, Make(own, drafts));
   const size_t before_end = made.size();
   // There is none behind the last.
@@ -460,7 +460,7 @@ absl::Status RewindLog::AppendEnd(OwnRecords* own,
 
 void RewindLog::AppendCompensations(OwnRecords* own,
                                     absl::Span<const LogRecord* const> undone) {
-  MutexLock lock(&mutex_);
+  TurnLock lock(&mutex_);
   std::vector<LogRecord> made;
   for (const LogRecord* update : undone) {
     const Compensation compensation{update->indexed.id, update->indexed.record};
@@ -476,14 +476,14 @@ void RewindLog::AppendCompensations(OwnRecords* own,
 }
 
 void RewindLog::AppendAborted(OwnRecords* own) {
-  MutexLock lock(&mutex_);
+  TurnLock lock(&mutex_);
   LogRecord end = MakeEnd(own, /*sequence=*/0, /*aborted=*/true);
   Index({&end, 1}, /*in_order=*/true);
   own->end = end;
 }
 
 size_t RewindLog::blocks() const {
-  MutexLock lock(&mutex_);
+  TurnLock lock(&mutex_);
   return blocks_;
 }
 

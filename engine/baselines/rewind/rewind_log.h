@@ -31,6 +31,7 @@
 #include "engine/baselines/rewind/rewind_format.h"
 #include "engine/baselines/rewind/rewind_options.h"
 #include "engine/baselines/rewind/sequence_mark.h"
+#include "engine/baselines/rewind/turn_mutex.h"
 #include "engine/explore.h"
 #include "engine/heap/heap.h"
 #include "engine/transaction.h"
@@ -193,7 +194,7 @@ class RewindLog {
   // Held by whoever makes a checkpoint, all the time; taken first.
   Mutex checkpoint_mutex_;
 
-  mutable Mutex mutex_;
+  mutable TurnMutex mutex_;
   LogSpace space_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<RecordIndex> index_ ABSL_PT_GUARDED_BY(mutex_);
   uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;

@@ -94,6 +94,7 @@ const std::vector<PlantedFault>& PlantedFaults() {
       {"rewind-checkpoint-flushes-nothing", "rewind-1-noforce-simple"},
       {"rewind-end-cleared-with-rest", "rewind-1-force-optimized"},
       {"rewind-clearing-forgets-sequence", "rewind-1-force-batch"},
+      {"rewind-halves-of-two-sequences", "rewind-1-force-batch"},
       {"rewind-freed-before-checkpoint", "rewind-1-noforce-batch"},
       {"rewind-removal-not-done-again", "rewind-1-force-simple"},
       {"rewind-words-not-put-back", "rewind-2-force-simple"},

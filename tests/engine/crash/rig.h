@@ -78,6 +78,8 @@ struct Scheme {
   bool switches_within_calls = false;
   // Transactions are one at a time.
   bool one_at_a_time = false;
+  // From one commit's sequence to the next one's.
+  uint64_t sequence_step = 1;
 
   // The store on one region for each area; made new, else recovered. The
   // regions outlive the rig.

@@ -53,8 +53,8 @@ class Crew {
       live_.push_back(i);
     }
     turn_ = Choose();
-    turned_.notify_all();
-    turned_.wait(lock, [this] { return live_.empty(); });
+    turned_[turn_].notify_one();
+    ended_.wait(lock, [this] { return live_.empty(); });
   }
 
   // Lets any one go on, this one or another.
@@ -87,7 +87,7 @@ class Crew {
       }
       std::thread thread([this, i] { Work(i); });
       std::unique_lock<std::mutex> lock(mutex_);
-      turned_.wait(lock, [this, i] { return ready_ == i + 1; });
+      ended_.wait(lock, [this, i] { return ready_ == i + 1; });
       thread.detach();
     }
     branch_counts.store(counts);
@@ -130,8 +130,8 @@ class Crew {
     {
       std::unique_lock<std::mutex> lock(mutex_);
       turn_ = live_[next];
-      turned_.notify_all();
-      turned_.wait(lock, [this] { return turn_ == this_thread; });
+      turned_[turn_].notify_one();
+      turned_[this_thread].wait(lock, [this] { return turn_ == this_thread; });
     }
     schedule_->resumed(this_thread);
   }
@@ -141,9 +141,9 @@ class Crew {
     this_thread = thread;
     std::unique_lock<std::mutex> lock(mutex_);
     ++ready_;
-    turned_.notify_all();
+    ended_.notify_one();
     for (;;) {
-      turned_.wait(lock, [this] { return turn_ == this_thread; });
+      turned_[thread].wait(lock, [this] { return turn_ == this_thread; });
       lock.unlock();
       schedule_->resumed(this_thread);
       (*bodies_[thread])();
@@ -152,13 +152,14 @@ class Crew {
         if (live_[i] == thread) live_.erase(live_.begin() + i);
       }
       turn_ = live_.empty() ? kNobody : Choose();
-      turned_.notify_all();
+      (turn_ == kNobody ? ended_ : turned_[turn_]).notify_one();
     }
   }
 
   // Of what follows only the thread whose turn it is makes use.
   std::mutex mutex_;
-  std::condition_variable turned_;
+  std::condition_variable turned_[kCrew];  // one's turn has come
+  std::condition_variable ended_;          // of all of them; or has begun
   size_t turn_ = kNobody;
   size_t ready_ = 0;
   const std::function<void()>* bodies_[kCrew] = {};

@@ -28,6 +28,9 @@ constexpr size_t kRewindHeapBytes = 224u << 10;
 constexpr size_t RewindLogBytes(const RewindOptions& options) {
   return options.layers == 1 ? 24u << 10 : 36u << 10;
 }
+// Every fourth sequence changes both words that the log keeps the largest in,
+// and the lower one becomes smaller.
+constexpr uint64_t kRewindSequenceStep = (uint64_t{1} << 46) + 1;
 // So little that wraps go on in the heap, and wait for others to retire.
 constexpr size_t kWrapHeapBytes = 224u << 10;
 constexpr size_t kWrapLogBytes = 8u << 10;
@@ -209,6 +212,7 @@ Scheme Rewind(RewindOptions options) {
   scheme.name = options.Name();
   scheme.areas = {{"heap", kRewindHeapBytes}};
   scheme.switches_within_calls = true;
+  scheme.sequence_step = kRewindSequenceStep;
   scheme.open = [=](const std::vector<Region*>& regions,
                     bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
     auto heap = make ? Heap::CreateTiny(regions[0], options.Name(),

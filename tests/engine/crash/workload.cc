@@ -86,6 +86,7 @@ class Life {
   std::deque<ObjectId> recent_;
   std::set<uint64_t> held_;
   uint64_t last_sequence_ = 0;  // given to a Commit
+  uint64_t sequence_step_ = 1;  // as Scheme's
   size_t threads_ = kThreads;   // that have a transaction
   int steps_ = 0;               // left
   int all_steps_ = 0;
@@ -159,6 +160,7 @@ void Life::Live(const Scheme& scheme, const Found& found,
                 const RunOptions& options) {
   const bool make = found.world == nullptr;
   lags_ = scheme.lags;
+  sequence_step_ = scheme.sequence_step;
   if (scheme.one_at_a_time) threads_ = 1;
   most_images_ = options.most_images;
   second_ = !make;
@@ -292,7 +294,8 @@ void Life::Commit(size_t thread) {
     return refuse ? absl::CancelledError("refused") : absl::OkStatus();
   };
   CommitOptions options;
-  const uint64_t sequence = options.sequence = ++last_sequence_;
+  const uint64_t sequence = last_sequence_ += sequence_step_;
+  options.sequence = sequence;
   options.hold_locks = rig_->can_hold() && Random(6) == 0;
   if (refuse || Random(4) == 0) options.before_mark.emplace(before_mark);
   const auto place = std::make_shared<uint64_t>(0);

@@ -1,0 +1,59 @@
+// A mutex that one thread takes again and again for long, and others for a
+// moment. Of an ordinary one others would have nothing: whoever gives it back
+// and takes it again is there before anybody who sleeps for it has woken.
+#ifndef KAMINO_ENGINE_BASELINES_REWIND_TURN_MUTEX_H_
+#define KAMINO_ENGINE_BASELINES_REWIND_TURN_MUTEX_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "absl/base/thread_annotations.h"
+#include "engine/explore.h"
+
+namespace kamino::engine {
+
+class ABSL_LOCKABLE TurnMutex {
+ public:
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
+    asked_.fetch_add(1, std::memory_order_relaxed);
+    mutex_.Lock();
+    had_.store(had_.load(std::memory_order_relaxed) + 1,
+               std::memory_order_relaxed);
+  }
+  void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.Unlock(); }
+
+  // For who does not have it, and is about to take it: where others wait for
+  // it, one of them has had it on return.
+  void LetOthers() const ABSL_LOCKS_EXCLUDED(this) {
+    const uint64_t had = had_.load(std::memory_order_relaxed);
+    while (asked_.load(std::memory_order_relaxed) > had &&
+           had_.load(std::memory_order_relaxed) == had) {
+      YieldProcessor();
+    }
+  }
+
+ private:
+  Mutex mutex_;
+  // How often somebody wanted it, and how often somebody got it: which only
+  // changes by who has it.
+  std::atomic<uint64_t> asked_{0};
+  std::atomic<uint64_t> had_{0};
+};
+
+class ABSL_SCOPED_LOCKABLE TurnLock {
+ public:
+  explicit TurnLock(TurnMutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex)
+      : mutex_(mutex) {
+    mutex_->Lock();
+  }
+  ~TurnLock() ABSL_UNLOCK_FUNCTION() { mutex_->Unlock(); }
+  TurnLock(const TurnLock&) = delete;
+  TurnLock& operator=(const TurnLock&) = delete;
+
+ private:
+  TurnMutex* const mutex_;
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_BASELINES_REWIND_TURN_MUTEX_H_

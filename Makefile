@@ -128,7 +128,7 @@ test-rdma: build
 	  //bench/transport:bench_transport
 	@python3 -B tests/vm/rig.py
 
-# A million images and more; SCHEME=name for one scheme only, or for a family
+# About five million images; SCHEME=name for one scheme only, or for a family
 # (SCHEME=rewind). IMAGES=n: so many of each seed, about; 0: as many as there
 # are. CACHE=bytes: a cache of that size decides which lines that nobody has
 # flushed are durable.
@@ -206,11 +206,10 @@ bench-schemes: packages
 	@echo "building"
 	@bazel build -c opt //bench/engine:bench_engine \
 	  //bench/schemes:bench_schemes //bench/crash_model:bench_crash_model \
-	  //bench/pmem_shim:libpmem_shim.so
+	  //bench/controller:bench_controller //bench/pmem_shim:libpmem_shim.so
 	@mkdir -p bench/out
 	@bench/schemes/schemes.py --pages=bench/out \
-	  $(if $(filter-out 0,$(QUICK)),--quick) \
-	  $(addprefix --wrap_model=,$(wildcard bench/out/controller.json)) $(ARGS)
+	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
 
 bench-service: packages
 	@echo "building"

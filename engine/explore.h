@@ -86,6 +86,7 @@ namespace kamino::engine {
   X(kArchaptDissolves)                                                      \
   X(kArchaptMeetsOthersWork) /* on a matrix that it has to dissolve */      \
   X(kArchaptForcesForRoom)                                                  \
+  X(kArchaptAwaitsOthers) /* as they are about to give room back */         \
   X(kArchaptLogFull)                                                        \
   X(kArchaptGoesRound)                                                      \
   X(kArchaptTailPassesCommit)                                               \

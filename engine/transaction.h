@@ -137,10 +137,12 @@ class Transaction : public Reader {
 
   // Declares an intent for each of these, which are all kWrite, as a Write of
   // each would, in this order; a scheme does so with one set of drains, where
-  // Writes would each have their own. Bytes are had and changed by Write or
-  // Overwrite of what lies within. These count as ranges of their own where
-  // those are counted, and wait for nothing to become durable; but Kamino over
-  // an undo log saves what they change once more.
+  // Writes would each have their own, but that REWIND's noforce-simple and
+  // noforce-batch drain more often than for Writes (docs/rewind_log_format.md).
+  // Bytes are had and changed by Write or Overwrite of what lies within. These
+  // count as ranges of their own where those are counted, and wait for nothing
+  // to become durable; but Kamino over an undo log saves what they change once
+  // more.
   //
   // kInvalidArgument: an intent of another kind, and nothing was declared.
   // Errors otherwise: as Write's.

@@ -30,7 +30,7 @@ struct Options {
   Machine machine;
   uint64_t path_ns = Machine().path / kNanosecond;
   std::vector<std::string> only;
-  std::string store = "unsafe";
+  std::string store = "wrap";
   std::string folder = "/dev/shm";
   std::string trace;
   std::string save_traces;

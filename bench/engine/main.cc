@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "bench/engine/breakdown.h"
 #include "bench/engine/micro.h"
@@ -41,7 +42,8 @@ struct Options {
   bool least_data = false;
   bool timed_only = false;
   bool list = false;
-  engine::PmemDelays delays;
+  std::vector<uint64_t> drains_ns = {0};
+  uint64_t line_ns = 0;
 };
 
 std::vector<std::string> SchemeNames() {
@@ -83,14 +85,16 @@ void AddFlags(CLI::App* flags, Options* options) {
   flags->add_flag("--list", options->list,
                   "Print what would be measured, and exit.");
   flags
-      ->add_option("--pmem_delay_drain_ns", options->delays.drain_ns,
+      ->add_option("--pmem_delay_drain_ns", options->drains_ns,
                    "How much longer each drain takes, as if the memory were "
-                   "slower. libpmemobj can be slowed with libpmem_shim.so "
-                   "preloaded alone, and is left out without.")
+                   "slower; of several, separated by commas, each in turns. "
+                   "libpmemobj can be slowed with libpmem_shim.so preloaded "
+                   "alone, and is left out without.")
+      ->delimiter(',')
       ->check(CLI::Range(uint64_t{0}, kMaxDelayNanos))
       ->capture_default_str();
   flags
-      ->add_option("--pmem_delay_line_ns", options->delays.line_ns,
+      ->add_option("--pmem_delay_line_ns", options->line_ns,
                    "The same of each cache line that is written back.")
       ->check(CLI::Range(uint64_t{0}, kMaxDelayNanos))
       ->capture_default_str();
@@ -152,15 +156,20 @@ std::string ProcessorName() {
 }
 
 // Drops what cannot be slowed, where the memory is to be slower.
-void Slow(const engine::PmemDelays& delays, std::vector<Entry>* entries) {
-  if (!delays.any()) return;
+void Slow(const Options& flags, std::vector<Entry>* entries) {
+  const engine::PmemDelays delays = {flags.drains_ns.front(), flags.line_ns};
+  const bool vary = flags.drains_ns.size() > 1;
+  if (!delays.any() && !vary) return;
   for (Entry& entry : *entries) {
     entry.specs.erase(std::remove_if(entry.specs.begin(), entry.specs.end(),
                                      [](const StoreSpec& spec) {
                                        return !CanWatch(spec) && !HasPmemShim();
                                      }),
                       entry.specs.end());
-    for (StoreSpec& spec : entry.specs) spec.delays = delays;
+    for (StoreSpec& spec : entry.specs) {
+      spec.delays = delays;
+      spec.drains_vary = vary;
+    }
   }
 }
 
@@ -172,8 +181,8 @@ Facts MakeFacts(const Options& flags, const RaceOptions& options, bool quick) {
       {"processor", ProcessorName()},
       {"processors", absl::StrCat(std::thread::hardware_concurrency())},
       {"medium", flags.folder},
-      {"added_delay_ns", absl::StrCat(flags.delays.drain_ns, " a drain, ",
-                                      flags.delays.line_ns, " a line")},
+      {"added_delay_ns", absl::StrCat(absl::StrJoin(flags.drains_ns, ", "),
+                                      " a drain, ", flags.line_ns, " a line")},
       {"rounds", absl::StrCat(options.rounds)},
       {"slice", absl::FormatDuration(options.slice)},
       {"clock_overhead_ns", absl::StrFormat("%.1f", TickOverheadNanos())},
@@ -230,12 +239,13 @@ int Run(const Program& program, const Options& flags) {
                                      : quick            ? 5
                                                         : 60);
   options.warm_up = options.slice / 2;
+  options.drains_ns = flags.drains_ns;
 
   std::vector<Entry> entries = AllEntries(flags.least_data ? Scale::kCount
                                           : quick          ? Scale::kQuick
                                                            : Scale::kFull);
   Choose(flags.schemes, &entries);
-  Slow(flags.delays, &entries);
+  Slow(flags, &entries);
   if (flags.list) return List(entries, options);
 
   auto folder = PoolFolder::Create(flags.folder);

@@ -19,12 +19,8 @@ namespace {
 
 using Progress = std::function<void(const std::string&)>;
 
-// A store in the race, and what it did in the current cell.
-struct Runner {
-  StoreSpec spec;
-  OpenedStore open;
-  std::unique_ptr<Dataset> dataset;  // goes before the store
-
+// What a store did in a cell.
+struct Tally {
   std::vector<double> rounds;
   // One number for each round, by kind; the last is of all together.
   std::vector<std::vector<double>> p50, p99;
@@ -32,6 +28,14 @@ struct Runner {
   uint64_t retries = 0;
   uint64_t hits = 0;
   uint64_t misses = 0;
+};
+
+// A store in the race.
+struct Runner {
+  StoreSpec spec;
+  OpenedStore open;
+  std::unique_ptr<Dataset> dataset;  // goes before the store
+  std::vector<Tally> tallies;        // of the current cell, by delay
 };
 
 absl::Status Annotate(const absl::Status& status, const std::string& what) {
@@ -94,23 +98,26 @@ absl::StatusOr<Runner> OpenRunner(const Suite& suite, const StoreSpec& spec,
   return runner;
 }
 
-void Reset(Runner& runner, size_t kinds) {
-  runner.rounds.clear();
-  runner.p50.assign(kinds + 1, {});
-  runner.p99.assign(kinds + 1, {});
-  runner.transactions = runner.retries = 0;
-  runner.hits = runner.misses = 0;
+void Reset(Runner& runner, size_t kinds, size_t delays) {
+  Tally empty;
+  empty.p50.resize(kinds + 1);
+  empty.p99.resize(kinds + 1);
+  runner.tallies.assign(delays, empty);
 }
 
-void AddQuantiles(Runner& runner, size_t at, const Histogram& ticks) {
+void AddQuantiles(Tally& tally, size_t at, const Histogram& ticks) {
   if (ticks.count() == 0) return;
-  runner.p50[at].push_back(ticks.Quantile(0.5) * NanosPerTick());
-  runner.p99[at].push_back(ticks.Quantile(0.99) * NanosPerTick());
+  tally.p50[at].push_back(ticks.Quantile(0.5) * NanosPerTick());
+  tally.p99[at].push_back(ticks.Quantile(0.99) * NanosPerTick());
 }
 
 absl::Status RunRound(Runner& runner, const Suite& suite, const Cell& cell,
-                      int round, const RaceOptions& options) {
+                      int round, size_t delay, const RaceOptions& options) {
   const size_t kinds = suite.kinds().size();
+  Tally& tally = runner.tallies[delay];
+  if (runner.open.set_drain_ns) {
+    runner.open.set_drain_ns(options.drains_ns[delay]);
+  }
   const engine::BackupStats before =
       runner.open.backup ? runner.open.backup() : engine::BackupStats();
   auto slice = RunSlice(*runner.open.store, *runner.dataset, cell, kinds,
@@ -121,46 +128,46 @@ absl::Status RunRound(Runner& runner, const Suite& suite, const Cell& cell,
   }
   if (runner.open.backup) {
     const engine::BackupStats after = runner.open.backup();
-    runner.hits += after.hits - before.hits;
-    runner.misses += after.misses - before.misses;
+    tally.hits += after.hits - before.hits;
+    tally.misses += after.misses - before.misses;
   }
-  runner.rounds.push_back(slice->PerSecond());
-  runner.transactions += slice->transactions;
-  runner.retries += slice->retries;
+  tally.rounds.push_back(slice->PerSecond());
+  tally.transactions += slice->transactions;
+  tally.retries += slice->retries;
   Histogram all;
   for (size_t i = 0; i < kinds; ++i) {
-    AddQuantiles(runner, i, slice->ticks[i]);
+    AddQuantiles(tally, i, slice->ticks[i]);
     all.Merge(slice->ticks[i]);
   }
-  AddQuantiles(runner, kinds, all);
+  AddQuantiles(tally, kinds, all);
   return absl::OkStatus();
 }
 
-Row MakeRow(const Runner& runner, const Suite& suite, const Cell& cell) {
+Row MakeRow(const Runner& runner, const Suite& suite, const Cell& cell,
+            const Tally& tally) {
   Row row;
   row.suite = suite.name();
   row.store = runner.spec;
   row.cell = cell;
-  row.rounds = runner.rounds;
+  row.rounds = tally.rounds;
   const std::vector<std::string> kinds = suite.kinds();
-  row.p50_ns = Median(runner.p50[kinds.size()]);
-  row.p99_ns = Median(runner.p99[kinds.size()]);
+  row.p50_ns = Median(tally.p50[kinds.size()]);
+  row.p99_ns = Median(tally.p99[kinds.size()]);
   for (size_t i = 0; i < kinds.size() && kinds.size() > 1; ++i) {
-    if (runner.p50[i].empty()) continue;
-    row.kinds.push_back(
-        {kinds[i], Median(runner.p50[i]), Median(runner.p99[i])});
+    if (tally.p50[i].empty()) continue;
+    row.kinds.push_back({kinds[i], Median(tally.p50[i]), Median(tally.p99[i])});
   }
   row.retries_per_tx =
-      static_cast<double>(runner.retries) /
-      static_cast<double>(std::max<uint64_t>(runner.transactions, 1));
+      static_cast<double>(tally.retries) /
+      static_cast<double>(std::max<uint64_t>(tally.transactions, 1));
   row.bytes_storage = runner.open.store->bytes_used();
   // The others have one and do not use it.
   if (runner.open.heap != nullptr && runner.spec.atomic()) {
     row.bytes_log = static_cast<double>(runner.open.heap->log_area().size());
   }
-  if (runner.hits + runner.misses > 0) {
-    row.hit_rate = static_cast<double>(runner.hits) /
-                   static_cast<double>(runner.hits + runner.misses);
+  if (tally.hits + tally.misses > 0) {
+    row.hit_rate = static_cast<double>(tally.hits) /
+                   static_cast<double>(tally.hits + tally.misses);
   }
   return row;
 }
@@ -174,7 +181,7 @@ absl::Status RunCell(std::vector<Runner>& all, const Suite& suite,
   }
   for (Runner* next : runners) {
     Runner& runner = *next;
-    Reset(runner, suite.kinds().size());
+    Reset(runner, suite.kinds().size(), options.drains_ns.size());
     auto warm = RunSlice(*runner.open.store, *runner.dataset, cell,
                          suite.kinds().size(), 0,
                          {options.warm_up, suite.MaxTransactions()});
@@ -183,15 +190,23 @@ absl::Status RunCell(std::vector<Runner>& all, const Suite& suite,
                       absl::StrCat(runner.spec.Name(), ": ", cell.Name()));
     }
   }
+  const size_t delays = options.drains_ns.size();
   for (int round = 0; round < options.rounds; ++round) {
-    // Each goes first in some round.
-    for (size_t i = 0; i < runners.size(); ++i) {
-      Runner& runner = *runners[(i + round) % runners.size()];
-      RETURN_IF_ERROR(RunRound(runner, suite, cell, round, options));
+    for (size_t delay = 0; delay < delays; ++delay) {
+      // Each goes first in some round.
+      for (size_t i = 0; i < runners.size(); ++i) {
+        Runner& runner = *runners[(i + round) % runners.size()];
+        RETURN_IF_ERROR(RunRound(runner, suite, cell, round,
+                                 (delay + round) % delays, options));
+      }
     }
   }
-  for (const Runner* runner : runners) {
-    rows->push_back(MakeRow(*runner, suite, cell));
+  for (size_t delay = 0; delay < delays; ++delay) {
+    Cell slowed = cell;
+    slowed.drain_ns = options.drains_ns[delay];
+    for (const Runner* runner : runners) {
+      rows->push_back(MakeRow(*runner, suite, slowed, runner->tallies[delay]));
+    }
   }
   return absl::OkStatus();
 }

@@ -23,6 +23,9 @@ struct RaceOptions {
   int rounds = 5;
   absl::Duration slice;
   absl::Duration warm_up;
+  // Each cell is run with each of these added to a drain, in turns; of several
+  // only with StoreSpec::drains_vary.
+  std::vector<uint64_t> drains_ns = {0};
 };
 
 struct KindLatency {
@@ -31,7 +34,7 @@ struct KindLatency {
   double p99_ns = 0;
 };
 
-// A measurement: one cell on one store.
+// A measurement: one cell on one store, with one delay of drains.
 struct Row {
   std::string suite;
   StoreSpec store;
@@ -52,17 +55,18 @@ struct Row {
   std::optional<double> hit_rate;  // of the backup, in the timed slices
 };
 
-// Opens a store of each spec, fills them, runs each cell on each in
-// `options.rounds` rounds, and adds a row for each. All stores are open at
-// once, unless memory does not suffice: then kResourceExhausted, which says how
-// much it takes. `progress` is told what is going on.
+// Opens a store of each spec, fills them, runs each cell on each with each
+// delay in `options.rounds` rounds, and adds a row for each. All stores are
+// open at once, unless memory does not suffice: then kResourceExhausted, which
+// says how much it takes. `progress` is told what is going on.
 absl::Status RunTimed(const Suite& suite, const std::vector<StoreSpec>& specs,
                       PoolFolder& folder, const RaceOptions& options,
                       const std::function<void(const std::string&)>& progress,
                       std::vector<Row>* rows);
 
 // Runs the cells once more on stores that count what they flush, without the
-// clock, and completes the rows. `suite` has the same cells over less data.
+// clock, and completes the rows, of all delays alike. `suite` has the same
+// cells over less data.
 absl::Status RunCounted(const Suite& suite, const std::vector<StoreSpec>& specs,
                         PoolFolder& folder, const RaceOptions& options,
                         const std::function<void(const std::string&)>& progress,

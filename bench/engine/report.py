@@ -94,7 +94,8 @@ def store_name(row):
 def cell_name(row):
   size = f" {row['value_size']} B" if row["value_size"] else ""
   threads = "1 thread" if row["threads"] == 1 else f"{row['threads']} threads"
-  return f"{row['workload']} {row['distribution']}{size}, {threads}"
+  slower = f", +{row['drain_ns']} ns a drain" if row.get("drain_ns") else ""
+  return f"{row['workload']} {row['distribution']}{size}, {threads}{slower}"
 
 
 def in_order(values):
@@ -212,10 +213,11 @@ def group_label(row, rows):
 def plots(rows, palette):
   """A plot for each workload and distribution, with its threads or sizes."""
   figures = []
-  keys = in_order((r["workload"], r["distribution"]) for r in rows)
-  for workload, distribution in keys:
-    chosen = [r for r in rows
-              if (r["workload"], r["distribution"]) == (workload, distribution)]
+  def key_of(row):
+    return row["workload"], row["distribution"], row.get("drain_ns", 0)
+  for key in in_order(map(key_of, rows)):
+    workload, distribution, drain_ns = key
+    chosen = [r for r in rows if key_of(r) == key]
     cells = in_order((r["threads"], r["value_size"]) for r in chosen)
     groups = []
     for cell in cells:
@@ -229,7 +231,9 @@ def plots(rows, palette):
           for r in members]))
     chart = bar_chart(groups, palette, "thousand tx/s")
     figures.append(f"<figure>{chart}<figcaption>{html.escape(workload)}, "
-                   f"{html.escape(distribution)}</figcaption></figure>")
+                   f"{html.escape(distribution)}"
+                   f"{f', +{drain_ns} ns a drain' if drain_ns else ''}"
+                   "</figcaption></figure>")
   return "".join(figures)
 
 

@@ -15,11 +15,15 @@ namespace {
 // What ratios are given against, where it took part.
 constexpr const char* kReferences[] = {"kamino-simple", "undo-object"};
 
+bool SameCell(const Cell& a, const Cell& b) {
+  return a.Name() == b.Name() && a.drain_ns == b.drain_ns;
+}
+
 const Row* FindRow(const std::vector<Row>& rows, const std::string& suite,
-                   const std::string& cell, const std::string& store) {
+                   const Cell& cell, const std::string& store) {
   for (const Row& row : rows) {
     if (row.suite == suite && row.store.Name() == store &&
-        row.cell.Name() == cell) {
+        SameCell(row.cell, cell)) {
       return &row;
     }
   }
@@ -58,6 +62,7 @@ std::string RowJson(const Row& row, const std::vector<Row>& rows) {
   }
   const std::vector<std::string> fields = {
       SubjectFields(row),
+      absl::StrCat("\"drain_ns\": ", row.cell.drain_ns),
       absl::StrFormat("\"ops_per_s\": %.1f", Throughput(row)),
       absl::StrFormat("\"p50_ns\": %.1f", row.p50_ns),
       absl::StrFormat("\"p99_ns\": %.1f", row.p99_ns),
@@ -176,7 +181,7 @@ Outline OutlineOf(const std::string& suite, const Rows& rows) {
       outline.stores.push_back(row.store.Name());
     }
     if (outline.cells.empty() ||
-        outline.cells.back()->cell.Name() != row.cell.Name()) {
+        !SameCell(outline.cells.back()->cell, row.cell)) {
       outline.cells.push_back(&row);
     }
   }
@@ -189,8 +194,7 @@ Grid MakeGrid(const View& view, const Outline& outline, const Rows& rows) {
   for (const Row* first : outline.cells) {
     grid.push_back({CellTitle(first->cell)});
     for (const std::string& store : outline.stores) {
-      const Row* const row =
-          FindRow(rows, first->suite, first->cell.Name(), store);
+      const Row* const row = FindRow(rows, first->suite, first->cell, store);
       grid.back().push_back(row == nullptr ? "-" : view.show(*row, rows));
     }
   }
@@ -213,14 +217,14 @@ double Throughput(const Row& row) { return Median(row.rounds); }
 
 std::optional<double> RatioTo(const Row& row, const std::string& scheme,
                               const std::vector<Row>& rows) {
-  const Row* const other = FindRow(rows, row.suite, row.cell.Name(), scheme);
+  const Row* const other = FindRow(rows, row.suite, row.cell, scheme);
   if (other == nullptr || Throughput(*other) == 0) return std::nullopt;
   return Throughput(row) / Throughput(*other);
 }
 
 std::optional<std::pair<double, double>> RatioRange(
     const Row& row, const std::string& scheme, const std::vector<Row>& rows) {
-  const Row* const other = FindRow(rows, row.suite, row.cell.Name(), scheme);
+  const Row* const other = FindRow(rows, row.suite, row.cell, scheme);
   if (other == nullptr) return std::nullopt;
   std::optional<std::pair<double, double>> range;
   const size_t rounds = std::min(row.rounds.size(), other->rounds.size());

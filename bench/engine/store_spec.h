@@ -22,6 +22,8 @@ struct StoreSpec {
   std::optional<double> alpha;  // kamino-dynamic's, of the heap's size
   // Of all its files; only where they can be slowed.
   engine::PmemDelays delays = {};
+  // OpenedStore::set_drain_ns changes them.
+  bool drains_vary = false;
   // What differs from the scheme's defaults: "group=16,scans" (StoreNamed).
   std::string tuning = {};
 

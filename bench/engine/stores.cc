@@ -106,14 +106,18 @@ class PmemShim {
 class PoolFile {
  public:
   static absl::StatusOr<std::unique_ptr<PoolFile>> Create(
-      const std::string& path, uint64_t bytes, const engine::PmemDelays& delays,
+      const std::string& path, uint64_t bytes, const StoreSpec& spec,
       Watch watch) {
     ASSIGN_OR_RETURN(std::unique_ptr<Region> file,
                      FileRegion::Create(path, bytes, engine::PmemMode::kForce));
-    if (delays.any()) {
-      file = std::make_unique<DelayRegion>(std::move(file), delays);
+    DelayRegion* slow = nullptr;
+    if (spec.delays.any() || spec.drains_vary) {
+      auto delayed =
+          std::make_unique<DelayRegion>(std::move(file), spec.delays);
+      slow = delayed.get();
+      file = std::move(delayed);
     }
-    return absl::WrapUnique(new PoolFile(std::move(file), watch));
+    return absl::WrapUnique(new PoolFile(std::move(file), slow, watch));
   }
 
   Region* region() const {
@@ -122,6 +126,8 @@ class PoolFile {
     if (dirtiness_ != nullptr) return dirtiness_.get();
     return file_.get();
   }
+  // Of one that is slowed.
+  void SetDrain(uint64_t nanos) { slow_->SetDrain(nanos); }
   DirtinessRegion* dirtiness() const { return dirtiness_.get(); }
   StagedRegion* staged() const { return staged_.get(); }
   PmemCounts counts() const {
@@ -132,7 +138,8 @@ class PoolFile {
   }
 
  private:
-  PoolFile(std::unique_ptr<Region> file, Watch watch) : file_(std::move(file)) {
+  PoolFile(std::unique_ptr<Region> file, DelayRegion* slow, Watch watch)
+      : file_(std::move(file)), slow_(slow) {
     if (watch == Watch::kCounts) {
       counting_ = absl::make_unique<CountingRegion>(file_.get());
     }
@@ -145,6 +152,7 @@ class PoolFile {
   }
 
   const std::unique_ptr<Region> file_;
+  DelayRegion* const slow_;  // file_, or null
   // At most one of the three.
   std::unique_ptr<CountingRegion> counting_;
   std::unique_ptr<StagedRegion> staged_;
@@ -171,6 +179,10 @@ class Bundle final : public engine::ForwardingStore {
   engine::BackupStats backup_stats() const { return kamino_->stats().backup; }
   const Heap* heap() const {
     return wrap_ != nullptr ? wrap_->heap() : heap_.get();
+  }
+  void SetDrain(uint64_t nanos) {
+    heap_file_->SetDrain(nanos);
+    if (backup_file_ != nullptr) backup_file_->SetDrain(nanos);
   }
   Dirtiness dirtiness() const { return heap_file_->dirtiness()->dirtiness(); }
   void DoStages(const DoneStages& done) {
@@ -267,8 +279,8 @@ absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Create(const StoreSpec& spec,
     RETURN_IF_ERROR(bundle->OpenArchapt(spec, path, bytes, watch));
     return bundle;
   }
-  ASSIGN_OR_RETURN(bundle->heap_file_, PoolFile::Create(path, HeapBytes(bytes),
-                                                        spec.delays, watch));
+  ASSIGN_OR_RETURN(bundle->heap_file_,
+                   PoolFile::Create(path, HeapBytes(bytes), spec, watch));
   if (spec.scheme == engine::wrap_format::kLabel) {
     ASSIGN_OR_RETURN(bundle->wrap_,
                      WrapStore::Create(bundle->heap_file_->region()));
@@ -309,9 +321,8 @@ absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Copy(const RewindTuning& rewind,
                                                      const std::string& path,
                                                      double* nanos) {
   auto bundle = absl::WrapUnique(new Bundle);
-  ASSIGN_OR_RETURN(
-      bundle->heap_file_,
-      PoolFile::Create(path, region.size(), spec.delays, Watch::kNothing));
+  ASSIGN_OR_RETURN(bundle->heap_file_, PoolFile::Create(path, region.size(),
+                                                        spec, Watch::kNothing));
   std::memcpy(bundle->heap_file_->region()->base(), region.base(),
               region.size());
   const uint64_t begin = Ticks();
@@ -335,8 +346,8 @@ std::vector<std::pair<std::string, double>> DetailsOf(
 absl::Status Bundle::OpenArchapt(const StoreSpec& spec, const std::string& path,
                                  uint64_t bytes, Watch watch) {
   const ArchaptOptions options = *ArchaptOf(spec);
-  ASSIGN_OR_RETURN(heap_file_, PoolFile::Create(path, ArchaptBytes(bytes),
-                                                spec.delays, watch));
+  ASSIGN_OR_RETURN(heap_file_,
+                   PoolFile::Create(path, ArchaptBytes(bytes), spec, watch));
   Region* const region = heap_file_->region();
   ASSIGN_OR_RETURN(
       heap_, Heap::CreateWithLog(region, engine::ArchaptLabel(options),
@@ -352,7 +363,7 @@ absl::Status Bundle::OpenKamino(const StoreSpec& spec, const std::string& path,
   ASSIGN_OR_RETURN(auto file,
                    PoolFile::Create(absl::StrCat(path, ".backup"),
                                     BackupBytes(spec, heap_->region()->size()),
-                                    spec.delays, watch));
+                                    spec, watch));
   backup_file_ = std::move(file);
   Region* const region = backup_file_->region();
   ASSIGN_OR_RETURN(auto backup, spec.scheme == kDynamic
@@ -385,6 +396,11 @@ absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
     if (!store.ok()) return store.status();
     opened.store = *std::move(store);
     PmemShim::Get().Order(spec.delays, watch);
+    if (HasPmemShim() && spec.drains_vary) {
+      opened.set_drain_ns = [delays = spec.delays, watch](uint64_t nanos) {
+        PmemShim::Get().Order({nanos, delays.line_ns}, watch);
+      };
+    }
     if (HasPmemShim() && watch == Watch::kCounts) {
       opened.counts = [] { return PmemShim::Get().Counts(); };
       // It does nothing beside transactions.
@@ -400,6 +416,9 @@ absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
   opened.heap = ours->heap();
   if (const ArchaptStore* const archapt = ours->archapt()) {
     opened.details = [archapt] { return DetailsOf(archapt->stats()); };
+  }
+  if (spec.drains_vary) {
+    opened.set_drain_ns = [ours](uint64_t nanos) { ours->SetDrain(nanos); };
   }
   if (watch == Watch::kCounts) {
     opened.counts = [ours] { return ours->counts(); };

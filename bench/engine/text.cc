@@ -7,7 +7,9 @@ namespace kamino::bench {
 std::string CellTitle(const Cell& cell) {
   std::string title = absl::StrCat(cell.workload, " ", cell.distribution);
   if (cell.value_size > 0) absl::StrAppend(&title, " ", cell.value_size, " B");
-  return absl::StrCat(title, " x", cell.threads);
+  absl::StrAppend(&title, " x", cell.threads);
+  if (cell.drain_ns > 0) absl::StrAppend(&title, " +", cell.drain_ns, " ns");
+  return title;
 }
 
 }  // namespace kamino::bench

@@ -30,8 +30,10 @@ struct Cell {
   int how = 0;              // the same, of the distribution
   // Aborts have to take back what was done: no cell for "unsafe".
   bool rolls_back = false;
+  // How much longer each drain takes, as far as stores can be slowed.
+  uint64_t drain_ns = 0;
 
-  // "workload/distribution/threads/value_size"
+  // "workload/distribution/threads/value_size", whatever drains take.
   std::string Name() const;
 };
 

@@ -6,14 +6,18 @@ A page has a table between two lines: `<!-- schemes.json: NAME -->` and
 
 import re
 
+import compared
 import report
-from marks import DISTURBED, Points
+from marks import DISTURBED, UNDEFINED, UNJUDGED, Points
 from plots import engine_report, number
 
 GIB, MIB = 1 << 30, 1 << 20
 MS, US = 1e6, 1e3
 HOLDS = {True: "met", False: "not met", None: "not measured", "": "-",
-         DISTURBED: "disturbed"}
+         DISTURBED: "disturbed", UNJUDGED: "not judged",
+         UNDEFINED: "undefined"}
+# Of how many rounds a mark is that has nothing between them.
+FEW = {0: "counted once", 1: "one round"}
 # What papers, and pages about them, are called.
 PAPERS = ("REWIND", "WrAP", "Archapt")
 
@@ -24,11 +28,13 @@ WORKLOADS = (("overwrite 64 B", "overwrite-bytes", 64),
              ("YCSB A", "ycsb-a", 1000), ("YCSB B", "ycsb-b", 1000),
              ("YCSB F", "ycsb-f", 1000), ("TPC-C mix", "tpcc-mix", 0))
 SMALL, MIDDLE = WORKLOADS[0], WORKLOADS[1]
+DRAIN = " ns a drain"  # more than memory as it is
 # Rivals that papers have, and nobody takes.
 RIVALS = ("undo-each", "unsafe-each", "cached")
 # What is never flushed: nobody can wait until it is durable.
 NEVER_DURABLE = ("cached",)
 # What is not said of a scheme: nothing that has committed is lost.
+CRASH = "what a crash can cost"
 CRASH_COSTS = {
     "unsafe": "whatever was under way stays torn",
     "unsafe-each": "whatever was under way stays torn",
@@ -65,7 +71,7 @@ def scaled(value, unit, digits=3):
 def joined(words):
   """Several in one cell; a dash, if there is nothing but dashes."""
   words = list(words)
-  return "-" if set(words) == {"-"} else ", ".join(words)
+  return "-" if set(words) <= {"-"} else ", ".join(words)
 
 
 def whole(value):
@@ -113,6 +119,34 @@ def a_gib(results, store, measure):
   return None if value is None else value * GIB / data
 
 
+# --- Of parts of a run.
+
+
+def only_measured(table, known=()):
+  """The table without lines and columns of which nothing was measured, and a
+  sentence that names these, "" where there are none.
+
+  Args:
+    table: its first column has names.
+    known: heads of columns that nobody measures: no line is there for these.
+  """
+  heads, lines = table
+  measured = [i for i, head in enumerate(heads) if i and head not in known]
+  kept = [line for line in lines if any(line[i] != "-" for i in measured)]
+  empty = [i for i in measured if all(line[i] == "-" for line in kept)]
+  left = [f"the {what} {', '.join(f'{name!r}' for name in names)}"
+          for what, names in (
+              ("columns", [heads[i] for i in empty]),
+              ("lines", [line[0] for line in lines if line not in kept]))
+          if names]
+  return (_without(heads, empty), [_without(line, empty) for line in kept]), (
+      f"Not measured, and left out: {', and '.join(left)}." if left else "")
+
+
+def _without(words, left_out):
+  return [word for i, word in enumerate(words) if i not in left_out]
+
+
 # --- docs/schemes.md
 
 
@@ -120,9 +154,9 @@ def speed_table(results):
   """What a practitioner asks first."""
   points = Points(results["points"])
   drains = drains_of(results)
-  slow = drains[-1] if drains else 0
+  slower = [drain_ns for drain_ns in drains[-1:] if drain_ns > 0]
   heads = ["thousand a second", "64 B", "1 KiB", "YCSB A", "YCSB B",
-           "TPC-C mix", f"1 KiB, drains {slow} ns slower",
+           "TPC-C mix", *(f"1 KiB, drains {slow} ns slower" for slow in slower),
            "us to the commit: p50, p99", "us until durable: p50"]
   lines = []
   for store in chosen(results):
@@ -132,7 +166,7 @@ def speed_table(results):
         store,
         *(rate(results, store, w) for w in
           (SMALL, MIDDLE, WORKLOADS[3], WORKLOADS[4], WORKLOADS[6])),
-        rate(results, store, MIDDLE, slow),
+        *(rate(results, store, MIDDLE, slow) for slow in slower),
         joined((us("p50 ns to the commit"), us("p99 ns to the commit"))),
         us("p50 ns until durable")])
   return heads, lines
@@ -149,12 +183,14 @@ def price_table(results):
   """What it takes of the medium, of memory and at a crash."""
   points = Points(results["points"])
   data = data_bytes(results)
-  part = "" if data in (None, GIB) else f", by {number(data / MIB)} MiB"
+  # Of so many whole objects as there are in a GiB.
+  a_gib_itself = data is None or abs(data / GIB - 1) < 0.01
+  part = "" if a_gib_itself else f", by {number(data / MIB)} MiB"
   heads = ["", "fences: 64 B, 1 KiB", "lines: 64 B, 1 KiB",
            "lines beside: 1 KiB", f"persistent GiB for a GiB of data{part}",
            f"DRAM MiB for it{part}",
            f"ms to open it: after a close, after a crash{part}",
-           "ms more after a crash, log full", "what a crash can cost"]
+           "ms more after a crash, log full", CRASH]
   lines = []
   for store in chosen(results):
     row = engine_row(results, 0, store, *MIDDLE[1:])
@@ -249,7 +285,8 @@ def recovery_table(results):
       return points.value(figure, store, measure)
     if value("ns after a crash") is None:
       continue
-    lost = [value("lost", f) for f in ("recovery-committed", "recovery-open")]
+    lost = [n for n in (value("lost", figure) for figure in (
+        "recovery-committed", "recovery-open")) if n is not None]
     lines.append([
         store, scaled(value("ns after a close"), MS),
         scaled(value("ns after a crash"), MS),
@@ -257,20 +294,27 @@ def recovery_table(results):
           ("transactions committed", "replayed", "rolled back")),
         scaled(value("ns after a crash", "recovery-open"), MS),
         scaled(value("bytes open", "recovery-open"), MIB),
-        whole(sum(n for n in lost if n is not None))])
+        whole(sum(lost) if lost else None)])
   return heads, lines
 
 
 def durable_table(results):
   points = Points(results["points"])
+  slow = next((p["memory"] for p in results["points"]
+               if p["figure"] == "durable" and p["memory"].endswith(DRAIN)),
+              None)
   heads = ["", "us to the commit: p50, p99", "us until durable: p50, p99",
+           *([f"the same, {slow.removesuffix(DRAIN)} ns more a drain"]
+             if slow else []),
            "transactions behind: p50, p99", "lines, each waited for"]
   lines = []
   for store in results["stores"]:
-    def both(measure, unit=1, store=store):
+    def both(measure, unit=1, memory=None, store=store):
       return joined(
-          scaled(points.value("durable", store, f"{q} {measure}"), unit)
+          scaled(points.value("durable", store, f"{q} {measure}", memory), unit)
           for q in ("p50", "p99"))
+    if points.value("durable", store) is None:
+      continue
     never = store in NEVER_DURABLE
     row = engine_row(results, 0, store, *MIDDLE[1:])
     # Where every commit is durable it makes no difference who waits.
@@ -279,6 +323,8 @@ def durable_table(results):
       lines_of = row["lines_flushed_per_tx"]
     lines.append([store, both("ns to the commit", US),
                   "never" if never else both("ns until durable", US),
+                  *(["never" if never else both("ns until durable", US, slow)]
+                    if slow else []),
                   "-" if never else both("transactions behind"),
                   number(lines_of)])
   return heads, lines
@@ -307,32 +353,64 @@ def low_to_high(low, high, digits=3):
   return f"{number(low, digits)} to {number(high, digits)}"
 
 
+def verdict(mark):
+  """With how few rounds it is of, where these are why there is none."""
+  word = HOLDS[mark["holds"]]
+  if mark["holds"] != UNJUDGED:
+    return word
+  return f"{word}: " + FEW.get(mark["rounds"], f"{mark['rounds']} rounds")
+
+
+def of_rounds(mark):
+  """From low to high, or why there is no such thing."""
+  if mark["here"] is not None and mark["low"] is None:
+    if mark["rounds"] in FEW:
+      return FEW[mark["rounds"]]
+  return low_to_high(mark["low"], mark["high"])
+
+
+def here(mark):
+  value = mark["here"]
+  return value if isinstance(value, str) else number(value)
+
+
+def here_with_rounds(mark):
+  rounds = low_to_high(mark["low"], mark["high"])
+  return here(mark) if rounds == "-" else f"{here(mark)} ({rounds})"
+
+
 def marks_table(marks):
-  def here(mark):
-    value = mark["here"]
-    return value if isinstance(value, str) else number(value)
   def remark(mark):
-    known = mark["reason"] and f"known reason: {mark['reason']}"
-    return "; ".join(text for text in (mark["note"], known) if text)
+    why = f"known reason: {mark['reason']}" if mark["reason"] else (
+        "why is not known" if mark["holds"] is False else "")
+    return "; ".join(text for text in (mark["note"], why) if text)
   return (["mark", "verdict", "here", "rounds: low to high", "to be met",
            "the paper", "beside it"],
-          [[m["name"], HOLDS[m["holds"]], here(m),
-            low_to_high(m["low"], m["high"]), m["target"] or "-", m["paper"],
-            remark(m)] for m in marks])
+          [[m["name"], verdict(m), here(m), of_rounds(m), m["target"] or "-",
+            m["paper"], remark(m)] for m in marks])
 
 
-def all_tables(results):
-  """Name to table; those of which nothing was measured have no lines."""
+def with_left_out(results):
+  """Name to (table, what of it was not measured, in a sentence); tables of
+  which nothing was measured have no lines."""
   tables = {
       "speed": speed_table(results), "price": price_table(results),
       "rates": rates_table(results), "counts": counts_table(results),
       "wraps": wraps_table(results), "recovery": recovery_table(results),
       "durable": durable_table(results), "skipped": skipped_table(results)}
+  found = {name: only_measured(table, known=(CRASH,))
+           for name, table in tables.items()}
   for paper in PAPERS:
-    tables[f"marks-{paper.lower()}"] = marks_table(
-        [m for m in results["marks"]
-         if m["name"].startswith(paper) and m["target"]])
-  return tables
+    of_paper = [m for m in results["marks"] if m["name"].startswith(paper)]
+    found[f"marks-{paper.lower()}"] = marks_table(
+        [m for m in of_paper if m["target"]]), ""
+    found[f"compared-{paper.lower()}"] = compared.table(
+        [m for m in of_paper if not m["target"]], here_with_rounds), ""
+  return found
+
+
+def all_tables(results):
+  return {name: table for name, (table, _) in with_left_out(results).items()}
 
 
 # --- Pages.
@@ -346,9 +424,14 @@ def places(page):
 def paste(page, results):
   """The page with what was measured in its places.
 
-  A KeyError: it has a place for what is no table.
+  A KeyError: it has a place for what is no table. A ValueError: for one of
+  which nothing was measured.
   """
   tables = all_tables(results)
+  for name in places(page):
+    if not tables[name][1]:
+      raise ValueError(f"nothing of the table '{name}' was measured; documents "
+                       "have those of a whole run")
   return PLACE.sub(
       lambda found: (f"{found[1]}\n{report.as_markdown(tables[found[2]])}\n"
                      f"{found[3]}"), page)

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "bench/schemes/open_loop.h"
 #include "bench/schemes/part.h"
@@ -18,10 +19,22 @@ constexpr uint64_t kBytes = 96u << 20;
 constexpr uint32_t kSize = 1024;
 constexpr double kArrivals = 20'000;
 constexpr uint64_t kSeed = 9;
+constexpr uint64_t kSlowDrain = 1000;  // nanoseconds more
 
 struct Subject {
   std::string name;
   std::unique_ptr<Words> words;
+};
+
+// What takes its turn: a store, with so much added to its drains.
+struct Turn {
+  size_t subject = 0;
+  uint64_t drain_ns = 0;
+
+  std::string memory() const {
+    return drain_ns == 0 ? AsItIs().name
+                         : absl::StrCat(drain_ns, " ns a drain");
+  }
 };
 
 // Overwrites of whole objects that come so often, and are all waited for.
@@ -42,8 +55,9 @@ absl::StatusOr<std::unique_ptr<Words>> MakeWords(const Setting& setting,
                                                  const std::string& store,
                                                  Watch watch) {
   // Three times Archapt's queue; quick: twice.
-  return Words::Make(setting, store, AsItIs(), kBytes,
-                     setting.Scaled<uint64_t>(60'000, 40'000), kSize, watch);
+  return Words::Make(setting, store, {AsItIs().name, {}, /*drains_vary=*/true},
+                     kBytes, setting.Scaled<uint64_t>(60'000, 40'000), kSize,
+                     watch);
 }
 
 // Lines and drains of a transaction that somebody waits for.
@@ -72,12 +86,13 @@ absl::Status CountAwaited(Setting& setting, const std::string& store) {
 bool BecomesDurable(const std::string& store) { return store != "cached"; }
 
 void AddPoints(Setting& setting, const std::string& store,
+               const std::string& memory,
                const std::vector<Responses>& rounds) {
   const auto add = [&](const char* measure, auto value) {
     std::vector<double> values;
     for (const Responses& one : rounds) values.push_back(value(one));
     setting.points->push_back(
-        {"durable", store, AsItIs().name, measure, kSize, std::move(values)});
+        {"durable", store, memory, measure, kSize, std::move(values)});
   };
   add("p50 ns to the commit",
       [](const Responses& r) { return r.service.Quantile(0.5); });
@@ -100,22 +115,31 @@ void AddPoints(Setting& setting, const std::string& store,
 
 absl::Status DurableLatency(Setting& setting) {
   std::vector<Subject> subjects;
+  std::vector<Turn> turns;
   for (const StoreSpec& store : setting.stores) {
     ASSIGN_OR_RETURN(auto words,
                      MakeWords(setting, store.Name(), Watch::kNothing));
+    turns.push_back({subjects.size(), 0});
+    if (words->opened().set_drain_ns) {
+      turns.push_back({subjects.size(), kSlowDrain});
+    }
     subjects.push_back({store.Name(), std::move(words)});
   }
   const auto measure = [&](int at) -> absl::StatusOr<Responses> {
-    Words& words = *subjects[at].words;
+    Words& words = *subjects[turns[at].subject].words;
+    if (words.opened().set_drain_ns) {
+      words.opened().set_drain_ns(turns[at].drain_ns);
+    }
     ASSIGN_OR_RETURN(auto done, Overwrites(setting, words, kSeed));
     words.store().Quiesce();
     return done;
   };
   ASSIGN_OR_RETURN(auto rounds,
-                   InTurnsOf<Responses>(static_cast<int>(subjects.size()),
+                   InTurnsOf<Responses>(static_cast<int>(turns.size()),
                                         setting.rounds, measure));
-  for (size_t i = 0; i < subjects.size(); ++i) {
-    AddPoints(setting, subjects[i].name, rounds[i]);
+  for (size_t i = 0; i < turns.size(); ++i) {
+    AddPoints(setting, subjects[turns[i].subject].name, turns[i].memory(),
+              rounds[i]);
   }
   for (Subject& subject : subjects) {
     // Else they are those of any transaction.

@@ -6,6 +6,8 @@ import math
 from plots import engine_report, number
 
 WIDTH, HEIGHT = 540, 320
+# Of a plot with more series than that, whose key has two columns.
+MANY, WIDE = 8, 860
 LEFT, RIGHT, TOP, BOTTOM = 66, 34, 30, 38
 KEY_LINE = 15
 # Lines of one scheme have its colour: the second is dashed, and so on.
@@ -17,6 +19,9 @@ OTHERS = ("#2a7fc4", "#d0402f", "#2e9b57", "#d99a00", "#8a63c8", "#e0408f",
           "#12b3a0", "#9a6b2f")
 # With an axis from 0 what is so many times smaller lies on it.
 MOST_LINEAR = 8
+# Series with ranges stand beside each other by so much, or by less where places
+# are near: ranges of all within a part of the way to the next place.
+MOST_APART, PART_OF_GAP = 4, 0.7
 # For a plot that stands alone; on a page the page says it.
 STYLE = ("<style>text { fill: #222 } .grid { stroke: #ddd } "
          "@media (prefers-color-scheme: dark) { text { fill: #ddd } "
@@ -95,7 +100,7 @@ def tick(value):
 
 def key(series):
   """As a reader has it, who knows no number that stands for never."""
-  return series.replace("checkpoint=1000000000", "no checkpoints")
+  return series.replace("checkpoint=1000000000", "no checkpoints of its own")
 
 
 class Chart:
@@ -104,68 +109,94 @@ class Chart:
   def __init__(self, lines):
     points = [point for line in lines.values() for point in line]
     self._lines = lines
+    self._width = WIDE if len(lines) > MANY else WIDTH
     self._x = Axis([point[0] for point in points], from_zero=False)
-    self._y = Axis([point[1] for point in points], from_zero=True)
+    self._y = Axis([value for point in points for value in point[1:]],
+                   from_zero=True)
+    self._apart = self._how_far_apart(points)
+    # Half of what all series take at one place.
+    self._margin = self._apart * (len(lines) - 1) / 2
 
-  def _at(self, x, y):
-    return (LEFT + (WIDTH - LEFT - RIGHT) * self._x(x),
-            TOP + (HEIGHT - TOP - BOTTOM) * (1 - self._y(y)))
+  def _how_far_apart(self, points):
+    """By how much series stand beside each other, so that what they are between
+    does not lie on one line; not at all where nothing is."""
+    if all(len(point) < 3 or point[2] == point[3] for point in points):
+      return 0
+    places = sorted({self._x(point[0]) for point in points})
+    gaps = [b - a for a, b in zip(places, places[1:])]
+    room = min(gaps, default=1) * (self._width - LEFT - RIGHT) * PART_OF_GAP
+    return min(MOST_APART, room / max(len(self._lines), 1))
+
+  def _at_x(self, x):
+    left = LEFT + self._margin
+    return left + (self._width - RIGHT - self._margin - left) * self._x(x)
+
+  def _at_y(self, y):
+    return TOP + (HEIGHT - TOP - BOTTOM) * (1 - self._y(y))
 
   def _axes(self, x_title, y_title):
     floor = HEIGHT - BOTTOM
     for value in self._y.ticks:
-      y = TOP + (floor - TOP) * (1 - self._y(value))
-      yield (f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" '
+      y = self._at_y(value)
+      yield (f'<line class="grid" x1="{LEFT}" x2="{self._width - RIGHT}" '
              f'y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/><text x="{LEFT - 5}" '
              f'y="{y + 4:.1f}" text-anchor="end">{tick(value)}</text>')
     for value in self._x.ticks:
-      x = LEFT + (WIDTH - LEFT - RIGHT) * self._x(value)
+      x = self._at_x(value)
       yield (f'<text x="{x:.1f}" y="{floor + 15}" text-anchor="middle">'
              f"{tick(value)}</text>")
     y_title += ", logarithmic" if self._y.logarithmic else ""
     x_title += ", logarithmic" if self._x.logarithmic else ""
     yield (f'<text x="0" y="11">{html.escape(y_title)}</text>'
-           f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 6}" '
+           f'<text x="{self._width - RIGHT}" y="{HEIGHT - 6}" '
            f'text-anchor="end">{html.escape(x_title)}</text>')
 
-  def _line(self, series, line, colour, dashes):
-    path = " ".join("{:.1f},{:.1f}".format(*self._at(*point[:2]))
-                    for point in line)
+  def _line(self, i, series, line, stroke):
+    """The series that is the i-th."""
+    colour, dashes = stroke
+    def at(point):
+      return (self._at_x(point[0]) - self._margin + i * self._apart,
+              self._at_y(point[1]))
+    path = " ".join("{:.1f},{:.1f}".format(*at(point)) for point in line)
     yield (f'<polyline points="{path}" fill="none" stroke="{colour}" '
            f'stroke-width="1.7" stroke-dasharray="{dashes}"/>')
-    for x, y, *between in line:
+    for point in line:
+      x, y, *between = point
+      left, top = at(point)
       tip = f"{key(series)}: {number(y, 4)} at {x:g}"
       if between:
         tip += f" ({number(between[0], 4)} to {number(between[1], 4)})"
-        yield self._spread(x, between, colour)
-      yield ('<circle cx="{:.1f}" cy="{:.1f}" r="2.6"'.format(*self._at(x, y))
-             + f' fill="{colour}"><title>{html.escape(tip)}</title></circle>')
+        low, high = (self._at_y(end) for end in between)
+        yield (f'<line x1="{left:.1f}" x2="{left:.1f}" y1="{low:.1f}" '
+               f'y2="{high:.1f}" stroke="{colour}" stroke-width="1.5" '
+               'opacity="0.6"/>')
+      yield (f'<circle cx="{left:.1f}" cy="{top:.1f}" r="2.6" fill="{colour}">'
+             f"<title>{html.escape(tip)}</title></circle>")
 
-  def _spread(self, x, between, colour):
-    """From the least to the most of the rounds, as far as there is room."""
-    places = [min(max(self._at(x, y)[1], TOP - 8), HEIGHT - BOTTOM)
-              if y > 0 or not self._y.logarithmic else HEIGHT - BOTTOM
-              for y in between]
-    x = self._at(x, self._y.ticks[0] if self._y.ticks else 1)[0]
-    return (f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{places[0]:.1f}" '
-            f'y2="{places[1]:.1f}" stroke="{colour}" stroke-width="1" '
-            'opacity="0.5"/>')
+  def _key(self, strokes_of):
+    """(SVG, how high it is): a column, or two."""
+    columns = 2 if self._width == WIDE else 1
+    rows = -(-len(self._lines) // columns)
+    parts = []
+    for i, series in enumerate(self._lines):
+      colour, dashes = strokes_of[series]
+      x = LEFT + i // rows * (self._width - LEFT) / columns
+      y = HEIGHT + KEY_LINE * (i % rows) + KEY_LINE
+      parts.append(
+          f'<line x1="{x:.0f}" x2="{x + 30:.0f}" y1="{y - 4}" y2="{y - 4}" '
+          f'stroke="{colour}" stroke-width="2.5" stroke-dasharray="{dashes}"/>'
+          f'<text x="{x + 37:.0f}" y="{y}">{html.escape(key(series))}</text>')
+    return "".join(parts), KEY_LINE * (rows + 1)
 
   def svg(self, x_title, y_title):
-    height = HEIGHT + KEY_LINE * len(self._lines)
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" '
-             f'height="{height}" font-family="sans-serif" font-size="11">',
-             *self._axes(x_title, y_title)]
-    of_series = strokes(self._lines)
+    strokes_of = strokes(self._lines)
+    below, height = self._key(strokes_of)
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{self._width}" '
+             f'height="{HEIGHT + height}" font-family="sans-serif" '
+             'font-size="11">', *self._axes(x_title, y_title)]
     for i, (series, line) in enumerate(self._lines.items()):
-      colour, dashes = of_series[series]
-      parts += self._line(series, line, colour, dashes)
-      y = HEIGHT + KEY_LINE * i + 5
-      parts.append(
-          f'<line x1="{LEFT}" x2="{LEFT + 30}" y1="{y - 4}" y2="{y - 4}" '
-          f'stroke="{colour}" stroke-width="2.5" stroke-dasharray="{dashes}"/>'
-          f'<text x="{LEFT + 37}" y="{y}">{html.escape(key(series))}</text>')
-    return "".join([*parts, "</svg>"])
+      parts += self._line(i, series, line, strokes_of[series])
+    return "".join([*parts, below, "</svg>"])
 
 
 def line_chart(lines, x_title, y_title):

@@ -2,15 +2,25 @@
 
 A mark is of the medians of one run. `holds` is None where what it is of was not
 measured, "" where a figure of a paper has no mark of ours: it stands there to
-be compared; and DISTURBED where the rounds tell so little of it that the median
-says nothing (`settle`).
+be compared; DISTURBED where the rounds tell so little of it that the median
+says nothing, and UNJUDGED where there are too few of them (`settle`); UNDEFINED
+where all was measured and no number comes of it.
 """
 
+import math
 import re
 
 DISTURBED = "disturbed"
-# Of lines that do not cross: measured, and no number.
+UNJUDGED = "not judged"
+# Of fewer no median is one, and nothing tells how far apart they are.
+LEAST_ROUNDS = 3
+# The memory of what is not timed: one pass, in place of rounds.
+COUNTED = "by count"
+# Measured, and no number: where lines cross that do not, a part of nothing.
 NOWHERE = "nowhere"
+UNDEFINED = "undefined"
+# Of a number in a note, as in tables.
+DIGITS, ALL_PLACES = 3, 99
 
 # Why marks are not met here, by what their names match: of those that were not
 # when this was written, on the machines that docs/bench_schemes.md names.
@@ -19,6 +29,11 @@ REASONS = [
      "a record in two layers costs some 15 stores that are not logged here, "
      "and 76 in the paper: nine tenths of computing, the same for both, hide "
      "the difference"),
+    (r"REWIND fig\. 5,",
+     "what force writes back at each store costs 2 to 3 ms of 602 "
+     "transactions, and recovery saves less by it: without force all is stored "
+     "again with one drain, in some 0.3 ms more, 1.6 at 150 ns a line; why it "
+     "is otherwise in the paper is not known"),
     (r"REWIND fig\. 6, as it is",
      "a log that is emptied often stays in the cache, which outweighs the "
      "checkpoints on memory as fast as this"),
@@ -32,6 +47,21 @@ REASONS = [
      "the checkpoint flushes each line, as unsafe-each does; the log comes on "
      "top"),
     (r"WrAP fig\. 13", "a tree reads what it has stored, and allocates"),
+    (r"WrAP's timing model, fig\. 9: .*nearly as fast as cached",
+     "a fence's wait for the medium is most of a short transaction, and cached "
+     "has none; where a call of the library takes 200 cycles both are as near "
+     "as in the paper"),
+    (r"WrAP's timing model, fig\. 10: slopes.*tiny caches",
+     "all wait for what they miss; non-atomic jumps with its first fence and "
+     "is flat from there, as lines that it has flushed are not written again "
+     "when they are evicted; the paper's text does not explain its order"),
+    (r"WrAP's timing model, fig\. 10: with no wraps.*tiny caches",
+     "most of what is evicted stays in the victim cache's sets until these are "
+     "needed: its writes are put off, not saved; with the hash table, from "
+     "which it goes home at once, all are the same"),
+    (r"WrAP's timing model, fig\. 12: .*undo-grouped",
+     "a rival of ours, which waits for all of a wrap's old values once; the "
+     "paper's undo waits twice for each store, and over it both marks are met"),
     (r"Archapt fig\. 9, YCSB.*least on E, nobody waits:",
      "nearly half of E's lines are left to be flushed later: with these it is "
      "the least"),
@@ -67,8 +97,8 @@ class Points:
   """What bench_schemes has measured, found by what it is of.
 
   With a `turn` not its medians but what one round came to: stores take turns in
-  each, so what disturbs a round disturbs all that is compared. What has but one
-  round is the same in all of them; what has fewer than others has no value.
+  each, so what disturbs a round disturbs all that is compared. What is counted
+  is the same in all of them; what has fewer than others has no value.
   """
 
   def __init__(self, points, turn=None):
@@ -77,7 +107,7 @@ class Points:
       rounds = point.get("rounds") or [point["value"]]
       if turn is None:
         self._points.append(point)
-      elif len(rounds) == 1:
+      elif len(rounds) == 1 and point["memory"] == COUNTED:
         self._points.append({**point, "value": rounds[0]})
       elif turn < len(rounds):
         self._points.append({**point, "value": rounds[turn]})
@@ -123,14 +153,34 @@ class Points:
                               if p["figure"] == figure))
 
 
+def is_number(value):
+  return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def ratio(a, b):
-  return None if a is None or not b else a / b
+  """None: one of them was not measured."""
+  if a is None or b is None:
+    return None
+  return a / b if is_number(a) and is_number(b) and b else UNDEFINED
 
 
 def less(a, b):
   """By how much `a` is less than `b`, as a part of `b`."""
   part = ratio(a, b)
-  return None if part is None else 1 - part
+  return 1 - part if is_number(part) else part
+
+
+def percent(part):
+  return 100 * part if is_number(part) else part
+
+
+def mean(values):
+  """None: there are none, or not all of them were measured."""
+  values = list(values)
+  if not values or None in values:
+    return None
+  return (sum(values) / len(values) if all(map(is_number, values))
+          else UNDEFINED)
 
 
 def gaps(falls_behind, stays):
@@ -176,12 +226,13 @@ def mark(name, paper, target, value, holds=None, note="", least=None):
   """`holds` tells whether a value is as the target says; None: no target. What
   is below `least` cannot be: it has been disturbed."""
   met = ""
-  if holds is not None:
-    met = None if value is None else value != NOWHERE and bool(holds(value))
-  elif value is None:
+  if value is None:
     met = None
+  elif holds is not None:
+    met = UNDEFINED if value == UNDEFINED else (
+        value != NOWHERE and bool(holds(value)))
   return {"name": name, "paper": paper, "target": target, "here": value,
-          "low": None, "high": None, "holds": met, "note": note,
+          "low": None, "high": None, "rounds": None, "holds": met, "note": note,
           "reason": reason_of(name) if met is False else "", "test": holds,
           "least": least}
 
@@ -214,8 +265,7 @@ def steady(found, turns):
   against = sum(verdict != found["holds"] for verdict in verdicts)
   if against > len(verdicts) // 5:
     return False
-  values = middle(one["here"] for one in turns
-                  if isinstance(one["here"], (int, float)))
+  values = middle(one["here"] for one in turns if is_number(one["here"]))
   if value == NOWHERE or len(values) < 2:
     return True
   far = distance(found["test"], value)
@@ -228,31 +278,93 @@ def impossible(found):
           and found["here"] < found["least"])
 
 
-def settle(found, by_turn):
-  """The marks with the least and the most of their rounds, and a verdict only
-  where there is one.
+def settle(found, by_turn, counted=()):
+  """The marks with the least and the most of their rounds, and how many these
+  are; and a verdict only where there is one.
 
   Args:
     found: marks of the medians.
     by_turn: for each round the marks of what it came to.
+    counted: the same marks of what has no rounds alone, as it is not timed.
   """
+  of_counts = {one["name"] for one in counted if one["here"] is not None}
   for one in found:
     turns = [same for marks in by_turn for same in marks
              if same["name"] == one["name"] and same["here"] is not None]
-    values = [same["here"] for same in turns
-              if isinstance(same["here"], (int, float))]
+    values = [same["here"] for same in turns if is_number(same["here"])]
     if len(values) > 1 and min(values) != max(values):
       one["low"], one["high"] = min(values), max(values)
-    if isinstance(one["holds"], bool) and (
-        impossible(one) or not steady(one, turns)):
+    if isinstance(one["note"], Note):
+      one["note"] = one["note"].settled(
+          same["note"] for same in turns if isinstance(same["note"], Note))
+    one["rounds"] = 0 if one["name"] in of_counts else len(turns)
+    if isinstance(one["holds"], bool):
+      one["holds"] = verdict_of(one, turns)
+    if not isinstance(one["holds"], bool):
       # What is known of one that is not met is no reason of one that may be.
-      one["holds"], one["reason"] = DISTURBED, ""
+      one["reason"] = ""
   return [{key: value for key, value in one.items()
            if key not in ("test", "least")} for one in found]
 
 
-def written(value):
-  """For a note."""
+def verdict_of(one, turns):
+  if len(turns) < LEAST_ROUNDS:
+    return UNJUDGED
+  if impossible(one) or not steady(one, turns):
+    return DISTURBED
+  return one["holds"]
+
+
+# --- What stands beside a mark.
+
+
+def exponent(value):
+  return math.floor(math.log10(abs(value)))
+
+
+def written(value, rounds=(), places=ALL_PLACES):
+  """With no more digits than tables have, and none that is less than a third of
+  what the rounds are apart, a median being nearer than these; the first is
+  always there.
+
+  Args:
+    value: what it came to; a word, or None, where it is no number.
+    rounds: what each came to, where there are such.
+    places: most behind the point.
+  """
   if value is None:
     return "not measured"
-  return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+  if not is_number(value):
+    return value
+  spread = max(rounds, default=0) - min(rounds, default=0)
+  if value == 0 or not spread and value == int(value):
+    return f"{value:,.0f}"
+  digits = DIGITS - 1 - exponent(value)
+  if spread:
+    digits = min(digits, max(-exponent(spread / 3), -exponent(value)))
+  digits = min(digits, places)
+  # Nothing is not less than nothing.
+  return f"{round(value, digits) or 0:,.{max(digits, 0)}f}"
+
+
+class Note(str):
+  """A text with values in it, each of which may be None, or a word."""
+
+  def __new__(cls, text, *values, places=ALL_PLACES):
+    note = super().__new__(cls, text.format(
+        *(written(value, places=places) for value in values)))
+    note.text, note.values, note.places = text, values, places
+    return note
+
+  def settled(self, by_turn):
+    """The text with as many digits as rounds let one tell.
+
+    Args:
+      by_turn: the same note of each round.
+    """
+    rounds = zip(*(note.values for note in by_turn))
+    of_value = [[v for v in values if is_number(v)] for values in rounds]
+    of_value = of_value or [()] * len(self.values)
+    return self.text.format(*(
+        written(value, values, self.places)
+        for value, values in zip(self.values, of_value)))

@@ -96,6 +96,7 @@ absl::StatusOr<OpenedStore> Open(const Setting& setting,
   auto spec = StoreNamed(name);
   CHECK(spec.ok()) << spec.status();
   spec->delays = memory.delays;
+  spec->drains_vary = memory.drains_vary;
   auto opened = OpenForBench(
       *spec, absl::StrCat(setting.folder->path(), "/pool"), bytes, watch);
   setting.folder->Unlink();

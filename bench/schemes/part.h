@@ -35,6 +35,7 @@ struct Point {
 struct Memory {
   std::string name;
   engine::PmemDelays delays;
+  bool drains_vary = false;  // as StoreSpec's
 };
 
 // This machine's own, and the one that REWIND's authors played: 150 ns for each

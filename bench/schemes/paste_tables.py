@@ -14,6 +14,7 @@ import sys
 # pylint: disable=unused-import
 import schemes_report  # where pages of benches are made
 import doc_tables
+import judge
 
 
 def main(words):
@@ -23,6 +24,7 @@ def main(words):
   try:
     with open(words[0], encoding="utf-8") as file:
       results = json.load(file)
+    judge.judge(results)
     for page in words[1:]:
       with open(page, encoding="utf-8") as file:
         pasted = doc_tables.paste(file.read(), results)

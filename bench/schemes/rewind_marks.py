@@ -2,7 +2,8 @@
 
 import statistics
 
-from marks import (NOWHERE, crossing, less, mark, ratio, uncrossed, written)
+from marks import (NOWHERE, UNDEFINED, Note, crossing, gaps, is_number, less,
+                   mark, percent, ratio, uncrossed)
 
 ONE = "rewind-1-{}-optimized"
 LONG = "+alone,checkpoint=1000000000"
@@ -15,9 +16,10 @@ LEAST_EXCESS = 0.05
 ALL_HOME = ", all home"
 
 
-def where(crosses, line):
-  """That lines cross nowhere has been measured, too."""
-  return NOWHERE if crosses is None and line else crosses
+def where(falls_behind, stays):
+  """That lines cross nowhere has been measured, where both were."""
+  crosses = crossing(falls_behind, stays)
+  return NOWHERE if crosses is None and gaps(falls_behind, stays) else crosses
 
 
 def of_logging(points, memory):
@@ -46,7 +48,7 @@ def of_logging(points, memory):
   for layers, paper in ((1, "2 to 35 %"), (2, "24 to 74 %")):
     costs = [ratio(time(layers, "force", part), time(layers, "noforce", part))
              for part in (0.1, 1.0)]
-    known = [100 * (c - 1) for c in costs if c is not None]
+    known = [100 * (c - 1) for c in costs if is_number(c)]
     yield mark(name + f"what force adds, {layers} layer{'s'[:layers - 1]}, %",
                paper, "", max(known, default=None),
                note=f"from {min(known):.0f} %" if known else "")
@@ -60,11 +62,10 @@ def of_skips(points, memory):
     printed = points.line(figure, "rewind-1-force-optimized+scans,alone",
                           memory)
     kept = points.line(figure, "rewind-1-force-optimized+alone", memory)
-    crosses = crossing(printed, two)
     yield mark(f"REWIND {label}, {memory}: {what}, one layer that looks "
                "through the log falls behind two from so many skip records on",
                paper,
-               "100 to 1000", where(crosses, two),
+               "100 to 1000", where(printed, two),
                lambda v: 100 <= v <= 1000,
                uncrossed("that layer", printed, two))
     beyond = [a / b for (_, a), (_, b) in zip(kept, two)]
@@ -86,10 +87,9 @@ def of_totals(points, memory):
         points.line("rewind-5", f"{ONE.format(policy)}+{more}, {skips} skips",
                     memory)
         for policy, more in (("noforce", "alone"), ("force", "keeps,alone")))
-    part = crossing(free, forced)
     yield mark(f"REWIND fig. 5, {memory}: part recovered from which on force "
                f"is less, {skips} skips", "low", "lines cross",
-               where(part, free),
+               where(free, forced),
                lambda v: 0 < v <= 1, uncrossed("no force", free, forced))
 
 
@@ -161,14 +161,14 @@ def of_tree(points, memory):
     value = less(time(f"rewind-1-noforce-{form}{LONG}"), simple)
     yield mark(f"REWIND fig. 7, {memory}: {form} less than simple, all "
                "updates, %", str(paper), f">= {least}",
-               None if value is None else 100 * value,
+               percent(value),
                lambda v, least=least: v >= least)
   for rival in ("undo-object", "unsafe-each", "cached"):
     batch = f"rewind-1-noforce-batch{LONG}"
     yield mark(f"REWIND fig. 7, {memory}: batch over {rival}, all updates, all "
                "home", "-", "", ratio(time(batch, ALL_HOME), time(rival)),
-               note="its data still in the cache: "
-               + written(ratio(time(batch), time(rival))))
+               note=Note("its data still in the cache: {}",
+                         ratio(time(batch), time(rival))))
 
 
 def of_fences(points):
@@ -196,16 +196,15 @@ def of_fences(points):
       excess[group] = slowdowns(series)[at] - 1
     yield mark(name + f"optimized, {at:.0f} ns more a drain, slower by", "5",
                "", slower[at],
-               note="groups of 8, 16, 32: " + ", ".join(
-                   f"{1 + excess[g]:.2f}" for g in GROUPS)
-               + " (paper 1.63, 1.32, 1.18)")
+               note=Note("groups of 8, 16, 32: {}, {}, {} (paper 1.63, 1.32, "
+                         "1.18)", *(1 + excess[g] for g in GROUPS)))
     # One that is not slowed down says nothing, whatever it is divided by.
     known = min(excess.values()) > LEAST_EXCESS
     falls = [excess[a] / excess[b] for a, b in zip(GROUPS, GROUPS[1:])
              if known]
     yield mark(name + "excess of a doubled group falls, least", "1.97, 1.78",
-               ">= 1.7", min(falls, default=None), lambda v: v >= 1.7,
-               "" if known else "a group is not slowed down: disturbed")
+               ">= 1.7", min(falls, default=UNDEFINED), lambda v: v >= 1.7,
+               "" if known else "a group is not slowed down")
 
 
 def of_tpcc(points, memory):
@@ -220,7 +219,7 @@ def of_tpcc(points, memory):
     each = ratio(rate("unsafe-each", "one tree"), rate(store, "one tree"))
     over_it = name + f"new orders, unsafe over {store}, one tree both"
     yield mark(over_it, "7.37", "< 7.37", same, lambda v: v < 7.37,
-               f"unsafe-each over it: {written(each)}")
+               Note("unsafe-each over it: {}", each))
     yield mark(over_it + ": the aim", "1.39, of two layouts", "<= 1.39", same,
                lambda v: v <= 1.39)
     yield mark(name + f"new orders, unsafe with one tree over {store} by "

@@ -1,11 +1,12 @@
 // REWIND over a B+tree (section 5.2): what each form of its log costs, and what
 // slower fences do to it.
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "absl/functional/function_ref.h"
 #include "base/status_macros.h"
 #include "bench/harness/clock.h"
 #include "bench/schemes/part.h"
@@ -114,51 +115,29 @@ absl::StatusOr<Spent> TimeOfStores(const std::unique_ptr<Words>& words,
                     static_cast<double>(transactions) * kStores);
 }
 
-absl::Status FencesOf(Setting& setting, uint64_t drain_ns) {
-  // A store's delays are set once: stores for each.
-  const Memory memory = {absl::StrCat(drain_ns, " ns a drain"), {drain_ns, 0}};
-  const uint64_t records = setting.Scaled<uint64_t>(100'000, 5000);
-  std::vector<Tree> trees;
-  std::vector<std::unique_ptr<Words>> tables;
-  for (const char* name : kFenced) {
-    ASSIGN_OR_RETURN(auto tree,
-                     SmallTree::Make(setting, name, memory, records));
-    trees.push_back(std::move(tree));
-    ASSIGN_OR_RETURN(auto words, Words::Make(setting, name, memory, 250u << 20,
-                                             1, 64u << 10));
-    tables.push_back(std::move(words));
-  }
-  const int few = setting.Scaled(200, 20);
-  const auto add = [&](const char* figure, const char* measure,
-                       const std::vector<std::vector<Spent>>& rounds) {
-    for (size_t i = 0; i < rounds.size(); ++i) {
-      AddSpent(setting,
-               {figure,
-                kFenced[i],
-                AsItIs().name,
-                measure,
-                static_cast<double>(drain_ns),
-                {}},
-               rounds[i]);
-    }
-  };
-  const int subjects = static_cast<int>(trees.size());
-  for (const int operations : {1, kOperations}) {
-    const int transactions = operations == 1 ? few * 10 : few;
-    const auto measure = [&](int subject) {
-      return TimeOfOperations(trees[subject], transactions, operations, 1);
-    };
-    ASSIGN_OR_RETURN(const auto rounds,
-                     InTurnsOf<Spent>(subjects, setting.rounds, measure));
-    add(operations == 1 ? "rewind-10-tree" : "rewind-10-tree-32",
-        "ns an operation", rounds);
-  }
-  const auto measure = [&](int subject) {
-    return TimeOfStores(tables[subject], few);
+// Of each of those stores, with each delay of drains, which take turns.
+absl::Status FencesOf(
+    Setting& setting, const char* figure, const char* measure,
+    const std::vector<uint64_t>& drains,
+    absl::FunctionRef<absl::StatusOr<Spent>(size_t store, uint64_t drain_ns)>
+        time) {
+  const size_t stores = std::size(kFenced);
+  const auto measure_one = [&](int subject) {
+    return time(subject % stores, drains[subject / stores]);
   };
   ASSIGN_OR_RETURN(const auto rounds,
-                   InTurnsOf<Spent>(subjects, setting.rounds, measure));
-  add("rewind-10-words", "ns a store", rounds);
+                   InTurnsOf<Spent>(static_cast<int>(stores * drains.size()),
+                                    setting.rounds, measure_one));
+  for (size_t i = 0; i < rounds.size(); ++i) {
+    AddSpent(setting,
+             {figure,
+              kFenced[i % stores],
+              AsItIs().name,
+              measure,
+              static_cast<double>(drains[i / stores]),
+              {}},
+             rounds[i]);
+  }
   return absl::OkStatus();
 }
 
@@ -170,12 +149,34 @@ absl::Status RewindTree(Setting& setting) {
 }
 
 absl::Status RewindFences(Setting& setting) {
+  const Memory memory = {"slower drains", {}, /*drains_vary=*/true};
+  const uint64_t records = setting.Scaled<uint64_t>(100'000, 5000);
+  ASSIGN_OR_RETURN(const auto trees,
+                   Trees(setting, {std::begin(kFenced), std::end(kFenced)},
+                         memory, records));
+  std::vector<std::unique_ptr<Words>> tables;
+  for (const char* name : kFenced) {
+    ASSIGN_OR_RETURN(auto words, Words::Make(setting, name, memory, 250u << 20,
+                                             1, 64u << 10));
+    tables.push_back(std::move(words));
+  }
   const std::vector<uint64_t> drains = setting.Scaled<std::vector<uint64_t>>(
       {0, 250, 500, 1000, 2000, 5000}, {0, 2000});
-  for (const uint64_t drain_ns : drains) {
-    RETURN_IF_ERROR(FencesOf(setting, drain_ns));
+  const int few = setting.Scaled(200, 20);
+  for (const int operations : {1, kOperations}) {
+    const int transactions = operations == 1 ? few * 10 : few;
+    RETURN_IF_ERROR(FencesOf(
+        setting, operations == 1 ? "rewind-10-tree" : "rewind-10-tree-32",
+        "ns an operation", drains, [&](size_t store, uint64_t drain_ns) {
+          trees[store]->opened().set_drain_ns(drain_ns);
+          return TimeOfOperations(trees[store], transactions, operations, 1);
+        }));
   }
-  return absl::OkStatus();
+  return FencesOf(setting, "rewind-10-words", "ns a store", drains,
+                  [&](size_t store, uint64_t drain_ns) {
+                    tables[store]->opened().set_drain_ns(drain_ns);
+                    return TimeOfStores(tables[store], few);
+                  });
 }
 
 }  // namespace kamino::bench::schemes

@@ -1,6 +1,7 @@
 """Marks of WrAP and of Archapt (marks.py)."""
 
-from marks import less, mark, ratio, written
+from marks import (UNDEFINED, Note, is_number, less, mark, mean, percent,
+                   ratio, reason_of)
 
 WRAPS, STORES = 100, 20
 # Inconsistent objects of 100 crashes (its table 4, Redis).
@@ -23,9 +24,9 @@ def of_wrap(points):
              count("wrap", "lines beside"), lambda v: abs(v - 2000) <= 100)
   yield mark(name + "drains, undo-each", "4000", "4000, +-5 %",
              count("undo-each", "drains"), lambda v: abs(v - 4000) <= 200,
-             "undo-own has " + written(count("undo-own", "drains"))
-             + ", with Declare "
-             + written(count("undo-own, declared", "drains")))
+             Note("undo-own has {}, with Declare {}",
+                  count("undo-own", "drains"),
+                  count("undo-own, declared", "drains")))
   yield mark(name + "drains, unsafe", "100", "100", count("unsafe", "drains"),
              lambda v: v == WRAPS)
   for figure, what in (("wrap-8", "20 scattered words"),
@@ -90,9 +91,16 @@ def gap_closed(points, size):
   """(archapt - undo) / (unsafe - undo), in throughput."""
   ours, undo, free = (rate(points, store, "overwrite", size)
                       for store in ("archapt", "undo-object", "unsafe"))
-  if None in (ours, undo, free) or free <= undo:
+  if None in (ours, undo, free):
     return None
+  if free <= undo:
+    return UNDEFINED
   return (ours - undo) / (free - undo)
+
+
+def no_gap(points, size):
+  return ("unsafe is not ahead of undo-object; "
+          if gap_closed(points, size) == UNDEFINED else "")
 
 
 def over(points, rival, workload, size):
@@ -108,8 +116,9 @@ def of_archapt(points, engine):
   for size in (1024, 4096):
     yield mark(name + f"part of the gap closed, {size} B written whole",
                "up to 0.73", ">= 0.5", gap_closed(points, size),
-               lambda v: v >= 0.5, "throughput over undo-own's: "
-               + written(over(points, "undo-own", "overwrite", size)))
+               lambda v: v >= 0.5, Note(
+                   no_gap(points, size) + "throughput over undo-own's: {}",
+                   over(points, "undo-own", "overwrite", size)))
   for size in (1024, 4096):
     hot = ratio(*(engine_value(engine, "overwrite-bytes", store, "ops_per_s",
                                size) for store in ("archapt", "undo-object")))
@@ -120,8 +129,8 @@ def of_archapt(points, engine):
     yield mark(name + f"throughput, archapt over undo-object, {workload}",
                "1.22 on average, up to 1.36", "",
                over(points, "undo-object", workload, RECORD),
-               note="over undo-own: "
-               + written(over(points, "undo-own", workload, RECORD)))
+               note=Note("over undo-own: {}",
+                         over(points, "undo-own", workload, RECORD)))
   same = over(points, "undo-object", "ycsb-c", RECORD)
   yield mark(name + "throughput, archapt over undo-object, ycsb-c", "0.99",
              ">= 0.99", same, lambda v: v >= 0.99)
@@ -132,10 +141,10 @@ def of_archapt(points, engine):
                points.value("archapt-sums", "archapt",
                             "% of the time by checking", x=size),
                lambda v: v < 5,
-               "of processors' time, sums being made beside: "
-               + written(points.value("archapt-sums", "archapt",
-                                      "% of processors' time by checking",
-                                      x=size)), LEAST_SHARE)
+               Note("of processors' time, sums being made beside: {}",
+                    points.value("archapt-sums", "archapt",
+                                 "% of processors' time by checking", x=size)),
+               LEAST_SHARE)
 
   def durable(store, measure):
     return points.value("durable", store, measure)
@@ -145,10 +154,9 @@ def of_archapt(points, engine):
              ratio(durable("archapt", "p99 ns to the commit"),
                    durable("undo-object", "p99 ns to the commit")),
              lambda v: v <= 1,
-             "until durable, p50: "
-             + written(ms(durable("archapt", "p50 ns until durable")))
-             + " ms, transactions behind: "
-             + written(durable("archapt", "p50 transactions behind")))
+             Note("until durable, p50: {} ms, transactions behind: {}",
+                  ms(durable("archapt", "p50 ns until durable")),
+                  durable("archapt", "p50 transactions behind")))
 
 
 def logging(points):
@@ -159,16 +167,18 @@ def logging(points):
     loss = less(time("unsafe"), time("undo-object"))
     yield mark(f"Archapt fig. 1, {size} B: throughput lost by logging, "
                "undo-object beside unsafe, %", "8 to 49", "",
-               None if loss is None else 100 * loss)
+               percent(loss))
     # Through the library that leaves flushes out, all three.
     whole, bare, dropped = (
         points.value("archapt-1-2", series, memory=WATCHED, x=size)
         for series in ("undo-object", "cached", "undo-object, nothing flushed"))
-    share = None
-    if None not in (whole, bare, dropped) and whole > bare:
-      share = 100 * (whole - dropped) / (whole - bare)
+    share, note = None, ""
+    if None not in (whole, bare, dropped):
+      share = 100 * (whole - dropped) / (whole - bare) if whole > bare else (
+          UNDEFINED)
+      note = "" if whole > bare else "undo-object takes no more than cached"
     yield mark(f"Archapt fig. 2, {size} B: part of that by persisting, %",
-               "56 to 78", "", share)
+               "56 to 78", "", share, note=note)
 
 
 def reuse(points):
@@ -188,9 +198,14 @@ def reuse(points):
     before = points.value("archapt-table-1", f"undo-own, {workload}")
     yield mark(f"Archapt table 1, {workload}: part of a flushed line that is "
                "new", "0.31 to 0.56", "", before,
-               note="archapt: " + written(points.value(
+               note=Note("archapt: {}", points.value(
                    "archapt-table-1", f"archapt, {workload}")))
   yield dirtier(points)
+
+
+def percent_more(after, before):
+  part = ratio(after, before)
+  return 100 * (part - 1) if is_number(part) else part
 
 
 def dirtier(points):
@@ -201,9 +216,9 @@ def dirtier(points):
                            "tpcc-mix")]
   more, note = None, ""
   if not any(None in pair for pair in both):
-    more = sum(100 * (after - before) for before, after in both) / len(both)
-    note = "in proportion {} % more".format(written(sum(
-        100 * (after / before - 1) for before, after in both) / len(both)))
+    more = mean(100 * (after - before) for before, after in both)
+    note = Note("in proportion {} % more", mean(
+        percent_more(after, before) for before, after in both), places=1)
   return mark("Archapt fig. 10: part of a flushed line that is new, archapt's "
               "less undo-own's, mean of YCSB and TPC-C, % points",
               "12; E 17", ">= 12", more, lambda v: v >= 12, note)
@@ -212,35 +227,35 @@ def dirtier(points):
 def fewer_of_ycsb(lines):
   """Figure 9 as the paper sums it up: its mean, and where it is least."""
   def parts(rival, measure):
-    found = {letter: less(lines("archapt", f"ycsb-{letter}", RECORD, measure),
-                          lines(rival, f"ycsb-{letter}", RECORD))
-             for letter in WRITING}
-    return {} if None in found.values() else {
-        letter: 100 * part for letter, part in found.items()}
-
-  def mean(found):
-    return sum(found.values()) / len(found) if found else None
+    return {letter: percent(less(
+        lines("archapt", f"ycsb-{letter}", RECORD, measure),
+        lines(rival, f"ycsb-{letter}", RECORD))) for letter in WRITING}
 
   for name, measure in NOBODY_WAITS:
     found = parts("undo-object", measure)
     begin = "Archapt fig. 9, YCSB, 1000 B: lines less than undo-object's, "
-    yield mark(begin + f"mean, {name}, %", "66", ">= 66", mean(found),
-               lambda v: v >= 66, "than undo-own's, which logs what is written "
-               f"and no more: {written(mean(parts('undo-own', measure)))} %")
-    others = [part for letter, part in found.items() if letter != "e"]
+    yield mark(begin + f"mean, {name}, %", "66", ">= 66", mean(found.values()),
+               lambda v: v >= 66, Note(
+                   "than undo-own's, which logs what is written and no more: "
+                   "{} %", mean(parts("undo-own", measure).values()), places=1))
     yield mark(begin + f"least on E, {name}: E's less the least of others, % "
-               "points", "least on E", "<= 0",
-               found["e"] - min(others) if found else None, lambda v: v <= 0,
-               ", ".join(f"{letter.upper()} {part:.0f}"
-                         for letter, part in found.items()))
+               "points", "least on E", "<= 0", of_e(found), lambda v: v <= 0,
+               "" if None in found.values() else Note(
+                   ", ".join(f"{letter.upper()} {{}}" for letter in found),
+                   *found.values(), places=0))
+
+
+def of_e(found):
+  """What E has less the least of the others."""
+  if mean(found.values()) in (None, UNDEFINED):
+    return mean(found.values())
+  return found["e"] - min(part for letter, part in found.items()
+                          if letter != "e")
 
 
 def flushes(points):
   def lines(store, workload, size, measure="lines"):
     return points.value("archapt-9", f"{store}, {workload}", measure, x=size)
-
-  def percent(part):
-    return None if part is None else 100 * part
 
   def fewer(name, ours, workload, size, least):
     value = percent(less(ours, lines("undo-object", workload, size)))
@@ -249,7 +264,7 @@ def flushes(points):
                 f"undo-object's, {name}, %", "66 on average, least on E",
                 f">= {LEAST_FEWER}" if least else "", value,
                 (lambda v: v >= LEAST_FEWER) if least else None,
-                f"than undo-own's: {written(own)} %")
+                Note("than undo-own's: {} %", own, places=1))
 
   yield from fewer_of_ycsb(lines)
   yield fewer("each waited for",
@@ -288,16 +303,16 @@ def of_crashes(model):
                else 100 * row["inconsistent"] / row["crashes"],
                (lambda v: v == 0) if inconsistent == 0 else None,
                note="" if row is None
-               else f"in {row['crashes']}: {row['inconsistent']}, of these "
-                    f"repaired {row['repaired']}, reported as lost "
-                    f"{row['lost']}")
-  found = ratio(total("found"), total("inconsistent"))
+               else Note("in {}: {}, of these repaired {}, reported as lost "
+                         "{}", *(row[field] for field in (
+                             "crashes", "inconsistent", "repaired", "lost"))))
+  none = "no object was inconsistent" if total("inconsistent") == 0 else ""
   yield mark(f"{name}: of these found, %", "100", "100",
-             None if found is None else 100 * found, lambda v: v == 100)
-  repaired = ratio(total("repaired"), total("inconsistent"))
+             percent(ratio(total("found"), total("inconsistent"))),
+             lambda v: v == 100, none)
   yield mark(f"{name}: of these repaired, %", "100", "",
-             None if repaired is None else 100 * repaired,
-             note="the others are reported as lost")
+             percent(ratio(total("repaired"), total("inconsistent"))),
+             note=none or "the others are reported as lost")
   yield mark(f"{name}: wrong and not reported, or reported and not wrong", "0",
              "0", None if not rows
              else total("wrong", rows) + total("lost_needlessly", rows),
@@ -329,14 +344,14 @@ def of_model(model):
                        "" if scale == "full" else f"scale: {scale}")
   if not found:
     yield settled_mark(name + "fig. 5, 7, 9 to 12", "-", None, None,
-                       "`make bench-controller` was not run" if model is None
+                       "its part, `model`, was not run" if model is None
                        else "what was given has no marks")
 
 
 def settled_mark(name, paper, here, holds, note=""):
   return {"name": name, "paper": paper, "target": "as named", "here": here,
-          "low": None, "high": None, "holds": holds, "note": note,
-          "reason": ""}
+          "low": None, "high": None, "rounds": None, "holds": holds,
+          "note": note, "reason": reason_of(name) if holds is False else ""}
 
 
 def of(points, engine, crash_model=None):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """All atomicity schemes beside each other, and their papers' figures.
 
-Runs bench_engine at several speeds of memory, bench_schemes, and
-bench_crash_model; puts their measurements together, and the papers' marks
-beside what came out. docs/bench_schemes.md.
+Runs bench_controller, bench_crash_model, bench_engine at several speeds of
+memory, and bench_schemes; puts what came out together, and the papers' marks
+beside it. docs/bench_schemes.md.
 """
 
 import argparse
@@ -19,11 +19,12 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 # pylint: disable=wrong-import-position
+import judge
 import machine_load
-import marks
-import rewind_marks
 import rivals_marks
+# First: it says where pages of benches are made.
 import schemes_report
+import model_tables
 
 # The one place that says which stores take part; a name that a program does not
 # know is an error.
@@ -31,16 +32,19 @@ STORES = ["kamino-simple", "kamino-dynamic", "undo-object", "undo-range",
           "undo-own", "undo-each", "cow", "rewind-1-noforce-batch",
           "rewind-1-force-batch", "rewind-2-noforce-batch", "wrap", "archapt",
           "unsafe", "unsafe-each", "cached"]
-# Unmodified libpmemobj: what it flushes is counted, and slowed, by a library
-# that is preloaded; on this machine's own memory it is timed without.
-OF_LIBPMEMOBJ = ("undo-object", "undo-range")
-
 DRAINS_NS = {False: [0, 110, 250, 500, 1000], True: [0, 1000]}
-SUMMARY = (r"^(micro/overwrite-bytes/hot/1/(64|1024|4096)|"
-           r"ycsb/ycsb-[{ycsb}]/(zipfian|latest)/1/1000|"
-           r"tpcc/tpcc-mix/nurand/1/0)$")
-SUMMARY_SLOW = (r"^(micro/overwrite-bytes/hot/1/(64|1024|4096)|"
-                r"ycsb/ycsb-[af]/zipfian/1/1000)$")
+# Of the table of all schemes: what is measured at all speeds of memory, which
+# take turns, and what at the machine's own alone. In the quick scale that is
+# also what is mostly reads, or takes longest to load.
+AT_ALL_SPEEDS = {
+    False: r"^(micro/overwrite-bytes/hot/1/(64|1024|4096)|"
+           r"ycsb/ycsb-[abf]/zipfian/1/1000|tpcc/tpcc-mix/nurand/1/0)$",
+    True: r"^(micro/overwrite-bytes/hot/1/(64|1024|4096)|"
+          r"ycsb/ycsb-[af]/zipfian/1/1000)$"}
+AT_ONE_SPEED = {
+    False: r"^ycsb/ycsb-[cde]/(zipfian|latest)/1/1000$",
+    True: r"^(ycsb/ycsb-[bcde]/(zipfian|latest)/1/1000|"
+          r"tpcc/tpcc-mix/nurand/1/0)$"}
 ROUNDS = {False: 9, True: 3}
 # Long beside what is put off and done at a slice's end, within its time.
 SLICE_MS = {False: 100, True: 10}
@@ -49,16 +53,15 @@ PART_ROUNDS = {False: 5, True: 3}
 PROGRAMS = {"bench_engine": "bench/engine/bench_engine",
             "bench_schemes": "bench/schemes/bench_schemes",
             "bench_crash_model": "bench/crash_model/bench_crash_model",
+            "bench_controller": "bench/controller/bench_controller",
             "shim": "bench/pmem_shim/libpmem_shim.so"}
-PARTS = ("crashes", "summary", "figures")
+PARTS = ("model", "crashes", "summary", "figures")
 # Where the results of a part of a run go, beside those of a whole one.
 PARTIAL = "partial"
 UNFINISHED = ".unfinished"
 # What a program that was interrupted or terminated ends with.
 INTERRUPTED = (128 + signal.SIGINT, 128 + signal.SIGTERM, -signal.SIGINT,
                -signal.SIGTERM)
-COUNTED = ("fences_per_tx", "lines_flushed_per_tx", "background_fences_per_tx",
-           "background_lines_flushed_per_tx")
 
 
 class BenchError(Exception):
@@ -106,18 +109,6 @@ def commit_of(folder):
     return "unknown"
 
 
-def add_counts(rows, counted):
-  """Rows that were timed get what another run has counted."""
-  def key(row):
-    return (row["suite"], row["workload"], row["distribution"], row["threads"],
-            row["value_size"], row["scheme"], row["alpha"])
-  known = {key(row): row for row in counted}
-  for row in rows:
-    other = known.get(key(row))
-    for field in COUNTED if other else ():
-      row[field] = other[field]
-
-
 def figure_flags(settings):
   """Of bench_schemes. To it an empty word is a word."""
   return [f"--schemes={','.join(settings.schemes)}",
@@ -148,12 +139,22 @@ def read_model(path, check):
 
 
 def wrap_tables(model):
-  return list(schemes_report.model_tables("", model))
+  return list(model_tables.tables("", model))
 
 
 def crash_tables(model):
   marks_of_it = list(rivals_marks.of_crashes(model))
   return wrap_tables(model) if marks_of_it else []
+
+
+CHECKS = {model_tables.WRAP: wrap_tables, model_tables.CRASH: crash_tables}
+
+
+def models_given(settings):
+  """The files that there are, by model."""
+  given = {model_tables.WRAP: settings.wrap_model,
+           model_tables.CRASH: settings.crash_model}
+  return {name: path for name, path in given.items() if path}
 
 
 def check_folder(path, what):
@@ -175,10 +176,8 @@ def check(settings):
       raise BenchError(f"--out: {settings.out} is a folder")
   if settings.pages:
     check_folder(settings.pages, "--pages")
-  models = {name: read_model(path, tables)
-            for name, path, tables in (
-                ("wrap_model", settings.wrap_model, wrap_tables),
-                ("crash_model", settings.crash_model, crash_tables)) if path}
+  models = {name: read_model(path, CHECKS[name])
+            for name, path in models_given(settings).items()}
   for name in PROGRAMS:
     program(name)
   flags = [f"--schemes={','.join(settings.schemes)}"]
@@ -225,41 +224,25 @@ class Bench:
         "stores": settings.schemes, "part_of_a_run": what_part(settings),
         "last_level_cache": machine_load.last_level_cache(),
         "loads": [], "engine": [], "points": [], "marks": [],
-        "marks_left_out": 0, "wrap_model": None, "crash_model": None, **models}
+        "marks_left_out": 0, "wrap_model": None, "crash_model": None, **models,
+        "given": {name: model_tables.origin_of(path)
+                  for name, path in models_given(settings).items()}}
 
   def run(self):
     settings = self._settings
-    # First: if recovery goes by something that is wrong, nothing else matters.
+    # First: whatever cannot be computed here is known after seconds.
+    if "model" in settings.parts and not settings.wrap_model:
+      self._model()
+    # If recovery goes by something that is wrong, nothing else matters.
     if "crashes" in settings.parts and not settings.crash_model:
       self._crashes()
     if "summary" in settings.parts:
-      for drain_ns in settings.drains:
-        self._summary(drain_ns)
+      self._summary()
     if "figures" in settings.parts:
       self._figures()
 
   def judge(self):
-    """The marks, of what was measured."""
-    points = self.results["points"]
-    engine = self.results["engine"]
-
-    def marks_of(turn=None):
-      some = marks.Points(points, turn)
-      rows = engine if turn is None else [
-          {**row, "ops_per_s": row["rounds"][turn]} for row in engine
-          if turn < len(row["rounds"])]
-      return [*rewind_marks.of(some),
-              *rivals_marks.of(some, rows, self.results["crash_model"])]
-
-    found = marks.settle(marks_of(), [
-        marks_of(turn) for turn in range(marks.Points.turns(points))])
-    found += rivals_marks.of_model(self.results["wrap_model"])
-    # A whole run says what it should have measured.
-    if self.results["part_of_a_run"] or self._settings.quick:
-      measured = [one for one in found if one["here"] is not None]
-      self.results["marks_left_out"] = len(found) - len(measured)
-      found = measured
-    self.results["marks"] = found
+    judge.judge(self.results)
 
   def _run(self, name, what, flags, preload):
     """Runs a program; returns what it wrote."""
@@ -294,35 +277,26 @@ class Bench:
         self.results["facts"][fact] = measured["facts"][fact]
     return measured
 
-  def _summary(self, drain_ns):
+  def _summary(self):
+    """The table of all schemes; of tunings there are figures."""
     settings = self._settings
-    # Tunings are for figures.
     stores = [s for s in settings.schemes if "+" not in s and "@" not in s]
     if not stores:
       return
-    # Slower memory changes no counts, and in the quick scale not what is
-    # mostly reads, or takes longest to load.
-    slow = drain_ns > 0
-    only = (SUMMARY_SLOW if slow and settings.quick else SUMMARY).format(
-        ycsb="abf" if slow else "abcdef")
-    # All stores' data has to be in memory at once: the quick scale's has.
-    flags = ["--quick", f"--slice_ms={settings.slice_ms}", f"--only={only}",
-             f"--folder={settings.folder}",
-             f"--pmem_delay_drain_ns={drain_ns}",
-             *(["--least_data"] if settings.quick else []),
-             *(["--timed_only"] if slow else [])]
-    measured = self._run(
-        "bench_engine", f"{drain_ns} ns added to a drain",
-        [*flags, f"--rounds={settings.rounds}",
-         f"--schemes={','.join(stores)}"], preload=drain_ns > 0)
-    rows = measured["measurements"]
-    theirs = [s for s in stores if s in OF_LIBPMEMOBJ]
-    if drain_ns == 0 and theirs:
-      counted = self._run("bench_engine", "libpmemobj's flushes, not timed",
-                          [*flags, "--rounds=1",
-                           f"--schemes={','.join(theirs)}"], preload=True)
-      add_counts(rows, counted["measurements"])
-    self.results["engine"] += [{"drain_ns": drain_ns, **row} for row in rows]
+    parts = [(AT_ALL_SPEEDS[settings.quick], settings.drains)]
+    if 0 in settings.drains:
+      parts.append((AT_ONE_SPEED[settings.quick], [0]))
+    for only, drains in parts:
+      drains = ",".join(map(str, drains))
+      # All stores' data has to be in memory at once: the quick scale's has.
+      # What libpmemobj flushes is counted, and slowed, by what is preloaded.
+      self.results["engine"] += self._run(
+          "bench_engine", f"{drains} ns added to a drain",
+          ["--quick", f"--only={only}", f"--pmem_delay_drain_ns={drains}",
+           f"--slice_ms={settings.slice_ms}", f"--rounds={settings.rounds}",
+           f"--folder={settings.folder}", f"--schemes={','.join(stores)}",
+           *(["--least_data"] if settings.quick else [])],
+          preload=True)["measurements"]
 
   def _figures(self):
     settings = self._settings
@@ -333,9 +307,16 @@ class Bench:
                                       flags, preload=True)["points"]
     self.results["points"] = measured["points"]
 
+  def _model(self):
+    settings = self._settings
+    flags = [f"--folder={settings.folder}",
+             *(["--quick"] if settings.quick else [])]
+    self.results[model_tables.WRAP] = self._run(
+        "bench_controller", "WrAP's timing model", flags, preload=False)
+
   def _crashes(self):
     flags = ["--quick"] if self._settings.quick else []
-    self.results["crash_model"] = self._run(
+    self.results[model_tables.CRASH] = self._run(
         "bench_crash_model", "crashes through a cache", flags, preload=False)
 
 
@@ -390,7 +371,9 @@ def parse(words):
   parser.add_argument("--parts", default=list(PARTS),
                       type=lambda t: known(names(t), PARTS, "part"),
                       metavar="PART,...",
-                      help=f"some of {','.join(PARTS)} (default: all)")
+                      help=f"some of {','.join(PARTS)} (default: all); model "
+                           "is WrAP's timing model, crashes Archapt's table 4: "
+                           "whatever --only and --schemes are")
   parser.add_argument("--only", default="",
                       help="figures that this matches a part of")
   parser.add_argument("--drains", metavar="NS,...",
@@ -404,7 +387,9 @@ def parse(words):
   parser.add_argument("--folder", default="/dev/shm",
                       help="where pool files are put")
   parser.add_argument("--wrap_model", metavar="FILE",
-                      help="rows of WrAP's timing model, to be put beside")
+                      help="what bench_controller has written, or rows of "
+                           "another program, instead of running it: WrAP's "
+                           "timing model")
   parser.add_argument("--crash_model", metavar="FILE",
                       help="what bench_crash_model has written, instead of "
                            "running it: Archapt's table 4")

@@ -10,7 +10,6 @@ when the words are wrong.
 """
 
 import glob
-import html
 import os
 import re
 import sys
@@ -21,10 +20,12 @@ sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "service"))
 # pylint: disable=wrong-import-position
 import doc_tables
-import marks
+import judge
+import model_tables
 import report
-from doc_tables import HOLDS, WORKLOADS, drains_of, engine_row
-from lines_plot import alone, line_chart
+import schemes_page
+from doc_tables import WORKLOADS, drains_of, engine_row
+from lines_plot import alone, key, line_chart
 from plots import engine_report, number
 
 in_order = engine_report.in_order
@@ -72,7 +73,17 @@ TITLES = (("speed", "Which scheme when: speed"),
           ("wraps", "WrAP fig. 6, all who take part"),
           ("skipped", "Archapt fig. 9, all who take part"),
           ("marks-rewind", "REWIND's marks"), ("marks-wrap", "WrAP's marks"),
-          ("marks-archapt", "Archapt's marks"))
+          ("marks-archapt", "Archapt's marks"),
+          *((f"compared-{paper.lower()}", f"{paper}: what there is no mark of")
+            for paper in doc_tables.PAPERS))
+OF_MARKS = ("marks-", "compared-")
+WITH_SPREADS = "All schemes with spreads"
+# What they are called, which tables have what is of them, and which that is.
+MODELS = {
+    model_tables.WRAP: ("WrAP's timing model", ("marks-wrap",),
+                        "Its timing model"),
+    model_tables.CRASH: ("Crashes through a cache model",
+                         ("marks-archapt", "compared-archapt"), "Table 4")}
 # All x are one picture with a line for each series.
 PLOTTED = ("rewind-3-left", "rewind-3-right", "rewind-4-left", "rewind-4-right",
            "rewind-6", "rewind-7", "rewind-10-tree-32", "rewind-10-words",
@@ -82,7 +93,7 @@ OF_QUANTILES = ("wrap-8", "wrap-13", "wrap-14")
 
 # A line for each series at each place, a column for each measure: there are
 # many of these, and few places.
-BY_MEASURE = ("wrap-6", "archapt-9", "archapt-sums")
+BY_MEASURE = ("wrap-6", "archapt-7", "archapt-9", "archapt-sums")
 # A spread that makes a comparison doubtful; more of them, and the run is.
 LARGE_SPREAD, MANY = 0.5, 0.1
 # Bytes of objects that are more than Archapt's queue holds (words.h), and the
@@ -96,26 +107,34 @@ PRINTED, COLUMN = 2, 16
 # --- Tables: heads and lines.
 
 
+def with_spread(row):
+  """One round has none."""
+  rate = number(row["ops_per_s"] / 1e3)
+  return (rate if len(row.get("rounds", ())) == 1
+          else f"{rate} ~{100 * row['spread']:.0f}%")
+
+
 def all_schemes_table(results, drain_ns):
   lines = []
   for store in results["stores"]:
     line = [store]
     for _, workload, size in WORKLOADS:
       row = engine_row(results, drain_ns, store, workload, size)
-      line.append("-" if row is None else
-                  f"{number(row['ops_per_s'] / 1e3)} ~"
-                  f"{100 * row['spread']:.0f}%")
+      line.append("-" if row is None else with_spread(row))
     lines.append(line)
   return ["thousand a second ~spread", *(w[0] for w in WORKLOADS)], lines
 
 
 def with_rounds(point):
-  """The median, and behind it what the rounds were between."""
+  """The median, and behind it what the rounds were between; where these are
+  apart, what is beyond three digits says nothing."""
   if point is None:
     return "-"
-  between = doc_tables.low_to_high(point.get("low"), point.get("high"))
-  median = number(point["value"])
-  return median if between == "-" else f"{median} ({between})"
+  value, low, high = (point.get(key) for key in ("value", "low", "high"))
+  if low == high or None in (low, high):
+    return number(value)
+  value, low, high = (float(f"{one:.3g}") for one in (value, low, high))
+  return f"{number(value)} ({doc_tables.low_to_high(low, high)})"
 
 
 def measures_table(points, what):
@@ -123,7 +142,7 @@ def measures_table(points, what):
   measures = in_order(p["measure"] for p in points)
   known = {(p["series"], p["x"], p["measure"]): p for p in points}
   several = len({p["x"] for p in points}) > 1
-  lines = [[series, *([f"{x:,g}"] if several else []),
+  lines = [[key(series), *([f"{x:,g}"] if several else []),
             *(with_rounds(known.get((series, x, m))) for m in measures)]
            for series, x in in_order((p["series"], p["x"]) for p in points)]
   return ["", *([what] if several else []), *measures], lines
@@ -135,7 +154,7 @@ def places_table(points, what):
   lines = []
   for series in in_order(p["series"] for p in points):
     of_x = {p["x"]: p for p in points if p["series"] == series}
-    lines.append([series, *(with_rounds(of_x.get(x)) for x in places)])
+    lines.append([key(series), *(with_rounds(of_x.get(x)) for x in places)])
   return [what, *(f"{x:,g}" for x in places)], lines
 
 
@@ -158,62 +177,46 @@ def loads_table(loads):
             f"{100 * load['steal']:.1f} %"] for load in loads])
 
 
-def cell(value):
-  if isinstance(value, bool) or not isinstance(value, (int, float)):
-    return str(value)
-  return f"{value:,}" if isinstance(value, int) else number(value)
-
-
-def rows_table(rows):
-  """Of another program's: a column for each key."""
-  heads = in_order(key for row in rows for key in row)
-  return heads, [[cell(row.get(h, "-")) for h in heads] for row in rows]
-
-
-def model_tables(title, model):
-  """(title, table) of what another program wrote: `figures` with tables and
-  marks of their own, or `rows`, or the rows alone."""
-  if isinstance(model, list):
-    model = {"rows": model}
-  if model.get("rows"):
-    yield title, rows_table(model["rows"])
-  for figure in model.get("figures", ()):
-    for table in figure["tables"]:
-      yield (f"{title}: {figure['title']}, {table['title']}",
-             (table["columns"], [[cell(value) for value in row]
-                                 for row in table["rows"]]))
-  of_figures = [[figure["title"], m["what"], HOLDS[m["met"]], m["ours"],
-                 m["paper"]]
-                for figure in model.get("figures", ())
-                for m in figure["marks"]]
-  if of_figures:
-    yield (f"{title}: marks",
-           (["", "mark", "verdict", "here", "the paper"], of_figures))
-
-
 def tables(results):
-  """(title, table) of each."""
-  of_docs = doc_tables.all_tables(results)
+  """(title, table, what is to be said above it) of each."""
+  of_docs = doc_tables.with_left_out(results)
   for name, title in TITLES:
-    if of_docs[name][1]:
-      yield title, of_docs[name]
+    table, left_out = of_docs[name]
+    if table[1]:
+      yield title, table, left_out or of_models(results, name)
   for drain_ns in drains_of(results):
-    yield (f"All schemes with spreads, {drain_ns} ns more a drain",
-           all_schemes_table(results, drain_ns))
-  for paper in doc_tables.PAPERS:
-    compared = [m for m in results["marks"]
-                if m["name"].startswith(paper) and not m["target"]]
-    if compared:
-      yield (f"{paper}: what there is no mark of",
-             doc_tables.marks_table(compared))
+    yield (f"{WITH_SPREADS}, {drain_ns} ns more a drain",
+           *doc_tables.only_measured(all_schemes_table(results, drain_ns)))
   for figure, memory, points in figures(results):
     title, what = FIGURES[figure]
-    yield from figure_tables(f"{title}, {memory}", what, points)
-  for name, title in (("wrap_model", "WrAP's timing model"),
-                      ("crash_model", "Crashes through a cache model")):
-    if results.get(name):
-      yield from model_tables(title, results[name])
-  yield "What else the machine did", loads_table(results["loads"])
+    for of_unit, table in figure_tables(f"{title}, {memory}", what, points):
+      yield of_unit, table, ""
+  for model, (title, _, _) in MODELS.items():
+    if results.get(model):
+      whose = model_tables.whose(results, model)
+      for of_model, table in model_tables.tables(title, results[model]):
+        yield of_model, table, f"Not of this run: {whose}." if whose else ""
+  if results["loads"]:
+    yield "What else the machine did", loads_table(results["loads"]), ""
+
+
+def of_models(results, table):
+  """Whose results those in the table are that a model has computed."""
+  return " ".join(f"{what} is not of this run: {whose}."
+                  for model, (_, of, what) in MODELS.items() if table in of
+                  and (whose := model_tables.whose(results, model)))
+
+
+def not_there(results):
+  """What a whole run has tables of, and this one measured nothing of; without
+  marks, of which there is a word of their own."""
+  of_docs = doc_tables.all_tables(results)
+  nothing = [title for name, title in TITLES
+             if not of_docs[name][1] and not name.startswith(OF_MARKS)]
+  known = {figure for figure, _, _ in figures(results)}
+  if len(known) < len(FIGURES):
+    nothing.append(f"{len(FIGURES) - len(known)} of {len(FIGURES)} figures")
+  return nothing
 
 
 def figures(results):
@@ -240,7 +243,7 @@ def line_of(points, series):
 
 
 def pictures(results):
-  """(name, caption, svg) of each plot."""
+  """(name, caption, svg, how the titles of its tables begin) of each plot."""
   drains = drains_of(results)
   for title, workload, size in WORKLOADS:
     lines = {}
@@ -253,7 +256,7 @@ def pictures(results):
         lines[store] = line
     if lines:
       yield (f"drains-{workload}-{size}", f"{title}: us a transaction",
-             line_chart(lines, "ns more a drain", "us"))
+             line_chart(lines, "ns more a drain", "us"), WITH_SPREADS)
   for figure, memory, points in figures(results):
     if figure in PLOTTED:
       # Of several measures the first.
@@ -262,8 +265,9 @@ def pictures(results):
                for series in in_order(p["series"] for p in points)}
       title, what = FIGURES[figure]
       name = f"{figure}-{re.sub('[^a-z0-9.]+', '-', memory)}"
-      yield (name, f"{title}, {memory}",
-             line_chart(lines, what, points[0]["measure"]))
+      caption = f"{title}, {memory}"
+      yield (name, caption, line_chart(lines, what, points[0]["measure"]),
+             caption)
   yield from quantile_pictures(results)
 
 
@@ -276,7 +280,7 @@ def quantile_pictures(results):
              for series in in_order(p["series"] for p in points)}
     if lines:
       title, what = FIGURES[figure]
-      yield figure, f"{title}, p50", line_chart(lines, what, "ns")
+      yield figure, f"{title}, p50", line_chart(lines, what, "ns"), title
 
 
 # --- Files.
@@ -292,12 +296,33 @@ def facts(results):
   if loads:
     found.append(("others' processors, mean and most",
                   f"{number(sum(loads) / len(loads))}, {number(max(loads))}"))
+  found += [(title, f"not of this run: {whose}" if whose else "of this run")
+            for model, (title, _, _) in MODELS.items() if results.get(model)
+            for whose in [model_tables.whose(results, model)]]
   found.append(("spread, (highest - lowest) / median",
                 "; ".join(f"{name}: {100 * middle:.0f} % in the middle, above "
                           f"{100 * LARGE_SPREAD:.0f} % in {large} of {all_of}"
                           for name, middle, large, all_of in spreads(results))
                 or "one round"))
+  apart = between_speeds(results)
+  if apart:
+    found.append(("between speeds of memory, cached, which never drains",
+                  f"{100 * apart[len(apart) // 2]:.0f} % apart in the middle, "
+                  f"{100 * apart[-1]:.0f} % at most"))
   return found
+
+
+def between_speeds(results):
+  """How far medians of `cached` at several speeds are apart, by workload: as
+  far as what is measured at two speeds cannot be compared. Ascending."""
+  apart = []
+  for _, workload, size in WORKLOADS:
+    rows = [engine_row(results, drain_ns, "cached", workload, size)
+            for drain_ns in drains_of(results)]
+    rates = [row["ops_per_s"] for row in rows if row is not None]
+    if len(rates) > 1:
+      apart.append((max(rates) - min(rates)) / sorted(rates)[len(rates) // 2])
+  return sorted(apart)
 
 
 def spreads(results):
@@ -333,6 +358,10 @@ def warnings(results):
   if results.get("part_of_a_run"):
     yield ("A part of a run (" + results["part_of_a_run"] + "): marks of what "
            "was not asked for are left out.")
+    nothing = not_there(results)
+    if nothing:
+      yield ("Nothing was measured of, and there are no tables of: "
+             + "; ".join(nothing) + ".")
   left_out = results.get("marks_left_out", 0)
   if left_out:
     yield f"{left_out} marks are of what this run did not measure."
@@ -341,8 +370,9 @@ def warnings(results):
 def markdown(results):
   parts = [report.item(f"{name}: {value}") for name, value in facts(results)]
   parts += ["", *(f"**{text}**" for text in warnings(results))]
-  for title, table in tables(results):
-    parts += ["", f"### {title}", "", report.as_markdown(table).rstrip()]
+  for title, table, said in tables(results):
+    parts += ["", f"### {title}", "", *([said, ""] if said else []),
+              report.as_markdown(table).rstrip()]
   return "\n".join(parts) + "\n"
 
 
@@ -361,66 +391,38 @@ def aligned(table):
   return "\n".join(text)
 
 
+def verdicts(results):
+  """How many there are of each; of what is rare, where there are any."""
+  found = [doc_tables.HOLDS[m["holds"]] for m in results["marks"]
+           if m["target"]]
+  return ", ".join(f"{found.count(word)} {word}" for word in (
+      "met", "not met", "disturbed", "not judged", "undefined", "not measured")
+      if word in found or word in ("met", "not met", "disturbed"))
+
+
 def as_text(results):
   """For a terminal: what comes first; the page has the rest."""
   parts = [f"{name}: {value}" for name, value in facts(results)]
   parts += warnings(results)
   all_tables = list(tables(results))
-  for title, table in all_tables[:PRINTED]:
-    parts += ["", title, aligned(table)]
-  verdicts = [m["holds"] for m in results["marks"] if m["target"]]
-  parts += ["", "marks: " + ", ".join(
-      f"{sum(v is not None and v == holds for v in verdicts)} {name}"
-      for name, holds in (("met", True), ("not met", False),
-                          ("disturbed", marks.DISTURBED)))
-            + f"; {max(len(all_tables) - PRINTED, 0)} more tables are on the "
-            "page"]
+  # Marks have more words than a terminal has room for.
+  for title, table, said in [one for one in all_tables
+                             if " mark" not in one[0]][:PRINTED]:
+    parts += ["", title, *([said] if said else []), aligned(table)]
+  parts += ["", f"marks: {verdicts(results)}; "
+            f"{max(len(all_tables) - PRINTED, 0)} more tables are on the page"]
   return "\n".join(parts) + "\n"
 
 
-def as_html(table):
-  """Words wrap, figures do not."""
-  heads, lines = table
-  longest = [max(len(line[i]) for line in [*lines, [""] * len(heads)])
-             for i in range(len(heads))]
-  def row(cells, tag):
-    return "<tr>" + "".join(
-        f"<{tag}{' class=long' if width > 26 else ''}>{html.escape(word)}"
-        f"</{tag}>" for word, width in zip(cells, longest)) + "</tr>"
-  return ('<div class="scroll"><table class="words">' + row(heads, "th")
-          + "".join(row(line, "td") for line in lines) + "</table></div>")
-
-
 def page(results):
-  parts = ['<p class="note">Medians of rounds in which stores take turns; '
-           "behind a figure of a paper, and as a thin line in a plot, stands "
-           "between which values its rounds were; so it does in the tables "
-           "with spreads. A verdict is given only where that "
-           "is no wider than the way to the other verdict: else it is "
-           "<i>disturbed</i>. What a mark <i>is known</i> not to be met by is "
-           "of runs before.</p>",
-           *(f'<p class="warning">{html.escape(text)}</p>'
-             for text in warnings(results))]
-  sections = [(title, as_html(table)) for title, table in tables(results)]
-  sections += [(f"Plot: {caption}", svg)
-               for _, caption, svg in pictures(results)]
-  parts.append(contents([title for title, _ in sections]))
-  for i, (title, body) in enumerate(sections):
-    parts += [f'<h2 id="section-{i}">{html.escape(title)}</h2>', body]
-  return engine_report.page_of("Atomicity schemes", facts(results), parts)
-
-
-def contents(titles):
-  """Links to the sections."""
-  return "<ul>" + "".join(
-      f'<li><a href="#section-{i}">{html.escape(title)}</a></li>'
-      for i, title in enumerate(titles)) + "</ul>"
+  return schemes_page.page(facts(results), warnings(results), tables(results),
+                           pictures(results))
 
 
 def files(results):
   """Name to contents of all that is written."""
   written = {"schemes.html": page(results), "schemes.md": markdown(results)}
-  for name, _, svg in pictures(results):
+  for name, _, svg, _ in pictures(results):
     written[f"schemes-{name}.svg"] = alone(svg) + "\n"
   return written
 
@@ -442,6 +444,7 @@ def write(results, folder):
 
 def main(words):
   def made(results):
+    judge.judge(results)
     texts = files(results)
     remove_plots(words[1])
     return texts

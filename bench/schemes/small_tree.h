@@ -28,6 +28,7 @@ class SmallTree {
       uint64_t records);
 
   engine::TransactionalStore& store() { return *opened_.store; }
+  OpenedStore& opened() { return opened_; }
   const std::string& name() const { return name_; }
 
   // A look-up of a random record, an insert of a new one, a deletion of the

@@ -230,8 +230,9 @@ class OwningWrapStore final : public OwningStore<WrapStore> {
     auto owner = absl::make_unique<OwningWrapStore>();
     ASSIGN_OR_RETURN(owner->region_, OpenRegion(path, bytes, options));
     Region* const region = owner->region_.get();
-    ASSIGN_OR_RETURN(owner->store_, options.fresh ? WrapStore::Create(region)
-                                                  : WrapStore::Open(region));
+    ASSIGN_OR_RETURN(owner->store_,
+                     options.fresh ? WrapStore::Create(region, options.wrap)
+                                   : WrapStore::Open(region, options.wrap));
     if (options.background) owner->retirer_.emplace(owner->store_.get());
     return owner;
   }

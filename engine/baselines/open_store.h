@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "engine/baselines/archapt/archapt_options.h"
 #include "engine/baselines/rewind/rewind_options.h"
+#include "engine/baselines/wrap/wrap_options.h"
 #include "engine/pmem/file_region.h"
 #include "engine/transactional_store.h"
 
@@ -45,6 +46,9 @@ struct StoreOptions {
   // Of archapt. queue_bytes also says how long the log of a fresh store is;
   // later it is as long as it was made. `unchecked` must be false.
   ArchaptOptions archapt;
+
+  // Of wrap. Sizes are those of a fresh store; later they are what they were.
+  WrapOptions wrap;
 };
 
 // Of every store, fresh or not.

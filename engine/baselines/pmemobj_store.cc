@@ -54,8 +54,9 @@ absl::StatusOr<std::unique_ptr<PmemobjStore>> PmemobjStore::Create(
         "a pool of ", bytes, " bytes: at least ", PMEMOBJ_MIN_POOL));
   }
   PMEMobjpool* pool = pmemobj_create(path.c_str(), kLayout, bytes, 0600);
-  if (pool == nullptr)
+  if (pool == nullptr) {
     return FileError(errno, "make", path, pmemobj_errormsg());
+  }
   auto store = Load(pool, unit, path);
   std::error_code ignored;
   if (!store.ok()) std::filesystem::remove(path, ignored);
@@ -66,8 +67,9 @@ absl::StatusOr<std::unique_ptr<PmemobjStore>> PmemobjStore::Open(
     const std::string& path, UndoUnit unit) {
   RETURN_IF_ERROR(CheckFile(path));
   PMEMobjpool* pool = pmemobj_open(path.c_str(), kLayout);
-  if (pool == nullptr)
+  if (pool == nullptr) {
     return FileError(errno, "open", path, pmemobj_errormsg());
+  }
   return Load(pool, unit, path);
 }
 

@@ -45,10 +45,10 @@ void BusyWait::operator()(uint64_t nanos) const {
 }
 
 void DelayRegion::WaitForLines(const void* data, size_t length) const {
-  if (length == 0 || delays_.line_ns == 0) return;
+  if (length == 0 || line_ns_ == 0) return;
   const auto begin = reinterpret_cast<uintptr_t>(data);
   const uint64_t lines = (begin + length - 1) / kLine - begin / kLine + 1;
-  wait_(lines * delays_.line_ns);
+  wait_(lines * line_ns_);
 }
 
 void DelayRegion::Flush(const void* data, size_t length) {
@@ -58,7 +58,8 @@ void DelayRegion::Flush(const void* data, size_t length) {
 
 void DelayRegion::Drain() {
   below_->Drain();
-  if (delays_.drain_ns != 0) wait_(delays_.drain_ns);
+  const uint64_t nanos = drain_ns_.load(std::memory_order_relaxed);
+  if (nanos != 0) wait_(nanos);
 }
 
 void DelayRegion::CopyFlush(void* destination, const void* source,

@@ -5,6 +5,7 @@
 #ifndef KAMINO_ENGINE_PMEM_DELAY_REGION_H_
 #define KAMINO_ENGINE_PMEM_DELAY_REGION_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -51,7 +52,13 @@ class DelayRegion final : public Region {
 
   DelayRegion(std::shared_ptr<Region> below, const PmemDelays& delays,
               Wait wait = std::cref(BusyWait::Monotonic()))
-      : below_(std::move(below)), delays_(delays), wait_(std::move(wait)) {}
+      : below_(std::move(below)),
+        drain_ns_(delays.drain_ns),
+        line_ns_(delays.line_ns),
+        wait_(std::move(wait)) {}
+
+  // PmemDelays::drain_ns of drains from now on.
+  void SetDrain(uint64_t nanos) { drain_ns_ = nanos; }
 
   std::byte* base() const override { return below_->base(); }
   size_t size() const override { return below_->size(); }
@@ -65,7 +72,8 @@ class DelayRegion final : public Region {
   void WaitForLines(const void* data, size_t length) const;
 
   const std::shared_ptr<Region> below_;
-  const PmemDelays delays_;
+  std::atomic<uint64_t> drain_ns_;
+  const uint64_t line_ns_;
   const Wait wait_;
 };
 

@@ -43,7 +43,7 @@ struct ArchaptOptions {
 
   // How long a transaction waits for room in the log or the heap that others
   // are about to give back: flushes that they have not drained yet, and
-  // matrices that they dissolve.
+  // matrices that they dissolve. Not negative, nor is patience.
   absl::Duration log_wait = absl::Milliseconds(100);
 
   // For a bench that measures what checking costs, and for nothing else:

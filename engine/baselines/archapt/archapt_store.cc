@@ -32,7 +32,7 @@ absl::Status CheckOptions(const ArchaptOptions& options, const Heap& heap) {
         "Archapt with matrices of ", options.columns, " columns (2 to ",
         kMostColumns, "), a patience of ",
         absl::FormatDuration(options.patience), " and a log_wait of ",
-        absl::FormatDuration(options.log_wait)));
+        absl::FormatDuration(options.log_wait), "; neither may be negative"));
   }
   const absl::string_view label = ArchaptLabel(options);
   if (heap.label() != label) {
@@ -179,8 +179,9 @@ uint64_t ArchaptStore::CommitLogically(LogicalCommit logical) {
   std::unique_ptr<PendingCommit> commit = std::move(spare_commits_.back());
   spare_commits_.pop_back();
   // The next one's; another thread had it last.
-  if (!spare_commits_.empty())
+  if (!spare_commits_.empty()) {
     __builtin_prefetch(spare_commits_.back().get(), 1);
+  }
   commit->sequence = std::max(last_sequence_.load(), given_before_) + 1;
   commit->transaction = logical.transaction;
   commit->headers = std::move(logical.headers);
@@ -246,6 +247,7 @@ void ArchaptStore::AwaitOthers() {
   while (RoomIsComing(last)) {
     const absl::Duration left = until - MonotonicNow();
     if (left <= absl::ZeroDuration()) break;
+    Reached(Branch::kArchaptAwaitsOthers);
     AwaitMove(std::min(left, kForceAgain), [&] { return !RoomIsComing(last); });
     // Who has drained a flush does not commit it physically, nor say so.
     if (durable_sequence() < last) Force(last);

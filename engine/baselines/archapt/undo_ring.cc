@@ -289,8 +289,9 @@ absl::Status UndoRing::Append(OwnUndo* own,
                               absl::Span<const UndoDraft> drafts) {
   if (drafts.empty()) return absl::OkStatus();
   uint64_t lines = own->transaction == 0 ? 1 : 0;
-  for (const UndoDraft& draft : drafts)
+  for (const UndoDraft& draft : drafts) {
     lines += LinesOf(draft.old_bytes.size());
+  }
   MutexLock lock(&mutex_);
   if (lines > Free()) return Full(*own, lines);
   if (own->transaction == 0) {

@@ -35,7 +35,8 @@ struct RewindOptions {
   // With force: records of what has committed go at once; else at the next
   // Checkpoint, as they do without force.
   bool clears_at_commit = true;
-  // How long a transaction waits for others to end when the log is full.
+  // How long a transaction waits for others to end when the log is full. Not
+  // negative.
   absl::Duration log_wait = absl::Milliseconds(100);
 
   // "rewind-1-noforce-batch"; the heap's label.

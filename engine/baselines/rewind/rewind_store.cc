@@ -5,6 +5,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "engine/baselines/rewind/log_format.h"
 #include "engine/baselines/rewind/rewind_recovery.h"
@@ -29,6 +30,11 @@ absl::Status CheckOptions(const RewindOptions& options, const Heap& heap) {
         "REWIND with buckets of ", options.bucket, ", groups of ",
         options.group, " (at most ", kMostGroup, ") and a checkpoint after ",
         options.checkpoint_records, " records; each is 1 at least"));
+  }
+  if (options.log_wait < absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "REWIND with a log_wait of ", absl::FormatDuration(options.log_wait),
+        "; it must not be negative"));
   }
   if (heap.label() != options.Name()) {
     return absl::FailedPreconditionError(

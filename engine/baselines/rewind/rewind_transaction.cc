@@ -45,8 +45,9 @@ bool RewindTransaction::MeetsOpen(const HeldObject& held, uint32_t offset,
 }
 
 void RewindTransaction::Open(Range* range) {
-  if (!range->open && open_ranges_.size() <= kMostOpen)
+  if (!range->open && open_ranges_.size() <= kMostOpen) {
     open_ranges_.push_back(*range);
+  }
   range->open = true;
 }
 

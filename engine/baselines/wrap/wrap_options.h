@@ -11,10 +11,14 @@ namespace kamino::engine {
 
 struct WrapOptions {
   // When the heap is made; later what is there counts.
-  size_t log_bytes = 0;  // 0: as much as Heap::Create has; else of a tiny heap
+  //
+  // 0: as much as Heap::Create has. Else a multiple of 4,096, at most half of
+  // the region, which may have as little as Heap::kMinTinyBytes then.
+  size_t log_bytes = 0;
   uint64_t bucket_bytes = 4096;  // a multiple of 64, at least 512
 
-  // How long a transaction waits for others to end when the log is full.
+  // How long a transaction waits for others to end when the log is full. Not
+  // negative.
   absl::Duration log_wait = absl::Milliseconds(100);
 };
 

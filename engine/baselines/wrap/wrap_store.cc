@@ -4,17 +4,45 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "engine/baselines/wrap/wrap_layout.h"
 #include "engine/baselines/wrap/wrap_recovery.h"
 #include "engine/baselines/wrap/wrap_transaction.h"
+#include "engine/heap/heap_format.h"
 
 namespace kamino::engine {
 
 using wrap_format::kLabel;
 
+namespace {
+
+absl::Status CheckLogBytes(size_t log_bytes, size_t region_bytes) {
+  constexpr size_t kPage = 4096;
+  if (log_bytes == 0 ||
+      (log_bytes % kPage == 0 && log_bytes >= heap_format::kMinLogBytes &&
+       log_bytes <= region_bytes / 2)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "WrAP with a log of ", log_bytes, " bytes in a heap of ", region_bytes,
+      ": it must be a multiple of ", kPage, ", have ",
+      heap_format::kMinLogBytes, " at least and half of the heap at most"));
+}
+
+absl::Status CheckLogWait(absl::Duration log_wait) {
+  if (log_wait >= absl::ZeroDuration()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("WrAP with a log_wait of ",
+                                                 absl::FormatDuration(log_wait),
+                                                 "; it must not be negative"));
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<WrapStore>> WrapStore::Create(
     Region* home, const WrapOptions& options) {
+  RETURN_IF_ERROR(CheckLogBytes(options.log_bytes, home->size()));
+  RETURN_IF_ERROR(CheckLogWait(options.log_wait));
   {
     ASSIGN_OR_RETURN(const auto heap,
                      options.log_bytes == 0
@@ -27,6 +55,7 @@ absl::StatusOr<std::unique_ptr<WrapStore>> WrapStore::Create(
 
 absl::StatusOr<std::unique_ptr<WrapStore>> WrapStore::Open(
     Region* home, const WrapOptions& options) {
+  RETURN_IF_ERROR(CheckLogWait(options.log_wait));
   // Of what is on the medium; it is not loaded.
   ASSIGN_OR_RETURN(const auto at_home, Heap::Open(home));
   if (at_home->label() != kLabel) {

@@ -39,8 +39,8 @@ namespace kamino::engine {
 class WrapStore final : public TransactionalStore {
  public:
   // Makes the region, which must outlive the store, an empty heap.
-  // kInvalidArgument: the region's or a bucket's size is not possible;
-  // kResourceExhausted: no memory.
+  // kInvalidArgument: the region's, the log's or a bucket's size is not
+  // possible, or log_wait is negative; kResourceExhausted: no memory.
   static absl::StatusOr<std::unique_ptr<WrapStore>> Create(
       Region* home, const WrapOptions& options = {});
 

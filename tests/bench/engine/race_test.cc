@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "bench/engine/micro.h"
@@ -56,6 +57,37 @@ TEST(RaceTest, GivesARowForEachCellAndStore) {
   }
 }
 
+TEST(RaceTest, DelaysTakeTurns) {
+  auto folder = PoolFolder::Create(::testing::TempDir());
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  RaceOptions options = Options();
+  options.wanted = [](const std::string& name) {
+    return name == "micro/overwrite-bytes/hot/1/64";
+  };
+  // What follows a long delay has it no more.
+  options.drains_ns = {0, 100'000, 0};
+  std::vector<StoreSpec> specs = {kSimple, kDynamic};
+  for (StoreSpec& spec : specs) spec.drains_vary = true;
+  std::vector<Row> rows;
+  const absl::Status done = RunTimed(
+      *MakeMicroSuite(Scale::kCount), specs, **folder, options,
+      [](const std::string&) {}, &rows);
+  ASSERT_TRUE(done.ok()) << done;
+  ASSERT_EQ(rows.size(), 6u);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    EXPECT_EQ(row.cell.drain_ns, options.drains_ns[i / 2]);
+    EXPECT_EQ(row.rounds.size(), 3u);
+    // A second's.
+    const double most = *std::max_element(row.rounds.begin(), row.rounds.end());
+    if (row.cell.drain_ns > 0) {
+      EXPECT_LT(most, 10'000);
+    } else {
+      EXPECT_GT(most, 10'000);
+    }
+  }
+}
+
 TEST(PoolFolderTest, IsGoneAfterwards) {
   std::string path;
   {
@@ -94,6 +126,10 @@ TEST(ResultsTest, RatiosAreOfMedians) {
   ASSERT_TRUE(range.has_value());
   EXPECT_EQ(range->first, 300.0 / 500);
   EXPECT_EQ(range->second, 10);
+  rows[1].cell.drain_ns = 500;
+  EXPECT_EQ(RatioTo(rows[0], "undo-object", rows), std::nullopt);
+  EXPECT_EQ(RatioRange(rows[0], "undo-object", rows), std::nullopt);
+  rows[1].cell.drain_ns = 0;
   rows[1].cell.threads = 2;
   EXPECT_EQ(RatioTo(rows[0], "undo-object", rows), std::nullopt);
 }

@@ -8,6 +8,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.realpath(__file__)))))
 sys.path.insert(0, os.path.join(ROOT, "bench", "schemes"))
 # pylint: disable=wrong-import-position
+import judge
 import marks
 import rewind_marks
 import rivals_marks
@@ -212,8 +213,9 @@ class RewindTest(unittest.TestCase):
     points[-1]["value"] = 99
     falls = one(rewind(*points), "REWIND fig. 10, transactions of 320 words "
                 "each: excess")
-    self.assertIsNone(falls["here"])
-    self.assertIsNone(falls["holds"])
+    self.assertEqual(falls["here"], marks.UNDEFINED)
+    self.assertEqual(falls["holds"], marks.UNDEFINED)
+    self.assertEqual(falls["note"], "a group is not slowed down")
 
   def test_lines_that_do_not_cross_were_measured(self):
     points = [point("rewind-5", f"rewind-1-{policy}-optimized+{more}, 10 skips",
@@ -262,10 +264,56 @@ class SettleTest(unittest.TestCase):
     found = self.settled(holds, 1, 1.0, 5, 3)
     self.assertEqual(found["holds"], marks.DISTURBED)
 
-  def test_one_round_is_what_it_is(self):
-    found = self.settled(lambda v: v == 100, 100, 100)
-    self.assertIs(found["holds"], True)
-    self.assertIsNone(found["low"])
+  def test_fewer_than_three_rounds_have_no_verdict(self):
+    for value in (0.7, 1.7):
+      for rounds in ((value,), (value, value)):
+        found = self.settled(lambda v: v <= 1, value, *rounds)
+        self.assertEqual(found["holds"], marks.UNJUDGED)
+        self.assertEqual(found["rounds"], len(rounds))
+        self.assertEqual(found["reason"], "")
+      found = self.settled(lambda v: v <= 1, value, value, value, value)
+      self.assertIs(found["holds"], value < 1)
+      self.assertEqual(found["rounds"], 3)
+    # What is known of one that is not met is no reason of one that may be.
+    found = [marks.mark("WrAP fig. 13", "", "<= 1", 2, lambda v: v <= 1)]
+    for rounds, known in ((2, False), (3, True)):
+      settled = marks.settle([dict(found[0])], [found] * rounds)[0]
+      self.assertEqual(bool(settled["reason"]), known)
+    # Nor are they called disturbed.
+    self.assertEqual(self.settled(lambda v: v <= 1, 0.7, 0.1, 9)["holds"],
+                     marks.UNJUDGED)
+
+  def test_what_is_counted_is_not_of_one_round(self):
+    found = [marks.mark("a", "", "100", 100, lambda v: v == 100)]
+    settled = marks.settle(found, [found] * 3, counted=found)[0]
+    self.assertIs(settled["holds"], True)
+    self.assertIsNone(settled["low"])
+    self.assertEqual(settled["rounds"], 0)
+
+  def judged(self, *points):
+    results = {"facts": {}, "points": list(points), "engine": [],
+               "crash_model": None, "wrap_model": None}
+    judge.judge(results)
+    return results["marks"]
+
+  def test_rounds_are_those_of_what_is_timed(self):
+    def p50(store, value, rounds):
+      return {**point("wrap-8", store, 0, value, "p50 ns"),
+              "rounds": [value] * rounds}
+    drains = {**point("wrap-6", "wrap", 20, 100, "drains", marks.COUNTED),
+              "rounds": [100]}
+    for rounds, holds in ((1, marks.UNJUDGED), (2, marks.UNJUDGED),
+                          (3, True)):
+      found = self.judged(p50("wrap", 90, rounds), p50("unsafe", 100, rounds),
+                          # Others' rounds are not its own.
+                          p50("undo-each", 300, 5), drains)
+      timed = one(found, "WrAP fig. 8, 20 scattered words, as it is: p50, wrap "
+                  "over unsafe")
+      self.assertEqual((timed["holds"], timed["rounds"]), (holds, rounds))
+      count = one(found, "WrAP fig. 6: drains of 100 wraps, wrap")
+      self.assertEqual((count["holds"], count["rounds"]), (True, 0))
+    alone = one(self.judged(drains), "WrAP fig. 6: drains of 100 wraps, wrap")
+    self.assertIs(alone["holds"], True)
 
   def test_a_mark_of_rounds_is_of_what_was_measured_together(self):
     def p50(store, *rounds):
@@ -292,7 +340,6 @@ class SettleTest(unittest.TestCase):
     found = settled(-9.3, -9.5, -9.3, -9.1)
     self.assertEqual(found["holds"], marks.DISTURBED)
     self.assertNotIn("least", found)
-    self.assertEqual(settled(-9.3)["holds"], marks.DISTURBED)
     self.assertIs(settled(-0.5, -0.6, -0.5, -0.4)["holds"], True)
     self.assertIs(settled(6, 6, 6, 6)["holds"], False)
 
@@ -355,7 +402,14 @@ class RivalsTest(unittest.TestCase):
     self.assertIn("1.3", found["note"])
     # A rival that is ahead of the limit has no gap.
     rates[2]["value"] = 90
-    self.assertIsNone(one(rivals(*rates), name)["here"])
+    found = one(rivals(*rates), name)
+    self.assertEqual(found["holds"], marks.UNDEFINED)
+    self.assertIn("unsafe is not ahead of undo-object", found["note"])
+    # One that was not measured is another thing.
+    found = one(rivals(*rates[1:]), name)
+    self.assertIsNone(found["here"])
+    self.assertIsNone(found["holds"])
+    self.assertNotIn("ahead", found["note"])
 
   def test_checking_is_a_part_of_the_time(self):
     found = rivals(point("archapt-sums", "archapt", 64, 5.5,
@@ -390,7 +444,7 @@ class RivalsTest(unittest.TestCase):
                          "% of the time by checking"))
     name = "Archapt: part of a transaction that checks and sums are, 64 B"
     self.assertIs(one(found, name)["holds"], True)
-    self.assertEqual(one(marks.settle(found, []), name)["holds"],
+    self.assertEqual(one(marks.settle(found, [found] * 3), name)["holds"],
                      marks.DISTURBED)
 
   def ycsb(self, **lines):

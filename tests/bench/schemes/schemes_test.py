@@ -202,7 +202,36 @@ class SchemesTest(unittest.TestCase):
     with open(os.path.join(pages, "partial", "schemes.html"),
               encoding="utf-8") as page:
       self.assertIn("Crashes through a cache model", page.read())
-    self.assertEqual(len(results["loads"]), 4)
+    self.assertEqual(len(results["loads"]), 5)
+
+  def test_the_timing_model_is_a_part_of_its_own(self):
+    done = run(sys.executable, "-B", SCRIPT, "--quick", "--parts=model",
+               f"--folder={self.folder}", f"--pages={self.folder}")
+    self.assertEqual(done.returncode, 0, done.stderr)
+    self.assertIn("WrAP's timing model: of this run", done.stdout)
+    partial = os.path.join(self.folder, "partial")
+    self.assertEqual(os.listdir(self.folder), ["partial"])
+    with open(os.path.join(partial, "schemes.json"), encoding="utf-8") as file:
+      results = json.load(file)
+    self.assertEqual([load["run"] for load in results["loads"]],
+                     ["bench_controller, WrAP's timing model"])
+    self.assertEqual(results["wrap_model"]["facts"]["scale"], "quick")
+    # Of each figure that has marks, each with a verdict.
+    verdicts = {m["name"]: m["holds"] for m in results["marks"]}
+    self.assertEqual(len(verdicts), 26)
+    self.assertTrue(all(isinstance(v, bool) for v in verdicts.values()))
+    self.assertIs(verdicts["WrAP's timing model, fig. 7: WrAP is faster than "
+                           "non-atomic, SCM 2x slower"], True)
+    self.assertNotIn("not of this run", done.stdout)
+    # Why others are not met is known.
+    self.assertEqual([m["name"] for m in results["marks"]
+                      if bool(m["reason"]) is m["holds"]], [])
+
+  def test_a_model_that_cannot_run_says_why(self):
+    done = run(sys.executable, "-B", SCRIPT, "--quick", "--parts=model",
+               "--folder=/proc")
+    self.assertEqual(done.returncode, 1)
+    self.assertIn("/proc", done.stderr)
 
   def test_a_store_that_is_not_known_ends_it(self):
     done = run(sys.executable, "-B", SCRIPT, "--quick", "--schemes=nobody",

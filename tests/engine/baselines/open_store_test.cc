@@ -4,16 +4,21 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "engine/transaction.h"
 #include "gtest/gtest.h"
 
 namespace kamino::engine {
@@ -251,6 +256,97 @@ TEST_F(OpenStoreTest, SchemesAreTuned) {
   const auto rewind = OpenStore("rewind", path_, kBytes, options);
   ASSERT_TRUE(rewind.ok()) << rewind.status();
   EXPECT_EQ((*rewind)->scheme(), "rewind-1-noforce-batch");
+}
+
+// Else whoever waits would not, and nobody would know why.
+TEST_F(OpenStoreTest, AWaitThatIsNegativeIsRefused) {
+  for (const absl::Duration wait :
+       {absl::Milliseconds(-1), -absl::InfiniteDuration()}) {
+    StoreOptions options;
+    options.mode = PmemMode::kForce;
+    options.rewind.log_wait = wait;
+    options.archapt.log_wait = wait;
+    options.wrap.log_wait = wait;
+    for (const bool fresh : {true, false}) {
+      for (absl::string_view scheme :
+           {"rewind", "rewind-2-force-simple", "wrap", "archapt"}) {
+        if (!fresh) {
+          ASSERT_EQ(CodeOf(scheme, kBytes), absl::StatusCode::kOk);
+        }
+        options.fresh = fresh;
+        const auto refused = OpenStore(scheme, path_, kBytes, options).status();
+        EXPECT_TRUE(absl::IsInvalidArgument(refused))
+            << scheme << ": " << refused;
+        EXPECT_TRUE(absl::StrContains(
+            refused.message(),
+            absl::StrCat("log_wait of ", absl::FormatDuration(wait))))
+            << scheme << ": " << refused;
+        EXPECT_EQ(FilesExist(), !fresh) << scheme;
+        RemoveStore(path_);
+      }
+    }
+  }
+}
+
+TEST_F(OpenStoreTest, WrapsLogIsTuned) {
+  StoreOptions options;
+  options.mode = PmemMode::kForce;
+  const auto code = [&] {
+    return OpenStore("wrap", path_, kBytes, options).status().code();
+  };
+  for (size_t log_bytes : {size_t{1}, size_t{4095}, size_t{1} << 20 | 64,
+                           kBytes / 2 + 4096, SIZE_MAX / 4096 * 4096}) {
+    options.wrap.log_bytes = log_bytes;
+    EXPECT_EQ(code(), absl::StatusCode::kInvalidArgument) << log_bytes;
+  }
+  options.wrap.log_bytes = 0;
+  for (uint64_t bucket_bytes :
+       {uint64_t{0}, uint64_t{500}, uint64_t{1} << 40}) {
+    options.wrap.bucket_bytes = bucket_bytes;
+    EXPECT_EQ(code(), absl::StatusCode::kInvalidArgument) << bucket_bytes;
+  }
+  EXPECT_FALSE(FilesExist());
+  options.wrap = WrapOptions();
+  uint64_t used[2];
+  for (int i = 0; i < 2; ++i) {
+    options.wrap.log_bytes = (i + 1) * kBytes / 4;
+    const auto wrap = OpenStore("wrap", path_, kBytes, options);
+    ASSERT_TRUE(wrap.ok()) << wrap.status();
+    used[i] = (*wrap)->bytes_used();
+    RemoveStore(path_);
+  }
+  EXPECT_EQ(used[1] - used[0], kBytes / 4);
+}
+
+// Transactions that go on take all buckets, until one finds none and waits.
+TEST_F(OpenStoreTest, WrapWaitsForOthersAsLongAsItIsToldTo) {
+  StoreOptions options;
+  options.mode = PmemMode::kForce;
+  options.wrap.log_bytes = 8192;
+  options.wrap.bucket_bytes = 2048;
+  options.wrap.log_wait = absl::Milliseconds(300);
+  const auto store = OpenStore("wrap", path_, kBytes, options);
+  ASSERT_TRUE(store.ok()) << store.status();
+  std::vector<ObjectId> ids;
+  for (int i = 0; i < 4; ++i) {
+    auto transaction = (*store)->Begin(absl::ZeroDuration());
+    ids.push_back(*transaction->Alloc(100));
+    ASSERT_TRUE(transaction->Commit().ok());
+  }
+  (*store)->Quiesce();
+  const std::byte bytes[64] = {};
+  std::vector<std::unique_ptr<Transaction>> open;
+  absl::Status done;
+  auto begun = std::chrono::steady_clock::now();
+  for (size_t i = 0; i < ids.size() && done.ok(); ++i) {
+    open.push_back((*store)->Begin(absl::ZeroDuration()));
+    begun = std::chrono::steady_clock::now();
+    done = open.back()->Overwrite(ids[i], 0, bytes);
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(done)) << done;
+  EXPECT_GE(std::chrono::steady_clock::now() - begun,
+            std::chrono::milliseconds(300));
+  for (const auto& transaction : open) EXPECT_TRUE(transaction->Abort().ok());
 }
 
 // Of docs/engine.md, "After a crash".

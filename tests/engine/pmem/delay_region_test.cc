@@ -64,6 +64,16 @@ TEST_F(DelayRegionTest, SoIsEveryDrain) {
   EXPECT_THAT(waited_, ElementsAre(kDrain, kLine, kDrain));
 }
 
+TEST_F(DelayRegionTest, OfDrainsItMayChange) {
+  DelayRegion region = With({0, kLine});
+  region.Persist(region.base(), 8);
+  region.SetDrain(kDrain);
+  region.Persist(region.base(), 8);
+  region.SetDrain(0);
+  region.Drain();
+  EXPECT_THAT(waited_, ElementsAre(kLine, kLine, kDrain));
+}
+
 TEST_F(DelayRegionTest, WhatIsNotDelayedIsNotWaitedFor) {
   DelayRegion drains = With({kDrain, 0});
   drains.Flush(drains.base(), 64);

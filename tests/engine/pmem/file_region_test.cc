@@ -15,8 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "engine/pmem/file_error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault.h"
@@ -57,18 +55,6 @@ TEST_P(FileRegionTest, KeepsWhatWasPersisted) {
 
 INSTANTIATE_TEST_SUITE_P(Modes, FileRegionTest,
                          ::testing::Values(PmemMode::kAuto, PmemMode::kForce));
-
-TEST(FileRegionTest, OnlyFilesAndCharacterDevicesAreMapped) {
-  EXPECT_TRUE(CheckKind("f", S_IFREG | 0600).ok());
-  EXPECT_TRUE(CheckKind("dax0.0", S_IFCHR | 0600).ok());
-  for (const mode_t kind : {S_IFBLK, S_IFIFO, S_IFSOCK, S_IFDIR}) {
-    const absl::Status refused = CheckKind("pmem0", kind | 0600);
-    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << kind;
-    EXPECT_THAT(refused.message(), HasSubstr("pmem0 is "));
-    EXPECT_EQ(absl::StrContains(refused.message(), "block device"),
-              kind == S_IFBLK);
-  }
-}
 
 TEST(FileRegionTest, ForceNeverCallsMsync) {
   auto region = FileRegion::Create(NewPath("force"), kBytes, PmemMode::kForce);

@@ -133,6 +133,22 @@ class ArchaptProgressTest : public ArchaptTest {
     EXPECT_GE(flushes, 2);
     return written;
   }
+  // The heap is full but for the sums of a matrix that this thread is about to
+  // dissolve, and which another one needs.
+  bool TakesWhatOthersGiveBack(absl::Duration wait) {
+    options_.queue_bytes = kQueueBytes;
+    options_.log_wait = wait;
+    store_.reset();
+    store_ = *ArchaptStore::Open(options_, heap_.get());
+    const ObjectId sealed = SealOneMatrix();
+    const auto blocks = ReserveAll();
+    bool took = false;
+    EXPECT_TRUE(WriteMeanwhile(sealed, [&] {
+                  took = Begin()->Alloc(SumsBytes(4, 16)).ok();
+                }).ok());
+    for (ObjectId block : blocks) heap_->Release(block);
+    return took;
+  }
 
   ObjectId pending_ = kNullObject;
   ObjectId other_ = kNullObject;
@@ -250,23 +266,14 @@ TEST_F(ArchaptProgressTest, OneThatIsAloneHoldsOthersUpForAWhile) {
   EXPECT_GT(store_->stats().matrices, 0u);
 }
 
-// The heap is full but for the sums of a matrix that another thread is about to
-// dissolve.
 TEST_F(ArchaptProgressTest, WhatOthersGiveBackIsWaitedFor) {
-  for (const bool waits : {true, false}) {
-    options_.queue_bytes = kQueueBytes;
-    options_.log_wait = waits ? absl::Seconds(60) : absl::ZeroDuration();
-    store_.reset();
-    store_ = *ArchaptStore::Open(options_, heap_.get());
-    const ObjectId sealed = SealOneMatrix();
-    const auto blocks = ReserveAll();
-    bool took = false;
-    EXPECT_TRUE(WriteMeanwhile(sealed, [&] {
-                  took = Begin()->Alloc(SumsBytes(4, 16)).ok();
-                }).ok());
-    EXPECT_EQ(took, waits);
-    for (ObjectId block : blocks) heap_->Release(block);
-  }
+  EXPECT_TRUE(TakesWhatOthersGiveBack(/*wait=*/absl::Seconds(60)));
+  EXPECT_FALSE(TakesWhatOthersGiveBack(/*wait=*/absl::ZeroDuration()));
+}
+
+TEST_F(ArchaptProgressTest, OrItIsRefusedThoughRoomIsComing) {
+  faults::Planted planted("archapt-others-not-awaited");
+  EXPECT_FALSE(TakesWhatOthersGiveBack(/*wait=*/absl::Seconds(60)));
 }
 
 // --- How much of a log there may be.

@@ -10,6 +10,7 @@
 #include "engine/pmem/sim_region.h"
 #include "engine/resource_error.h"
 #include "gtest/gtest.h"
+#include "tests/faults/planted.h"
 
 namespace kamino::engine {
 namespace {
@@ -40,6 +41,21 @@ class UndoRingTest : public ::testing::Test {
   }
   std::string At(uint64_t address, size_t length) {
     return {reinterpret_cast<const char*>(region_.base() + address), length};
+  }
+  // What wants all of the ring but a line, which its end takes, and has met a
+  // commit that is in the way, behind a transaction that was under way.
+  absl::Status FitsOnceTheOldestHasEnded(UndoRing* ring) {
+    OwnUndo oldest, committed, large;
+    EXPECT_TRUE(Change(ring, &oldest, 8192, "text").ok());
+    EXPECT_TRUE(Change(ring, &committed, 8192, "more").ok());
+    ring->AppendCommitted({committed.transaction}, /*watermark=*/17);
+    const std::string bytes(
+        kRing - kLine - sizeof(archapt_format::RecordHeader), 'x');
+    EXPECT_EQ(ResourceOf(Change(ring, &large, 8192, bytes)), Resource::kLog);
+    ring->PublishTail();
+    ring->AppendAborted(&oldest);
+    ring->PublishTail();
+    return Change(ring, &large, 8192, bytes);
   }
   void TakeBack(UndoRing* ring) {
     const auto contents = *ring->Scan();
@@ -160,25 +176,20 @@ TEST_F(UndoRingTest, AbortsAloneDoNotFillIt) {
   }
 }
 
-// What a transaction can have is all of the ring but for a line, whatever has
-// been committed before.
 // Also while the oldest transaction keeps the tail where it is.
 TEST_F(UndoRingTest, WhoWantsRoomGetsItOnceThereIsSome) {
   UndoRing ring = Make(&region_);
-  OwnUndo oldest, committed, large;
-  ASSERT_TRUE(Change(&ring, &oldest, 8192, "text").ok());
-  ASSERT_TRUE(Change(&ring, &committed, 8192, "more").ok());
-  ring.AppendCommitted({committed.transaction}, /*watermark=*/17);
-  // All of the ring but a line, which its end takes.
-  const std::string bytes(kRing - kLine - sizeof(archapt_format::RecordHeader),
-                          'x');
-  EXPECT_EQ(ResourceOf(Change(&ring, &large, 8192, bytes)), Resource::kLog);
-  ring.PublishTail();
-  ring.AppendAborted(&oldest);
-  ring.PublishTail();
-  EXPECT_TRUE(Change(&ring, &large, 8192, bytes).ok());
+  EXPECT_TRUE(FitsOnceTheOldestHasEnded(&ring).ok());
 }
 
+TEST_F(UndoRingTest, OrItIsRefusedForGood) {
+  faults::Planted planted("archapt-wanted-room-forgotten");
+  UndoRing ring = Make(&region_);
+  EXPECT_EQ(ResourceOf(FitsOnceTheOldestHasEnded(&ring)), Resource::kLog);
+}
+
+// What a transaction can have is all of the ring but for a line, whatever has
+// been committed before.
 TEST_F(UndoRingTest, AsMuchFitsAsThereIs) {
   constexpr size_t kMost = kRing - kLine - sizeof(archapt_format::RecordHeader);
   UndoRing ring = Make(&region_);

@@ -31,7 +31,8 @@ help:
 	@echo "             one to the next, under load (minutes; the first time"
 	@echo "             builds both)"
 	@echo "make crash   explore crashes of the engine, SEEDS=n FIRST=seed"
-	@echo "             SCHEME=name|family IMAGES=n CACHE=bytes"
+	@echo "             SCHEME=name|family IMAGES=n CACHE=bytes STEPS=n"
+	@echo "             PERCENT=n"
 	@echo "make fuzz    what peers may send, by libFuzzer (clang), MINUTES=n"
 	@echo "make chaos   faults on real processes (root), MINUTES=n SEED=s"
 	@echo "             MODE=kamino|traditional|traditional-dynamic|images"
@@ -131,7 +132,7 @@ test-rdma: build
 # About five million images; SCHEME=name for one scheme only, or for a family
 # (SCHEME=rewind). IMAGES=n: so many of each seed, about; 0: as many as there
 # are. CACHE=bytes: a cache of that size decides which lines that nobody has
-# flushed are durable.
+# flushed are durable. STEPS=n and PERCENT=n: of a run, and of its crash points.
 SEEDS ?= 40
 FIRST ?= 1
 crash: packages
@@ -140,7 +141,8 @@ crash: packages
 	  make simulate FAULT=name))
 	@bazel run //tests/engine/crash:crash_main -- --seeds=$(SEEDS) \
 	  --first=$(FIRST) --scheme=$(SCHEME) $(if $(IMAGES),--images=$(IMAGES)) \
-	  $(if $(CACHE),--cache_bytes=$(CACHE))
+	  $(if $(CACHE),--cache_bytes=$(CACHE)) \
+	  $(if $(STEPS),--steps=$(STEPS)) $(if $(PERCENT),--percent=$(PERCENT))
 
 # docs/testing_simulation.md; TRACE=1 tells what happens, FAULT=name plants one.
 SIMULATE = simulate_$(if $(FAULT),faulty,main)

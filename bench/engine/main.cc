@@ -158,7 +158,8 @@ std::string ProcessorName() {
 // Drops what cannot be slowed, where the memory is to be slower.
 void Slow(const Options& flags, std::vector<Entry>* entries) {
   const engine::PmemDelays delays = {flags.drains_ns.front(), flags.line_ns};
-  const bool vary = flags.drains_ns.size() > 1;
+  // Alike for all: with the library libpmemobj's calls go through it.
+  const bool vary = flags.drains_ns.size() > 1 || HasPmemShim();
   if (!delays.any() && !vary) return;
   for (Entry& entry : *entries) {
     entry.specs.erase(std::remove_if(entry.specs.begin(), entry.specs.end(),
@@ -248,6 +249,13 @@ int Run(const Program& program, const Options& flags) {
   Slow(flags, &entries);
   if (flags.list) return List(entries, options);
 
+  std::vector<uint64_t> drains_ns = flags.drains_ns;
+  std::sort(drains_ns.begin(), drains_ns.end());
+  const auto twice = std::adjacent_find(drains_ns.begin(), drains_ns.end());
+  if (twice != drains_ns.end()) {
+    return program.Fail(kExitUsage, absl::StrCat("--pmem_delay_drain_ns has ",
+                                                 *twice, " twice: each once"));
+  }
   auto folder = PoolFolder::Create(flags.folder);
   if (!folder.ok()) {
     return program.Fail(kExitFailed, folder.status().message());

@@ -13,6 +13,7 @@
 #include "bench/engine/measure.h"
 #include "bench/harness/clock.h"
 #include "bench/harness/statistics.h"
+#include "glog/logging.h"
 
 namespace kamino::bench {
 namespace {
@@ -111,13 +112,18 @@ void AddQuantiles(Tally& tally, size_t at, const Histogram& ticks) {
   tally.p99[at].push_back(ticks.Quantile(0.99) * NanosPerTick());
 }
 
+void SetDrain(const Runner& runner, size_t delay, const RaceOptions& options) {
+  CHECK(options.drains_ns.size() == 1 || runner.open.set_drain_ns);
+  if (runner.open.set_drain_ns) {
+    runner.open.set_drain_ns(options.drains_ns[delay]);
+  }
+}
+
 absl::Status RunRound(Runner& runner, const Suite& suite, const Cell& cell,
                       int round, size_t delay, const RaceOptions& options) {
   const size_t kinds = suite.kinds().size();
   Tally& tally = runner.tallies[delay];
-  if (runner.open.set_drain_ns) {
-    runner.open.set_drain_ns(options.drains_ns[delay]);
-  }
+  SetDrain(runner, delay, options);
   const engine::BackupStats before =
       runner.open.backup ? runner.open.backup() : engine::BackupStats();
   auto slice = RunSlice(*runner.open.store, *runner.dataset, cell, kinds,
@@ -182,6 +188,7 @@ absl::Status RunCell(std::vector<Runner>& all, const Suite& suite,
   for (Runner* next : runners) {
     Runner& runner = *next;
     Reset(runner, suite.kinds().size(), options.drains_ns.size());
+    SetDrain(runner, 0, options);
     auto warm = RunSlice(*runner.open.store, *runner.dataset, cell,
                          suite.kinds().size(), 0,
                          {options.warm_up, suite.MaxTransactions()});
@@ -193,7 +200,7 @@ absl::Status RunCell(std::vector<Runner>& all, const Suite& suite,
   const size_t delays = options.drains_ns.size();
   for (int round = 0; round < options.rounds; ++round) {
     for (size_t delay = 0; delay < delays; ++delay) {
-      // Each goes first in some round.
+      // Another goes first each time.
       for (size_t i = 0; i < runners.size(); ++i) {
         Runner& runner = *runners[(i + round) % runners.size()];
         RETURN_IF_ERROR(RunRound(runner, suite, cell, round,

@@ -48,8 +48,8 @@ struct OpenedStore {
   // The scheme's own counts by name, since it was opened. Empty where it has
   // none.
   std::function<std::vector<std::pair<std::string, double>>()> details;
-  // With StoreSpec::drains_vary; of libpmemobj's it sets those of all stores.
-  // Empty where it cannot be slowed.
+  // With StoreSpec::drains_vary. Of libpmemobj's stores one sets it for all of
+  // these. Empty where it cannot be slowed.
   std::function<void(uint64_t nanos)> set_drain_ns;
   // With Watch::kStages; while no transaction is live.
   std::function<void(const DoneStages&)> do_stages;

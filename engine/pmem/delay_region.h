@@ -57,7 +57,7 @@ class DelayRegion final : public Region {
         line_ns_(delays.line_ns),
         wait_(std::move(wait)) {}
 
-  // PmemDelays::drain_ns of drains from now on.
+  // So much longer take drains that begin from now on. Also while others drain.
   void SetDrain(uint64_t nanos) { drain_ns_ = nanos; }
 
   std::byte* base() const override { return below_->base(); }

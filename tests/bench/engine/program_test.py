@@ -94,6 +94,12 @@ class ProgramTest(unittest.TestCase):
       self.assertLess(row["fences_per_tx"], 12)
       self.assertEqual(row["background_fences_per_tx"], 0)
 
+  def test_no_delay_is_taken_twice(self):
+    done = run("--quick", "--only=^micro/empty",
+               "--pmem_delay_drain_ns=0,500,0")
+    self.assertEqual(done.returncode, 2)
+    self.assertIn("has 0 twice", done.stderr)
+
   def test_libpmemobj_is_slowed_by_the_preloaded_library(self):
     for delays in ("20000", "0,20000"):
       rows = self.rows_of_libpmemobj("--only=^micro/overwrite-bytes/hot/1/64$",

@@ -425,9 +425,9 @@ class FlagsTest(unittest.TestCase):
     return done.returncode, done.stderr
 
   def test_numbers_and_names_are_looked_at(self):
-    for flag in ("--drains=abc", "--drains=-1", "--rounds=0", "--slice_ms=x",
-                 "--part_rounds=0", "--schemes= ", "--schemes=a,,b",
-                 "--parts=nothing"):
+    for flag in ("--drains=abc", "--drains=-1", "--drains=0,0", "--rounds=0",
+                 "--slice_ms=x", "--part_rounds=0", "--schemes= ",
+                 "--schemes=a,,b", "--parts=nothing"):
       code, said = self.refused(flag)
       self.assertEqual(code, 2, flag)
       self.assertNotIn("lambda", said)

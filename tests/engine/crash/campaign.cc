@@ -23,19 +23,6 @@ bool Named(const Scheme& scheme, const std::string& name) {
   return scheme.name == name || absl::StartsWith(scheme.name, name + "-");
 }
 
-std::string ReplayCommand(const std::string& scheme, uint64_t seed,
-                          const RunOptions& options) {
-  std::string command =
-      absl::StrCat("make crash SCHEME=", scheme, " FIRST=", seed, " SEEDS=1");
-  if (options.explorer.cache_bytes != 0) {
-    absl::StrAppend(&command, " CACHE=", options.explorer.cache_bytes);
-  }
-  if (options.most_images != kUsualImages) {
-    absl::StrAppend(&command, " IMAGES=", options.most_images);
-  }
-  return command;
-}
-
 void SayHowToReplay(int signal_number) {
   const char text[] = "\nthe process died in a run; to repeat it:\n  ";
   // Nothing can be done when this fails.
@@ -47,6 +34,26 @@ void SayHowToReplay(int signal_number) {
 }
 
 }  // namespace
+
+std::string ReplayCommand(const std::string& scheme, uint64_t seed,
+                          const RunOptions& options) {
+  const RunOptions usual;
+  std::string command =
+      absl::StrCat("make crash SCHEME=", scheme, " FIRST=", seed, " SEEDS=1");
+  if (options.explorer.cache_bytes != 0) {
+    absl::StrAppend(&command, " CACHE=", options.explorer.cache_bytes);
+  }
+  if (options.most_images != kUsualImages) {
+    absl::StrAppend(&command, " IMAGES=", options.most_images);
+  }
+  if (options.steps != usual.steps) {
+    absl::StrAppend(&command, " STEPS=", options.steps);
+  }
+  if (options.percent != usual.percent) {
+    absl::StrAppend(&command, " PERCENT=", options.percent);
+  }
+  return command;
+}
 
 std::vector<const Scheme*> SchemesOf(const Campaign& campaign) {
   std::vector<const Scheme*> schemes;

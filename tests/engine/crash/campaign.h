@@ -41,6 +41,10 @@ struct CampaignResult {
   std::string report;  // a line for each scheme; the account of the failure
 };
 
+// What does a run again.
+std::string ReplayCommand(const std::string& scheme, uint64_t seed,
+                          const RunOptions& options);
+
 // Of no scheme or no seed: a failure. Stops at the first failure. If the
 // process dies in a run, it says on stderr how to repeat that run.
 CampaignResult RunCampaign(const Campaign& campaign);

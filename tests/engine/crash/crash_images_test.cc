@@ -144,7 +144,7 @@ TEST_P(CrashImagesOfRewindTest, EveryImageRecovers) {
   std::printf("%s%s", result.report.c_str(), result.reached.c_str());
   EXPECT_THAT(Missed(share, result), ::testing::IsEmpty());
   EXPECT_GT(result.committed, share.commits * campaign.seeds / share.seeds);
-  // Of three forms, and what keeps records.
+  // As of three forms.
   EXPECT_GE(result.images, 3 * kMinRewindImages);
 }
 
@@ -246,6 +246,20 @@ INSTANTIATE_TEST_SUITE_P(ByCache, CrashImagesOfArchaptTest,
                            return info.param.cache_bytes == 0 ? "Chance"
                                                               : "Cache";
                          });
+
+TEST(CrashImagesTest, HowToRepeatARunSaysAllThatItHangsOn) {
+  RunOptions options;
+  options.most_images = kUsualImages;
+  EXPECT_EQ(ReplayCommand("cow", 7, options),
+            "make crash SCHEME=cow FIRST=7 SEEDS=1");
+  options.most_images = 0;
+  options.explorer.cache_bytes = 8448;
+  options.steps = 400;
+  options.percent = 10;
+  EXPECT_EQ(ReplayCommand("archapt", 2, options),
+            "make crash SCHEME=archapt FIRST=2 SEEDS=1 CACHE=8448 IMAGES=0 "
+            "STEPS=400 PERCENT=10");
+}
 
 TEST(CrashImagesTest, EverySchemeAndEveryBranchIsSomebodys) {
   for (const Scheme& scheme : Schemes()) {

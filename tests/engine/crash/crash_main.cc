@@ -22,6 +22,10 @@ ABSL_FLAG(
     uint64_t, cache_bytes, 0,
     "a cache of that size, 704 to 1073741824, decides which lines that nobody "
     "has flushed are durable; 0: chance does");
+ABSL_FLAG(int, steps, kamino::engine::crash::RunOptions().steps,
+          "of a store's life, 1 to 100000");
+ABSL_FLAG(uint64_t, percent, kamino::engine::crash::RunOptions().percent,
+          "of the crash points while threads run, 1 to 100");
 ABSL_FLAG(std::string, scheme, "", "only this scheme, or family of them");
 
 namespace {
@@ -31,6 +35,9 @@ using kamino::engine::crash::Campaign;
 // A set of the cache, and more than any heap here is large.
 constexpr uint64_t kLeastCache = 11 * 64;
 constexpr uint64_t kMostCache = uint64_t{1} << 30;
+// Of which each commit takes two: with more REWIND's sequences, which go in
+// large steps, would come to their end.
+constexpr int kMostSteps = 100'000;
 
 // What is wrong with the flags; nothing: nothing is.
 std::optional<std::string> Wrong(const Campaign& campaign) {
@@ -51,6 +58,13 @@ std::optional<std::string> Wrong(const Campaign& campaign) {
     return absl::StrCat("a cache of ", cache, " bytes: ", kLeastCache, " to ",
                         kMostCache, ", or 0 for none");
   }
+  if (campaign.run.steps < 1 || campaign.run.steps > kMostSteps) {
+    return absl::StrCat(campaign.run.steps, " steps: 1 to ", kMostSteps);
+  }
+  if (campaign.run.percent < 1 || campaign.run.percent > 100) {
+    return absl::StrCat(campaign.run.percent,
+                        " percent of the crash points: 1 to 100");
+  }
   return std::nullopt;
 }
 
@@ -65,6 +79,8 @@ int main(int argc, char** argv) {
   campaign.scheme = absl::GetFlag(FLAGS_scheme);
   campaign.run.most_images = absl::GetFlag(FLAGS_images);
   campaign.run.explorer.cache_bytes = absl::GetFlag(FLAGS_cache_bytes);
+  campaign.run.steps = absl::GetFlag(FLAGS_steps);
+  campaign.run.percent = absl::GetFlag(FLAGS_percent);
   auto wrong = Wrong(campaign);
   if (words.size() > 1) wrong = absl::StrCat("no flag: ", words[1]);
   if (wrong.has_value()) {

@@ -13,8 +13,18 @@ using rewind_format::kUnitBytes;
 
 namespace {
 
-// Transactions; in between others get at the log.
-constexpr size_t kClearedAtOnce = 64;
+// Records, or those of one transaction; in between others get at the log.
+constexpr size_t kClearedAtOnce = 32;
+
+// How many transactions of these are cleared at once.
+size_t PieceOf(absl::Span<const OwnRecords> all) {
+  size_t transactions = 0;
+  for (size_t records = 0;
+       transactions < all.size() && records < kClearedAtOnce; ++transactions) {
+    records += all[transactions].records.size() + 1;
+  }
+  return transactions;
+}
 
 }  // namespace
 
@@ -132,7 +142,7 @@ bool RewindLog::Checkpoint() {
   words_.Persist(&marks_->floor, floor);
   absl::Span<OwnRecords> left = absl::MakeSpan(done);
   do {
-    const auto piece = left.first(std::min(kClearedAtOnce, left.size()));
+    const auto piece = left.first(PieceOf(left));
     left.remove_prefix(piece.size());
     {
       TurnLock lock(&mutex_);

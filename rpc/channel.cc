@@ -49,6 +49,10 @@ std::shared_ptr<grpc::Channel> Make(
   Set(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnect, &arguments);
   Set(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeout, &arguments);
   Set(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, options.max_reconnect, &arguments);
+  // gRPC by itself follows http_proxy and its like in the environment, to
+  // loopback addresses too: a proxy would see all that has no TLS, and resolve
+  // addresses as its own.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetServiceConfigJSON(ServiceConfig(options.timeouts));
   arguments.SetMaxReceiveMessageSize(options.max_answer_bytes);
   std::vector<

@@ -39,7 +39,8 @@ struct ChannelOptions {
   security::Role server = security::Role::kNode;
 };
 
-// `address`: host:port. Connects when the first call needs it.
+// `address`: host:port. Connects when the first call needs it, and never
+// through a proxy, whatever the environment says.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const ChannelOptions& options = {});
 

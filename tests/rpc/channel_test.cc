@@ -173,6 +173,18 @@ bool ReconnectsOften(absl::Duration patience) {
   return peer.connections().Reaches(8, patience);
 }
 
+// The environment names `proxy` by `variable` while this lives.
+class ProxySet {
+ public:
+  ProxySet(const char* variable, const Peer& proxy) : variable_(variable) {
+    setenv(variable, absl::StrCat("http://", proxy.address()).c_str(), 1);
+  }
+  ~ProxySet() { unsetenv(variable_); }
+
+ private:
+  const char* const variable_;
+};
+
 // Of a call that is never answered, whose own deadline is `own` from now:
 // whether it ends by its method's.
 bool EndsByItsMethods(absl::Duration own) {
@@ -256,6 +268,34 @@ TEST(ChannelTest, APeerThatIsQuietIsPingedAsLongAsACallWaits) {
 
 TEST(ChannelTest, APeerThatComesBackIsReachedSoon) {
   EXPECT_TRUE(ReconnectsOften(kPatience));
+}
+
+TEST(ChannelTest, ProxiesOfTheEnvironmentAreNotAsked) {
+  for (const char* variable :
+       {"http_proxy", "https_proxy", "grpc_proxy", "all_proxy", "HTTP_PROXY",
+        "HTTPS_PROXY", "GRPC_PROXY", "ALL_PROXY"}) {
+    Peer proxy(/*hangs_up=*/true);
+    Peer peer(/*hangs_up=*/false);
+    const ProxySet set(variable, proxy);
+    Waiting call(peer.address(), ChannelOptions());
+    EXPECT_TRUE(peer.connections().Reaches(1, kPatience)) << variable;
+    EXPECT_FALSE(proxy.connections().Reaches(1, absl::ZeroDuration()))
+        << variable;
+  }
+}
+
+TEST(ChannelTest, APlantedProxyIsNoticed) {
+  faults::PlantFault("rpc-goes-through-a-proxy");
+  Peer proxy(/*hangs_up=*/true);
+  Peer peer(/*hangs_up=*/false);
+  const ProxySet set("http_proxy", proxy);
+  {
+    Waiting call(peer.address(), ChannelOptions());
+    EXPECT_TRUE(proxy.connections().Reaches(1, kPatience));
+  }
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("");
+  EXPECT_FALSE(peer.connections().Reaches(1, absl::ZeroDuration()));
 }
 
 TEST(ChannelTest, PlantedFaultsAreNoticed) {

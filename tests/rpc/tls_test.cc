@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "glog/logging.h"
 #include "gmock/gmock.h"
-#include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
 #include "kamino/v1/admin.grpc.pb.h"
 #include "rpc/answer.h"
@@ -24,6 +23,7 @@
 #include "rpc/peers.h"
 #include "rpc/server.h"
 #include "rpc/status.h"
+#include "tests/rpc/plain_channel.h"
 #include "tests/security/test_certificates.h"
 
 namespace kamino::rpc {
@@ -138,7 +138,7 @@ class TlsTest : public testing::Test {
     options.pem_cert_chain = own.certificate_pem;
     options.pem_private_key = own.key_pem;
     const auto stub = AdminService::NewStub(
-        grpc::CreateChannel(address_, grpc::SslCredentials(options)));
+        MakePlainChannel(address_, grpc::SslCredentials(options)));
     return Ask(stub.get()).status();
   }
   absl::StatusOr<std::string> Ask(const Party& party) {

@@ -223,8 +223,7 @@ class TidyTest(unittest.TestCase):
 
   def test_rpc_alone_makes_servers_channels_and_statuses(self):
     problems = []
-    own = re.compile(r"Insecure\w*Credentials|Create(Custom)?Channel\(|"
-                     r"set_deadline\(|"
+    own = re.compile(r"Insecure\w*Credentials|set_deadline\(|"
                      r"static_cast<(grpc|absl)::StatusCode>")
     for name, path in files(".cc", ".h"):
       # What tests serve by themselves takes its credentials from rpc/.
@@ -239,6 +238,28 @@ class TidyTest(unittest.TestCase):
       for i, line in enumerate(lines(path), 1):
         if "Insecure" in line and "Credentials" in line:
           problems.append(f"{name}:{i}: rpc/credentials.h has them")
+    self.check(problems)
+
+  def test_channels_are_made_in_one_place(self):
+    """A channel made elsewhere follows the environment's proxies."""
+    makers = {"rpc/channel.cc", "tests/rpc/plain_channel.h"}
+    makes = re.compile(r"\bCreate\w*Channel\w*\(|\bInProcessChannel\(|"
+                       r"\bgrpc_channel_create\(|"
+                       r"\bgrpc\.(aio\.)?(in)?secure_channel\(")
+    problems, made = [], set()
+    for name, path in files(".cc", ".h", ".py"):
+      text = lines(path)
+      for i, line in enumerate(text, 1):
+        if not makes.search(line):
+          continue
+        made.add(name)
+        if name not in makers:
+          problems.append(f"{name}:{i}: makes a channel; MakeChannel of "
+                          f"rpc/channel.h does: {line.strip()}")
+      if name in makers and not any(
+          "SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0)" in line for line in text):
+        problems.append(f"{name}: its channels follow proxies")
+    self.assertEqual(makers - made, set())
     self.check(problems)
 
   def test_nothing_goes_by_the_wall_clock(self):

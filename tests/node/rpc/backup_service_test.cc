@@ -11,6 +11,7 @@
 #include "proto/backup_records.h"
 #include "rpc/server.h"
 #include "tests/node/rpc/node_server_fixture.h"
+#include "tests/rpc/plain_channel.h"
 
 namespace kamino::node {
 namespace {
@@ -30,8 +31,8 @@ class BackupServiceTest : public NodeServerTest {
     grpc::ChannelArguments narrow;
     narrow.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     backup_stub_ = kamino::v1::BackupService::NewStub(
-        grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", backups_->port()),
-                                  rpc::ChannelCredentials(), narrow));
+        rpc::MakePlainChannel(absl::StrCat("127.0.0.1:", backups_->port()),
+                              rpc::ChannelCredentials(), narrow));
     views_.Install(1);
   }
 

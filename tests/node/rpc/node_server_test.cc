@@ -17,6 +17,7 @@
 #include "rpc/channel.h"
 #include "rpc/credentials.h"
 #include "tests/node/rpc/node_server_fixture.h"
+#include "tests/rpc/plain_channel.h"
 
 namespace kamino::node {
 namespace {
@@ -288,8 +289,8 @@ TEST_F(LittleRoomTest, WhatAReaderLeavesLyingIsInTheWayOfOthers) {
   grpc::ChannelArguments narrow;
   narrow.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   const auto stub = kamino::v1::KaminoService::NewStub(
-      grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
-                                rpc::ChannelCredentials(), narrow));
+      rpc::MakePlainChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                            rpc::ChannelCredentials(), narrow));
   grpc::ClientContext context;
   auto scan = stub->Scan(&context, kamino::v1::ScanRequest());
   kamino::v1::GetResponse got;
@@ -326,8 +327,8 @@ TEST_F(NoPatienceTest, AScanThatNobodyReadsEndsAndSaysWhy) {
   grpc::ChannelArguments narrow;
   narrow.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   const auto stub = kamino::v1::KaminoService::NewStub(
-      grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
-                                rpc::ChannelCredentials(), narrow));
+      rpc::MakePlainChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                            rpc::ChannelCredentials(), narrow));
   grpc::ClientContext context;  // without a deadline
   auto scan = stub->Scan(&context, kamino::v1::ScanRequest());
   while (node_->reads().stats().ended == 0) {
@@ -364,8 +365,8 @@ TEST_F(NodeServerTest, OneConnectionTakesNotAllPlacesOfWatchers) {
   grpc::ChannelArguments own;
   own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   const auto other = kamino::v1::KaminoService::NewStub(
-      grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
-                                rpc::ChannelCredentials(), own));
+      rpc::MakePlainChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                            rpc::ChannelCredentials(), own));
   grpc::ClientContext others;
   auto watch = other->WatchChain(&others, kamino::v1::WatchChainRequest());
   EXPECT_TRUE(watch->Read(&seen));

@@ -52,17 +52,42 @@ CertificatePair PairNamed(const std::string& stem) {
   return {stem + ".pem", stem + ".key"};
 }
 
-// The key first: nobody finds a certificate without one.
-absl::Status WritePair(const CertificatePair& pair,
-                       const security::Issued& issued, Existing existing) {
-  if (existing == Existing::kStays && IsThere(pair.certificate)) {
-    return absl::AlreadyExistsError(pair.certificate + " is there already");
+// A pair that is written, and not there under its names yet: a disk that has no
+// room for both leaves none, and a pair that is there stays a pair.
+class NewPair {
+ public:
+  static absl::StatusOr<NewPair> Write(const CertificatePair& pair,
+                                       const security::Issued& issued,
+                                       Existing existing) {
+    if (existing == Existing::kStays && IsThere(pair.certificate)) {
+      return absl::AlreadyExistsError(pair.certificate + " is there already");
+    }
+    NewPair made;
+    ASSIGN_OR_RETURN(made.key_, WriteOne(pair.key, issued.key_pem, existing));
+    ASSIGN_OR_RETURN(
+        made.certificate_,
+        WriteOne(pair.certificate, issued.certificate_pem, existing));
+    return made;
   }
-  RETURN_IF_ERROR(
-      WriteFile(pair.key, issued.key_pem, Readers::kNobody, existing));
-  return WriteFile(pair.certificate, issued.certificate_pem,
-                   Readers::kEverybody, existing);
-}
+
+  // The key first: no reader finds a certificate without one.
+  absl::Status Publish() {
+    RETURN_IF_ERROR(key_->Publish(Readers::kNobody));
+    return certificate_->Publish(Readers::kEverybody);
+  }
+
+ private:
+  static absl::StatusOr<std::unique_ptr<NewFile>> WriteOne(
+      const std::string& path, absl::string_view text, Existing existing) {
+    ASSIGN_OR_RETURN(auto file, NewFile::Create(path, existing));
+    RETURN_IF_ERROR(file->Write(text));
+    RETURN_IF_ERROR(file->GiveAway());
+    return file;
+  }
+
+  std::unique_ptr<NewFile> key_;
+  std::unique_ptr<NewFile> certificate_;
+};
 
 }  // namespace
 
@@ -103,8 +128,9 @@ absl::StatusOr<AuthorityFolder> AuthorityFolder::Make(
     RETURN_IF_ERROR(WriteFile(Joined(path, "cluster_id"), cluster + "\n",
                               Readers::kEverybody, Existing::kIsReplaced));
   }
-  RETURN_IF_ERROR(
-      WritePair(PairNamed(Joined(path, "ca")), issued, Existing::kStays));
+  ASSIGN_OR_RETURN(NewPair pair, NewPair::Write(PairNamed(Joined(path, "ca")),
+                                                issued, Existing::kStays));
+  RETURN_IF_ERROR(pair.Publish());
   return Open(path);
 }
 
@@ -232,9 +258,12 @@ absl::StatusOr<CertificatePair> AuthorityFolder::Issue(
   }
   RETURN_IF_ERROR(MakeFolder(folder, Readers::kNobody));
   if (folder != path_) RETURN_IF_ERROR(CopyAuthority(folder));
+  ASSIGN_OR_RETURN(NewPair made,
+                   NewPair::Write(pair, issued,
+                                  wanted.replace ? Existing::kIsReplaced
+                                                 : Existing::kStays));
   RETURN_IF_ERROR(Record(issued));
-  RETURN_IF_ERROR(WritePair(
-      pair, issued, wanted.replace ? Existing::kIsReplaced : Existing::kStays));
+  RETURN_IF_ERROR(made.Publish());
   return pair;
 }
 
@@ -269,8 +298,10 @@ absl::StatusOr<CertificatePair> AuthorityFolder::Renew(
           ? authority_.Issue({*facts.holder, facts.hosts}, validity)
           : authority_.IssueTo({facts.name, facts.hosts, facts.serves},
                                validity));
+  ASSIGN_OR_RETURN(NewPair made,
+                   NewPair::Write(pair, issued, Existing::kIsReplaced));
   RETURN_IF_ERROR(Record(issued));
-  RETURN_IF_ERROR(WritePair(pair, issued, Existing::kIsReplaced));
+  RETURN_IF_ERROR(made.Publish());
   return pair;
 }
 

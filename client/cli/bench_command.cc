@@ -1,5 +1,6 @@
 // bench: a load of one kind of call, and what it got.
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "base/status_macros.h"
 #include "client/check.h"
 #include "client/cli/cli.h"
+#include "client/cli/new_files.h"
 #include "client/cli/progress.h"
 #include "client/cli/table.h"
 #include "client/error.h"
@@ -41,8 +43,8 @@ constexpr uint64_t kMaxTransfer = 10;
 std::string Account(uint64_t i) { return absl::StrFormat("bank/%06d", i); }
 std::string BenchKey(uint64_t i) { return absl::StrFormat("bench/%08d", i); }
 
-absl::Status CannotWrite(const std::string& path) {
-  return absl::InvalidArgumentError(absl::StrCat("cannot write ", path));
+std::string CannotWrite(const std::string& path, int error) {
+  return absl::StrCat("cannot write ", path, ": ", WhyNotWritten(error));
 }
 
 struct Tally {
@@ -142,7 +144,7 @@ class Load {
         ++tally_.ok;
         tally_.latencies.push_back(latency);
         if (acked_log_.is_open() && !(acked_log_ << acked << std::flush)) {
-          LogFailed();
+          LogFailed(errno);
         }
       } else if (absl::IsFailedPrecondition(status) ||
                  absl::IsNotFound(status)) {
@@ -163,12 +165,13 @@ class Load {
   }
 
   // No more calls: a log that lacks some would mislead whoever reads it.
-  void LogFailed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void LogFailed(int error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     acked_log_.close();
     ended_ += options_.count - started_;
     started_ = options_.count;
-    if (tally_.first_failure.ok())
-      tally_.first_failure = CannotWrite(options_.acked_log);
+    if (!tally_.first_failure.ok()) return;
+    tally_.first_failure =
+        absl::FailedPreconditionError(CannotWrite(options_.acked_log, error));
   }
 
   Client* const client_;
@@ -259,7 +262,9 @@ int RunBench(Cli& cli, const BenchOptions& options) {
   std::ofstream acked_log;
   if (!options.acked_log.empty()) {
     acked_log.open(options.acked_log, std::ios::app);
-    if (!acked_log) return cli.Fail(CannotWrite(options.acked_log));
+    if (!acked_log) {
+      return cli.FailUsage(CannotWrite(options.acked_log, errno));
+    }
   }
   if (options.any_replica) cli.ReadAtAnyReplica();
   auto client = cli.Connect();

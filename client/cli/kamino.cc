@@ -1,4 +1,6 @@
 // kamino: the command line of a Kamino chain.
+#include <signal.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -16,7 +18,9 @@
 #include "absl/strings/str_replace.h"
 #include "client/cli/cli.h"
 #include "client/cli/completion.h"
+#include "client/cli/new_files.h"
 #include "client/cli/settings.h"
+#include "client/cli/standard_output.h"
 #include "client/trace_scope.h"
 #include "config/nearest_name.h"
 #include "glog/logging.h"
@@ -204,8 +208,7 @@ Words WordsToParse(const CLI::App& app, Words words, Words* literal) {
   return parsed;
 }
 
-int Main(int argc, char** argv) {
-  Cli cli;
+int Run(int argc, char** argv, Cli& cli) {
   CLI::App app("Talks to a Kamino chain.", "kamino");
   app.footer(kExitCodes);
   app.set_version_flag("--version", std::string("kamino ") + kVersion);
@@ -236,16 +239,27 @@ int Main(int argc, char** argv) {
   cli.settings().servers = SettingsOfServers();
   const char* const trace = std::getenv("TRACEPARENT");
   const TraceScope scope(trace == nullptr ? "" : trace);
-  const int code = cli.run();
+  return cli.run();
+}
+
+int Main(int argc, char** argv) {
+  Cli cli;
+  StandardOutput output;
+  const int code = Run(argc, argv, cli);
   std::cout.flush();
-  if (std::cout.good()) return code;
-  return cli.Fail(absl::UnknownError("cannot write to standard output"));
+  if (output.error() == 0) return code;
+  return cli.Fail(absl::FailedPreconditionError(absl::StrCat(
+      "cannot write to standard output: ", WhyNotWritten(output.error()))));
 }
 
 }  // namespace
 }  // namespace kamino::client
 
 int main(int argc, char** argv) {
+  // A file that may not grow and a reader that is gone are errors of a write,
+  // which the command reports; the signals would end it without a word.
+  signal(SIGXFSZ, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
   // What goes wrong is said once, by the command: libraries say more of it, and
   // of what went well at the second try.
   if (std::getenv("GRPC_VERBOSITY") == nullptr) {

@@ -1,10 +1,15 @@
 #include "client/cli/new_files.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -18,11 +23,96 @@ namespace kamino::client {
 namespace {
 
 std::string Cannot(absl::string_view what, absl::string_view path) {
-  return absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(errno));
+  return absl::StrCat("cannot ", what, " ", path, ": ", WhyNotWritten(errno));
 }
 
 absl::Status Failed(absl::string_view what, absl::string_view path) {
   return absl::FailedPreconditionError(Cannot(what, path));
+}
+
+// Of a file that cannot be opened: the command line names a wrong one, unless
+// the disk is full.
+absl::Status NotOpened(absl::string_view what, absl::string_view path) {
+  if (errno == ENOSPC || errno == EDQUOT) return Failed(what, path);
+  return absl::InvalidArgumentError(Cannot(what, path));
+}
+
+// A file that a signal's handler removes. Slots are taken and freed by one
+// thread; the handler runs on any.
+struct Slot {
+  std::array<char, PATH_MAX> path;
+  std::atomic<bool> used = false;
+};
+constexpr size_t kSlots = 4;  // files that one command has open at a time
+std::array<Slot, kSlots> unfinished_files;
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+void RemoveUnfinished(int deadly) {
+  for (Slot& slot : unfinished_files) {
+    if (slot.used.load(std::memory_order_acquire)) unlink(slot.path.data());
+  }
+  // As it would have ended without this handler, once this one returns.
+  signal(deadly, SIG_DFL);
+  raise(deadly);
+}
+
+// Signals that are ignored, as by nohup, stay so.
+void CatchDeadlySignals() {
+  for (const int deadly : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now = {};
+    if (sigaction(deadly, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) {
+      continue;
+    }
+    struct sigaction caught = {};
+    caught.sa_handler = RemoveUnfinished;
+    sigaction(deadly, &caught, nullptr);
+  }
+}
+
+void RemoveAtSignals(const std::string& path) {
+  CatchDeadlySignals();
+  for (Slot& slot : unfinished_files) {
+    if (slot.used.load(std::memory_order_relaxed)) continue;
+    if (path.size() >= slot.path.size()) return;  // no system takes such a one
+    std::memcpy(slot.path.data(), path.c_str(), path.size() + 1);
+    slot.used.store(true, std::memory_order_release);
+    return;
+  }
+}
+
+void KeepAtSignals(const std::string& path) {
+  for (Slot& slot : unfinished_files) {
+    if (slot.used.load(std::memory_order_relaxed) && path == slot.path.data()) {
+      slot.used.store(false, std::memory_order_release);
+    }
+  }
+}
+
+absl::Status WriteTo(int file, absl::string_view name,
+                     absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return Failed("write", name);
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteInPlace(const std::string& path, absl::string_view bytes) {
+  const int file =
+      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) return NotOpened("write", path);
+  absl::Status written = WriteTo(file, path, bytes);
+  if (close(file) != 0 && written.ok()) written = Failed("write", path);
+  return written;
+}
+
+// What a file that is made without a word about its mode would get.
+mode_t NewMode() {
+  const mode_t masked = umask(0);
+  umask(masked);
+  return 0666 & ~masked;
 }
 
 absl::Status IsThereAlready(const std::string& path) {
@@ -60,6 +150,17 @@ bool RenameToNew(const std::string& from, const std::string& to) {
 
 }  // namespace
 
+std::string WhyNotWritten(int error) {
+  const std::string why = std::strerror(error);
+  rlimit most = {};
+  if (error != EFBIG) return why;
+  if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY) {
+    return absl::StrCat(why, " (its file system takes no larger one)");
+  }
+  return absl::StrCat(why, " (this process may write up to ", most.rlim_cur,
+                      " bytes to a file: ulimit -f)");
+}
+
 absl::StatusOr<std::unique_ptr<NewFile>> NewFile::Create(
     const std::string& path, Existing existing) {
   auto made = absl::WrapUnique(new NewFile(path, existing));
@@ -78,29 +179,27 @@ absl::StatusOr<std::unique_ptr<NewFile>> NewFile::Create(
   }
   std::string unfinished = path + ".unfinished.XXXXXX";
   made->file_ = mkostemp(unfinished.data(), O_CLOEXEC);  // its owner's alone
-  if (made->file_ < 0) {
-    return absl::InvalidArgumentError(Cannot("make", path));
-  }
+  if (made->file_ < 0) return NotOpened("make", path);
   made->unfinished_ = std::move(unfinished);
+  RemoveAtSignals(made->unfinished_);
   if (fstat(made->file_, &info) == 0) made->made_ = info.st_mtime;
   return made;
 }
 
 NewFile::~NewFile() {
   if (file_ >= 0) close(file_);
-  if (!unfinished_.empty()) unlink(unfinished_.c_str());
+  if (unfinished_.empty()) return;
+  unlink(unfinished_.c_str());
+  KeepAtSignals(unfinished_);
 }
 
 absl::Status NewFile::Write(absl::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(file_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      return Failed("write", is_output() ? "standard output" : path_);
-    }
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return absl::OkStatus();
+  return WriteTo(file_, is_output() ? "standard output" : path_, bytes);
+}
+
+absl::Status NewFile::Allow(mode_t mode) {
+  if (is_output() || fchmod(file_, mode) == 0) return absl::OkStatus();
+  return Failed("write", path_);
 }
 
 absl::Status NewFile::GiveAway() {
@@ -125,6 +224,7 @@ absl::Status NewFile::Name() {
                          : RenameToNew(unfinished_, path_);
   if (!named && errno == EEXIST) return IsThereAlready(path_);
   if (!named) return Failed("make", path_);
+  KeepAtSignals(unfinished_);
   unfinished_.clear();
   return absl::OkStatus();
 }
@@ -146,6 +246,22 @@ absl::Status WriteFile(const std::string& path, absl::string_view text,
   RETURN_IF_ERROR(file->Write(text));
   RETURN_IF_ERROR(file->GiveAway());
   return file->Publish(readers);
+}
+
+absl::Status WriteOver(const std::string& path, absl::string_view bytes) {
+  struct stat info = {};
+  const bool there = lstat(path.c_str(), &info) == 0;
+  if (!there && errno != ENOENT) return NotOpened("write", path);
+  if (there && (!S_ISREG(info.st_mode) || info.st_nlink != 1 ||
+                info.st_uid != geteuid() || access(path.c_str(), W_OK) != 0)) {
+    return WriteInPlace(path, bytes);
+  }
+  auto file = NewFile::Create(path, Existing::kIsReplaced);
+  // The folder may take no other name, and the file be written nevertheless.
+  if (!file.ok()) return WriteInPlace(path, bytes);
+  RETURN_IF_ERROR((*file)->Write(bytes));
+  RETURN_IF_ERROR((*file)->Allow(there ? info.st_mode & 07777 : NewMode()));
+  return (*file)->Publish();
 }
 
 absl::Status MakeFolder(const std::string& path, Readers readers) {

@@ -3,6 +3,8 @@
 #ifndef KAMINO_CLIENT_CLI_NEW_FILES_H_
 #define KAMINO_CLIENT_CLI_NEW_FILES_H_
 
+#include <sys/types.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,13 +19,18 @@ namespace kamino::client {
 enum class Readers { kNobody, kEverybody };
 enum class Existing { kStays, kIsReplaced };
 
+// Why a write has failed, by its errno: the system's words, and for EFBIG where
+// the limit comes from.
+std::string WhyNotWritten(int error);
+
 // Until Publish it has another name, PATH.unfinished. and six letters. "-" is
-// standard output, which is as it comes. Its owner's alone until then. Not
+// standard output, which is as it comes. Its owner's alone until then. SIGINT,
+// SIGTERM and SIGHUP, where they end the program, remove it first. Not
 // thread-safe.
 class NewFile {
  public:
   // kAlreadyExists: it is there, and stays. kInvalidArgument: it cannot be
-  // made there.
+  // made there. kFailedPrecondition: the disk has no room for it.
   static absl::StatusOr<std::unique_ptr<NewFile>> Create(
       const std::string& path, Existing existing);
   // One that was not published is removed.
@@ -42,6 +49,8 @@ class NewFile {
   // To the owner of its folder, where this is root: who runs as another user
   // can read what is made for him.
   absl::Status GiveAway();
+  // Gives it this mode, which Publish may widen.
+  absl::Status Allow(mode_t mode);
   // Durable, and under its name, when this returns. kAlreadyExists: somebody
   // has made it meanwhile.
   absl::Status Publish(Readers readers = Readers::kNobody);
@@ -62,6 +71,13 @@ class NewFile {
 // All of one, given away. Errors: as NewFile's.
 absl::Status WriteFile(const std::string& path, absl::string_view text,
                        Readers readers, Existing existing);
+
+// A file, or what else is at `path`, gets these bytes. A regular file that has
+// no other name and belongs to the caller is replaced as a NewFile is; a
+// device, a pipe, a link and another user's file are written in place. The file
+// keeps its mode. kInvalidArgument: it cannot be opened. kFailedPrecondition:
+// it cannot be written; in place, some of the bytes may be there.
+absl::Status WriteOver(const std::string& path, absl::string_view bytes);
 
 // Makes a folder, and those above it; one that is there stays as it is.
 // kFailedPrecondition: it cannot be made.

@@ -1,7 +1,4 @@
 // get, put, patch, del, scan.
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -10,6 +7,7 @@
 #include "client/check.h"
 #include "client/cli/cli.h"
 #include "client/cli/files.h"
+#include "client/cli/new_files.h"
 #include "client/cli/text.h"
 
 namespace kamino::client {
@@ -63,19 +61,6 @@ std::string EndOf(std::string prefix) {
   return prefix;
 }
 
-// kInvalidArgument: there is no such file to write to.
-absl::Status WriteFile(const std::string& path, const std::string& bytes) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  if (!file) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
-  }
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (file) return absl::OkStatus();
-  return absl::UnknownError(absl::StrCat("cannot write ", path));
-}
-
 int RunGet(Cli& cli, const GetOptions& options, bool to_file) {
   if (options.hex && (cli.json() || cli.raw())) {
     return cli.FailUsage("get prints --hex or what --output says, one of them");
@@ -86,7 +71,7 @@ int RunGet(Cli& cli, const GetOptions& options, bool to_file) {
   auto got = (*client)->Get(options.key, options.offset, options.length);
   if (!got.ok()) return cli.Fail(got.status());
   if (to_file) {
-    absl::Status written = WriteFile(options.file, got->value());
+    absl::Status written = WriteOver(options.file, got->value());
     return written.ok() ? kExitOk : cli.Fail(written);
   }
   if (options.hex) {

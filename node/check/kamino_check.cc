@@ -1,5 +1,7 @@
 // kamino_check: looks at a node's data while the node does not run, and prints
 // what is wrong with it. `kamino check` runs it. docs/check.md.
+#include <signal.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -175,4 +177,9 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace kamino::node
 
-int main(int argc, char** argv) { return kamino::node::Main(argc, argv); }
+int main(int argc, char** argv) {
+  // Output that cannot be written is an error that is reported.
+  signal(SIGXFSZ, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
+  return kamino::node::Main(argc, argv);
+}

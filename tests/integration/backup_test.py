@@ -53,7 +53,6 @@ class BackupTest(ClusterTest):
   def run_limited(self, most, *words):
     """kamino, whose files take `most` bytes: as where a disk is full."""
     def limit():
-      signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
       resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
     return subprocess.run(
         [self.cluster.binary("kamino"), f"--seeds={self.cluster.seeds}",

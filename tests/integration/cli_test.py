@@ -142,11 +142,11 @@ class CliTest(ClusterTest):
       self.assertEqual(done.returncode, 2, stdin)
       self.assertIn(b"cannot read standard input", done.stderr)
     self.assertEqual(self.kamino("get", "precious"), "b\n")
-    for log in ("/no/such/folder/log", "/dev/full"):
+    for log, code in (("/no/such/folder/log", 2), ("/dev/full", 1)):
       done = self.cluster.kamino("bench", "transfer", "--setup", "--count=9",
                                  f"--acked_log={log}", check=False)
-      self.assertEqual(done.returncode, 2, done.stderr)
-      self.assertIn(f"kamino: cannot write {log}\n", done.stderr)
+      self.assertEqual(done.returncode, code, done.stderr)
+      self.assertIn(f"kamino: cannot write {log}: No s", done.stderr)
 
   def test_numbers_are_decimal_and_an_empty_value_is_one(self):
     self.kamino("put", "number", "0123456789abcdef")

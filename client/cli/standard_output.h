@@ -1,0 +1,40 @@
+// Standard output that knows why it could not be written.
+#ifndef KAMINO_CLIENT_CLI_STANDARD_OUTPUT_H_
+#define KAMINO_CLIENT_CLI_STANDARD_OUTPUT_H_
+
+#include <ios>
+#include <streambuf>
+#include <vector>
+
+namespace kamino::client {
+
+// Takes the place of std::cout's own buffer, which forgets the errno of a write
+// that failed. Not thread-safe.
+class StandardOutput final : public std::streambuf {
+ public:
+  StandardOutput();
+  ~StandardOutput() override;
+  StandardOutput(const StandardOutput&) = delete;
+  StandardOutput& operator=(const StandardOutput&) = delete;
+
+  // The errno of the first write that failed; 0: none has.
+  int error() const { return error_; }
+
+ protected:
+  int_type overflow(int_type byte) override;
+  std::streamsize xsputn(const char* bytes, std::streamsize count) override;
+  int sync() override;
+
+ private:
+  // What the buffer holds. False: it, or what came before it, is lost.
+  bool WriteOut();
+
+  std::streambuf* const before_;
+  const bool is_terminal_;  // which shows each piece at once
+  std::vector<char> buffer_;
+  int error_ = 0;
+};
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_CLI_STANDARD_OUTPUT_H_

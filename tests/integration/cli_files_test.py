@@ -1,0 +1,166 @@
+"""What the command line writes and reads besides objects' values: files that
+cannot be written, keys of any bytes, files of other systems."""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+
+from harness import ClusterTest, main, wait_until
+
+LIMIT = 64  # bytes; less than anything that is written below
+
+
+class CliFilesTest(ClusterTest):
+  start = {"nodes": 1, "heap_mb": 16, "ring_mb": 16}
+
+  def setUp(self):
+    super().setUp()
+    self.work = os.path.join(self.folder, "work")
+    os.mkdir(self.work)
+
+  def path(self, name, content=None):
+    path = os.path.join(self.work, name)
+    if content is not None:
+      with open(path, "wb") as f:
+        f.write(content)
+    return path
+
+  def run_kamino(self, *words, seeds=True, **options):
+    command = [self.cluster.binary("kamino"), *words]
+    if seeds:
+      command.append(f"--seeds={self.cluster.seeds}")
+    options = {"stdout": subprocess.PIPE, "stdin": subprocess.DEVNULL,
+               **options}
+    if "input" in options:
+      del options["stdin"]
+    return subprocess.run(command, stderr=subprocess.PIPE, timeout=60,
+                          check=False, **options)
+
+  def limited(self, *words, **options):
+    """As under ulimit -f, with signals as a shell leaves them."""
+    def limit():
+      resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, LIMIT))
+    return self.run_kamino(*words, preexec_fn=limit, **options)
+
+  # --- Files that cannot be written.
+
+  def test_a_file_that_may_not_grow_is_an_error_and_nothing_is_left(self):
+    self.open_bank()
+    self.kamino("put", "a", "v" * 1000)
+    ca = os.path.join(self.folder, "ca")
+    self.kamino("cert", "ca", "--cluster_id=c", f"--dir={ca}")
+    self.kamino("cert", "issue", "writer", "w", f"--dir={ca}")
+    issued = os.listdir(os.path.join(ca, "issued"))
+    with open(os.path.join(ca, "ca.pem"), "rb") as f:
+      self.path("ca.pem", f.read())  # issue has nothing else to write first
+    before = self.path("before", b"as it was")
+    there = sorted(os.listdir(self.work))
+    managers = "--managers=" + self.cluster.operators_addresses[0]
+    for words, file in (
+        (("backup", "save", self.path("b.kmb")), self.path("b.kmb")),
+        (("backup", "save", "--force", before), before),
+        (("debug", "dump", self.path("d.gz"), managers), self.path("d.gz")),
+        (("cert", "issue", "reader", "r", f"--dir={ca}", f"--out={self.work}"),
+         self.path("reader-r.key")),
+        (("cert", "revoke", os.path.join(ca, "writer-w.pem"),
+          f"--dir={ca}"), os.path.join(ca, "crl/ca.crl")),
+        (("get", "a", "-o", self.path("v")), self.path("v")),
+        (("get", "a", "-o", before), before)):
+      done = self.limited(*words)
+      self.assertEqual(done.returncode, 1, (words, done.stderr))
+      self.assertEqual(
+          done.stderr.decode().splitlines()[-1],
+          f"kamino: cannot write {file}: File too large (this process may "
+          f"write up to {LIMIT} bytes to a file: ulimit -f)")
+      self.assertEqual(sorted(os.listdir(self.work)), there, words)
+    with open(before, "rb") as f:
+      self.assertEqual(f.read(), b"as it was")
+    self.assertEqual(os.listdir(os.path.join(ca, "issued")), issued)
+    self.assertEqual(os.listdir(os.path.join(ca, "crl")), [])
+    log = self.path("acked")
+    done = self.limited("bench", "transfer", "--count=20", "--accounts=50",
+                        f"--acked_log={log}")
+    self.assertEqual(done.returncode, 1, done.stderr)
+    self.assertIn(f"cannot write {log}: File too large (", done.stderr.decode())
+
+  def test_standard_output_says_why_it_cannot_be_written(self):
+    self.kamino("put", "a", "v" * 1000)
+    for words in (("get", "a"), ("scan",), ("config", "example"), ("--help",),
+                  ("completion", "bash"), ("backup", "save", "-")):
+      with open(self.path("out"), "wb") as out:
+        done = self.limited(*words, stdout=out)
+      self.assertEqual(done.returncode, 1, (words, done.stderr))
+      self.assertIn(b"kamino: cannot write", done.stderr)
+      self.assertIn(b"standard output: File too large (", done.stderr)
+      with open("/dev/full", "wb") as full:
+        done = self.run_kamino(*words, stdout=full)
+      self.assertEqual(done.returncode, 1, (words, done.stderr))
+      self.assertIn(b"standard output: No space left on device", done.stderr)
+      reads, writes = os.pipe()
+      os.close(reads)
+      done = self.run_kamino(*words, stdout=writes)
+      os.close(writes)
+      self.assertEqual(done.returncode, 1, (words, done.stderr))
+      self.assertIn(b"standard output: Broken pipe", done.stderr)
+    self.kamino("get", "a", "-o", "/dev/full", expect=1,
+                stderr="cannot write /dev/full: No space left on device")
+
+  def test_a_full_disk_leaves_nothing(self):
+    self.kamino("put", "a", "v" * 100000)
+    disk = self.path("disk")
+    os.mkdir(disk)
+    alone = ["unshare", "--user", "--map-root-user", "--mount"]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk]
+    if (shutil.which("unshare") is None or
+        self.run_program(*alone, *mount).returncode != 0):
+      print("\nNOT RUN: no file system can be mounted here", flush=True)
+      return
+    seeds = f"--seeds={self.cluster.seeds}"
+    kamino = self.cluster.binary("kamino")
+    for words in (f"backup save {disk}/b", f"get a -o {disk}/v"):
+      done = self.run_program(*alone, "sh", "-c",
+                              f"{' '.join(mount)} && {kamino} {words} {seeds}; "
+                              f"echo $?; ls -A {disk}")
+      self.assertEqual(done.stdout, "1\n", done.stderr)
+      self.assertRegex(done.stderr, f"kamino: cannot write {disk}/.: No space "
+                                    "left on device\n")
+
+  def test_a_signal_leaves_nothing(self):
+    value = self.path("value", b"v" * (1 << 20))
+    for key in "abcdef":
+      self.kamino("put", key, f"--file={value}")
+    os.remove(value)
+    for deadly in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+      # A MiB a second: it does not end before it is told to.
+      with subprocess.Popen(
+          [self.cluster.binary("kamino"), f"--seeds={self.cluster.seeds}",
+           "backup", "save", "--rate=1", self.path("b.kmb")],
+          stderr=subprocess.PIPE) as saving:
+        wait_until(lambda: os.listdir(self.work), 30, "the file")
+        saving.send_signal(deadly)
+        saving.wait(30)
+      self.assertEqual(saving.returncode, -deadly)
+      self.assertEqual(os.listdir(self.work), [])
+
+  def test_a_value_takes_the_place_of_a_file(self):
+    self.kamino("put", "a", "new")
+    there = self.path("there", b"old and longer")
+    os.chmod(there, 0o640)
+    link = self.path("link")
+    os.symlink(there, link)
+    for file in (self.path("fresh"), there, link):
+      self.kamino("get", "a", "-o", file)
+      with open(file, "rb") as f:
+        self.assertEqual(f.read(), b"new")
+    self.assertTrue(os.path.islink(link))
+    self.assertEqual(os.stat(there).st_mode & 0o777, 0o640)
+    mask = os.umask(0)
+    os.umask(mask)
+    self.assertEqual(os.stat(self.path("fresh")).st_mode & 0o777,
+                     0o666 & ~mask)
+
+
+if __name__ == "__main__":
+  main()

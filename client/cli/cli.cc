@@ -99,6 +99,15 @@ std::string RequestOf(const absl::Status& status) {
 
 }  // namespace
 
+KeyEncoding Cli::Keys() {
+  (void)Locate(Place::kChain, FromEnvironment, &settings_);
+  return settings_.key_encoding;
+}
+
+absl::StatusOr<std::string> Cli::KeyOf(const std::string& word) {
+  return DecodeKey(Keys(), KeyPlace::kWord, word);
+}
+
 absl::StatusOr<Client*> Cli::Connect() {
   if (client_ != nullptr) return client_.get();
   RETURN_IF_ERROR(Locate(Place::kChain, FromEnvironment, &settings_));

@@ -46,6 +46,12 @@ class Cli {
   void ReadAtAnyReplica() { reads_ = Reads::kAnyReplica; }
   bool raw() const { return settings_.output == Output::kRaw; }
 
+  // How keys are written. The configuration file may say it, which is looked
+  // for; where it cannot be read Connect says why.
+  KeyEncoding Keys();
+  // A key that a word of the command line names.
+  absl::StatusOr<std::string> KeyOf(const std::string& word);
+
   // The chain's client, or the managers'; made when it is asked for first.
   // kInvalidArgument: nobody has said where they are.
   absl::StatusOr<Client*> Connect();

@@ -18,10 +18,10 @@ namespace {
 
 using kamino::v1::CommitResponse;
 
-void PrintResults(const CommitResponse& response) {
+void PrintResults(const CommitResponse& response, KeyEncoding keys) {
   for (const auto& result : response.results()) {
     if (result.key().empty()) continue;  // not of a get
-    std::cout << Escape(result.key())
+    std::cout << EncodeKey(keys, result.key())
               << (result.found()
                       ? absl::StrCat("\t", Escape(result.value()), "\n")
                       : " is absent\n");
@@ -33,22 +33,24 @@ void PrintResults(const CommitResponse& response) {
 
 // What the service would have said with fail_on_conflict; the commit has run
 // what it has for that case, and has a version.
-absl::Status Conflict(const CommitResponse& response) {
+absl::Status Conflict(const CommitResponse& response, KeyEncoding keys) {
   kamino::v1::ErrorDetail detail;
   detail.set_reason(kamino::v1::REASON_CONFLICT);
   *detail.mutable_keys() = response.failed_keys();
   detail.set_served_by(response.header().served_by());
   return MakeError(
       absl::StatusCode::kAborted, detail,
-      absl::StrCat("conditions did not hold: ",
-                   absl::StrJoin(response.failed_keys(), ", ",
-                                 [](std::string* text, const std::string& key) {
-                                   text->append(Escape(key));
-                                 })));
+      absl::StrCat(
+          "conditions did not hold: ",
+          absl::StrJoin(response.failed_keys(), ", ",
+                        [keys](std::string* text, const std::string& key) {
+                          text->append(EncodeKey(keys, key));
+                        })));
 }
 
 int RunCommit(Cli& cli, const Words& words) {
-  auto request = ParseCommit(words);
+  const KeyEncoding keys = cli.Keys();
+  auto request = ParseCommit(words, keys);
   if (!request.ok()) {
     return cli.FailUsage(
         absl::StrCat(request.status().message(), "; see kamino help commit"));
@@ -60,9 +62,9 @@ int RunCommit(Cli& cli, const Words& words) {
   if (cli.json()) {
     PrintJson(*response);
   } else {
-    PrintResults(*response);
+    PrintResults(*response, keys);
   }
-  return response->succeeded() ? kExitOk : cli.Fail(Conflict(*response));
+  return response->succeeded() ? kExitOk : cli.Fail(Conflict(*response, keys));
 }
 
 int RunCall(Cli& cli, const std::string& procedure,

@@ -1,5 +1,7 @@
 #include "client/cli/commit_words.h"
 
+#include <utility>
+
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -14,7 +16,8 @@ using kamino::v1::Precondition;
 // Hands out words; remembers the first thing that went wrong.
 class Parser {
  public:
-  explicit Parser(const std::vector<std::string>& words) : words_(words) {}
+  Parser(const std::vector<std::string>& words, KeyEncoding keys)
+      : words_(words), keys_(keys) {}
 
   bool AtEnd() const { return !status_.ok() || next_ == words_.size(); }
   const std::string& Peek() const { return words_[next_]; }
@@ -25,6 +28,12 @@ class Parser {
           absl::StrCat("the command ends where a ", what, " should be"));
     }
     return status_.ok() ? words_[next_++] : "";
+  }
+
+  std::string Key(const char* what = "key") {
+    auto key = DecodeKey(keys_, KeyPlace::kWord, Word(what));
+    if (status_.ok()) status_ = key.status();
+    return status_.ok() ? *std::move(key) : "";
   }
 
   uint64_t Number(const char* what) {
@@ -48,6 +57,7 @@ class Parser {
 
  private:
   const std::vector<std::string>& words_;
+  const KeyEncoding keys_;
   size_t next_ = 0;
   absl::Status status_;
 };
@@ -55,18 +65,18 @@ class Parser {
 void ParseCondition(Parser* parser, Precondition* condition) {
   const std::string kind = parser->Word("condition");
   if (kind == "exists" || kind == "absent") {
-    condition->set_key(parser->Word("key"));
+    condition->set_key(parser->Key());
     condition->set_exists(kind == "exists");
   } else if (kind == "version") {
-    condition->set_key(parser->Word("key"));
+    condition->set_key(parser->Key());
     condition->set_version_equals(parser->Number("version"));
   } else if (kind == "value") {
-    condition->set_key(parser->Word("key"));
+    condition->set_key(parser->Key());
     condition->set_value_equals(parser->Word("value"));
   } else if (kind == "unchanged") {
     auto* range = condition->mutable_range_unchanged();
-    range->set_start_key(parser->Word("start key"));
-    range->set_end_key(parser->Word("end key"));
+    range->set_start_key(parser->Key("start key"));
+    range->set_end_key(parser->Key("end key"));
     range->set_sequence(parser->Number("sequence"));
   } else {
     parser->Unknown(kind);
@@ -76,16 +86,16 @@ void ParseCondition(Parser* parser, Precondition* condition) {
 void ParseOperation(Parser* parser, Operation* operation) {
   const std::string kind = parser->Word("operation");
   if (kind == "put") {
-    operation->mutable_put()->set_key(parser->Word("key"));
+    operation->mutable_put()->set_key(parser->Key());
     operation->mutable_put()->set_value(parser->Word("value"));
   } else if (kind == "patch") {
-    operation->mutable_patch()->set_key(parser->Word("key"));
+    operation->mutable_patch()->set_key(parser->Key());
     operation->mutable_patch()->set_offset(parser->Number("offset"));
     operation->mutable_patch()->set_data(parser->Word("data"));
   } else if (kind == "del") {
-    operation->mutable_delete_()->set_key(parser->Word("key"));
+    operation->mutable_delete_()->set_key(parser->Key());
   } else if (kind == "get") {
-    operation->mutable_get()->set_key(parser->Word("key"));
+    operation->mutable_get()->set_key(parser->Key());
   } else {
     parser->Unknown(kind);
   }
@@ -93,10 +103,10 @@ void ParseOperation(Parser* parser, Operation* operation) {
 
 }  // namespace
 
-absl::StatusOr<CommitRequest> ParseCommit(
-    const std::vector<std::string>& words) {
+absl::StatusOr<CommitRequest> ParseCommit(const std::vector<std::string>& words,
+                                          KeyEncoding keys) {
   CommitRequest request;
-  Parser parser(words);
+  Parser parser(words, keys);
   while (!parser.AtEnd() && parser.Peek() == "if") {
     parser.Word("if");
     ParseCondition(&parser, request.add_preconditions());

@@ -13,13 +13,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/cli/key_encoding.h"
 #include "kamino/v1/kamino.pb.h"
 
 namespace kamino::client {
 
 // kInvalidArgument: says which word is wrong.
 absl::StatusOr<kamino::v1::CommitRequest> ParseCommit(
-    const std::vector<std::string>& words);
+    const std::vector<std::string>& words,
+    KeyEncoding keys = KeyEncoding::kByPlace);
 
 }  // namespace kamino::client
 

@@ -60,13 +60,15 @@ absl::StatusOr<Objects> ReadDpkg(const std::string& path) {
                    "with \"Package: \", as dpkg's status file has them"));
 }
 
-// "KEY<tab>VALUE", escaped as scan does it.
-absl::Status ReadTsvLine(absl::string_view line, Objects* objects) {
+// "KEY<tab>VALUE", escaped as scan does it, the key as `keys` says.
+absl::Status ReadTsvLine(absl::string_view line, KeyEncoding keys,
+                         Objects* objects) {
   const size_t tab = line.find('\t');
   if (tab == absl::string_view::npos) {
     return absl::InvalidArgumentError("it has no tab");
   }
-  ASSIGN_OR_RETURN(std::string key, Unescape(line.substr(0, tab)));
+  ASSIGN_OR_RETURN(std::string key,
+                   DecodeKey(keys, KeyPlace::kLine, line.substr(0, tab)));
   ASSIGN_OR_RETURN(std::string value, Unescape(line.substr(tab + 1)));
   RETURN_IF_ERROR(CheckKey(key));
   RETURN_IF_ERROR(CheckValue(value));
@@ -74,10 +76,10 @@ absl::Status ReadTsvLine(absl::string_view line, Objects* objects) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Objects> ReadTsv(const std::string& path) {
+absl::StatusOr<Objects> ReadTsv(const std::string& path, KeyEncoding keys) {
   Objects objects;
   RETURN_IF_ERROR(ReadLines(path, [&](const std::string& line) {
-    absl::Status read = ReadTsvLine(line, &objects);
+    absl::Status read = ReadTsvLine(line, keys, &objects);
     if (read.ok()) return read;
     return absl::InvalidArgumentError(absl::StrCat(
         NameOf(path), " line ", objects.size() + 1, ": ", read.message()));
@@ -150,7 +152,7 @@ int RunLoad(Cli& cli, const LoadOptions& options) {
   if (options.kind == "tsv" && options.file.empty()) {
     return cli.FailUsage("load tsv takes a file, or - for standard input");
   }
-  auto objects = options.kind == "tsv"  ? ReadTsv(options.file)
+  auto objects = options.kind == "tsv"  ? ReadTsv(options.file, cli.Keys())
                  : options.file.empty() ? ReadDpkg("/var/lib/dpkg/status")
                                         : ReadDpkg(options.file);
   if (!objects.ok()) return cli.FailUsage(objects.status().message());

@@ -13,7 +13,9 @@
 namespace kamino::client {
 namespace {
 
-constexpr char kKey[] = "The object's name, 1 to 1,024 bytes.";
+constexpr char kKey[] =
+    "The object's name, 1 to 1,024 bytes; --key_encoding says how they are "
+    "written.";
 // Of a file with a value: as hexadecimal digits, a byte takes up to three.
 constexpr size_t kMostFileBytes = 4 * kMaxValueBytes;
 
@@ -66,9 +68,11 @@ int RunGet(Cli& cli, const GetOptions& options, bool to_file) {
     return cli.FailUsage("get prints --hex or what --output says, one of them");
   }
   if (options.any_replica) cli.ReadAtAnyReplica();
+  auto key = cli.KeyOf(options.key);
+  if (!key.ok()) return cli.FailUsage(key.status().message());
   auto client = cli.Connect();
   if (!client.ok()) return cli.Fail(client.status());
-  auto got = (*client)->Get(options.key, options.offset, options.length);
+  auto got = (*client)->Get(*key, options.offset, options.length);
   if (!got.ok()) return cli.Fail(got.status());
   if (to_file) {
     absl::Status written = WriteOver(options.file, got->value());
@@ -96,9 +100,11 @@ int RunPut(Cli& cli, const PutOptions& options, bool has_value) {
                            "more than any value, which has at most 1 MiB");
   if (value.ok() && options.hex) value = FromHex(*value);
   if (!value.ok()) return cli.FailUsage(value.status().message());
+  auto key = cli.KeyOf(options.key);
+  if (!key.ok()) return cli.FailUsage(key.status().message());
   auto client = cli.Connect();
   if (!client.ok()) return cli.Fail(client.status());
-  auto put = (*client)->Put(options.key, *value);
+  auto put = (*client)->Put(*key, *value);
   if (!put.ok()) return cli.Fail(put.status());
   PrintDone(cli, *put, put->header());
   return kExitOk;
@@ -108,18 +114,22 @@ int RunPatch(Cli& cli, const PatchOptions& options) {
   absl::StatusOr<std::string> data = options.data;
   if (options.hex) data = FromHex(options.data);
   if (!data.ok()) return cli.FailUsage(data.status().message());
+  auto key = cli.KeyOf(options.key);
+  if (!key.ok()) return cli.FailUsage(key.status().message());
   auto client = cli.Connect();
   if (!client.ok()) return cli.Fail(client.status());
-  auto patched = (*client)->Patch(options.key, options.offset, *data);
+  auto patched = (*client)->Patch(*key, options.offset, *data);
   if (!patched.ok()) return cli.Fail(patched.status());
   PrintDone(cli, *patched, patched->header());
   return kExitOk;
 }
 
-int RunDelete(Cli& cli, const std::string& key) {
+int RunDelete(Cli& cli, const std::string& word) {
+  auto key = cli.KeyOf(word);
+  if (!key.ok()) return cli.FailUsage(key.status().message());
   auto client = cli.Connect();
   if (!client.ok()) return cli.Fail(client.status());
-  auto deleted = (*client)->Delete(key);
+  auto deleted = (*client)->Delete(*key);
   if (!deleted.ok()) return cli.Fail(deleted.status());
   PrintDone(cli, *deleted, deleted->header());
   return kExitOk;
@@ -128,21 +138,28 @@ int RunDelete(Cli& cli, const std::string& key) {
 void PrintObject(const Cli& cli, const kamino::v1::ReadResult& object,
                  bool keys_only) {
   if (cli.json()) return PrintJson(object);
-  const auto text = [&](const std::string& bytes) {
-    return cli.raw() ? bytes : Escape(bytes);
-  };
-  std::cout << text(object.key());
-  if (!keys_only) std::cout << "\t" << text(object.value());
+  const KeyEncoding keys = cli.settings().key_encoding;
+  const bool raw_key = cli.raw() && keys == KeyEncoding::kByPlace;
+  std::cout << (raw_key ? object.key() : EncodeKey(keys, object.key()));
+  if (!keys_only) {
+    std::cout << "\t" << (cli.raw() ? object.value() : Escape(object.value()));
+  }
   std::cout << "\n";
 }
 
 int RunScan(Cli& cli, const ScanOptions& options) {
+  const auto start = cli.KeyOf(options.start);
+  if (!start.ok()) return cli.FailUsage(start.status().message());
+  const auto end = cli.KeyOf(options.end);
+  if (!end.ok()) return cli.FailUsage(end.status().message());
+  const auto prefix = cli.KeyOf(options.prefix);
+  if (!prefix.ok()) return cli.FailUsage(prefix.status().message());
   kamino::v1::ScanRequest request;
-  request.set_start_key(options.start);
-  request.set_end_key(options.end);
-  if (!options.prefix.empty()) {
-    request.set_start_key(options.prefix);
-    request.set_end_key(EndOf(options.prefix));
+  request.set_start_key(*start);
+  request.set_end_key(*end);
+  if (!prefix->empty()) {
+    request.set_start_key(*prefix);
+    request.set_end_key(EndOf(*prefix));
   }
   request.set_limit(options.limit);
   request.set_keys_only(options.keys_only);
@@ -229,7 +246,8 @@ void AddPatch(CLI::App* app, Cli* cli) {
 void AddDelete(CLI::App* app, Cli* cli) {
   auto key = std::make_shared<std::string>();
   CLI::App* del = AddCommand(app, cli, "del", "Removes an object.",
-                             "  kamino del greeting");
+                             "  kamino del greeting\n"
+                             "  kamino del --key_encoding=escaped 'a\\x00b'");
   del->add_option("KEY", *key, kKey)->required()->type_name("");
   del->callback([=] { cli->run = [=] { return RunDelete(*cli, *key); }; });
 }
@@ -242,6 +260,7 @@ void AddScan(CLI::App* app, Cli* cli) {
       "  kamino scan a b                        # keys from a to before b\n"
       "  kamino scan --prefix=user/ --keys_only --limit=10\n"
       "  kamino scan > all.tsv; kamino load tsv all.tsv\n"
+      "  kamino scan --key_encoding=escaped --prefix='a\\x00'\n"
       "Bytes that a line cannot hold are printed as \\t, \\n, \\r, \\\\ or "
       "\\xHH,\nbut for --output=raw; load tsv reads them so.");
   auto* start =

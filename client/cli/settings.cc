@@ -236,6 +236,24 @@ void AddTls(CLI::App* app, Settings* settings) {
       ->group(kGroup);
 }
 
+void AddKeyEncoding(CLI::App* app, Settings* settings) {
+  static const std::map<std::string, KeyEncoding> kEncodings = {
+      {"raw", KeyEncoding::kRaw},
+      {"escaped", KeyEncoding::kEscaped},
+      {"hex", KeyEncoding::kHex},
+      {"base64", KeyEncoding::kBase64}};
+  app->add_option_function<std::string>(
+         "--key_encoding",
+         [settings](const std::string& text) {
+           settings->key_encoding = kEncodings.at(text);
+         },
+         "How keys are written, as words and in lines: raw, escaped (\\x00), "
+         "hex or base64; by default words are raw, and lines escaped.")
+      ->check(CLI::IsMember({"raw", "escaped", "hex", "base64"}))
+      ->type_name("ENCODING")
+      ->group(kGroup);
+}
+
 // What the command line does not say.
 void ReadTlsEnvironment(const Environment& environment, Settings* settings) {
   security::TlsFiles* const tls = &settings->tls;
@@ -326,6 +344,7 @@ void AddSettings(CLI::App* app, Settings* settings) {
       ->type_name("KIND")
       ->group(kGroup);
   AddTls(app, settings);
+  AddKeyEncoding(app, settings);
   static const std::map<std::string, Output> kOutputs = {
       {"table", Output::kTable},
       {"json", Output::kJson},

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/cli/client_config.h"
+#include "client/cli/key_encoding.h"
 #include "security/tls_files.h"
 
 namespace kamino::client {
@@ -35,6 +36,7 @@ struct Settings {
   security::TlsFiles tls;  // as ClientOptions has these two
   bool insecure = false;
   Output output = Output::kTable;
+  KeyEncoding key_encoding = KeyEncoding::kByPlace;
   std::string located_by;  // who said where the cluster is, once it is known
   std::set<std::string> typed;  // options of these that the command line has
   // Who else has said an option: "KAMINO_TLS_CA", "config.toml:3".

@@ -49,13 +49,20 @@ void AppendHex(char c, std::string* text) {
   absl::StrAppend(text, "\\x", ToHex(absl::string_view(&c, 1)));
 }
 
-absl::StatusOr<char> HexByte(absl::string_view digits) {
+absl::Status WrongAt(size_t at, absl::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("at byte ", at, " (counted from 0): ", why));
+}
+
+// The two digits at `at` of `text`.
+absl::StatusOr<char> HexByte(absl::string_view text, size_t at) {
+  const absl::string_view digits = text.substr(at, 2);
   if (digits.size() < 2 || !absl::ascii_isxdigit(digits[0]) ||
       !absl::ascii_isxdigit(digits[1])) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "\"", digits.substr(0, 2), "\" is no byte of two hexadecimal digits"));
+    return WrongAt(at, absl::StrCat("\"", digits,
+                                    "\" is no byte of two hexadecimal digits"));
   }
-  return absl::HexStringToBytes(digits.substr(0, 2))[0];
+  return absl::HexStringToBytes(digits)[0];
 }
 
 std::string WithoutControls(absl::string_view bytes,
@@ -121,14 +128,12 @@ std::string ToUtf8(absl::string_view bytes) {
 
 absl::StatusOr<std::string> Unescape(absl::string_view text) {
   std::string bytes;
-  while (!text.empty()) {
-    if (text[0] != '\\') {
-      bytes += text[0];
-      text.remove_prefix(1);
+  for (size_t at = 0; at < text.size();) {
+    if (text[at] != '\\') {
+      bytes += text[at++];
       continue;
     }
-    const char kind = text.size() > 1 ? text[1] : '\0';
-    text.remove_prefix(text.size() > 1 ? 2 : 1);
+    const char kind = at + 1 < text.size() ? text[at + 1] : '\0';
     switch (kind) {
       case '\\':
         bytes += '\\';
@@ -143,15 +148,17 @@ absl::StatusOr<std::string> Unescape(absl::string_view text) {
         bytes += '\r';
         break;
       case 'x': {
-        ASSIGN_OR_RETURN(const char byte, HexByte(text));
+        ASSIGN_OR_RETURN(const char byte, HexByte(text, at + 2));
         bytes += byte;
-        text.remove_prefix(2);
+        at += 2;
         break;
       }
       default:
-        return absl::InvalidArgumentError(
-            "a backslash stands before \\, t, n, r or xHH, and nothing else");
+        return WrongAt(at,
+                       "a backslash stands before \\, t, n, r or xHH, and "
+                       "nothing else");
     }
+    at += 2;
   }
   return bytes;
 }
@@ -162,13 +169,16 @@ std::string ToHex(absl::string_view bytes) {
 
 absl::StatusOr<std::string> FromHex(absl::string_view text) {
   std::string bytes;
-  for (;;) {
-    text = absl::StripLeadingAsciiWhitespace(text);
-    if (text.empty()) return bytes;
-    ASSIGN_OR_RETURN(const char byte, HexByte(text));
+  for (size_t at = 0; at < text.size();) {
+    if (absl::ascii_isspace(text[at])) {
+      ++at;
+      continue;
+    }
+    ASSIGN_OR_RETURN(const char byte, HexByte(text, at));
     bytes += byte;
-    text.remove_prefix(2);
+    at += 2;
   }
+  return bytes;
 }
 
 }  // namespace kamino::client

@@ -34,6 +34,32 @@ TEST(CommitWordsTest, EveryConditionAndOperation) {
   EXPECT_EQ(request->else_operations(0).get().key(), "m");
 }
 
+TEST(CommitWordsTest, KeysAloneAreEncoded) {
+  const std::vector<std::string> words = absl::StrSplit(
+      "if exists 00 if version 01 7 if value 02 text if unchanged 03 04 9 "
+      "put 05 06 patch 07 3 08 del 09 get 0a else get 0b",
+      ' ');
+  auto request = ParseCommit(words, KeyEncoding::kHex);
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->preconditions(0).key(), std::string(1, '\0'));
+  EXPECT_EQ(request->preconditions(1).key(), "\x01");
+  EXPECT_EQ(request->preconditions(2).key(), "\x02");
+  EXPECT_EQ(request->preconditions(2).value_equals(), "text");
+  EXPECT_EQ(request->preconditions(3).range_unchanged().start_key(), "\x03");
+  EXPECT_EQ(request->preconditions(3).range_unchanged().end_key(), "\x04");
+  EXPECT_EQ(request->then_operations(0).put().key(), "\x05");
+  EXPECT_EQ(request->then_operations(0).put().value(), "06");
+  EXPECT_EQ(request->then_operations(1).patch().key(), "\x07");
+  EXPECT_EQ(request->then_operations(1).patch().data(), "08");
+  EXPECT_EQ(request->then_operations(2).delete_().key(), "\x09");
+  EXPECT_EQ(request->then_operations(3).get().key(), "\n");
+  EXPECT_EQ(request->else_operations(0).get().key(), "\x0b");
+  EXPECT_THAT(std::string(ParseCommit({"put", "0x", "v"}, KeyEncoding::kHex)
+                              .status()
+                              .message()),
+              HasSubstr("\"0x\" is no key with --key_encoding=hex: at byte 1"));
+}
+
 TEST(CommitWordsTest, ThenMayBeLeftOut) {
   EXPECT_EQ(Parse("put a b")->then_operations_size(), 1);
 }

@@ -347,6 +347,20 @@ data_dir = "/d"
   EXPECT_TRUE(CheckConfigFile(path_, servers_).ok());
 }
 
+TEST_F(SettingsTest, HowKeysAreWrittenMayBeInTheFile) {
+  Write(std::string(kTwoClusters) + "[client]\nkey_encoding = \"hex\"\n");
+  const std::string config = "--config=" + path_;
+  ASSERT_TRUE(Run({config}).ok());
+  EXPECT_EQ(settings_.key_encoding, KeyEncoding::kHex);
+  ASSERT_TRUE(Run({config, "--key_encoding=base64"}).ok());
+  EXPECT_EQ(settings_.key_encoding, KeyEncoding::kBase64);
+  ASSERT_TRUE(Run({"--seeds=x:1"}).ok());
+  EXPECT_EQ(settings_.key_encoding, KeyEncoding::kByPlace);
+  Write(std::string(kTwoClusters) + "[client]\nkey_encoding = \"hexa\"\n");
+  EXPECT_THAT(std::string(Run({config}).message()),
+              HasSubstr("--key_encoding: hexa not in {"));
+}
+
 TEST_F(SettingsTest, WhatIsWrongInAFileForAllIsSaid) {
   servers_ = {{"node", {"cluster_id", "data_dir"}}};
   const auto refusal = [&](const std::string& text) {

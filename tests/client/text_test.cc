@@ -1,7 +1,11 @@
 #include "client/cli/text.h"
 
+#include <map>
 #include <string>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/key_encoding.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -63,10 +67,75 @@ TEST(TextTest, WhatNobodyEscapedIsRefused) {
               HasSubstr("backslash"));
   EXPECT_THAT(std::string(Unescape("\\x1").status().message()),
               HasSubstr("two hexadecimal digits"));
+  EXPECT_THAT(std::string(Unescape("ab\\x0g").status().message()),
+              HasSubstr("at byte 4 (counted from 0): \"0g\" is no byte"));
+  EXPECT_THAT(std::string(Unescape("\\t\\q").status().message()),
+              HasSubstr("at byte 2 (counted from 0): a backslash"));
   EXPECT_FALSE(Unescape("\\xg0").ok());
   EXPECT_FALSE(FromHex("0").ok());
   EXPECT_FALSE(FromHex("0g").ok());
   EXPECT_EQ(*FromHex(" 00 fF\n"), std::string("\0\xff", 2));
+}
+
+constexpr KeyEncoding kEncodings[] = {KeyEncoding::kByPlace, KeyEncoding::kRaw,
+                                      KeyEncoding::kEscaped, KeyEncoding::kHex,
+                                      KeyEncoding::kBase64};
+
+TEST(KeyEncodingTest, EveryKeyComesBackFromALine) {
+  for (int length = 0; length < 4; ++length) {
+    for (int byte = 0; byte < 256; ++byte) {
+      const std::string key(length, static_cast<char>(byte));
+      for (const KeyEncoding encoding : kEncodings) {
+        const std::string text = EncodeKey(encoding, key);
+        EXPECT_EQ(*DecodeKey(encoding, KeyPlace::kLine, text), key) << text;
+        if (encoding == KeyEncoding::kByPlace) continue;
+        EXPECT_EQ(*DecodeKey(encoding, KeyPlace::kWord, text), key) << text;
+      }
+    }
+  }
+}
+
+TEST(KeyEncodingTest, AWordIsRawUnlessItIsSaidOtherwise) {
+  const auto decoded = [](KeyEncoding encoding, absl::string_view text) {
+    return *DecodeKey(encoding, KeyPlace::kWord, text);
+  };
+  const std::string key("a\0\xff", 3);
+  EXPECT_EQ(decoded(KeyEncoding::kByPlace, "a\\x00"), "a\\x00");
+  EXPECT_EQ(decoded(KeyEncoding::kEscaped, "a\\x00\\xff"), key);
+  EXPECT_EQ(decoded(KeyEncoding::kHex, "6100fF"), key);
+  EXPECT_EQ(decoded(KeyEncoding::kBase64, "YQD/"), key);
+  EXPECT_EQ(decoded(KeyEncoding::kBase64, ""), "");
+}
+
+TEST(KeyEncodingTest, WhatIsWrongIsNamedWithItsPlace) {
+  const auto refusal = [](KeyEncoding encoding, absl::string_view text) {
+    const auto key = DecodeKey(encoding, KeyPlace::kWord, text);
+    EXPECT_EQ(key.status().code(), absl::StatusCode::kInvalidArgument) << text;
+    return std::string(key.status().message());
+  };
+  EXPECT_EQ(refusal(KeyEncoding::kEscaped, "a\\q"),
+            "\"a\\q\" is no key with --key_encoding=escaped: at byte 1 "
+            "(counted from 0): a backslash stands before \\, t, n, r or xHH, "
+            "and nothing else");
+  EXPECT_EQ(refusal(KeyEncoding::kHex, "61 0"),
+            "\"61 0\" is no key with --key_encoding=hex: at byte 2 (counted "
+            "from 0): it is no hexadecimal digit");
+  EXPECT_THAT(refusal(KeyEncoding::kHex, "616"),
+              HasSubstr("at byte 2 (counted from 0): a byte has two digits"));
+  for (const auto& [text, at] :
+       std::map<std::string, int>{{"YQ=", 3},  // padding is missing
+                                  {"YQ", 2},
+                                  {"YR==", 1},  // bits that no byte has
+                                  {"Y===", 1},
+                                  {"====", 0},
+                                  {"=", 0},
+                                  {"Y Q=", 1},
+                                  {"YQ==YQ==", 2},
+                                  {"-_8=", 0}}) {  // the other alphabet
+    EXPECT_THAT(refusal(KeyEncoding::kBase64, text),
+                HasSubstr(absl::StrCat("at byte ", at, " (counted")))
+        << text;
+  }
 }
 
 }  // namespace

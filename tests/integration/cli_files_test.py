@@ -161,6 +161,75 @@ class CliFilesTest(ClusterTest):
     self.assertEqual(os.stat(self.path("fresh")).st_mode & 0o777,
                      0o666 & ~mask)
 
+  # --- Keys of any bytes.
+
+  # a, NUL, tab, line feed, backslash, no UTF-8, UTF-8.
+  KEY = b"a\x00\t\n\\\xff\xc3\xbc"
+  WRITTEN = {"escaped": "a\\x00\\t\\n\\\\\\xff\u00fc",
+             "hex": KEY.hex(),
+             "base64": "YQAJClz/w7w="}
+
+  def test_every_command_takes_keys_of_any_bytes(self):
+    for encoding, key in self.WRITTEN.items():
+      told = f"--key_encoding={encoding}"
+      self.kamino("put", told, key, "value")
+      self.assertEqual(self.kamino("get", told, key), "value\n")
+      self.kamino("patch", told, key, "0", "V")
+      for words in (("scan",), ("scan", "--prefix", key), ("scan", key)):
+        self.assertEqual(self.kamino(*words, told), f"{key}\tValue\n")
+      self.assertEqual(self.kamino("scan", told, key, key), "")
+      self.assertEqual(
+          self.kamino("commit", told, "if", "value", key, "Value", "then",
+                      "get", key).splitlines()[0], f"{key}\tValue")
+      self.kamino("commit", told, "if", "absent", key, expect=1,
+                  stderr=f"conditions did not hold: {key} [conflict]")
+      lines = self.kamino("scan", told)
+      self.kamino("del", told, key)
+      self.assertEqual(self.kamino("scan"), "")
+      loaded = self.run_kamino("load", "tsv", "-", told, input=lines.encode())
+      self.assertEqual(loaded.returncode, 0, loaded.stderr)
+      # As always: escaped where nothing is said, base64 as JSON.
+      self.assertEqual(self.kamino("scan"),
+                       f"{self.WRITTEN['escaped']}\tValue\n")
+      self.assertIn(f'"key":"{self.WRITTEN["base64"]}"',
+                    self.kamino("scan", told, "--json").replace(": ", ":"))
+      self.assertEqual(self.kamino("scan", told, "--raw"), f"{key}\tValue\n")
+      raw = self.run_kamino("scan", "--key_encoding=raw")
+      self.assertEqual(raw.stdout, self.KEY + b"\tValue\n")
+      self.kamino("commit", told, "del", key)
+      self.kamino("get", told, key, expect=1, stderr="[key not found]")
+
+  def test_words_are_raw_by_default(self):
+    self.kamino("put", "a\\x00", "v")
+    self.assertEqual(self.kamino("get", "a\\x00", "--key_encoding=raw"), "v\n")
+    self.assertEqual(self.kamino("scan"), "a\\\\x00\tv\n")
+
+  def test_a_key_that_is_none_is_a_wrong_command_line(self):
+    for words in (("get", "6"), ("put", "6", "v"), ("patch", "6", "0", "v"),
+                  ("del", "6"), ("scan", "6"), ("scan", "61", "6"),
+                  ("scan", "--prefix=6"), ("commit", "get", "6")):
+      self.kamino(*words, "--key_encoding=hex", expect=2,
+                  stderr='kamino: "6" is no key with --key_encoding=hex: at '
+                         "byte 0 (counted from 0): a byte has two digits")
+    self.kamino("get", "a", "--key_encoding=octal", expect=2,
+                stderr="octal is none of ")
+    path = self.path("keys.tsv", b"61\tv\n6g\tv\n")
+    self.kamino("load", "tsv", path, "--key_encoding=hex", expect=2,
+                stderr=f'{path} line 2: "6g" is no key')
+
+  def test_how_keys_are_written_may_stand_in_the_configuration(self):
+    config = self.path("kamino.toml", (
+        'current = "c"\n[clusters.c]\nseeds = ["'
+        + self.cluster.seeds.replace(",", '", "')
+        + '"]\nkey_encoding = "hex"\n').encode())
+    told = f"--config={config}"
+    self.assertEqual(
+        self.run_kamino("put", "00", "v", told, seeds=False).returncode, 0)
+    done = self.run_kamino("scan", told, seeds=False)
+    self.assertEqual(done.stdout, b"00\tv\n")
+    done = self.run_kamino("get", "x", told, seeds=False)
+    self.assertEqual(done.returncode, 2, done.stderr)
+
 
 if __name__ == "__main__":
   main()

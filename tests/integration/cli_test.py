@@ -432,6 +432,7 @@ class CliTest(ClusterTest):
                  ("kamino help admin rem", "remove"),
                  ("kamino --timeout 5s get --output j", "json"),
                  ("kamino get --output=r", "raw"),
+                 ("kamino get --key_encoding=h", "hex"),
                  ("kamino --config fi", None),
                  ("kamino --config=fi", None),
                  ("kamino --cluster get pu", "put"),

@@ -1,0 +1,34 @@
+// How keys, which may be any bytes, are written as words of a command line, in
+// lines that a command prints and in files that it reads. --key_encoding.
+#ifndef KAMINO_CLIENT_CLI_KEY_ENCODING_H_
+#define KAMINO_CLIENT_CLI_KEY_ENCODING_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace kamino::client {
+
+enum class KeyEncoding {
+  kByPlace,  // not said: raw as a word, escaped in lines and files
+  kRaw,      // the bytes
+  kEscaped,  // Escape of client/cli/text.h
+  kHex,      // two digits a byte, nothing between them
+  kBase64,   // RFC 4648, section 4, padded: as JSON has bytes
+};
+
+// Where a key stands.
+enum class KeyPlace { kWord, kLine };
+
+// kInvalidArgument: `text` is no key of that encoding; names it, and the byte
+// that is wrong.
+absl::StatusOr<std::string> DecodeKey(KeyEncoding encoding, KeyPlace place,
+                                      absl::string_view text);
+
+// The key in a line.
+std::string EncodeKey(KeyEncoding encoding, absl::string_view key);
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_CLI_KEY_ENCODING_H_

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "client/cli/table.h"
 #include "client/cli/text.h"
 #include "client/cli/transfer_line.h"
+#include "client/error.h"
 #include "client/identification.h"
 #include "proto/words.h"
 
@@ -59,7 +61,9 @@ std::string Links(const GetNodeStatusResponse& status) {
 std::vector<std::string> RowOf(
     const Member& node, const absl::StatusOr<GetNodeStatusResponse>& status) {
   if (!status.ok()) {
-    return {node.node_id(), Word(node.role()), node.address(), "unreachable"};
+    return {node.node_id(), Word(node.role()), node.address(),
+            absl::IsPermissionDenied(status.status()) ? "not allowed"
+                                                      : "unreachable"};
   }
   return {status->node_id(),
           Word(status->role()),
@@ -103,57 +107,107 @@ std::string StandsByLine(const Cli& cli) {
                       absl::StrJoin(nodes, ", "), "\n");
 }
 
-// False when the terminal is gone.
-bool Show(const Cli& cli, Client* client) {
-  const kamino::v1::Chain chain = client->chain();
+// What nodes say of themselves, or why they do not.
+using Statuses = std::vector<absl::StatusOr<GetNodeStatusResponse>>;
+
+Statuses Ask(Client* client, const kamino::v1::Chain& chain) {
+  Statuses statuses;
+  for (const Member& node : chain.nodes()) {
+    statuses.push_back(client->NodeStatus(node.address()));
+  }
+  return statuses;
+}
+
+// A refusal goes before silence: a retry does not help against it.
+absl::Status WhyNone(const Statuses& statuses) {
+  absl::Status why;
+  for (const auto& status : statuses) {
+    if (status.ok()) return absl::OkStatus();
+    if (why.ok() || (absl::IsPermissionDenied(status.status()) &&
+                     !absl::IsPermissionDenied(why))) {
+      why = status.status();
+    }
+  }
+  return why;
+}
+
+// Which role is missing, once however many nodes say so. "": none was refused.
+std::string NotAllowedLines(const Statuses& statuses) {
+  std::set<std::string> said;
+  for (const auto& status : statuses) {
+    if (absl::IsPermissionDenied(status.status())) {
+      said.insert(absl::StrCat(
+          "not allowed: ", Printable(status.status().message()), "\n"));
+    }
+  }
+  return absl::StrJoin(said, "");
+}
+
+std::string AwayLine(const kamino::v1::Chain& chain) {
+  if (chain.away().empty()) return "";
+  return absl::StrCat(
+      "away, stopped in order: ", absl::StrJoin(chain.away(), ", "),
+      "; kamino admin status says for how long their places are kept\n");
+}
+
+std::string TableOf(const Cli& cli, const kamino::v1::Chain& chain,
+                    const Statuses& statuses) {
   std::vector<std::vector<std::string>> rows = {
       {"NODE", "ROLE", "ADDRESS", "STATE", "VIEW", "LEASE", "RECEIVED",
        "APPLIED", "CLEANED", "HEAP", "UNDO COPY", "RESTARTS", "LINKS"}};
-  std::string away;
-  if (chain.away_size() > 0) {
-    away = absl::StrCat(
-        "away, stopped in order: ", absl::StrJoin(chain.away(), ", "),
-        "; kamino admin status says for how long their places "
-        "are kept\n");
-  }
   std::string disputes;
   std::string scrub;
   std::string transfers;
   std::string mode;
-  for (const Member& node : chain.nodes()) {
-    auto status = client->NodeStatus(node.address());
-    if (cli.json() && status.ok()) PrintJson(*status);
-    if (status.ok()) disputes += DisputeOf(node.node_id(), status->disputed());
-    if (status.ok()) transfers += TransferLine(*status);
-    if (status.ok() && status->role() == kamino::v1::ROLE_HEAD) {
+  for (int i = 0; i < chain.nodes_size(); ++i) {
+    const Member& node = chain.nodes(i);
+    const auto& status = statuses[i];
+    rows.push_back(RowOf(node, status));
+    if (!status.ok()) continue;
+    disputes += DisputeOf(node.node_id(), status->disputed());
+    transfers += TransferLine(*status);
+    if (status->role() == kamino::v1::ROLE_HEAD) {
       scrub = ScrubLine(status->scrub());
       mode = absl::StrCat(", mode ", Word(status->chain_mode()));
     }
-    rows.push_back(RowOf(node, status));
   }
-  if (!cli.json()) {
-    std::cout << absl::StrCat(
-        "cluster ", chain.cluster_id(), ", view ", chain.view_id(), mode, "\n",
-        FormatTable(rows), away, StandsByLine(cli), disputes, transfers, scrub);
+  return absl::StrCat("cluster ", chain.cluster_id(), ", view ",
+                      chain.view_id(), mode, "\n", FormatTable(rows),
+                      NotAllowedLines(statuses), AwayLine(chain),
+                      StandsByLine(cli), disputes, transfers, scrub);
+}
+
+// Why no node's state is shown; OK: one's is, or there are no nodes.
+absl::Status Show(const Cli& cli, Client* client) {
+  const kamino::v1::Chain chain = client->chain();
+  const Statuses statuses = Ask(client, chain);
+  if (cli.json()) {
+    for (const auto& status : statuses) {
+      if (status.ok()) PrintJson(*status);
+    }
+  } else {
+    std::cout << TableOf(cli, chain, statuses);
   }
   std::cout.flush();
-  return std::cout.good();
+  return WhyNone(statuses);
 }
 
 int RunStatus(Cli& cli, bool watch) {
   auto client = cli.Connect();
   if (!client.ok()) return cli.Fail(client.status());
   if (cli.json()) PrintJson((*client)->chain());
-  bool go_on = Show(cli, *client);
-  while (go_on && watch) {
+  absl::Status shown = Show(cli, *client);
+  // Until the terminal is gone.
+  while (watch && std::cout.good()) {
     sleep(1);
     if (absl::Status refreshed = (*client)->Refresh(); !refreshed.ok()) {
       cli.Fail(refreshed);
     }
     if (isatty(1) == 1) std::cout << "\033[H\033[2J";
-    go_on = Show(cli, *client);
+    shown = Show(cli, *client);
   }
-  return kExitOk;
+  if (shown.ok()) return kExitOk;
+  return cli.Fail(WithMore(shown, "; so no node's state is known"));
 }
 
 }  // namespace
@@ -161,7 +215,9 @@ int RunStatus(Cli& cli, bool watch) {
 void AddStatusCommand(CLI::App* app, Cli* cli) {
   auto watch = std::make_shared<bool>(false);
   CLI::App* status =
-      AddCommand(app, cli, "status", "The chain as a table.",
+      AddCommand(app, cli, "status",
+                 "The chain as a table. Ends with 1 or 3 where no node tells "
+                 "its state: 1 where they refuse, 3 where none answers.",
                  "  kamino status\n  kamino status --watch\n"
                  "  kamino status --json        # the chain, then each node");
   status->add_flag("--watch", *watch, "Show it anew every second.");

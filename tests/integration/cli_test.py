@@ -320,6 +320,21 @@ class CliTest(ClusterTest):
     self.assertTrue(self.kamino("admin", "status", managers).endswith(
         "\nthe chain has 2 of 3 nodes\n"))
 
+  def test_status_of_a_chain_that_tells_nothing(self):
+    managers = "--managers=" + ",".join(
+        self.cluster.addresses_of(self.cluster.managers))
+    self.kamino("admin", "remove", "n3", managers)
+    self.cluster.await_chain(["n1", "n2"])
+    self.cluster.kill("manager")
+    self.cluster.kill("n2")
+    # One node that tells its state is enough.
+    self.assertIn("unreachable", self.kamino("status"))
+    # Who is outside knows who is in.
+    self.cluster.kill("n1")
+    self.assertEqual(self.kamino("status", expect=3,
+                                 stderr="no node's state is known").count(
+                                     "unreachable"), 2)
+
   def test_without_etcd_the_manager_says_why_it_does_not_lead(self):
     manager = self.cluster.state["addresses"]["manager"]
     self.cluster.kill("etcd")

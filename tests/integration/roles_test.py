@@ -88,6 +88,26 @@ class RolesTest(ClusterTest):
     self.assertIn("nodes/n1 of ", done.stderr)
     self.assertIn("is for who is operator", done.stderr)
 
+  def status_of_who_may_not_look(self):
+    """A whole chain is not shown as one that does not answer."""
+    self.assertNotIn("not allowed", self.kamino("status"))
+    done = self.denied_to("writer/all", "status")
+    self.assertEqual(done.returncode, 1, done.stderr)
+    rows = [line for line in done.stdout.splitlines() if line.startswith("n")]
+    self.assertEqual([row.split()[0] for row in rows if "not allowed" in row],
+                     ["n1", "n2", "n3", "n4", "not"])
+    self.assertNotIn("unreachable", done.stdout)
+    why = ("GetNodeStatus is for who is manager, operator or reader; "
+           "kamino://local/writer/all is writer")
+    self.assertIn(why, rows[-1])
+    self.assertRegex(done.stderr, f"^kamino: .*{why}; so no node's state is "
+                     r"known; asked with the certificate .*\n$")
+    done = self.denied_to("writer/all", "status", "--json")
+    self.assertEqual(done.returncode, 1)
+    self.assertEqual(len(json.loads(done.stdout)["nodes"]), 4)
+    self.assertEqual(json.loads(done.stderr)["error"]["code"],
+                     "PERMISSION_DENIED")
+
   def test_roles(self):
     writer = "writer/all"
     self.as_who(writer, "put", "a/1", "one")
@@ -99,6 +119,8 @@ class RolesTest(ClusterTest):
     self.assertEqual(self.kamino("get", "b/1"), "two\n")
     self.kamino("put", "b/1", "x", **denied)
     self.as_who("operator/o", "put", "b/1", "x", **denied)
+
+    self.status_of_who_may_not_look()
 
     # Whoever has some keys has no others, whatever the way.
     scoped = "writer/scoped"

@@ -22,6 +22,11 @@ constexpr char kClient[] = "client";
 
 using Names = std::vector<std::string>;
 
+// It may come by a pipe, as from a program that decrypts it.
+absl::StatusOr<toml::table> Read(const std::string& path) {
+  return config::ReadToml(path, config::Pipes::kAreReadOnce);
+}
+
 Names Joined(Names names, const Names& more) {
   names.insert(names.end(), more.begin(), more.end());
   return names;
@@ -151,7 +156,7 @@ absl::StatusOr<const toml::table*> FindCluster(const toml::table& file,
 absl::StatusOr<ClientConfig> ReadClientConfig(
     const std::string& path, const std::string& cluster,
     const ServerSettings& servers, const std::vector<std::string>& options) {
-  ASSIGN_OR_RETURN(const toml::table file, config::ReadToml(path));
+  ASSIGN_OR_RETURN(const toml::table file, Read(path));
   RETURN_IF_ERROR(CheckFile(file, servers, options, path));
   ClientConfig config;
   config.cluster = cluster;
@@ -177,7 +182,7 @@ absl::StatusOr<ClientConfig> ReadClientConfig(
 absl::StatusOr<Names> ServersOf(const std::string& path,
                                 const ServerSettings& servers,
                                 const Names& options) {
-  ASSIGN_OR_RETURN(const toml::table file, config::ReadToml(path));
+  ASSIGN_OR_RETURN(const toml::table file, Read(path));
   Names own, knowing;
   for (const auto& [server, names] : servers) {
     if (file.contains(server)) own.push_back(server);
@@ -199,7 +204,7 @@ absl::StatusOr<Names> ServersOf(const std::string& path,
 }
 
 absl::StatusOr<Names> ClustersOf(const std::string& path) {
-  ASSIGN_OR_RETURN(const toml::table file, config::ReadToml(path));
+  ASSIGN_OR_RETURN(const toml::table file, Read(path));
   ASSIGN_OR_RETURN(const auto* clusters, FindTable(file, kClusters, path));
   return ClusterNames(*clusters);
 }

@@ -23,8 +23,10 @@ std::string NameOf(const std::string& path);
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most,
                                      absl::string_view too_large);
 
-// Calls `take` with each line, without its end. kInvalidArgument: the file
-// cannot be read to its end. The first error of `take` ends it.
+// Calls `take` with each line, without its end: LF, or CR LF, the same at all
+// lines. A byte order mark of UTF-8 before the first line is no part of it.
+// kInvalidArgument: the file cannot be read to its end; its lines end in two
+// ways; a CR ends no line. The first error of `take` ends it.
 absl::Status ReadLines(const std::string& path,
                        absl::FunctionRef<absl::Status(std::string)> take);
 

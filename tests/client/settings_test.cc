@@ -1,9 +1,13 @@
 #include "client/cli/settings.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "CLI/Config.hpp"
 #include "CLI/Formatter.hpp"
@@ -275,6 +279,34 @@ TEST_F(SettingsTest, TheDefaultFileNeedNotBeThere) {
               HasSubstr("where is the chain?"));
   EXPECT_THAT(RefusalToAdmin({}, {{"HOME", "/no/such"}}),
               HasSubstr("where are the managers?"));
+}
+
+TEST_F(SettingsTest, ADefaultFileThatCannotBeReadIsAnError) {
+  const std::string home = ::testing::TempDir() + "/home";
+  const std::string path = home + "/.config/kamino/config.toml";
+  std::filesystem::create_directories(path);
+  EXPECT_EQ(Run({}, {{"HOME", home}}).message(),
+            path + ": is a folder, not a configuration file");
+  EXPECT_TRUE(Run({"--seeds=x:1"}, {{"HOME", home}}).ok());
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink("gone", path);
+  EXPECT_EQ(Run({}, {{"HOME", home}}).message(),
+            path +
+                ": the configuration file cannot be read: No such file or "
+                "directory");
+  std::filesystem::remove_all(home);
+}
+
+TEST_F(SettingsTest, TheFileMayComeByAPipe) {
+  const std::string pipe = ::testing::TempDir() + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&pipe] { std::ofstream(pipe) << kTwoClusters; });
+  EXPECT_TRUE(Run({"--config=" + pipe, "--cluster=away"}, {},
+                  {Place::kManagers, Place::kChain})
+                  .ok());
+  writer.join();
+  EXPECT_THAT(settings_.seeds, ElementsAre("a1:1"));
+  ASSERT_TRUE(CheckConfigFile(pipe, servers_).ok());
 }
 
 TEST_F(SettingsTest, TheFileIsReadOnlyWhenItIsNeeded) {

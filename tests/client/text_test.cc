@@ -130,7 +130,7 @@ TEST(KeyEncodingTest, WhatIsWrongIsNamedWithItsPlace) {
                                   {"YR==", 1},  // bits that no byte has
                                   {"Y===", 1},
                                   {"====", 0},
-                                  {"=", 0},
+                                  {"=", 1},
                                   {"Y Q=", 1},
                                   {"YQ==YQ==", 2},
                                   {"-_8=", 0}}) {  // the other alphabet

@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 
-from harness import ClusterTest, free_port, main, wait_until
+from harness import ClusterTest, free_port, main, patience, wait_until
 
 
 class Zsh:
@@ -61,7 +61,7 @@ class CliTest(ClusterTest):
     """Standard output as it is."""
     command = [self.cluster.binary("kamino"),
                f"--seeds={self.cluster.seeds}", *words]
-    return subprocess.run(command, stdout=subprocess.PIPE, timeout=30,
+    return subprocess.run(command, stdout=subprocess.PIPE, timeout=patience(30),
                           check=True).stdout
 
   def path(self, name, content=b""):
@@ -124,7 +124,8 @@ class CliTest(ClusterTest):
     for words in (("get", "a"), ("scan",), ("status",)):
       with open("/dev/full", "wb") as full:
         done = subprocess.run([kamino, f"--seeds={self.cluster.seeds}", *words],
-                              stdout=full, stderr=subprocess.PIPE, timeout=30,
+                              stdout=full, stderr=subprocess.PIPE,
+                              timeout=patience(30),
                               check=False)
       self.assertEqual(done.returncode, 1, words)
       self.assertIn(b"cannot write", done.stderr)
@@ -137,7 +138,7 @@ class CliTest(ClusterTest):
     kamino = self.cluster.binary("kamino")
     put = f"{kamino} --seeds={self.cluster.seeds} put precious --file=-"
     for stdin in ("<&-", "</tmp", "</dev/zero"):
-      done = subprocess.run(f"{put} {stdin}", shell=True, timeout=30,
+      done = subprocess.run(f"{put} {stdin}", shell=True, timeout=patience(30),
                             stderr=subprocess.PIPE, check=False)
       self.assertEqual(done.returncode, 2, stdin)
       self.assertIn(b"cannot read standard input", done.stderr)
@@ -241,7 +242,7 @@ class CliTest(ClusterTest):
     try:
       with subprocess.Popen([self.cluster.binary("kamino"), *words],
                             stdin=inside, stdout=inside, stderr=inside) as run:
-        run.wait(30)
+        run.wait(patience(30))
       said = b""
       while select.select([terminal], [], [], 0)[0]:
         said += os.read(terminal, 1 << 16)
@@ -264,7 +265,8 @@ class CliTest(ClusterTest):
     command = [self.cluster.binary("kamino"),
                f"--seeds={self.cluster.seeds}", "load", *words]
     done = subprocess.run(command, input=stdin, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=30, check=False)
+                          stderr=subprocess.PIPE, timeout=patience(30),
+                          check=False)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
   def test_load_reads_standard_input(self):
@@ -353,7 +355,7 @@ class CliTest(ClusterTest):
     told = re.search(r"kamino (outcome \d+ \d+ \d+)", done.stderr)
     self.assertIsNotNone(told, done.stderr)
     self.cluster.kill(middle, signal.SIGCONT)
-    answer = self.kamino(*told.group(1).split(), "--timeout=30s")
+    answer = self.kamino(*told.group(1).split(), "--timeout=patience(30)s")
     self.assertIn("committed", answer)
 
   def test_a_bench_without_accounts_says_so(self):
@@ -392,7 +394,7 @@ class CliTest(ClusterTest):
     self.assertEqual(self.kamino("admin", "add", "n9", managers),
                      "no node n9 is known yet, it may join when it starts; "
                      "the chain has 1 of 3 nodes: n3\n")
-    self.kamino("admin", "add", "n2", managers, "--timeout=30s")
+    self.kamino("admin", "add", "n2", managers, "--timeout=patience(30)s")
     self.cluster.await_chain(["n3", "n2"])
 
   def test_help_and_version(self):

@@ -1,5 +1,6 @@
 """What the integration tests share: a real cluster for each test."""
 
+import math
 import os
 import shutil
 import subprocess
@@ -14,10 +15,10 @@ sys.path.insert(0, os.path.join(ROOT, "deploy", "local"))
 # pylint: disable=wrong-import-position
 from binaries import Binaries
 from local_cluster import ClusterError, LocalCluster, default_parent
-from processes import free_port, wait_until
+from processes import free_port, patience, time_scale, wait_until
 
 __all__ = ["ROOT", "ClusterError", "ClusterTest", "Load", "free_port",
-           "main", "wait_until"]
+           "main", "patience", "scaled", "wait_until"]
 
 ACCOUNTS = 50
 BALANCE = 1000
@@ -32,7 +33,7 @@ def stacks_of(pid):
          "thread apply all backtrace 24"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, text=True, errors="replace",
-        timeout=STACKS_TIMEOUT_S, check=False)
+        timeout=patience(STACKS_TIMEOUT_S), check=False)
     lines = [line for line in done.stdout.splitlines()
              if line.startswith(("#", "Thread"))]
     if lines:
@@ -57,6 +58,16 @@ def _word(path):
       return f.read().strip()
   except OSError:
     return "?"
+
+
+def scaled(settings):
+  """Arguments of LocalCluster.start, with its timeouts for this machine: what
+  a test waits for scales, and so does the time after which a node is dead."""
+  scale = time_scale()
+  return {**settings,
+          "failure_timeout_ms": math.ceil(
+              scale * settings.get("failure_timeout_ms", 1000)),
+          "leader_ttl_s": math.ceil(scale * settings.get("leader_ttl_s", 2))}
 
 
 class Load(threading.Thread):
@@ -116,7 +127,7 @@ class ClusterTest(unittest.TestCase):
     self.cluster.look_at_stuck = self.tell_of_stuck
     self.addCleanup(self.cluster.destroy)
     self.addCleanup(self.tell_of_failure)  # before the cluster is gone
-    self.cluster.start(**self.start)
+    self.cluster.start(**scaled(self.start))
 
   def programs(self):
     """Those that the cluster is started with."""
@@ -178,8 +189,8 @@ class ClusterTest(unittest.TestCase):
 
   def run_program(self, *words, timeout=30):
     return subprocess.run(words, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, timeout=timeout,
-                          check=False)
+                          stderr=subprocess.PIPE, text=True,
+                          timeout=patience(timeout), check=False)
 
 
 class _Log:

@@ -11,7 +11,7 @@ import urllib.parse
 import urllib.request
 
 import harness
-from harness import ROOT, free_port, wait_until
+from harness import ROOT, free_port, patience, wait_until
 
 PATIENCE_S = 20
 MONITORING = os.path.join(ROOT, "deploy", "monitoring")
@@ -24,7 +24,7 @@ def read(address, path, timeout=10, tls=None):
   scheme = "http" if tls is None else "https"
   try:
     with urllib.request.urlopen(f"{scheme}://{address}{path}",
-                                timeout=timeout, context=tls) as page:
+                                timeout=patience(timeout), context=tls) as page:
       return page.status, page.read().decode()
   except urllib.error.HTTPError as error:
     return error.code, error.read().decode()
@@ -115,7 +115,7 @@ class Prometheus:
   def stop(self):
     self.process.terminate()
     try:
-      self.process.wait(5)
+      self.process.wait(patience(20))
     except subprocess.TimeoutExpired:
       self.process.kill()
       self.process.wait()

@@ -29,6 +29,7 @@ class RunTest(ProgramTest):
     """Runs tests/run over a Bazel that reports these events."""
     text = "\n".join(events)
     self.program("bazel", f"""#!/bin/sh
+[ "$1" = test ] || exit 1
 for word; do
   case $word in
     --build_event_json_file=*) file=${{word#*=}} ;;
@@ -118,6 +119,10 @@ class TimeScaleTest(ProgramTest):
                             ("2.5", "450,1500,4500,9000"),
                             ("0.001", "1,1,2,4")):
       self.assertIn(f"--test_timeout={timeouts} ", self.run_with(scale)[2])
+
+  def test_the_programs_are_built_first(self):
+    calls = self.run_with("")[2]
+    self.assertRegex(calls, "^bazel build .*//node:kamino_node.* bazel test ")
 
   def test_what_is_no_factor_is_refused(self):
     for scale in ("fast", "0", "-1", "1000", "nan"):

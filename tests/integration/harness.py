@@ -14,7 +14,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
 sys.path.insert(0, os.path.join(ROOT, "deploy", "local"))
 # pylint: disable=wrong-import-position
 from binaries import Binaries
-from local_cluster import ClusterError, LocalCluster, default_parent
+from local_cluster import ClusterError, LocalCluster, default_parent, needed_mb
 from processes import free_port, patience, time_scale, wait_until
 
 __all__ = ["ROOT", "ClusterError", "ClusterTest", "Load", "free_port",
@@ -23,6 +23,9 @@ __all__ = ["ROOT", "ClusterError", "ClusterTest", "Load", "free_port",
 ACCOUNTS = 50
 BALANCE = 1000
 STACKS_TIMEOUT_S = 60
+# A node that lives is not taken for dead while other tests have the processors.
+FAILURE_TIMEOUT_MS = 2000
+ROOM = 3  # for so many clusters: tests run beside each other
 
 
 def stacks_of(pid):
@@ -65,8 +68,8 @@ def scaled(settings):
   a test waits for scales, and so does the time after which a node is dead."""
   scale = time_scale()
   return {**settings,
-          "failure_timeout_ms": math.ceil(
-              scale * settings.get("failure_timeout_ms", 1000)),
+          "failure_timeout_ms": math.ceil(scale * settings.get(
+              "failure_timeout_ms", FAILURE_TIMEOUT_MS)),
           "leader_ttl_s": math.ceil(scale * settings.get("leader_ttl_s", 2))}
 
 
@@ -120,7 +123,8 @@ class ClusterTest(unittest.TestCase):
 
   def setUp(self):
     self.folder = tempfile.mkdtemp(prefix="kamino-test-",
-                                   dir=self.parent or default_parent())
+                                   dir=self.parent or default_parent(
+                                       ROOM * needed_mb()))
     self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
     self.cluster = self.cluster_class(os.path.join(self.folder, "c"),
                                       self.programs(), self.patience)

@@ -211,7 +211,7 @@ TEST(ChannelTest, ACallLastsNoLongerThanItsMethodMay) {
 bool MayBeSentTo(const std::string& address) {
   grpc::GenericStub stub(MakeChannel(address));
   grpc::ClientContext context;
-  SetTimeout(absl::Milliseconds(300), &context);
+  SetTimeout(Patience(absl::Seconds(2)), &context);
   grpc::CompletionQueue queue;
   const auto call = stub.PrepareUnaryCall(&context, "/kamino.test/Wait",
                                           grpc::ByteBuffer(), &queue);

@@ -108,7 +108,7 @@ class RawClient {
 
 SessionServerOptions ImpatientOptions() {
   SessionServerOptions options;
-  options.limits.max_silence = absl::Milliseconds(500);
+  options.limits.max_silence = Patience(absl::Seconds(1));
   return options;
 }
 

@@ -13,7 +13,7 @@ import tempfile
 import threading
 
 from local_certificates import OPERATOR, ROLES, LocalCertificates
-from processes import (ClusterError, free_port, listens, start_time,
+from processes import (ClusterError, free_port, listens, patience, start_time,
                        wait_until)
 
 START_TIMEOUT_S = 30.0
@@ -352,6 +352,7 @@ class LocalCluster:
       with self._commands_lock:
         self._commands.add(process)
       try:
+        timeout = patience(timeout * self.patience)
         output, errors = process.communicate(timeout=timeout)
       except subprocess.TimeoutExpired as error:
         self.look_at_stuck(process.pid)
@@ -374,8 +375,7 @@ class LocalCluster:
 
   def chain(self):
     """Names of the chain's nodes, head first, and the view id."""
-    done = self.kamino("status", "--json",
-                       f"--timeout={STATUS_TIMEOUT_S * self.patience}s")
+    done = self.kamino("status", "--json", self._status_timeout())
     view = json.loads(done.stdout.splitlines()[0])
     return [n["node_id"] for n in view["nodes"]], int(view["view_id"])
 
@@ -386,7 +386,8 @@ class LocalCluster:
         return sorted(self.chain()[0]) == sorted(names)
       except ClusterError:
         return False
-    wait_until(formed, timeout, f"the chain to be {', '.join(names)}")
+    wait_until(formed, timeout * self.patience,
+               f"the chain to be {', '.join(names)}")
 
   # --- Where its processes live.
 
@@ -472,7 +473,10 @@ class LocalCluster:
             f"{name} did not start: {self.log_tail(name).strip()}")
     try:
       return len(self.chain()[0]) == nodes and self.kamino(
-          "scan", "--limit=1", f"--timeout={STATUS_TIMEOUT_S * self.patience}s",
+          "scan", "--limit=1", self._status_timeout(),
           check=False).returncode == 0
     except ClusterError:
       return False
+
+  def _status_timeout(self):
+    return f"--timeout={patience(STATUS_TIMEOUT_S * self.patience):g}s"

@@ -6,11 +6,31 @@ import socket
 import time
 
 POLL_S = 0.02
+# A factor for every wait for an event: CONTRIBUTING.md, A slower machine.
+TIME_SCALE = "KAMINO_TEST_TIME_SCALE"
 _LISTENING = "0A"  # a state in /proc/net/tcp
 
 
 class ClusterError(Exception):
   """Something the user has to know; one line."""
+
+
+def time_scale():
+  """How many times longer than usual an event may take; 1 by default."""
+  told = os.environ.get(TIME_SCALE) or "1"
+  try:
+    scale = float(told)
+  except ValueError:
+    scale = 0
+  if not 0 < scale < 1000:
+    raise ClusterError(f"{TIME_SCALE} is {told}; it must be a number above 0 "
+                       "and below 1000")
+  return scale
+
+
+def patience(seconds):
+  """How long to wait for an event that usually takes less than `seconds`."""
+  return seconds * time_scale()
 
 
 def free_port():
@@ -72,7 +92,12 @@ def listens(pid, port):
 
 
 def wait_until(condition, timeout, what):
-  """Polls until condition() is true; returns its value."""
+  """Polls until condition() is true, for patience(timeout); returns its value.
+
+  The timeout only tells a missing event from a late one: a wait ends with the
+  event.
+  """
+  timeout = patience(timeout)
   deadline = time.monotonic() + timeout
   while True:
     value = condition()

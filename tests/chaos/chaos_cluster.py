@@ -20,7 +20,7 @@ import media
 from held_thread import HeldThread, ThreadError
 from local_cluster import LocalCluster
 from operator_acts import Operator, log_since
-from processes import ClusterError, wait_until
+from processes import ClusterError, patience, wait_until
 from store import QUOTA_MB, Store
 from wall_clock import WallClock
 
@@ -100,7 +100,7 @@ class ChaosCluster(LocalCluster):
     super().__init__(folder, binaries)
     self.network = network
     self.mode = mode
-    self.failure_timeout_s = failure_timeout_ms / 1000
+    self.failure_timeout_s = patience(failure_timeout_ms / 1000)
     self._ports = itertools.count(FIRST_PORT)
     self._mounted = []
     self._killed = set()  # names of processes that were told to end
@@ -220,7 +220,7 @@ class ChaosCluster(LocalCluster):
     problems = []
     for name, client in self._clients.items():
       try:
-        code = client.wait(timeout)
+        code = client.wait(patience(timeout))
       except subprocess.TimeoutExpired:
         client.kill()
         client.wait()

@@ -13,6 +13,7 @@
 #include "rpc/server.h"
 #include "rpc/status.h"
 #include "tests/faults/fault.h"
+#include "tests/patience.h"
 
 namespace kamino::client {
 namespace {
@@ -86,7 +87,7 @@ std::function<absl::Status()> Redirect(const std::string& leader) {
 class AdminTest : public ::testing::Test {
  protected:
   // Asks the first two; the third is known to them alone.
-  absl::Status Remove(absl::Duration timeout = absl::Seconds(20)) {
+  absl::Status Remove(absl::Duration timeout = Patience(absl::Seconds(20))) {
     kamino::v1::RemoveNodeRequest request;
     request.set_node_id("n1");
     return Admin({first_.address(), second_.address()}, timeout)
@@ -116,9 +117,18 @@ TEST_F(AdminTest, TwoThatNameEachOtherAreNotAskedWithoutEnd) {
   const absl::Status never = Remove(absl::Seconds(1));
   EXPECT_TRUE(absl::IsDeadlineExceeded(never));
   EXPECT_NE(never.message().find("does not lead"), std::string::npos) << never;
-  EXPECT_GE(first_.asked() + second_.asked(), 4);
   // Two for each pause of at least 50 ms.
   EXPECT_LE(first_.asked() + second_.asked(), 40);
+}
+
+TEST_F(AdminTest, TwoThatNameEachOtherAreAskedAgainAndAgain) {
+  first_.answer = Redirect(second_.address());
+  second_.answer = [this] {
+    return second_.asked() < 3 ? rpc::NotLeader(first_.address())
+                               : absl::OkStatus();
+  };
+  EXPECT_EQ(Remove(), absl::OkStatus());
+  EXPECT_EQ(second_.asked(), 3);
 }
 
 TEST_F(AdminTest, AnEndInTheMiddleOfACallHidesNoReason) {
@@ -126,7 +136,7 @@ TEST_F(AdminTest, AnEndInTheMiddleOfACallHidesNoReason) {
   first_.answers = 1;
   kamino::v1::RemoveNodeRequest request;
   const absl::Status never =
-      Admin({first_.address()}, absl::Milliseconds(900)).RemoveNode(request);
+      Admin({first_.address()}, Patience(absl::Seconds(3))).RemoveNode(request);
   EXPECT_TRUE(absl::IsDeadlineExceeded(never));
   EXPECT_EQ(never.message(),
             absl::StrCat("no manager that leads has answered; last heard of ",
@@ -160,7 +170,7 @@ TEST_F(AdminTest, WhatIsNoManagerIsNamed) {
 TEST_F(AdminTest, EachManagerSaysWhatItIs) {
   second_.answer = [] { return absl::UnimplementedError("an older one"); };
   Admin admin({first_.address(), second_.address(), leader_.address()},
-              absl::Seconds(20));
+              Patience(absl::Seconds(20)));
   const auto managers = admin.GetManagers();
   ASSERT_EQ(managers.size(), 2u);
   EXPECT_EQ(managers[0].manager(), first_.address());
@@ -175,9 +185,12 @@ TEST_F(AdminTest, PlantedFaultsAreNoticed) {
   EXPECT_TRUE(faults::PlantedFaultWasMet());
   faults::PlantFault("admin-follows-without-end");
   first_.answer = Redirect(second_.address());
-  second_.answer = Redirect(first_.address());
-  Remove(absl::Seconds(1)).IgnoreError();
-  EXPECT_GT(first_.asked() + second_.asked(), 40);
+  // With pauses that would take 50 s.
+  second_.answer = [this] {
+    return second_.asked() < 1000 ? rpc::NotLeader(first_.address())
+                                  : absl::OkStatus();
+  };
+  EXPECT_EQ(Remove(absl::Seconds(40)), absl::OkStatus());
   EXPECT_TRUE(faults::PlantedFaultWasMet());
   faults::PlantFault("");
 }

@@ -14,6 +14,7 @@
 #include "kamino/v1/backup.grpc.pb.h"
 #include "rpc/server.h"
 #include "rpc/status.h"
+#include "tests/patience.h"
 
 namespace kamino::client {
 namespace {
@@ -99,7 +100,7 @@ TEST_F(BackupTest, ARefusedStepIsKnownNotToBeDone) {
   node_.answer_ =
       rpc::ToGrpc(MakeError(absl::StatusCode::kFailedPrecondition,
                             kamino::v1::REASON_NOT_EMPTY, "it has objects"));
-  const absl::Status refused = Step(absl::Seconds(30));
+  const absl::Status refused = Step(Patience(absl::Seconds(30)));
   EXPECT_EQ(ReasonOf(refused), kamino::v1::REASON_NOT_EMPTY);
   EXPECT_FALSE(MayBeDone(refused));
   EXPECT_EQ(node_.steps_, 1);
@@ -109,7 +110,7 @@ TEST_F(BackupTest, AStepWithoutAnAnswerIsTriedAgainAndMayBeDone) {
   node_.answer_ =
       rpc::ToGrpc(MakeError(absl::StatusCode::kUnavailable,
                             kamino::v1::REASON_OUTCOME_UNKNOWN, "who knows"));
-  EXPECT_TRUE(MayBeDone(Step(absl::Milliseconds(200))));
+  EXPECT_TRUE(MayBeDone(Step(Patience(absl::Seconds(1)))));
   EXPECT_GT(node_.steps_, 1);
   node_.answer_ = grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "late");
   EXPECT_TRUE(MayBeDone(Step(absl::ZeroDuration())));

@@ -18,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "kamino/v1/kamino.grpc.pb.h"
 #include "rpc/credentials.h"
+#include "tests/patience.h"
 
 namespace kamino::client {
 namespace {
@@ -25,7 +26,7 @@ namespace {
 using kamino::v1::GetRequest;
 using kamino::v1::GetResponse;
 
-constexpr absl::Duration kTimeout = absl::Seconds(10);
+const absl::Duration kTimeout = Patience(absl::Seconds(10));
 
 // Head and tail at once; each value is its key.
 class Service final : public kamino::v1::KaminoService::Service {

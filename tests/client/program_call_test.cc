@@ -3,6 +3,7 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/patience.h"
 
 namespace kamino::client {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
-constexpr absl::Duration kPatience = absl::Seconds(30);
+const absl::Duration kPatience = Patience(absl::Seconds(30));
 
 TEST(ProgramCallTest, BothOutputsAndTheCodeAreTold) {
   const auto said =

@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "kamino/v1/kamino.grpc.pb.h"
 #include "rpc/credentials.h"
+#include "tests/patience.h"
 
 namespace kamino::client {
 namespace {
@@ -122,7 +123,8 @@ class ReplicaReadsTest : public ::testing::Test {
     Connect(Reads::kAnyReplica);
   }
 
-  void Connect(Reads reads, absl::Duration timeout = absl::Seconds(10)) {
+  void Connect(Reads reads,
+               absl::Duration timeout = Patience(absl::Seconds(10))) {
     ClientOptions options;
     options.timeout = timeout;
     options.seeds = {shared_.chain.nodes(0).address()};
@@ -210,7 +212,7 @@ TEST_F(ReplicaReadsTest, ANodeThatIsGoneCostsNoError) {
 }
 
 TEST_F(ReplicaReadsTest, NorDoesOneThatHangsHoweverShortTheTimeout) {
-  Connect(Reads::kAnyReplica, absl::Milliseconds(600));
+  Connect(Reads::kAnyReplica, Patience(absl::Seconds(2)));
   SetMode(Mode::kHang);
   EXPECT_THAT(Read(4), ElementsAre(Pair("n3", 4)));
   EXPECT_GE(client_->replica_reads().failed, 1u);

@@ -5,6 +5,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
+#include "tests/patience.h"
 
 namespace kamino::client {
 namespace {
@@ -13,7 +14,8 @@ TEST(TimerTest, RunsTasksInTheOrderOfTheirTimes) {
   Timer timer;
   std::string order;
   absl::Notification done;
-  timer.After(absl::Milliseconds(20), [&] {
+  // Further apart than the two calls that set them.
+  timer.After(Patience(absl::Seconds(2)), [&] {
     order += "b";
     done.Notify();
   });

@@ -15,6 +15,7 @@
 #include "rpc/server.h"
 #include "tests/faults/fault.h"
 #include "tests/faults/trial.h"
+#include "tests/patience.h"
 
 namespace kamino::rpc {
 namespace {
@@ -37,7 +38,7 @@ grpc::StatusCode CallAfter(absl::Duration step) {
       MakeChannel("127.0.0.1:" + std::to_string((*server)->port())));
   SetWallClock(step);
   grpc::ClientContext context;
-  SetTimeout(absl::Seconds(20), &context);
+  SetTimeout(Patience(absl::Seconds(20)), &context);
   context.set_wait_for_ready(true);
   kamino::v1::GetResponse response;
   const grpc::Status status = stub->Get(&context, {}, &response);

@@ -21,6 +21,7 @@
 #include "grpcpp/completion_queue.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault.h"
+#include "tests/patience.h"
 
 namespace kamino {
 namespace {
@@ -28,7 +29,7 @@ namespace {
 constexpr absl::Duration kWait = absl::Milliseconds(300);
 // Much longer than it may take on a machine that is busy, much shorter than an
 // hour.
-constexpr absl::Duration kEnough = absl::Seconds(20);
+const absl::Duration kEnough = Patience(absl::Seconds(20));
 constexpr absl::Duration kHour = absl::Hours(1);
 
 absl::Time MonotonicNow() {

@@ -12,15 +12,13 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))), "integration"))
 # pylint: disable=wrong-import-position
-from harness import ROOT, ClusterTest, Load, main
+from harness import ROOT, ClusterTest, Load, main, patience
 from local_cluster import LocalCluster
 
 HOUR_S = 3600
 FAILURE_TIMEOUT_S = 2
-# No answer for longer is an outage. Without a fault a moment's silence is the
-# machine's, which has other things to do.
-OUTAGE_S = FAILURE_TIMEOUT_S
-WATCHED_S = 4 * FAILURE_TIMEOUT_S
+WATCHED_S = 4 * FAILURE_TIMEOUT_S  # leases would have run out by then
+TRANSFERS = 200  # acknowledged before a clock is set, and after that time
 PRELOADED = os.path.join(ROOT, "tests", "clock", "libstepped_clock.so")
 
 
@@ -67,11 +65,10 @@ class SteppedClockTest(ClusterTest):
     for name in names:
       set_clock(self.cluster.clock_of(name), seconds)
 
-  def longest_silence(self, load):
-    """Between two answers, in the next seconds: it looks, for nothing that it
-    could wait for, as long as they last."""
+  def let_time_pass(self, load):
+    """Returns the longest time without an answer, which is only printed."""
     longest, acked, since = 0, load.acked(), time.monotonic()
-    end = since + WATCHED_S
+    end = since + patience(WATCHED_S)
     while time.monotonic() < end and load.is_alive():
       time.sleep(0.02)
       now, seen = time.monotonic(), load.acked()
@@ -84,13 +81,15 @@ class SteppedClockTest(ClusterTest):
     """Under load, the wall clocks of `names` are set by as much."""
     self.loads += 1
     load = Load(self.cluster, count=10**7, log=f"acked{self.loads}.log")
-    load.await_acked(200)
+    load.await_acked(TRANSFERS)
     self.step(seconds, names)
-    silence = self.longest_silence(load)
+    silence = self.let_time_pass(load)
     print(f"{what} by {seconds:+d} s: no answer for {silence:.2f} s at most",
           flush=True)
+    # An outage drops a member, fails a call, which ends the load, or lasts:
+    # none of the three depends on the machine's speed.
+    load.await_acked(load.acked() + TRANSFERS)
     self.assertTrue(load.is_alive(), "the load has ended")
-    self.assertLess(silence, OUTAGE_S, f"{what} by {seconds:+d} s")
     self.cluster.end_commands()
     load.join()
     self.assertEqual(self.cluster.chain(), (self.order, self.view),

@@ -107,7 +107,7 @@ class LocalClusterTest(ProgramTest):
   def test_help_says_what_the_options_of_start_are(self):
     done = subprocess.run(
         [os.path.join(ROOT, "deploy", "local", "cluster"), "start", "--help"],
-        stdout=subprocess.PIPE, text=True, timeout=60, check=True)
+        stdout=subprocess.PIPE, text=True, check=True)
     options = " ".join(done.stdout.split())
     for text in ("1 to 16 (default: 4)", "verbs (RDMA)", "written last",
                  "in MiB, from 16 on (default: 128)"):
@@ -172,7 +172,7 @@ class LocalClusterTest(ProgramTest):
       return subprocess.run(
           [os.path.join(ROOT, "deploy", "local", "cluster"), *words],
           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-          timeout=60, check=False)
+          check=False)
     done = cluster("start", "--heap_mb=16", f"--dir={folder}")
     self.assertEqual(done.returncode, 1)
     self.assertIn("no such pmem", done.stderr)
@@ -209,7 +209,7 @@ class LocalClusterTest(ProgramTest):
     thread.start()
     local_cluster.wait_until(lambda: os.path.exists(began), 10, "the command")
     self.cluster.stop()
-    thread.join(10)
+    thread.join()
     self.assertEqual(done[0].returncode, -signal.SIGKILL)
 
   def test_a_command_that_takes_too_long(self):

@@ -48,4 +48,4 @@ class ProgramTest(unittest.TestCase):
     return subprocess.run(
         [os.path.join(ROOT, path)], env=dict(self.environment, **environment),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, timeout=30, check=False)
+        stderr=subprocess.STDOUT, text=True, check=False)

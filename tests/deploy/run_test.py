@@ -29,6 +29,7 @@ class RunTest(ProgramTest):
     """Runs tests/run over a Bazel that reports these events."""
     text = "\n".join(events)
     self.program("bazel", f"""#!/bin/sh
+[ "$1" = test ] || exit 1
 for word; do
   case $word in
     --build_event_json_file=*) file=${{word#*=}} ;;
@@ -106,13 +107,37 @@ exit {exit_code}
                      (1, ["no tests were found", "0 passed, 1 failed"]))
 
 
+class TimeScaleTest(ProgramTest):
+
+  def run_with(self, scale):
+    self.recorder("bazel")
+    done = self.run_script("tests/run", KAMINO_TEST_TIME_SCALE=scale)
+    return done.returncode, done.stdout, " ".join(self.calls())
+
+  def test_the_timeouts_of_tests_scale(self):
+    for scale, timeouts in (("", "180,600,1800,3600"),
+                            ("2.5", "450,1500,4500,9000"),
+                            ("0.001", "1,1,2,4")):
+      self.assertIn(f"--test_timeout={timeouts} ", self.run_with(scale)[2])
+
+  def test_the_programs_are_built_first(self):
+    calls = self.run_with("")[2]
+    self.assertRegex(calls, "^bazel build .*//node:kamino_node.* bazel test ")
+
+  def test_what_is_no_factor_is_refused(self):
+    for scale in ("fast", "0", "-1", "1000", "nan"):
+      code, output, calls = self.run_with(scale)
+      self.assertEqual((code, calls), (2, ""))
+      self.assertIn(f"KAMINO_TEST_TIME_SCALE is {scale}; it must be", output)
+
+
 class HelpTest(ProgramTest):
 
   def run_words(self, *words):
     done = subprocess.run(
         [os.path.join(ROOT, words[0]), *words[1:]], env=self.environment,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+        stderr=subprocess.STDOUT, text=True, check=False)
     return done.returncode, done.stdout
 
   def test_usage_and_nothing_else(self):

@@ -52,7 +52,7 @@ class EditTest(unittest.TestCase):
   def edit(self, *words, fails_with=None):
     done = subprocess.run(
         [self.path("tests/faults/edit"), *words], stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, timeout=30, check=False)
+        stderr=subprocess.STDOUT, text=True, check=False)
     if fails_with is None:
       self.assertEqual(done.returncode, 0, done.stdout)
     else:

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 
-from harness import ROOT, ClusterTest, main, wait_until
+from harness import ROOT, ClusterTest, main, patience, wait_until
 from roles_test import SecureCluster
 
 ATTACKER = os.path.join(ROOT, "bazel-bin/tests/integration/attacker")
@@ -79,7 +79,7 @@ class Attacks:
         [ATTACKER, f"--address={instance['link_addresses']['tcp']}",
          f"--frames={path}", f"--wait_ms={wait_ms}", *who],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True,
-        timeout=60)
+        timeout=patience(60))
     return done.stdout.splitlines()
 
   def assert_gets_nothing(self, lines):

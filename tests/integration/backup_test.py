@@ -10,7 +10,8 @@ import subprocess
 import threading
 from random import Random
 
-from harness import ROOT, ClusterTest, Load, free_port, main, wait_until
+from harness import (ROOT, ClusterTest, Load, free_port, main, patience, scaled,
+                     wait_until)
 from local_cluster import LocalCluster
 
 SMALL = {"nodes": 3, "heap_mb": 32, "ring_mb": 16}
@@ -27,7 +28,7 @@ class BackupTest(ClusterTest):
     """An empty one beside it."""
     cluster = LocalCluster(os.path.join(self.folder, name), self.programs())
     self.addCleanup(cluster.destroy)
-    cluster.start(**{**SMALL, **start})
+    cluster.start(**scaled({**SMALL, **start}))
     return cluster
 
   def save(self, *words, cluster=None, file=None):
@@ -57,7 +58,7 @@ class BackupTest(ClusterTest):
     return subprocess.run(
         [self.cluster.binary("kamino"), f"--seeds={self.cluster.seeds}",
          *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        timeout=60, preexec_fn=limit, check=False)
+        timeout=patience(60), preexec_fn=limit, check=False)
 
   def logs_have(self, cluster, *texts):
     logs = "".join(cluster.log_tail(name, 10**6) for name in cluster.nodes)
@@ -94,8 +95,8 @@ class DrillTest(BackupTest):
         programs + [os.environ["PATH"]]), KAMINO_TLS_CA="/no/such")
     done = subprocess.run(["bash", "-m"], input=lines, env=environment,
                           cwd=self.folder, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=120,
-                          check=False)
+                          stderr=subprocess.STDOUT, text=True,
+                          timeout=patience(120), check=False)
     self.assertEqual(done.returncode, 0, done.stdout)
     self.assertIn("restored: the cluster has all of it", done.stdout)
     self.assertIn(f"{saved['content_hash']} at ", done.stdout)
@@ -380,7 +381,7 @@ class RestoreTest(BackupTest):
             "[restoring]") >= 0, 30, "the restore to begin")
         other.kamino("backup", "restore", "--give_up")
         said = restore.communicate(whole[len(whole) * 2 // 3:],
-                                   timeout=60)[1].decode("utf-8")
+                                   timeout=patience(60))[1].decode("utf-8")
       self.assertEqual(restore.returncode, 1, said)
       self.assertIn("the cluster serves, and may not have all", said)
       self.assertNotIn("serves nobody", said)
@@ -430,7 +431,7 @@ class CheckTest(BackupTest):
       with open("/dev/full", "wb") as full:
         done = subprocess.run([self.cluster.binary("kamino_check"), path,
                                *words], stdout=full, stderr=subprocess.PIPE,
-                              text=True, timeout=30, check=False)
+                              text=True, timeout=patience(30), check=False)
       self.assertEqual(done.returncode, 1, done.stderr)
       said = json.loads(done.stderr)["error"]["message"] if words else (
           done.stderr)

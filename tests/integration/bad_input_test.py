@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 
-from harness import ClusterTest, Load, free_port, main, wait_until
+from harness import ClusterTest, Load, free_port, main, patience, wait_until
 
 
 class BadRequestTest(ClusterTest):
@@ -169,7 +169,7 @@ class BadNodeTest(NodeThatMustNotStart):
     self.assertTrue(says("asks to be taken in by 127.0.0.1:"))
     self.assertFalse(says("serves on"))
     alone.terminate()
-    self.assertEqual(alone.wait(30), 0)
+    self.assertEqual(alone.wait(patience(30)), 0)
     start(self.cluster.state["addresses"]["manager"])
     wait_until(lambda: says("serves on"), 30, "the node to serve")
 

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import Binaries, main
+from harness import Binaries, main, patience
 
 
 class CertTest(unittest.TestCase):
@@ -25,7 +25,7 @@ class CertTest(unittest.TestCase):
     done = subprocess.run(
         [self.program, "cert", *words], cwd=self.folder, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-        timeout=60)
+        timeout=patience(60))
     self.assertEqual(done.returncode, expect, done.stderr)
     if stderr is not None:
       self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
@@ -39,7 +39,7 @@ class CertTest(unittest.TestCase):
   def openssl(self, *words, check=True):
     done = subprocess.run(["openssl", *words], cwd=self.folder, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          check=False, timeout=60)
+                          check=False, timeout=patience(60))
     if check:
       self.assertEqual(done.returncode, 0, done.stdout)
     return done.stdout

@@ -8,7 +8,7 @@ import subprocess
 import tarfile
 import tomllib
 
-from harness import ClusterTest, main
+from harness import ClusterTest, main, patience
 
 VALUE = "a-value-of-a-client"
 KEY = "a-key-of-a-client"
@@ -84,7 +84,7 @@ class DebugDumpTest(ClusterTest):
       done = subprocess.run(
           [self.cluster.binary("kamino"), f"--seeds={self.cluster.seeds}",
            "debug", "dump", path], stderr=subprocess.PIPE, text=True,
-          timeout=60, preexec_fn=limit, check=False)
+          timeout=patience(60), preexec_fn=limit, check=False)
       self.assertEqual(done.returncode, 1, done.stderr)
       self.assertIn("File too large", done.stderr)
       self.assertEqual([name for name in os.listdir(self.folder)

@@ -4,7 +4,7 @@ import os
 import subprocess
 import unittest
 
-from harness import ROOT, main
+from harness import ROOT, main, patience
 
 
 class DemoTest(unittest.TestCase):
@@ -12,7 +12,7 @@ class DemoTest(unittest.TestCase):
   def test_all_of_it_holds(self):
     done = subprocess.run([os.path.join(ROOT, "deploy", "local", "demo")],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, timeout=180, check=False)
+                          text=True, timeout=patience(180), check=False)
     self.assertEqual(done.returncode, 0, done.stdout[-4000:])
     self.assertIn("All of it holds", done.stdout)
 

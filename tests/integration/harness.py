@@ -1,5 +1,6 @@
 """What the integration tests share: a real cluster for each test."""
 
+import math
 import os
 import shutil
 import subprocess
@@ -13,15 +14,18 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
 sys.path.insert(0, os.path.join(ROOT, "deploy", "local"))
 # pylint: disable=wrong-import-position
 from binaries import Binaries
-from local_cluster import ClusterError, LocalCluster, default_parent
-from processes import free_port, wait_until
+from local_cluster import ClusterError, LocalCluster, default_parent, needed_mb
+from processes import free_port, patience, time_scale, wait_until
 
 __all__ = ["ROOT", "ClusterError", "ClusterTest", "Load", "free_port",
-           "main", "wait_until"]
+           "main", "patience", "scaled", "wait_until"]
 
 ACCOUNTS = 50
 BALANCE = 1000
 STACKS_TIMEOUT_S = 60
+# A node that lives is not taken for dead while other tests have the processors.
+FAILURE_TIMEOUT_MS = 2000
+ROOM = 3  # for so many clusters: tests run beside each other
 
 
 def stacks_of(pid):
@@ -32,7 +36,7 @@ def stacks_of(pid):
          "thread apply all backtrace 24"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, text=True, errors="replace",
-        timeout=STACKS_TIMEOUT_S, check=False)
+        timeout=patience(STACKS_TIMEOUT_S), check=False)
     lines = [line for line in done.stdout.splitlines()
              if line.startswith(("#", "Thread"))]
     if lines:
@@ -57,6 +61,16 @@ def _word(path):
       return f.read().strip()
   except OSError:
     return "?"
+
+
+def scaled(settings):
+  """Arguments of LocalCluster.start, with its timeouts for this machine: what
+  a test waits for scales, and so does the time after which a node is dead."""
+  scale = time_scale()
+  return {**settings,
+          "failure_timeout_ms": math.ceil(scale * settings.get(
+              "failure_timeout_ms", FAILURE_TIMEOUT_MS)),
+          "leader_ttl_s": math.ceil(scale * settings.get("leader_ttl_s", 2))}
 
 
 class Load(threading.Thread):
@@ -109,14 +123,15 @@ class ClusterTest(unittest.TestCase):
 
   def setUp(self):
     self.folder = tempfile.mkdtemp(prefix="kamino-test-",
-                                   dir=self.parent or default_parent())
+                                   dir=self.parent or default_parent(
+                                       ROOM * needed_mb()))
     self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
     self.cluster = self.cluster_class(os.path.join(self.folder, "c"),
                                       self.programs(), self.patience)
     self.cluster.look_at_stuck = self.tell_of_stuck
     self.addCleanup(self.cluster.destroy)
     self.addCleanup(self.tell_of_failure)  # before the cluster is gone
-    self.cluster.start(**self.start)
+    self.cluster.start(**scaled(self.start))
 
   def programs(self):
     """Those that the cluster is started with."""
@@ -178,8 +193,8 @@ class ClusterTest(unittest.TestCase):
 
   def run_program(self, *words, timeout=30):
     return subprocess.run(words, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, timeout=timeout,
-                          check=False)
+                          stderr=subprocess.PIPE, text=True,
+                          timeout=patience(timeout), check=False)
 
 
 class _Log:
@@ -189,5 +204,27 @@ class _Log:
     self.log = os.path.join(folder, name)
 
 
+class ShardLoader(unittest.TestLoader):
+  """Of all tests every n-th, as Bazel's shard_count says."""
+
+  def loadTestsFromModule(self, module, *words, **more):
+    suite = super().loadTestsFromModule(module, *words, **more)
+    status = os.environ.get("TEST_SHARD_STATUS_FILE")
+    if status:
+      with open(status, "w", encoding="ascii"):
+        pass  # Bazel fails a test that does not know that it is one shard
+    shard = int(os.environ.get("TEST_SHARD_INDEX", "0"))
+    shards = int(os.environ.get("TEST_TOTAL_SHARDS", "1"))
+    return self.suiteClass(list(_tests_in(suite))[shard::shards])
+
+
+def _tests_in(suite):
+  for test in suite:
+    if isinstance(test, unittest.TestSuite):
+      yield from _tests_in(test)
+    else:
+      yield test
+
+
 def main():
-  unittest.main(verbosity=2)
+  unittest.main(verbosity=2, testLoader=ShardLoader())

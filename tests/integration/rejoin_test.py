@@ -37,7 +37,7 @@ class RejoinTest(ClusterTest):
     self.cluster.kill(chain[position])
     self.cluster.restart(chain[position])
     # Its place, and no other view than that.
-    wait_until(lambda: self.cluster.chain() == (chain, view + 1), 10,
+    wait_until(lambda: self.cluster.chain() == (chain, view + 1), 20,
                "the node to have its place again")
     self.assertTrue(load.is_alive(), "the load was too short")
     self.check_bank(load)
@@ -156,13 +156,14 @@ class AdminTest(RejoinTest):
 
   def await_order(self, expected):
     """It is stored; nodes hear of it by their next heartbeats."""
-    wait_until(lambda: self.cluster.chain()[0] == expected, 5,
+    wait_until(lambda: self.cluster.chain()[0] == expected, 20,
                f"the chain to be {' '.join(expected)}")
 
   def test_remove_add_and_drain(self):
     self.kamino("put", "a", "1")
     chain, _ = self.cluster.chain()
-    wait_until(lambda: "sound" in self.admin("status"), 5, "the first reports")
+    wait_until(lambda: "sound" in self.admin("status"), 20,
+               "the first reports")
     # The head leaves, and nobody else comes for it.
     self.admin("remove", chain[0])
     self.await_order(chain[1:])

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import Binaries, free_port, main
+from harness import Binaries, free_port, main, patience
 
 PATIENCE_S = 20
 
@@ -23,7 +23,7 @@ class ServiceManagerTest(unittest.TestCase):
     self.addCleanup(self.socket.close)
     self.path = os.path.join(self.folder, "notify")
     self.socket.bind(self.path)
-    self.socket.settimeout(PATIENCE_S)
+    self.socket.settimeout(patience(PATIENCE_S))
     self.lines = []  # of the last message, not looked at yet
 
   def start(self, program, *flags, **environment):
@@ -51,7 +51,7 @@ class ServiceManagerTest(unittest.TestCase):
     self.await_line("WATCHDOG=1")
     process.send_signal(signal.SIGTERM)
     self.await_line("STOPPING=1")
-    self.assertEqual(process.wait(PATIENCE_S), 0)
+    self.assertEqual(process.wait(patience(PATIENCE_S)), 0)
 
   # Neither waits for whom it depends on before it counts as up: what restarts
   # it for that helps nobody.

@@ -5,7 +5,7 @@ import socket
 import struct
 import time
 
-from harness import ClusterTest, main, wait_until
+from harness import ClusterTest, main, patience, wait_until
 
 HEADERS, RST_STREAM, SETTINGS = 1, 3, 4
 END_HEADERS, CANCEL = 4, 8
@@ -37,7 +37,8 @@ class Resetting:
 
   def __init__(self, address, path):
     host, port = address.rsplit(":", 1)
-    self.socket = socket.create_connection((host, int(port)), timeout=2)
+    self.socket = socket.create_connection((host, int(port)),
+                                           timeout=patience(10))
     self.socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" +
                         frame(SETTINGS, 0, 0, b""))
     self.call = call_of(path)
@@ -73,7 +74,8 @@ class StreamResetsTest(ClusterTest):
     before = self.own_mb(name)
     most = ended = 0
     end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
+    at_last = time.monotonic() + patience(10 * SECONDS)
+    while time.monotonic() < (end if ended else at_last):
       for i, attacker in enumerate(attackers):
         if not attacker.send_some():
           ended += 1

@@ -8,7 +8,7 @@ import subprocess
 import urllib.error
 import urllib.request
 
-from harness import ClusterTest, Load, main, wait_until
+from harness import ClusterTest, Load, main, patience, wait_until
 from local_cluster import LocalCluster
 
 PATIENCE_S = 30
@@ -45,7 +45,7 @@ class TlsCluster(LocalCluster):
          f"--key={folder}/etcd-e.key",
          *([f"--user={user}"] if user else []), *words],
         input=text, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        check=False, timeout=60)
+        check=False, timeout=patience(60))
     if done.returncode != 0:
       raise AssertionError(f"etcdctl {words}: {done.stdout}")
     return done.stdout
@@ -88,7 +88,7 @@ class TlsClusterTest(ClusterTest):
          "--insecure-skip-tls-verify", f"--cert={certificate}",
          f"--key={key}", "get", "--prefix", "/kamino"],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        check=False, timeout=60)
+        check=False, timeout=patience(60))
     self.assertNotEqual(done.returncode, 0, done.stdout)
     self.assertIn("/kamino/local/", self.cluster.etcdctl(
         "get", "--prefix", "--keys-only", "/kamino"))
@@ -124,8 +124,8 @@ class TlsClusterTest(ClusterTest):
     if who is not None:
       context.load_cert_chain(*self.cluster.certificates.pair(who))
     try:
-      with urllib.request.urlopen(f"https://{address}{path}", timeout=10,
-                                  context=context) as page:
+      with urllib.request.urlopen(f"https://{address}{path}", context=context,
+                                  timeout=patience(10)) as page:
         return page.status, page.read().decode()
     except urllib.error.HTTPError as error:
       return error.code, error.read().decode()
@@ -144,7 +144,7 @@ class TlsClusterTest(ClusterTest):
           self.assertEqual(self.read(address, path, who)[0], 200, path)
     with self.assertRaises(OSError):
       urllib.request.urlopen(
-          f"http://{self.cluster.state['web']['n1']}/livez", timeout=10)
+          f"http://{self.cluster.state['web']['n1']}/livez", timeout=patience(10))
     wait_until(self.page_sees_nodes, PATIENCE_S,
                "the page to have what the nodes say of themselves")
 

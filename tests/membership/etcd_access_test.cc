@@ -18,6 +18,7 @@
 #include "rpc/channel.h"
 #include "security/authority.h"
 #include "tests/membership/child_process.h"
+#include "tests/patience.h"
 #include "tests/security/test_certificates.h"
 
 namespace kamino::membership {
@@ -31,8 +32,8 @@ using security::WriteText;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr absl::Duration kDeadline = absl::Seconds(2);
-constexpr absl::Duration kPatience = absl::Seconds(20);
+const absl::Duration kDeadline = Patience(absl::Seconds(2));
+const absl::Duration kPatience = Patience(absl::Seconds(20));
 const Etcd::Keys kKeys = {"/k/l", "/k/r", "/k/v"};
 
 absl::Status Look(EtcdClient* client) { return client->Look(kKeys).status(); }

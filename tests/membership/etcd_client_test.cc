@@ -11,12 +11,13 @@
 #include "rpc/channel.h"
 #include "rpc/server.h"
 #include "tests/membership/child_process.h"
+#include "tests/patience.h"
 
 namespace kamino::membership {
 namespace {
 
-constexpr absl::Duration kDeadline = absl::Seconds(2);
-constexpr absl::Duration kPatience = absl::Seconds(20);
+const absl::Duration kDeadline = Patience(absl::Seconds(2));
+const absl::Duration kPatience = Patience(absl::Seconds(20));
 
 std::string NewFolder() {
   std::string folder = absl::StrCat(testing::TempDir(), "/XXXXXX");
@@ -218,11 +219,10 @@ TEST_F(EtcdClientTest, ACallEndsWhenEtcdHangs) {
   EtcdClient hasty({etcd_.endpoint()}, absl::Milliseconds(200));
   ASSERT_EQ(hasty.Renew(kKeys, "1", term).status(), absl::OkStatus());
   etcd_.Signal(SIGSTOP);
-  const absl::Time before = absl::Now();
+  // Without its own deadline neither call would end.
   EXPECT_TRUE(absl::IsDeadlineExceeded(hasty.Renew(kKeys, "2", term).status()));
   EXPECT_TRUE(
       absl::IsDeadlineExceeded(hasty.Replace(kKeys, "x", 0, term).status()));
-  EXPECT_LT(absl::Now() - before, absl::Seconds(5));
   etcd_.Signal(SIGCONT);
   EXPECT_EQ(client_.Renew(kKeys, "3", term).status(), absl::OkStatus());
 }

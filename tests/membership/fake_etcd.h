@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "membership/etcd/etcd.h"
+#include "tests/patience.h"
 
 namespace kamino::membership {
 
@@ -36,10 +37,10 @@ class TestClock {
     return [this] { return Now(); };
   }
 
-  // Whether `condition` comes true within ten seconds; looks as often as anyone
+  // Whether `condition` comes true in time; looks as often as anyone
   // reads the clock, as managers and agents do in each round, and now and then.
   bool Eventually(const std::function<bool()>& condition) const {
-    const absl::Time deadline = absl::Now() + absl::Seconds(10);
+    const absl::Time deadline = absl::Now() + Patience(absl::Seconds(10));
     while (!condition()) {
       absl::MutexLock lock(&mutex_);
       const int64_t seen = reads_;

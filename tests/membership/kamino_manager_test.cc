@@ -16,11 +16,12 @@
 #include "rpc/redirect.h"
 #include "rpc/status.h"
 #include "tests/membership/child_process.h"
+#include "tests/patience.h"
 
 namespace kamino::membership {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(20);
+const absl::Duration kPatience = Patience(absl::Seconds(20));
 constexpr absl::Duration kTick = absl::Milliseconds(20);
 constexpr char kProgram[] = "membership/kamino_manager";
 

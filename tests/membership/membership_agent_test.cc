@@ -12,6 +12,7 @@
 #include "rpc/redirect.h"
 #include "rpc/status.h"
 #include "tests/membership/fake_etcd.h"
+#include "tests/patience.h"
 
 namespace kamino::membership {
 namespace {
@@ -109,7 +110,7 @@ View ChainOf(uint64_t id) {
 class MembershipAgentTest : public testing::Test {
  protected:
   void Start(const std::vector<std::string>& managers,
-             absl::Duration deadline = absl::Seconds(5)) {
+             absl::Duration deadline = Patience(absl::Seconds(5))) {
     AgentOptions options;
     options.cluster_id = "c";
     options.managers = managers;
@@ -153,7 +154,8 @@ class MembershipAgentTest : public testing::Test {
   absl::Status AwaitRefusal() {
     absl::MutexLock lock(&mutex_);
     const auto is_refused = [this] { return !refused_.ok(); };
-    mutex_.AwaitWithTimeout(absl::Condition(&is_refused), absl::Seconds(10));
+    mutex_.AwaitWithTimeout(absl::Condition(&is_refused),
+                            Patience(absl::Seconds(10)));
     return refused_;
   }
 
@@ -320,7 +322,7 @@ TEST_F(MembershipAgentTest, GoesRoundWhileNobodyLeads) {
   second_.OnRegister(nobody);
   // The first in the list is not there at all.
   Start({"127.0.0.1:1", manager_.address(), second_.address()},
-        absl::Milliseconds(500));
+        Patience(absl::Seconds(2)));
   ASSERT_TRUE(Eventually(
       [&] { return manager_.heartbeats() + second_.heartbeats() > 0; }));
   EXPECT_EQ(manager_.registers() + second_.registers(), 6);

@@ -17,6 +17,7 @@
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "rpc/server.h"
+#include "tests/patience.h"
 
 namespace kamino::membership {
 namespace {
@@ -91,7 +92,8 @@ absl::Status AskWhenFull(bool kept) {
   Vouching::Call call;
   call.node_id = "n2";
   call.address = member.address();
-  calls.Begin(std::move(call), absl::Seconds(kept ? 20 : 1));
+  calls.Begin(std::move(call),
+              kept ? Patience(absl::Seconds(20)) : absl::Seconds(1));
   answered.WaitForNotification();
   return status;
 }

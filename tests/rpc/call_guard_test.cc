@@ -26,6 +26,7 @@
 #include "rpc/server.h"
 #include "rpc/status.h"
 #include "tests/faults/planted.h"
+#include "tests/patience.h"
 #include "tests/security/test_certificates.h"
 
 namespace kamino::rpc {
@@ -71,7 +72,8 @@ class CallGuardTest : public ::testing::Test {
   absl::Status Call(const std::optional<Role>& role,
                     const std::string& method) {
     grpc::ClientContext context;
-    SetTimeout(role.has_value() ? absl::Seconds(20) : absl::Milliseconds(500),
+    SetTimeout(role.has_value() ? Patience(absl::Seconds(20))
+                                : absl::Milliseconds(500),
                &context);
     const grpc::Slice nothing;
     const grpc::ByteBuffer request(&nothing, 1);

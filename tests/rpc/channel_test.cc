@@ -20,11 +20,12 @@
 #include "rpc/detail.h"
 #include "rpc/status.h"
 #include "tests/faults/fault.h"
+#include "tests/patience.h"
 
 namespace kamino::rpc {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(20);
+const absl::Duration kPatience = Patience(absl::Seconds(20));
 
 // A number that a test waits for.
 class Count {
@@ -214,7 +215,7 @@ bool EndsByItsMethods(absl::Duration own) {
 }
 
 TEST(ChannelTest, ACallLastsNoLongerThanItsMethodMay) {
-  EXPECT_TRUE(EndsByItsMethods(kPatience));
+  EXPECT_TRUE(EndsByItsMethods(absl::Hours(1)));
   EXPECT_TRUE(EndsByItsMethods(absl::InfiniteDuration()));
 }
 
@@ -222,7 +223,7 @@ TEST(ChannelTest, ACallLastsNoLongerThanItsMethodMay) {
 bool MayBeSentTo(const std::string& address) {
   grpc::GenericStub stub(MakeChannel(address));
   grpc::ClientContext context;
-  SetTimeout(absl::Milliseconds(300), &context);
+  SetTimeout(Patience(absl::Seconds(2)), &context);
   grpc::CompletionQueue queue;
   const auto call = stub.PrepareUnaryCall(&context, "/kamino.test/Wait",
                                           grpc::ByteBuffer(), &queue);
@@ -318,7 +319,8 @@ TEST(ChannelTest, DeadlinesAreFromNowOn) {
   SetTimeout(absl::Seconds(3), &context);
   const absl::Time deadline = absl::FromChrono(context.deadline());
   EXPECT_GE(deadline, before + absl::Seconds(3) - absl::Milliseconds(1));
-  EXPECT_LE(deadline, absl::Now() + absl::Seconds(3));
+  const absl::Time after = absl::Now();
+  EXPECT_LE(deadline, after + absl::Seconds(3));
   SetTimeout(absl::InfiniteDuration(), &context);
   EXPECT_EQ(context.deadline(), std::chrono::system_clock::time_point::max());
 }

@@ -19,11 +19,12 @@
 #include "rpc/channelz.h"
 #include "rpc/server.h"
 #include "tests/faults/planted.h"
+#include "tests/patience.h"
 
 namespace kamino::rpc {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(20);
+const absl::Duration kPatience = Patience(absl::Seconds(20));
 
 std::string Frame(char type, char flags, char stream, const std::string& body) {
   const char head[] = {

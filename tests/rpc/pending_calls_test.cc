@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
+#include "tests/patience.h"
 
 namespace kamino::rpc {
 namespace {
@@ -23,7 +24,7 @@ TEST(PendingCallsTest, StopWaitsForWhatIsUnderWay) {
   std::string answered;
   EXPECT_TRUE(calls.none());
   ASSERT_TRUE(calls.Start(
-      absl::Seconds(20), "question",
+      Patience(absl::Seconds(20)), "question",
       [&finish](auto*, const std::string* request, std::string* response,
                 Finish done) {
         *response = "answer to " + *request;
@@ -48,7 +49,7 @@ TEST(PendingCallsTest, NoneBeginsOnceItIsStopped) {
   Calls calls;
   calls.Stop();
   EXPECT_FALSE(calls.Start(
-      absl::Seconds(20), "question",
+      Patience(absl::Seconds(20)), "question",
       [](auto*, const std::string*, std::string*, Finish) { FAIL(); },
       [](const grpc::Status&, const Calls::Call&) { FAIL(); }));
 }

@@ -19,6 +19,7 @@
 #include "rpc/grpc_time.h"
 #include "rpc/redirect.h"
 #include "rpc/status.h"
+#include "tests/patience.h"
 
 namespace kamino::rpc {
 namespace {
@@ -75,7 +76,7 @@ class Reflection {
 
   std::string Exchange(const std::string& request) {
     grpc::ClientContext context;
-    SetTimeout(absl::Seconds(20), &context);
+    SetTimeout(Patience(absl::Seconds(20)), &context);
     grpc::CompletionQueue queue;
     const auto await = [&queue] {
       void* tag;
@@ -124,7 +125,7 @@ class ServerTest : public ::testing::Test {
       grpc_compression_algorithm compression = GRPC_COMPRESS_NONE) {
     grpc::ClientContext context;
     context.set_compression_algorithm(compression);
-    SetTimeout(absl::Seconds(20), &context);
+    SetTimeout(Patience(absl::Seconds(20)), &context);
     kamino::v1::RemoveNodeRequest request;
     request.set_node_id(node);
     kamino::v1::AdminResponse response;
@@ -191,8 +192,8 @@ TEST_F(ServerTest, ConnectionsWithoutCallsAreClosed) {
   stub_ = AdminService::NewStub(channel);
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(LeaderIn(FromGrpc(Remove("n1"))), "there");
-    EXPECT_TRUE(channel->WaitForStateChange(GRPC_CHANNEL_READY,
-                                            FromNow(absl::Seconds(20))));
+    EXPECT_TRUE(channel->WaitForStateChange(
+        GRPC_CHANNEL_READY, FromNow(Patience(absl::Seconds(20)))));
   }
 }
 

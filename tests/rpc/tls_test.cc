@@ -23,6 +23,7 @@
 #include "rpc/peers.h"
 #include "rpc/server.h"
 #include "rpc/status.h"
+#include "tests/patience.h"
 #include "tests/rpc/plain_channel.h"
 #include "tests/security/test_certificates.h"
 
@@ -123,7 +124,7 @@ class TlsTest : public testing::Test {
   // Who the server says that this is.
   absl::StatusOr<std::string> Ask(AdminService::Stub* stub) {
     grpc::ClientContext context;
-    SetTimeout(absl::Seconds(20), &context);
+    SetTimeout(Patience(absl::Seconds(20)), &context);
     kamino::v1::GetClusterResponse response;
     const grpc::Status status =
         stub->GetCluster(&context, kamino::v1::GetClusterRequest(), &response);
@@ -257,7 +258,7 @@ TEST_F(TlsTest, ACallUnderWayEndsToo) {
   address_ = absl::StrCat("127.0.0.1:", server_->port());
   const auto stub = StubOf(Make(kOperator));
   grpc::ClientContext context;
-  SetTimeout(absl::Minutes(1), &context);
+  SetTimeout(Patience(absl::Minutes(1)), &context);
   const kamino::v1::GetClusterRequest request;
   kamino::v1::GetClusterResponse response;
   absl::Notification ended;
@@ -270,7 +271,8 @@ TEST_F(TlsTest, ACallUnderWayEndsToo) {
   silent.called.WaitForNotification();
   later_ = absl::Hours(24);
   server.certificates->Look();
-  EXPECT_TRUE(ended.WaitForNotificationWithTimeout(absl::Seconds(30)));
+  EXPECT_TRUE(
+      ended.WaitForNotificationWithTimeout(Patience(absl::Seconds(30))));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
@@ -286,7 +288,7 @@ TEST_F(TlsTest, AChannelEndsWhenWhoServesIsBelievedNoMore) {
   // A call that is made before gRPC has noticed fails with the connection, in
   // words that depend on whether it was reading or writing.
   absl::Status status = Ask(stub.get()).status();
-  const absl::Time limit = absl::Now() + absl::Seconds(30);
+  const absl::Time limit = absl::Now() + Patience(absl::Seconds(30));
   while (!absl::StrContains(status.message(), "certificate revoked") &&
          absl::Now() < limit) {
     ASSERT_FALSE(status.ok());
@@ -311,7 +313,8 @@ TEST_F(TlsTest, WhatIsNewIsShownToNewPeers) {
   server.certificates->Look();
   // gRPC looks each second.
   absl::StatusOr<std::string> answer = Ask(stub.get());
-  for (int i = 0; i < 100 && !answer.ok(); ++i) {
+  const absl::Time limit = absl::Now() + Patience(absl::Seconds(30));
+  while (!answer.ok() && absl::Now() < limit) {
     absl::Notification never;
     never.WaitForNotificationWithTimeout(absl::Milliseconds(100));
     answer = Ask(stub.get());

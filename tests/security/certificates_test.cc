@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "security/authority.h"
+#include "tests/patience.h"
 #include "tests/security/test_certificates.h"
 
 namespace kamino::security {
@@ -250,7 +251,8 @@ TEST_F(CertificatesTest, LooksByItself) {
   const Issued next = authority_.Issue(kNode1);
   WriteText(options_.files.key, next.key_pem);
   WriteText(options_.files.certificate, next.certificate_pem);
-  EXPECT_TRUE(changed.WaitForNotificationWithTimeout(absl::Seconds(20)));
+  EXPECT_TRUE(
+      changed.WaitForNotificationWithTimeout(Patience(absl::Seconds(20))));
 }
 
 TEST(AuthorityTest, RefusesWhatCannotBeInACertificate) {

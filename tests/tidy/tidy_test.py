@@ -7,6 +7,8 @@ import subprocess
 import sys
 import unittest
 
+import speed_rule
+
 ROOT = os.environ.get("KAMINO_TREE") or os.getcwd()
 MAX_BYTES = 512 << 10  # a core dump, a program
 MAX_LINE = 80
@@ -164,6 +166,54 @@ class TidyTest(unittest.TestCase):
           problems.append(f"{name}:{i}: sleeps; wait_until something is so: "
                           f"{line.strip()}")
     self.check(problems)
+
+  def test_no_test_judges_a_speed(self):
+    problems, allowed = [], set()
+    for name, path in files(".cc", ".h", ".py"):
+      if not name.startswith("tests/"):
+        continue
+      for i, line in speed_rule.lines_that_judge(name, "\n".join(lines(path))):
+        if (name, line) in speed_rule.ALLOWED:
+          allowed.add((name, line))
+        else:
+          problems.append(f"{name}:{i}: judges a speed; count what is done, "
+                          "or measure it by a benchmark (CONTRIBUTING.md): "
+                          f"{line}")
+    problems += [f"tests/tidy/speed_rule.py: allows what {name} has not: {line}"
+                 for name, line in sorted(set(speed_rule.ALLOWED) - allowed)]
+    self.check(problems)
+
+  def test_what_judges_a_speed_is_seen(self):
+    judge = ["EXPECT_LT(absl::Now() - begin, absl::Seconds(5));",
+             "EXPECT_GT(absl::Seconds(5), MonotonicNow() - begin);",
+             "EXPECT_LE(took, kMost);",
+             "ASSERT_NEAR(elapsed, 0.3, 0.1);",
+             "EXPECT_GT(fastest_ * speed,\n          kLeastSpeed);",
+             "EXPECT_TRUE(absl::Now() < end);",
+             "return steady_clock::now() - begin < kMost;"]
+    do_not = ["EXPECT_GE(MonotonicNow() - begin, kWait);",
+              "EXPECT_GT(row.per_second, 0);",
+              "EXPECT_LT(counts.events, 100u);  // seconds",
+              'EXPECT_EQ(text, "took < 5 seconds");',
+              "EXPECT_LE(options.most, absl::Seconds(5));",
+              "while (absl::Now() < end) Step();"]
+    for line in judge:
+      self.assertEqual(speed_rule.in_cpp(f"int x;\n{line}"), [2], line)
+    for line in do_not:
+      self.assertEqual(speed_rule.in_cpp(line), [], line)
+    judge = ["self.assertLess(time.monotonic() - began, 5)",
+             "self.assertLess(silence, OUTAGE_S, what)",
+             'self.assertLessEqual(row["median"], 5000)',
+             "self.assertGreater(speed, 10)",
+             "self.assertTrue(elapsed < 3)"]
+    do_not = ["self.assertGreater(took_ms, 400)",
+              'self.assertGreater(row["ops_per_s"], 0)',
+              "self.assertLess(len(seen), 5)",
+              "wait_until(lambda: took(), 5, 'it')"]
+    for line in judge:
+      self.assertEqual(speed_rule.in_python(line), [1], line)
+    for line in do_not:
+      self.assertEqual(speed_rule.in_python(line), [], line)
 
   def test_nothing_is_left_to_be_filled_in(self):
     problems = []

@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "tests/patience.h"
 #include "tests/security/test_certificates.h"
 #include "transport/loop/event_loop.h"
 #include "transport/shm/shm_transport.h"
@@ -23,7 +24,7 @@ namespace kamino::transport {
 namespace {
 
 // Only a failing test waits that long.
-constexpr absl::Duration kPatience = absl::Seconds(30);
+const absl::Duration kPatience = Patience(absl::Seconds(30));
 
 absl::string_view WithoutGuest(absl::string_view kind) {
   return absl::StripSuffix(kind, LinkRig::kGuest);

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
+#include "tests/patience.h"
 #include "transport/verbs/choose_port.h"
 #include "transport/verbs/pinned_memory.h"
 #include "transport/verbs/rendezvous.h"
@@ -69,7 +70,7 @@ class RawSender {
     auto answered = std::make_shared<absl::Notification>();
     auto answer = std::make_shared<absl::StatusOr<VerbsEndpoint>>(
         absl::UnknownError("no answer"));
-    rendezvous.Exchange(address, Offer(), absl::Seconds(30),
+    rendezvous.Exchange(address, Offer(), Patience(absl::Seconds(30)),
                         [=](absl::StatusOr<VerbsEndpoint> found) {
                           *answer = std::move(found);
                           answered->Notify();

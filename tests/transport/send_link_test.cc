@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/patience.h"
 #include "tests/transport/fake_verbs.h"
 #include "tests/transport/link_rig.h"
 #include "tests/transport/raw_sender.h"
@@ -85,7 +86,7 @@ class SendLinkTest : public ::testing::Test {
 
   // Of the fabric, which tells nobody.
   static bool UntilFabric(absl::FunctionRef<bool()> happened) {
-    const absl::Time deadline = absl::Now() + absl::Seconds(30);
+    const absl::Time deadline = absl::Now() + Patience(absl::Seconds(30));
     while (!happened() && absl::Now() < deadline) std::this_thread::yield();
     return happened();
   }
@@ -172,7 +173,7 @@ TEST_F(SendLinkTest, ALinkTakesItsBuffersAndTheNextOneTakesTheSame) {
 // --- Strangers at the door.
 
 TEST_F(SendLinkTest, WhoKnocksAndVanishesTakesNoMoreThanItsShare) {
-  rig_.options.connect_timeout = absl::Milliseconds(200);
+  rig_.options.connect_timeout = Patience(absl::Seconds(2));
   Listen();
   const auto silent = std::make_shared<RawSender>(Port());
   const size_t own = fabric().counts().registered;
@@ -213,7 +214,8 @@ TEST_F(SendLinkTest, AnOfferThatMakesNoSenseIsRefusedByName) {
   const auto answer = [&](const VerbsEndpoint& offer) {
     auto answered = std::make_shared<absl::Notification>();
     auto status = std::make_shared<absl::Status>();
-    rig_.rendezvous().Exchange(listener_->address(), offer, absl::Seconds(5),
+    rig_.rendezvous().Exchange(listener_->address(), offer,
+                               Patience(absl::Seconds(5)),
                                [=](const absl::StatusOr<VerbsEndpoint>& found) {
                                  *status = found.status();
                                  answered->Notify();
@@ -448,7 +450,8 @@ TEST_F(SendLinkTest, APeerCanWriteNowhere) {
   offer.address = (*wire)->Endpoint().address;
   absl::Notification answered;
   VerbsEndpoint answer;
-  rig_.rendezvous().Exchange(listener_->address(), offer, absl::Seconds(5),
+  rig_.rendezvous().Exchange(listener_->address(), offer,
+                             Patience(absl::Seconds(5)),
                              [&](const absl::StatusOr<VerbsEndpoint>& found) {
                                ASSERT_TRUE(found.ok()) << found.status();
                                answer = *found;

@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
+#include "tests/patience.h"
 #include "tests/transport/link_rig.h"
 #include "transport/loop/event_loop.h"
 #include "transport/socket/preface.h"
@@ -181,7 +182,7 @@ TEST(StrangersAtOnceTest, LeaveTimeForOthersOnTheLoop) {
   };
   loop.Post(look);
   all_are_there.Notify();
-  EXPECT_TRUE(done.WaitForNotificationWithTimeout(absl::Seconds(20)))
+  EXPECT_TRUE(done.WaitForNotificationWithTimeout(Patience(absl::Seconds(20))))
       << accepted;
   EXPECT_LE(most, kStrangers / 2);
   listener.Close();

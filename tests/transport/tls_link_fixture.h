@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "security/certificates.h"
 #include "security/identity.h"
+#include "tests/patience.h"
 #include "tests/security/test_certificates.h"
 #include "tests/transport/link_rig.h"
 #include "transport/socket/preface.h"
@@ -69,7 +70,7 @@ class TlsLinkTest : public ::testing::Test {
   TlsLinkTest()
       : of_server_(authority_.Load(kNode, [this] { return now_; })),
         of_client_(authority_.Load(kWriter)) {
-    rig_.options.connect_timeout = absl::Seconds(20);
+    rig_.options.connect_timeout = Patience(absl::Seconds(20));
   }
 
   // The server, with what of_server_ and options are then.

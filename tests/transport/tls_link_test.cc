@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "openssl/ssl.h"
+#include "tests/patience.h"
 #include "tests/transport/raw_tls.h"
 #include "tests/transport/tls_link_fixture.h"
 
@@ -311,7 +312,7 @@ TEST_F(TlsLinkTest, OneThatStallsInTheHandshakeIsClosed) {
 }
 
 TEST_F(TlsLinkTest, OneThatIsDoneWithTlsAndSaysNothingIsClosed) {
-  rig_.options.connect_timeout = absl::Milliseconds(500);
+  rig_.options.connect_timeout = Patience(absl::Seconds(1));
   Serve();
   RawTls silent(of_client_.get(), listener_->address());
   ASSERT_TRUE(silent.Handshake());

@@ -13,6 +13,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "tests/patience.h"
 #include "tests/transport/link_rig.h"
 #include "tests/transport/raw_sender.h"
 #include "transport/verbs/choose_port.h"
@@ -25,7 +26,7 @@ namespace kamino::transport {
 namespace {
 
 constexpr size_t kRing = 64 << 10;
-constexpr absl::Duration kPatience = absl::Seconds(60);
+const absl::Duration kPatience = Patience(absl::Seconds(60));
 
 PortWish Wish() {
   const char* name = std::getenv("KAMINO_VERBS_DEVICE");
@@ -185,7 +186,7 @@ VerbsEndpoint Ask(LinkRig* rig, const std::string& address,
                   const VerbsEndpoint& offer) {
   absl::Notification answered;
   VerbsEndpoint answer;
-  rig->rendezvous().Exchange(address, offer, absl::Seconds(30),
+  rig->rendezvous().Exchange(address, offer, Patience(absl::Seconds(30)),
                              [&](const absl::StatusOr<VerbsEndpoint>& found) {
                                EXPECT_TRUE(found.ok()) << found.status();
                                if (found.ok()) answer = *found;

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/patience.h"
 #include "tests/transport/fake_verbs.h"
 #include "tests/transport/link_rig.h"
 #include "transport/loop/event_loop.h"
@@ -155,7 +156,7 @@ TEST_F(VerbsLinkTest, ADeviceThatIsBeingRemovedIsLetGo) {
               HasSubstr("being removed"));
   link_ = nullptr;
   // Nobody tells of this.
-  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  const absl::Time deadline = absl::Now() + Patience(absl::Seconds(30));
   while (fabric().times_open("fake0") != 0 && absl::Now() < deadline) {
     std::this_thread::yield();
   }
@@ -275,7 +276,8 @@ TEST_F(VerbsLinkTest, AnotherVersionIsRefusedByName) {
   offer.max_message = 1000;
   absl::Notification answered;
   absl::Status status;
-  rig_.rendezvous().Exchange(listener_->address(), offer, absl::Seconds(5),
+  rig_.rendezvous().Exchange(listener_->address(), offer,
+                             Patience(absl::Seconds(5)),
                              [&](const absl::StatusOr<VerbsEndpoint>& answer) {
                                status = answer.status();
                                answered.Notify();
@@ -287,7 +289,7 @@ TEST_F(VerbsLinkTest, AnotherVersionIsRefusedByName) {
 
 // A connector that gets an answer and never speaks is not waited for for ever.
 TEST_F(VerbsLinkTest, AConnectorThatFallsSilentIsGivenUp) {
-  rig_.options.connect_timeout = absl::Milliseconds(100);
+  rig_.options.connect_timeout = Patience(absl::Seconds(1));
   rig_.options.max_accepted = 1;
   server_ = rig_.NewTransport();
   client_ = rig_.NewTransport();
@@ -302,7 +304,7 @@ TEST_F(VerbsLinkTest, AConnectorThatFallsSilentIsGivenUp) {
     auto answered = std::make_shared<absl::Notification>();
     auto status = std::make_shared<absl::Status>();
     rig_.rendezvous().Exchange(
-        listener_->address(), offer, absl::Seconds(5),
+        listener_->address(), offer, Patience(absl::Seconds(5)),
         [=](const absl::StatusOr<VerbsEndpoint>& answer) {
           *status = answer.status();
           answered->Notify();

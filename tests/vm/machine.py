@@ -12,12 +12,13 @@ import threading
 import time
 
 from image import CannotRun
+from processes import TIME_SCALE, patience, time_scale
 
 QEMU = "qemu-system-x86_64"
 GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest")
-BOOT_TIMEOUT_S = 120.0
+BOOT_TIMEOUT_S = 600.0
 ANSWER_SLACK_S = 15.0  # what an answer may take beyond the command's time
-LIFE_S = 900.0  # then the machine is ended, whatever it does
+LIFE_S = 3600.0  # then the machine is ended, whatever it does
 LABEL_KB = 128  # of an NVDIMM: where its namespaces are described
 ALIGN_MB = 16  # of an NVDIMM without its labels
 
@@ -143,12 +144,12 @@ class Machine:
           self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
           stderr=log)
     self._ended = False
-    self._ready = Job(self, ["boot"], BOOT_TIMEOUT_S)
+    self._ready = Job(self, ["boot"], patience(BOOT_TIMEOUT_S))
     self._jobs = {0: self._ready}
     self._reader = threading.Thread(
         target=self._read, args=(self._qemu.stdout,), daemon=True)
     self._reader.start()
-    self._watchdog = threading.Timer(LIFE_S, self._qemu.kill)
+    self._watchdog = threading.Timer(patience(LIFE_S), self._qemu.kill)
     self._watchdog.daemon = True
     self._watchdog.start()
 
@@ -170,10 +171,12 @@ class Machine:
   # --- Commands.
 
   def job(self, *words, timeout=60.0):
-    """Starts a command inside; its Job."""
+    """Starts a command inside, which has patience(timeout); its Job."""
+    timeout = patience(timeout)
     job = Job(self, words, timeout)
     number = next(self._ids)
-    request = {"id": number, "argv": list(words), "timeout": timeout}
+    argv = [*self._environment(), *words]
+    request = {"id": number, "argv": argv, "timeout": timeout}
     with self._changed:
       if self._ended:
         raise VmError(f"{self.name} does not run")
@@ -184,6 +187,11 @@ class Machine:
     except OSError as error:
       raise VmError(f"{self.name} has ended") from error
     return job
+
+  @staticmethod
+  def _environment():
+    """What commands inside have to be told."""
+    return [] if time_scale() == 1 else ["env", f"{TIME_SCALE}={time_scale():g}"]
 
   def run(self, *words, timeout=60.0, check=True):
     """Runs a command inside; exit code and output."""

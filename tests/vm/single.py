@@ -10,9 +10,9 @@ NODES = ("n1", "n2", "n3", "n4")
 NVDIMM_MB = FILES_MB + len(NODES) * DEVICE_MB
 POOL = "/tmp/vm/pmem"  # where the NVDIMM's file system is mounted
 DEVICES = "/tmp/vm/dax"  # links to its devices
-SUITE_TIMEOUT_S = 180.0
-CHAIN_TIMEOUT_S = 300.0
-LATENCY_TIMEOUT_S = 300.0
+SUITE_TIMEOUT_S = 900.0
+CHAIN_TIMEOUT_S = 1500.0
+LATENCY_TIMEOUT_S = 900.0
 LATENCY_ROUNDS = 7
 ENOUGH_ACKED = 100  # transfers before the power is cut
 

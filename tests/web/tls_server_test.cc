@@ -15,6 +15,7 @@
 #include "openssl/ssl.h"
 #include "security/access.h"
 #include "security/certificates.h"
+#include "tests/patience.h"
 #include "tests/security/test_certificates.h"
 #include "web/server.h"
 
@@ -163,7 +164,7 @@ TEST_F(TlsServerTest, RolesCountFromTheNextRequestOn) {
 
 TEST_F(TlsServerTest, SpeaksNothingOlderThanTls12AndNotInTheClear) {
   ServerOptions options;
-  options.max_time = absl::Milliseconds(500);
+  options.max_time = Patience(absl::Seconds(1));
   Start(options);
   EXPECT_THAT(GetAsNobody("/livez", TLS1_2_VERSION), HasSubstr("ok\n"));
   EXPECT_EQ(GetAsNobody("/livez", TLS1_1_VERSION), "");

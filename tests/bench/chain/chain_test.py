@@ -24,7 +24,7 @@ from rig import SHARED_MEMORY
 def run(*words):
   return subprocess.run(
       [sys.executable, "-B", PROGRAM, *words], stdout=subprocess.PIPE,
-      stderr=subprocess.PIPE, text=True, timeout=200, check=False)
+      stderr=subprocess.PIPE, text=True, check=False)
 
 
 class WordsTest(unittest.TestCase):

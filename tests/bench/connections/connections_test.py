@@ -21,7 +21,7 @@ CHAIN = ["--seeds=127.0.0.1:1", "--processes=head:1"]
 
 def run(*words, program=(sys.executable, "-B", PROGRAM)):
   return subprocess.run([*program, *words], stdout=subprocess.PIPE,
-                        stderr=subprocess.PIPE, text=True, timeout=200,
+                        stderr=subprocess.PIPE, text=True,
                         check=False)
 
 

@@ -22,7 +22,7 @@ BENCH = os.path.join("bench", "service", "bench_service")
 
 def run(*words, program=(sys.executable, "-B", PROGRAM), **environment):
   return subprocess.run([*program, *words], stdout=subprocess.PIPE,
-                        stderr=subprocess.PIPE, text=True, timeout=200,
+                        stderr=subprocess.PIPE, text=True,
                         env={**os.environ, **environment}, check=False)
 
 

@@ -18,6 +18,7 @@
 #include "engine/baselines/open_store.h"
 #include "engine/baselines/rewind/rewind_options.h"
 #include "gtest/gtest.h"
+#include "tests/patience.h"
 
 namespace kamino::engine {
 
@@ -77,7 +78,7 @@ class StoreTest : public ::testing::TestWithParam<std::string> {
     // Where copies are made later, transactions must not outrun them.
     constexpr int kFewerThanLogSlots = 32;
     if (++begun_ % kFewerThanLogSlots == 0) store_->Quiesce();
-    return store_->Begin(absl::Seconds(30));
+    return store_->Begin(Patience(absl::Seconds(30)));
   }
 
   // Commits what `body` does; aborts when it fails.

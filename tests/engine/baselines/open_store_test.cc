@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "engine/transaction.h"
 #include "gtest/gtest.h"
+#include "tests/patience.h"
 
 namespace kamino::engine {
 namespace {
@@ -378,7 +379,8 @@ class AfterACrashTest : public OpenStoreTest {
       options.sequence = 1000 + i;
       options.durable_at = &durable_at;
       ASSERT_TRUE(transaction->Commit(options).ok());
-      ASSERT_TRUE((*store)->AwaitDurable(durable_at, absl::Seconds(30)));
+      ASSERT_TRUE(
+          (*store)->AwaitDurable(durable_at, Patience(absl::Seconds(30))));
     }
     auto open = (*store)->Begin(absl::ZeroDuration());
     std::memset(*open->Write(root, 64, 8), 'b', 8);

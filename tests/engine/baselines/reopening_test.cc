@@ -8,6 +8,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/engine/baselines/fixture.h"
+#include "tests/patience.h"
 
 namespace kamino::engine {
 namespace {
@@ -63,7 +64,7 @@ TEST_P(ReopeningTest, WhatIsDurableSurvives) {
       ok = ok && Run([&](Transaction& t) { return Put(t, id, text); }).ok();
       ok = ok && store_->durable_sequence() >= before;
     }
-    ok = ok && store_->AwaitDurable(durable_at_, absl::Seconds(30)) &&
+    ok = ok && store_->AwaitDurable(durable_at_, Patience(absl::Seconds(30))) &&
          store_->durable_sequence() >= durable_at_;
     _exit(ok ? 0 : 1);
   }
@@ -91,7 +92,7 @@ TEST_P(ReopeningTest, DyingWithinATransactionTakesItBack) {
   if (child == 0) {
     Open(/*fresh=*/false);
     bool ok = Run([&](Transaction& t) { return Put(t, id, "FIRST"); }).ok();
-    ok = ok && store_->AwaitDurable(durable_at_, absl::Seconds(30));
+    ok = ok && store_->AwaitDurable(durable_at_, Patience(absl::Seconds(30)));
     auto transaction = Begin();
     ok = ok && Put(*transaction, id, "OTHER WORD").ok() &&
          transaction->Overwrite(large, 5, BytesOf(std::string(90000, 'b')))

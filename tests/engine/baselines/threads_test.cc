@@ -22,6 +22,7 @@
 #include "engine/pmem/plain_region.h"
 #include "engine/resource_error.h"
 #include "gtest/gtest.h"
+#include "tests/patience.h"
 
 namespace kamino::engine {
 namespace {
@@ -236,7 +237,7 @@ TEST_P(ThreadsTest, TransfersAndNewObjectsKeepTheSum) {
               return bytes.ok() ? absl::OkStatus() : bytes.status();
             },
             options);
-        if (!store().AwaitDurable(place, absl::Seconds(60))) ++wrong;
+        if (!store().AwaitDurable(place, Patience(absl::Seconds(60)))) ++wrong;
       }
       if (i % 10 != 0) continue;
       int64_t total = 0;

@@ -5,12 +5,13 @@
 
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
+#include "tests/patience.h"
 
 namespace kamino::engine {
 namespace {
 
 constexpr absl::Duration kNoWait = absl::ZeroDuration();
-constexpr absl::Duration kLong = absl::Seconds(30);
+const absl::Duration kLong = Patience(absl::Seconds(30));
 
 TEST(LockTableTest, SharedByManyExclusiveToOne) {
   LockTable locks;

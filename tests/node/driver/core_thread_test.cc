@@ -21,6 +21,7 @@
 #include "gtest/gtest.h"
 #include "node/driver/core_activity.h"
 #include "tests/faults/fault.h"
+#include "tests/patience.h"
 #include "transport/loop/event_loop.h"
 
 namespace kamino::node {
@@ -310,7 +311,8 @@ class Lines {
     lines_.push_back(line);
   }
   // The n-th, counted from 0; "": there is none in time.
-  std::string Get(size_t n, absl::Duration patience = absl::Seconds(20)) {
+  std::string Get(size_t n,
+                  absl::Duration patience = Patience(absl::Seconds(20))) {
     absl::MutexLock lock(&mutex_);
     const auto there = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
       return lines_.size() > n;
@@ -346,7 +348,7 @@ std::pair<std::string, std::string> WatchALongStep(absl::Duration patience) {
 }
 
 TEST(CoreThreadTest, AStepThatTakesLongIsLoggedWithWhatItIs) {
-  const auto [first, second] = WatchALongStep(absl::Seconds(20));
+  const auto [first, second] = WatchALongStep(Patience(absl::Seconds(20)));
   EXPECT_NE(first.find("busy for over 20ms with kv.commit (7)"),
             std::string::npos)
       << first;
@@ -376,7 +378,8 @@ TEST(CoreThreadTest, AThreadGoesOnWhileItStepsOrWaits) {
   EXPECT_NE(lines.Get(0), "");  // some looks later
   EXPECT_EQ(goes_on, 1);        // the step was new once
   activity.Idle();
-  EXPECT_TRUE(waits.WaitForNotificationWithTimeout(absl::Seconds(20)));
+  EXPECT_TRUE(
+      waits.WaitForNotificationWithTimeout(Patience(absl::Seconds(20))));
 }
 
 TEST(CoreThreadTest, AThreadThatWaitsIsNotBusy) {

@@ -11,6 +11,7 @@
 #include "proto/backup_records.h"
 #include "rpc/server.h"
 #include "tests/node/rpc/node_server_fixture.h"
+#include "tests/patience.h"
 #include "tests/rpc/plain_channel.h"
 
 namespace kamino::node {
@@ -39,8 +40,7 @@ class BackupServiceTest : public NodeServerTest {
   grpc::Status Restore(const kamino::v1::RestoreRequest& request,
                        kamino::v1::RestoreResponse* response) {
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() +
-                         std::chrono::seconds(20));
+    rpc::SetTimeout(Patience(absl::Seconds(20)), &context);
     return backup_stub_->Restore(&context, request, response);
   }
 

@@ -10,6 +10,7 @@
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "rpc/credentials.h"
+#include "tests/patience.h"
 
 namespace kamino::node {
 namespace {
@@ -72,12 +73,13 @@ class GrpcRendezvousTest : public ::testing::Test {
   }
 
   absl::StatusOr<VerbsEndpoint> Ask(
-      const VerbsEndpoint& offer, absl::Duration timeout = absl::Seconds(20)) {
+      const VerbsEndpoint& offer,
+      absl::Duration timeout = Patience(absl::Seconds(20))) {
     return AskFrom(&client_, offer, timeout);
   }
   absl::StatusOr<VerbsEndpoint> AskFrom(
       GrpcRendezvous* from, const VerbsEndpoint& offer,
-      absl::Duration timeout = absl::Seconds(20)) {
+      absl::Duration timeout = Patience(absl::Seconds(20))) {
     absl::Notification answered;
     absl::StatusOr<VerbsEndpoint> result = absl::UnknownError("no answer");
     from->Exchange(address_, offer, timeout,

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "rpc/server.h"
 #include "tests/faults/planted.h"
+#include "tests/patience.h"
 #include "tests/security/test_certificates.h"
 
 namespace kamino::node {
@@ -73,7 +74,7 @@ class LinkPassesTest : public ::testing::Test {
                                           const std::string& address) {
     absl::StatusOr<PassSource::Granted> granted;
     absl::Notification done;
-    nodes_[from].passes->Ask(address, absl::Seconds(20),
+    nodes_[from].passes->Ask(address, Patience(absl::Seconds(20)),
                              [&](absl::StatusOr<PassSource::Granted> reply) {
                                granted = std::move(reply);
                                done.Notify();

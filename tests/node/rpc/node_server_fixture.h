@@ -33,6 +33,7 @@
 #include "rpc/credentials.h"
 #include "security/access.h"
 #include "security/certificates.h"
+#include "tests/patience.h"
 #include "tests/transport/fake_verbs.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
@@ -101,7 +102,8 @@ class RefusalCounts final : public transport::ListenerEvents {
   bool Await(transport::LinkRefusal why, int times) {
     absl::MutexLock lock(&mutex_);
     const auto there = [&] { return refused_[why] >= times; };
-    return mutex_.AwaitWithTimeout(absl::Condition(&there), absl::Seconds(20));
+    return mutex_.AwaitWithTimeout(absl::Condition(&there),
+                                   Patience(absl::Seconds(20)));
   }
 
  private:
@@ -185,8 +187,7 @@ class NodeServerTest : public ::testing::Test {
   template <typename Response, typename Request, typename Method>
   grpc::Status Send(Method method, const Request& request, Response* response) {
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() +
-                         std::chrono::seconds(20));
+    rpc::SetTimeout(Patience(absl::Seconds(20)), &context);
     return (stub_.get()->*method)(&context, request, response);
   }
 

@@ -11,6 +11,7 @@
 #include "kamino/v1/kamino.pb.h"
 #include "proto/session_frame.h"
 #include "tests/node/session/session_protocol_fixture.h"
+#include "tests/patience.h"
 
 namespace kamino::node {
 namespace {
@@ -40,7 +41,7 @@ SessionServerOptions TightOptions() {
   SessionServerOptions options;
   options.limits.max_requests = 4;
   options.limits.max_unsent_bytes = 4096;
-  options.limits.max_silence = absl::Milliseconds(200);
+  options.limits.max_silence = Patience(absl::Seconds(1));
   return options;
 }
 

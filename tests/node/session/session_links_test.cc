@@ -19,6 +19,7 @@
 #include "kamino/v1/session.pb.h"
 #include "proto/session_frame.h"
 #include "tests/node/rpc/node_server_fixture.h"
+#include "tests/patience.h"
 #include "transport/socket/preface.h"
 #include "transport/tcp/frame.h"
 
@@ -28,7 +29,7 @@ namespace {
 using session::FrameKind;
 using session::Method;
 
-constexpr absl::Duration kPatience = absl::Seconds(30);
+const absl::Duration kPatience = Patience(absl::Seconds(30));
 
 TEST(MaxTcpLinksTest, SomeDescriptorsAreLeft) {
   EXPECT_EQ(MaxTcpLinks(1 << 20), 16384);
@@ -107,7 +108,7 @@ class RawClient {
 
 SessionServerOptions ImpatientOptions() {
   SessionServerOptions options;
-  options.limits.max_silence = absl::Milliseconds(500);
+  options.limits.max_silence = Patience(absl::Seconds(1));
   return options;
 }
 

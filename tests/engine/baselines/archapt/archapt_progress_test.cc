@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "tests/engine/baselines/archapt/archapt_fixture.h"
 #include "tests/faults/planted.h"
+#include "tests/patience.h"
 
 namespace kamino::engine {
 namespace {
@@ -267,13 +268,13 @@ TEST_F(ArchaptProgressTest, OneThatIsAloneHoldsOthersUpForAWhile) {
 }
 
 TEST_F(ArchaptProgressTest, WhatOthersGiveBackIsWaitedFor) {
-  EXPECT_TRUE(TakesWhatOthersGiveBack(/*wait=*/absl::Seconds(60)));
+  EXPECT_TRUE(TakesWhatOthersGiveBack(/*wait=*/Patience(absl::Seconds(60))));
   EXPECT_FALSE(TakesWhatOthersGiveBack(/*wait=*/absl::ZeroDuration()));
 }
 
 TEST_F(ArchaptProgressTest, OrItIsRefusedThoughRoomIsComing) {
   faults::Planted planted("archapt-others-not-awaited");
-  EXPECT_FALSE(TakesWhatOthersGiveBack(/*wait=*/absl::Seconds(60)));
+  EXPECT_FALSE(TakesWhatOthersGiveBack(/*wait=*/Patience(absl::Seconds(60))));
 }
 
 // --- How much of a log there may be.

@@ -231,8 +231,8 @@ absl::Status CheckIdFlag(absl::string_view flag, absl::string_view id) {
 }
 
 bool IsReachable(absl::string_view address) {
-  return !absl::StartsWith(address, "0.0.0.0:") &&
-         !absl::StartsWith(address, "[::]:");
+  const auto parsed = ParseAddress(address);
+  return parsed.ok() && !IsEveryAddress(parsed->host);
 }
 
 bool IsAskedAgainToEnd(absl::Duration within) {

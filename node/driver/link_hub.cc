@@ -199,6 +199,16 @@ std::vector<const LinkHub::Port*> LinkHub::Usable(
   return usable;
 }
 
+void LinkHub::Expect(const std::vector<membership::Member>& members) {
+  for (const membership::Member& member : members) {
+    for (const Port* port : Usable(member)) {
+      if (port->kind.same_host_only || port->kind.needs_rendezvous) continue;
+      port->transport->Expect(
+          member.link_addresses.at(std::string(port->kind.name)));
+    }
+  }
+}
+
 void LinkHub::OnOutcome(LinkId id, bool opened) {
   absl::MutexLock lock(&mutex_);
   auto found = connections_.find(id);

@@ -91,6 +91,9 @@ class LinkHub {
 
   // --- Core thread only.
 
+  // Links to these may be opened later: names in their addresses are looked up
+  // now, as name servers may be away by then.
+  void Expect(const std::vector<membership::Member>& members);
   // `closed` comes at once if the neighbour has no transport that is here.
   void Open(replica::LinkId link, const membership::Member& member);
   // `payload` goes from where it lies, and is copied only when the link has no

@@ -182,7 +182,10 @@ absl::Status Node::Join(const std::string& service_address,
       const bool stays = view.IndexOf(node_id(), node_->incarnation()) >= 0;
       if (!stays) view_board_.Publish(view);
       node_->OnView(view, Now());
-      if (node_->core().view().id != before) ++view_changes_;
+      if (node_->core().view().id != before) {
+        ++view_changes_;
+        links_->Expect(node_->core().view().members);
+      }
       if (stays) view_board_.Publish(view);
       if (events_.view != nullptr) events_.view(view);
       departure_.OnView(node_->core().role() != membership::Role::kOutside);

@@ -171,6 +171,12 @@ int CheckFile(const ServerProgram& program, const config::ProgramConfig& config,
   return 0;
 }
 
+// Of a flag whose value turns out wrong only once it is used.
+bool IsBadFlag(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) &&
+         absl::StartsWith(status.message(), "--");
+}
+
 void SetUpProcess() {
   // Debian's Abseil looks for deadlocks at each lock; tests do that.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
@@ -285,6 +291,7 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
     TellServiceStops();
   });
   if (!served.ok()) {
+    if (IsBadFlag(served)) return Refuse(program, config, served);
     logs::SayLast(google::GLOG_ERROR,
                   absl::StrCat(program.name, ": ", served.message()));
     return kExitFailure;

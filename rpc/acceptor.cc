@@ -26,6 +26,7 @@
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "metrics/counters.h"
+#include "rpc/connection_ends.h"
 
 namespace kamino::rpc {
 namespace {
@@ -158,6 +159,18 @@ Acceptor::~Acceptor() {
     close(wake_);
   }
   for (const int listener : listeners_) close(listener);
+}
+
+std::vector<std::string> Acceptor::addresses() const {
+  std::vector<std::string> addresses;
+  for (const int listener : listeners_) {
+    sockaddr_storage bound = {};
+    socklen_t size = sizeof bound;
+    PCHECK(getsockname(listener, reinterpret_cast<sockaddr*>(&bound), &size) ==
+           0);
+    addresses.push_back(AddressOf(bound));
+  }
+  return addresses;
 }
 
 void Acceptor::Start(std::function<void(int)> take, HostCounts::Known known) {

@@ -77,6 +77,20 @@ std::vector<std::string> RowOf(
           Links(*status)};
 }
 
+// "n1 has no link to n2, its successor". Links of one that joins come and go.
+std::string MissingLinks(const GetNodeStatusResponse& status) {
+  std::string text;
+  for (const auto& link : status.links()) {
+    if (link.connected() || link.role() == kamino::v1::LINK_ROLE_JOINING) {
+      continue;
+    }
+    absl::StrAppend(&text, status.node_id(), " has no link to ", link.peer(),
+                    " (", Word(link.role()), "): the log of ", status.node_id(),
+                    " says why\n");
+  }
+  return text;
+}
+
 // Of nodes outside the chain only managers know. "": none is known to stand by,
 // or nobody has said where managers are.
 std::string StandsByLine(const Cli& cli) {
@@ -117,6 +131,7 @@ bool Show(const Cli& cli, Client* client) {
         "are kept\n");
   }
   std::string disputes;
+  std::string unlinked;
   std::string scrub;
   std::string transfers;
   std::string mode;
@@ -124,6 +139,7 @@ bool Show(const Cli& cli, Client* client) {
     auto status = client->NodeStatus(node.address());
     if (cli.json() && status.ok()) PrintJson(*status);
     if (status.ok()) disputes += DisputeOf(node.node_id(), status->disputed());
+    if (status.ok()) unlinked += MissingLinks(*status);
     if (status.ok()) transfers += TransferLine(*status);
     if (status.ok() && status->role() == kamino::v1::ROLE_HEAD) {
       scrub = ScrubLine(status->scrub());
@@ -132,9 +148,10 @@ bool Show(const Cli& cli, Client* client) {
     rows.push_back(RowOf(node, status));
   }
   if (!cli.json()) {
-    std::cout << absl::StrCat(
-        "cluster ", chain.cluster_id(), ", view ", chain.view_id(), mode, "\n",
-        FormatTable(rows), away, StandsByLine(cli), disputes, transfers, scrub);
+    std::cout << absl::StrCat("cluster ", chain.cluster_id(), ", view ",
+                              chain.view_id(), mode, "\n", FormatTable(rows),
+                              away, StandsByLine(cli), unlinked, disputes,
+                              transfers, scrub);
   }
   std::cout.flush();
   return std::cout.good();

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/address.h"
 #include "base/status_macros.h"
 #include "security/certificates.h"
 #include "security/in_the_clear.h"
@@ -11,6 +12,9 @@ namespace kamino::client {
 absl::StatusOr<std::shared_ptr<const rpc::Credentials>> Identify(
     const security::TlsFiles& files, bool insecure,
     const std::vector<std::string>& addresses) {
+  for (const std::string& address : addresses) {
+    RETURN_IF_ERROR(CheckAddress(address));
+  }
   RETURN_IF_ERROR(security::CheckComplete(files));
   if (!files.any()) {
     for (const std::string& address : addresses) {

@@ -101,9 +101,18 @@ absl::Status CheckNames(const Deployment& deployment) {
   if (!absl::StartsWith(prefix, "/") || absl::EndsWith(prefix, "/")) {
     return BadFlag("etcd_prefix", "must start with / and not end with one");
   }
-  if (absl::GetFlag(FLAGS_advertise).empty() &&
-      !IsReachable(deployment.manager.name)) {
-    return BadFlag("advertise", "is required when --listen is every address");
+  const std::string& advertise = absl::GetFlag(FLAGS_advertise);
+  RETURN_IF_ERROR(
+      CheckAddressFlag("listen", absl::GetFlag(FLAGS_listen), false));
+  RETURN_IF_ERROR(
+      CheckAddressFlag("advertise", deployment.manager.name, false));
+  if (!IsReachable(deployment.manager.name)) {
+    return BadFlag("advertise",
+                   advertise.empty()
+                       ? "is required when --listen is every address"
+                       : absl::StrCat("is ", advertise,
+                                      ", which is every address; name the "
+                                      "host that nodes connect to"));
   }
   return absl::OkStatus();
 }
@@ -149,8 +158,6 @@ absl::StatusOr<Deployment> ReadFlags() {
   const int ttl = absl::GetFlag(FLAGS_leader_ttl_s);
   std::vector<absl::Status> checks = {
       CheckNames(deployment),
-      CheckAddressFlag("listen", absl::GetFlag(FLAGS_listen), false),
-      CheckAddressFlag("advertise", options.name, false),
       CheckRange("chain_length", length, 1, kMaxChainLength),
       CheckRange("failure_timeout_ms", timeout_ms, 100, 600000),
       // Some heartbeats may be lost before a lease is.

@@ -171,6 +171,12 @@ int CheckFile(const ServerProgram& program, const config::ProgramConfig& config,
   return 0;
 }
 
+// Of a flag whose value turns out wrong only once it is used.
+bool IsBadFlag(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) &&
+         absl::StartsWith(status.message(), "--");
+}
+
 void SetUpProcess() {
   // Debian's Abseil looks for deadlocks at each lock; tests do that.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
@@ -231,8 +237,8 @@ absl::Status CheckIdFlag(absl::string_view flag, absl::string_view id) {
 }
 
 bool IsReachable(absl::string_view address) {
-  return !absl::StartsWith(address, "0.0.0.0:") &&
-         !absl::StartsWith(address, "[::]:");
+  const auto parsed = ParseAddress(address);
+  return parsed.ok() && !IsEveryAddress(parsed->host);
 }
 
 bool IsAskedAgainToEnd(absl::Duration within) {
@@ -285,6 +291,7 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
     TellServiceStops();
   });
   if (!served.ok()) {
+    if (IsBadFlag(served)) return Refuse(program, config, served);
     logs::SayLast(google::GLOG_ERROR,
                   absl::StrCat(program.name, ": ", served.message()));
     return kExitFailure;

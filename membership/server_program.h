@@ -55,7 +55,8 @@ struct ServerProgram {
   std::function<absl::Status(const std::function<void()>& await_end)> serve;
 };
 
-// The whole of main: 0 when `serve` succeeds, 1 when it fails, 2 for bad flags.
+// The whole of main: 0 when `serve` succeeds, 1 when it fails, 2 for bad flags,
+// also where `serve` fails by one (BadFlag).
 // These come from the command line and the file that --config names; SIGHUP
 // reads that again (config/program_config.h).
 // Logs go to stderr; the last line there says why it exits with another code

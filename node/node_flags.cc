@@ -327,6 +327,12 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
   }
   if (!flags.advertise.empty()) {
     RETURN_IF_ERROR(CheckAddressFlag("advertise", flags.advertise, false));
+    if (!IsReachable(flags.advertise)) {
+      return BadFlag("advertise",
+                     absl::StrCat("is ", flags.advertise,
+                                  ", which is every address; name the host "
+                                  "that clients connect to"));
+    }
   }
   RETURN_IF_ERROR(CheckAddressFlag("link_listen", flags.link_listen, true));
   if (!flags.link_advertise.empty()) {

@@ -55,7 +55,8 @@ absl::Status ChooseTransports(const NodeFlags& flags,
     LOG(INFO) << "chain links: " << flags.transport << ", by --transport";
   }
   links->offers.push_back(
-      {transport::TcpTransports(), flags.link_listen, flags.link_advertise});
+      {transport::TcpTransports({.resolver = nullptr, .last_good = true}),
+       flags.link_listen, flags.link_advertise});
   return absl::OkStatus();
 }
 

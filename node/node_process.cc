@@ -19,6 +19,7 @@
 #include "node/hand_over.h"
 #include "node/link_admission.h"
 #include "node/node_links.h"
+#include "node/reachable.h"
 #include "node/storage/delayed_media.h"
 #include "node/storage/device_media.h"
 #include "node/storage/file_media.h"
@@ -245,8 +246,8 @@ Node::Events NodeProcess::Events(uint64_t incarnation) {
     kill(getpid(), SIGTERM);
   };
   // No role comes before Join.
-  events.role = [this](membership::Role role, bool lease_valid) {
-    server_->SetRole(role, lease_valid);
+  events.role = [this](membership::Role role, bool serves) {
+    server_->SetRole(role, serves);
   };
   if (passes_ == nullptr) return events;
   passes_->SetSelf(flags_.storage.node_id, incarnation);
@@ -323,6 +324,11 @@ absl::Status NodeProcess::StartServers() {
   if (peers_ != nullptr) {
     peer_address_ = absl::StrCat(HostOf(address_), ":", peers_->port());
   }
+  BoundAddresses bound;
+  bound.service = server_->addresses();
+  if (peers_ != nullptr) bound.peers = peers_->addresses();
+  bound.links = {node_->LinkAddresses()["tcp"]};
+  RETURN_IF_ERROR(CheckReachable(flags_, bound));
   session_service_->SetCarriers(session_links_->carriers(address_));
   return absl::OkStatus();
 }

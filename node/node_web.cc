@@ -73,6 +73,11 @@ web::Answer NodeWeb::Ready() {
                            membership::ConditionName(standing.condition)));
   }
   if (!standing.lease) return No("it holds no lease of the manager");
+  if (standing.unlinked) {
+    return No(
+        "its links to the neighbours in its view have never come up; kamino "
+        "status shows which");
+  }
   return No(absl::StrCat(
       "it is ", membership::RoleName(standing.role), ", but what it holds is ",
       membership::ConditionName(standing.condition), ", or in doubt"));

@@ -105,34 +105,6 @@ TransferStats ChainCore::transfer() const {
   return stats;
 }
 
-std::vector<ChainCore::LinkState> ChainCore::links() const {
-  std::vector<LinkState> states;
-  if (joiner_.link() != kNoLink) {
-    states.push_back({place_.view.tail().node_id, kamino::v1::LINK_ROLE_JOINING,
-                      joiner_.link(), joiner_.established()});
-  }
-  if (!place_.inside()) return states;
-  if (downstream_.joins()) {
-    states.push_back({donor_.joining(), kamino::v1::LINK_ROLE_JOINING,
-                      downstream_.link(), downstream_.replicates()});
-  }
-  if (const Member* member = place_.predecessor()) {
-    states.push_back({member->node_id, kamino::v1::LINK_ROLE_PREDECESSOR,
-                      upstream_.link(), upstream_.attached()});
-  }
-  if (const Member* member = place_.successor()) {
-    states.push_back({member->node_id, kamino::v1::LINK_ROLE_SUCCESSOR,
-                      downstream_.link(), downstream_.replicates()});
-  }
-  const bool tells = completions_.state() == Completions::State::kTail;
-  if (tells || role() == Role::kHead) {
-    states.push_back({(tells ? place_.view.head() : place_.view.tail()).node_id,
-                      kamino::v1::LINK_ROLE_COMPLETION, completions_.link(),
-                      completions_.connected()});
-  }
-  return states;
-}
-
 bool ChainCore::has_state() const {
   return record_->state().condition != Condition::kReceiving;
 }
@@ -216,9 +188,11 @@ void ChainCore::LeaveView(absl::Time now) {
   scrub_.Leave();
   append_debt_.Forgive();
   completion_debt_.Forgive();
+  link_watch_.Leave();
 }
 
 void ChainCore::EnterView(absl::Time now) {
+  link_watch_.Enter(now);
   NodeState state = record_->state();
   state.view_id = place_.view.id;
   state.view_digest = place_.view.digest;
@@ -347,6 +321,7 @@ void ChainCore::OnTick(absl::Time now, Actions* actions) {
                       downstream_.acked() + announcements_.answers(), now);
   completion_debt_.Update(role() == Role::kHead && ring_->applied() > settled(),
                           settled(), now);
+  NoteLinks(now);
 }
 
 void ChainCore::OnInvited(bool invited, absl::Time now, Actions* actions) {

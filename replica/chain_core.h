@@ -80,6 +80,7 @@
 #include "replica/execution.h"
 #include "replica/executor.h"
 #include "replica/joiner.h"
+#include "replica/link_watch.h"
 #include "replica/log_entry.h"
 #include "replica/log_ring.h"
 #include "replica/mending.h"
@@ -196,6 +197,9 @@ class ChainCore {
   // applied.
   absl::Duration append_debt() const { return append_debt_.age(); }
   absl::Duration completion_debt() const { return completion_debt_.age(); }
+  // For how long, at the last tick, this view was here and its links had never
+  // been up together. Zero: they were, or it has none.
+  absl::Duration never_linked() const { return link_watch_.never_up(); }
   TransferStats transfer() const;
   const Scrub& scrub() const { return scrub_; }
   // Log entries, by their last mutations, that the successor, or the node that
@@ -320,6 +324,15 @@ class ChainCore {
   bool may_compare() const;
   // A node that joins asks to go on: it is not sent what cannot be read.
   void CheckResumed(const kamino::internal::v1::Hello& hello);
+  void NoteLinks(absl::Time now);
+  // The member that a link of that purpose is being opened to; null: there is
+  // no such link, or it is established.
+  const membership::Member* Dials(
+      kamino::internal::v1::LinkPurpose purpose) const;
+  // True when this process has sent the Hello itself: its link has ended, and
+  // the next attempt waits.
+  bool EndSelfDial(LinkId link, const kamino::internal::v1::Hello& hello,
+                   absl::Time now);
   // The successor asks for the entry after what it has received, perhaps again:
   // it may be this node's bytes that are damaged. False: it does not get it.
   bool CheckUnsent(const kamino::internal::v1::Sync& sync);
@@ -364,6 +377,7 @@ class ChainCore {
   ScrubExchange scrub_exchange_;
   Debt append_debt_;
   Debt completion_debt_;
+  LinkWatch link_watch_;
   Misfits misfits_;
   LogLimit told_misfits_;
   LogLimit told_refusals_;

@@ -62,6 +62,8 @@ void ChainCore::TakeMessage(LinkId link, const Message& message,
         link, absl::StrCat("a message is of chain ", message.chain_id()));
   }
   if (message.has_reject()) return OnReject(link, message, now);
+  // Before the view is looked at: one that joins is in none.
+  if (message.has_hello() && EndSelfDial(link, message.hello(), now)) return;
   if (!CheckView(link, message)) return;
   if (!MayCome(message.message_case(), UseOf(link))) {
     return outbox_.Misfit(

@@ -18,14 +18,15 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/is_told.h"
 #include "base/socket_host.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "metrics/counters.h"
+#include "rpc/connection_ends.h"
 
 namespace kamino::rpc {
 namespace {
@@ -60,21 +61,13 @@ struct Resolved {
 };
 
 absl::Status Resolve(const std::string& listen, Resolved* resolved) {
-  const size_t colon = listen.rfind(':');
-  uint32_t port = 0;
-  if (colon == std::string::npos ||
-      !absl::SimpleAtoi(listen.substr(colon + 1), &port) || port > 65535) {
-    return absl::InvalidArgumentError("it is not host:port");
-  }
-  std::string host = listen.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  }
+  ASSIGN_OR_RETURN(const HostPort parsed, ParseAddress(listen));
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  const int error = getaddrinfo(host.c_str(), absl::StrCat(port).c_str(),
-                                &hints, &resolved->first);
+  const int error =
+      getaddrinfo(parsed.host.c_str(), absl::StrCat(parsed.port).c_str(),
+                  &hints, &resolved->first);
   if (error == 0) return absl::OkStatus();
   return absl::UnavailableError(gai_strerror(error));
 }
@@ -166,6 +159,18 @@ Acceptor::~Acceptor() {
     close(wake_);
   }
   for (const int listener : listeners_) close(listener);
+}
+
+std::vector<std::string> Acceptor::addresses() const {
+  std::vector<std::string> addresses;
+  for (const int listener : listeners_) {
+    sockaddr_storage bound = {};
+    socklen_t size = sizeof bound;
+    PCHECK(getsockname(listener, reinterpret_cast<sockaddr*>(&bound), &size) ==
+           0);
+    addresses.push_back(AddressOf(bound));
+  }
+  return addresses;
 }
 
 void Acceptor::Start(std::function<void(int)> take, HostCounts::Known known) {

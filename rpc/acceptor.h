@@ -54,6 +54,8 @@ class Acceptor {
   Acceptor& operator=(const Acceptor&) = delete;
 
   int port() const { return port_; }
+  // Where it listens: host:port each, in numbers.
+  std::vector<std::string> addresses() const;
 
   // From now on each connection is given to `take`, on a thread of this one's.
   // `known`: as HostCounts has it. Once.

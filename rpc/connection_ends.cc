@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "base/address.h"
 
 namespace kamino::rpc {
 namespace {
@@ -80,15 +81,12 @@ void ForEachConnection(
 }
 
 void Resolve(const std::string& target, std::set<std::string>* addresses) {
-  const size_t colon = target.rfind(':');
-  if (colon == std::string::npos) return;
-  absl::string_view host = absl::string_view(target).substr(0, colon);
-  absl::ConsumePrefix(&host, "[");
-  absl::ConsumeSuffix(&host, "]");
+  const auto parsed = ParseAddress(target);
+  if (!parsed.ok()) return;
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (getaddrinfo(std::string(host).c_str(), target.substr(colon + 1).c_str(),
+  if (getaddrinfo(parsed->host.c_str(), absl::StrCat(parsed->port).c_str(),
                   &hints, &found) != 0) {
     return;
   }

@@ -51,6 +51,8 @@ class Server {
   ~Server();
 
   int port() const { return acceptor_->port(); }
+  // Where it listens: host:port each, in numbers.
+  std::vector<std::string> addresses() const { return acceptor_->addresses(); }
 
   // What the health service says of `name`; "" serves from the start. Any
   // thread.

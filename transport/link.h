@@ -267,12 +267,17 @@ class Transport {
   virtual absl::StatusOr<std::unique_ptr<Listener>> Listen(
       const std::string& address, AcceptCallback acceptor) = 0;
 
-  // Starts connecting and returns at once (but for the resolution of a host
-  // name). Either OnConnected follows or OnClosed. On error the handler is
-  // never called: kInvalidArgument: no such address. kUnavailable: this
+  // Starts connecting and returns at once; a host name is looked up on another
+  // thread. Either OnConnected follows or OnClosed. On error the handler is
+  // never called: kInvalidArgument: that is no address. kUnavailable: this
   // transport is being destroyed. kResourceExhausted: no memory for a ring.
   virtual absl::StatusOr<std::shared_ptr<Link>> Connect(
       const std::string& address, std::shared_ptr<LinkHandler> handler) = 0;
+
+  // `address` may be connected to later, possibly while its name cannot be
+  // looked up: a transport that looks names up does so now, and keeps what it
+  // finds. Returns at once.
+  virtual void Expect(const std::string& address) { (void)address; }
 };
 
 // Makes transports of one kind. A value; copies are alike.

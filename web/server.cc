@@ -11,10 +11,9 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/synchronization/notification.h"
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "openssl/tls1.h"
@@ -153,15 +152,7 @@ Server::Server() = default;
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     const ServerOptions& options, std::vector<Route> routes) {
-  const size_t colon = options.listen.rfind(':');
-  int port = 0;
-  if (colon == std::string::npos ||
-      !absl::SimpleAtoi(options.listen.substr(colon + 1), &port)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(options.listen, " is not host:port"));
-  }
-  absl::string_view host(options.listen.data(), colon);
-  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
+  ASSIGN_OR_RETURN(const HostPort listen, ParseAddress(options.listen));
   security::Certificates::Context tls;
   if (options.certificates != nullptr) {
     // Scrapers and browsers may know nothing newer; probes have no certificate.
@@ -172,7 +163,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   auto server = absl::WrapUnique(new Server);
   server->listener_ =
       std::make_unique<Listener>(options, std::move(tls), std::move(routes));
-  server->port_ = server->listener_->Bind(std::string(host), port);
+  server->port_ = server->listener_->Bind(listen.host, listen.port);
   if (server->port_ <= 0) {
     const int error = errno;
     return absl::UnavailableError(

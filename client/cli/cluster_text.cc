@@ -20,7 +20,14 @@ using kamino::v1::GetClusterResponse;
 using kamino::v1::GetManagerResponse;
 
 constexpr uint32_t kSlowMs = 300;  // of a second
+// A member that waits for another one for so long commits nothing.
+constexpr uint32_t kWaitsMs = 3000;
 constexpr uint64_t kPageBytes = 4096;
+
+// "4m48s", "12s".
+std::string Time(uint64_t ms) {
+  return absl::FormatDuration(absl::Seconds((ms + 999) / 1000));
+}
 
 // A node that is there, but empty, is not what the chain waits for.
 std::string Awaited(const GetClusterResponse& cluster,
@@ -80,6 +87,26 @@ std::string ReleasesOf(const GetClusterResponse& cluster) {
       "nodes run several releases: ", absl::StrJoin(texts, ", "), "\n");
 }
 
+// Of members that are all there, and whose links do not work.
+std::string StandStill(const GetClusterResponse& cluster) {
+  std::vector<std::string> waits;
+  for (int i = 0; i + 1 < cluster.nodes_size(); ++i) {
+    const ClusterNode& node = cluster.nodes(i);
+    const ClusterNode& next = cluster.nodes(i + 1);
+    if (!IsIn(node) || !IsIn(next) || !node.alive() ||
+        node.report().append_debt_ms() < kWaitsMs) {
+      continue;
+    }
+    waits.push_back(absl::StrCat(node.member().node_id(),
+                                 " has had no answer from ",
+                                 next.member().node_id(), " for ",
+                                 Time(node.report().append_debt_ms())));
+  }
+  if (waits.empty()) return "";
+  return absl::StrCat("the chain commits nothing: ", absl::StrJoin(waits, ", "),
+                      "; see their logs for the links between them\n");
+}
+
 }  // namespace
 
 std::string RiseText(const kamino::v1::Rise& rise) {
@@ -100,15 +127,6 @@ std::vector<std::string> MembersOf(const GetClusterResponse& cluster) {
   return members;
 }
 
-namespace {
-
-// "4m48s", "12s".
-std::string Time(uint64_t ms) {
-  return absl::FormatDuration(absl::Seconds((ms + 999) / 1000));
-}
-
-}  // namespace
-
 std::string RemarkOn(const ClusterNode& node) {
   if (node.removed()) return "removed";
   if (node.draining()) {
@@ -126,6 +144,10 @@ std::string RemarkOn(const ClusterNode& node) {
   if (node.joining()) return "joining";
   const uint32_t late_ms = node.report().late_ms();
   if (!node.alive()) return "";
+  if (IsIn(node) && node.report().append_debt_ms() >= kWaitsMs) {
+    return absl::StrCat("no answer from its successor for ",
+                        Time(node.report().append_debt_ms()));
+  }
   if (const std::string sends = SendsOf(node); !sends.empty()) return sends;
   if (late_ms < kSlowMs) return "";
   return absl::StrCat("slow: in long steps for ", late_ms,
@@ -211,6 +233,7 @@ std::string Remarks(const GetClusterResponse& cluster) {
                     " fresh nodes of one heap size are there: ",
                     length - cluster.nodes_missing(), " of ", length, " are\n");
   }
+  absl::StrAppend(&text, StandStill(cluster));
   const size_t members = MembersOf(cluster).size();
   if (cluster.view_id() > 0 && members < length) {
     absl::StrAppend(&text, "the chain has ", members, " of ", length,

@@ -81,6 +81,20 @@ std::vector<std::string> RowOf(
           Links(*status)};
 }
 
+// "n1 has no link to n2, its successor". Links of one that joins come and go.
+std::string MissingLinks(const GetNodeStatusResponse& status) {
+  std::string text;
+  for (const auto& link : status.links()) {
+    if (link.connected() || link.role() == kamino::v1::LINK_ROLE_JOINING) {
+      continue;
+    }
+    absl::StrAppend(&text, status.node_id(), " has no link to ", link.peer(),
+                    " (", Word(link.role()), "): the log of ", status.node_id(),
+                    " says why\n");
+  }
+  return text;
+}
+
 // Of nodes outside the chain only managers know. "": none is known to stand by,
 // or nobody has said where managers are.
 std::string StandsByLine(const Cli& cli) {
@@ -156,6 +170,7 @@ std::string TableOf(const Cli& cli, const kamino::v1::Chain& chain,
       {"NODE", "ROLE", "ADDRESS", "STATE", "VIEW", "LEASE", "RECEIVED",
        "APPLIED", "CLEANED", "HEAP", "UNDO COPY", "RESTARTS", "LINKS"}};
   std::string disputes;
+  std::string unlinked;
   std::string scrub;
   std::string transfers;
   std::string mode;
@@ -165,6 +180,7 @@ std::string TableOf(const Cli& cli, const kamino::v1::Chain& chain,
     rows.push_back(RowOf(node, status));
     if (!status.ok()) continue;
     disputes += DisputeOf(node.node_id(), status->disputed());
+    unlinked += MissingLinks(*status);
     transfers += TransferLine(*status);
     if (status->role() == kamino::v1::ROLE_HEAD) {
       scrub = ScrubLine(status->scrub());
@@ -174,7 +190,7 @@ std::string TableOf(const Cli& cli, const kamino::v1::Chain& chain,
   return absl::StrCat("cluster ", chain.cluster_id(), ", view ",
                       chain.view_id(), mode, "\n", FormatTable(rows),
                       NotAllowedLines(statuses), AwayLine(chain),
-                      StandsByLine(cli), disputes, transfers, scrub);
+                      StandsByLine(cli), unlinked, disputes, transfers, scrub);
 }
 
 // Why no node's state is shown; OK: one's is, or there are no nodes.

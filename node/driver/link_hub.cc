@@ -26,6 +26,9 @@ absl::Span<const std::byte> AsBytes(absl::string_view text) {
 // Attempts with one transport before the next one has its turn.
 constexpr int kAttemptsPerTransport = 2;
 
+// A link that was established for so long was not turned away.
+constexpr absl::Duration kLasting = absl::Seconds(1);
+
 // Between two looks at who may have links.
 constexpr absl::Duration kLookEvery = absl::Seconds(1);
 
@@ -64,7 +67,10 @@ class LinkHub::Handler : public transport::LinkHandler {
 
   absl::Status OnPeerKnown(const std::string& identity) override {
     if (expected_.empty()) return absl::OkStatus();
-    if (identity != expected_) return hub_->RefuseImpostor(identity, expected_);
+    if (identity != expected_) {
+      if (hub_->IsSelf(identity)) hub_->PauseSelfDial(id_);
+      return hub_->RefuseImpostor(identity, expected_);
+    }
     const auto& admit = hub_->options_.transport.admit;
     return admit == nullptr ? absl::OkStatus() : admit(identity);
   }
@@ -199,13 +205,41 @@ std::vector<const LinkHub::Port*> LinkHub::Usable(
   return usable;
 }
 
+void LinkHub::Expect(const std::vector<membership::Member>& members) {
+  for (const membership::Member& member : members) {
+    for (const Port* port : Usable(member)) {
+      if (port->kind.same_host_only || port->kind.needs_rendezvous) continue;
+      port->transport->Expect(
+          member.link_addresses.at(std::string(port->kind.name)));
+    }
+  }
+}
+
 void LinkHub::OnOutcome(LinkId id, bool opened) {
   absl::MutexLock lock(&mutex_);
   auto found = connections_.find(id);
   if (found == connections_.end() || found->second.opening_to.empty()) return;
-  int& failures = failures_[found->second.opening_to];
-  failures = opened ? 0 : failures + 1;
-  found->second.opening_to.clear();
+  Connection& connection = found->second;
+  Way& way = ways_[connection.opening_to];
+  way.failures = opened ? 0 : way.failures + 1;
+  if (opened) {
+    connection.opened_to = connection.opening_to;
+    connection.established = MonotonicNow();
+  }
+  connection.opening_to.clear();
+}
+
+bool LinkHub::IsSelf(const std::string& identity) const {
+  return identity ==
+         membership::NodeIdentity(options_.cluster_id, options_.node_id);
+}
+
+void LinkHub::PauseSelfDial(LinkId id) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  ways_[found->second.opening_to].self_until =
+      MonotonicNow() + options_.self_dial_pause;
 }
 
 void LinkHub::Open(LinkId id, const membership::Member& member) {
@@ -215,11 +249,14 @@ void LinkHub::Open(LinkId id, const membership::Member& member) {
     events_.closed(id);
     return;
   }
-  int failures;
+  Way way;
   {
     absl::MutexLock lock(&mutex_);
-    failures = failures_[member.node_id];
+    way = ways_[member.node_id];
+    ++ways_[member.node_id].opened;
   }
+  if (MonotonicNow() < way.self_until) return events_.closed(id);
+  const int failures = way.failures;
   // When the choice is ours, one that does not get through gives way to the
   // next, in turn.
   const size_t turn = options_.first_is_chosen
@@ -228,9 +265,9 @@ void LinkHub::Open(LinkId id, const membership::Member& member) {
   const Port& port = *usable[turn];
   std::string address = member.link_addresses.at(std::string(port.kind.name));
   if (port.kind.same_host_only) address = PathOf(address);
-  LOG_IF(INFO, IsTold(failures))
+  LOG_IF(INFO, IsTold(way.opened))
       << "opens a link to " << member.node_id << " over " << port.kind.name
-      << " at " << address << ", attempt " << failures + 1;
+      << " at " << address << ", attempt " << way.opened + 1;
   std::shared_ptr<Handler> handler;
   {
     // Before connecting: the handler may be called before Connect returns.
@@ -281,10 +318,16 @@ void LinkHub::Close(LinkId id) {
 absl::Status LinkHub::RefuseImpostor(const std::string& identity,
                                      const std::string& expected) {
   ended_.impostor.fetch_add(1, std::memory_order_relaxed);
-  const std::string why =
+  std::string why =
       absl::StrCat(identity.empty() ? "nobody who has proved it" : identity,
                    " is at the other end of a link",
                    expected.empty() ? "" : " to ", expected);
+  if (!identity.empty() && IsSelf(identity)) {
+    absl::StrAppend(&why,
+                    ", which is this node itself: --link_listen or "
+                    "--link_advertise of the other one must name a host that "
+                    "the other nodes reach");
+  }
   if (const auto end = impostors_.Take(MonotonicNow())) {
     LOG(WARNING) << "ended a link: " << why << *end;
   }
@@ -417,7 +460,14 @@ void LinkHub::FlushLocked(Connection* connection) {
 
 void LinkHub::Forget(LinkId id) {
   absl::MutexLock lock(&mutex_);
-  connections_.erase(id);
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  const Connection& connection = found->second;
+  if (!connection.opened_to.empty() &&
+      MonotonicNow() - connection.established >= kLasting) {
+    ways_[connection.opened_to].opened = 0;
+  }
+  connections_.erase(found);
 }
 
 std::string LinkHub::TransportOf(LinkId id) {

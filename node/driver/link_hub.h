@@ -74,6 +74,10 @@ class LinkHub {
     // `transport.admit` does not take any more.
     bool knows_peers = false;
     std::string cluster_id;  // of those identities
+    std::string node_id;     // this node's
+    // An address at which this node meets itself is not tried again for so
+    // long.
+    absl::Duration self_dial_pause = absl::Seconds(10);
   };
 
   // Listens at once. Errors name the address.
@@ -91,6 +95,9 @@ class LinkHub {
 
   // --- Core thread only.
 
+  // Links to these may be opened later: names in their addresses are looked up
+  // now, as name servers may be away by then.
+  void Expect(const std::vector<membership::Member>& members);
   // `closed` comes at once if the neighbour has no transport that is here.
   void Open(replica::LinkId link, const membership::Member& member);
   // `payload` goes from where it lies, and is copied only when the link has no
@@ -150,7 +157,9 @@ class LinkHub {
     uint64_t credit_waits = 0;
     std::shared_ptr<Received> received = std::make_shared<Received>();
     std::string opening_to;  // the neighbour's node id until it is established
-    bool accepted = false;   // a peer opened it
+    std::string opened_to;   // and from then on
+    absl::Time established = absl::InfiniteFuture();
+    bool accepted = false;  // a peer opened it
     // Nothing is sent any more; the link is closed, as soon as there is one.
     bool closing = false;
     // Of an accepted one; InfiniteFuture: it is used, or was not looked at.
@@ -167,6 +176,9 @@ class LinkHub {
   std::vector<const Port*> Usable(const membership::Member& member) const;
   // The link was established, or ended before it was.
   void OnOutcome(replica::LinkId id, bool opened);
+  // The identity at the other end of a link to a member is this node's own.
+  bool IsSelf(const std::string& identity) const;
+  void PauseSelfDial(replica::LinkId id);
   // False when the link has no credits; OnWritable follows.
   // A message that never will go marks the connection as closing; the link's
   // Close is for the caller, without mutex_.
@@ -185,8 +197,16 @@ class LinkHub {
   absl::flat_hash_map<replica::LinkId, Connection> connections_
       ABSL_GUARDED_BY(mutex_);
   replica::LinkId next_accepted_ ABSL_GUARDED_BY(mutex_) = 2;  // even ones
-  // Attempts in a row that failed, by node id; of all the nodes of a cluster.
-  absl::flat_hash_map<std::string, int> failures_ ABSL_GUARDED_BY(mutex_);
+  // What is known of the ways to a node, by its id; of all the nodes of a
+  // cluster.
+  struct Way {
+    int failures = 0;  // attempts in a row
+    // Links in a row that were opened and did not last, or never were.
+    int opened = 0;
+    // By its certificate this node itself is there: no attempt before then.
+    absl::Time self_until = absl::InfinitePast();
+  };
+  absl::flat_hash_map<std::string, Way> ways_ ABSL_GUARDED_BY(mutex_);
   absl::Time looked_ = absl::InfinitePast();  // core thread only
   struct Counts {
     std::atomic<uint64_t> impostor{0};

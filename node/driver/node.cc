@@ -38,8 +38,13 @@ class Owed {
 // Of Node::standing_bits_.
 constexpr uint32_t kReadyBit = 1;
 constexpr uint32_t kLeaseBit = 2;
+constexpr uint32_t kUnlinkedBit = 4;
 constexpr int kRoleShift = 8;
 constexpr int kConditionShift = 16;
+
+// A view whose links have never been up is not one that serves. They come up
+// within milliseconds, or the manager leaves somebody out within this.
+constexpr absl::Duration kMostUnlinked = absl::Seconds(5);
 
 }  // namespace
 
@@ -154,6 +159,7 @@ LinkHub::Events Node::HubEvents() {
 absl::Status Node::Listen() {
   LinkHub::Options options = options_.links;
   options.cluster_id = options_.chain.cluster_id;
+  options.node_id = options_.chain.node_id;
   options.transport.era = [this] { return view_board_.current()->view_id(); };
   options.transport.loop = core_->loop();
   ASSIGN_OR_RETURN(links_, LinkHub::Create(std::move(options), HubEvents()));
@@ -182,7 +188,10 @@ absl::Status Node::Join(const std::string& service_address,
       const bool stays = view.IndexOf(node_id(), node_->incarnation()) >= 0;
       if (!stays) view_board_.Publish(view);
       node_->OnView(view, Now());
-      if (node_->core().view().id != before) ++view_changes_;
+      if (node_->core().view().id != before) {
+        ++view_changes_;
+        links_->Expect(node_->core().view().members);
+      }
       if (stays) view_board_.Publish(view);
       if (events_.view != nullptr) events_.view(view);
       departure_.OnView(node_->core().role() != membership::Role::kOutside);
@@ -363,7 +372,8 @@ NodeStanding Node::standing() const {
   const uint32_t bits = standing_bits_.load(std::memory_order_relaxed);
   return {(bits & kReadyBit) != 0, (bits & kLeaseBit) != 0,
           static_cast<membership::Role>(bits >> kRoleShift & 0xff),
-          static_cast<membership::Condition>(bits >> kConditionShift)};
+          static_cast<membership::Condition>(bits >> kConditionShift),
+          (bits & kUnlinkedBit) != 0};
 }
 
 void Node::NoteCondition(absl::Time now) {
@@ -379,15 +389,18 @@ void Node::ReportRole() {
   const membership::View& view = node_->core().view();
   const membership::Role role = node_->core().role();
   const bool lease = view.formed() && views_->LeaseValid(view.id);
-  const bool ready = lease && node_->core().ready();
+  const bool unlinked = node_->core().never_linked() >= kMostUnlinked;
+  const bool ready = lease && !unlinked && node_->core().ready();
   standing_bits_.store((ready ? kReadyBit : 0) | (lease ? kLeaseBit : 0) |
+                           (unlinked ? kUnlinkedBit : 0) |
                            static_cast<uint32_t>(role) << kRoleShift |
                            static_cast<uint32_t>(condition_) << kConditionShift,
                        std::memory_order_relaxed);
-  if (role == reported_role_ && lease == reported_lease_) return;
+  const bool serves = lease && !unlinked;
+  if (role == reported_role_ && serves == reported_serves_) return;
   reported_role_ = role;
-  reported_lease_ = lease;
-  events_.role(role, lease);
+  reported_serves_ = serves;
+  events_.role(role, serves);
 }
 
 }  // namespace kamino::node

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -64,10 +65,14 @@ struct NodeOptions {
 
 // What probes ask of a node; see docs/metrics.md.
 struct NodeStanding {
-  bool ready = false;  // in the view, caught up, and it holds a lease
+  // In the view, caught up, linked to its neighbours, and it holds a lease.
+  bool ready = false;
   bool lease = false;
   membership::Role role = membership::Role::kOutside;
   membership::Condition condition = membership::Condition::kUnknown;
+  // The links to its neighbours have not come up since its view came, for
+  // longer than that takes.
+  bool unlinked = false;
 };
 
 // What a node tells of itself besides its status, since it started.
@@ -112,7 +117,7 @@ class Node {
     std::function<void(absl::Status)> fatal;
     // Whether this node may serve as what; whenever it changes. On the core
     // thread, from the first view on, so never before Join.
-    std::function<void(membership::Role role, bool lease_valid)> role;
+    std::function<void(membership::Role role, bool serves)> role;
     // After the node has decided on a batch, before anything of that leaves it;
     // for tests that keep a history. On the core thread. May be null.
     std::function<void(const ChainNode& node)> decided;
@@ -187,6 +192,10 @@ class Node {
 
   // As of the last tick.
   NodeStanding standing() const;
+  // Where other nodes reach its links, by transport name.
+  std::map<std::string, std::string> LinkAddresses() const {
+    return links_->Addresses(/*service_address=*/"");
+  }
   // What the core thread does.
   const CoreActivity& activity() const { return activity_; }
   const StageTimes& stages() const { return stages_; }
@@ -256,7 +265,7 @@ class Node {
   const membership::Agreement agreement_;
   std::unique_ptr<ChainNode> node_;
   membership::Role reported_role_ = membership::Role::kOutside;
-  bool reported_lease_ = false;
+  bool reported_serves_ = false;
   uint64_t view_changes_ = 0;
   decltype(NodeSample::conditions) conditions_;
   membership::Condition condition_ = membership::Condition::kUnknown;

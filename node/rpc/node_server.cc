@@ -35,10 +35,10 @@ absl::StatusOr<std::unique_ptr<NodeServer>> NodeServer::Start(
   return server;
 }
 
-void NodeServer::SetRole(membership::Role role, bool lease_valid) {
+void NodeServer::SetRole(membership::Role role, bool may_serve) {
   using membership::Role;
   const bool single = role == Role::kSingle;
-  const bool serves = role != Role::kOutside && lease_valid;
+  const bool serves = role != Role::kOutside && may_serve;
   server_->SetServing(kServiceName, serves);
   server_->SetServing(kHeadHealth, serves && (single || role == Role::kHead));
   server_->SetServing(kTailHealth, serves && (single || role == Role::kTail));

@@ -36,9 +36,10 @@ class NodeServer {
       std::shared_ptr<security::Access> access = nullptr);
 
   int port() const { return server_->port(); }
+  std::vector<std::string> addresses() const { return server_->addresses(); }
 
   // Any thread.
-  void SetRole(membership::Role role, bool lease_valid);
+  void SetRole(membership::Role role, bool may_serve);
 
  private:
   NodeServer(Node* node, std::shared_ptr<security::Access> access)

@@ -49,6 +49,27 @@ TEST_F(ClusterTextTest, AShortChainIsTold) {
   EXPECT_EQ(Remarks(cluster_), "the chain has 2 of 3 nodes\n");
 }
 
+// Each member by itself is sound.
+TEST_F(ClusterTextTest, AChainWhoseLinksDoNotWorkIsTold) {
+  AddTwo();
+  Add("n3", kamino::v1::ROLE_TAIL, kamino::v1::CONDITION_SOUND);
+  ClusterNode* const head = cluster_.mutable_nodes(0);
+  head->mutable_report()->set_append_debt_ms(2900);
+  EXPECT_EQ(Remarks(cluster_), "");
+  head->mutable_report()->set_append_debt_ms(12000);
+  EXPECT_EQ(RemarkOn(*head), "no answer from its successor for 12s");
+  EXPECT_EQ(Remarks(cluster_),
+            "the chain commits nothing: n1 has had no answer from n2 for 12s; "
+            "see their logs for the links between them\n");
+  cluster_.mutable_nodes(1)->mutable_report()->set_append_debt_ms(4001);
+  EXPECT_EQ(Remarks(cluster_),
+            "the chain commits nothing: n1 has had no answer from n2 for 12s, "
+            "n2 has had no answer from n3 for 5s; see their logs for the links "
+            "between them\n");
+  head->set_alive(false);
+  EXPECT_EQ(RemarkOn(*head), "");
+}
+
 TEST_F(ClusterTextTest, WhoStandsByIsThereAndHasNoPlaceToTake) {
   AddTwo();
   Add("n3", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_SOUND);

@@ -24,6 +24,17 @@ SERVERS = ("node", "manager")
 ABOUT_CONFIG = {"config", "check_config", "check_config_file",
                 "config_example"}
 
+WRONG_ADDRESSES = (
+    ("fd00:77::1:7001",
+     "an IPv6 address needs brackets: [fd00:77::1]:7001"),
+    ("::1", "an IPv6 address needs brackets and a port: [::1]:PORT"),
+    ("[fd00:77::1]", "the port is missing"),
+    ("http://10.0.0.1:7001", "leave out what ends with ://"),
+    ("10.0.0.1:65536", 'the port "65536" is no number from 0 to 65535'),
+    ("10.0.0.1", "the port is missing"),
+    (":7001", "the host is missing"),
+    ("10.0.0.1 :7001", "there is white space in it"))
+
 
 class ProgramsTest(unittest.TestCase):
 
@@ -40,8 +51,9 @@ class ProgramsTest(unittest.TestCase):
       f.write(text)
     return self.path(name)
 
-  def run_program(self, name, *words, path=None):
-    environment = dict(os.environ, PATH=path or os.environ["PATH"])
+  def run_program(self, name, *words, path=None, more=None):
+    environment = dict(os.environ, PATH=path or os.environ["PATH"],
+                       **(more or {}))
     return subprocess.run(
         (self.binaries.path(name),) + words, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, check=False,
@@ -129,6 +141,55 @@ class ProgramsTest(unittest.TestCase):
                                                      "cluster_id = \"\""),
                              "--cluster_id=typed")
     self.assertEqual(done.returncode, 0, done.stderr)
+
+  def test_every_address_is_read_by_the_same_rules(self):
+    """A wrong one is exit code 2 and names the flag and the remedy."""
+    one = {"node": ("listen", "advertise", "peer_listen", "link_listen",
+                    "link_advertise", "session_listen", "web_listen"),
+           "manager": ("listen", "advertise", "admin_listen", "web_listen")}
+    several = {"node": ("managers",), "manager": ("etcd",)}
+    for server in SERVERS:
+      for flag in one[server] + several[server]:
+        for text, said in WRONG_ADDRESSES:
+          self.check_address(server, flag, text, said)
+      for flag in several[server]:
+        for text, said in WRONG_ADDRESSES:
+          self.check_address(server, flag, "127.0.0.1:1," + text, said)
+    done = self.check_config(
+        "node", self.example("node"), "--listen=[::1]:7001",
+        "--managers=[::1]:7000,[fd00:77::1]:7000", "--link_listen=[::1]:7002",
+        "--insecure")
+    self.assertEqual(done.returncode, 0, done.stderr)
+
+  def check_address(self, server, flag, text, said):
+    with self.subTest(server=server, flag=flag, text=text):
+      done = self.check_config(server, self.example(server), "--insecure",
+                               f"--{flag}={text}")
+      self.assertEqual((done.returncode, done.stdout), (2, ""))
+      self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+      self.assertIn(f"--{flag} ", done.stderr)
+      self.assertIn(said, done.stderr)
+
+  def test_the_client_reads_addresses_by_the_same_rules(self):
+    for text, said in WRONG_ADDRESSES:
+      listed = "127.0.0.1:1, " + text
+      for flag, words in (("seeds", ("get", "a")),
+                          ("managers", ("admin", "status"))):
+        variable = "KAMINO_" + flag.upper()
+        path = self.write(f'current = "a"\n[clusters.a]\n'
+                          f'{flag} = ["127.0.0.1:1", "{text}"]\n')
+        for named, done in (
+            (f"--{flag}", self.run_program("kamino", f"--{flag}={listed}",
+                                           *words)),
+            (variable, self.run_program("kamino", *words,
+                                        more={variable: listed})),
+            (f"{path}:3: {flag}", self.run_program(
+                "kamino", f"--config={path}", *words))):
+          with self.subTest(named=named, text=text):
+            self.assertEqual((done.returncode, done.stdout), (2, ""),
+                             done.stderr)
+            self.assertIn(named, done.stderr)
+            self.assertIn(said, done.stderr)
 
   def test_a_node_listens_on_its_own_machine_alone_in_the_clear(self):
     flags = [f"--{flag}=10.0.0.1:1" for flag in (

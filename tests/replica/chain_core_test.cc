@@ -9,6 +9,7 @@
 #include "engine/pmem/sim_region.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/faults/planted.h"
 #include "tests/replica/no_copy.h"
 #include "tests/replica/text_entry.h"
 
@@ -179,6 +180,94 @@ TEST_F(ChainCoreTest, OnlyTheNeighbourIsTakenAsPredecessor) {
   hello.mutable_hello()->set_node_id("n2");
   hello.mutable_hello()->set_cluster_id("other");
   EXPECT_TRUE(Receive(hello).send[0].message.has_reject());
+}
+
+// Dials to neighbours that reach this node itself.
+class SelfDialTest : public ChainCoreTest {
+ protected:
+  SelfDialTest() { Begin("n1", {"n1", "n2"}); }
+
+  void Tick(absl::Duration later) {
+    at_ += later;
+    Note([this](Actions* actions) { core_->OnTick(at_, actions); });
+  }
+  // The link that was opened last is established, and leads to this node.
+  void MeetItself() {
+    ASSERT_FALSE(open_.empty());
+    Note([this](Actions* actions) {
+      core_->OnLinkOpened(open_.back().link, at_, actions);
+    });
+    ASSERT_TRUE(said_.has_hello());
+    const ChainMessage hello = said_;
+    said_.Clear();
+    Note([&](Actions* actions) {
+      core_->OnMessage(kAccepted, hello, "", at_, actions);
+    });
+    if (!said_.has_reject()) return;
+    const ChainMessage reject = said_;
+    Note([&](Actions* actions) {
+      core_->OnMessage(open_.back().link, reject, "", at_, actions);
+    });
+  }
+  size_t DialsInAMinute() {
+    const size_t before = open_.size();
+    size_t met = before;
+    for (int i = 0; i < 60 * 200; ++i) {
+      Tick(absl::Milliseconds(5));
+      if (open_.size() == met) continue;
+      met = open_.size();
+      MeetItself();
+    }
+    return met - before;
+  }
+
+  absl::Time at_ = now_;
+  std::vector<Actions::Open> open_;
+  std::vector<LinkId> closed_;
+  ChainMessage said_;
+
+ private:
+  template <typename Input>
+  void Note(Input input) {
+    Actions actions;
+    input(&actions);
+    open_.insert(open_.end(), actions.open.begin(), actions.open.end());
+    closed_.insert(closed_.end(), actions.close.begin(), actions.close.end());
+    if (!actions.send.empty()) said_ = actions.send.back().message;
+  }
+};
+
+TEST_F(SelfDialTest, OneIsFollowedByFewOthers) {
+  EXPECT_LT(DialsInAMinute(), 10);
+  // Both ends have gone, so that listeners have room.
+  EXPECT_THAT(closed_, ::testing::Contains(kAccepted));
+  Install(2, {"n1", "n2"});  // where n2 may be elsewhere
+  const faults::Planted planted("chain-dials-itself-without-end");
+  EXPECT_GT(DialsInAMinute(), 1000);
+}
+
+TEST_F(SelfDialTest, AViewWhoseLinksNeverComeUpIsKnown) {
+  EXPECT_EQ(core_->never_linked(), absl::ZeroDuration());
+  Tick(absl::Seconds(7));
+  EXPECT_EQ(core_->never_linked(), absl::Seconds(7));
+  Install(2, {"n1"});
+  Tick(absl::Seconds(1));
+  EXPECT_EQ(core_->never_linked(), absl::ZeroDuration());
+}
+
+// Somebody says so who is not this process.
+TEST_F(SelfDialTest, OnlyTheSameProcessIsItself) {
+  Tick(absl::Milliseconds(100));
+  ChainMessage hello;
+  hello.set_view_id(1);
+  hello.mutable_hello()->set_cluster_id("c");
+  hello.mutable_hello()->set_node_id("n1");
+  hello.mutable_hello()->set_incarnation(2);
+  hello.mutable_hello()->set_purpose(kamino::internal::v1::LINK_PURPOSE_APPEND);
+  const Actions actions = Receive(hello);
+  ASSERT_THAT(actions.send, SizeIs(1));
+  EXPECT_TRUE(actions.send[0].message.has_reject());
+  EXPECT_THAT(actions.close, SizeIs(0));
 }
 
 }  // namespace

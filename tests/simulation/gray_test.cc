@@ -82,6 +82,18 @@ class GrayRun {
     world_.After(kFailureTimeout / 4, [node] { node->Start(); });
   }
 
+  // Without an answer, or with one after so long. Back when it is over, as is
+  // whoever has died.
+  void SlowNames(absl::Duration takes, size_t dies) {
+    cluster_.network().SetNameServer(takes);
+    SimNode* const node = this->node(dies);
+    node->Die(Crash::kProcess);
+    world_.After(kLasts, [this, node] {
+      cluster_.network().SetNameServer(absl::ZeroDuration());
+      node->Start();
+    });
+  }
+
   void StopEtcd() { cluster_.etcd().Stop(); }
   void StopManagers() {
     for (const auto& manager : cluster_.managers()) manager->Kill();
@@ -232,6 +244,22 @@ std::vector<Case> TwoAreNotReached(size_t members) {
            /*most_timeouts=*/6, /*most_left_out=*/2}};
 }
 
+// A member that dies leaves two that never had a link to each other.
+std::vector<Case> NamesAreNotFound(size_t members) {
+  std::vector<Case> cases;
+  for (size_t dies = 0; dies < members; ++dies) {
+    for (const absl::Duration takes :
+         {absl::InfiniteDuration(), absl::Milliseconds(400)}) {
+      cases.push_back(
+          {absl::StrCat("lookups take ", absl::FormatDuration(takes), ", and ",
+                        dies, " dies"),
+           [takes, dies](GrayRun* run) { run->SlowNames(takes, dies); },
+           /*most_timeouts=*/6});
+    }
+  }
+  return cases;
+}
+
 // The chain goes on as it is.
 std::vector<Case> NobodyLeads(size_t /*members*/) {
   return {{"etcd is away", [](GrayRun* run) { run->StopEtcd(); },
@@ -287,6 +315,10 @@ TEST(GrayTest, AProcessIsStopped) {
 
 TEST(GrayTest, AMediumIsSlow) { EXPECT_EQ(FirstWrong(SlowMedia), ""); }
 
+TEST(GrayTest, TheNameServerHangsOrIsSlow) {
+  EXPECT_EQ(FirstWrong(NamesAreNotFound), "");
+}
+
 TEST(GrayTest, NobodyLeads) { EXPECT_EQ(FirstWrong(NobodyLeads), ""); }
 
 TEST(GrayTest, OldMistakesAreNoticed) {
@@ -296,6 +328,8 @@ TEST(GrayTest, OldMistakesAreNoticed) {
   EXPECT_NE(FirstWrong(CutFromNodes), "");
   faults::PlantFault("membership-waits-for-who-mends");
   EXPECT_NE(FirstWrong(RestartsAtDeadLinks), "");
+  faults::PlantFault("links-expect-nobody");
+  EXPECT_NE(FirstWrong(NamesAreNotFound), "");
   faults::PlantFault("membership-hung-cores-are-there");
   EXPECT_NE(FirstWrong(HungCores), "");
   faults::PlantFault("membership-slow-members-stay");

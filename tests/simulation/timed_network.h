@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/simulation/timed_names.h"
 #include "tests/simulation/world.h"
 #include "transport/link.h"
 
@@ -64,6 +65,9 @@ class TimedNetwork {
   bool IsCut(const std::string& from, const std::string& to) const {
     return !cut_.empty() && cut_.count({from, to}) != 0;
   }
+  // The name server takes so long to answer; infinite: it does not. Zero, as at
+  // first: links ask nobody.
+  void SetNameServer(absl::Duration takes) { name_server_.takes = takes; }
   // Every way takes up to that much longer.
   void SetSlow(absl::Duration most) { slow_ = most; }
   // Calls to and from these take up to that much longer, always.
@@ -120,6 +124,7 @@ class TimedNetwork {
     transport::Capabilities kind;  // max_message is of its links
     std::function<uint64_t()> era;
     std::function<absl::Status(const std::string& identity)> admit;
+    std::shared_ptr<TimedNames> names;
     bool gone = false;  // destroyed, or its process has ended
     uint64_t opened = 0;
     uint64_t accepted = 0;
@@ -195,6 +200,7 @@ class TimedNetwork {
   World* const world_;
   const Options options_;
   Random random_;
+  NameServer name_server_;
   std::set<std::pair<std::string, std::string>> cut_;
   absl::Duration slow_;
   struct Held {

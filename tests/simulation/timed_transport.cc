@@ -96,6 +96,11 @@ class TimedTransport final : public Transport {
     return network_->Connect(station_, address, std::move(handler));
   }
 
+  void Expect(const std::string& address) override {
+    station_->names->LookUp(address, absl::InfiniteFuture(),
+                            [](const auto& /*found*/) {});
+  }
+
  private:
   TimedNetwork* const network_;
   const std::shared_ptr<TimedNetwork::Station> station_;
@@ -110,6 +115,8 @@ TransportFactory TimedNetwork::Transports(Process* owner,
             station->kind.max_message = options.max_message;
             station->era = options.era;
             station->admit = options.admit;
+            station->names =
+                std::make_shared<TimedNames>(world_, &name_server_);
             stations_.push_back(station);
             return std::make_unique<TimedTransport>(this, std::move(station));
           }};
@@ -129,7 +136,9 @@ std::shared_ptr<Link> TimedNetwork::Connect(
   end.link = link;
   end.number = 2 * station->opened++ + 1;
   connections_[connection->number] = connection;
-  world_->After(Delay() + Delay(), [this, connection] { Knock(connection); });
+  station->names->Find(address, [this, connection] {
+    world_->After(Delay() + Delay(), [this, connection] { Knock(connection); });
+  });
   return link;
 }
 

@@ -88,10 +88,12 @@ class ShmProtocol final : public SocketProtocol {
                  }};
   }
 
-  absl::StatusOr<std::vector<SocketAddress>> Resolve(
+  absl::StatusOr<SocketTarget> TargetOf(
       const std::string& address) const override {
     ASSIGN_OR_RETURN(SocketAddress name, Name(PathOf(address)));
-    return std::vector<SocketAddress>{name};
+    SocketTarget target;
+    target.addresses.push_back(name);
+    return target;
   }
 
   absl::StatusOr<std::shared_ptr<SocketLink>> NewConnector(

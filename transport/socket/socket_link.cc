@@ -24,6 +24,8 @@ SocketLink::SocketLink(std::shared_ptr<LinkContext> context, SocketKind kind,
 void SocketLink::Detach() {
   if (watch_ != 0) loop().Unwatch(watch_);
   watch_ = 0;
+  if (late_ != 0) loop().CancelTimer(late_);
+  late_ = 0;
 }
 
 void SocketLink::ReleaseLocked() {
@@ -31,10 +33,83 @@ void SocketLink::ReleaseLocked() {
   socket_.Reset();
 }
 
-void SocketLink::StartConnecting(std::vector<SocketAddress> candidates,
+void SocketLink::StartConnecting(SocketTarget target,
                                  std::shared_ptr<LinkHandler> handler) {
-  candidates_ = std::move(candidates);
-  if (BeginConnecting(std::move(handler))) Prepare();
+  target_ = std::move(target);
+  candidates_ = target_.addresses;
+  if (!BeginConnecting(std::move(handler))) return;
+  if (target_.host.empty()) return Prepare();
+  LookUp();
+}
+
+void SocketLink::LookUp() {
+  finding_ = true;
+  late_ = loop().StartTimer(Resolver::kLate, [this] {
+    late_ = 0;
+    OnLate();
+  });
+  // The answer may come when the link, or the loop, has ended.
+  std::weak_ptr<LoopLink> weak = weak_from_this();
+  target_.resolver->LookUp(
+      target_.host, MonotonicNow() + options().connect_timeout,
+      [weak = std::move(weak), loop = context().loop](
+          const absl::StatusOr<Resolver::Addresses>& found) {
+        loop->Post([weak, found] {
+          const std::shared_ptr<LoopLink> link = weak.lock();
+          if (link == nullptr) return;
+          static_cast<SocketLink*>(link.get())->OnFound(found);
+        });
+      });
+}
+
+void SocketLink::OnFound(const absl::StatusOr<Resolver::Addresses>& found) {
+  if (closing()) return;
+  if (found.ok()) {
+    AddCandidates(*found);
+    if (finding_) FoundSome();
+    return;
+  }
+  if (!finding_ || GoToLastGood(found.status().message())) return;
+  TellFailure(found.status());
+  Fail(found.status());
+}
+
+void SocketLink::OnLate() {
+  const std::string why =
+      absl::StrCat("the name server has not answered for \"", target_.host,
+                   "\" within ", absl::FormatDuration(Resolver::kLate));
+  if (GoToLastGood(why)) return;
+  TellFailure(absl::UnavailableError(absl::StrCat(why, " yet")));
+}
+
+bool SocketLink::GoToLastGood(absl::string_view why) {
+  if (!target_.last_good) return false;
+  const Resolver::Addresses known = target_.resolver->LastGood(target_.host);
+  if (known.empty()) return false;
+  AddCandidates(known);
+  const auto end = context().failures.Take(MonotonicNow());
+  LOG_IF(WARNING, end.has_value())
+      << "a link to " << peer() << " goes to " << TextOf(candidates_.front())
+      << ", where the lookup before led: " << why << *end;
+  FoundSome();
+  return true;
+}
+
+void SocketLink::AddCandidates(const Resolver::Addresses& addresses) {
+  for (const SocketAddress& each : addresses) {
+    const SocketAddress candidate = WithPort(each, target_.port);
+    const bool known = std::any_of(
+        candidates_.begin(), candidates_.end(),
+        [&](const SocketAddress& one) { return AreSame(one, candidate); });
+    if (!known) candidates_.push_back(candidate);
+  }
+}
+
+void SocketLink::FoundSome() {
+  finding_ = false;
+  if (late_ != 0) loop().CancelTimer(late_);
+  late_ = 0;
+  Prepare();
 }
 
 void SocketLink::ReadyToConnect(const absl::Status& status) {

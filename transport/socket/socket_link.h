@@ -4,8 +4,6 @@
 #ifndef KAMINO_TRANSPORT_SOCKET_SOCKET_LINK_H_
 #define KAMINO_TRANSPORT_SOCKET_SOCKET_LINK_H_
 
-#include <sys/socket.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,18 +11,28 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "transport/link.h"
 #include "transport/loop/event_loop.h"
 #include "transport/loop/loop_link.h"
 #include "transport/loop/unique_fd.h"
 #include "transport/socket/preface.h"
+#include "transport/socket/resolver.h"
+#include "transport/socket/socket_address.h"
 
 namespace kamino::transport {
 
-struct SocketAddress {
-  sockaddr_storage storage;
-  socklen_t length;
+// Where a link is to connect to.
+struct SocketTarget {
+  // In the order in which they are tried. Empty where `host` is looked up.
+  std::vector<SocketAddress> addresses;
+  std::string host;  // a name; "": nothing is to be looked up
+  uint16_t port = 0;
+  std::shared_ptr<Resolver> resolver;
+  // When the lookup of `host` is late or fails, the link connects to where the
+  // one before it has led: its user has to check who is at the other end.
+  bool last_good = false;
 };
 
 class SocketLink : public LoopLink {
@@ -32,9 +40,8 @@ class SocketLink : public LoopLink {
   SocketLink(std::shared_ptr<LinkContext> context, SocketKind kind,
              const Capabilities& capabilities, std::string peer);
 
-  // The loop's thread only; exactly one of them, once. Candidates are tried in
-  // turn.
-  void StartConnecting(std::vector<SocketAddress> candidates,
+  // The loop's thread only; exactly one of them, once.
+  void StartConnecting(SocketTarget target,
                        std::shared_ptr<LinkHandler> handler);
   // `host` tells hosts apart; "": nothing does.
   void StartAccepting(UniqueFd socket, std::shared_ptr<AcceptGate> gate,
@@ -98,6 +105,13 @@ class SocketLink : public LoopLink {
   void Detach() final;
   void ReleaseLocked() final ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  void LookUp();
+  void OnFound(const absl::StatusOr<Resolver::Addresses>& found);
+  void OnLate();
+  // False when there is no such address.
+  bool GoToLastGood(absl::string_view why);
+  void AddCandidates(const Resolver::Addresses& addresses);
+  void FoundSome();
   void TryNextCandidate();
   bool TryCandidate(const SocketAddress& address);
   void SetSocket(UniqueFd socket);
@@ -119,6 +133,9 @@ class SocketLink : public LoopLink {
 
   // The loop's thread only.
   Phase phase_ = Phase::kConnecting;
+  SocketTarget target_;
+  bool finding_ = false;  // it knows no address to try yet
+  EventLoop::Id late_ = 0;
   std::vector<SocketAddress> candidates_;
   size_t next_candidate_ = 0;
   std::string connect_error_;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "transport/socket/listen_port.h"
@@ -38,19 +39,28 @@ class SocketTransport final : public Transport {
     if (context_->stopping) {
       return absl::UnavailableError("the transport is being destroyed");
     }
-    auto candidates = protocol_->Resolve(address);
-    if (!candidates.ok()) return candidates.status();
+    auto target = protocol_->TargetOf(address);
+    if (!target.ok()) return target.status();
     auto link = protocol_->NewConnector(context_, address);
     if (!link.ok()) return link.status();
     const bool posted =
-        context_->loop->Post([link = *link, candidates = *std::move(candidates),
+        context_->loop->Post([link = *link, target = *std::move(target),
                               handler = std::move(handler)]() mutable {
-          link->StartConnecting(std::move(candidates), std::move(handler));
+          link->StartConnecting(std::move(target), std::move(handler));
         });
     if (!posted) {
       return absl::UnavailableError("the transport is being destroyed");
     }
     return *std::move(link);
+  }
+
+  void Expect(const std::string& address) override {
+    const auto target = protocol_->TargetOf(address);
+    if (!target.ok() || target->host.empty()) return;
+    // The resolver keeps what it finds.
+    target->resolver->LookUp(target->host,
+                             MonotonicNow() + context_->options.connect_timeout,
+                             [](const absl::StatusOr<Resolver::Addresses>&) {});
   }
 
  private:

@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "transport/link.h"
@@ -24,9 +23,12 @@ class SocketProtocol {
     std::string address;
     std::function<void()> release;  // after the socket is closed; may be empty
   };
+  // May block, as for the lookup of a name.
   virtual absl::StatusOr<Bound> Bind(const std::string& address) const = 0;
 
-  virtual absl::StatusOr<std::vector<SocketAddress>> Resolve(
+  // Never blocks: names are looked up later. kInvalidArgument: that is no
+  // address.
+  virtual absl::StatusOr<SocketTarget> TargetOf(
       const std::string& address) const = 0;
 
   virtual absl::StatusOr<std::shared_ptr<SocketLink>> NewConnector(

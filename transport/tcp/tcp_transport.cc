@@ -13,10 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/address.h"
 #include "base/socket_host.h"
 #include "base/status_macros.h"
+#include "transport/socket/lookup_pool.h"
 #include "transport/socket/socket_transport.h"
 #include "transport/tcp/tcp_link.h"
 
@@ -25,28 +27,20 @@ namespace {
 
 constexpr int kBacklog = 128;
 
-absl::StatusOr<std::vector<SocketAddress>> Lookup(const std::string& address,
-                                                  int flags) {
-  const size_t colon = address.rfind(':');
-  uint32_t number;
-  // getaddrinfo would take a port over 65535 and cut it.
-  if (colon == std::string::npos ||
-      !absl::SimpleAtoi(address.substr(colon + 1), &number) || number > 65535) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", address, "\" is not host:port"));
-  }
-  std::string host = address.substr(0, colon);
-  const std::string port = address.substr(colon + 1);
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  }
+// The addresses to listen on, of which an empty host has all.
+absl::StatusOr<std::vector<SocketAddress>> OwnAddresses(
+    const std::string& address) {
+  const bool all = absl::StartsWith(address, ":");
+  ASSIGN_OR_RETURN(HostPort parsed,
+                   ParseAddress(all ? absl::StrCat("[::]", address) : address));
   addrinfo hints = {};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags | AI_NUMERICSERV;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  const int error = ::getaddrinfo(host.empty() ? nullptr : host.c_str(),
-                                  port.c_str(), &hints, &found);
+  const int error =
+      ::getaddrinfo(all ? nullptr : parsed.host.c_str(),
+                    absl::StrCat(parsed.port).c_str(), &hints, &found);
   if (error != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "cannot resolve \"", address, "\": ",
@@ -61,20 +55,6 @@ absl::StatusOr<std::vector<SocketAddress>> Lookup(const std::string& address,
   }
   ::freeaddrinfo(found);
   return addresses;
-}
-
-// "host:port" in numbers.
-std::string Text(const SocketAddress& address) {
-  char host[NI_MAXHOST];
-  char port[NI_MAXSERV];
-  if (::getnameinfo(reinterpret_cast<const sockaddr*>(&address.storage),
-                    address.length, host, sizeof(host), port, sizeof(port),
-                    NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
-    return "unknown";
-  }
-  return address.storage.ss_family == AF_INET6
-             ? absl::StrCat("[", host, "]:", port)
-             : absl::StrCat(host, ":", port);
 }
 
 // A bound, listening socket, or -1 and errno.
@@ -97,11 +77,11 @@ UniqueFd ListenAt(const SocketAddress& address) {
 
 class TcpProtocol final : public SocketProtocol {
  public:
-  explicit TcpProtocol(std::shared_ptr<const TlsSetup> tls)
-      : tls_(std::move(tls)) {}
+  TcpProtocol(std::shared_ptr<const TlsSetup> tls, TcpNames names)
+      : tls_(std::move(tls)), names_(std::move(names)) {}
 
   absl::StatusOr<Bound> Bind(const std::string& address) const override {
-    ASSIGN_OR_RETURN(auto candidates, Lookup(address, AI_PASSIVE));
+    ASSIGN_OR_RETURN(const auto candidates, OwnAddresses(address));
     int error = EADDRNOTAVAIL;
     for (const SocketAddress& candidate : candidates) {
       UniqueFd socket = ListenAt(candidate);
@@ -110,7 +90,7 @@ class TcpProtocol final : public SocketProtocol {
         at.length = sizeof(at.storage);
         ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&at.storage),
                       &at.length);
-        return Bound{std::move(socket), Text(at), nullptr};
+        return Bound{std::move(socket), TextOf(at), nullptr};
       }
       error = errno;
     }
@@ -122,9 +102,19 @@ class TcpProtocol final : public SocketProtocol {
         "cannot listen at tcp address ", address, ": ", ::strerror(error)));
   }
 
-  absl::StatusOr<std::vector<SocketAddress>> Resolve(
+  absl::StatusOr<SocketTarget> TargetOf(
       const std::string& address) const override {
-    return Lookup(address, 0);
+    ASSIGN_OR_RETURN(const HostPort parsed, ParseAddress(address));
+    SocketTarget target;
+    if (const auto number = AddressOfNumber(parsed.host, parsed.port)) {
+      target.addresses.push_back(*number);
+      return target;
+    }
+    target.host = parsed.host;
+    target.port = parsed.port;
+    target.resolver = names_.resolver;
+    target.last_good = names_.last_good;
+    return target;
   }
 
   absl::StatusOr<std::shared_ptr<SocketLink>> NewConnector(
@@ -138,28 +128,33 @@ class TcpProtocol final : public SocketProtocol {
     from.length = sizeof(from.storage);
     ::getpeername(socket, reinterpret_cast<sockaddr*>(&from.storage),
                   &from.length);
-    return {std::make_shared<TcpLink>(std::move(context), Text(from), tls_),
+    return {std::make_shared<TcpLink>(std::move(context), TextOf(from), tls_),
             HostOf(from.storage)};
   }
 
  private:
   const std::shared_ptr<const TlsSetup> tls_;  // null: in the clear
+  const TcpNames names_;                       // with a resolver
 };
 
 }  // namespace
 
-TransportFactory TcpTransports() {
+TransportFactory TcpTransports(TcpNames names) {
   return {kTcpCapabilities,
-          [](const TransportOptions& options)
+          [names = std::move(names)](const TransportOptions& options)
               -> absl::StatusOr<std::unique_ptr<Transport>> {
             std::shared_ptr<const TlsSetup> tls;
             if (options.certificates != nullptr) {
               ASSIGN_OR_RETURN(tls, TlsSetup::Make(options.certificates));
             }
+            TcpNames own = names;
+            if (own.resolver == nullptr) {
+              own.resolver = std::make_shared<LookupPool>();
+            }
             // Sockets announce everything; there is nothing to spin for.
             return MakeSocketTransport(
                 options, /*spin=*/absl::ZeroDuration(),
-                std::make_shared<TcpProtocol>(std::move(tls)));
+                std::make_shared<TcpProtocol>(std::move(tls), std::move(own)));
           }};
 }
 

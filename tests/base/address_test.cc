@@ -1,0 +1,129 @@
+#include "base/address.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace kamino {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string WhyNot(const std::string& address) {
+  const auto parsed = ParseAddress(address);
+  EXPECT_FALSE(parsed.ok()) << address;
+  EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(parsed.status().message()),
+              HasSubstr("\"" + address + "\""));
+  return std::string(parsed.status().message());
+}
+
+TEST(AddressTest, ReadsNamesAndNumbers) {
+  struct Case {
+    const char* text;
+    const char* host;
+    int port;
+  };
+  for (const Case& each :
+       {Case{"localhost:7001", "localhost", 7001},
+        {"n1.kamino-nodes.default.svc:1", "n1.kamino-nodes.default.svc", 1},
+        {"my_host:65535", "my_host", 65535},
+        {"h2o:1", "h2o", 1},
+        {"10.0.0.7:0", "10.0.0.7", 0},
+        {"[::1]:7001", "::1", 7001},
+        {"[fd00:77::1]:7001", "fd00:77::1", 7001},
+        {"[fe80::1%eth0]:7001", "fe80::1%eth0", 7001},
+        {"[::ffff:10.0.0.7]:7001", "::ffff:10.0.0.7", 7001}}) {
+    const auto parsed = ParseAddress(each.text);
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    EXPECT_EQ(parsed->host, each.host);
+    EXPECT_EQ(parsed->port, each.port);
+  }
+}
+
+TEST(AddressTest, SaysHowAnIp6AddressIsWritten) {
+  const std::string needs = "an IPv6 address needs brackets";
+  for (const auto& [text, remedy] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"fd00:77::1:7001", needs + ": [fd00:77::1]:7001"},
+           {"::1:7001", needs + ": [::1]:7001"},
+           {":::7001", needs + ": [::]:7001"},
+           {"2001:db8:0:0:0:0:0:1:7001",
+            needs + ": [2001:db8:0:0:0:0:0:1]:7001"},
+           {"fe80::1%eth0:7001", needs + ": [fe80::1%eth0]:7001"},
+           {"::1", needs + " and a port: [::1]:PORT"},
+           {"2001:db8:0:0:0:0:0:1", needs + " and a port"},
+           {"10.0.0.1:7001:7002", "there is more than one colon in it"}}) {
+    EXPECT_THAT(WhyNot(text), HasSubstr(remedy));
+  }
+}
+
+TEST(AddressTest, RefusesWhatIsNoAddress) {
+  for (const auto& [text, why] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"", "it is empty"},
+           {"host", "the port is missing"},
+           {"host:", "the port is missing"},
+           {"[::1]", "the port is missing"},
+           {"[::1]7001", "the port is missing"},
+           {"[::1:7001", "] is missing"},
+           {"[]:7001", "\"\" between the brackets is no IPv6 address"},
+           {"[10.0.0.1]:7001", "\"10.0.0.1\" between the brackets"},
+           {"[fe80::1%]:7001", "\"fe80::1%\" between the brackets"},
+           {":7001", "the host is missing"},
+           {"http://host:7001", "leave out what ends with ://"},
+           {"host :7001", "white space"},
+           {"host:7001\n", "white space"},
+           {"host:65536", "the port \"65536\" is no number from 0 to 65535"},
+           {"host:99999999999", "the port"},
+           {"host:-1", "the port"},
+           {"host:+1", "the port"},
+           {"host:1x", "the port"},
+           {"host:http", "the port"},
+           {"host/path:1", "a host name has no \"/\""},
+           {"$(POD_IP):1", "a host name has no \"$\""},
+           {"a@b:1", "a host name has no \"@\""},
+           {"10.0.0.256:1", "10.0.0.256 is no IPv4 address"},
+           {"10.0.1:1", "10.0.1 is no IPv4 address"}}) {
+    EXPECT_THAT(WhyNot(text), HasSubstr(why));
+  }
+}
+
+TEST(AddressTest, Port0IsForListenersOnly) {
+  EXPECT_TRUE(CheckAddress("host:0", /*any_port=*/true).ok());
+  EXPECT_THAT(std::string(CheckAddress("host:0").message()),
+              HasSubstr("\"host:0\" has port 0"));
+  EXPECT_TRUE(CheckAddress("host:1").ok());
+}
+
+TEST(AddressTest, EachAddressOfAListIsRead) {
+  EXPECT_THAT(*SplitAddresses(" a:1 ,\tb:2,,[::1]:3,"),
+              ElementsAre("a:1", "b:2", "[::1]:3"));
+  EXPECT_TRUE(SplitAddresses("")->empty());
+  EXPECT_THAT(std::string(SplitAddresses("a:1,fd00::1:2").status().message()),
+              HasSubstr("[fd00::1]:2"));
+  EXPECT_FALSE(SplitAddresses("a:1,b:0").ok());
+}
+
+TEST(AddressTest, KnowsAddressesByTheirNumber) {
+  for (const char* host : {"0.0.0.0", "::", "::0", "0:0:0:0:0:0:0:0"}) {
+    EXPECT_TRUE(IsEveryAddress(host)) << host;
+    EXPECT_FALSE(IsLoopbackNumber(host)) << host;
+  }
+  for (const char* host :
+       {"127.0.0.1", "127.0.1.1", "::1", "0:0::1", "::ffff:127.0.1.1"}) {
+    EXPECT_TRUE(IsLoopbackNumber(host)) << host;
+    EXPECT_FALSE(IsEveryAddress(host)) << host;
+  }
+  for (const char* host : {"10.0.0.1", "fd00::1", "localhost", "", "h"}) {
+    EXPECT_FALSE(IsLoopbackNumber(host)) << host;
+    EXPECT_FALSE(IsEveryAddress(host)) << host;
+  }
+}
+
+}  // namespace
+}  // namespace kamino

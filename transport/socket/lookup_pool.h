@@ -1,0 +1,58 @@
+// The Resolver over getaddrinfo, which blocks for as long as a name server
+// takes: 5 to 30 s, where it does not answer.
+//
+// Invariants:
+//   1. Lookups run on threads of the pool's own, kMostThreads at most. A thread
+//      ends when nothing is left to look up.
+//   2. There is one lookup of a name at a time: those who ask for it meanwhile
+//      share its answer.
+//   3. The destructor waits for no lookup. A thread that is in one ends with
+//      it, and shares nothing with the pool by then but the state below.
+//   4. All that is kept is bounded: names, those who wait, addresses.
+#ifndef KAMINO_TRANSPORT_SOCKET_LOOKUP_POOL_H_
+#define KAMINO_TRANSPORT_SOCKET_LOOKUP_POOL_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "transport/socket/resolver.h"
+
+namespace kamino::transport {
+
+// getaddrinfo, for streams. kUnavailable: as Resolver::LookUp.
+absl::StatusOr<Resolver::Addresses> LookUpBySystem(const std::string& host);
+
+class LookupPool final : public Resolver {
+ public:
+  static constexpr int kMostThreads = 4;
+  static constexpr size_t kMostNames = 64;    // that are looked up, or wait
+  static constexpr size_t kMostWaiting = 64;  // for the answer of one name
+  static constexpr size_t kMostKept = 256;    // names with a last good answer
+
+  using Blocking =
+      std::function<absl::StatusOr<Addresses>(const std::string& host)>;
+
+  explicit LookupPool(Blocking look_up = LookUpBySystem);
+  ~LookupPool() override;
+  LookupPool(const LookupPool&) = delete;
+  LookupPool& operator=(const LookupPool&) = delete;
+
+  void LookUp(const std::string& host, absl::Time deadline,
+              Answer answer) override;
+  Addresses LastGood(const std::string& host) const override;
+
+ private:
+  struct State;
+  static void Work(const std::shared_ptr<State>& state);
+  static bool StartThread(const std::shared_ptr<State>& state);
+
+  const std::shared_ptr<State> state_;
+};
+
+}  // namespace kamino::transport
+
+#endif  // KAMINO_TRANSPORT_SOCKET_LOOKUP_POOL_H_

@@ -5,11 +5,14 @@
 
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/blocking_counter.h"
 #include "base/clock.h"
 #include "base/pause.h"
 #include "base/status_macros.h"
+#include "client/error.h"
 #include "rpc/backoff.h"
 #include "rpc/channel.h"
+#include "rpc/cluster_calls.h"
 #include "rpc/redirect.h"
 #include "rpc/status.h"
 
@@ -36,6 +39,11 @@ bool IsPassing(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
 
+// Of two managers that both say so; "" where one does not.
+bool Differ(const std::string& one, const std::string& other) {
+  return !one.empty() && !other.empty() && one != other;
+}
+
 absl::Status NoManager(const std::string& address) {
   return absl::InvalidArgumentError(
       absl::StrCat(address, " answers, but is no manager (a node, perhaps)"));
@@ -52,11 +60,85 @@ Admin::Admin(std::vector<std::string> managers, absl::Duration timeout,
 std::unique_ptr<Admin::Stub> Admin::StubOf(const std::string& manager) const {
   rpc::ChannelOptions options;
   options.credentials = credentials_;
+  options.cluster = cluster_;
   options.server = security::Role::kManager;
   return kamino::v1::AdminService::NewStub(rpc::MakeChannel(manager, options));
 }
 
+// --- All managers.
+
+struct Admin::Look {
+  std::string address;
+  std::unique_ptr<Stub> stub;
+  grpc::ClientContext context;
+  GetManagerRequest request;
+  GetManagerResponse answer;
+  grpc::Status status;
+  std::string uuid;  // of its cluster; "": it does not say
+};
+
+std::vector<std::unique_ptr<Admin::Look>> Admin::LookAtManagers() const {
+  std::vector<std::unique_ptr<Look>> looks;
+  absl::BlockingCounter left(static_cast<int>(managers_.size()));
+  for (const std::string& manager : managers_) {
+    Look* const look = looks.emplace_back(std::make_unique<Look>()).get();
+    look->address = manager;
+    look->stub = StubOf(manager);
+    rpc::SetTimeout(kLook, &look->context);
+    look->stub->async()->GetManager(&look->context, &look->request,
+                                    &look->answer,
+                                    [look, &left](grpc::Status status) {
+                                      look->status = std::move(status);
+                                      left.DecrementCount();
+                                    });
+  }
+  left.Wait();
+  std::erase_if(looks, [](const auto& look) { return !look->status.ok(); });
+  for (const auto& look : looks) {
+    look->uuid = rpc::ClusterUuidIn(look->context);
+  }
+  return looks;
+}
+
+std::vector<GetManagerResponse> Admin::GetManagers() {
+  std::vector<GetManagerResponse> answers;
+  for (const auto& look : LookAtManagers()) {
+    answers.push_back(std::move(look->answer));
+  }
+  return answers;
+}
+
+absl::Status Admin::MeetCluster() {
+  const auto looks = LookAtManagers();
+  for (size_t i = 0; i < looks.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const Look& a = *looks[j];
+      const Look& b = *looks[i];
+      if (!Differ(a.answer.cluster_id(), b.answer.cluster_id()) &&
+          !Differ(a.uuid, b.uuid)) {
+        continue;
+      }
+      return MakeError(
+          absl::StatusCode::kInvalidArgument, kamino::v1::REASON_OTHER_CLUSTER,
+          absl::StrCat("the managers are of different clusters: ", a.address,
+                       " is of ",
+                       rpc::ClusterName(a.answer.cluster_id(), a.uuid),
+                       ", and ", b.address, " of ",
+                       rpc::ClusterName(b.answer.cluster_id(), b.uuid),
+                       "; name the managers of one cluster"));
+    }
+  }
+  for (const auto& look : looks) {
+    cluster_->Pin(look->answer.cluster_id(), look->uuid);
+  }
+  return absl::OkStatus();
+}
+
+// --- The one that leads.
+
 absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
+  if (!met_) RETURN_IF_ERROR(MeetCluster());
+  met_ = true;
   const absl::Time end = MonotonicNow() + timeout_;
   std::string manager = managers_.front();
   size_t turn = 0;
@@ -145,20 +227,6 @@ absl::StatusOr<kamino::v1::FinalizeResponse> Admin::Finalize(
   };
   RETURN_IF_ERROR(AskLeader(ask, kAttempt));
   return response;
-}
-
-std::vector<GetManagerResponse> Admin::GetManagers() {
-  std::vector<GetManagerResponse> answers;
-  for (const std::string& manager : managers_) {
-    const auto stub = StubOf(manager);
-    grpc::ClientContext context;
-    rpc::SetTimeout(kLook, &context);
-    GetManagerResponse answer;
-    const grpc::Status status =
-        stub->GetManager(&context, GetManagerRequest(), &answer);
-    if (status.ok()) answers.push_back(std::move(answer));
-  }
-  return answers;
 }
 
 }  // namespace kamino::client

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "kamino/v1/admin.grpc.pb.h"
+#include "rpc/cluster_identity.h"
 #include "rpc/credentials.h"
 
 namespace kamino::client {
@@ -24,7 +25,8 @@ class Admin {
         std::shared_ptr<const rpc::Credentials> credentials = nullptr);
 
   // Errors as AdminService; kDeadlineExceeded: no manager leads, or none can be
-  // reached; kInvalidArgument: what was asked is no manager.
+  // reached; kInvalidArgument: what was asked is no manager, or, with
+  // REASON_OTHER_CLUSTER, the managers are of different clusters.
   absl::StatusOr<kamino::v1::GetClusterResponse> GetCluster();
   absl::Status RemoveNode(const kamino::v1::RemoveNodeRequest& request);
   absl::Status AddNode(const std::string& node_id);
@@ -37,6 +39,13 @@ class Admin {
 
  private:
   using Stub = kamino::v1::AdminService::Stub;
+  struct Look;
+  // What GetManager says at each; all are asked at once, and none is waited for
+  // for long.
+  std::vector<std::unique_ptr<Look>> LookAtManagers() const;
+  // Before anything is asked of a leader: which one answers must not decide on
+  // which cluster is meant.
+  absl::Status MeetCluster();
   // One attempt.
   using Call = absl::FunctionRef<absl::Status(Stub*, grpc::ClientContext*)>;
   // `attempt`: how long one may take.
@@ -46,6 +55,9 @@ class Admin {
   const std::vector<std::string> managers_;
   const absl::Duration timeout_;
   const std::shared_ptr<const rpc::Credentials> credentials_;
+  const std::shared_ptr<rpc::ClusterIdentity> cluster_ =
+      std::make_shared<rpc::ClusterIdentity>();
+  bool met_ = false;  // MeetCluster was well
 };
 
 }  // namespace kamino::client

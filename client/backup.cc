@@ -32,14 +32,6 @@ constexpr size_t kStepBytes = 256u << 10;
 constexpr absl::Duration kOneTry = absl::Seconds(5);
 constexpr absl::Duration kPause = absl::Milliseconds(50);
 
-std::shared_ptr<grpc::Channel> ChannelTo(
-    const std::string& address,
-    const std::shared_ptr<const rpc::Credentials>& credentials) {
-  rpc::ChannelOptions options;
-  options.credentials = credentials;
-  return rpc::MakeChannel(address, options);
-}
-
 // An error of a save that was begun. What a node has to say of it has details;
 // without, its end was not the service's: nobody took what it sent.
 absl::Status EndOfSave(const std::string& tail, const absl::Status& status) {
@@ -68,11 +60,11 @@ bool MayBeDone(const absl::Status& status) {
   }
 }
 
-absl::StatusOr<BackupTrailer> SaveBackup(
-    const std::string& tail,
-    std::shared_ptr<const rpc::Credentials> credentials,
-    const SaveRequest& request, const BackupSink& sink) {
-  const auto stub = BackupService::NewStub(ChannelTo(tail, credentials));
+absl::StatusOr<BackupTrailer> SaveBackup(const std::string& tail,
+                                         const rpc::ChannelOptions& channel,
+                                         const SaveRequest& request,
+                                         const BackupSink& sink) {
+  const auto stub = BackupService::NewStub(rpc::MakeChannel(tail, channel));
   grpc::ClientContext context;
   const auto reader = stub->Save(&context, request);
   SaveResponse part;
@@ -128,7 +120,7 @@ std::shared_ptr<Restorer::Stub> Restorer::StubOf(const std::string& address) {
   if (stub == nullptr) {
     stub = std::make_shared<Stub>();
     stub->stub =
-        BackupService::NewStub(ChannelTo(address, options_.credentials));
+        BackupService::NewStub(rpc::MakeChannel(address, options_.channel));
   }
   return stub;
 }

@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "kamino/v1/backup.pb.h"
-#include "rpc/credentials.h"
+#include "rpc/channel.h"
 
 namespace kamino::client {
 
@@ -26,21 +26,23 @@ struct BackupSink {
   std::function<void(uint64_t objects)> passed;
 };
 
-// All objects of the chain whose tail is at `tail`, as of one moment. The
+// All objects of the chain whose tail is at `tail`, as of one moment, over such
+// a channel. The
 // trailer; without it nothing of what came is a backup. It goes on where the
 // node becomes another than the tail meanwhile. kUnavailable also: the node has
 // gone in the middle. kResourceExhausted (REASON_OVERLOADED) also: `sink` took
 // too long over what had come.
 absl::StatusOr<kamino::v1::BackupTrailer> SaveBackup(
-    const std::string& tail,
-    std::shared_ptr<const rpc::Credentials> credentials,
+    const std::string& tail, const rpc::ChannelOptions& channel,
     const kamino::v1::SaveRequest& request, const BackupSink& sink);
 
 // Steps of a restore, several at a time. Thread-safe.
 class Restorer {
  public:
   struct Options {
-    std::shared_ptr<const rpc::Credentials> credentials;
+    // To the head. It names the cluster that takes the restore; where the
+    // backup is from does not matter.
+    rpc::ChannelOptions channel;
     // Where the head is now; asked again when a step has failed.
     std::function<std::string()> head;
     // A step that the cluster does not take for so long fails.

@@ -141,8 +141,8 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     if (left <= absl::ZeroDuration()) return Expire(last_error_);
     if (!Prepare()) return;
     view_id_ = runner_->directory().view_id();
-    const std::string address = FindAddress();
-    if (address.empty()) return RefreshAndRetry(absl::Milliseconds(50));
+    address_ = FindAddress();
+    if (address_.empty()) return RefreshAndRetry(absl::Milliseconds(50));
     if (++attempts_ > 1) runner_->CountRetry();
     // Where a replica does not answer the tail has to have time to.
     const absl::Duration timeout = replica_.empty()
@@ -150,11 +150,11 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
                                        : std::min(left / 2, kReplicaTimeout);
     if constexpr (kSessionMethod<Request> != session::Method{}) {
       bool expired = false;
-      const auto connection = FindConnection(address, &expired);
+      const auto connection = FindConnection(address_, &expired);
       if (expired) return OnAnswer(SessionExpired());
       if (connection != nullptr && SendBy(connection, timeout)) return;
     }
-    SendAlone(address, timeout);
+    SendAlone(timeout);
   }
 
  protected:
@@ -251,8 +251,8 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     return true;
   }
 
-  void SendAlone(const std::string& address, absl::Duration timeout) {
-    stub_ = runner_->directory().At(address);
+  void SendAlone(absl::Duration timeout) {
+    stub_ = runner_->directory().At(address_);
     request_.set_chain_id(runner_->directory().chain_id());
     Name(&request_);
     context_ = std::make_unique<grpc::ClientContext>();
@@ -309,7 +309,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     if (status.ok()) {
       runner_->directory().Saw(response_.header());
     } else {
-      runner_->directory().Learn(DetailOf(status).chain());
+      runner_->directory().OnRefused(address_, status);
     }
     if (GoToTail(status)) return;
     const int failures =
@@ -337,7 +337,8 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
 
   const std::string trace_ = TraceScope::current();
   Target target_;
-  std::string replica_;  // that is asked; "": it is the tail or the head
+  std::string address_;  // of the node that is asked
+  std::string replica_;  // the same; "": it is the tail or the head
   Done done_;
   int attempts_ = 0;
   uint64_t view_id_ = 0;  // that was known at the last one

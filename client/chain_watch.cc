@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "client/error.h"
 #include "grpcpp/support/client_callback.h"
 #include "rpc/backoff.h"
 #include "rpc/status.h"
@@ -22,10 +21,11 @@ constexpr rpc::Backoff kBackoff = {absl::Milliseconds(50), absl::Seconds(2)};
 class ChainWatch::Stream final
     : public grpc::ClientReadReactor<kamino::v1::WatchChainResponse> {
  public:
-  Stream(ChainWatch* watch, std::shared_ptr<Directory::Stub> stub,
-         ChainId chain_id)
-      : watch_(watch), stub_(std::move(stub)) {
-    request_.set_chain_id(chain_id);
+  Stream(ChainWatch* watch, std::string address)
+      : watch_(watch),
+        address_(std::move(address)),
+        stub_(watch->directory_->At(address_)) {
+    request_.set_chain_id(watch->directory_->chain_id());
   }
 
   // The stream may end, and delete this, before Begin returns.
@@ -44,12 +44,14 @@ class ChainWatch::Stream final
   }
   void OnDone(const grpc::Status& status) override {
     ChainWatch* const watch = watch_;
+    const std::string address = address_;
     watch->OnEnding();
     delete this;
-    watch->OnEnd(rpc::FromGrpc(status));
+    watch->OnEnd(address, rpc::FromGrpc(status));
   }
 
   ChainWatch* const watch_;
+  const std::string address_;
   const std::shared_ptr<Directory::Stub> stub_;
   grpc::ClientContext context_;
   kamino::v1::WatchChainRequest request_;
@@ -79,8 +81,7 @@ void ChainWatch::Open() {
     absl::MutexLock lock(&mutex_);
     if (stopping_) return;
     const std::string& address = addresses[next_node_++ % addresses.size()];
-    stream = stream_ =
-        new Stream(this, directory_->At(address), directory_->chain_id());
+    stream = stream_ = new Stream(this, address);
   }
   stream->Begin();
 }
@@ -98,8 +99,8 @@ void ChainWatch::OnEnding() {
   ending_ = true;
 }
 
-void ChainWatch::OnEnd(const absl::Status& status) {
-  directory_->Learn(DetailOf(status).chain());
+void ChainWatch::OnEnd(const std::string& address, const absl::Status& status) {
+  directory_->OnRefused(address, status);
   absl::MutexLock lock(&mutex_);
   ending_ = false;
   if (stopping_) return;

@@ -7,6 +7,7 @@
 #define KAMINO_CLIENT_CHAIN_WATCH_H_
 
 #include <cstddef>
+#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/random/random.h"
@@ -36,7 +37,7 @@ class ChainWatch {
   void OnChain(const kamino::v1::Chain& chain);
   // The stream is to be deleted; then it is.
   void OnEnding();
-  void OnEnd(const absl::Status& status);
+  void OnEnd(const std::string& address, const absl::Status& status);
   bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stream_ == nullptr && !ending_;
   }

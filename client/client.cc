@@ -368,6 +368,10 @@ void Client::ScanAsync(
 
 kamino::v1::Chain Client::chain() const { return runner_->directory().chain(); }
 
+std::shared_ptr<const rpc::ClusterIdentity> Client::cluster() const {
+  return runner_->directory().cluster();
+}
+
 uint64_t Client::retries() const { return runner_->retries(); }
 
 Client::ReplicaReads Client::replica_reads() const {

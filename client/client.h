@@ -17,6 +17,9 @@
 //     still overloaded;
 //   kFailedPrecondition without a reason: this process is a child of the one
 //     that made the client, by fork.
+// A client belongs to the cluster that its seeds are of when it connects, for
+// good: a node of another one that has an address of this one's now is refused,
+// and left (REASON_OTHER_CLUSTER).
 #ifndef KAMINO_CLIENT_CLIENT_H_
 #define KAMINO_CLIENT_CLIENT_H_
 
@@ -40,8 +43,9 @@ class VerbsApi;  // transport/verbs/device.h
 }
 
 namespace kamino::rpc {
-class Credentials;  // rpc/credentials.h
-}
+class ClusterIdentity;  // rpc/cluster_identity.h
+class Credentials;      // rpc/credentials.h
+}  // namespace kamino::rpc
 
 namespace kamino::client {
 
@@ -98,7 +102,8 @@ using Callback = std::function<void(absl::StatusOr<Response>)>;
 class Client {
  public:
   // Waits until the chain is found, for options.timeout at most.
-  // kInvalidArgument: the options are no good, or no seed is a node.
+  // kInvalidArgument: the options are no good, or no seed is a node; with
+  // REASON_OTHER_CLUSTER: the seeds are of different clusters.
   // kUnauthenticated: the certificate would be refused.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(ClientOptions options);
   // Waits for the calls under way, which end early. In a child of fork it does
@@ -187,6 +192,8 @@ class Client {
   // As known here: followed as it changes, and learnt from answers. Refresh
   // asks for it at once.
   kamino::v1::Chain chain() const;
+  // The cluster that this client belongs to: for channels of its user's own.
+  std::shared_ptr<const rpc::ClusterIdentity> cluster() const;
   absl::Status Refresh();
   // Of one node, wherever it is; not retried.
   absl::StatusOr<kamino::v1::GetNodeStatusResponse> NodeStatus(

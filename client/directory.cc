@@ -1,6 +1,7 @@
 #include "client/directory.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,21 +31,66 @@ absl::Status From(const std::string& address, const absl::Status& error) {
 
 std::shared_ptr<grpc::Channel> Connect(
     const std::string& address,
-    std::shared_ptr<const rpc::Credentials> credentials) {
+    std::shared_ptr<const rpc::Credentials> credentials,
+    std::shared_ptr<const rpc::ClusterIdentity> cluster) {
   rpc::ChannelOptions options;
   options.credentials = std::move(credentials);
+  options.cluster = std::move(cluster);
   options.max_answer_bytes = kMaxAnswerBytes;
   options.counted = false;  // an application counts what it calls
   return rpc::MakeChannel(address, options);
+}
+
+// Which of two errors of a round says more: that another cluster has an
+// address, then anything but that something is no node. The later one of two
+// alike.
+absl::Status Worse(const absl::Status& before, const absl::Status& now) {
+  const auto weight = [](const absl::Status& error) {
+    if (error.ok()) return 0;
+    if (rpc::IsOtherCluster(error)) return 3;
+    return absl::IsInvalidArgument(error) ? 1 : 2;
+  };
+  return weight(now) < weight(before) ? before : now;
+}
+
+bool AreOfOneCluster(const Chain& a, const Chain& b) {
+  return a.cluster_id() == b.cluster_id() &&
+         (a.cluster_uuid().empty() || b.cluster_uuid().empty() ||
+          a.cluster_uuid() == b.cluster_uuid());
+}
+
+std::string NameOf(const Chain& chain) {
+  return rpc::ClusterName(chain.cluster_id(), chain.cluster_uuid());
+}
+
+using Answers = std::map<std::string, kamino::v1::GetChainResponse>;
+
+absl::Status CheckOneCluster(const Answers& by_address) {
+  for (auto one = by_address.begin(); one != by_address.end(); ++one) {
+    for (auto other = std::next(one); other != by_address.end(); ++other) {
+      const Chain& a = one->second.chain();
+      const Chain& b = other->second.chain();
+      if (AreOfOneCluster(a, b)) continue;
+      return MakeError(
+          absl::StatusCode::kInvalidArgument, kamino::v1::REASON_OTHER_CLUSTER,
+          absl::StrCat("the seeds are of different clusters: ", one->first,
+                       " is of ", NameOf(a), ", and ", other->first, " of ",
+                       NameOf(b), "; name seeds of one cluster"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 struct Directory::Round {
   int open = 0;           // questions without an answer
-  absl::Status error;     // the last; that something is no node if all are none
+  absl::Status error;     // the worst
   bool answered = false;  // the waiters were told
   std::vector<std::function<void()>> waiters;
+  // No chain was known when it began: it ends when all have answered.
+  bool meets = false;
+  Answers met;  // of one that meets
 };
 
 Directory::Directory(std::vector<std::string> seeds, ChainId chain_id,
@@ -74,7 +120,7 @@ std::shared_ptr<Directory::Stub> Directory::AtLocked(
   // Addresses come and go with nodes; those in use come back at once.
   if (stubs_.size() >= kMaxStubs) stubs_.clear();
   std::shared_ptr<Stub> stub =
-      KaminoService::NewStub(Connect(address, credentials_));
+      KaminoService::NewStub(Connect(address, credentials_, cluster_));
   stubs_[address] = stub;
   return stub;
 }
@@ -84,16 +130,13 @@ std::shared_ptr<Directory::Stub> Directory::At(const std::string& address) {
   return AtLocked(address);
 }
 
-std::shared_ptr<Directory::Stub> Directory::Find(Target target) {
-  const std::string address = AddressOf(target);
-  return address.empty() ? nullptr : At(address);
-}
-
 std::string Directory::AddressOf(Target target) const {
   absl::MutexLock lock(&mutex_);
   if (chain_.nodes().empty()) return "";
-  return target == Target::kHead ? chain_.nodes().begin()->address()
-                                 : chain_.nodes().rbegin()->address();
+  const std::string& address = target == Target::kHead
+                                   ? chain_.nodes().begin()->address()
+                                   : chain_.nodes().rbegin()->address();
+  return foreign_.contains(address) ? "" : address;
 }
 
 ReadSpread::Place Directory::ReplicaAt(uint64_t turn) const {
@@ -101,19 +144,40 @@ ReadSpread::Place Directory::ReplicaAt(uint64_t turn) const {
   const int replicas = chain_.nodes_size() - 1;
   if (replicas < 1) return {"", /*is_tail=*/true};
   const int index = 1 + static_cast<int>(turn % replicas);
-  return {chain_.nodes(index).address(), /*is_tail=*/index == replicas};
+  const std::string& address = chain_.nodes(index).address();
+  if (foreign_.contains(address)) return {"", /*is_tail=*/true};
+  return {address, /*is_tail=*/index == replicas};
 }
 
 bool Directory::Learn(const Chain& chain) {
-  if (chain.nodes().empty()) return false;
   absl::MutexLock lock(&mutex_);
-  const bool first = chain_.nodes().empty();
-  const bool same_chain = first ? IsForChain(wanted_chain_, chain.chain_id())
-                                : chain_.cluster_id() == chain.cluster_id() &&
-                                      chain_.chain_id() == chain.chain_id();
-  if (!same_chain || chain.view_id() <= chain_.view_id()) return false;
+  return LearnLocked(chain);
+}
+
+bool Directory::IsOursLocked(const Chain& chain) const {
+  if (!cluster_->Fits(chain.cluster_uuid())) return false;
+  if (chain_.nodes().empty())
+    return IsForChain(wanted_chain_, chain.chain_id());
+  return chain_.cluster_id() == chain.cluster_id() &&
+         chain_.chain_id() == chain.chain_id();
+}
+
+bool Directory::LearnLocked(const Chain& chain) {
+  if (chain.nodes().empty() || !IsOursLocked(chain)) return false;
+  cluster_->Pin(chain.cluster_id(), chain.cluster_uuid());
+  if (chain.view_id() <= chain_.view_id()) return false;
   chain_ = chain;
+  foreign_.clear();
   return true;
+}
+
+void Directory::OnRefused(const std::string& address, const absl::Status& why) {
+  absl::MutexLock lock(&mutex_);
+  if (rpc::IsOtherCluster(why)) {
+    foreign_.insert(address);
+  } else {
+    LearnLocked(DetailOf(why).chain());
+  }
 }
 
 Chain Directory::chain() const {
@@ -175,6 +239,7 @@ void Directory::Refresh(std::function<void()> done) {
     }
     round = round_ = std::make_shared<Round>();
     round->waiters.push_back(std::move(done));
+    round->meets = chain_.nodes().empty();
     addresses = AddressesLocked();
     round->open = static_cast<int>(addresses.size());
     questions_ += round->open;
@@ -213,32 +278,52 @@ void Directory::Ask(const std::shared_ptr<Round>& round,
         }
         question->context = nullptr;
         question->stub = nullptr;
-        OnAnswer(round, error, response);
+        OnAnswer(round, address, error, response);
       });
 }
 
-void Directory::OnAnswer(const std::shared_ptr<Round>& round,
-                         const absl::Status& status,
-                         const kamino::v1::GetChainResponse& response) {
-  if (status.ok()) {
-    Learn(response.chain());
-    // A node of another cluster or chain counts something else.
-    const Chain known = chain();
-    if (response.chain().cluster_id() == known.cluster_id() &&
-        response.chain().chain_id() == known.chain_id()) {
-      Saw(response.header());
-    }
+void Directory::TakeLocked(const std::string& address,
+                           const kamino::v1::GetChainResponse& response) {
+  LearnLocked(response.chain());
+  if (!IsOursLocked(response.chain())) {
+    foreign_.insert(address);
+    return;
   }
+  foreign_.erase(address);
+  // A node of another cluster or chain counts something else.
+  seen_ = std::max<uint64_t>(seen_, response.header().sequence());
+}
+
+void Directory::MeetLocked(Round* round) {
+  const absl::Status one_cluster = CheckOneCluster(round->met);
+  if (!one_cluster.ok()) {
+    round->error = one_cluster;
+    return;
+  }
+  for (const auto& [address, response] : round->met) {
+    TakeLocked(address, response);
+  }
+}
+
+void Directory::OnAnswer(const std::shared_ptr<Round>& round,
+                         const std::string& address, const absl::Status& status,
+                         const kamino::v1::GetChainResponse& response) {
   std::vector<std::function<void()>> waiters;
   {
     absl::MutexLock lock(&mutex_);
     --round->open;
-    if (!status.ok() &&
-        (round->error.ok() || !absl::IsInvalidArgument(status))) {
-      round->error = status;
+    if (!status.ok()) {
+      round->error = Worse(round->error, status);
+      if (rpc::IsOtherCluster(status)) foreign_.insert(address);
+    } else if (round->meets) {
+      round->met[address] = response;
+    } else {
+      TakeLocked(address, response);
     }
+    if (round->meets && round->open == 0) MeetLocked(round.get());
     if (!round->error.ok()) last_error_ = round->error;
-    if (!round->answered && (status.ok() || round->open == 0)) {
+    const bool over = round->open == 0 || (status.ok() && !round->meets);
+    if (!round->answered && over) {
       round->answered = true;
       waiters.swap(round->waiters);
       if (round_ == round) round_ = nullptr;

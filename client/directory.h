@@ -1,4 +1,8 @@
-// Who is head and who is tail, as far as known, and the connections to them.
+// Which nodes are head and tail, as far as known, and the connections to them.
+//
+// The directory knows one cluster, by its uuid, from the first answers on
+// (rpc/cluster_identity.h). It never takes over the view of another one, and
+// names no node whose address another one has now.
 #ifndef KAMINO_CLIENT_DIRECTORY_H_
 #define KAMINO_CLIENT_DIRECTORY_H_
 
@@ -17,6 +21,7 @@
 #include "client/read_spread.h"
 #include "grpcpp/client_context.h"
 #include "kamino/v1/kamino.grpc.pb.h"
+#include "rpc/cluster_identity.h"
 #include "rpc/credentials.h"
 
 namespace kamino::client {
@@ -41,9 +46,8 @@ class Directory {
   // Ends questions that are still under way.
   ~Directory();
 
-  // Null while no chain is known. Not of kAnyReplica, here and below.
-  std::shared_ptr<Stub> Find(Target target);
-  // host:port of it; likewise empty.
+  // host:port; empty while no chain is known, or as long as another cluster has
+  // that node's address. Not of kAnyReplica.
   std::string AddressOf(Target target) const;
   std::shared_ptr<Stub> At(const std::string& address);
   // The nodes but the head in turn, for reads that any replica may answer: the
@@ -54,6 +58,9 @@ class Directory {
   // says whether it was. Other chains, and other clusters than the first one's,
   // are ignored.
   bool Learn(const kamino::v1::Chain& chain);
+  // A call to the node at `address` has ended so. Learns of the chain that the
+  // error names, or that the node is of another cluster.
+  void OnRefused(const std::string& address, const absl::Status& why);
   kamino::v1::Chain chain() const;
   uint64_t view_id() const;  // of it; 0 while none is known
   // What requests name; 0 while no chain is known and none was given.
@@ -66,7 +73,9 @@ class Directory {
 
   // Asks every node that is known, and the seeds, for the chain; calls `done`
   // when one has answered with a chain, or all have failed. Questions asked at
-  // the same time share one round.
+  // the same time share one round. While no chain is known `done` waits for all
+  // seeds, each for question_timeout: seeds of several clusters are an error
+  // (last_error, kInvalidArgument), and no chain is known then.
   void Refresh(std::function<void()> done);
 
   // Of all nodes that are known, head first, then the other seeds. Not empty.
@@ -74,6 +83,12 @@ class Directory {
 
   // What the last round without an answer failed with.
   absl::Status last_error() const;
+
+  // The cluster that was met; its uuid is empty until then, or as long as all
+  // nodes are of release 0.1.0.
+  std::shared_ptr<const rpc::ClusterIdentity> cluster() const {
+    return cluster_;
+  }
 
  private:
   struct Round;
@@ -83,8 +98,19 @@ class Directory {
   std::shared_ptr<Stub> AtLocked(const std::string& address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Ask(const std::shared_ptr<Round>& round, const std::string& address);
-  void OnAnswer(const std::shared_ptr<Round>& round, const absl::Status& status,
+  void OnAnswer(const std::shared_ptr<Round>& round, const std::string& address,
+                const absl::Status& status,
                 const kamino::v1::GetChainResponse& response);
+  // All seeds have answered, or failed.
+  void MeetLocked(Round* round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeLocked(const std::string& address,
+                  const kamino::v1::GetChainResponse& response)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool LearnLocked(const kamino::v1::Chain& chain)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether it is the chain that is known, or could become it.
+  bool IsOursLocked(const kamino::v1::Chain& chain) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return questions_ == 0;
   }
@@ -93,6 +119,8 @@ class Directory {
   const ChainId wanted_chain_;
   const std::shared_ptr<const rpc::Credentials> credentials_;
   const absl::Duration question_timeout_;
+  const std::shared_ptr<rpc::ClusterIdentity> cluster_ =
+      std::make_shared<rpc::ClusterIdentity>();
 
   mutable absl::Mutex mutex_;
   kamino::v1::Chain chain_ ABSL_GUARDED_BY(mutex_);
@@ -103,6 +131,9 @@ class Directory {
   std::set<std::shared_ptr<grpc::ClientContext>> asking_
       ABSL_GUARDED_BY(mutex_);
   absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
+  // Addresses that nodes of other clusters have answered at, until a node of
+  // this one does, or a newer view says more.
+  std::set<std::string> foreign_ ABSL_GUARDED_BY(mutex_);
   uint64_t seen_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

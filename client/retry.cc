@@ -22,6 +22,8 @@ Decision DecideAfter(const absl::Status& status, int attempt, double random) {
     case kamino::v1::REASON_NOT_HEAD:
     case kamino::v1::REASON_NOT_TAIL:
     case kamino::v1::REASON_RECONFIGURING:
+    // The node has executed nothing, and another address may be the right one.
+    case kamino::v1::REASON_OTHER_CLUSTER:
       decision.retry = decision.refresh = true;
       return decision;
     case kamino::v1::REASON_OUTCOME_UNKNOWN:

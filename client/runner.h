@@ -3,6 +3,7 @@
 #define KAMINO_CLIENT_RUNNER_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,8 +32,11 @@ class Runner {
       : max_outstanding_(max_outstanding),
         directory_(std::move(seeds), chain_id, connections.credentials),
         connections_(
-            std::move(connections), &lanes_, &timer_,
-            [this](const kamino::v1::Chain& chain) { directory_.Learn(chain); },
+            OfCluster(std::move(connections), directory_.cluster()), &lanes_,
+            &timer_,
+            [this](const std::string& address, const absl::Status& why) {
+              directory_.OnRefused(address, why);
+            },
             [this] { return directory_.AddressOf(Target::kHead); }),
         watch_(&directory_, &timer_) {}
   // Waits for all calls; they end early once stopping() says so.
@@ -126,6 +130,12 @@ class Runner {
   }
 
  private:
+  static ConnectionsOptions OfCluster(
+      ConnectionsOptions options,
+      std::shared_ptr<const rpc::ClusterIdentity> cluster) {
+    options.cluster = std::move(cluster);
+    return options;
+  }
   bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return live_ == 0; }
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return outstanding_ < max_outstanding_;

@@ -103,13 +103,13 @@ void ScanCall::Open() {
     return Answer(absl::DeadlineExceededError(absl::StrCat(
         "no answer in time (last error: ", last_error_.message(), ")")));
   }
-  const auto stub = runner_->directory().Find(Target::kTail);
-  if (stub == nullptr) return Retry(last_error_);
+  address_ = runner_->directory().AddressOf(Target::kTail);
+  if (address_.empty()) return Retry(last_error_);
   if (++attempts_ > 1) runner_->CountRetry();
   rest_.set_chain_id(runner_->directory().chain_id());
   // A stream that gets on may need longer than this: it is then opened anew.
-  stream_ =
-      new Stream(shared_from_this(), stub, std::min(left, kAttemptTimeout));
+  stream_ = new Stream(shared_from_this(), runner_->directory().At(address_),
+                       std::min(left, kAttemptTimeout));
   stream_->Begin();
 }
 
@@ -130,7 +130,7 @@ void ScanCall::OnPart() {
 void ScanCall::OnEnd(const absl::Status& status) {
   stream_ = nullptr;
   if (status.ok()) return Answer(false);
-  runner_->directory().Learn(DetailOf(status).chain());
+  runner_->directory().OnRefused(address_, status);
   Retry(status);
 }
 

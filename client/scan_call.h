@@ -52,6 +52,7 @@ class ScanCall : public std::enable_shared_from_this<ScanCall> {
   kamino::v1::ScanResponse part_;
   const std::string trace_ = TraceScope::current();
   Stream* stream_ = nullptr;  // owns itself; shares this object
+  std::string address_;       // of the node that is asked
   PartDone done_;
   absl::Time deadline_;
   absl::Status last_error_ = absl::UnavailableError("no chain is known");

@@ -12,6 +12,7 @@
 #include "membership/records.h"
 #include "rpc/answer.h"
 #include "rpc/call_guard.h"
+#include "rpc/cluster_calls.h"
 #include "rpc/redirect.h"
 
 namespace kamino::membership {
@@ -160,6 +161,14 @@ void Describe(const ManagerCore& core, absl::Time now,
 }
 
 template <typename Request>
+absl::Status AdminService::Meet(CallbackServerContext* context,
+                                const Request&) {
+  // An operator's program looks at the managers before it knows their cluster.
+  return rpc::MeetCaller(manager_->cluster(), context,
+                         /*counts_unnamed=*/!kOnlyLooks<Request>);
+}
+
+template <typename Request>
 void AdminService::End(CallbackServerContext* context, const Request& request,
                        ServerUnaryReactor* reactor, absl::Time began,
                        const absl::Status& status) {
@@ -197,6 +206,9 @@ ServerUnaryReactor* AdminService::GetCluster(
     const kamino::v1::GetClusterRequest* request,
     kamino::v1::GetClusterResponse* response) {
   const absl::Time began = MonotonicNow();
+  if (absl::Status met = Meet(context, *request); !met.ok()) {
+    return Finish(context, request, began, met);
+  }
   return Finish(
       context, request, began,
       manager_->Administer([&](ManagerCore* core, absl::Time now) {
@@ -218,6 +230,9 @@ ServerUnaryReactor* AdminService::RemoveNode(
     const kamino::v1::RemoveNodeRequest* request,
     kamino::v1::AdminResponse* response) {
   const absl::Time began = MonotonicNow();
+  if (absl::Status met = Meet(context, *request); !met.ok()) {
+    return Finish(context, request, began, met);
+  }
   using Removal = ManagerCore::Removal;
   const Removal how = request->drain()   ? Removal::kDrain
                       : request->force() ? Removal::kForced
@@ -235,6 +250,9 @@ ServerUnaryReactor* AdminService::AddNode(
     CallbackServerContext* context, const kamino::v1::AddNodeRequest* request,
     kamino::v1::AdminResponse* response) {
   const absl::Time began = MonotonicNow();
+  if (absl::Status met = Meet(context, *request); !met.ok()) {
+    return Finish(context, request, began, met);
+  }
   return Finish(context, request, began,
                 manager_->Administer([&](ManagerCore* core, absl::Time) {
                   RETURN_IF_ERROR(CheckChain(request->chain_id(),
@@ -249,6 +267,9 @@ ServerUnaryReactor* AdminService::Recover(
     CallbackServerContext* context, const kamino::v1::RecoverRequest* request,
     kamino::v1::RecoverResponse* response) {
   const absl::Time began = MonotonicNow();
+  if (absl::Status met = Meet(context, *request); !met.ok()) {
+    return Finish(context, request, began, met);
+  }
   absl::StatusOr<ManagerCore::Recovery> planned =
       absl::InternalError("not planned");
   const absl::Status asked = manager_->Administer([&](ManagerCore* core,
@@ -278,6 +299,9 @@ ServerUnaryReactor* AdminService::Finalize(
     CallbackServerContext* context, const kamino::v1::FinalizeRequest* request,
     kamino::v1::FinalizeResponse* response) {
   const absl::Time began = MonotonicNow();
+  if (absl::Status met = Meet(context, *request); !met.ok()) {
+    return Finish(context, request, began, met);
+  }
   return Finish(context, request, began,
                 manager_->Administer([&](ManagerCore* core, absl::Time now) {
                   RETURN_IF_ERROR(CheckChain(request->chain_id(),
@@ -295,6 +319,9 @@ ServerUnaryReactor* AdminService::GetManager(
     const kamino::v1::GetManagerRequest* request,
     kamino::v1::GetManagerResponse* response) {
   const absl::Time began = MonotonicNow();
+  if (absl::Status met = Meet(context, *request); !met.ok()) {
+    return Finish(context, request, began, met);
+  }
   manager_->Describe(response);
   return Finish(context, request, began, absl::OkStatus());
 }

@@ -55,6 +55,10 @@ class AdminService final : public kamino::v1::AdminService::CallbackService {
       kamino::v1::GetManagerResponse* response) override;
 
  private:
+  // How every call begins: not OK, and it ends with that.
+  template <typename Request>
+  absl::Status Meet(grpc::CallbackServerContext* context,
+                    const Request& request);
   // How every call ends.
   template <typename Request>
   void End(grpc::CallbackServerContext* context, const Request& request,

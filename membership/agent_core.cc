@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
 #include "membership/records.h"
+#include "rpc/cluster_identity.h"
 #include "rpc/redirect.h"
 
 namespace kamino::membership {
@@ -201,6 +202,12 @@ absl::Status AgentCore::Refusal(const Answer& answer, absl::Time now) {
       takeover_until_ = now + options_.takeover_timeout;
     }
     return now < takeover_until_ ? absl::OkStatus() : answer.status;
+  }
+  // A manager's address may become another cluster's while this node runs: its
+  // own managers may answer elsewhere. At a start it is a wrong --managers, or
+  // the wrong data.
+  if (rpc::IsOtherCluster(answer.status) && last_view_.view_id() != 0) {
+    return absl::OkStatus();
   }
   switch (answer.status.code()) {
     case absl::StatusCode::kFailedPrecondition:

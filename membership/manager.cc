@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "membership/etcd/etcd_call.h"
@@ -108,6 +109,8 @@ void Manager::CarryOutAndTell(const EtcdCall& call) {
       absl::IsAborted(answer.status) ? absl::OkStatus() : answer.status;
   etcd_answered_ |= etcd_failure_.ok();
   loop_.OnAnswer(answer, clock_());
+  const View& view = loop_.core().view();
+  cluster_.Set(view.cluster_id, absl::BytesToHexString(view.cluster_uuid));
   const bool leads = loop_.core().IsLeader(clock_());
   if (leads && !led_) ++leaderships_;
   led_ = leads;

@@ -21,6 +21,7 @@
 #include "kamino/v1/admin.pb.h"
 #include "membership/etcd/etcd.h"
 #include "membership/manager_loop.h"
+#include "rpc/cluster_identity.h"
 
 namespace kamino::membership {
 
@@ -69,6 +70,8 @@ class Manager {
   void Describe(kamino::v1::GetManagerResponse* response);
 
   const std::string& name() const { return name_; }
+  // Its cluster; the uuid is known once the stored view was read.
+  const rpc::ClusterIdentity& cluster() const { return cluster_; }
 
   // --- For those who watch it; docs/metrics.md.
 
@@ -104,6 +107,7 @@ class Manager {
   };
 
   const std::string name_;
+  rpc::ClusterIdentity cluster_;
   const std::function<absl::Time()> clock_;
   const std::function<void()> on_turn_;
 

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "rpc/answer.h"
 #include "rpc/call_guard.h"
+#include "rpc/cluster_calls.h"
 
 namespace kamino::membership {
 
@@ -16,6 +17,8 @@ ServerUnaryReactor* ManagerService::Register(
     kamino::internal::v1::RegisterResponse* response) {
   const absl::Time began = MonotonicNow();
   ServerUnaryReactor* reactor = context->DefaultReactor();
+  // The manager judges by the node's report, and remembers whom it has refused.
+  (void)rpc::MeetCaller(manager_->cluster(), context, /*counts_unnamed=*/false);
   rpc::Finish<RegisterRequest>(
       reactor, began,
       manager_->Register(*request, response, rpc::IdentityOf(*context)));
@@ -27,9 +30,11 @@ ServerUnaryReactor* ManagerService::Heartbeat(
     kamino::internal::v1::HeartbeatResponse* response) {
   const absl::Time began = MonotonicNow();
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  rpc::Finish<HeartbeatRequest>(
-      reactor, began,
-      manager_->Heartbeat(*request, response, rpc::IdentityOf(*context)));
+  absl::Status heard = rpc::MeetCaller(manager_->cluster(), context);
+  if (heard.ok()) {
+    heard = manager_->Heartbeat(*request, response, rpc::IdentityOf(*context));
+  }
+  rpc::Finish<HeartbeatRequest>(reactor, began, heard);
   return reactor;
 }
 

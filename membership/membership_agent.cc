@@ -220,6 +220,7 @@ MembershipAgent::Stub* MembershipAgent::StubFor(const std::string& manager) {
     rpc::ChannelOptions channel;
     channel.max_reconnect = kMaxReconnect;
     channel.credentials = options_.credentials;
+    channel.cluster = options_.cluster;
     channel.server = security::Role::kManager;
     stub_ = MembershipService::NewStub(rpc::MakeChannel(manager, channel));
     connected_to_ = manager;

@@ -16,6 +16,7 @@
 #include "membership/lease_clock.h"
 #include "membership/view_source.h"
 #include "membership/vouch_calls.h"
+#include "rpc/cluster_identity.h"
 #include "rpc/credentials.h"
 
 namespace kamino::membership {
@@ -35,6 +36,9 @@ struct AgentOptions {
   absl::Duration retry = absl::Milliseconds(100);
   // To managers and to other nodes; null: in the clear.
   std::shared_ptr<const rpc::Credentials> credentials;
+  // Calls to managers name it, and no manager of another one is believed. Null:
+  // they name none.
+  std::shared_ptr<const rpc::ClusterIdentity> cluster;
 };
 
 class MembershipAgent final : public ViewSource, public Voucher {

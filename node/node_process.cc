@@ -197,6 +197,7 @@ absl::StatusOr<NodeOptions> NodeProcess::Options() {
                                            kOnlyChain, HostId(), credentials_);
   }
   NodeOptions options;
+  options.cluster = cluster_;
   options.chain.cluster_id = flags_.storage.cluster_id;
   options.chain.chain_id = kOnlyChain;
   options.chain.node_id = flags_.storage.node_id;
@@ -228,6 +229,7 @@ void NodeProcess::MakeAgent() {
   options.chain_id = kOnlyChain;
   options.managers = flags_.managers;
   options.credentials = credentials_;
+  options.cluster = cluster_;
   options.on_registered = [this](const std::string& manager) {
     const std::string serves =
         absl::StrCat("node ", flags_.storage.node_id, " of cluster ",

@@ -30,6 +30,7 @@
 #include "node/session/session_links.h"
 #include "node/session/session_server.h"
 #include "replica/procedure.h"
+#include "rpc/cluster_identity.h"
 #include "rpc/credentials.h"
 #include "rpc/server.h"
 #include "security/certificates.h"
@@ -95,6 +96,10 @@ class NodeProcess {
   std::shared_ptr<security::Certificates> certificates_;
   std::optional<security::FlaggedRoles> roles_;
   std::shared_ptr<const rpc::Credentials> credentials_;
+
+  // That the node is of: its managers are, too.
+  const std::shared_ptr<rpc::ClusterIdentity> cluster_ =
+      std::make_shared<rpc::ClusterIdentity>();
 
   NodeWeb pages_;
   std::unique_ptr<web::Server> web_;  // null: it has none

@@ -31,6 +31,7 @@ absl::StatusCode CodeOf(Reason reason) {
     case kamino::v1::REASON_NOT_CLEAN:
     case kamino::v1::REASON_RESTORING:
     case kamino::v1::REASON_NOT_EMPTY:
+    case kamino::v1::REASON_OTHER_CLUSTER:
       return absl::StatusCode::kFailedPrecondition;
     case kamino::v1::REASON_RECONFIGURING:
     case kamino::v1::REASON_OUTCOME_UNKNOWN:

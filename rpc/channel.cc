@@ -9,6 +9,7 @@
 #include "grpcpp/create_channel.h"
 #include "grpcpp/support/channel_arguments.h"
 #include "rpc/call_counts.h"
+#include "rpc/cluster_calls.h"
 #include "rpc/credentials.h"
 #include "rpc/foreign_channel.h"
 #include "rpc/grpc_time.h"
@@ -59,6 +60,11 @@ std::shared_ptr<grpc::Channel> Make(
       std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>>
       interceptors;
   if (options.counted) interceptors.push_back(CountCallsMade());
+  // Behind the counter, which counts what the caller gets: on the way back the
+  // last interceptor is the first.
+  if (options.cluster != nullptr) {
+    interceptors.push_back(NameCluster(options.cluster, address));
+  }
   return grpc::experimental::CreateCustomChannelWithInterceptors(
       address, credentials, arguments, std::move(interceptors));
 }

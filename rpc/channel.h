@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
+#include "rpc/cluster_identity.h"
 #include "rpc/credentials.h"
 #include "rpc/timeouts.h"
 #include "security/identity.h"
@@ -37,6 +38,9 @@ struct ChannelOptions {
   std::shared_ptr<const Credentials> credentials;
   // Who must serve there, if not in the clear.
   security::Role server = security::Role::kNode;
+  // Its calls name this cluster, and no server of another one is believed
+  // (rpc/cluster_calls.h). Null: calls name none.
+  std::shared_ptr<const ClusterIdentity> cluster;
 };
 
 // `address`: host:port. Connects when the first call needs it, and never

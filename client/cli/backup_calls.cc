@@ -24,10 +24,18 @@ absl::StatusOr<NodePlace> FindTail(Cli* cli) {
   }
   NodePlace tail;
   tail.address = chain.nodes(chain.nodes_size() - 1).address();
-  ASSIGN_OR_RETURN(
-      tail.credentials,
-      Identify(cli->settings().tls, cli->settings().insecure, {tail.address}));
+  ASSIGN_OR_RETURN(tail.channel, ChannelFor(cli, *client, tail.address));
   return tail;
+}
+
+absl::StatusOr<rpc::ChannelOptions> ChannelFor(Cli* cli, const Client& client,
+                                               const std::string& address) {
+  rpc::ChannelOptions channel;
+  ASSIGN_OR_RETURN(
+      channel.credentials,
+      Identify(cli->settings().tls, cli->settings().insecure, {address}));
+  channel.cluster = client.cluster();
+  return channel;
 }
 
 std::string FindHead(const Client& client) {
@@ -48,7 +56,7 @@ absl::StatusOr<BackupTrailer> HashOf(const NodePlace& tail,
     return absl::OkStatus();
   };
   sink.add = [](absl::string_view) { return absl::OkStatus(); };
-  return SaveBackup(tail.address, tail.credentials, request, sink);
+  return SaveBackup(tail.address, tail.channel, request, sink);
 }
 
 absl::StatusOr<BackupSummary> VerifyBackup(

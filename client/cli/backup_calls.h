@@ -18,12 +18,15 @@ namespace kamino::client {
 
 struct NodePlace {
   std::string address;
-  std::shared_ptr<const rpc::Credentials> credentials;
+  rpc::ChannelOptions channel;  // of the chain's cluster
 };
 // As the chain is now. kUnavailable: it has none.
 absl::StatusOr<NodePlace> FindTail(Cli* cli);
 // "": it has none.
 std::string FindHead(const Client& client);
+// To a node of the client's cluster, as the settings say.
+absl::StatusOr<rpc::ChannelOptions> ChannelFor(Cli* cli, const Client& client,
+                                               const std::string& address);
 
 // Of what the tail holds.
 absl::StatusOr<kamino::v1::BackupTrailer> HashOf(

@@ -101,7 +101,7 @@ absl::StatusOr<BackupSummary> SaveOnce(Cli* cli, const SaveOptions& options,
     return absl::OkStatus();
   };
   ASSIGN_OR_RETURN(const BackupTrailer trailer,
-                   SaveBackup(tail.address, tail.credentials, request, sink));
+                   SaveBackup(tail.address, tail.channel, request, sink));
   RETURN_IF_ERROR(writer.End(trailer));
   RETURN_IF_ERROR(file->Publish());
   return Summarize(header, trailer, writer.file_bytes(),

@@ -128,9 +128,8 @@ absl::Status WithWhatToDo(const absl::Status& status) {
 absl::StatusOr<std::unique_ptr<Restorer>> MakeRestorer(Cli* cli) {
   ASSIGN_OR_RETURN(Client* const client, cli->Connect());
   Restorer::Options options;
-  ASSIGN_OR_RETURN(options.credentials,
-                   Identify(cli->settings().tls, cli->settings().insecure,
-                            {FindHead(*client)}));
+  ASSIGN_OR_RETURN(options.channel,
+                   ChannelFor(cli, *client, FindHead(*client)));
   options.head = [client] { return FindHead(*client); };
   options.timeout = std::max(cli->settings().timeout, absl::Seconds(30));
   return std::make_unique<Restorer>(std::move(options));

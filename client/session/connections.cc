@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "base/clock.h"
 #include "client/error.h"
@@ -43,11 +44,11 @@ struct Connections::Attempt {
 };
 
 Connections::Connections(ConnectionsOptions options, LanePool* lanes,
-                         Timer* timer, Learn learn, Head head)
+                         Timer* timer, Refused refused, Head head)
     : options_(std::move(options)),
       lanes_(lanes),
       timer_(timer),
-      learn_(std::move(learn)),
+      refused_(std::move(refused)),
       head_(std::move(head)),
       carriers_(options_.carrier == "unary" ? "" : options_.carrier,
                 options_.devices,
@@ -121,6 +122,7 @@ std::shared_ptr<SessionService::Stub> Connections::StubOf(
     rpc::ChannelOptions channel;
     channel.max_answer_bytes = kMaxAnswerBytes;
     channel.credentials = options_.credentials;
+    channel.cluster = options_.cluster;
     stub = SessionService::NewStub(rpc::MakeChannel(address, channel));
   }
   return stub;
@@ -151,6 +153,9 @@ void Connections::TryWay(std::shared_ptr<Attempt> attempt) {
   hello.set_min_version(session::kVersion);
   hello.set_max_version(session::kVersion);
   hello.set_chain_id(attempt->chain_id);
+  if (options_.cluster != nullptr) {
+    hello.set_cluster_uuid(options_.cluster->uuid());
+  }
   if (attempt->key.second) {
     absl::MutexLock lock(&mutex_);
     *hello.mutable_session() = session_;
@@ -180,9 +185,29 @@ void Connections::GiveUpAt(absl::Time deadline,
   });
 }
 
+absl::Status Connections::CheckCluster(const std::string& address,
+                                       const SessionWelcome& welcome) const {
+  const std::string& uuid = welcome.cluster_uuid();
+  if (options_.cluster == nullptr || options_.cluster->Fits(uuid)) {
+    return absl::OkStatus();
+  }
+  return rpc::OtherCluster(absl::StrCat(
+      address, " is of the cluster of ", rpc::ClusterName("", uuid),
+      ", not of cluster ", options_.cluster->ToString()));
+}
+
 void Connections::OnOpened(const std::shared_ptr<Attempt>& attempt,
                            const std::shared_ptr<Connection>& connection,
                            absl::StatusOr<SessionWelcome> welcome) {
+  if (welcome.ok()) {
+    absl::Status ours = CheckCluster(attempt->key.first, *welcome);
+    if (!ours.ok()) {
+      connection->Close();
+      absl::MutexLock lock(&mutex_);
+      retired_.push_back(connection);
+      welcome = std::move(ours);
+    }
+  }
   if (welcome.ok()) {
     if (welcome->has_session()) OnSession(welcome->session());
     return Done(attempt, connection);
@@ -216,7 +241,7 @@ void Connections::OnSession(const SessionName& session) {
 
 void Connections::OnRefused(const std::shared_ptr<Attempt>& attempt,
                             const absl::Status& why) {
-  learn_(DetailOf(why).chain());
+  refused_(attempt->key.first, why);
   if (ReasonOf(why) == kamino::v1::REASON_SESSION_EXPIRED) {
     Expired(attempt->session_id);
   }
@@ -315,10 +340,10 @@ void Connections::KeepAlive(ChainId chain_id) {
   if (connection == nullptr) return soon();
   connection->Send(
       session::Method::kKeepAlive, 0, kAskTimeout, "",
-      [this, soon, id = connection->welcome().session().id()](
+      [this, soon, head, id = connection->welcome().session().id()](
           const Connection::Answer& answer) {
         if (answer.status.ok()) return;
-        learn_(DetailOf(answer.status).chain());
+        refused_(head, answer.status);
         if (ReasonOf(answer.status) == kamino::v1::REASON_SESSION_EXPIRED) {
           return Expired(id);
         }

@@ -21,7 +21,8 @@
 #include "client/session/carriers.h"
 #include "client/session/connection.h"
 #include "client/timer.h"
-#include "kamino/v1/kamino.pb.h"
+#include "kamino/v1/session.pb.h"
+#include "rpc/cluster_identity.h"
 #include "rpc/credentials.h"
 
 namespace kamino::client {
@@ -35,19 +36,22 @@ struct ConnectionsOptions {
   int worth = 16;
   std::shared_ptr<transport::VerbsApi> devices;         // as Carriers has it
   std::shared_ptr<const rpc::Credentials> credentials;  // null: in the clear
+  // What hellos and calls name; a node of another one is left. Null: none.
+  std::shared_ptr<const rpc::ClusterIdentity> cluster;
 };
 
 // Thread-safe.
 class Connections {
  public:
-  // Told of the chain that a node names when it turns this client away.
-  using Learn = std::function<void(const kamino::v1::Chain&)>;
+  // Told of why the node at `address` has turned this client away.
+  using Refused =
+      std::function<void(const std::string& address, const absl::Status& why)>;
   // host:port of the head, as far as known; or empty.
   using Head = std::function<std::string()>;
 
   // `lanes` and `timer` outlive this, and tasks of it are with the timer.
   Connections(ConnectionsOptions options, LanePool* lanes, Timer* timer,
-              Learn learn, Head head);
+              Refused refused, Head head);
   // After Stop.
   ~Connections();
 
@@ -84,6 +88,9 @@ class Connections {
   void TryWay(std::shared_ptr<Attempt> attempt);
   // Closes it then if it is still being opened, or when this stops.
   void GiveUpAt(absl::Time deadline, std::weak_ptr<Connection> opening);
+  // That the node which has answered the hello is of this client's cluster.
+  absl::Status CheckCluster(const std::string& address,
+                            const kamino::v1::SessionWelcome& welcome) const;
   void OnOpened(const std::shared_ptr<Attempt>& attempt,
                 const std::shared_ptr<Connection>& connection,
                 absl::StatusOr<kamino::v1::SessionWelcome> welcome);
@@ -112,12 +119,13 @@ class Connections {
   const ConnectionsOptions options_;
   LanePool* const lanes_;
   Timer* const timer_;
-  const Learn learn_;
+  const Refused refused_;
   const Head head_;
 
   absl::Mutex mutex_;
   std::map<Key, Route> routes_ ABSL_GUARDED_BY(mutex_);
-  // Of sessions that have expired: until nothing is under way by them.
+  // Of sessions that have expired, or to other clusters: until nothing is under
+  // way by them.
   std::vector<std::shared_ptr<Connection>> retired_ ABSL_GUARDED_BY(mutex_);
   // Until the end, so that no channel ends on a thread of gRPC's.
   std::map<std::string, std::shared_ptr<kamino::v1::SessionService::Stub>>

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "absl/strings/escaping.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "node/driver/node_agreement.h"
@@ -59,6 +60,9 @@ Node::Node(NodeOptions options, NodeRuntime runtime,
       views_(views),
       started_(Now()),
       view_board_(options_.chain.chain_id),
+      cluster_(options_.cluster != nullptr
+                   ? options_.cluster
+                   : std::make_shared<rpc::ClusterIdentity>()),
       reads_(options_.reads),
       results_(options_.results),
       stages_(clock_),
@@ -68,6 +72,12 @@ Node::Node(NodeOptions options, NodeRuntime runtime,
       condition_since_(started_),
       departure_(options_.departure),
       core_(std::move(runtime.executor)) {
+  const replica::NodeState& state = storage_->record()->state();
+  const bool holds_state = state.condition != membership::Condition::kReceiving;
+  cluster_->Set(
+      options_.chain.cluster_id,
+      holds_state ? absl::BytesToHexString(replica::BytesOf(state.cluster_uuid))
+                  : "");
   ChainNode::Options chain;
   chain.chain = options_.chain;
   chain.chain.stages = &stages_;
@@ -184,6 +194,7 @@ absl::Status Node::Join(const std::string& service_address,
   callbacks.on_view = [this](const View& view) {
     core_->Post([this, view] {
       const uint64_t before = node_->core().view().id;
+      cluster_->Set(view.cluster_id, absl::BytesToHexString(view.cluster_uuid));
       // Who waits here for what this node can do no more is told where to go.
       const bool stays = view.IndexOf(node_id(), node_->incarnation()) >= 0;
       if (!stays) view_board_.Publish(view);

@@ -32,6 +32,7 @@
 #include "node/driver/stage_times.h"
 #include "node/driver/view_board.h"
 #include "node/storage/storage.h"
+#include "rpc/cluster_identity.h"
 
 namespace kamino::node {
 
@@ -61,6 +62,8 @@ struct NodeOptions {
   CallLoadOptions reads;
   // Of these, what is said of unsent answers alone counts.
   CallLoadOptions results;
+  // Where the node keeps which cluster it is of; null: where only it looks.
+  std::shared_ptr<rpc::ClusterIdentity> cluster;
 };
 
 // What probes ask of a node; see docs/metrics.md.
@@ -211,6 +214,8 @@ class Node {
   CallLoad& results() { return results_; }
 
   ViewBoard& view_board() { return view_board_; }
+  // That this node is of, as its data or the newest view says. Any thread.
+  const rpc::ClusterIdentity& cluster() const { return *cluster_; }
   const std::string& node_id() const { return options_.chain.node_id; }
   const std::string& cluster_id() const { return options_.chain.cluster_id; }
   // A backup was saved from this node. Any thread.
@@ -247,6 +252,7 @@ class Node {
   membership::ViewSource* const views_;
   const absl::Time started_;
   ViewBoard view_board_;
+  const std::shared_ptr<rpc::ClusterIdentity> cluster_;
   CallLoad reads_;
   CallLoad results_;
   std::atomic<int64_t> pending_requests_{0};

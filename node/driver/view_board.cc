@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "membership/records.h"
 
 namespace kamino::node {
@@ -16,6 +17,7 @@ kamino::v1::Chain ToChain(const membership::View& view) {
     *chain.add_nodes() = membership::PublicMember(view, static_cast<int>(i));
   }
   for (const auto& [node_id, away] : view.away) chain.add_away(node_id);
+  chain.set_cluster_uuid(absl::BytesToHexString(view.cluster_uuid));
   return chain;
 }
 

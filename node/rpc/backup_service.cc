@@ -13,6 +13,7 @@
 #include "replica/errors.h"
 #include "replica/restore.h"
 #include "rpc/call_counts.h"
+#include "rpc/cluster_calls.h"
 #include "rpc/grpc_time.h"
 
 namespace kamino::node {
@@ -53,7 +54,9 @@ absl::Status CheckRecords(absl::string_view records) {
 }  // namespace
 
 absl::Status BackupService::CheckMaySave(
+    grpc::CallbackServerContext* context,
     const kamino::v1::SaveRequest& request) {
+  RETURN_IF_ERROR(rpc::MeetCaller(node_->cluster(), context));
   RETURN_IF_ERROR(CheckAsked(request.chain_id(), node_->chain_id()));
   RETURN_IF_ERROR(CheckBackupId(request.backup_id()));
   if (saves_.load() <= kMaxSaves) return absl::OkStatus();
@@ -68,7 +71,8 @@ grpc::ServerWriteReactor<kamino::v1::SaveResponse>* BackupService::Save(
     const kamino::v1::SaveRequest* request) {
   ++saves_;
   return BackupStream::Start(node_, context, *request, patience_,
-                             CheckMaySave(*request), [this] { --saves_; });
+                             CheckMaySave(context, *request),
+                             [this] { --saves_; });
 }
 
 void BackupService::NoteStep(const RestoreRequest& request,
@@ -105,7 +109,10 @@ void BackupService::NoteStep(const RestoreRequest& request,
 }
 
 absl::StatusOr<replica::Mutation> BackupService::MutationOf(
-    const RestoreRequest& request) const {
+    grpc::CallbackServerContext* context, const RestoreRequest& request) const {
+  // The cluster that takes the restore; where the backup is from does not
+  // matter.
+  RETURN_IF_ERROR(rpc::MeetCaller(node_->cluster(), context));
   RETURN_IF_ERROR(CheckAsked(request.chain_id(), node_->chain_id()));
   replica::Mutation mutation;
   if (!request.has_give_up()) {
@@ -163,7 +170,7 @@ grpc::ServerUnaryReactor* BackupService::Restore(
     reactor->Finish(
         ToGrpcStatus(status, *node_->view_board().current(), node_->node_id()));
   };
-  auto mutation = MutationOf(*request);
+  auto mutation = MutationOf(context, *request);
   if (!mutation.ok()) {
     finish(mutation.status());
     return reactor;

@@ -38,9 +38,11 @@ class BackupService final : public kamino::v1::BackupService::CallbackService {
       kamino::v1::RestoreResponse* response) override;
 
  private:
-  absl::Status CheckMaySave(const kamino::v1::SaveRequest& request);
+  absl::Status CheckMaySave(grpc::CallbackServerContext* context,
+                            const kamino::v1::SaveRequest& request);
   // What the step is as a mutation.
   absl::StatusOr<replica::Mutation> MutationOf(
+      grpc::CallbackServerContext* context,
       const kamino::v1::RestoreRequest& request) const;
 
   // The log has who begins a restore, and who ends it or gives it up.

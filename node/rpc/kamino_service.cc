@@ -161,7 +161,7 @@ template <typename Request, typename Response, typename ReadFunction>
 ServerUnaryReactor* KaminoService::Read(CallbackServerContext* context,
                                         const Request* request,
                                         Response* response, ReadFunction read) {
-  if (absl::Status ok = Check(*request); !ok.ok()) {
+  if (absl::Status ok = Check(context, *request); !ok.ok()) {
     return Refuse(context, request, response, ok);
   }
   const absl::Time deadline = DeadlineOf(*context, node_->Now());
@@ -193,7 +193,7 @@ template <typename Request, typename Response, typename FillFunction>
 ServerUnaryReactor* KaminoService::Mutate(
     CallbackServerContext* context, const Request* sent, std::string function,
     std::string arguments, Response* response, FillFunction fill) {
-  if (absl::Status ok = Check(*sent); !ok.ok()) {
+  if (absl::Status ok = Check(context, *sent); !ok.ok()) {
     return Refuse(context, sent, response, ok);
   }
   const kamino::v1::RequestId& id = sent->request_id();
@@ -357,7 +357,7 @@ ServerUnaryReactor* KaminoService::Call(CallbackServerContext* context,
 ServerUnaryReactor* KaminoService::GetChain(
     CallbackServerContext* context, const kamino::v1::GetChainRequest* request,
     kamino::v1::GetChainResponse* response) {
-  if (absl::Status ok = Check(*request); !ok.ok()) {
+  if (absl::Status ok = Check(context, *request); !ok.ok()) {
     return Refuse(context, request, response, ok);
   }
   const ViewBoard::Snapshot chain = node_->view_board().current();
@@ -376,7 +376,7 @@ ServerUnaryReactor* KaminoService::GetChain(
 grpc::ServerWriteReactor<kamino::v1::WatchChainResponse>*
 KaminoService::WatchChain(CallbackServerContext* context,
                           const kamino::v1::WatchChainRequest* request) {
-  return WatchStream::Start(node_, context, Check(*request));
+  return WatchStream::Start(node_, context, Check(context, *request));
 }
 
 namespace {
@@ -400,7 +400,7 @@ ServerUnaryReactor* KaminoService::GetNodeStatus(
     CallbackServerContext* context,
     const kamino::v1::GetNodeStatusRequest* request,
     kamino::v1::GetNodeStatusResponse* response) {
-  if (absl::Status ok = Check(*request); !ok.ok()) {
+  if (absl::Status ok = Check(context, *request); !ok.ok()) {
     return Refuse(context, request, response, ok);
   }
   return Run(context, &looks_, 0, request, response,

@@ -4,13 +4,16 @@
 #define KAMINO_NODE_RPC_KAMINO_SERVICE_H_
 
 #include <string>
+#include <type_traits>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "base/status_macros.h"
 #include "kamino/v1/kamino.grpc.pb.h"
 #include "node/driver/node.h"
 #include "node/rpc/counted_messages.h"
 #include "node/rpc/status_details.h"
+#include "rpc/cluster_calls.h"
 #include "security/access.h"
 
 namespace kamino::node {
@@ -123,9 +126,14 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
                                    const Request* request,
                                    const Response* response,
                                    const absl::Status& status);
-  // That a request is for the chain of this node.
+  // That a request is for the cluster and the chain of this node.
   template <typename Request>
-  absl::Status Check(const Request& request) const {
+  absl::Status Check(grpc::CallbackServerContext* context,
+                     const Request& request) const {
+    // A client learns by GetChain which cluster it has met.
+    constexpr bool kNamesCluster =
+        !std::is_same_v<Request, kamino::v1::GetChainRequest>;
+    RETURN_IF_ERROR(rpc::MeetCaller(node_->cluster(), context, kNamesCluster));
     return CheckAsked(request.chain_id(), node_->chain_id());
   }
   void FillHeader(uint64_t view_id, uint64_t sequence,

@@ -5,6 +5,7 @@
 #include "node/rpc/call_words.h"
 #include "node/rpc/status_details.h"
 #include "rpc/call_counts.h"
+#include "rpc/cluster_calls.h"
 
 namespace kamino::node {
 
@@ -13,7 +14,8 @@ ScanStream* ScanStream::Start(Node* node, grpc::CallbackServerContext* context,
                               const kamino::v1::ScanRequest& request,
                               security::Access* access) {
   auto* stream = new ScanStream(node, context, deadline, request, access);
-  absl::Status ok = CheckAsked(request.chain_id(), node->chain_id());
+  absl::Status ok = rpc::MeetCaller(node->cluster(), context);
+  if (ok.ok()) ok = CheckAsked(request.chain_id(), node->chain_id());
   if (ok.ok()) ok = CheckScan(request);
   if (!ok.ok()) {
     stream->FinishWith(ok);

@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "base/status_macros.h"
 #include "node/rpc/session_stream.h"
 #include "node/rpc/status_details.h"
+#include "rpc/cluster_calls.h"
 #include "rpc/peers.h"
 #include "transport/verbs/send_endpoint.h"
 
@@ -23,8 +25,7 @@ grpc::ServerUnaryReactor* SessionService::GetCarriers(
     grpc::CallbackServerContext* context,
     const kamino::v1::GetCarriersRequest* request,
     kamino::v1::GetCarriersResponse* response) {
-  const Node& node = *server_->node();
-  response->set_node_id(node.node_id());
+  response->set_node_id(server_->node()->node_id());
   {
     absl::MutexLock lock(&mutex_);
     for (const kamino::v1::Carrier& carrier : carriers_) {
@@ -32,7 +33,7 @@ grpc::ServerUnaryReactor* SessionService::GetCarriers(
     }
   }
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  Finish(reactor, CheckAsked(request->chain_id(), node.chain_id()));
+  Finish(reactor, Check(context, request->chain_id()));
   return reactor;
 }
 
@@ -41,8 +42,7 @@ grpc::ServerUnaryReactor* SessionService::ConnectPair(
     const kamino::v1::ConnectPairRequest* request,
     kamino::v1::ConnectPairResponse* response) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  absl::Status status =
-      CheckAsked(request->chain_id(), server_->node()->chain_id());
+  absl::Status status = Check(context, request->chain_id());
   const auto offer = transport::DecodeSendEndpoint(request->end());
   if (status.ok()) status = offer.status();
   if (!status.ok()) {
@@ -70,8 +70,7 @@ grpc::ServerUnaryReactor* SessionService::GetLinkPass(
     const kamino::v1::GetLinkPassRequest* request,
     kamino::v1::GetLinkPassResponse* response) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  absl::Status status =
-      CheckAsked(request->chain_id(), server_->node()->chain_id());
+  absl::Status status = Check(context, request->chain_id());
   const auto caller = rpc::PeerOf(*context);
   if (status.ok() && !caller.ok()) {
     status = absl::FailedPreconditionError(
@@ -88,6 +87,13 @@ grpc::ServerUnaryReactor* SessionService::GetLinkPass(
   }
   Finish(reactor, status);
   return reactor;
+}
+
+absl::Status SessionService::Check(grpc::CallbackServerContext* context,
+                                   ChainId chain_id) const {
+  const Node& node = *server_->node();
+  RETURN_IF_ERROR(rpc::MeetCaller(node.cluster(), context));
+  return CheckAsked(chain_id, node.chain_id());
 }
 
 void SessionService::Finish(grpc::ServerUnaryReactor* reactor,

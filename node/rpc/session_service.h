@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "base/chain_id.h"
 #include "kamino/v1/session.grpc.pb.h"
 #include "node/rpc/session_rendezvous.h"
 #include "node/session/session_server.h"
@@ -53,6 +55,9 @@ class SessionService final
       kamino::v1::GetLinkPassResponse* response) override;
 
  private:
+  // That a call is for the cluster and the chain of this node.
+  absl::Status Check(grpc::CallbackServerContext* context,
+                     ChainId chain_id) const;
   void Finish(grpc::ServerUnaryReactor* reactor, const absl::Status& status);
 
   SessionServer* const server_;

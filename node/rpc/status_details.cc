@@ -50,10 +50,13 @@ grpc::Status ToGrpcStatus(const absl::Status& status,
                           const std::string& request) {
   if (status.ok()) return grpc::Status::OK;
   kamino::v1::ErrorDetail detail = replica::DetailOf(status);
-  *detail.mutable_chain() = chain;
   detail.set_served_by(node_id);
-  detail.set_chain_id(chain.chain_id());
-  detail.set_view_id(chain.view_id());
+  // The chain of another cluster is not where the caller is to go.
+  if (detail.reason() != kamino::v1::REASON_OTHER_CLUSTER) {
+    *detail.mutable_chain() = chain;
+    detail.set_chain_id(chain.chain_id());
+    detail.set_view_id(chain.view_id());
+  }
   detail.set_request(request);
   CountRefusal(detail.reason());
 

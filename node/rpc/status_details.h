@@ -13,7 +13,8 @@
 namespace kamino::node {
 
 // OK stays OK. The detail of `status` is completed with who answered and where
-// head and tail are, as `chain` says; `request`: by which logs know what it
+// head and tail are, as `chain` says, but for a caller of
+// another cluster; `request`: by which logs know what it
 // answers.
 grpc::Status ToGrpcStatus(const absl::Status& status,
                           const kamino::v1::Chain& chain,

@@ -95,7 +95,8 @@ void SessionConnection::OnHello(absl::string_view body, absl::Time now) {
         hello.max_version(), " of the session format; this node speaks ",
         session::kVersion)));
   }
-  absl::Status asked = CheckAsked(hello.chain_id(), node_->chain_id());
+  absl::Status asked = node_->cluster().CheckAsked(hello.cluster_uuid());
+  if (asked.ok()) asked = CheckAsked(hello.chain_id(), node_->chain_id());
   if (!asked.ok()) return Goodbye(asked);
   if (!hello.has_session()) return Welcome(nullptr);
   if (absl::Status may = CheckMayHaveSession(); !may.ok()) return Goodbye(may);
@@ -153,6 +154,7 @@ void SessionConnection::Welcome(const SessionName* session) {
   welcome.set_max_requests(static_cast<uint32_t>(limits_.max_requests));
   welcome.set_max_frame_bytes(static_cast<uint32_t>(session::kMaxFrameBytes));
   welcome.set_takes_traces(true);
+  welcome.set_cluster_uuid(node_->cluster().uuid());
   if (session != nullptr) *welcome.mutable_session() = *session;
   state_ = State::kOpen;
   Send(session::MakeFrame(FrameKind::kWelcome, welcome.SerializeAsString()));

@@ -20,6 +20,7 @@ import media
 from held_thread import HeldThread, ThreadError
 from local_cluster import LocalCluster
 from operator_acts import Operator, log_since
+from other_cluster import OtherCluster
 from processes import ClusterError, patience, wait_until
 from store import QUOTA_MB, Store
 from wall_clock import WallClock
@@ -109,6 +110,8 @@ class ChaosCluster(LocalCluster):
     self._clocks = {}
     self._logged = {}  # name to where in its log its last start is
     self._copies = itertools.count(1)
+    self._others = {}  # node to the OtherCluster that has its address
+    self._other_folders = itertools.count(1)
     self.operator = Operator(self)
     self.store = Store(self)
     self.tell = lambda text: None  # a fault's detail
@@ -180,6 +183,8 @@ class ChaosCluster(LocalCluster):
     for client in self._clients.values():
       client.kill()
       client.wait()
+    for other in self._others.values():
+      other.destroy()
     self._end_restless()
     self.stop()
     for folder in reversed(self._mounted):
@@ -392,6 +397,23 @@ class ChaosCluster(LocalCluster):
       os.remove(os.path.join(self.data_dir(name), BALLAST))
     except FileNotFoundError:
       pass
+
+  def give_address_away(self, name):
+    """To another cluster of the same name; the node does not run."""
+    other = OtherCluster(f"{self.folder}.other{next(self._other_folders)}",
+                         self, name)
+    self._others[name] = other
+    other.take_address()
+
+  def take_address_back(self, name):
+    other = self._others.get(name)
+    if other is None:
+      return
+    try:
+      other.check_nothing_came()
+    finally:
+      other.destroy()
+      del self._others[name]
 
   # --- Copies of files.
 

@@ -1,4 +1,5 @@
-"""Links that are cut: of one party, of two, of groups; one way and both."""
+"""Links that are cut: of one party, of two, of groups; one way and both. And
+addresses that become another cluster's."""
 
 from fault import LASTING, LONG, SHORT, Fault
 from network import cannot_cut
@@ -120,6 +121,20 @@ def _cut_some_from_some(stage):
     stage.cut(deaf, mute)
 
 
+def _give_address_away(stage):
+  """The node is down, and another cluster's node gets its address."""
+  victim = stage.hit(stage.node("any"))
+  stage.cluster.crash(victim)
+  stage.away = [victim]
+  stage.cluster.give_address_away(victim)
+
+
+def _take_address_back(stage):
+  for name in stage.victims:
+    stage.cluster.take_address_back(name)
+    stage.cluster.revive(name)
+
+
 def heal(stage):
   stage.heal_network()
 
@@ -154,4 +169,6 @@ FAULTS = [
     _cut("cut any two, one way", _cut_any_two_one_way, LASTING, 1,
          settles=True, goes_on=True),
     _cut("cut some from some", _cut_some_from_some, LASTING, 2, settles=True),
+    Fault("address taken by another cluster", _give_address_away,
+          _take_address_back, LONG, 1, took=left, goes_on=True),
 ]

@@ -7,8 +7,10 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "rpc/cluster_calls.h"
 #include "rpc/redirect.h"
 #include "rpc/server.h"
 #include "rpc/status.h"
@@ -33,6 +35,8 @@ class Manager final : public kamino::v1::AdminService::CallbackService {
   std::function<absl::Status()> answer = [] { return absl::OkStatus(); };
   // Whoever asks after that many is not answered.
   int answers = std::numeric_limits<int>::max();
+  rpc::ClusterIdentity cluster;  // that it is of; not known at first
+  std::string cluster_id = "alpha";
 
   Manager() {
     rpc::ServerOptions options;
@@ -48,7 +52,8 @@ class Manager final : public kamino::v1::AdminService::CallbackService {
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context) {
     if (++asked_ > answers) return new Withheld;
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(rpc::ToGrpc(answer()));
+    const absl::Status met = rpc::MeetCaller(cluster, context);
+    reactor->Finish(rpc::ToGrpc(met.ok() ? answer() : met));
     return reactor;
   }
   grpc::ServerUnaryReactor* GetCluster(grpc::CallbackServerContext* context,
@@ -73,7 +78,13 @@ class Manager final : public kamino::v1::AdminService::CallbackService {
       const kamino::v1::GetManagerRequest*,
       kamino::v1::GetManagerResponse* response) override {
     response->set_manager(address());
-    return Answer(context);
+    response->set_cluster_id(cluster_id);
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    absl::Status said = rpc::MeetCaller(cluster, context);
+    // One that does not lead says what it is all the same.
+    if (said.ok() && absl::IsUnimplemented(answer())) said = answer();
+    reactor->Finish(rpc::ToGrpc(said));
+    return reactor;
   }
 
   std::atomic<int> asked_{0};
@@ -175,6 +186,29 @@ TEST_F(AdminTest, EachManagerSaysWhatItIs) {
   ASSERT_EQ(managers.size(), 2u);
   EXPECT_EQ(managers[0].manager(), first_.address());
   EXPECT_EQ(managers[1].manager(), leader_.address());
+}
+
+TEST_F(AdminTest, ManagersOfTwoClustersAreAnErrorThatNamesBoth) {
+  first_.cluster.Set("alpha", std::string(32, 'a'));
+  second_.cluster.Set("alpha", std::string(32, 'b'));
+  const absl::Status refused = Remove();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_TRUE(rpc::IsOtherCluster(refused));
+  for (const std::string& part : {first_.address() + " is of alpha (uuid aaaa",
+                                  second_.address() + " of alpha (uuid bbbb"}) {
+    EXPECT_TRUE(absl::StrContains(refused.message(), part)) << refused;
+  }
+  EXPECT_EQ(first_.asked() + second_.asked() + leader_.asked(), 0)
+      << "the first one that answers is not asked to do it";
+}
+
+// Its address was that of the leader.
+TEST_F(AdminTest, ALeaderOfAnotherClusterIsNotFollowed) {
+  first_.cluster.Set("alpha", std::string(32, 'a'));
+  leader_.cluster.Set("beta", std::string(32, 'b'));
+  first_.answer = Redirect(leader_.address());
+  const absl::Status refused = Remove();
+  EXPECT_TRUE(rpc::IsOtherCluster(refused)) << refused;
 }
 
 TEST_F(AdminTest, PlantedFaultsAreNoticed) {

@@ -12,6 +12,7 @@
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "kamino/v1/backup.grpc.pb.h"
+#include "rpc/cluster_identity.h"
 #include "rpc/server.h"
 #include "rpc/status.h"
 #include "tests/patience.h"
@@ -31,15 +32,24 @@ class FakeNode final : public kamino::v1::BackupService::Service {
     if (begins_) writer->Write(header);
     return answer_;
   }
-  grpc::Status Restore(grpc::ServerContext*, const kamino::v1::RestoreRequest*,
+  grpc::Status Restore(grpc::ServerContext* context,
+                       const kamino::v1::RestoreRequest*,
                        kamino::v1::RestoreResponse*) override {
     ++steps_;
+    const auto named = context->client_metadata().find(rpc::kClusterUuidKey);
+    if (named != context->client_metadata().end()) {
+      asked_for_ = std::string(named->second.data(), named->second.size());
+    }
+    if (!uuid_.empty())
+      context->AddInitialMetadata(rpc::kClusterUuidKey, uuid_);
     return answer_;
   }
 
   bool begins_ = true;
   grpc::Status answer_;
   std::atomic<int> steps_{0};
+  std::string uuid_;       // of its cluster
+  std::string asked_for_;  // that the last step named
 };
 
 class BackupTest : public ::testing::Test {
@@ -54,13 +64,14 @@ class BackupTest : public ::testing::Test {
       return absl::OkStatus();
     };
     sink.add = [](absl::string_view) { return absl::OkStatus(); };
-    return SaveBackup(address_, nullptr, {}, sink).status();
+    return SaveBackup(address_, {}, {}, sink).status();
   }
 
   absl::Status Step(absl::Duration timeout) {
     Restorer::Options options;
     options.head = [this] { return address_; };
     options.timeout = timeout;
+    options.channel.cluster = cluster_;
     return Restorer(options).Step({}).status();
   }
 
@@ -71,6 +82,9 @@ class BackupTest : public ::testing::Test {
   }
 
   FakeNode node_;
+  // That is to take the backup.
+  const std::shared_ptr<rpc::ClusterIdentity> cluster_ =
+      std::make_shared<rpc::ClusterIdentity>();
   std::unique_ptr<rpc::Server> server_;
   const std::string address_;
 };
@@ -104,6 +118,18 @@ TEST_F(BackupTest, ARefusedStepIsKnownNotToBeDone) {
   EXPECT_EQ(ReasonOf(refused), kamino::v1::REASON_NOT_EMPTY);
   EXPECT_FALSE(MayBeDone(refused));
   EXPECT_EQ(node_.steps_, 1);
+}
+
+TEST_F(BackupTest, AStepIsForTheClusterThatTakesTheBackup) {
+  cluster_->Pin("new", std::string(32, 'a'));
+  node_.uuid_ = std::string(32, 'a');
+  EXPECT_EQ(Step(absl::Seconds(30)), absl::OkStatus());
+  EXPECT_EQ(node_.asked_for_, std::string(32, 'a'));
+  // A node of a third cluster has the head's address now.
+  node_.uuid_ = std::string(32, 'b');
+  const absl::Status refused = Step(absl::Seconds(30));
+  EXPECT_EQ(ReasonOf(refused), kamino::v1::REASON_OTHER_CLUSTER);
+  EXPECT_EQ(node_.steps_, 2) << "it is not tried again there";
 }
 
 TEST_F(BackupTest, AStepWithoutAnAnswerIsTriedAgainAndMayBeDone) {

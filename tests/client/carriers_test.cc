@@ -1,4 +1,6 @@
 // The library and a whole node, by each carrier.
+#include "client/session/carriers.h"
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -6,8 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "base/clock.h"
 #include "client/client.h"
 #include "client/error.h"
+#include "client/session/connection.h"
 #include "client/transaction.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -64,6 +69,17 @@ class CarriersTest : public node::NodeServerTest,
       EXPECT_EQ(got->value(), absl::StrCat("value", i));
       EXPECT_EQ(got->header().served_by(), "n1");
     }
+  }
+
+  // How often this process has refused to say which chain there is.
+  uint64_t QuestionsRefused() {
+    const auto status = Status();
+    for (const auto& method : status.calls_served()) {
+      if (method.method() == "/kamino.v1.KaminoService/GetChain") {
+        return method.failed();
+      }
+    }
+    return 0;
   }
 
   bool OpensSession() const { return GetParam() != std::string("unary"); }
@@ -178,6 +194,78 @@ TEST_P(CarriersTest, AnotherSessionIsOpenedWhenItHasExpired) {
   PutAll(client.get(), 200);
   ExpectAll(client.get(), 200);
   EXPECT_NE(client->session(), expired);
+}
+
+// Whatever carries it.
+TEST_P(CarriersTest, AHelloForAnotherClusterIsRefused) {
+  if (!OpensSession()) GTEST_SKIP() << "it has none";
+  views_.cluster_uuid_ = std::string(16, 'u');
+  views_.Install(2);
+  Status();  // the core thread has the view by then
+  Carriers carriers(GetParam(), fabric_);
+  const std::shared_ptr<kamino::v1::SessionService::Stub> stub =
+      kamino::v1::SessionService::NewStub(channel_);
+  grpc::ClientContext context;
+  kamino::v1::GetCarriersResponse offered;
+  ASSERT_TRUE(stub->GetCarriers(&context, {}, &offered).ok());
+  const std::vector<WireMaker> ways = carriers.Ways(offered, stub);
+  ASSERT_FALSE(ways.empty());
+  kamino::v1::SessionHello hello;
+  hello.set_min_version(1);
+  hello.set_max_version(1);
+  for (const WireMaker& way : ways) {
+    for (const char digit : {'7', '8'}) {  // of uuids; of ours all are 75
+      hello.set_cluster_uuid("");
+      for (int i = 0; i < 16; ++i) {
+        hello.mutable_cluster_uuid()->append({digit, '5'});
+      }
+      absl::Notification told;
+      absl::StatusOr<kamino::v1::SessionWelcome> answer;
+      const auto connection = Connection::Open(hello, way, MonotonicNow,
+                                               [&](const auto&, auto welcome) {
+                                                 answer = std::move(welcome);
+                                                 told.Notify();
+                                               });
+      told.WaitForNotification();
+      if (digit == '7') {
+        ASSERT_TRUE(answer.ok()) << answer.status();
+        EXPECT_EQ(answer->cluster_uuid(), hello.cluster_uuid());
+      } else {
+        EXPECT_EQ(ReasonOf(answer.status()), kamino::v1::REASON_OTHER_CLUSTER)
+            << answer.status();
+      }
+      connection->Close();
+      connection->AwaitEnd();
+    }
+  }
+}
+
+// Until it is of the client's again: a client goes nowhere else, and nothing
+// of its calls is executed there.
+TEST_P(CarriersTest, ANodeOfAnotherClusterExecutesNothing) {
+  views_.cluster_uuid_ = std::string(16, 'u');
+  views_.Install(2);
+  Status();
+  auto client = Connect();
+  views_.cluster_uuid_ = std::string(16, 'v');
+  views_.Install(3);
+  const uint64_t before = Status().applied();
+  kamino::v1::PutRequest put;
+  put.set_key("key");
+  absl::Notification done;
+  client->PutAsync(put, [&done](const auto& response) {
+    EXPECT_TRUE(response.ok()) << response.status();
+    done.Notify();
+  });
+  const uint64_t refused = QuestionsRefused();
+  while (QuestionsRefused() < refused + 3 && !done.HasBeenNotified()) {
+    EXPECT_EQ(Status().applied(), before);
+  }
+  EXPECT_FALSE(done.HasBeenNotified());
+  views_.cluster_uuid_ = std::string(16, 'u');
+  views_.Install(4);
+  done.WaitForNotification();
+  EXPECT_EQ(Status().applied(), before + 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CarriersTest,

@@ -1,16 +1,23 @@
-// The client's way to the chain, past nodes that say nothing.
+// The client's way to the chain, past nodes that say nothing, and past nodes of
+// other clusters.
 #include "client/directory.h"
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "client/error.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "kamino/v1/kamino.grpc.pb.h"
+#include "rpc/cluster_calls.h"
 #include "rpc/credentials.h"
+#include "rpc/server.h"
+#include "rpc/status.h"
 
 namespace kamino::client {
 namespace {
@@ -54,6 +61,174 @@ TEST(DirectoryTest, ItsEndDoesNotWaitForANodeThatSaysNothing) {
   // Not kDeadlineExceeded, which a channel's own limits bring at last.
   EXPECT_EQ(told.code(), absl::StatusCode::kCancelled) << told;
   server->Shutdown();
+}
+
+constexpr char kAlpha[] = "00112233445566778899aabbccddeeff";
+constexpr char kBeta[] = "ffeeddccbbaa99887766554433221100";
+
+// Says which chain there is, as a node of some cluster.
+class Seed final : public kamino::v1::KaminoService::CallbackService {
+ public:
+  Seed() {
+    rpc::ServerOptions options;
+    options.listen = "127.0.0.1:0";
+    server_ = *rpc::Server::Start(options, {this});
+  }
+  std::string address() const {
+    return absl::StrCat("127.0.0.1:", server_->port());
+  }
+  // From now on this is a node of a chain of these, head first.
+  void Become(const std::string& cluster_id, const std::string& uuid,
+              uint64_t view_id, const std::vector<std::string>& nodes) {
+    absl::MutexLock lock(&mutex_);
+    cluster_.Set(cluster_id, uuid);
+    chain_.Clear();
+    chain_.set_cluster_id(cluster_id);
+    chain_.set_cluster_uuid(uuid);
+    chain_.set_chain_id(1);
+    chain_.set_view_id(view_id);
+    for (const std::string& node : nodes) chain_.add_nodes()->set_address(node);
+  }
+
+ private:
+  grpc::ServerUnaryReactor* GetChain(
+      grpc::CallbackServerContext* context, const kamino::v1::GetChainRequest*,
+      kamino::v1::GetChainResponse* response) override {
+    auto* const reactor = context->DefaultReactor();
+    const absl::Status met = rpc::MeetCaller(cluster_, context);
+    absl::MutexLock lock(&mutex_);
+    *response->mutable_chain() = chain_;
+    reactor->Finish(rpc::ToGrpc(met));
+    return reactor;
+  }
+
+  absl::Mutex mutex_;
+  kamino::v1::Chain chain_ ABSL_GUARDED_BY(mutex_);
+  rpc::ClusterIdentity cluster_;
+  std::unique_ptr<rpc::Server> server_;
+};
+
+class ClustersTest : public ::testing::Test {
+ protected:
+  void Make(std::vector<std::string> seeds) {
+    directory_ =
+        std::make_unique<Directory>(std::move(seeds), /*chain_id=*/0,
+                                    /*credentials=*/nullptr,
+                                    /*question_timeout=*/absl::Hours(1));
+  }
+  void Refresh() {
+    absl::Notification told;
+    directory_->Refresh([&told] { told.Notify(); });
+    told.WaitForNotification();
+  }
+  // Until the head is at `address`: a round ends with the first answer, and
+  // others may come later.
+  void RefreshUntilHeadIs(const std::string& address) {
+    do {
+      Refresh();
+    } while (Head() != address);
+  }
+  std::string Head() { return directory_->AddressOf(Target::kHead); }
+  static absl::Status OtherCluster() { return rpc::OtherCluster("another"); }
+
+  Seed one_, two_;
+  std::unique_ptr<Directory> directory_;
+};
+
+TEST_F(ClustersTest, TheFirstOneIsPinned) {
+  one_.Become("alpha", kAlpha, 1, {one_.address(), two_.address()});
+  two_.Become("alpha", kAlpha, 1, {one_.address(), two_.address()});
+  Make({one_.address(), two_.address()});
+  EXPECT_EQ(directory_->cluster()->uuid(), "");
+  Refresh();
+  EXPECT_EQ(directory_->cluster()->uuid(), kAlpha);
+  EXPECT_EQ(Head(), one_.address());
+}
+
+TEST_F(ClustersTest, SeedsOfTwoAreAnErrorThatNamesBoth) {
+  one_.Become("alpha", kAlpha, 1, {one_.address()});
+  two_.Become("beta", kBeta, 7, {two_.address()});
+  Make({one_.address(), two_.address()});
+  Refresh();
+  EXPECT_EQ(Head(), "");
+  const absl::Status error = directory_->last_error();
+  EXPECT_TRUE(absl::IsInvalidArgument(error)) << error;
+  EXPECT_EQ(ReasonOf(error), kamino::v1::REASON_OTHER_CLUSTER);
+  for (const std::string& part : {one_.address() + " is of alpha (uuid 0011",
+                                  two_.address() + " of beta (uuid ffee"}) {
+    EXPECT_TRUE(absl::StrContains(error.message(), part)) << error;
+  }
+  // Nothing of that is remembered.
+  two_.Become("alpha", kAlpha, 1, {one_.address()});
+  Refresh();
+  EXPECT_EQ(Head(), one_.address());
+}
+
+TEST_F(ClustersTest, SoAreSeedsOfTwoOfTheSameName) {
+  one_.Become("alpha", kAlpha, 1, {one_.address()});
+  two_.Become("alpha", kBeta, 1, {two_.address()});
+  Make({one_.address(), two_.address()});
+  Refresh();
+  EXPECT_EQ(Head(), "");
+  EXPECT_EQ(ReasonOf(directory_->last_error()),
+            kamino::v1::REASON_OTHER_CLUSTER);
+}
+
+TEST_F(ClustersTest, ReleasesWithoutUuidsGoByTheName) {
+  one_.Become("alpha", "", 1, {one_.address()});
+  two_.Become("beta", "", 7, {two_.address()});
+  Make({one_.address(), two_.address()});
+  Refresh();
+  EXPECT_EQ(Head(), "");
+  two_.Become("alpha", kAlpha, 2, {two_.address()});
+  Refresh();
+  EXPECT_EQ(Head(), two_.address()) << "one node is upgraded before another";
+  EXPECT_EQ(directory_->cluster()->uuid(), kAlpha);
+}
+
+TEST_F(ClustersTest, AnotherOnesViewIsNeverFollowed) {
+  one_.Become("alpha", kAlpha, 3, {one_.address()});
+  Make({one_.address()});
+  Refresh();
+  kamino::v1::Chain other = directory_->chain();
+  other.set_view_id(1000);
+  other.set_cluster_uuid(kBeta);
+  EXPECT_FALSE(directory_->Learn(other));
+  EXPECT_EQ(directory_->view_id(), 3u);
+  other.set_cluster_uuid(kAlpha);
+  EXPECT_TRUE(directory_->Learn(other));
+}
+
+TEST_F(ClustersTest, ANodeOfAnotherOneIsLeftUntilItIsOursAgain) {
+  const std::vector<std::string> nodes = {one_.address(), two_.address()};
+  one_.Become("alpha", kAlpha, 3, nodes);
+  two_.Become("alpha", kAlpha, 3, nodes);
+  Make(nodes);
+  Refresh();
+  ASSERT_EQ(Head(), one_.address());
+
+  one_.Become("beta", kBeta, 9, {one_.address()});
+  directory_->OnRefused(one_.address(), OtherCluster());
+  EXPECT_EQ(Head(), "") << "no call goes there";
+  Refresh();
+  EXPECT_EQ(Head(), "") << "the other seed knows of no newer view";
+  two_.Become("alpha", kAlpha, 4, {two_.address()});
+  RefreshUntilHeadIs(two_.address());
+
+  directory_->OnRefused(two_.address(), OtherCluster());
+  EXPECT_EQ(Head(), "");
+  RefreshUntilHeadIs(two_.address());
+}
+
+TEST_F(ClustersTest, AnAddressIsFoundToBeAnotherOnesByAskingForTheChain) {
+  const std::vector<std::string> nodes = {one_.address(), two_.address()};
+  one_.Become("alpha", kAlpha, 3, nodes);
+  two_.Become("alpha", kAlpha, 3, nodes);
+  Make(nodes);
+  Refresh();
+  one_.Become("alpha", kBeta, 9, {one_.address()});
+  RefreshUntilHeadIs("");
+  EXPECT_EQ(directory_->AddressOf(Target::kTail), two_.address());
 }
 
 }  // namespace

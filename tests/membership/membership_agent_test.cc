@@ -8,6 +8,7 @@
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "membership/records.h"
+#include "rpc/cluster_identity.h"
 #include "rpc/credentials.h"
 #include "rpc/redirect.h"
 #include "rpc/status.h"
@@ -311,6 +312,30 @@ TEST_F(MembershipAgentTest, FollowsToTheLeader) {
   EXPECT_EQ(refused(), absl::OkStatus());
   absl::MutexLock lock(&mutex_);
   EXPECT_EQ(taken_in_by_, std::vector<std::string>{second_.address()});
+}
+
+// Its address was that of one of this node's managers.
+TEST_F(MembershipAgentTest, AManagerOfAnotherClusterDoesNotEndANodeThatRuns) {
+  manager_.OnRegister([&](const RegisterRequest&, RegisterResponse* response) {
+    if (left_++ > 0) return rpc::ToGrpc(rpc::OtherCluster("another"));
+    *response->mutable_view() = ToProto(ChainOf(1));
+    return grpc::Status::OK;
+  });
+  manager_.OnHeartbeat([&](const HeartbeatRequest&, HeartbeatResponse*) {
+    return grpc::Status(grpc::StatusCode::NOT_FOUND, "who?");
+  });
+  Start({manager_.address(), second_.address()});
+  ASSERT_TRUE(Eventually([&] { return second_.heartbeats() > 0; }));
+  EXPECT_EQ(manager_.registers(), 2);
+  EXPECT_EQ(refused(), absl::OkStatus());
+}
+
+TEST_F(MembershipAgentTest, AManagerOfAnotherClusterRefusesANodeThatStarts) {
+  manager_.OnRegister([&](const RegisterRequest&, RegisterResponse*) {
+    return rpc::ToGrpc(rpc::OtherCluster("another"));
+  });
+  Start({manager_.address(), second_.address()});
+  EXPECT_TRUE(rpc::IsOtherCluster(AwaitRefusal()));
 }
 
 TEST_F(MembershipAgentTest, GoesRoundWhileNobodyLeads) {

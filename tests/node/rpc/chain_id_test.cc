@@ -1,6 +1,14 @@
-// What a node says to requests that name a chain, and which one its answers
-// name.
+// What a node says to requests that name a chain or a cluster, and which ones
+// its answers name.
+#include <string>
+#include <type_traits>
+
+#include "absl/strings/escaping.h"
 #include "gtest/gtest.h"
+#include "kamino/v1/session.grpc.pb.h"
+#include "metrics/counters.h"
+#include "rpc/cluster_calls.h"
+#include "tests/faults/planted.h"
 #include "tests/node/rpc/node_server_fixture.h"
 
 namespace kamino::node {
@@ -80,6 +88,148 @@ TEST_F(NodeServerTest, EveryAnswerNamesTheChain) {
   ASSERT_TRUE(stub_->WatchChain(&watch_context, kamino::v1::WatchChainRequest())
                   ->Read(&seen));
   EXPECT_EQ(seen.header().chain_id(), kOnlyChain);
+}
+
+constexpr char kOurs[] = "00112233445566778899aabbccddeeff";
+constexpr char kAnother[] = "ffeeddccbbaa99887766554433221100";
+
+class ClusterNamesTest : public NodeServerTest {
+ protected:
+  ClusterNamesTest() {
+    views_.cluster_uuid_ = absl::HexStringToBytes(kOurs);
+    views_.Install(1);
+    Status();  // the core thread has the view by then
+  }
+
+  // `call` makes a call by a context that names `uuid`; "": none.
+  template <typename MakeCall>
+  grpc::Status By(const std::string& uuid, const MakeCall& call) {
+    grpc::ClientContext context;
+    if (!uuid.empty()) context.AddMetadata(rpc::kClusterUuidKey, uuid);
+    const grpc::Status status = call(&context);
+    answered_ = rpc::ClusterUuidIn(context);
+    return status;
+  }
+  template <typename Method, typename Request, typename Response>
+  grpc::Status Ask(const std::string& uuid, Method method, Request request,
+                   Response response) {
+    if constexpr (requires { request.mutable_request_id(); }) {
+      request.mutable_request_id()->set_client_id(7);
+      request.mutable_request_id()->set_number(1);
+    }
+    if constexpr (requires { request.set_key(""); }) request.set_key("a");
+    if constexpr (requires { request.add_keys(""); }) request.add_keys("a");
+    return By(uuid, [&](grpc::ClientContext* context) {
+      return (stub_.get()->*method)(context, request, &response);
+    });
+  }
+  void ExpectRefused(const grpc::Status& status) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION)
+        << status.error_message();
+    const kamino::v1::ErrorDetail detail = DetailOf(status);
+    EXPECT_EQ(detail.reason(), kamino::v1::REASON_OTHER_CLUSTER);
+    EXPECT_EQ(detail.served_by(), "n1");
+    EXPECT_FALSE(detail.has_chain()) << "nobody is to follow it";
+    EXPECT_EQ(answered_, kOurs);
+  }
+  static uint64_t Unnamed() {
+    for (const metrics::Counters* each : metrics::AllCounters()) {
+      if (each->name() != "kamino_cluster_unnamed_total") continue;
+      uint64_t sum = 0;
+      for (const auto& [labels, counter] : each->All()) sum += counter->Read();
+      return sum;
+    }
+    return 0;
+  }
+
+  std::string answered_;  // that the last answer named
+};
+
+TEST_F(ClusterNamesTest, EveryRequestForAnotherClusterIsRefused) {
+  const auto refused = [&](auto method, const auto& request, auto response) {
+    SCOPED_TRACE(request.GetTypeName());
+    ExpectRefused(Ask(kAnother, method, request, response));
+  };
+  refused(&Stub::Get, kamino::v1::GetRequest(), kamino::v1::GetResponse());
+  refused(&Stub::BatchGet, kamino::v1::BatchGetRequest(),
+          kamino::v1::BatchGetResponse());
+  refused(&Stub::Put, kamino::v1::PutRequest(), kamino::v1::PutResponse());
+  refused(&Stub::Patch, kamino::v1::PatchRequest(),
+          kamino::v1::PatchResponse());
+  refused(&Stub::Delete, kamino::v1::DeleteRequest(),
+          kamino::v1::DeleteResponse());
+  refused(&Stub::Commit, kamino::v1::CommitRequest(),
+          kamino::v1::CommitResponse());
+  kamino::v1::CallRequest call;
+  call.set_procedure("bank.transfer");
+  refused(&Stub::Call, call, kamino::v1::CallResponse());
+  refused(&Stub::GetOutcome, kamino::v1::GetOutcomeRequest(),
+          kamino::v1::GetOutcomeResponse());
+  refused(&Stub::GetChain, kamino::v1::GetChainRequest(),
+          kamino::v1::GetChainResponse());
+  refused(&Stub::GetNodeStatus, kamino::v1::GetNodeStatusRequest(),
+          kamino::v1::GetNodeStatusResponse());
+  ExpectRefused(By(kAnother, [&](grpc::ClientContext* context) {
+    return stub_->Scan(context, kamino::v1::ScanRequest())->Finish();
+  }));
+  ExpectRefused(By(kAnother, [&](grpc::ClientContext* context) {
+    return stub_->WatchChain(context, kamino::v1::WatchChainRequest())
+        ->Finish();
+  }));
+  EXPECT_EQ(Status().admission().committed(), 0u);
+}
+
+TEST_F(ClusterNamesTest, SoIsWhatSetsUpSessions) {
+  const auto sessions = kamino::v1::SessionService::NewStub(channel_);
+  ExpectRefused(By(kAnother, [&](grpc::ClientContext* context) {
+    kamino::v1::GetCarriersResponse response;
+    return sessions->GetCarriers(context, {}, &response);
+  }));
+  ExpectRefused(By(kAnother, [&](grpc::ClientContext* context) {
+    kamino::v1::ConnectPairResponse response;
+    return sessions->ConnectPair(context, {}, &response);
+  }));
+  ExpectRefused(By(kAnother, [&](grpc::ClientContext* context) {
+    kamino::v1::GetLinkPassResponse response;
+    return sessions->GetLinkPass(context, {}, &response);
+  }));
+}
+
+TEST_F(ClusterNamesTest, TheSameOneIsServedAndSoIsNone) {
+  for (const std::string uuid : {kOurs, ""}) {
+    const uint64_t before = Unnamed();
+    const grpc::Status put = Ask(uuid, &Stub::Put, kamino::v1::PutRequest(),
+                                 kamino::v1::PutResponse());
+    EXPECT_TRUE(put.ok()) << put.error_message();
+    EXPECT_EQ(answered_, kOurs);
+    EXPECT_EQ(Unnamed() - before, uuid.empty() ? 1u : 0u);
+  }
+  // A client that learns which cluster it meets is not counted.
+  const uint64_t before = Unnamed();
+  kamino::v1::GetChainResponse chain;
+  ASSERT_TRUE(
+      Send(&Stub::GetChain, kamino::v1::GetChainRequest(), &chain).ok());
+  EXPECT_EQ(chain.chain().cluster_uuid(), kOurs);
+  EXPECT_EQ(Unnamed(), before);
+}
+
+TEST_F(ClusterNamesTest, ANodeThatDoesNotCompareIsNoticed) {
+  const faults::Planted fault("cluster-uuids-are-not-compared");
+  EXPECT_TRUE(Ask(kAnother, &Stub::Put, kamino::v1::PutRequest(),
+                  kamino::v1::PutResponse())
+                  .ok());
+  EXPECT_EQ(Status().admission().committed(), 1u);
+}
+
+// As before the first view of a new cluster, or of one that was made by a
+// release without uuids.
+TEST_F(NodeServerTest, ANodeThatKnowsOfNoClusterServesAll) {
+  views_.Install(1);
+  grpc::ClientContext context;
+  context.AddMetadata(rpc::kClusterUuidKey, kAnother);
+  kamino::v1::GetNodeStatusResponse response;
+  EXPECT_TRUE(stub_->GetNodeStatus(&context, {}, &response).ok());
+  EXPECT_EQ(rpc::ClusterUuidIn(context), "");
 }
 
 }  // namespace

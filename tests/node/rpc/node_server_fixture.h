@@ -62,6 +62,7 @@ class FakeViews : public membership::ViewSource {
     other.node_id = "other";
     membership::View view{"c", id, {self_, other}};
     view.epoch = 1;
+    view.cluster_uuid = cluster_uuid_;
     callbacks_.on_view(view);
   }
 
@@ -73,10 +74,12 @@ class FakeViews : public membership::ViewSource {
     }
     membership::View view{"c", id, {member}};
     view.epoch = 1;
+    view.cluster_uuid = cluster_uuid_;
     callbacks_.on_view(view);
   }
 
   std::atomic<bool> lease_{true};
+  std::string cluster_uuid_;  // of the next views; 16 bytes, or none
 
  private:
   membership::Member self_;

@@ -171,6 +171,18 @@ class SessionProtocolTest : public NodeServerTest {
                                  hello.SerializeAsString()));
   }
 
+  void SendHelloFor(const std::string& cluster_uuid) {
+    kamino::v1::SessionHello hello;
+    hello.set_min_version(1);
+    hello.set_max_version(1);
+    hello.set_cluster_uuid(cluster_uuid);
+    hello.mutable_session()->set_id(7);
+    hello.mutable_session()->set_window(4);
+    hello.mutable_session()->set_lease_ms(60000);
+    SendFrame(session::MakeFrame(session::FrameKind::kHello,
+                                 hello.SerializeAsString()));
+  }
+
   kamino::v1::SessionWelcome AwaitWelcome() {
     const std::string bytes = peer_->Next();
     const auto frame = session::ParseFrame(bytes);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -217,6 +218,30 @@ TEST_F(SessionProtocolTest, SessionsThatCannotBe) {
 TEST_F(SessionProtocolTest, AWindowIsCutToWhatMayBe) {
   SendHello(7, /*epoch=*/0, /*window=*/1 << 20);
   EXPECT_EQ(AwaitWelcome().session().window(), 1024);
+}
+
+constexpr char kOurs[] = "00112233445566778899aabbccddeeff";
+constexpr char kAnother[] = "ffeeddccbbaa99887766554433221100";
+
+TEST_F(SessionProtocolTest, AHelloForAnotherClusterOpensNothing) {
+  SendHelloFor(kAnother);
+  EXPECT_EQ(AwaitWelcome().cluster_uuid(), "") << "it knows of no cluster yet";
+  views_.cluster_uuid_ = absl::HexStringToBytes(kOurs);
+  views_.Install(2);
+  EXPECT_EQ(Status().admission().sessions(), 1u);
+
+  Connect();
+  SendHelloFor(kAnother);
+  const Error refused = AwaitGoodbye();
+  EXPECT_EQ(refused.reason, kamino::v1::REASON_OTHER_CLUSTER);
+  EXPECT_THAT(refused.message, HasSubstr("c (uuid 00112233"));
+  EXPECT_EQ(Status().admission().sessions(), 1u);
+
+  for (const std::string uuid : {kOurs, ""}) {
+    Connect();
+    SendHelloFor(uuid);
+    EXPECT_EQ(AwaitWelcome().cluster_uuid(), kOurs);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,129 @@
+"""Another cluster gets addresses of this one, while clients of this one run."""
+
+import json
+import os
+import re
+import threading
+import urllib.request
+
+from harness import ClusterTest, Load, main, wait_until
+
+CARRIERS = ("tcp", "shm", "grpc", "unary")
+BEFORE = 300  # acknowledged before the nodes are killed
+IN_ALL = 3000
+REFUSED = 'kamino_refusals_total{reason="other_cluster"} '
+
+
+class OtherClusterTest(ClusterTest):
+  """Both clusters have the same name, as those of two machines may."""
+
+  start = {"heap_mb": 16, "ring_mb": 16, "nodes": 3,
+           "failure_timeout_ms": 2000}
+
+  def setUp(self):
+    super().setUp()
+    self.other = self.cluster_class(os.path.join(self.folder, "other"),
+                                    self.programs(), self.patience)
+    self.addCleanup(self.other.destroy)
+    self.other.start(**{**self.start, "nodes": 1, "web": True})
+
+  def move_other_to(self, address):
+    self.other.kill("n1")
+    self.other.start_node("n1", address=address)
+    self.other.await_chain(["n1"], timeout=30)
+
+  def objects_of_other(self):
+    return self.other.kamino("scan", "--keys_only").stdout.split()
+
+  def refused_by_other(self):
+    """Requests for this cluster, since the other one's node has started."""
+    page = f"http://{self.other.state['web']['n1']}/metrics"
+    with urllib.request.urlopen(page, timeout=10) as answer:
+      for line in answer.read().decode().splitlines():
+        if line.startswith(REFUSED):
+          return float(line[len(REFUSED):])
+    return 0
+
+  def reads_at(self, node):
+    done = self.cluster.kamino("status", "--json", check=False)
+    for status in map(json.loads, done.stdout.splitlines()[1:]):
+      if status.get("node_id") == node:
+        return int(status.get("reads", {}).get("answered", 0))
+    return 0
+
+  def test_mutations_go_to_their_own_cluster_by_every_carrier(self):
+    self.open_bank()
+    loads = []
+    for carrier in CARRIERS:
+      with self.subTest(carrier=carrier):
+        head = self.cluster.chain()[0][0]
+        address = self.cluster.state["addresses"][head]
+        load = Load(self.cluster, count=IN_ALL, log=f"{carrier}.log",
+                    outstanding=4, words=[f"--carrier={carrier}"])
+        loads.append(load)
+        load.await_acked(BEFORE)
+        for node in self.cluster.nodes:
+          self.cluster.kill(node)
+        self.move_other_to(address)
+        wait_until(lambda: self.refused_by_other() > 0, 30,
+                   "the other cluster to refuse a request of the load")
+        for node in self.cluster.nodes:
+          self.cluster.start_node(node, address=None if node == head else
+                                  self.cluster.state["addresses"][node])
+        load.join()
+        self.assertEqual(load.done.returncode, 0, load.done.stderr)
+        self.assertEqual(self.objects_of_other(), [])
+        self.cluster.await_chain(self.cluster.nodes, timeout=60)
+    self.check_bank(*loads)
+
+  def test_reads_are_answered_by_their_own_cluster(self):
+    count = 20000
+    self.kamino("bench", "put", "--count=1000", "--keys=1000", "--in_order")
+    for carrier in ("tcp", "unary"):
+      with self.subTest(carrier=carrier):
+        tail = self.cluster.chain()[0][-1]
+        before = self.reads_at(tail)
+        done = []
+        load = threading.Thread(target=lambda c=carrier, d=done: d.append(
+            self.cluster.kamino("bench", "get", f"--count={count}",
+                                "--keys=1000", "--outstanding=2",
+                                f"--carrier={c}", "--timeout=30s", "--json",
+                                check=False, timeout=120)))
+        load.start()
+        wait_until(lambda t=tail, b=before: self.reads_at(t) > b + 500, 30,
+                   "some reads")
+        self.cluster.kill(tail)
+        self.move_other_to(self.cluster.state["addresses"][tail])
+        load.join()
+        self.assertEqual(done[0].returncode, 0, done[0].stderr)
+        counted = json.loads(done[0].stdout)
+        self.assertEqual((counted["ok"], counted["declined"]), (count, 0))
+        self.cluster.start_node(tail)  # at another address
+        self.cluster.await_chain(self.cluster.nodes, timeout=60)
+
+  def assert_names_both(self, done, what, places):
+    self.assertEqual(done.returncode, 2, done.stderr)
+    self.assertIn(f"the {what} are of different clusters: ", done.stderr)
+    for place in places:
+      self.assertIn(place, done.stderr)
+    uuids = re.findall(r"local \(uuid ([0-9a-f]{32})\)", done.stderr)
+    self.assertEqual(len(set(uuids)), 2, done.stderr)
+
+  def test_seeds_and_managers_of_two_are_an_error_that_names_both(self):
+    seeds = self.cluster.addresses_of(["n1"]) + self.other.addresses_of(["n1"])
+    for words in (["status"], ["put", "key", "value"], ["scan"],
+                  ["backup", "save", os.path.join(self.folder, "none")]):
+      for order in (seeds, seeds[::-1]):
+        done = self.cluster.kamino(*words, seeds=",".join(order), check=False)
+        self.assert_names_both(done, "seeds", seeds)
+    self.assertEqual(self.objects_of_other(), [])
+    managers = (self.other.addresses_of(["manager"]) +
+                self.cluster.addresses_of(["manager"]))
+    done = self.cluster.kamino("admin", "remove", "n2",
+                               f"--managers={','.join(managers)}", check=False)
+    self.assert_names_both(done, "managers", managers)
+    self.assertEqual(len(self.cluster.chain()[0]), 3)
+
+
+if __name__ == "__main__":
+  main()

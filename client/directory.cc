@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "client/error.h"
 #include "rpc/channel.h"
 #include "rpc/status.h"
@@ -38,22 +39,27 @@ std::shared_ptr<grpc::Channel> Connect(
   return rpc::MakeChannel(address, options);
 }
 
-}  // namespace
+Questions::After AfterOf(Timer* timer) {
+  if (timer == nullptr) return nullptr;
+  return [timer](absl::Duration delay, std::function<void()> task) {
+    timer->After(delay, std::move(task));
+  };
+}
 
-struct Directory::Round {
-  int open = 0;           // questions without an answer
-  absl::Status error;     // the last; that something is no node if all are none
-  bool answered = false;  // the waiters were told
-  std::vector<std::function<void()>> waiters;
-};
+}  // namespace
 
 Directory::Directory(std::vector<std::string> seeds, ChainId chain_id,
                      std::shared_ptr<const rpc::Credentials> credentials,
-                     absl::Duration question_timeout)
+                     absl::Duration question_timeout, Timer* timer)
     : seeds_(std::move(seeds)),
       wanted_chain_(chain_id),
       credentials_(std::move(credentials)),
-      question_timeout_(question_timeout) {}
+      question_timeout_(question_timeout),
+      questions_({MonotonicNow,
+                  [this](const std::string& address, Questions::Ended ended) {
+                    Ask(address, std::move(ended));
+                  },
+                  AfterOf(timer)}) {}
 
 Directory::~Directory() {
   std::set<std::shared_ptr<grpc::ClientContext>> asking;
@@ -63,8 +69,7 @@ Directory::~Directory() {
   }
   for (const auto& question : asking) question->TryCancel();
   asking.clear();
-  absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(this, &Directory::Idle));
+  questions_.AwaitEnd();
 }
 
 std::shared_ptr<Directory::Stub> Directory::AtLocked(
@@ -141,10 +146,7 @@ void Directory::Saw(const kamino::v1::ResponseHeader& header) {
   seen_ = std::max<uint64_t>(seen_, header.sequence());
 }
 
-absl::Status Directory::last_error() const {
-  absl::MutexLock lock(&mutex_);
-  return last_error_;
-}
+absl::Status Directory::last_error() const { return questions_.last_error(); }
 
 std::vector<std::string> Directory::AddressesLocked() const {
   std::vector<std::string> addresses;
@@ -165,25 +167,10 @@ std::vector<std::string> Directory::Addresses() const {
 }
 
 void Directory::Refresh(std::function<void()> done) {
-  std::shared_ptr<Round> round;
-  std::vector<std::string> addresses;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (round_ != nullptr) {
-      round_->waiters.push_back(std::move(done));
-      return;
-    }
-    round = round_ = std::make_shared<Round>();
-    round->waiters.push_back(std::move(done));
-    addresses = AddressesLocked();
-    round->open = static_cast<int>(addresses.size());
-    questions_ += round->open;
-  }
-  for (const std::string& address : addresses) Ask(round, address);
+  questions_.Begin(Addresses(), std::move(done));
 }
 
-void Directory::Ask(const std::shared_ptr<Round>& round,
-                    const std::string& address) {
+void Directory::Ask(const std::string& address, Questions::Ended ended) {
   // Context and stub hold the channel. They are let go of before the answer is
   // counted: a channel must not end on a thread of gRPC's, which would then
   // wait for itself.
@@ -204,7 +191,8 @@ void Directory::Ask(const std::shared_ptr<Round>& round,
   question->stub = At(address);
   question->stub->async()->GetChain(
       question->context.get(), &question->request, &question->response,
-      [this, round, question, address](const grpc::Status& status) {
+      [this, question, address,
+       ended = std::move(ended)](const grpc::Status& status) {
         const absl::Status error = From(address, rpc::FromGrpc(status));
         const kamino::v1::GetChainResponse response = question->response;
         {
@@ -213,40 +201,19 @@ void Directory::Ask(const std::shared_ptr<Round>& round,
         }
         question->context = nullptr;
         question->stub = nullptr;
-        OnAnswer(round, error, response);
+        if (error.ok()) OnAnswer(response);
+        ended(error);
       });
 }
 
-void Directory::OnAnswer(const std::shared_ptr<Round>& round,
-                         const absl::Status& status,
-                         const kamino::v1::GetChainResponse& response) {
-  if (status.ok()) {
-    Learn(response.chain());
-    // A node of another cluster or chain counts something else.
-    const Chain known = chain();
-    if (response.chain().cluster_id() == known.cluster_id() &&
-        response.chain().chain_id() == known.chain_id()) {
-      Saw(response.header());
-    }
+void Directory::OnAnswer(const kamino::v1::GetChainResponse& response) {
+  Learn(response.chain());
+  // A node of another cluster or chain counts something else.
+  const Chain known = chain();
+  if (response.chain().cluster_id() == known.cluster_id() &&
+      response.chain().chain_id() == known.chain_id()) {
+    Saw(response.header());
   }
-  std::vector<std::function<void()>> waiters;
-  {
-    absl::MutexLock lock(&mutex_);
-    --round->open;
-    if (!status.ok() &&
-        (round->error.ok() || !absl::IsInvalidArgument(status))) {
-      round->error = status;
-    }
-    if (!round->error.ok()) last_error_ = round->error;
-    if (!round->answered && (status.ok() || round->open == 0)) {
-      round->answered = true;
-      waiters.swap(round->waiters);
-      if (round_ == round) round_ = nullptr;
-    }
-  }
-  for (auto& waiter : waiters) waiter();
-  absl::MutexLock lock(&mutex_);
-  --questions_;
 }
 
 }  // namespace kamino::client

@@ -14,7 +14,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/chain_id.h"
+#include "client/questions.h"
 #include "client/read_spread.h"
+#include "client/timer.h"
 #include "grpcpp/client_context.h"
 #include "kamino/v1/kamino.grpc.pb.h"
 #include "rpc/credentials.h"
@@ -27,6 +29,9 @@ enum class Target {
   kAnyReplica,  // as ReadSpread chooses
 };
 
+// After so long a node that was asked for its chain counts as silent.
+inline constexpr absl::Duration kQuestionTimeout = absl::Seconds(10);
+
 // Thread-safe.
 class Directory {
  public:
@@ -34,10 +39,12 @@ class Directory {
 
   // `chain_id`: which chain of the seeds' cluster; 0: the only one. Without
   // `credentials` in the clear. A node that has not answered a question by
-  // `question_timeout` does not count.
+  // `question_timeout` does not count. `timer`, which ends before this object,
+  // bounds how long Refresh waits; null: it waits for the questions.
   Directory(std::vector<std::string> seeds, ChainId chain_id,
             std::shared_ptr<const rpc::Credentials> credentials = nullptr,
-            absl::Duration question_timeout = absl::Milliseconds(500));
+            absl::Duration question_timeout = kQuestionTimeout,
+            Timer* timer = nullptr);
   // Ends questions that are still under way.
   ~Directory();
 
@@ -64,9 +71,9 @@ class Directory {
   uint64_t seen() const;
   void Saw(const kamino::v1::ResponseHeader& header);
 
-  // Asks every node that is known, and the seeds, for the chain; calls `done`
-  // when one has answered with a chain, or all have failed. Questions asked at
-  // the same time share one round.
+  // Asks the nodes that are known, and the seeds, for the chain; calls `done`
+  // when one has answered with a chain, all have failed, or half a second is
+  // over. Calls at the same time share one round (client/questions.h).
   void Refresh(std::function<void()> done);
 
   // Of all nodes that are known, head first, then the other seeds. Not empty.
@@ -76,18 +83,12 @@ class Directory {
   absl::Status last_error() const;
 
  private:
-  struct Round;
-
   std::vector<std::string> AddressesLocked() const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::shared_ptr<Stub> AtLocked(const std::string& address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Ask(const std::shared_ptr<Round>& round, const std::string& address);
-  void OnAnswer(const std::shared_ptr<Round>& round, const absl::Status& status,
-                const kamino::v1::GetChainResponse& response);
-  bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return questions_ == 0;
-  }
+  void Ask(const std::string& address, Questions::Ended ended);
+  void OnAnswer(const kamino::v1::GetChainResponse& response);
 
   const std::vector<std::string> seeds_;
   const ChainId wanted_chain_;
@@ -97,13 +98,12 @@ class Directory {
   mutable absl::Mutex mutex_;
   kamino::v1::Chain chain_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<Stub>> stubs_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<Round> round_ ABSL_GUARDED_BY(mutex_);  // under way
-  int questions_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of those that were not answered yet.
   std::set<std::shared_ptr<grpc::ClientContext>> asking_
       ABSL_GUARDED_BY(mutex_);
-  absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
   uint64_t seen_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  Questions questions_;
 };
 
 }  // namespace kamino::client

@@ -29,7 +29,8 @@ class Runner {
   Runner(std::vector<std::string> seeds, ChainId chain_id, int max_outstanding,
          ConnectionsOptions connections)
       : max_outstanding_(max_outstanding),
-        directory_(std::move(seeds), chain_id, connections.credentials),
+        directory_(std::move(seeds), chain_id, connections.credentials,
+                   kQuestionTimeout, &timer_),
         connections_(
             std::move(connections), &lanes_, &timer_,
             [this](const kamino::v1::Chain& chain) { directory_.Learn(chain); },

@@ -126,6 +126,10 @@ std::string RemarkOn(const ClusterNode& node) {
   if (node.joining()) return "joining";
   const uint32_t late_ms = node.report().late_ms();
   if (!node.alive()) return "";
+  if (node.former_lease_ms() > 0) {
+    return absl::StrCat("may hold a former leader's lease for ",
+                        Time(node.former_lease_ms()));
+  }
   if (const std::string sends = SendsOf(node); !sends.empty()) return sends;
   if (late_ms < kSlowMs) return "";
   return absl::StrCat("slow: in long steps for ", late_ms,

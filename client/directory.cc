@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "client/error.h"
 #include "rpc/channel.h"
 #include "rpc/status.h"
@@ -41,18 +42,6 @@ std::shared_ptr<grpc::Channel> Connect(
   return rpc::MakeChannel(address, options);
 }
 
-// Which of two errors of a round says more: that another cluster has an
-// address, then anything but that something is no node. The later one of two
-// alike.
-absl::Status Worse(const absl::Status& before, const absl::Status& now) {
-  const auto weight = [](const absl::Status& error) {
-    if (error.ok()) return 0;
-    if (rpc::IsOtherCluster(error)) return 3;
-    return absl::IsInvalidArgument(error) ? 1 : 2;
-  };
-  return weight(now) < weight(before) ? before : now;
-}
-
 bool AreOfOneCluster(const Chain& a, const Chain& b) {
   return a.cluster_id() == b.cluster_id() &&
          (a.cluster_uuid().empty() || b.cluster_uuid().empty() ||
@@ -81,25 +70,27 @@ absl::Status CheckOneCluster(const Answers& by_address) {
   return absl::OkStatus();
 }
 
-}  // namespace
+Questions::After AfterOf(Timer* timer) {
+  if (timer == nullptr) return nullptr;
+  return [timer](absl::Duration delay, std::function<void()> task) {
+    timer->After(delay, std::move(task));
+  };
+}
 
-struct Directory::Round {
-  int open = 0;           // questions without an answer
-  absl::Status error;     // the worst
-  bool answered = false;  // the waiters were told
-  std::vector<std::function<void()>> waiters;
-  // No chain was known when it began: it ends when all have answered.
-  bool meets = false;
-  Answers met;  // of one that meets
-};
+}  // namespace
 
 Directory::Directory(std::vector<std::string> seeds, ChainId chain_id,
                      std::shared_ptr<const rpc::Credentials> credentials,
-                     absl::Duration question_timeout)
+                     absl::Duration question_timeout, Timer* timer)
     : seeds_(std::move(seeds)),
       wanted_chain_(chain_id),
       credentials_(std::move(credentials)),
-      question_timeout_(question_timeout) {}
+      question_timeout_(question_timeout),
+      questions_({MonotonicNow,
+                  [this](const std::string& address, Questions::Ended ended) {
+                    Ask(address, std::move(ended));
+                  },
+                  AfterOf(timer)}) {}
 
 Directory::~Directory() {
   std::set<std::shared_ptr<grpc::ClientContext>> asking;
@@ -109,8 +100,7 @@ Directory::~Directory() {
   }
   for (const auto& question : asking) question->TryCancel();
   asking.clear();
-  absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(this, &Directory::Idle));
+  questions_.AwaitEnd();
 }
 
 std::shared_ptr<Directory::Stub> Directory::AtLocked(
@@ -206,8 +196,11 @@ void Directory::Saw(const kamino::v1::ResponseHeader& header) {
 }
 
 absl::Status Directory::last_error() const {
-  absl::MutexLock lock(&mutex_);
-  return last_error_;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!meet_error_.ok()) return meet_error_;
+  }
+  return questions_.last_error();
 }
 
 std::vector<std::string> Directory::AddressesLocked() const {
@@ -229,26 +222,20 @@ std::vector<std::string> Directory::Addresses() const {
 }
 
 void Directory::Refresh(std::function<void()> done) {
-  std::shared_ptr<Round> round;
-  std::vector<std::string> addresses;
+  bool meets;
   {
     absl::MutexLock lock(&mutex_);
-    if (round_ != nullptr) {
-      round_->waiters.push_back(std::move(done));
-      return;
-    }
-    round = round_ = std::make_shared<Round>();
-    round->waiters.push_back(std::move(done));
-    round->meets = chain_.nodes().empty();
-    addresses = AddressesLocked();
-    round->open = static_cast<int>(addresses.size());
-    questions_ += round->open;
+    meets = chain_.nodes().empty();
   }
-  for (const std::string& address : addresses) Ask(round, address);
+  questions_.Begin(Addresses(),
+                   meets ? Questions::Until::kAll : Questions::Until::kFirst,
+                   [this, done = std::move(done)] {
+                     Meet();
+                     done();
+                   });
 }
 
-void Directory::Ask(const std::shared_ptr<Round>& round,
-                    const std::string& address) {
+void Directory::Ask(const std::string& address, Questions::Ended ended) {
   // Context and stub hold the channel. They are let go of before the answer is
   // counted: a channel must not end on a thread of gRPC's, which would then
   // wait for itself.
@@ -269,7 +256,8 @@ void Directory::Ask(const std::shared_ptr<Round>& round,
   question->stub = At(address);
   question->stub->async()->GetChain(
       question->context.get(), &question->request, &question->response,
-      [this, round, question, address](const grpc::Status& status) {
+      [this, question, address,
+       ended = std::move(ended)](const grpc::Status& status) {
         const absl::Status error = From(address, rpc::FromGrpc(status));
         const kamino::v1::GetChainResponse response = question->response;
         {
@@ -278,7 +266,12 @@ void Directory::Ask(const std::shared_ptr<Round>& round,
         }
         question->context = nullptr;
         question->stub = nullptr;
-        OnAnswer(round, address, error, response);
+        if (error.ok()) {
+          OnAnswer(address, response);
+        } else {
+          OnFailure(address, error);
+        }
+        ended(error);
       });
 }
 
@@ -294,44 +287,32 @@ void Directory::TakeLocked(const std::string& address,
   seen_ = std::max<uint64_t>(seen_, response.header().sequence());
 }
 
-void Directory::MeetLocked(Round* round) {
-  const absl::Status one_cluster = CheckOneCluster(round->met);
-  if (!one_cluster.ok()) {
-    round->error = one_cluster;
-    return;
-  }
-  for (const auto& [address, response] : round->met) {
+void Directory::Meet() {
+  absl::MutexLock lock(&mutex_);
+  if (!chain_.nodes().empty() || met_.empty()) return;
+  // On error the answers stay: a later round may get an answer from one of the
+  // seeds only, and must not take that seed's cluster for the client's.
+  meet_error_ = CheckOneCluster(met_);
+  if (!meet_error_.ok()) return;
+  for (const auto& [address, response] : met_) TakeLocked(address, response);
+  met_.clear();
+}
+
+void Directory::OnAnswer(const std::string& address,
+                         const kamino::v1::GetChainResponse& response) {
+  absl::MutexLock lock(&mutex_);
+  if (chain_.nodes().empty()) {
+    met_[address] = response;
+  } else {
     TakeLocked(address, response);
   }
 }
 
-void Directory::OnAnswer(const std::shared_ptr<Round>& round,
-                         const std::string& address, const absl::Status& status,
-                         const kamino::v1::GetChainResponse& response) {
-  std::vector<std::function<void()>> waiters;
-  {
-    absl::MutexLock lock(&mutex_);
-    --round->open;
-    if (!status.ok()) {
-      round->error = Worse(round->error, status);
-      if (rpc::IsOtherCluster(status)) foreign_.insert(address);
-    } else if (round->meets) {
-      round->met[address] = response;
-    } else {
-      TakeLocked(address, response);
-    }
-    if (round->meets && round->open == 0) MeetLocked(round.get());
-    if (!round->error.ok()) last_error_ = round->error;
-    const bool over = round->open == 0 || (status.ok() && !round->meets);
-    if (!round->answered && over) {
-      round->answered = true;
-      waiters.swap(round->waiters);
-      if (round_ == round) round_ = nullptr;
-    }
-  }
-  for (auto& waiter : waiters) waiter();
+void Directory::OnFailure(const std::string& address,
+                          const absl::Status& error) {
+  if (!rpc::IsOtherCluster(error)) return;
   absl::MutexLock lock(&mutex_);
-  --questions_;
+  foreign_.insert(address);
 }
 
 }  // namespace kamino::client

@@ -18,7 +18,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/chain_id.h"
+#include "client/questions.h"
 #include "client/read_spread.h"
+#include "client/timer.h"
 #include "grpcpp/client_context.h"
 #include "kamino/v1/kamino.grpc.pb.h"
 #include "rpc/cluster_identity.h"
@@ -32,6 +34,9 @@ enum class Target {
   kAnyReplica,  // as ReadSpread chooses
 };
 
+// After so long a node that was asked for its chain counts as silent.
+inline constexpr absl::Duration kQuestionTimeout = absl::Seconds(10);
+
 // Thread-safe.
 class Directory {
  public:
@@ -39,10 +44,12 @@ class Directory {
 
   // `chain_id`: which chain of the seeds' cluster; 0: the only one. Without
   // `credentials` in the clear. A node that has not answered a question by
-  // `question_timeout` does not count.
+  // `question_timeout` does not count. `timer`, which ends before this object,
+  // bounds how long Refresh waits; null: it waits for the questions.
   Directory(std::vector<std::string> seeds, ChainId chain_id,
             std::shared_ptr<const rpc::Credentials> credentials = nullptr,
-            absl::Duration question_timeout = absl::Milliseconds(500));
+            absl::Duration question_timeout = kQuestionTimeout,
+            Timer* timer = nullptr);
   // Ends questions that are still under way.
   ~Directory();
 
@@ -71,11 +78,11 @@ class Directory {
   uint64_t seen() const;
   void Saw(const kamino::v1::ResponseHeader& header);
 
-  // Asks every node that is known, and the seeds, for the chain; calls `done`
-  // when one has answered with a chain, or all have failed. Questions asked at
-  // the same time share one round. While no chain is known `done` waits for all
-  // seeds, each for question_timeout: seeds of several clusters are an error
-  // (last_error, kInvalidArgument), and no chain is known then.
+  // Asks the nodes that are known, and the seeds, for the chain. Calls `done`
+  // when one has answered with a chain, all have failed, or half a second is
+  // over. Calls at the same time share one round (client/questions.h). While no
+  // chain is known, the round waits for all seeds: seeds of several clusters
+  // are an error (last_error, kInvalidArgument), and no chain is known then.
   void Refresh(std::function<void()> done);
 
   // Of all nodes that are known, head first, then the other seeds. Not empty.
@@ -91,18 +98,17 @@ class Directory {
   }
 
  private:
-  struct Round;
-
   std::vector<std::string> AddressesLocked() const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::shared_ptr<Stub> AtLocked(const std::string& address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Ask(const std::shared_ptr<Round>& round, const std::string& address);
-  void OnAnswer(const std::shared_ptr<Round>& round, const std::string& address,
-                const absl::Status& status,
+  void Ask(const std::string& address, Questions::Ended ended);
+  void OnAnswer(const std::string& address,
                 const kamino::v1::GetChainResponse& response);
-  // All seeds have answered, or failed.
-  void MeetLocked(Round* round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnFailure(const std::string& address, const absl::Status& error);
+  // While no chain is known: takes over what the seeds have answered, if they
+  // are of one cluster.
+  void Meet();
   void TakeLocked(const std::string& address,
                   const kamino::v1::GetChainResponse& response)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -111,9 +117,6 @@ class Directory {
   // Whether it is the chain that is known, or could become it.
   bool IsOursLocked(const kamino::v1::Chain& chain) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return questions_ == 0;
-  }
 
   const std::vector<std::string> seeds_;
   const ChainId wanted_chain_;
@@ -125,16 +128,19 @@ class Directory {
   mutable absl::Mutex mutex_;
   kamino::v1::Chain chain_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<Stub>> stubs_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<Round> round_ ABSL_GUARDED_BY(mutex_);  // under way
-  int questions_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of those that were not answered yet.
   std::set<std::shared_ptr<grpc::ClientContext>> asking_
       ABSL_GUARDED_BY(mutex_);
-  absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
+  // The last answers of seeds, by address, until a chain is known.
+  std::map<std::string, kamino::v1::GetChainResponse> met_
+      ABSL_GUARDED_BY(mutex_);
+  absl::Status meet_error_ ABSL_GUARDED_BY(mutex_);
   // Addresses that nodes of other clusters have answered at, until a node of
   // this one does, or a newer view says more.
   std::set<std::string> foreign_ ABSL_GUARDED_BY(mutex_);
   uint64_t seen_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  Questions questions_;
 };
 
 }  // namespace kamino::client

@@ -30,7 +30,8 @@ class Runner {
   Runner(std::vector<std::string> seeds, ChainId chain_id, int max_outstanding,
          ConnectionsOptions connections)
       : max_outstanding_(max_outstanding),
-        directory_(std::move(seeds), chain_id, connections.credentials),
+        directory_(std::move(seeds), chain_id, connections.credentials,
+                   kQuestionTimeout, &timer_),
         connections_(
             OfCluster(std::move(connections), directory_.cluster()), &lanes_,
             &timer_,

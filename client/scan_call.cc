@@ -16,6 +16,12 @@
 
 namespace kamino::client {
 
+namespace {
+
+constexpr int kMostDoublings = 5;
+
+}  // namespace
+
 // One attempt. Lives until its OnDone.
 class ScanCall::Stream final
     : public grpc::ClientReadReactor<kamino::v1::ScanResponse> {
@@ -100,8 +106,7 @@ void ScanCall::Open() {
     if (ReasonOf(last_error_) == kamino::v1::REASON_OVERLOADED) {
       return Answer(last_error_);
     }
-    return Answer(absl::DeadlineExceededError(absl::StrCat(
-        "no answer in time (last error: ", last_error_.message(), ")")));
+    return Answer(NoPartInTime());
   }
   address_ = runner_->directory().AddressOf(Target::kTail);
   if (address_.empty()) return Retry(last_error_);
@@ -109,11 +114,25 @@ void ScanCall::Open() {
   rest_.set_chain_id(runner_->directory().chain_id());
   // A stream that gets on may need longer than this: it is then opened anew.
   stream_ = new Stream(shared_from_this(), runner_->directory().At(address_),
-                       std::min(left, kAttemptTimeout));
+                       std::min(left, AttemptTimeout()));
   stream_->Begin();
 }
 
+absl::Duration ScanCall::AttemptTimeout() const {
+  return kAttemptTimeout * (1 << std::min(attempts_ - 1, kMostDoublings));
+}
+
+absl::Status ScanCall::NoPartInTime() const {
+  return absl::DeadlineExceededError(absl::StrCat(
+      "the scan got no part within ", absl::FormatDuration(timeout_),
+      ", after ", parts_, " parts and ", attempts_,
+      " attempts at the next one; a longer --timeout gives each part more "
+      "time (last error: ",
+      last_error_.message(), ")"));
+}
+
 void ScanCall::OnPart() {
+  ++parts_;
   runner_->directory().Saw(part_.header());
   const uint64_t count = static_cast<uint64_t>(part_.results_size());
   if (count > 0) {

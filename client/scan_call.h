@@ -24,7 +24,8 @@ class ScanCall : public std::enable_shared_from_this<ScanCall> {
   using PartDone = std::function<void(absl::StatusOr<bool>)>;
 
   // The call must have entered the runner; it leaves it when the object and
-  // the stream are gone. `timeout` is for each part, retries included.
+  // the stream are gone. `timeout` is for each part, retries included: a part
+  // that does not come in that time ends the scan with kDeadlineExceeded.
   ScanCall(Runner* runner, kamino::v1::ScanRequest request,
            absl::Duration timeout);
   ~ScanCall();
@@ -46,6 +47,11 @@ class ScanCall : public std::enable_shared_from_this<ScanCall> {
   void Retry(const absl::Status& status);
   void Answer(absl::StatusOr<bool> answer);
 
+  // Of the next attempt: as long as others, at first; longer each time that
+  // brought nothing, so that a part that takes a slow node long arrives.
+  absl::Duration AttemptTimeout() const;
+  absl::Status NoPartInTime() const;
+
   Runner* const runner_;
   const absl::Duration timeout_;
   kamino::v1::ScanRequest rest_;  // what is still to come
@@ -56,7 +62,8 @@ class ScanCall : public std::enable_shared_from_this<ScanCall> {
   PartDone done_;
   absl::Time deadline_;
   absl::Status last_error_ = absl::UnavailableError("no chain is known");
-  int attempts_ = 0;       // since the last part
+  int attempts_ = 0;  // since the last part
+  uint64_t parts_ = 0;
   bool complete_ = false;  // the limit is reached
   bool room_made_ = false;
 };

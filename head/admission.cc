@@ -170,6 +170,7 @@ bool MayEvictLess(const Request& request, const absl::Status& status) {
 void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
                              Actions* actions) {
   const bool single = batch.size() == 1;
+  bool tried_again = false;
   while (!batch.empty() && fatal_.ok()) {
     auto spoilt = TryBatch(&batch, now, actions);
     if (!spoilt.has_value()) return;
@@ -181,6 +182,10 @@ void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
     } else if (single && MayEvictLess(request, attempt.outcome.status)) {
       request.evicts_least = true;
       waiting_.PutBackAlone(std::move(request));
+    } else if (single && attempt.lacks_copies && !tried_again) {
+      // Its copies were in each other's way: before others make some again.
+      tried_again = true;
+      batch.push_back(std::move(request));
     } else if (single && attempt.damaged) {
       damage_ = attempt.outcome.status;
       damaged_ = std::move(request);
@@ -195,12 +200,6 @@ void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
     if (turn_is_over()) waiting_.PutBack(&batch, 0);
   }
   for (Request& request : batch) waiting_.AddAlone(std::move(request));
-}
-
-void Admission::AnswerDamage() {
-  ++counters_.aborted;
-  AnswerWhatItSaw(*damaged_, {std::exchange(damage_, absl::OkStatus()), "", 0});
-  damaged_.reset();
 }
 
 std::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
@@ -349,6 +348,8 @@ Admission::Attempt Admission::Failed(Transaction& transaction,
   attempt.outcome.status = Explain(status);
   attempt.lacks_room =
       replica::ReasonOf(attempt.outcome.status) == kamino::v1::REASON_HEAP_FULL;
+  attempt.lacks_copies =
+      engine::ResourceOf(status) == engine::Resource::kBackup;
   attempt.damaged = absl::IsDataLoss(status) &&
                     replica::ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED;
   // A lock that was met, or a decision of the function itself, before anything

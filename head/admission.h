@@ -225,11 +225,12 @@ class Admission {
  private:
   // A request executed within a transaction, and its answer once that is done.
   struct Attempt {
-    bool executed = false;    // part of the log entry
-    bool spoilt = false;      // failed, and the transaction is to be aborted
-    bool damaged = false;     // as an object is
-    bool ended = false;       // the function came to its end, if to a refusal
-    bool lacks_room = false;  // in the heap, or among the stored results
+    bool executed = false;      // part of the log entry
+    bool spoilt = false;        // failed, and the transaction is to be aborted
+    bool damaged = false;       // as an object is
+    bool ended = false;         // the function came to its end, if to a refusal
+    bool lacks_room = false;    // in the heap, or among the stored results
+    bool lacks_copies = false;  // there was no room for them, as they lay
     std::optional<engine::ObjectId> conflict;  // met this locked object
     RequestOutcome outcome;
     size_t stored_bytes = 0;    // that its result takes, where it is stored

@@ -1,4 +1,6 @@
 // What a head's clients are told of the engine's errors.
+#include <utility>
+
 #include "engine/resource_error.h"
 #include "head/admission.h"
 #include "replica/errors.h"
@@ -32,6 +34,12 @@ absl::Status Admission::Explain(const absl::Status& status) {
   if (absl::IsPermissionDenied(status)) return status;
   if (absl::IsResourceExhausted(status)) return ExplainResource(status);
   return replica::WithReason(status, kamino::v1::REASON_PROCEDURE_FAILED);
+}
+
+void Admission::AnswerDamage() {
+  ++counters_.aborted;
+  AnswerWhatItSaw(*damaged_, {std::exchange(damage_, absl::OkStatus()), "", 0});
+  damaged_.reset();
 }
 
 }  // namespace kamino::head

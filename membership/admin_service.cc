@@ -53,6 +53,8 @@ void Describe(const ManagerCore::Known& known, ClusterNode* node) {
   node->set_suspect(known.suspect);
   node->set_kept_out_ms(
       static_cast<uint64_t>(absl::ToInt64Milliseconds(known.kept_out)));
+  node->set_former_lease_ms(
+      static_cast<uint64_t>(absl::ToInt64Milliseconds(known.former_lease)));
 }
 
 uint64_t Milliseconds(absl::Duration time) {

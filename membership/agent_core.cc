@@ -17,6 +17,9 @@ namespace {
 using kamino::internal::v1::ViewRecord;
 
 constexpr absl::Duration kComplainEvery = absl::Seconds(5);
+// With a connection that brings no answer: at first, and at most.
+constexpr absl::Duration kFirstPatience = absl::Seconds(1);
+constexpr absl::Duration kMostPatience = absl::Seconds(8);
 // Questions to one member in a lease, or a vouch if that is shorter.
 constexpr int kAskedInALease = 8;
 constexpr absl::Duration kMinVouchInterval = absl::Milliseconds(5);
@@ -46,7 +49,8 @@ ViewRecord Outline(const ViewRecord& record) {
 AgentCore::AgentCore(Options options)
     : options_(std::move(options)),
       vouching_(options_.vouch),
-      managers_(options_.managers) {
+      managers_(options_.managers),
+      patience_(kFirstPatience) {
   CHECK(!managers_.empty());
 }
 
@@ -68,6 +72,7 @@ AgentCore::Call AgentCore::Next(absl::Time now) {
   Call call;
   call.manager = managers_[current_];
   call.sent = now;
+  call.anew = TakesNewConnection(now);
   call.registers = !registered_;
   if (call.registers) {
     call.registration.set_cluster_id(options_.cluster_id);
@@ -77,14 +82,34 @@ AgentCore::Call AgentCore::Next(absl::Time now) {
     if (last_view_.view_id() != 0) {
       *call.registration.mutable_newest_view() = last_view_;
     }
+    call.registration.set_lease_term(lease_term_);
   } else {
     call.heartbeat.set_cluster_id(options_.cluster_id);
     call.heartbeat.set_chain_id(options_.chain_id);
     call.heartbeat.set_node_id(self_.node_id);
     call.heartbeat.set_incarnation(self_.incarnation);
     *call.heartbeat.mutable_report() = ToProto(report_);
+    call.heartbeat.set_lease_term(lease_term_);
   }
   return call;
+}
+
+void AgentCore::NoteReached(const Call& call, const absl::Status& status) {
+  const bool lost =
+      absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status);
+  if (lost && !rpc::LeaderIn(status).has_value()) {
+    silent_since_ = std::min(silent_since_, call.sent);
+    return;
+  }
+  silent_since_ = absl::InfiniteFuture();
+  patience_ = kFirstPatience;
+}
+
+bool AgentCore::TakesNewConnection(absl::Time now) {
+  if (now - silent_since_ < patience_) return false;
+  silent_since_ = now;
+  patience_ = std::min(2 * patience_, kMostPatience);
+  return true;
 }
 
 bool AgentCore::Hangs(absl::Time now) const { return now - progress_ > lease_; }
@@ -109,6 +134,7 @@ absl::Duration AgentCore::Late(absl::Time now) const {
 
 AgentCore::Effects AgentCore::OnAnswer(const Call& call, const Answer& answer,
                                        absl::Time now) {
+  NoteReached(call, answer.status);
   const Answer checked = Checked(call, answer);
   return call.registers ? OnRegistered(call, checked, now)
                         : OnHeartbeat(call, checked, now);
@@ -184,7 +210,8 @@ AgentCore::Effects AgentCore::OnRegistered(const Call& call,
     interval_ = absl::Milliseconds(
         std::max<uint32_t>(response.heartbeat_interval_ms(), 1));
     effects.view = TakeView(response.view(), now);
-    TakeLease(call.sent, response.lease_ms(), response.lease_view_id());
+    TakeLease(call.sent, response.lease_ms(), response.lease_view_id(),
+              response.lease_term());
     effects.wait = interval_;
     return effects;
   }
@@ -231,7 +258,8 @@ AgentCore::Effects AgentCore::OnHeartbeat(const Call& call,
     const auto& response = answer.heartbeat;
     if (response.has_view()) effects.view = TakeView(response.view(), now);
     effects.invited = response.join();
-    TakeLease(call.sent, response.lease_ms(), response.lease_view_id());
+    TakeLease(call.sent, response.lease_ms(), response.lease_view_id(),
+              response.lease_term());
     effects.wait = interval_;
     if (response.again_ms() > 0) {
       effects.wait =
@@ -314,10 +342,11 @@ void AgentCore::SetReport(const NodeReport& report) {
 }
 
 void AgentCore::TakeLease(absl::Time sent, uint32_t lease_ms,
-                          uint64_t lease_view_id) {
+                          uint64_t lease_view_id, uint64_t lease_term) {
   if (ended_) return;
   lease_ = absl::Milliseconds(lease_ms);
-  lease_until_ = std::max(lease_until_, sent + absl::Milliseconds(lease_ms));
+  lease_until_ = sent + lease_;
+  lease_term_ = lease_term;
   lease_view_id_ = std::max(lease_view_id_, lease_view_id);
 }
 

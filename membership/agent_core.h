@@ -47,6 +47,9 @@ class AgentCore {
   struct Call {
     std::string manager;
     absl::Time sent;
+    // By a connection that is made for it: the one there is has brought no
+    // answer for long, and its other end may have moved, or be gone unseen.
+    bool anew = false;
     bool registers = false;  // which of the two requests it is
     kamino::internal::v1::RegisterRequest registration;
     kamino::internal::v1::HeartbeatRequest heartbeat;
@@ -134,6 +137,11 @@ class AgentCore {
   // The answer with an error for its status if it is OK and not of this node's
   // chain: neither its view nor its lease counts then.
   Answer Checked(const Call& call, const Answer& answer) const;
+  // Takes note of whether the manager has answered at all.
+  void NoteReached(const Call& call, const absl::Status& status);
+  // Whether the next call is to go by a new connection; then the one after that
+  // has twice as long to be made, as it may take long.
+  bool TakesNewConnection(absl::Time now);
   // Chooses whom to ask next after a call has failed.
   void OnFailure(const Answer& answer, absl::Time now);
   // Not longer than between heartbeats: a new leader waits for this node.
@@ -144,7 +152,10 @@ class AgentCore {
   bool Follow(const std::string& leader);
   // Why no registration will succeed, if so.
   absl::Status Refusal(const Answer& answer, absl::Time now);
-  void TakeLease(absl::Time sent, uint32_t lease_ms, uint64_t lease_view_id);
+  // From now on this process goes by that lease alone, be it the shorter one:
+  // the manager goes by what the next call says of it.
+  void TakeLease(absl::Time sent, uint32_t lease_ms, uint64_t lease_view_id,
+                 uint64_t lease_term);
   // One that is newer, unless it has to wait: then it is brought again.
   std::optional<View> TakeView(const kamino::internal::v1::ViewRecord& record,
                                absl::Time now);
@@ -168,6 +179,7 @@ class AgentCore {
   Stopping stopping_ = Stopping::kNo;
   absl::Time lease_until_ = absl::InfinitePast();
   uint64_t lease_view_id_ = 0;
+  uint64_t lease_term_ = 0;  // 0: the manager has not said so
   absl::Duration lease_ = absl::InfiniteDuration();  // as the manager said last
   absl::Time progress_ = absl::InfinitePast();       // was seen last
   Lateness lateness_;
@@ -181,6 +193,9 @@ class AgentCore {
   // The last that came out of OnAnswer, without what members say of themselves.
   kamino::internal::v1::ViewRecord last_view_;
   absl::Duration interval_ = absl::Milliseconds(100);
+  // No manager has answered a call since; the one sent first counts.
+  absl::Time silent_since_ = absl::InfiniteFuture();
+  absl::Duration patience_;  // with a connection that brings no answer
   absl::Time takeover_until_ = absl::InfiniteFuture();
   absl::Time next_complaint_ = absl::InfinitePast();
 };

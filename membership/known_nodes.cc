@@ -15,7 +15,8 @@ std::vector<ManagerCore::Known> ManagerCore::nodes(absl::Time now) const {
     known.push_back({StateOf(node, now),
                      std::max(now - node.last_heard, absl::ZeroDuration()),
                      id == invitation_.holder(), suspects_.Is(id),
-                     suspects_.KeptOut(id, now)});
+                     suspects_.KeptOut(id, now),
+                     std::max(node.last_heard - now, absl::ZeroDuration())});
   }
   return known;
 }

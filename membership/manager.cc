@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/random/random.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -46,6 +47,12 @@ std::string NameOf(EtcdCall::Kind kind) {
   return "unknown";
 }
 
+Manager::Options WithProcess(Manager::Options options) {
+  absl::BitGen random;
+  options.process = absl::Uniform<uint64_t>(random);
+  return options;
+}
+
 }  // namespace
 
 Manager::Manager(Options options, std::unique_ptr<Etcd> etcd,
@@ -54,7 +61,7 @@ Manager::Manager(Options options, std::unique_ptr<Etcd> etcd,
     : name_(options.name),
       clock_(std::move(clock)),
       on_turn_(std::move(on_turn)),
-      loop_(options),
+      loop_(WithProcess(std::move(options))),
       stepped_at_(clock_()),
       etcd_(std::move(etcd)),
       thread_([this] { Run(); }) {}

@@ -32,16 +32,19 @@ ManagerCore::ManagerCore(ManagerOptions options)
 }
 
 void ManagerCore::BecomeLeader(const View& view, absl::Duration former_leases,
-                               absl::Time now, const Progress& progress) {
+                               absl::Time now, const Progress& progress,
+                               uint64_t lease_term) {
   leading_ = true;
+  lease_term_ = lease_term;
   view_ = view;
   view_.cluster_id = options_.cluster_id;
   view_.chain_id = options_.chain_id;
   Propose(std::nullopt);
   excluded_ = view.excluded;
-  // Whoever is silent from then on for a lease of ours holds no other either.
-  KnowMembersOf(view, now + std::max(former_leases - options_.lease(),
-                                     absl::ZeroDuration()));
+  // A node that is silent from then on for a lease of ours holds no other one.
+  former_leases_end_ =
+      now + std::max(former_leases - options_.lease(), absl::ZeroDuration());
+  KnowMembersOf(view, former_leases_end_);
   progress_ =
       view_.formed() ? Later(ProgressIn(view_, progress), progress_) : progress;
   GoByProgress();
@@ -267,7 +270,7 @@ absl::Status ManagerCore::TakeIn(const std::string& cluster_id,
   node.heard = true;
   if (found != nodes_.end()) {
     node.state.held = HeldBefore(found->second, member);
-    node.last_heard = std::max(found->second.last_heard, now);
+    node.last_heard = HeardAt(report, found->second.last_heard, now);
   }
   if (absl::Status holds = CheckReturn(node, now); !holds.ok()) {
     // Its former self may be alive, and is dropped only when it is silent.
@@ -357,7 +360,7 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
     return HasToRegister(beat.node_id);
   }
   Node node = found->second;
-  node.last_heard = std::max(node.last_heard, now);
+  node.last_heard = HeardAt(beat.report, node.last_heard, now);
   node.heard = true;
   node.state.report = beat.report;
   if (beat.report.heap_id.size() == kHeapIdBytes) {
@@ -456,6 +459,7 @@ void ManagerCore::OnViewStored(const View& view) {
   if (view.id > view_.id && !view.recovered_at.empty()) {
     KnowMembersOf(view, last_call_);
   }
+  HeedFormerLeases(view);
   view_ = view;
   view_.cluster_id = options_.cluster_id;
   view_.chain_id = options_.chain_id;

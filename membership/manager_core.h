@@ -11,8 +11,10 @@
 //   3. While a view that drops a node is being written, and after that, the
 //      node gets no lease under the old view.
 //   4. A new leader counts every member of the view as heard of when it took
-//      over, or for as long after that as its predecessor may still have
-//      granted leases, as it does not know which.
+//      over, or for as long after that as leases of former leaders may run that
+//      are longer than its own. A member that says that it goes by a lease of
+//      this leadership has none of a former one: a process goes by the lease
+//      that it took last alone, and a call that says so was sent after that.
 //      One that has surrendered its lease is left out at once: it heeds none
 //      that it has, or that is on its way to it, whoever has granted it.
 //   5. For one failure_timeout after it began to lead, or to go by the store
@@ -88,14 +90,18 @@ class ManagerCore {
   // Leases that former leaders granted, or grant, run for up to
   // `former_leases` from now. `progress` is what they have stored; what this
   // one knew when it led last, in the same recovery epoch, counts as well.
+  // `lease_term` names this leadership, as no other is named, in the leases
+  // that it grants; 0: nodes are not told, and former leases count in full.
   void BecomeLeader(const View& view, absl::Duration former_leases,
-                    absl::Time now, const Progress& progress = {});
+                    absl::Time now, const Progress& progress = {},
+                    uint64_t lease_term = 0);
   // It is sure to be the leader until then.
   void ExtendLeadership(absl::Time until) { leader_until_ = until; }
   void LoseLeadership();
   bool IsLeader(absl::Time now) const {
     return leading_ && now < leader_until_;
   }
+  uint64_t lease_term() const { return lease_term_; }
 
   // --- Nodes; only while IsLeader. Success grants a lease.
 
@@ -232,6 +238,9 @@ class ManagerCore {
     bool suspect;
     // It was left out so: for how long it may not join yet.
     absl::Duration kept_out;
+    // A member: how long a lease of a former leader may run on at it that is
+    // longer than this leader's.
+    absl::Duration former_lease;
   };
   std::vector<Known> nodes(absl::Time now) const;
   // The member that is being left out because another one accuses it.
@@ -363,6 +372,16 @@ class ManagerCore {
   // It has stopped, and all wait for it.
   bool KeepsPlace(const Member& member, absl::Time now) const;
   void Propose(std::optional<View> view);
+  // --- Leases of former leaders (former_leases.cc).
+
+  // Whether the process goes by a lease of this leadership.
+  bool HasRenewed(const NodeReport& report) const;
+  // When a node counts as heard of that is heard now and says that; `before`:
+  // when it counted so up to now.
+  absl::Time HeardAt(const NodeReport& report, absl::Time before,
+                     absl::Time now) const;
+  // Has them count for the nodes that become members by `next`.
+  void HeedFormerLeases(const View& next);
   // What an operator asked to be finalized; nothing else changes.
   std::optional<View> FinalizedView() const;
   absl::Status CheckMember(const std::string& cluster_id,
@@ -400,6 +419,9 @@ class ManagerCore {
   const ManagerOptions options_;
   bool leading_ = false;
   absl::Time leader_until_ = absl::InfinitePast();
+  uint64_t lease_term_ = 0;
+  // Since then a former lease runs no longer than one that is granted then.
+  absl::Time former_leases_end_ = absl::InfinitePast();
   View view_;
   std::optional<View> proposed_;  // may be stored already
   bool recovers_ = false;         // an operator's recovery is what is proposed

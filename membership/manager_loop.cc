@@ -302,7 +302,11 @@ void ManagerLoop::StartLeading(const Etcd::Stored& stored, const View& view,
   leader_ = options_.name;
   leader_until_ = sent_ + LeadershipOf(options_.leader_ttl);
   former_leases_until_ = now + FormerLeases();
-  core_.BecomeLeader(view, FormerLeases(), now, FromProto(renewal_.progress()));
+  // Not etcd's revision, which comes again when its data is put back.
+  ++leaderships_;
+  core_.BecomeLeader(
+      view, FormerLeases(), now, FromProto(renewal_.progress()),
+      options_.process == 0 ? 0 : options_.process + leaderships_);
   core_.NoteAway(AwayTimesIn(renewal_), now);
   core_.ExtendLeadership(leader_until_);
   log_.Say(google::GLOG_INFO,
@@ -427,9 +431,11 @@ absl::Status ManagerLoop::Register(const RegisterRequest& request,
   RETURN_IF_ERROR(
       CheckCaller(core_.options().cluster_id, member.node_id, caller));
   member.identity = std::string(caller);  // whatever it says itself
-  RETURN_IF_ERROR(core_.Register(request.cluster_id(), member,
-                                 FromProto(request.report()), now,
+  NodeReport report = FromProto(request.report());
+  report.lease_term = request.lease_term();
+  RETURN_IF_ERROR(core_.Register(request.cluster_id(), member, report, now,
                                  FromProto(request.newest_view())));
+  response->set_lease_term(core_.lease_term());
   response->set_lease_ms(Milliseconds(core_.options().lease()));
   response->set_chain_id(chain_id);
   response->set_heartbeat_interval_ms(
@@ -453,7 +459,9 @@ absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
   beat.node_id = request.node_id();
   beat.incarnation = request.incarnation();
   beat.report = FromProto(request.report());
+  beat.report.lease_term = request.lease_term();
   RETURN_IF_ERROR(core_.Heartbeat(request.cluster_id(), beat, now));
+  response->set_lease_term(core_.lease_term());
   response->set_lease_ms(Milliseconds(core_.options().lease()));
   if (core_.view().id > beat.report.view_id) {
     *response->mutable_view() = ToProto(core_.view());

@@ -31,6 +31,9 @@ class ManagerLoop {
     // Others take over when the leader has not renewed for so long.
     absl::Duration leader_ttl = absl::Seconds(3);
     absl::Duration poll_interval = absl::Milliseconds(20);
+    // Unlike that of any other manager's process; 0: it has none, and nodes are
+    // not told which leadership a lease is of.
+    uint64_t process = 0;
     // Whether the leader drops etcd's history older than an hour, which its
     // renewals would let grow for ever.
     bool compacts = true;
@@ -131,6 +134,7 @@ class ManagerLoop {
   int64_t give_back_ = 0;   // a leadership, by its revision; 0: none
 
   bool leading_ = false;
+  uint64_t leaderships_ = 0;  // of this process
   absl::Time leader_until_ = absl::InfinitePast();
   int64_t leader_revision_ = 0;  // of the last leadership that was ours
   int64_t view_revision_ = 0;

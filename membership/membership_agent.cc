@@ -199,6 +199,7 @@ void MembershipAgent::Run() {
 
 AgentCore::Answer MembershipAgent::CarryOut(const AgentCore::Call& call) {
   const bool first = call.manager != connected_to_;
+  if (call.anew) stub_ = nullptr;
   Stub* stub = StubFor(call.manager);
   grpc::ClientContext context;
   rpc::SetTimeout(options_.deadline, &context);

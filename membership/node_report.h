@@ -95,6 +95,9 @@ struct NodeReport {
   // That its program is of (proto/version.h); "": it does not say so.
   std::string release = {};
   Stopping stopping = Stopping::kNo;
+  // The leadership that granted the lease that the process goes by
+  // (ManagerCore::lease_term); 0: it has none, or does not say so.
+  uint64_t lease_term = 0;
 
   // Said before `other`, by the same process.
   bool IsOvertakenBy(const NodeReport& other) const {

@@ -32,6 +32,9 @@ namespace {
 constexpr absl::Duration kFirstReconnect = absl::Milliseconds(50);
 // gRPC takes the least back-off for the time that one attempt may last, too.
 constexpr absl::Duration kConnectTimeout = absl::Seconds(1);
+// A name whose address does not answer is looked up again no sooner. gRPC's own
+// 30 s would be how long a process that has moved is not found.
+constexpr absl::Duration kLookUpAgain = absl::Seconds(1);
 
 void Set(const char* argument, absl::Duration value,
          grpc::ChannelArguments* arguments) {
@@ -50,6 +53,7 @@ std::shared_ptr<grpc::Channel> Make(
   Set(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnect, &arguments);
   Set(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeout, &arguments);
   Set(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, options.max_reconnect, &arguments);
+  Set(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, kLookUpAgain, &arguments);
   // gRPC by itself follows http_proxy and its like in the environment, to
   // loopback addresses too: a proxy would see all that has no TLS, and resolve
   // addresses as its own.

@@ -148,6 +148,10 @@ std::string RemarkOn(const ClusterNode& node) {
     return absl::StrCat("no answer from its successor for ",
                         Time(node.report().append_debt_ms()));
   }
+  if (node.former_lease_ms() > 0) {
+    return absl::StrCat("may hold a former leader's lease for ",
+                        Time(node.former_lease_ms()));
+  }
   if (const std::string sends = SendsOf(node); !sends.empty()) return sends;
   if (late_ms < kSlowMs) return "";
   return absl::StrCat("slow: in long steps for ", late_ms,

@@ -133,7 +133,7 @@ absl::Status KaminoTransaction::MakeSticky(Object* object) {
     if (object->copy == nullptr) {
       auto copy = store_->backup_->EnsureCopy(object->id);
       if (!copy.ok() && again && store_->PropagateAll()) continue;
-      if (!copy.ok()) return copy.status();
+      if (!copy.ok()) return ExplainNoCopy(*object, copy.status());
       object->copy = *copy;
     }
     const StickyIntents::Added added = store_->sticky_.Add(object->id);

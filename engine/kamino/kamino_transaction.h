@@ -54,6 +54,9 @@ class KaminoTransaction final : public Transaction {
   absl::StatusOr<Object*> OpenForWrite(ObjectId id, uint32_t offset,
                                        uint64_t length);
   absl::Status MakeSticky(Object* object);
+  // Of the backup's error when it has no room for a copy of `object`: whether
+  // the copies of this transaction alone are too much.
+  absl::Status ExplainNoCopy(const Object& object, const absl::Status& error);
   // Intents that were stored become durable.
   void DrainIntents();
   // kResourceExhausted: more than a commit record can hold.
@@ -99,6 +102,9 @@ class KaminoTransaction final : public Transaction {
   std::unique_ptr<TransactionState> state_;  // the store's after the end
   bool ended_ = false;
   std::optional<ObjectId> conflict_;
+  // The backup had no room for a copy, though it may have for all of them when
+  // they are made one behind the other.
+  bool parts_backup_ = false;
   // While several are declared: intents that are drained at its end.
   struct Undrained {
     ObjectId id;

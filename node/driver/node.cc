@@ -346,6 +346,7 @@ void Node::Report() {
 bool Node::EndOfBatch() {
   const absl::Time now = Now();
   Actions actions = node_->EndOfBatch(now);
+  settled_.store(node_->core().settled(), std::memory_order_relaxed);
   stages_.OnBatch(node_->core(), now);
   if (events_.decided) events_.decided(*node_);
   CarryOut(std::move(actions));

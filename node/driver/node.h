@@ -199,6 +199,9 @@ class Node {
   std::map<std::string, std::string> LinkAddresses() const {
     return links_->Addresses(/*service_address=*/"");
   }
+  // ChainCore::settled as of the last batch: a mutation that every node of the
+  // chain has carried out, so what ResponseHeader.sequence may say. Any thread.
+  uint64_t settled() const { return settled_.load(std::memory_order_relaxed); }
   // What the core thread does.
   const CoreActivity& activity() const { return activity_; }
   const StageTimes& stages() const { return stages_; }
@@ -258,6 +261,7 @@ class Node {
   std::atomic<int64_t> pending_requests_{0};
   std::atomic<int64_t> pending_bytes_{0};
   std::atomic<uint32_t> standing_bits_{0};  // NodeStanding
+  std::atomic<uint64_t> settled_{0};
   std::atomic<uint64_t> backups_{0};
   std::atomic<uint64_t> backup_bytes_{0};
   // On the node's clock, in nanoseconds since its epoch.

@@ -357,20 +357,24 @@ ServerUnaryReactor* KaminoService::Call(CallbackServerContext* context,
 ServerUnaryReactor* KaminoService::GetChain(
     CallbackServerContext* context, const kamino::v1::GetChainRequest* request,
     kamino::v1::GetChainResponse* response) {
-  if (absl::Status ok = Check(context, *request); !ok.ok()) {
-    return Refuse(context, request, response, ok);
-  }
+  const absl::Time began = node_->Now();
   const ViewBoard::Snapshot chain = node_->view_board().current();
-  if (chain->view_id() == 0) {
-    return Refuse(context, request, response,
-                  MakeError(kamino::v1::REASON_RECONFIGURING,
-                            "this node knows of no view yet; kamino admin "
-                            "status tells what the chain waits for"));
+  absl::Status status = Check(context, *request);
+  if (status.ok() && chain->view_id() == 0) {
+    status = MakeError(kamino::v1::REASON_RECONFIGURING,
+                       "this node knows of no view yet; kamino admin status "
+                       "tells what the chain waits for");
   }
-  return Run(context, &looks_, 0, request, response, [=](ChainNode&) {
+  // Not by the core thread: clients ask again and again while a node is slow,
+  // and would make it slower.
+  if (status.ok()) {
     *response->mutable_chain() = *chain;
-    return absl::OkStatus();
-  });
+    FillHeader(chain->view_id(), node_->settled(), response->mutable_header());
+  }
+  ServerUnaryReactor* const reactor = context->DefaultReactor();
+  Answer<kamino::v1::GetChainRequest, kamino::v1::GetChainResponse>(
+      reactor, {context, request, response, began}, status);
+  return reactor;
 }
 
 grpc::ServerWriteReactor<kamino::v1::WatchChainResponse>*
@@ -403,14 +407,18 @@ ServerUnaryReactor* KaminoService::GetNodeStatus(
   if (absl::Status ok = Check(context, *request); !ok.ok()) {
     return Refuse(context, request, response, ok);
   }
-  return Run(context, &looks_, 0, request, response,
-             [=, this](ChainNode& node) {
-               node_->Describe(node, response);
-               response->set_processor_us(ProcessorMicros());
-               AddCalls(rpc::CallsServed(), response->mutable_calls_served());
-               AddCalls(rpc::CallsMade(), response->mutable_calls_made());
-               return absl::OkStatus();
-             });
+  const absl::Time deadline = DeadlineOf(*context, node_->Now());
+  return Run(
+      context, &looks_, 0, request, response, [=, this](ChainNode& node) {
+        absl::Status status = looks_.Begin(
+            context->peer(), context->IsCancelled(), deadline, node_->Now());
+        if (!status.ok()) return status;
+        node_->Describe(node, response);
+        response->set_processor_us(ProcessorMicros());
+        AddCalls(rpc::CallsServed(), response->mutable_calls_served());
+        AddCalls(rpc::CallsMade(), response->mutable_calls_made());
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace kamino::node

@@ -147,8 +147,7 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
 
   Node* const node_;
   security::Access* const access_;
-  // Of GetChain and GetNodeStatus, which are to be answered also while reads
-  // are refused.
+  // For GetNodeStatus, which is answered also while reads are refused.
   CallLoad looks_{CallLoadOptions()};
   CountedAllocator<kamino::v1::GetRequest, kamino::v1::GetResponse>
       get_messages_;

@@ -126,6 +126,13 @@ TEST_F(ClusterTextTest, WhatAChainIsTooShortForIsTold) {
             "every failure of a node, 2 do: what its node loses is lost\n");
 }
 
+TEST_F(ClusterTextTest, AFormerLeaderSLeaseIsToldWithForHowLong) {
+  AddTwo();
+  ClusterNode* node = cluster_.mutable_nodes(1);
+  node->set_former_lease_ms(162001);
+  EXPECT_EQ(RemarkOn(*node), "may hold a former leader's lease for 2m43s");
+}
+
 TEST_F(ClusterTextTest, WhoIsAwayIsToldWithForHowLong) {
   AddTwo();
   ClusterNode* away = Add("n3", kamino::v1::ROLE_OUTSIDE,

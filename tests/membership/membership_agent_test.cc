@@ -378,6 +378,40 @@ TEST(AgentCoreTest, AsksTheNextManagerWithinAHeartbeat) {
 }
 
 // A manager's answers to a node of chain 1 of cluster c.
+// A manager that has moved under its name, or whose connection was cut without
+// a word, is found by a new connection. That has time to be made.
+TEST(AgentCoreTest, AManagerThatDoesNotAnswerIsCalledByANewConnection) {
+  AgentCore::Options options;
+  options.cluster_id = "c";
+  options.managers = {"a:1"};
+  AgentCore core(options);
+  absl::Time now = absl::FromUnixSeconds(1000);
+  const absl::Time begin = now;
+  core.Begin(Member{"n1", 7, "n1:1", {{"tcp", "n1:2"}}, 64, "h"}, now);
+  AgentCore::Answer none;
+  none.status = absl::DeadlineExceededError("no answer");
+  std::vector<absl::Duration> anew;
+  const auto call = [&](const AgentCore::Answer& answer) {
+    const AgentCore::Call sent = core.Next(now);
+    if (sent.anew) anew.push_back(now - begin);
+    core.OnAnswer(sent, answer, now);
+    now += absl::Milliseconds(250);
+  };
+  while (now < begin + absl::Seconds(20)) call(none);
+  EXPECT_EQ(anew,
+            (std::vector<absl::Duration>{absl::Seconds(1), absl::Seconds(3),
+                                         absl::Seconds(7), absl::Seconds(15)}));
+  // One that answers, and be it that it does not lead, is there.
+  AgentCore::Answer no_leader;
+  no_leader.status = rpc::NotLeader("", kOnlyChain);
+  anew.clear();
+  while (now < begin + absl::Seconds(60)) call(no_leader);
+  EXPECT_TRUE(anew.empty());
+  const absl::Time again = now;
+  while (now < again + absl::Seconds(2)) call(none);
+  EXPECT_EQ(anew.size(), 1u);
+}
+
 class AgentCoreAnswersTest : public testing::Test {
  protected:
   static AgentCore::Options Options() {

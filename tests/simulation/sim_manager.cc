@@ -87,6 +87,9 @@ void SimManager::Start() {
   options.core = options_.core;
   options.name = name();
   options.leader_ttl = options_.leader_ttl;
+  // No two lives of managers have one in common, nor what leaderships add.
+  options.process =
+      (static_cast<uint64_t>(name().back()) << 32) + ((life() + 1) << 16);
   loop_ = std::make_unique<ManagerLoop>(options);
   calling_ = false;
   Begin();

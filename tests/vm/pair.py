@@ -97,6 +97,7 @@ class PairOfVms:
     """Back after it was dropped: the nodes join anew."""
     self._cluster.start_manager(SHORT_S)
     self._cluster.await_chain(self._cluster.nodes)
+    self._cluster.await_leases()
     load, acked = self._cut_under_load("late")
     self._cluster.await_chain(["n2", "n3"])
     load.wait()

@@ -108,6 +108,25 @@ class SpreadCluster:
     await_that(lambda: [s["node_id"] for s in self.statuses()] == names,
                f"the chain to be {', '.join(names)}")
 
+  def await_leases(self):
+    """No node goes by a lease of a former manager, which may be a longer one.
+
+    Until then a node that dies is dropped once that lease is over.
+    """
+    manager = f"{self._addresses[self._home]}:{MANAGER_PORT}"
+
+    def renewed():
+      code, output = self.kamino("admin", "status", "--json",
+                                 f"--managers={manager}", check=False)
+      if code != 0:
+        return False
+      members = [node for node in json.loads(output).get("nodes", [])
+                 if node["member"]["node_id"] in self._places]
+      return (len(members) == len(self._places) and
+              all(int(node.get("former_lease_ms", 0)) == 0
+                  for node in members))
+    await_that(renewed, "each node to hold a lease of this manager")
+
   def await_links(self):
     def links():
       return {(link["transport"], link["connected"])

@@ -4,6 +4,7 @@
 #include <random>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/resource_error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -366,9 +367,42 @@ TEST(DynamicBackupTest, EvictsWhatIsNotLockedAndNeverWhatIs) {
   while (status.ok() && written < ids.size()) {
     status = greedy->Write(ids[written++], 0, 1).status();
   }
-  EXPECT_EQ(ResourceOf(status), Resource::kBackup);
+  EXPECT_EQ(ResourceOf(status), Resource::kTransaction) << status;
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::HasSubstr(absl::StrCat(
+                  "has room for ", under.store().stats().backup.bytes_total)));
   ASSERT_TRUE(greedy->Abort().ok());
   EXPECT_TRUE(under.Begin()->Write(ids.back(), 0, 1).ok());
+}
+
+// Copies that fit together, but not as they come to lie: what was copied before
+// them lies in the way. Once they are given up they are made one behind the
+// other.
+TEST(DynamicBackupTest, WhatFitsItAtAllFitsTheSecondTime) {
+  StoreUnderTest under(Scheme::kDynamic);
+  const uint64_t room = under.store().stats().backup.bytes_total;
+  const ObjectId in_the_way = under.Make(std::string(room / 10, 'w'));
+  std::vector<ObjectId> ids;
+  for (int i = 0; i < 3; ++i) {
+    ids.push_back(under.Make(std::string(room * 31 / 100, 'a' + i)));
+  }
+  // Nothing has a copy but that one, which lies at the beginning.
+  auto first = under.Begin();
+  ASSERT_TRUE(first->Write(in_the_way, 0, 1).ok());
+  ASSERT_TRUE(first->Abort().ok());
+  const auto write_all = [&](Transaction& transaction) {
+    for (ObjectId id : ids) {
+      absl::Status status = transaction.Write(id, 0, 1).status();
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  };
+  auto second = under.Begin();
+  EXPECT_EQ(ResourceOf(write_all(*second)), Resource::kBackup);
+  ASSERT_TRUE(second->Abort().ok());
+  auto third = under.Begin();
+  EXPECT_EQ(write_all(*third), absl::OkStatus());
+  EXPECT_TRUE(third->Commit().ok());
 }
 
 TEST(BackupTest, RefusesAnotherHeapsBackup) {

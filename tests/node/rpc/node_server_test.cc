@@ -78,6 +78,44 @@ TEST_F(NodeServerTest, CallsAreCountedByMethodAndByHowTheyEnd) {
   EXPECT_GE(status.reads().answered(), 1u);
 }
 
+// Clients ask every node, again and again, while one is slow.
+TEST_F(NodeServerTest, TheChainIsToldWhileTheCoreThreadIsBusy) {
+  views_.Install(1);
+  ASSERT_TRUE(Put("a", "1", 1).ok());
+  kamino::v1::GetResponse got;
+  ASSERT_TRUE(Get("a", &got).ok());
+  absl::Notification busy, go_on;
+  ASSERT_TRUE(node_->Run([&](ChainNode&) {
+    busy.Notify();
+    go_on.WaitForNotification();
+  }));
+  busy.WaitForNotification();
+  kamino::v1::GetChainResponse chain;
+  const grpc::Status status =
+      Send(&Stub::GetChain, kamino::v1::GetChainRequest(), &chain);
+  go_on.Notify();
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(chain.chain().view_id(), 1u);
+  EXPECT_EQ(chain.header().view_id(), 1u);
+  EXPECT_EQ(chain.header().served_by(), "n1");
+  // A `since` of a client's next mutation: what it knows, and the chain has.
+  EXPECT_EQ(chain.header().sequence(), got.version());
+}
+
+TEST_F(NodeServerTest, AStatusThatNobodyWaitsForIsNotMadeUp) {
+  views_.Install(1);
+  const auto described = [] {
+    return rpc::CallsServed()
+        .Read("/kamino.v1.KaminoService/GetNodeStatus")
+        .ended[grpc::StatusCode::OK];
+  };
+  const uint64_t before = described();
+  SendAndGiveUp<kamino::v1::GetNodeStatusResponse>(
+      &Stub::GetNodeStatus, kamino::v1::GetNodeStatusRequest());
+  Status();  // one that is answered after it
+  EXPECT_EQ(described(), before + 1);
+}
+
 TEST_F(NodeServerTest, EveryMethod) {
   views_.Install(1);
   ASSERT_TRUE(Put("a", "100", 1).ok());

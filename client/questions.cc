@@ -1,0 +1,143 @@
+#include "client/questions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "rpc/cluster_identity.h"
+
+namespace kamino::client {
+namespace {
+
+// Which of two errors of a round says more: that another cluster has an
+// address, then anything but that an address is no node's. The later one of two
+// alike.
+absl::Status Worse(const absl::Status& before, const absl::Status& now) {
+  const auto weight = [](const absl::Status& error) {
+    if (error.ok()) return 0;
+    if (rpc::IsOtherCluster(error)) return 3;
+    return absl::IsInvalidArgument(error) ? 1 : 2;
+  };
+  return weight(now) < weight(before) ? before : now;
+}
+
+}  // namespace
+
+std::vector<std::string> Questions::Choose(
+    const std::vector<std::string>& addresses) {
+  const absl::Time now = options_.clock();
+  // Addresses come and go with nodes.
+  for (auto it = places_.begin(); it != places_.end();) {
+    const bool over = !it->second.in_flight && now >= it->second.not_before;
+    it = over ? places_.erase(it) : std::next(it);
+  }
+  std::vector<std::string> chosen;
+  for (const std::string& address : addresses) {
+    const auto [place, may_be_asked] = places_.try_emplace(address);
+    if (!may_be_asked) continue;
+    place->second.in_flight = true;
+    place->second.asked = now;
+    chosen.push_back(address);
+  }
+  in_flight_ += static_cast<int>(chosen.size());
+  busy_ += static_cast<int>(chosen.size());
+  return chosen;
+}
+
+void Questions::Begin(const std::vector<std::string>& addresses, Until until,
+                      std::function<void()> done) {
+  std::vector<std::string> chosen;
+  std::shared_ptr<Round> round;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (round_ != nullptr) {
+      round_->waiters.push_back(std::move(done));
+      return;
+    }
+    chosen = Choose(addresses);
+    if (in_flight_ > 0) {
+      round = round_ = std::make_shared<Round>();
+      round->until = until;
+      round->waiters.push_back(std::move(done));
+    }
+  }
+  if (round == nullptr) return done();
+  if (options_.after != nullptr) {
+    options_.after(options_.patience, [this, round] { OnPatienceOver(round); });
+  }
+  for (const std::string& address : chosen) {
+    options_.ask(address, [this, address](const absl::Status& status) {
+      OnEnded(address, status);
+    });
+  }
+}
+
+void Questions::OnEnded(const std::string& address,
+                        const absl::Status& status) {
+  Waiters waiters;
+  {
+    absl::MutexLock lock(&mutex_);
+    Place& place = places_[address];
+    const absl::Time now = options_.clock();
+    const absl::Duration took = now - place.asked;
+    place.in_flight = false;
+    place.not_before = took <= kQuick ? now : now + std::min(took, kMaxPause);
+    --in_flight_;
+    if (round_ != nullptr) {
+      if (status.ok()) {
+        round_->answered = true;
+      } else {
+        round_->error = Worse(round_->error, status);
+      }
+      if (in_flight_ == 0 || (status.ok() && round_->until == Until::kFirst)) {
+        waiters = EndRound(round_->answered ? absl::OkStatus() : round_->error);
+      }
+    }
+  }
+  for (const auto& waiter : waiters) waiter();
+  absl::MutexLock lock(&mutex_);
+  --busy_;
+}
+
+void Questions::OnPatienceOver(const std::shared_ptr<Round>& round) {
+  Waiters waiters;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (round_ != round) return;
+    absl::Status error = round->answered ? absl::OkStatus() : round->error;
+    // That one address is no node does not say what another one is.
+    if (!round->answered && (error.ok() || absl::IsInvalidArgument(error))) {
+      const auto silent =
+          std::find_if(places_.begin(), places_.end(),
+                       [](const auto& each) { return each.second.in_flight; });
+      error = absl::DeadlineExceededError(absl::StrCat(
+          silent->first, " has not answered yet; asked ",
+          absl::FormatDuration(options_.clock() - silent->second.asked),
+          " ago"));
+    }
+    waiters = EndRound(error);
+    ++busy_;
+  }
+  for (const auto& waiter : waiters) waiter();
+  absl::MutexLock lock(&mutex_);
+  --busy_;
+}
+
+Questions::Waiters Questions::EndRound(const absl::Status& status) {
+  if (!status.ok()) last_error_ = status;
+  Waiters waiters = std::move(round_->waiters);
+  round_ = nullptr;
+  return waiters;
+}
+
+absl::Status Questions::last_error() const {
+  absl::MutexLock lock(&mutex_);
+  return last_error_;
+}
+
+void Questions::AwaitEnd() {
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(this, &Questions::Idle));
+}
+
+}  // namespace kamino::client

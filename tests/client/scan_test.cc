@@ -1,0 +1,158 @@
+// Scans of a client whose node stops in the middle, or is slow.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "client/client.h"
+#include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "kamino/v1/kamino.grpc.pb.h"
+#include "rpc/credentials.h"
+
+namespace kamino::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+// The only node of a chain. A scan gets keys from the one that it asks for on,
+// one a part, until the node stops answering.
+class StoppingNode final : public kamino::v1::KaminoService::CallbackService {
+ public:
+  // Answers so many parts in all, then nothing; or fails, up to that attempt,
+  // which ends the scan.
+  explicit StoppingNode(int parts, size_t last_attempt = 0)
+      : last_attempt_(last_attempt), left_(parts) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", rpc::ServerCredentials(), &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  ~StoppingNode() override { server_->Shutdown(); }
+
+  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
+  // How long each attempt was to last.
+  std::vector<absl::Duration> attempts() {
+    absl::MutexLock lock(&mutex_);
+    return attempts_;
+  }
+  std::vector<std::string> starts() {
+    absl::MutexLock lock(&mutex_);
+    return starts_;
+  }
+
+  grpc::ServerUnaryReactor* GetChain(
+      grpc::CallbackServerContext* context, const kamino::v1::GetChainRequest*,
+      kamino::v1::GetChainResponse* response) override {
+    kamino::v1::Chain* chain = response->mutable_chain();
+    chain->set_cluster_id("c");
+    chain->set_chain_id(1);
+    chain->set_view_id(1);
+    chain->add_nodes()->set_address(address());
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
+  grpc::ServerWriteReactor<kamino::v1::ScanResponse>* Scan(
+      grpc::CallbackServerContext* context,
+      const kamino::v1::ScanRequest* request) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      attempts_.push_back(absl::FromChrono(context->deadline() -
+                                           std::chrono::system_clock::now()));
+      starts_.push_back(request->start_key());
+    }
+    auto* const stream = new Stream(this);
+    stream->WriteNext();
+    return stream;
+  }
+
+ private:
+  class Stream final
+      : public grpc::ServerWriteReactor<kamino::v1::ScanResponse> {
+   public:
+    explicit Stream(StoppingNode* node) : node_(node) {}
+    void WriteNext() {
+      if (node_->TakePart(&part_)) return StartWrite(&part_);
+      if (node_->last_attempt_ == 0) return;
+      Finish(node_->attempts().size() < node_->last_attempt_
+                 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "not now")
+                 : grpc::Status::OK);
+    }
+    void OnWriteDone(bool ok) override {
+      if (ok) WriteNext();
+    }
+    void OnCancel() override {
+      if (node_->last_attempt_ == 0) Finish(grpc::Status::CANCELLED);
+    }
+    void OnDone() override { delete this; }
+
+   private:
+    StoppingNode* const node_;
+    kamino::v1::ScanResponse part_;
+  };
+
+  bool TakePart(kamino::v1::ScanResponse* part) {
+    absl::MutexLock lock(&mutex_);
+    if (left_ == 0) return false;
+    part->clear_results();
+    part->add_results()->set_key(absl::StrCat("k", left_--));
+    return true;
+  }
+
+  const size_t last_attempt_;
+  int port_ = 0;
+  absl::Mutex mutex_;
+  int left_ ABSL_GUARDED_BY(mutex_);
+  std::vector<absl::Duration> attempts_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> starts_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<grpc::Server> server_;
+};
+
+std::unique_ptr<Client> ClientOf(const StoppingNode& node,
+                                 absl::Duration timeout) {
+  ClientOptions options;
+  options.seeds = {node.address()};
+  options.timeout = timeout;
+  auto client = Client::Connect(std::move(options));
+  EXPECT_TRUE(client.ok()) << client.status();
+  return *std::move(client);
+}
+
+TEST(ScanTest, ANodeThatStopsInTheMiddleEndsItInTime) {
+  StoppingNode node(/*parts=*/2);
+  const auto client = ClientOf(node, absl::Milliseconds(500));
+  int objects = 0;
+  const absl::Status scanned =
+      client->Scan(kamino::v1::ScanRequest(), [&](const auto&, const auto&) {
+        ++objects;
+        return true;
+      });
+  EXPECT_EQ(objects, 2);
+  EXPECT_EQ(scanned.code(), absl::StatusCode::kDeadlineExceeded) << scanned;
+  EXPECT_THAT(std::string(scanned.message()),
+              HasSubstr("no part within 500ms, after 2 parts"));
+}
+
+// It is asked again from behind the last key, and has more and more time.
+TEST(ScanTest, APartThatDoesNotComeIsAskedForAgainWithMoreTime) {
+  StoppingNode node(/*parts=*/1, /*last_attempt=*/5);
+  const auto client = ClientOf(node, absl::Seconds(60));
+  const absl::Status scanned = client->Scan(
+      kamino::v1::ScanRequest(), [](const auto&, const auto&) { return true; });
+  EXPECT_EQ(scanned, absl::OkStatus());
+  const std::vector<absl::Duration> attempts = node.attempts();
+  const std::vector<std::string> starts = node.starts();
+  ASSERT_EQ(attempts.size(), 5u);
+  EXPECT_EQ(starts[0], "");
+  EXPECT_EQ(starts[1], absl::StrCat("k1", std::string(1, '\0')));
+  EXPECT_GT(attempts[2], attempts[1] + absl::Seconds(1));
+  EXPECT_GT(attempts[3], attempts[2] + absl::Seconds(2));
+}
+
+}  // namespace
+}  // namespace kamino::client

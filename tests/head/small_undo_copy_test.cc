@@ -1,0 +1,86 @@
+// What a head does with requests that write to more than its undo copy has room
+// for, or to nearly as much.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/faults/planted.h"
+#include "tests/head/admission_fixture.h"
+
+namespace kamino::head {
+namespace {
+
+using replica::ReasonOf;
+
+// With an undo copy that has room for some objects only.
+class SmallUndoCopyTest : public AdmissionTest {
+ protected:
+  SmallUndoCopyTest()
+      : AdmissionTest({}, CoreOptions(), engine::Scheme::kDynamic),
+        room_(under_.store().stats().backup.bytes_total) {
+    for (const char* key : {"a", "b", "c", "d"}) {
+      EXPECT_TRUE(
+          Do(Put(key, std::string(room_ * 31 / 100, 'v'), ++client_)).ok());
+    }
+    EXPECT_TRUE(Do(Put("w", std::string(room_ / 10, 'v'), ++client_)).ok());
+  }
+
+  absl::Status Do(size_t request) {
+    Execute();
+    Complete();
+    return StatusOf(request);
+  }
+  // A byte of each.
+  absl::Status Patch(const std::vector<std::string>& keys) {
+    kamino::v1::CommitRequest commit;
+    for (const std::string& key : keys) {
+      auto* patch = commit.add_then_operations()->mutable_patch();
+      patch->set_key(key);
+      patch->set_data("p");
+    }
+    return Do(Submit(replica::kCommitFunction, commit.SerializeAsString(),
+                     ++client_));
+  }
+  // How many of these fail: "w" lies at one place and then at another.
+  int FailuresAmongOthers() {
+    int failures = 0;
+    for (int round = 0; round < 10; ++round) {
+      EXPECT_TRUE(Patch({"w"}).ok());
+      if (round % 2 == 0) {
+        EXPECT_TRUE(Patch({"d"}).ok());
+      }
+      const absl::Status status = Patch({"a", "b", "c"});
+      failures += !status.ok();
+      if (!status.ok()) {
+        EXPECT_EQ(ReasonOf(status), kamino::v1::REASON_OVERLOADED) << status;
+      }
+    }
+    return failures;
+  }
+
+  const uint64_t room_;
+  uint64_t client_ = 100;
+};
+
+TEST_F(SmallUndoCopyTest, WhatFitsItGetsItsTurn) {
+  EXPECT_EQ(FailuresAmongOthers(), 0);
+}
+
+TEST_F(SmallUndoCopyTest, AHeadThatLeavesCopiesWhereTheyLieIsNoticed) {
+  faults::Planted fault("admission-copies-lie-in-the-way");
+  EXPECT_GT(FailuresAmongOthers(), 0);
+}
+
+// To ask again would be of no use.
+TEST_F(SmallUndoCopyTest, WhatNeverFitsItIsTooLarge) {
+  const absl::Status status = Patch({"a", "b", "c", "d"});
+  EXPECT_EQ(ReasonOf(status), kamino::v1::REASON_TOO_LARGE) << status;
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::HasSubstr(absl::StrCat("has room for ", room_)));
+  EXPECT_TRUE(Patch({"a", "b"}).ok());
+}
+
+}  // namespace
+}  // namespace kamino::head

@@ -79,6 +79,7 @@ struct NodeSample {
   CallLoadStats reads;
   CallLoadStats results;
   engine::OpenSnapshotsStats snapshots;
+  engine::HeapReserve heap_reserve;  // of a head; else none is kept
   uint64_t backups = 0;         // that were saved from this node
   uint64_t backup_bytes = 0;    // of their records
   absl::Duration since_backup;  // infinite: there was none

@@ -39,12 +39,11 @@ namespace kamino::head {
 // The reserve of a heap that has `bytes_total` for objects: 1/32 of it, at most
 // 1 MiB, in pages of the index.
 //
-// A delete of a client whose outcome is not stored yet takes 165 bytes on
-// average, its share of the index's pages included
-// (tests/head/reserve_test.cc). So 1 MiB is enough for 4,700 of them whose
-// objects are too small to make up for that, before the last quarter is left;
-// and for the 2,048 that can be under way at once, whose space is not free yet,
-// two times over.
+// The outcome of a client that had none takes 165 bytes on average, its share
+// of the pages of the index included (tests/head/reserve_test.cc measures it).
+// So three quarters of 1 MiB are enough for 4,700 deletes by such clients whose
+// objects are too small to make up for that; and twice over for the 2,048 that
+// can be under way at once, whose space is not free yet.
 uint64_t ReserveBytes(uint64_t bytes_total);
 
 enum class RoomUse {

@@ -9,6 +9,7 @@
 #include "engine/heap/heap_reader.h"
 #include "engine/resource_error.h"
 #include "glog/logging.h"
+#include "head/reserve.h"
 #include "replica/errors.h"
 #include "replica/log_entry.h"
 #include "replica/restore.h"
@@ -34,6 +35,7 @@ Admission::Admission(AdmissionOptions options, engine::KaminoStore* store,
 }
 
 Admission::~Admission() {
+  store_->heap()->KeepReserve(0);
   store_->SetUnlockListener(nullptr);
   for (auto& [sequence, flight] : in_flight_) {
     for (Waiter& waiter : flight.waiters) {
@@ -53,6 +55,8 @@ Admission::~Admission() {
 }
 
 absl::Status Admission::Promote(absl::Time now, Actions* actions) {
+  engine::Heap* const heap = store_->heap();
+  heap->KeepReserve(ReserveBytes(heap->stats().bytes_total));
   const replica::LogRing& ring = core_->ring();
   completed_ = core_->completed();
   for (uint64_t last = completed_; last < ring.applied();) {
@@ -159,10 +163,14 @@ std::vector<Request> Admission::TakeBatch() {
 namespace {
 
 bool MayEvictLess(const Request& request, const absl::Status& status) {
-  return !request.evicts_least &&
-         (request.mutation.dropped_clients.size() > 1 ||
+  if (request.evicts_least) return false;
+  const kamino::v1::Reason reason = replica::ReasonOf(status);
+  if (OpensSession(request.mutation)) {
+    return reason == kamino::v1::REASON_HEAP_FULL;
+  }
+  return (request.mutation.dropped_clients.size() > 1 ||
           request.closes_silent) &&
-         replica::ReasonOf(status) == kamino::v1::REASON_TOO_LARGE;
+         reason == kamino::v1::REASON_TOO_LARGE;
 }
 
 }  // namespace
@@ -291,6 +299,7 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
   }
   options_.executing(request.mutation.function, request.mutation.client_id);
   const size_t declared = transaction.write_set().size();
+  const uint64_t cuts = store_->heap()->reserve().cuts;
   absl::Status poison = CheckPoison(transaction, &request);
   if (!poison.ok()) {
     return Failed(transaction, poison, declared, /*changed=*/false);
@@ -318,6 +327,7 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
                                  ? execution->replaced_bytes
                                  : clients_.ResultBytesOf(mutation.client_id);
     absl::Status fits = CheckResultFits(attempt, clients);
+    if (fits.ok()) fits = CheckReserve(mutation, meter.room(), attempt, cuts);
     if (!fits.ok()) {
       attempt = Failed(transaction, fits, declared, /*changed=*/true);
       attempt.ended = attempt.lacks_room = true;
@@ -458,28 +468,6 @@ void Admission::Abort(Transaction& transaction) {
 
 size_t Admission::PropagateToBackup(size_t max) {
   return store_->PropagateToBackup(max);
-}
-
-absl::Status Admission::Prepare(Transaction& transaction,
-                                const BatchClients& clients, absl::Time now,
-                                Request* request) {
-  replica::Mutation& mutation = request->mutation;
-  mutation.dropped_clients.clear();
-  if (mutation.in_session) return CheckSession(transaction, *request);
-  if (mutation.client_id != 0) {
-    return MakeRoomForClient(transaction, clients, now, request);
-  }
-  if (mutation.function == replica::kDropFunction) {
-    return ChooseDropped(now, request);
-  }
-  if (mutation.function == replica::kOpenSessionFunction) {
-    return CheckRoomForSession(mutation, clients);
-  }
-  if (mutation.function == replica::kBeginRestoreFunction) {
-    return PrepareRestore(&mutation);
-  }
-  if (request->closes_silent) return ChooseClosed(now, request);
-  return CheckMayClose(transaction, *request);
 }
 
 AdmissionStats Admission::stats() const {

@@ -343,6 +343,11 @@ class Admission {
   // dropped, if there are any: `refusal` says so then.
   void DropForRoom(absl::Time now, absl::Status* refusal);
   void SubmitDrop();
+  // Not OK: it has taken room that is kept for others (head/reserve.h), and is
+  // taken back. `cuts`: those of the reserve before it was executed.
+  absl::Status CheckReserve(const replica::Mutation& mutation,
+                            const replica::RoomTaken& room,
+                            const Attempt& attempt, uint64_t cuts) const;
   // Chooses clients for a mutation that only drops.
   absl::Status ChooseDropped(absl::Time now, Request* request);
   // What a stored result takes beyond the room that each outcome has.
@@ -360,6 +365,8 @@ class Admission {
                              const Request& request) const;
   absl::Status CheckRoomForSession(const replica::Mutation& mutation,
                                    const BatchClients& batch) const;
+  // The session that the mutation opens gets few slots.
+  static void NarrowWindow(replica::Mutation* mutation);
   // Of CheckRoomForSession; `most_slots`: of all sessions.
   absl::Status CheckShare(const kamino::internal::v1::OpenSession& wanted,
                           const BatchClients& batch, uint64_t most_slots) const;

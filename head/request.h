@@ -74,7 +74,8 @@ struct Request {
   // then is answered kDeadlineExceeded and leaves no trace.
   absl::Time deadline = absl::InfiniteFuture();
   // Of the head's: it drops no more outcomes, or closes no more sessions, than
-  // it must, since with more its transaction was too large.
+  // it must, since with more its transaction was too large; or the session that
+  // it opens gets few slots, since the heap had no room for more.
   bool evicts_least = false;
   // Of the head's: as so many bytes of arguments it counts in a batch, beyond
   // those that it has.

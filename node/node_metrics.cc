@@ -1,5 +1,6 @@
 #include "node/node_metrics.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -153,11 +154,20 @@ void DescribeRing(const GetNodeStatusResponse& status, ChainFamilies* out) {
                status.log().after_image_bytes());
 }
 
-void DescribeHeap(const GetNodeStatusResponse& status, ChainFamilies* out) {
+void DescribeHeap(const NodeSample& sample, ChainFamilies* out) {
+  const GetNodeStatusResponse& status = sample.status;
   out->Bytes("kamino_heap_used_bytes", "Of the heap, headers included.",
              status.heap_bytes_used());
   out->Bytes("kamino_heap_size_bytes", "Of the heap.",
              status.heap_bytes_total());
+  const engine::HeapReserve& reserve = sample.heap_reserve;
+  out->Bytes("kamino_heap_reserve_bytes",
+             "Of the heap, that the head keeps for requests that free room; 0 "
+             "at other nodes.",
+             reserve.bytes_kept);
+  out->Bytes("kamino_heap_reserve_free_bytes",
+             "Of these, that are free in whole pieces.",
+             std::min(reserve.bytes_kept, reserve.bytes_whole));
   out->Gauge("kamino_heap_objects", "Live objects, pages of the index too.",
              static_cast<double>(status.objects()));
   const kamino::v1::UndoCopyStatus& undo = status.undo_copy();
@@ -425,7 +435,7 @@ void DescribeNode(const NodeSample& sample, ChainId chain, absl::Duration age,
             absl::ToDoubleSeconds(age));
   DescribePlace(sample, &out);
   DescribeRing(sample.status, &out);
-  DescribeHeap(sample.status, &out);
+  DescribeHeap(sample, &out);
   DescribeSnapshots(sample, &out);
   DescribeHead(sample, &out);
   DescribeReads(sample, &out);

@@ -11,6 +11,9 @@ namespace {
 // Objects between two questions whether the request was abandoned: some ms.
 constexpr uint64_t kAskEvery = 4096;
 
+// Of a block, before its payload (docs/heap_format.md).
+constexpr uint64_t kHeaderBytes = 16;
+
 }  // namespace
 
 absl::Status RequestMeter::Touch(uint64_t objects) {
@@ -43,6 +46,16 @@ absl::Status RequestMeter::TouchBytes(uint64_t bytes) {
   return Touch(objects);
 }
 
+void RequestMeter::NoteAlloc(uint64_t bytes) {
+  room_.wrote = true;
+  room_.allocated += bytes;
+}
+
+void RequestMeter::NoteFree(uint64_t bytes) {
+  room_.wrote = true;
+  room_.freed += bytes;
+}
+
 absl::StatusOr<absl::Span<const std::byte>> MeteredTransaction::Read(
     engine::ObjectId id) {
   RETURN_IF_ERROR(meter_->TouchObject());
@@ -53,12 +66,14 @@ absl::StatusOr<std::byte*> MeteredTransaction::Write(engine::ObjectId id,
                                                      uint32_t offset,
                                                      uint32_t length) {
   RETURN_IF_ERROR(meter_->TouchObject());
+  meter_->NoteWrite();
   return transaction_->Write(id, offset, length);
 }
 
 absl::Status MeteredTransaction::Overwrite(engine::ObjectId id, uint32_t offset,
                                            absl::Span<const std::byte> bytes) {
   RETURN_IF_ERROR(meter_->TouchObject());
+  meter_->NoteWrite();
   return transaction_->Overwrite(id, offset, bytes);
 }
 
@@ -66,17 +81,32 @@ absl::Status MeteredTransaction::OverwriteBoth(
     engine::ObjectId id, uint32_t offset, absl::Span<const std::byte> head,
     absl::Span<const std::byte> bytes) {
   RETURN_IF_ERROR(meter_->TouchObject());
+  meter_->NoteWrite();
   return transaction_->OverwriteBoth(id, offset, head, bytes);
+}
+
+uint64_t MeteredTransaction::LastBlock(engine::ObjectId id,
+                                       engine::IntentKind kind) const {
+  const engine::WriteSet& write_set = transaction_->write_set();
+  if (write_set.empty() || write_set.back().object != id ||
+      write_set.back().kind != kind) {
+    return 0;
+  }
+  return write_set.back().length + kHeaderBytes;
 }
 
 absl::StatusOr<engine::ObjectId> MeteredTransaction::Alloc(uint32_t size) {
   RETURN_IF_ERROR(meter_->TouchObject());
-  return transaction_->Alloc(size);
+  ASSIGN_OR_RETURN(const engine::ObjectId id, transaction_->Alloc(size));
+  meter_->NoteAlloc(LastBlock(id, engine::IntentKind::kAlloc));
+  return id;
 }
 
 absl::Status MeteredTransaction::Free(engine::ObjectId id) {
   RETURN_IF_ERROR(meter_->TouchObject());
-  return transaction_->Free(id);
+  RETURN_IF_ERROR(transaction_->Free(id));
+  meter_->NoteFree(LastBlock(id, engine::IntentKind::kFree));
+  return absl::OkStatus();
 }
 
 absl::Status MeteredTransaction::Commit(const engine::CommitOptions&) {

@@ -24,6 +24,13 @@ inline constexpr uint64_t kMaxTouchedObjects = 1u << 17;
 // As many bytes of values, read or written, count as one object.
 inline constexpr uint64_t kBytesPerTouch = 1024;
 
+// What a request's function has done to the objects, its outcome left out.
+struct RoomTaken {
+  uint64_t allocated = 0;  // bytes of blocks, headers included
+  uint64_t freed = 0;      // likewise
+  bool wrote = false;      // it has changed something
+};
+
 // Errors stay: after the first every call returns it. Not thread-safe.
 class RequestMeter {
  public:
@@ -41,7 +48,14 @@ class RequestMeter {
   absl::Status TouchObject() { return Touch(1); }
   absl::Status TouchBytes(uint64_t bytes);
 
+  // The function has written something, or allocated or freed a block of so
+  // many bytes.
+  void NoteWrite() { room_.wrote = true; }
+  void NoteAlloc(uint64_t bytes);
+  void NoteFree(uint64_t bytes);
+
   uint64_t touched() const { return touched_; }
+  const RoomTaken& room() const { return room_; }
   const absl::Status& status() const { return status_; }
 
  private:
@@ -52,6 +66,7 @@ class RequestMeter {
   uint64_t touched_ = 0;
   uint64_t asked_at_ = 0;   // touched_ when abandoned_ was asked last
   uint64_t odd_bytes_ = 0;  // less than kBytesPerTouch
+  RoomTaken room_;
   absl::Status status_;
 };
 
@@ -91,6 +106,9 @@ class MeteredTransaction final : public engine::Transaction {
   void ForgetConflict() override { transaction_->ForgetConflict(); }
 
  private:
+  // Bytes of the block of `id`, which was declared last as that.
+  uint64_t LastBlock(engine::ObjectId id, engine::IntentKind kind) const;
+
   engine::Transaction* const transaction_;
   RequestMeter* const meter_;
 };

@@ -40,7 +40,7 @@ absl::Status Allocator::Walk(
   by_address_.clear();
   by_size_.clear();
   for (std::vector<ObjectId>& blocks : ready_) blocks.clear();
-  free_units_ = taken_ = 0;
+  free_units_ = taken_ = reserve_.whole = 0;
   marks_.fill(begin_);
   uint64_t at = begin_;
   while (at < end_) {
@@ -69,22 +69,43 @@ void Allocator::Insert(ObjectId id, uint64_t units) {
     if (previous->first + previous->second * kUnitBytes == id) {
       id = previous->first;
       units += previous->second;
-      by_size_.erase({previous->second, previous->first});
-      by_address_.erase(previous);
+      Erase(previous);
     }
   }
   if (next != by_address_.end() && id + units * kUnitBytes == next->first) {
     units += next->second;
-    by_size_.erase({next->second, next->first});
-    by_address_.erase(next);
+    Erase(next);
   }
   by_address_.emplace(id, units);
   by_size_.emplace(units, id);
+  reserve_.whole += Whole(units);
 }
 
 void Allocator::Erase(Extents::iterator extent) {
+  reserve_.whole -= Whole(extent->second);
   by_size_.erase({extent->second, extent->first});
   by_address_.erase(extent);
+}
+
+Allocator::Extents::iterator Allocator::Fit(uint64_t units) {
+  const auto found = by_size_.lower_bound({units, 0});
+  return found == by_size_.end() ? by_address_.end()
+                                 : by_address_.find(found->second);
+}
+
+bool Allocator::Cuts(uint64_t size, uint64_t units) const {
+  // All that is free is the reserve.
+  if (free_units_ < reserve_.kept + units) return true;
+  // No piece of it becomes smaller.
+  if (size < kWholeUnits) return false;
+  return reserve_.whole - size + Whole(size - units) < reserve_.kept;
+}
+
+uint64_t Allocator::BlocksToCut(uint64_t size, uint64_t units) const {
+  if (units <= kMostSlabUnits && !ready_[units].empty()) return 1;
+  const uint64_t slab = std::min(BlocksPerSlab(units), size / units);
+  // What is ready is no whole piece any more.
+  return Cuts(size, slab * units) ? 1 : slab;
 }
 
 Allocator::Extents::iterator Allocator::FindExtent(ObjectId id,
@@ -109,10 +130,7 @@ void Allocator::Carve(Extents::iterator extent, ObjectId id, uint64_t units) {
   const ObjectId start = extent->first;
   const uint64_t total = extent->second;
   const uint64_t before = (id - start) / kUnitBytes;
-  const uint64_t blocks =
-      units <= kMostSlabUnits && !ready_[units].empty()
-          ? 1
-          : std::min(BlocksPerSlab(units), (total - before) / units);
+  const uint64_t blocks = BlocksToCut(total - before, units);
   const uint64_t after = total - before - blocks * units;
   const ObjectId rest = id + blocks * units * kUnitBytes;
   Erase(extent);
@@ -169,27 +187,36 @@ void Allocator::MergeReady() {
   }
 }
 
-absl::StatusOr<ObjectId> Allocator::Take(uint64_t units) {
+absl::Status Allocator::Full(uint64_t units) const {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the heap is full: no room for an object of ",
+                   units * kUnitBytes, " bytes, ", free_units_ * kUnitBytes,
+                   " bytes are free in ", by_address_.size(), " pieces"));
+}
+
+absl::StatusOr<ObjectId> Allocator::Take(uint64_t units, bool may_cut) {
   MutexLock lock(&mutex_);
+  const bool all_is_reserve = free_units_ < reserve_.kept + units;
+  if (all_is_reserve && !may_cut) return Full(units);
   if (units <= kMostSlabUnits && !ready_[units].empty()) {
+    if (all_is_reserve) ++reserve_.cuts;
     const ObjectId id = ready_[units].back();
     ready_[units].pop_back();
     CountTaken(units);
     return id;
   }
-  auto found = by_size_.lower_bound({units, 0});
-  if (found == by_size_.end()) {
+  auto extent = Fit(units);
+  if (extent == by_address_.end() || Cuts(extent->second, units)) {
     MergeReady();
-    found = by_size_.lower_bound({units, 0});
+    extent = Fit(units);
   }
-  if (found == by_size_.end()) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the heap is full: no room for an object of ",
-                     units * kUnitBytes, " bytes, ", free_units_ * kUnitBytes,
-                     " bytes are free in ", by_address_.size(), " pieces"));
+  if (extent == by_address_.end()) return Full(units);
+  if (Cuts(extent->second, units)) {
+    if (!may_cut) return Full(units);
+    ++reserve_.cuts;
   }
-  const ObjectId id = found->second;
-  Carve(by_address_.find(id), id, units);
+  const ObjectId id = extent->first;
+  Carve(extent, id, units);
   return id;
 }
 
@@ -219,11 +246,23 @@ void Allocator::Give(ObjectId id, uint64_t units) {
   free_units_ += units;
   // A neighbour may be in use.
   const uint64_t slab = BlocksPerSlab(units);
-  if (slab > 1 && ready_[units].size() < 2 * slab) {
+  // Where the reserve lacks some, it is made whole first.
+  const bool lacks = reserve_.whole < reserve_.kept;
+  if (slab > 1 && !lacks && ready_[units].size() < 2 * slab) {
     ready_[units].push_back(id);
     return;
   }
   Insert(id, units);
+}
+
+void Allocator::KeepReserve(uint64_t units) {
+  MutexLock lock(&mutex_);
+  reserve_.kept = units;
+}
+
+Allocator::Reserve Allocator::reserve() const {
+  MutexLock lock(&mutex_);
+  return reserve_;
 }
 
 std::vector<std::pair<ObjectId, uint64_t>> Allocator::WholeExtents(

@@ -8,6 +8,13 @@
 //     its like along, for two drains in all; a small block that is given back
 //     stays ready. They are few, and become extents when space runs short.
 //
+// Some of the free space can be kept: the reserve. It is what the last free
+// bytes are, as far as possible in whole pieces, of a page of the index or more
+// each, which can be cut into blocks of any size up to a page. Take uses all
+// other space first, cuts one block at a time out of the reserve, and counts
+// these cuts; so the caller can tell that it has used the reserve, and give the
+// block back. The reserve is volatile, and no other operation heeds it.
+//
 // Invariant: blocks on media tile [begin, end) at every instant. So headers
 // change only while their extent is one block on media: it grows to that first,
 // the headers inside become durable, and only then does it shrink.
@@ -53,14 +60,30 @@ class Allocator {
 
   // A block of exactly that size: a ready one, else from the smallest extent
   // that suffices, the lowest of those. Its header says free, durably, until
-  // the caller changes it. kResourceExhausted.
-  absl::StatusOr<ObjectId> Take(uint64_t units);
+  // the caller changes it. `may_cut`: out of the reserve, where there is no
+  // other space. kResourceExhausted.
+  absl::StatusOr<ObjectId> Take(uint64_t units, bool may_cut = true);
 
   // Exactly that space, in the same way. kDataLoss: not all of it is free.
   absl::Status TakeAt(ObjectId id, uint64_t units);
 
   // Gives a taken block back, whose header says free, durably.
   void Give(ObjectId id, uint64_t units);
+
+  // --- The reserve.
+
+  // Units of its smallest piece: a page of the index.
+  static constexpr uint64_t kWholeUnits = 4096 / heap_format::kUnitBytes;
+
+  struct Reserve {
+    uint64_t kept = 0;   // units that are to be kept
+    uint64_t whole = 0;  // units of extents of kWholeUnits or more
+    uint64_t cuts = 0;   // by Take since the allocator was made
+  };
+  // Nothing is moved or taken for it: it is whole as soon as there is as much.
+  // 0: none is kept.
+  void KeepReserve(uint64_t units);
+  Reserve reserve() const;
 
   // Free space of at least `units` in one piece that is one block on media as
   // well, in ascending order.
@@ -90,6 +113,11 @@ class Allocator {
     return units > kMostSlabUnits ? 1 : std::min(kMost, kSlabUnits / units);
   }
 
+  // What an extent adds to Reserve::whole.
+  static constexpr uint64_t Whole(uint64_t units) {
+    return units < kWholeUnits ? 0 : units;
+  }
+
   heap_format::BlockHeader* HeaderAt(ObjectId id) const;
   // Stores a free block's header and flushes it.
   void StoreFree(ObjectId id, uint64_t units);
@@ -98,6 +126,15 @@ class Allocator {
   void Insert(ObjectId id, uint64_t units)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Erase(Extents::iterator extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The smallest extent of `units` or more, or the end.
+  Extents::iterator Fit(uint64_t units) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether `units` of an extent of `size` are part of the reserve.
+  bool Cuts(uint64_t size, uint64_t units) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // How many blocks to cut at once out of `size` units of free space.
+  uint64_t BlocksToCut(uint64_t size, uint64_t units) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Full(uint64_t units) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The extent that contains all of [id, id + units), or the end.
   Extents::iterator FindExtent(ObjectId id, uint64_t units)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -123,7 +160,8 @@ class Allocator {
   std::array<std::vector<ObjectId>, kMostSlabUnits + 1> ready_
       ABSL_GUARDED_BY(mutex_);
   uint64_t free_units_ ABSL_GUARDED_BY(mutex_) = 0;  // of both
-  uint64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;       // blocks
+  Reserve reserve_ ABSL_GUARDED_BY(mutex_);
+  uint64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;  // blocks
   std::array<ObjectId, kMarks> marks_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -228,9 +228,18 @@ absl::Span<std::byte> Heap::BlockPayload(ObjectId id) const {
   return absl::MakeSpan(region_->base() + id, PayloadBytes(UnitsOf(word)));
 }
 
-absl::StatusOr<ObjectId> Heap::Reserve(uint32_t size) {
+absl::StatusOr<ObjectId> Heap::Reserve(uint32_t size, bool may_cut) {
   CHECK(size > 0 && size <= kMaxObjectBytes) << size;
-  return allocator_->Take(SizeClass(UnitsFor(size)));
+  return allocator_->Take(SizeClass(UnitsFor(size)), may_cut);
+}
+
+void Heap::KeepReserve(uint64_t bytes) {
+  allocator_->KeepReserve(bytes / kUnitBytes);
+}
+
+HeapReserve Heap::reserve() const {
+  const Allocator::Reserve reserve = allocator_->reserve();
+  return {reserve.kept * kUnitBytes, reserve.whole * kUnitBytes, reserve.cuts};
 }
 
 absl::Status Heap::ReserveAt(ObjectId id, uint32_t capacity) {

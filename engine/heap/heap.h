@@ -47,6 +47,13 @@ struct HeapStats {
   uint64_t objects = 0;      // allocated or reserved
 };
 
+// The last free space, which its owner keeps for some uses (Allocator).
+struct HeapReserve {
+  uint64_t bytes_kept = 0;   // that are to be kept
+  uint64_t bytes_whole = 0;  // free in pieces of a page of the index or more
+  uint64_t cuts = 0;         // blocks taken of it since the heap was opened
+};
+
 class Heap {
  public:
   static constexpr size_t kMinBytes = 8u << 20;
@@ -126,8 +133,9 @@ class Heap {
 
   // Takes free space for a payload of at least `size` bytes, which must be in
   // [1, kMaxObjectBytes] (asserted), rounded up to a SizeClass. On media it
-  // stays free, durably a block of its own. kResourceExhausted: full.
-  absl::StatusOr<ObjectId> Reserve(uint32_t size);
+  // stays free, durably a block of its own. `may_cut`: of KeepReserve's space,
+  // where there is no other. kResourceExhausted: full.
+  absl::StatusOr<ObjectId> Reserve(uint32_t size, bool may_cut = true);
 
   // Takes exactly the block that another node's heap has at `id` with a payload
   // capacity of `capacity` bytes. kDataLoss: it is not free here.
@@ -136,6 +144,13 @@ class Heap {
   // Gives a reserved block, or one that was marked free and drained, to the
   // allocator.
   void Release(ObjectId id);
+
+  // The last `bytes` of free space are kept from now on, whether there are as
+  // many or not: Reserve takes all others first, and counts what it takes of
+  // them. Nothing else heeds that, and media show no trace of it. 0, as it is
+  // at first: none are.
+  void KeepReserve(uint64_t bytes);
+  HeapReserve reserve() const;
 
   // Stores the header's state, atomically, and flushes it; durable with the
   // caller's next Drain. Idempotent.

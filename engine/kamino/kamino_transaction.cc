@@ -442,9 +442,11 @@ absl::StatusOr<ObjectId> KaminoTransaction::Alloc(uint32_t size) {
         "an object of ", size, " bytes; it has 1 to ", kMaxObjectBytes));
   }
   RETURN_IF_ERROR(CheckRoom());
-  auto id = store_->heap_->Reserve(size);
+  auto id = store_->heap_->Reserve(size, /*may_cut=*/false);
   if (absl::IsResourceExhausted(id.status())) {
-    if (store_->PropagateAll()) id = store_->heap_->Reserve(size);
+    // What that gives back comes before the reserve.
+    store_->PropagateAll();
+    id = store_->heap_->Reserve(size);
     if (!id.ok()) return ResourceError(Resource::kHeap, id.status().message());
   }
   if (!id.ok()) return id.status();

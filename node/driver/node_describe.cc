@@ -171,6 +171,7 @@ void Node::Sample(ChainNode& node, NodeSample* sample) {
   sample->reads = reads_.stats();
   sample->results = results_.stats();
   sample->snapshots = node.snapshot_stats();
+  sample->heap_reserve = node.heap().reserve();
   sample->backups = backups_;
   sample->backup_bytes = backup_bytes_;
   sample->since_backup = sample->backups == 0

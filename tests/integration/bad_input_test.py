@@ -93,6 +93,30 @@ class BadRequestTest(ClusterTest):
     self.kamino("put", "fits", value)
     self.kamino("del", "fits")
 
+  def test_a_heap_that_is_full_to_its_last_byte(self):
+    path = os.path.join(self.folder, "objects")
+    self.kamino("put", "cron", "000")
+    for size in (50000, 3000, 600, 100, 20):
+      with open(path, "w", encoding="ascii") as f:
+        f.writelines(f"f{size}/{i:06d}\t{'x' * size}\n" for i in range(9000))
+      done = self.cluster.kamino("load", "tsv", path, check=False)
+      self.assertEqual(done.returncode, 1, done.stderr)
+      self.assertIn("heap full", done.stderr)
+    # Each is another client, whose outcome is stored.
+    for i in range(300):
+      done = self.cluster.kamino("put", "cron", f"{i:03d}", check=False)
+      if done.returncode != 0:
+        break
+    self.assertIn("heap full", done.stderr)
+    # Deletes are other clients as well.
+    for i in range(10):
+      self.kamino("del", f"f3000/{i:06d}")
+      self.kamino("commit", "then", "del", f"f600/{2 * i:06d}", "del",
+                  f"f600/{2 * i + 1:06d}")
+      self.kamino("del", f"f20/{i:06d}")
+    self.kamino("get", "f3000/000000", expect=1, stderr="key not found")
+    self.kamino("put", "fits", "x" * 3000)
+
 
 class NodeThatMustNotStart(ClusterTest):
   def node(self, *extra, name="x1", folder=None):

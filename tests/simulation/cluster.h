@@ -44,6 +44,7 @@ struct ClusterOptions {
   uint64_t late_percent = 0;        // see SimClient
   uint64_t replica_percent = 0;     // see SimClient
   uint32_t ballast_bytes = 0;       // see Workload
+  uint64_t hoard_percent = 0;       // see Workload
   uint64_t doubt_percent = 0;       // see Workload
   absl::Duration manager_distance;  // more for each call
   absl::Duration away_limit = absl::Seconds(3);

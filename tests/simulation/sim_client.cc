@@ -254,6 +254,9 @@ void SimClient::OnRefused(const absl::Status& status) {
   if (replica::ReasonOf(status) == kamino::v1::REASON_UNKNOWN_PROCEDURE) {
     world()->tally().Count(Kind::kLacks);
   }
+  if (replica::ReasonOf(status) == kamino::v1::REASON_HEAP_FULL) {
+    OnFullHeap(status);
+  }
   if (record_->is_read) {
     record_->status = status;
     return Finish(Record::End::kRefused);
@@ -272,6 +275,14 @@ void SimClient::OnRefused(const absl::Status& status) {
   }
   record_->status = status;
   Finish(Record::End::kRefused);
+}
+
+// Whatever else has filled the heap, it can be emptied.
+void SimClient::OnFullHeap(const absl::Status& status) {
+  world()->tally().Count(Kind::kFull);
+  if (phase_ != Phase::kAsk || !Workload::FreesRoom(record_->request)) return;
+  world()->Fail(absl::InternalError(absl::StrCat(
+      "a delete, ", record_->id, ", was refused: ", status.message())));
 }
 
 void SimClient::OnSettled(const NodeAnswer& answer) {

@@ -79,6 +79,7 @@ class SimClient final : public Process {
   void SendTo(SimNode* node);
   void OnAnswer(const NodeAnswer& answer);
   void OnRefused(const absl::Status& status);
+  void OnFullHeap(const absl::Status& status);
   void OnSettled(const NodeAnswer& answer);
   void Retry(bool refresh);
   void Refresh();

@@ -134,6 +134,16 @@ void DrawSessions(uint64_t seed, ClusterOptions* options) {
   options->session_window = 2 + static_cast<uint32_t>(random.Pick(7));
 }
 
+// Clients that go by ever new ids leave outcomes, until the heap is full.
+void DrawHoard(uint64_t seed, ClusterOptions* options) {
+  Random random(seed ^ 0x40a4du);
+  if (!random.OneIn(6)) return;
+  options->hoard_percent = 30 + random.Pick(40);
+  options->ballast_bytes = 60000;
+  options->fresh_ids_percent = 50;
+  if (random.OneIn(2)) options->client_records = 0;
+}
+
 // Of nodes that take back by themselves.
 void DrawUndo(uint64_t seed, ClusterOptions* options) {
   Random random(seed ^ 0x04d0u);
@@ -166,6 +176,7 @@ ClusterOptions DrawCluster(Scenario scenario, uint64_t seed, ChainMode mode,
   if (mode == ChainMode::kTraditional) DrawUndo(seed, &options);
   options.replica_percent = DrawReplicaReads(seed);
   DrawSessions(seed, &options);
+  DrawHoard(seed, &options);
   options.ack_delay = DrawAckDelay(seed);
   options.certificates = DrawCertificates(seed);
   return options;

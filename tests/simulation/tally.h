@@ -33,6 +33,7 @@ enum class Kind : size_t {
   kStranger,        // somebody who is no member has connected
   kStop,            // a node was told to end
   kStopOfAll,       // all were
+  kFull,            // a mutation found no room in the heap
   kCount,
 };
 
@@ -60,7 +61,8 @@ inline constexpr std::array<const char*, static_cast<size_t>(Kind::kCount)>
                   "nodes that get the whole heap",
                   "strangers",
                   "planned stops",
-                  "planned stops of all"};
+                  "planned stops of all",
+                  "mutations for which the heap is full"};
 
 class Tally {
  public:

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -18,6 +19,9 @@ namespace kamino::simulation {
 namespace {
 
 using kamino::v1::CommitRequest;
+
+// Bytes of a value whose delete frees more than its outcome takes.
+constexpr size_t kLeastHoarded = 500;
 
 // See Model for what it is to do.
 absl::StatusOr<std::string> ListsProcedure(replica::ProcedureContext& context,
@@ -197,6 +201,9 @@ Record Workload::Next(const Versions& versions) {
     return record;
   }
   if (options_.ballast_bytes > 0 && random_.OneIn(6)) return Ballast();
+  if (options_.hoard_percent > 0 && random_.Percent(options_.hoard_percent)) {
+    return Hoard();
+  }
   if (random_.Percent(options_.doubt_percent)) return Doubt();
   if (random_.Percent(options_.newer_percent)) return Newer();
   switch (random_.Pick(22)) {
@@ -397,6 +404,26 @@ Record Workload::Ballast() {
   put.set_value(std::string(
       options_.ballast_bytes / 2 + random_.Pick(options_.ballast_bytes), 'b'));
   return Mutation(replica::kPutFunction, put.SerializeAsString());
+}
+
+Record Workload::Hoard() {
+  const std::string key = Name("h", 200);
+  if (random_.OneIn(3)) {
+    kamino::v1::DeleteRequest del;
+    del.set_key(key);
+    return Mutation(replica::kDeleteFunction, del.SerializeAsString());
+  }
+  kamino::v1::PutRequest put;
+  put.set_key(key);
+  put.set_value(std::string(kLeastHoarded + random_.Pick(3500), 'h'));
+  return Mutation(replica::kPutFunction, put.SerializeAsString());
+}
+
+bool Workload::FreesRoom(const replica::Mutation& request) {
+  kamino::v1::DeleteRequest del;
+  return request.function == replica::kDeleteFunction &&
+         del.ParseFromString(request.arguments) &&
+         absl::StartsWith(del.key(), "h");
 }
 
 }  // namespace kamino::simulation

@@ -47,6 +47,9 @@ class Workload {
     int accounts = 5;
     // Values that fill the heap; 0: none.
     uint32_t ballast_bytes = 0;
+    // Of all: puts of objects that fill the heap to its last byte, and deletes
+    // of them.
+    uint64_t hoard_percent = 0;
     // Objects that nobody reads or writes again.
     int cold = 3;
     // Of mutations: conditions that fail as often as not, which a head answers
@@ -79,6 +82,9 @@ class Workload {
   std::vector<std::string> ColdKeys() const;
   std::vector<std::string> AccountKeys() const;
   std::vector<std::string> ListKeys() const;
+  // Whether it deletes an object that is large enough to free more room than
+  // its outcome takes.
+  static bool FreesRoom(const replica::Mutation& request);
 
  private:
   std::string Register() { return Name("r", options_.registers); }
@@ -95,6 +101,7 @@ class Workload {
   Record Transfer();
   Record Lists();
   Record Ballast();
+  Record Hoard();
   Record Doubt();
   Record Newer();
 

@@ -1,0 +1,92 @@
+#include "head/reserve.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+#include "head/admission.h"
+#include "kamino/internal/v1/operation.pb.h"
+#include "replica/errors.h"
+#include "replica/state_machine.h"
+
+namespace kamino::head {
+namespace {
+
+constexpr uint64_t kShare = 32;
+constexpr uint64_t kMostBytes = 1u << 20;
+constexpr uint64_t kPageBytes = 4096;
+
+// Makes up for a stored outcome, a block of 128 bytes, and its share of the
+// pages that lead to it.
+constexpr uint64_t kPaysForOutcome = 256;
+
+kamino::internal::v1::OpenSession SessionIn(const replica::Mutation& mutation) {
+  kamino::internal::v1::OpenSession wanted;
+  CHECK(wanted.ParseFromString(mutation.arguments));
+  return wanted;
+}
+
+}  // namespace
+
+uint64_t ReserveBytes(uint64_t bytes_total) {
+  return std::min(kMostBytes, bytes_total / kShare) / kPageBytes * kPageBytes;
+}
+
+bool OpensSession(const replica::Mutation& mutation) {
+  return mutation.client_id == 0 &&
+         mutation.function == replica::kOpenSessionFunction;
+}
+
+RoomUse RoomUseOf(const replica::Mutation& mutation,
+                  const replica::RoomTaken& room, size_t result_bytes) {
+  if (OpensSession(mutation)) {
+    return SessionIn(mutation).window() <= kNarrowWindow ? RoomUse::kSettles
+                                                         : RoomUse::kTakes;
+  }
+  if (mutation.client_id == 0) return RoomUse::kPaysBack;
+  const uint64_t taken = room.allocated + result_bytes;
+  if (room.freed >= taken + kPaysForOutcome) return RoomUse::kPaysBack;
+  if (room.freed > taken) return RoomUse::kFrees;
+  return room.wrote || taken > 0 ? RoomUse::kTakes : RoomUse::kSettles;
+}
+
+bool MayLeave(RoomUse use, const engine::HeapReserve& reserve) {
+  switch (use) {
+    case RoomUse::kPaysBack:
+      return true;
+    case RoomUse::kFrees:
+      return reserve.bytes_whole >= reserve.bytes_kept / 4;
+    case RoomUse::kSettles:
+      return reserve.bytes_whole >= reserve.bytes_kept / 2;
+    case RoomUse::kTakes:
+      return false;
+  }
+  return false;
+}
+
+absl::Status Admission::CheckReserve(const replica::Mutation& mutation,
+                                     const replica::RoomTaken& room,
+                                     const Attempt& attempt,
+                                     uint64_t cuts) const {
+  const engine::HeapReserve reserve = store_->heap()->reserve();
+  if (reserve.cuts == cuts) return absl::OkStatus();
+  const size_t had = std::min(attempt.replaced_bytes, attempt.stored_bytes);
+  const RoomUse use = RoomUseOf(mutation, room, attempt.stored_bytes - had);
+  if (MayLeave(use, reserve)) return absl::OkStatus();
+  const engine::HeapStats heap = store_->heap()->stats();
+  return replica::MakeError(
+      kamino::v1::REASON_HEAP_FULL,
+      absl::StrCat("the heap is full: of ", heap.bytes_total, " bytes ",
+                   heap.bytes_total - heap.bytes_used,
+                   " are left with this request, and the last ",
+                   reserve.bytes_kept,
+                   " are kept for requests that free room; delete something"));
+}
+
+void Admission::NarrowWindow(replica::Mutation* mutation) {
+  kamino::internal::v1::OpenSession wanted = SessionIn(*mutation);
+  wanted.set_window(std::min(wanted.window(), kNarrowWindow));
+  mutation->arguments = wanted.SerializeAsString();
+}
+
+}  // namespace kamino::head

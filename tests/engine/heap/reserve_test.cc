@@ -1,0 +1,183 @@
+// The free space that a heap keeps for its owner.
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/heap/heap.h"
+#include "engine/pmem/sim_region.h"
+#include "gtest/gtest.h"
+
+namespace kamino::engine {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kKept = 16 * kPage;
+constexpr uint32_t kPagePayload = kPage - 16;
+
+class ReserveTest : public ::testing::Test {
+ protected:
+  ReserveTest() : region_(Heap::kMinBytes) {
+    auto heap = Heap::Create(&region_, "cluster/node");
+    EXPECT_TRUE(heap.ok()) << heap.status();
+    heap_ = std::move(*heap);
+  }
+
+  // Blocks, one after the other, until there is no room; whether or not the
+  // reserve may be cut.
+  std::vector<ObjectId> Fill(uint32_t size, bool may_cut = false) {
+    std::vector<ObjectId> taken;
+    for (;;) {
+      auto id = heap_->Reserve(size, may_cut);
+      if (!id.ok()) {
+        EXPECT_TRUE(absl::IsResourceExhausted(id.status())) << id.status();
+        return taken;
+      }
+      taken.push_back(*id);
+    }
+  }
+
+  // Blocks of all sizes, until there is no room for any.
+  void FillAll(bool may_cut = false) {
+    for (uint32_t size : {100000u, 30000u, 3000u, 700u, 100u, 20u}) {
+      Fill(size, may_cut);
+    }
+  }
+
+  uint64_t Free() const {
+    const HeapStats stats = heap_->stats();
+    return stats.bytes_total - stats.bytes_used;
+  }
+  uint64_t Whole() const { return heap_->reserve().bytes_whole; }
+  uint64_t Cuts() const { return heap_->reserve().cuts; }
+
+  SimRegion region_;
+  std::unique_ptr<Heap> heap_;
+};
+
+TEST_F(ReserveTest, WithoutOneAllSpaceIsTaken) {
+  FillAll();
+  EXPECT_EQ(Free(), 0u);
+  EXPECT_EQ(Cuts(), 0u);
+}
+
+TEST_F(ReserveTest, TheLastSpaceIsKept) {
+  heap_->KeepReserve(kKept);
+  FillAll();
+  EXPECT_EQ(Cuts(), 0u);
+  EXPECT_GE(Whole(), kKept);
+  EXPECT_LT(Free(), kKept + 2 * kPage);
+}
+
+// So that it serves whatever comes: outcomes as well as pages.
+TEST_F(ReserveTest, WhatIsKeptIsWholeInAFragmentedHeap) {
+  heap_->KeepReserve(kKept);
+  const std::vector<ObjectId> small = Fill(100);
+  for (size_t i = 0; i < small.size(); i += 2) heap_->Release(small[i]);
+  Fill(30);
+  EXPECT_GE(Whole(), kKept);
+  uint64_t pages = 0;
+  while (heap_->Reserve(kPagePayload).ok()) ++pages;
+  EXPECT_EQ(pages, kKept / kPage);
+  EXPECT_EQ(Cuts(), pages);
+}
+
+TEST_F(ReserveTest, ACutTakesNoMoreThanItsBlock) {
+  heap_->KeepReserve(kKept);
+  FillAll();
+  const uint64_t whole = Whole();
+  // No slab of blocks of its size, which others would then take uncounted.
+  auto id = heap_->Reserve(100);
+  ASSERT_TRUE(id.ok()) << id.status();
+  EXPECT_EQ(Cuts(), 1u);
+  EXPECT_EQ(Whole(), whole - 128);
+  EXPECT_FALSE(heap_->Reserve(100, /*may_cut=*/false).ok());
+}
+
+// One that was taken back is asked for again.
+TEST_F(ReserveTest, WhatIsGivenBackIsKeptAgain) {
+  heap_->KeepReserve(kKept);
+  FillAll();
+  const uint64_t whole = Whole();
+  for (int i = 0; i < 100; ++i) {
+    auto id = heap_->Reserve(100);
+    ASSERT_TRUE(id.ok()) << id.status();
+    EXPECT_EQ(Cuts(), i + 1u);
+    heap_->Release(*id);
+    ASSERT_EQ(Whole(), whole) << i;
+  }
+}
+
+// Blocks that lie ready for their size are used for others before it.
+TEST_F(ReserveTest, AllOtherSpaceComesFirst) {
+  heap_->KeepReserve(kKept);
+  const std::vector<ObjectId> large = Fill(3000);
+  FillAll();
+  // Two that are no neighbours, so that they are no whole page.
+  heap_->Release(large[10]);
+  heap_->Release(large[20]);
+  uint64_t small = 0;
+  while (heap_->Reserve(100, /*may_cut=*/false).ok()) ++small;
+  EXPECT_GE(small, 2 * 3000 / 128u);
+  EXPECT_EQ(Cuts(), 0u);
+  EXPECT_GE(Whole(), kKept);
+}
+
+// As one that was filled when nothing was kept.
+TEST_F(ReserveTest, AFullHeapFillsItUpFirst) {
+  const std::vector<ObjectId> large = Fill(3000);
+  FillAll();
+  ASSERT_EQ(Free(), 0u);
+  heap_->KeepReserve(kKept);
+  EXPECT_FALSE(heap_->Reserve(20).ok());
+  size_t given = 0;
+  while (Free() < kKept) {
+    heap_->Release(large[2 * given++]);
+    if (Free() < kKept) {
+      EXPECT_FALSE(heap_->Reserve(20, /*may_cut=*/false).ok());
+    }
+  }
+  // In holes, of which none is a whole page.
+  Fill(100);
+  EXPECT_EQ(Whole(), 0u);
+  EXPECT_TRUE(heap_->Reserve(100).ok());
+  EXPECT_EQ(Cuts(), 1u);
+  // Whole once neighbours are free.
+  for (size_t i = 0; i < 2 * given; ++i) heap_->Release(large[2 * i + 1]);
+  EXPECT_GE(Whole(), kKept);
+  EXPECT_TRUE(heap_->Reserve(100, /*may_cut=*/false).ok());
+  EXPECT_EQ(Cuts(), 1u);
+}
+
+TEST_F(ReserveTest, IsGivenUp) {
+  heap_->KeepReserve(kKept);
+  FillAll();
+  heap_->KeepReserve(0);
+  FillAll();
+  EXPECT_EQ(Free(), 0u);
+  EXPECT_EQ(Cuts(), 0u);
+}
+
+// Another node's blocks are taken wherever they are.
+TEST_F(ReserveTest, BlocksOfOthersAreTakenOutOfIt) {
+  heap_->KeepReserve(kKept);
+  FillAll();
+  auto id = heap_->Reserve(kPagePayload);
+  ASSERT_TRUE(id.ok());
+  heap_->Release(*id);
+  EXPECT_TRUE(heap_->ReserveAt(*id, kPagePayload).ok());
+  EXPECT_EQ(Cuts(), 1u);
+  EXPECT_LT(Whole(), kKept);
+}
+
+TEST_F(ReserveTest, AWalkFindsIt) {
+  heap_->KeepReserve(kKept);
+  FillAll();
+  ASSERT_TRUE(heap_->Load().ok());  // forgets what was taken
+  EXPECT_EQ(heap_->reserve().bytes_kept, kKept);
+  EXPECT_EQ(Whole(), Free());
+  FillAll();
+  EXPECT_GE(Whole(), kKept);
+}
+
+}  // namespace
+}  // namespace kamino::engine

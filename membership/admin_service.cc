@@ -159,10 +159,21 @@ void Describe(const ManagerCore& core, absl::Time now,
   response->set_cluster_uuid(absl::BytesToHexString(view.cluster_uuid));
 }
 
+absl::Status AdminService::Admit() {
+  return options_.audit == nullptr ? absl::OkStatus() : options_.audit->Admit();
+}
+
+absl::Status AdminService::Administer(
+    absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request) {
+  RETURN_IF_ERROR(Admit());
+  return manager_->Administer(request);
+}
+
 template <typename Request>
 void AdminService::End(CallbackServerContext* context, const Request& request,
                        ServerUnaryReactor* reactor, absl::Time began,
-                       const absl::Status& status) {
+                       const absl::Status& status, bool waits) {
+  absl::Status told = status;
   if (options_.audit != nullptr) {
     AuditRecord record;
     record.who = rpc::IdentityOf(*context);
@@ -171,13 +182,16 @@ void AdminService::End(CallbackServerContext* context, const Request& request,
     record.arguments = request.ShortDebugString();
     record.outcome = status;
     record.changes = !kOnlyLooks<Request>;
-    options_.audit->Add(record);
+    const absl::Status audited = options_.audit->Add(record, waits);
+    if (status.ok() && !audited.ok()) {
+      told = absl::FailedPreconditionError(
+          absl::StrCat("the call was carried out, but ", audited.message()));
+    }
   }
-  absl::Status told = status;
   if (options_.apart) {
     told = options_.port_of_all == 0
-               ? rpc::WithoutLeader(status)
-               : rpc::WithLeadersPort(status, options_.port_of_all);
+               ? rpc::WithoutLeader(told)
+               : rpc::WithLeadersPort(told, options_.port_of_all);
   }
   rpc::Finish<Request>(reactor, began, told);
 }
@@ -188,7 +202,7 @@ ServerUnaryReactor* AdminService::Finish(CallbackServerContext* context,
                                          absl::Time began,
                                          const absl::Status& status) {
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  End(context, *request, reactor, began, status);
+  End(context, *request, reactor, began, status, /*waits=*/true);
   return reactor;
 }
 
@@ -199,7 +213,7 @@ ServerUnaryReactor* AdminService::GetCluster(
   const absl::Time began = MonotonicNow();
   return Finish(
       context, request, began,
-      manager_->Administer([&](ManagerCore* core, absl::Time now) {
+      Administer([&](ManagerCore* core, absl::Time now) {
         if (!request->cluster_id().empty() &&
             request->cluster_id() != core->options().cluster_id) {
           return absl::NotFoundError(absl::StrCat(
@@ -223,7 +237,7 @@ ServerUnaryReactor* AdminService::RemoveNode(
                       : request->force() ? Removal::kForced
                                          : Removal::kNow;
   return Finish(context, request, began,
-                manager_->Administer([&](ManagerCore* core, absl::Time now) {
+                Administer([&](ManagerCore* core, absl::Time now) {
                   RETURN_IF_ERROR(CheckChain(request->chain_id(),
                                              core->options().chain_id));
                   response->set_chain_id(core->options().chain_id);
@@ -235,14 +249,14 @@ ServerUnaryReactor* AdminService::AddNode(
     CallbackServerContext* context, const kamino::v1::AddNodeRequest* request,
     kamino::v1::AdminResponse* response) {
   const absl::Time began = MonotonicNow();
-  return Finish(context, request, began,
-                manager_->Administer([&](ManagerCore* core, absl::Time) {
-                  RETURN_IF_ERROR(CheckChain(request->chain_id(),
-                                             core->options().chain_id));
-                  response->set_chain_id(core->options().chain_id);
-                  core->Include(request->node_id());
-                  return absl::OkStatus();
-                }));
+  return Finish(
+      context, request, began, Administer([&](ManagerCore* core, absl::Time) {
+        RETURN_IF_ERROR(
+            CheckChain(request->chain_id(), core->options().chain_id));
+        response->set_chain_id(core->options().chain_id);
+        core->Include(request->node_id());
+        return absl::OkStatus();
+      }));
 }
 
 ServerUnaryReactor* AdminService::Recover(
@@ -251,8 +265,7 @@ ServerUnaryReactor* AdminService::Recover(
   const absl::Time began = MonotonicNow();
   absl::StatusOr<ManagerCore::Recovery> planned =
       absl::InternalError("not planned");
-  const absl::Status asked = manager_->Administer([&](ManagerCore* core,
-                                                      absl::Time now) {
+  const absl::Status asked = Administer([&](ManagerCore* core, absl::Time now) {
     RETURN_IF_ERROR(CheckChain(request->chain_id(), core->options().chain_id));
     response->set_chain_id(core->options().chain_id);
     if (!request->confirmed()) planned = core->PlanRecovery(now);
@@ -269,7 +282,8 @@ ServerUnaryReactor* AdminService::Recover(
       [=, this](const absl::StatusOr<ManagerCore::Recovery>& done) {
         if (done.ok()) Describe(*done, response);
         response->set_confirmed(done.ok());
-        End(context, *request, reactor, began, done.status());
+        // Also called on the manager's thread, which must not wait.
+        End(context, *request, reactor, began, done.status(), /*waits=*/false);
       });
   return reactor;
 }
@@ -279,7 +293,7 @@ ServerUnaryReactor* AdminService::Finalize(
     kamino::v1::FinalizeResponse* response) {
   const absl::Time began = MonotonicNow();
   return Finish(context, request, began,
-                manager_->Administer([&](ManagerCore* core, absl::Time now) {
+                Administer([&](ManagerCore* core, absl::Time now) {
                   RETURN_IF_ERROR(CheckChain(request->chain_id(),
                                              core->options().chain_id));
                   response->set_chain_id(core->options().chain_id);
@@ -295,8 +309,9 @@ ServerUnaryReactor* AdminService::GetManager(
     const kamino::v1::GetManagerRequest* request,
     kamino::v1::GetManagerResponse* response) {
   const absl::Time began = MonotonicNow();
-  manager_->Describe(response);
-  return Finish(context, request, began, absl::OkStatus());
+  const absl::Status admitted = Admit();
+  if (admitted.ok()) manager_->Describe(response);
+  return Finish(context, request, began, admitted);
 }
 
 }  // namespace kamino::membership

@@ -256,8 +256,12 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
   if (config::OnlyChecksFile()) return CheckFile(program, config, check);
   if (config::OnlyChecks()) {
     absl::Status checked = check();
+    if (checked.ok()) checked = program.check_machine();
     if (checked.ok()) checked = program.check_files();
     if (!checked.ok()) return Refuse(program, config, checked);
+    for (const std::string& warning : program.warnings()) {
+      std::cerr << program.name << ": warning: " << warning << "\n";
+    }
     std::cout << program.name << ": the configuration is right\n";
     return 0;
   }
@@ -265,9 +269,10 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
                      {program.name, ValueOf("cluster_id"), ValueOf("node_id")});
   rpc::LogWhatLibrariesSay();
   SetUpProcess();
-  if (absl::Status checked = check(); !checked.ok()) {
-    return Refuse(program, config, checked);
-  }
+  absl::Status checked = check();
+  if (checked.ok()) checked = program.check_machine();
+  if (!checked.ok()) return Refuse(program, config, checked);
+  for (const std::string& warning : program.warnings()) LOG(WARNING) << warning;
   const auto level = config::Reloads::Get().Add({"the log", {"log_level"}, [] {
                                                    logs::AdoptLogLevel();
                                                    return absl::OkStatus();

@@ -18,9 +18,11 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
+#include "grpc/support/log.h"
 #include "gtest/gtest.h"
 #include "logs/about_request.h"
 #include "logs/last_words.h"
+#include "rpc/grpc_log.h"
 
 namespace kamino::logs {
 namespace {
@@ -237,6 +239,20 @@ TEST_F(LogDeathTest, ALineThatIsKeptIsWrittenAtAnyLevel) {
   EXPECT_EXIT(RunProgram("text", log, "error"), ::testing::ExitedWithCode(7),
               ContainsRegex("^I[0-9]{8} .* log_test.cc:[0-9]+\\] "
                             "kept\\\\nline\nI.* another\n$"));
+}
+
+TEST_F(LogDeathTest, LinesOfLibrariesAreOfTheSameForm) {
+  const auto log = [] {
+    rpc::LogWhatLibrariesSay();
+    gpr_log(GPR_ERROR, "no channel");
+    google::protobuf::Value value;
+    // Its string_value is not UTF-8.
+    CHECK(!value.ParseFromString("\x1a\x01\xff"));
+  };
+  EXPECT_EXIT(RunProgram("text", log), ::testing::ExitedWithCode(7),
+              ContainsRegex("^E[0-9]{8} .*\\] gRPC: no channel\n"
+                            "E[0-9]{8} .*\\] protobuf: String field .*"
+                            "invalid UTF-8.*\n$"));
 }
 
 TEST_F(LogDeathTest, AReasonIsALineAlone) {

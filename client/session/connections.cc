@@ -4,7 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "base/clock.h"
 #include "client/error.h"
@@ -146,15 +145,7 @@ void Connections::Dial(const Key& key, ChainId chain_id) {
 
 void Connections::TryWay(std::shared_ptr<Attempt> attempt) {
   if (attempt->next_way >= attempt->ways.size()) {
-    return OnRefused(
-        attempt,
-        absl::UnavailableError(absl::StrCat(
-            "the node offers this machine no session by \"", options_.carrier,
-            "\"",
-            options_.carrier != "shm"
-                ? ""
-                : ": it runs on another machine, or the path of its --data_dir "
-                  "is too long for a socket, which its log says")));
+    return OnRefused(attempt, absl::UnavailableError("no way leads there"));
   }
   kamino::v1::SessionHello hello;
   hello.set_min_version(session::kVersion);

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -17,6 +18,8 @@
 #include "absl/debugging/stacktrace.h"
 #include "absl/debugging/symbolize.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "logs/output.h"
 
 namespace kamino::logs {
 namespace {
@@ -24,11 +27,50 @@ namespace {
 constexpr int kExitFailure = 1;
 constexpr int kMostFrames = 24;
 constexpr size_t kMostName = 160;  // of a function's name
+const int64_t kLongestNanos = absl::ToInt64Nanoseconds(kLongestDrain);
 
-std::atomic<bool> said{false};
+// Whether there is a last line.
+enum class Last { kNone, kClaimed, kSaid };
+std::atomic<Last> last{Last::kNone};
+
+const LineWriter* writer = nullptr;
 bool as_json = false;
 // Of a line as JSON, behind the time: who says it.
 char json_origin[512];
+
+int64_t MonotonicNanos() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// What is left of kLongestDrain, which begins with the first call.
+int MillisecondsLeft() {
+  static std::atomic<int64_t> end{0};
+  const int64_t now = MonotonicNanos();
+  int64_t none = 0;
+  end.compare_exchange_strong(none, now + kLongestNanos);
+  return static_cast<int>((std::max(end.load(), now) - now) / 1'000'000);
+}
+
+void WaitAMoment() {
+  const timespec moment = {0, 1'000'000};
+  nanosleep(&moment, nullptr);
+}
+
+void Write(const Output& output, const char* bytes, size_t size) {
+  while (size > 0) {
+    if (!output.AwaitRoom(MillisecondsLeft())) return;
+    const ssize_t written = output.Write(bytes, size);
+    if (written < 0 && (errno == EINTR || errno == EAGAIN) &&
+        MillisecondsLeft() > 0) {
+      continue;
+    }
+    if (written <= 0) return;
+    bytes += written;
+    size -= static_cast<size_t>(written);
+  }
+}
 
 // Text of bounded length, by what is safe in a signal handler.
 class Text {
@@ -90,7 +132,7 @@ class Text {
   void WriteLine() {
     if (size_ == sizeof(bytes_)) --size_;
     bytes_[size_++] = '\n';
-    static_cast<void>(!write(STDERR_FILENO, bytes_, size_));
+    WriteAtEnd(bytes_, size_);
   }
   const char* text() {
     bytes_[size_ < sizeof(bytes_) ? size_ : size_ - 1] = '\0';
@@ -170,7 +212,7 @@ void SayEndedBy(int number, const siginfo_t* info) {
     why.Add(" at address 0x");
     why.AddNumber(reinterpret_cast<uintptr_t>(info->si_addr), 16);
   }
-  if (by_itself && !said.load()) {
+  if (by_itself && last.load() == Last::kNone) {
     Text stack;
     AddStack(/*skip=*/3, &stack);
     WriteLine("ERROR", stack.text());
@@ -230,8 +272,10 @@ void Handle(int number) {
 
 }  // namespace
 
-void ExpectLastWords(const Origin& origin, bool json) {
+void ExpectLastWords(const Origin& origin, bool json,
+                     const LineWriter* writes) {
   as_json = json;
+  writer = writes;
   std::string fields;
   for (const auto& [name, value] : {std::pair("program", &origin.program),
                                     std::pair("cluster", &origin.cluster),
@@ -257,15 +301,42 @@ void ExpectLastWords(const Origin& origin, bool json) {
   }
 }
 
+void WriteAtEnd(const char* bytes, size_t size) {
+  if (writer == nullptr) {
+    const Output output(STDERR_FILENO);
+    return Write(output, bytes, size);
+  }
+  // The lines before come first. A fault of the thread that writes them ends
+  // them.
+  while (writer->IsWriting() && !writer->IsOwnThread() &&
+         MillisecondsLeft() > 0) {
+    WaitAMoment();
+  }
+  Write(writer->output(), bytes, size);
+}
+
 void WriteLastWords(const char* why) {
-  if (said.exchange(true)) return;
+  Last none = Last::kNone;
+  if (!last.compare_exchange_strong(none, Last::kClaimed)) {
+    // The process must not end before the other thread's line is written.
+    while (last.load() == Last::kClaimed && MillisecondsLeft() > 0) {
+      WaitAMoment();
+    }
+    return;
+  }
   Text text;
   text.Add(why);
   text.DropNewline();
   WriteLine("FATAL", text.text());
+  last = Last::kSaid;
 }
 
-void NoteLastWords() { said = true; }
+void ClaimLastWords() {
+  Last none = Last::kNone;
+  last.compare_exchange_strong(none, Last::kClaimed);
+}
+
+void NoteLastWords() { last = Last::kSaid; }
 
 std::string CurrentStack() {
   Text text;

@@ -5,19 +5,23 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstdlib>
 #include <deque>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/flags/flag.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "glog/logging.h"
 #include "logs/about_request.h"
 #include "logs/last_words.h"
+#include "logs/line_writer.h"
 
 ABSL_FLAG(std::string, log_format, "text",
           "How lines of the log look: text (for people) or json (for programs, "
@@ -68,78 +72,111 @@ Recent& TheRecent() {
   return *recent;
 }
 
-void WriteAll(absl::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(STDERR_FILENO, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nobody reads it
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
+std::string ThreadName() {
+  char name[16] = "";
+  pthread_getname_np(pthread_self(), name, sizeof(name));
+  return name;
 }
 
-// glog calls it with a lock of its own held: one line after the other.
+// Makes lines of what is logged, and hands them to the thread that writes. glog
+// calls `send` with a lock of its own held: one line after the other.
 class Sink : public google::LogSink {
  public:
-  Sink(Origin origin, bool json) : origin_(std::move(origin)), json_(json) {}
+  Sink(Origin origin, bool json)
+      : origin_(std::move(origin)), json_(json), writer_(OfStderr()) {}
 
   bool json() const { return json_; }
+  LineWriter& writer() { return writer_; }
 
   void send(google::LogSeverity severity, const char*, const char* file,
             int line, const google::LogMessageTime& time, const char* message,
             size_t size) override {
-    if (ended_) return;
+    const absl::string_view text(message, size);
+    if (severity == google::GLOG_FATAL) EndWith(file, line, time, text);
+    std::string whole = LineOf(severity, file, line, time, text);
+    TheRecent().Add(whole);
+    if (ends_ == gettid()) {
+      writer_.AddLast(std::move(whole));
+    } else {
+      writer_.Add(std::move(whole));
+    }
+  }
+
+  // Nothing is logged behind the next line of the thread that calls it.
+  void EndWithNext() { ends_ = gettid(); }
+
+  // Not by way of glog, whose level may leave the line out.
+  absl::StatusOr<std::shared_ptr<LineWriter::Receipt>> Keep(
+      int severity, absl::string_view text, const std::source_location& where) {
+    const std::string path = where.file_name();
+    std::string whole = LineOf(severity, path.c_str() + path.rfind('/') + 1,
+                               static_cast<int>(where.line()), Now(), text);
+    TheRecent().Add(whole);
+    return writer_.Keep(std::move(whole));
+  }
+
+ private:
+  LineWriter::Options OfStderr() {
+    LineWriter::Options options;
+    options.file = STDERR_FILENO;
+    options.notice = [this](uint64_t dropped) {
+      std::string line =
+          LineOf(google::GLOG_WARNING, "log.cc", __LINE__, Now(),
+                 absl::StrCat(dropped,
+                              " lines of the log were dropped: the reader of "
+                              "stderr did not take them, or a write failed"));
+      TheRecent().Add(line);
+      return line;
+    };
+    return options;
+  }
+
+  static google::LogMessageTime Now() {
+    const absl::Time now = absl::Now();
+    return {absl::ToTimeT(now),
+            static_cast<double>(absl::ToUnixMicros(now)) / 1e6};
+  }
+
+  std::string LineOf(int severity, const char* file, int line,
+                     const google::LogMessageTime& time,
+                     absl::string_view message) const {
     Event event;
     event.severity = severity;
     event.unix_micros = int64_t{time.timestamp()} * 1'000'000 + time.usec();
     event.file = file;
     event.line = line;
-    char thread[16] = "";
-    pthread_getname_np(pthread_self(), thread, sizeof(thread));
+    const std::string thread = ThreadName();
     event.thread = thread;
     event.thread_id = gettid();
+    event.message = message;
     if (const AboutRequest* about = AboutRequest::current()) {
       event.request = about->request();
       event.traceparent = about->traceparent();
     }
-    const bool fatal = severity == google::GLOG_FATAL;
-    if (fatal) {
-      const std::string stack = CurrentStack();
-      Event before = event;
-      before.severity = google::GLOG_ERROR;
-      before.message = stack;
-      Write(before, time);
-    }
-    event.message = absl::string_view(message, size);
-    Write(event, time);
-    if (!fatal) return;
-    NoteLastWords();
-    abort();
+    if (json_) return JsonLine(origin_, event);
+    return TextLine(ToString(severity, file, line, time, "", 0), event);
   }
 
-  // What comes behind is not told. To be called by whoever logs the last line,
-  // before: its thread's next line is the last.
-  void EndWithNext() { ends_ = gettid(); }
-
- private:
-  void Write(const Event& event, const google::LogMessageTime& time) {
-    std::string line;
-    if (json_) {
-      line = JsonLine(origin_, event);
-    } else {
-      line = TextLine(
-          ToString(event.severity, event.file.data(), event.line, time, "", 0),
-          event);
+  [[noreturn]] void EndWith(const char* file, int line,
+                            const google::LogMessageTime& time,
+                            absl::string_view why) {
+    const std::string stack =
+        LineOf(google::GLOG_ERROR, file, line, time, CurrentStack());
+    const std::string last = LineOf(google::GLOG_FATAL, file, line, time, why);
+    TheRecent().Add(stack);
+    TheRecent().Add(last);
+    if (writer_.AddLast(absl::StrCat(stack, "\n", last))) {
+      ClaimLastWords();
+      writer_.Drain(kLongestDrain);
+      NoteLastWords();
     }
-    TheRecent().Add(line);
-    line.push_back('\n');
-    WriteAll(line);
-    if (ends_ == event.thread_id) ended_ = true;
+    abort();
   }
 
   const Origin origin_;
   const bool json_;
   std::atomic<int64_t> ends_{0};
-  std::atomic<bool> ended_{false};
+  LineWriter writer_;
 };
 
 Sink* sink = nullptr;
@@ -174,7 +211,8 @@ void StartLogging(const char* program, const Origin& origin) {
   google::InitGoogleLogging(program);
   sink = new Sink(origin, json);
   google::AddLogSink(sink);
-  ExpectLastWords(origin, json);
+  ExpectLastWords(origin, json, &sink->writer());
+  std::atexit(Flush);
   AdoptLogLevel();
 }
 
@@ -190,7 +228,59 @@ void SayLast(int severity, absl::string_view why) {
   FLAGS_minloglevel = google::GLOG_INFO;
   sink->EndWithNext();
   google::LogMessage(__FILE__, __LINE__, severity).stream() << why;
+  ClaimLastWords();
+  Flush();
   NoteLastWords();
+}
+
+void SayLastPlainly(absl::string_view why) {
+  Event event;
+  event.message = why;
+  std::string line = TextLine("", event);
+  if (sink == nullptr) {
+    line.push_back('\n');
+    WriteAtEnd(line.data(), line.size());
+  } else if (sink->writer().AddLast(std::move(line))) {
+    ClaimLastWords();
+    Flush();
+  }
+  NoteLastWords();
+}
+
+void Flush() {
+  // A process that ends flushes more than once: a reader that stands still is
+  // waited for once.
+  static std::atomic<bool> in_vain{false};
+  if (sink == nullptr || in_vain) return;
+  in_vain = !sink->writer().Drain(kLongestDrain);
+}
+
+uint64_t DroppedLines() {
+  return sink == nullptr ? 0 : sink->writer().dropped();
+}
+
+absl::Status KeepLine(int severity, absl::string_view text,
+                      std::source_location where) {
+  if (sink == nullptr) {
+    google::LogMessage(where.file_name(), static_cast<int>(where.line()),
+                       severity)
+            .stream()
+        << text;
+    return absl::OkStatus();
+  }
+  return sink->Keep(severity, text, where).status();
+}
+
+absl::Status WriteLine(int severity, absl::string_view text,
+                       std::source_location where) {
+  if (sink == nullptr) return KeepLine(severity, text, where);
+  auto kept = sink->Keep(severity, text, where);
+  if (!kept.ok()) return kept.status();
+  return sink->writer().AwaitWritten(**kept);
+}
+
+absl::Status AwaitWritten() {
+  return sink == nullptr ? absl::OkStatus() : sink->writer().AwaitWritten();
 }
 
 std::vector<std::string> RecentLines() { return TheRecent().Read(); }

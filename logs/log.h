@@ -1,9 +1,15 @@
 // Where what is logged (glog's LOG) goes, and how it looks: one line for each
 // event on stderr, as text or JSON, and the last of them in memory.
+//
+// LOG never waits for the reader of stderr: a thread writes the lines
+// (logs/line_writer.h), and lines that the reader does not take are dropped and
+// counted. Lines that must not be lost go by KeepLine and WriteLine.
 #ifndef KAMINO_LOGS_LOG_H_
 #define KAMINO_LOGS_LOG_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -28,8 +34,33 @@ bool LogsJson();
 void AdoptLogLevel();
 
 // Says why the process ends, however few lines --log_level leaves; nothing is
-// logged behind it. `severity`: as glog counts.
+// logged behind it. `severity`: as glog counts. Waits kLongestDrain at most
+// until all lines are written, as does Flush.
 void SayLast(int severity, absl::string_view why);
+
+// The same, with a line of text that is `why` alone; before StartLogging, too.
+void SayLastPlainly(absl::string_view why);
+
+void Flush();
+
+// Lines that were dropped so far.
+uint64_t DroppedLines();
+
+// Queues a line for the log that is not dropped, whatever --log_level is. Does
+// not wait. kFailedPrecondition: the queue is full, and the line is not in it.
+absl::Status KeepLine(
+    int severity, absl::string_view text,
+    std::source_location where = std::source_location::current());
+
+// The same, and waits until the line is written: 600 ms at most, 300 ms while
+// the reader takes nothing. kFailedPrecondition: it is not. Not on a thread
+// that others wait for.
+absl::Status WriteLine(
+    int severity, absl::string_view text,
+    std::source_location where = std::source_location::current());
+
+// Waits likewise until all lines that are queued are written.
+absl::Status AwaitWritten();
 
 // The last lines of this process, as they were written, oldest first; those of
 // the last kRecentBytes or less, and of each its first kRecentLineBytes.

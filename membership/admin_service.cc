@@ -162,6 +162,16 @@ void Describe(const ManagerCore& core, absl::Time now,
   response->set_cluster_uuid(absl::BytesToHexString(view.cluster_uuid));
 }
 
+absl::Status AdminService::Admit() {
+  return options_.audit == nullptr ? absl::OkStatus() : options_.audit->Admit();
+}
+
+absl::Status AdminService::Administer(
+    absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request) {
+  RETURN_IF_ERROR(Admit());
+  return manager_->Administer(request);
+}
+
 template <typename Request>
 absl::Status AdminService::Meet(CallbackServerContext* context,
                                 const Request&) {
@@ -173,7 +183,8 @@ absl::Status AdminService::Meet(CallbackServerContext* context,
 template <typename Request>
 void AdminService::End(CallbackServerContext* context, const Request& request,
                        ServerUnaryReactor* reactor, absl::Time began,
-                       const absl::Status& status) {
+                       const absl::Status& status, bool waits) {
+  absl::Status told = status;
   if (options_.audit != nullptr) {
     AuditRecord record;
     record.who = rpc::IdentityOf(*context);
@@ -182,13 +193,16 @@ void AdminService::End(CallbackServerContext* context, const Request& request,
     record.arguments = request.ShortDebugString();
     record.outcome = status;
     record.changes = !kOnlyLooks<Request>;
-    options_.audit->Add(record);
+    const absl::Status audited = options_.audit->Add(record, waits);
+    if (status.ok() && !audited.ok()) {
+      told = absl::FailedPreconditionError(
+          absl::StrCat("the call was carried out, but ", audited.message()));
+    }
   }
-  absl::Status told = status;
   if (options_.apart) {
     told = options_.port_of_all == 0
-               ? rpc::WithoutLeader(status)
-               : rpc::WithLeadersPort(status, options_.port_of_all);
+               ? rpc::WithoutLeader(told)
+               : rpc::WithLeadersPort(told, options_.port_of_all);
   }
   rpc::Finish<Request>(reactor, began, told);
 }
@@ -199,7 +213,7 @@ ServerUnaryReactor* AdminService::Finish(CallbackServerContext* context,
                                          absl::Time began,
                                          const absl::Status& status) {
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  End(context, *request, reactor, began, status);
+  End(context, *request, reactor, began, status, /*waits=*/true);
   return reactor;
 }
 
@@ -213,7 +227,7 @@ ServerUnaryReactor* AdminService::GetCluster(
   }
   return Finish(
       context, request, began,
-      manager_->Administer([&](ManagerCore* core, absl::Time now) {
+      Administer([&](ManagerCore* core, absl::Time now) {
         if (!request->cluster_id().empty() &&
             request->cluster_id() != core->options().cluster_id) {
           return absl::NotFoundError(absl::StrCat(
@@ -240,7 +254,7 @@ ServerUnaryReactor* AdminService::RemoveNode(
                       : request->force() ? Removal::kForced
                                          : Removal::kNow;
   return Finish(context, request, began,
-                manager_->Administer([&](ManagerCore* core, absl::Time now) {
+                Administer([&](ManagerCore* core, absl::Time now) {
                   RETURN_IF_ERROR(CheckChain(request->chain_id(),
                                              core->options().chain_id));
                   response->set_chain_id(core->options().chain_id);
@@ -253,79 +267,83 @@ ServerUnaryReactor* AdminService::AddNode(
     kamino::v1::AdminResponse* response) {
   const absl::Time began = MonotonicNow();
   if (absl::Status met = Meet(context, *request); !met.ok()) {
-    return Finish(context, request, began, met);
+    return Finish(
+        context, request, began, Administer([&](ManagerCore* core, absl::Time) {
+          RETURN_IF_ERROR(
+              CheckChain(request->chain_id(), core->options().chain_id));
+          response->set_chain_id(core->options().chain_id);
+          core->Include(request->node_id());
+          return absl::OkStatus();
+        }));
   }
-  return Finish(context, request, began,
-                manager_->Administer([&](ManagerCore* core, absl::Time) {
-                  RETURN_IF_ERROR(CheckChain(request->chain_id(),
-                                             core->options().chain_id));
-                  response->set_chain_id(core->options().chain_id);
-                  core->Include(request->node_id());
-                  return absl::OkStatus();
-                }));
-}
 
-ServerUnaryReactor* AdminService::Recover(
-    CallbackServerContext* context, const kamino::v1::RecoverRequest* request,
-    kamino::v1::RecoverResponse* response) {
-  const absl::Time began = MonotonicNow();
-  if (absl::Status met = Meet(context, *request); !met.ok()) {
-    return Finish(context, request, began, met);
+  ServerUnaryReactor* AdminService::Recover(
+      CallbackServerContext * context,
+      const kamino::v1::RecoverRequest* request,
+      kamino::v1::RecoverResponse* response) {
+    const absl::Time began = MonotonicNow();
+    if (absl::Status met = Meet(context, *request); !met.ok()) {
+      return Finish(context, request, began, met);
+    }
+    absl::StatusOr<ManagerCore::Recovery> planned =
+        absl::InternalError("not planned");
+    const absl::Status asked =
+        Administer([&](ManagerCore* core, absl::Time now) {
+          RETURN_IF_ERROR(
+              CheckChain(request->chain_id(), core->options().chain_id));
+          response->set_chain_id(core->options().chain_id);
+          if (!request->confirmed()) planned = core->PlanRecovery(now);
+          return absl::OkStatus();
+        });
+    if (!asked.ok()) return Finish(context, request, began, asked);
+    if (!request->confirmed()) {
+      if (planned.ok()) Describe(*planned, response);
+      return Finish(context, request, began, planned.status());
+    }
+    ServerUnaryReactor* reactor = context->DefaultReactor();
+    manager_->Recover(
+        request->force(),
+        [=, this](const absl::StatusOr<ManagerCore::Recovery>& done) {
+          if (done.ok()) Describe(*done, response);
+          response->set_confirmed(done.ok());
+          // Also called on the manager's thread, which must not wait.
+          End(context, *request, reactor, began, done.status(),
+              /*waits=*/false);
+        });
+    return reactor;
   }
-  absl::StatusOr<ManagerCore::Recovery> planned =
-      absl::InternalError("not planned");
-  const absl::Status asked = manager_->Administer([&](ManagerCore* core,
-                                                      absl::Time now) {
-    RETURN_IF_ERROR(CheckChain(request->chain_id(), core->options().chain_id));
-    response->set_chain_id(core->options().chain_id);
-    if (!request->confirmed()) planned = core->PlanRecovery(now);
-    return absl::OkStatus();
-  });
-  if (!asked.ok()) return Finish(context, request, began, asked);
-  if (!request->confirmed()) {
-    if (planned.ok()) Describe(*planned, response);
-    return Finish(context, request, began, planned.status());
-  }
-  ServerUnaryReactor* reactor = context->DefaultReactor();
-  manager_->Recover(
-      request->force(),
-      [=, this](const absl::StatusOr<ManagerCore::Recovery>& done) {
-        if (done.ok()) Describe(*done, response);
-        response->set_confirmed(done.ok());
-        End(context, *request, reactor, began, done.status());
-      });
-  return reactor;
-}
 
-ServerUnaryReactor* AdminService::Finalize(
-    CallbackServerContext* context, const kamino::v1::FinalizeRequest* request,
-    kamino::v1::FinalizeResponse* response) {
-  const absl::Time began = MonotonicNow();
-  if (absl::Status met = Meet(context, *request); !met.ok()) {
-    return Finish(context, request, began, met);
+  ServerUnaryReactor* AdminService::Finalize(
+      CallbackServerContext * context,
+      const kamino::v1::FinalizeRequest* request,
+      kamino::v1::FinalizeResponse* response) {
+    const absl::Time began = MonotonicNow();
+    if (absl::Status met = Meet(context, *request); !met.ok()) {
+      return Finish(context, request, began, met);
+    }
+    return Finish(context, request, began,
+                  Administer([&](ManagerCore* core, absl::Time now) {
+                    RETURN_IF_ERROR(CheckChain(request->chain_id(),
+                                               core->options().chain_id));
+                    response->set_chain_id(core->options().chain_id);
+                    Describe(core->NotFinalized(), response->mutable_rises());
+                    if (!request->confirmed()) return absl::OkStatus();
+                    response->set_confirmed(true);
+                    return core->Finalize(request->force(), now);
+                  }));
   }
-  return Finish(context, request, began,
-                manager_->Administer([&](ManagerCore* core, absl::Time now) {
-                  RETURN_IF_ERROR(CheckChain(request->chain_id(),
-                                             core->options().chain_id));
-                  response->set_chain_id(core->options().chain_id);
-                  Describe(core->NotFinalized(), response->mutable_rises());
-                  if (!request->confirmed()) return absl::OkStatus();
-                  response->set_confirmed(true);
-                  return core->Finalize(request->force(), now);
-                }));
-}
 
-ServerUnaryReactor* AdminService::GetManager(
-    CallbackServerContext* context,
-    const kamino::v1::GetManagerRequest* request,
-    kamino::v1::GetManagerResponse* response) {
-  const absl::Time began = MonotonicNow();
-  if (absl::Status met = Meet(context, *request); !met.ok()) {
-    return Finish(context, request, began, met);
+  ServerUnaryReactor* AdminService::GetManager(
+      CallbackServerContext * context,
+      const kamino::v1::GetManagerRequest* request,
+      kamino::v1::GetManagerResponse* response) {
+    const absl::Time began = MonotonicNow();
+    if (absl::Status met = Meet(context, *request); !met.ok()) {
+      return Finish(context, request, began, met);
+    }
+    const absl::Status admitted = Admit();
+    if (admitted.ok()) manager_->Describe(response);
+    return Finish(context, request, began, admitted);
   }
-  manager_->Describe(response);
-  return Finish(context, request, began, absl::OkStatus());
-}
 
 }  // namespace kamino::membership

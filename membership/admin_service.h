@@ -2,6 +2,7 @@
 #ifndef KAMINO_MEMBERSHIP_ADMIN_SERVICE_H_
 #define KAMINO_MEMBERSHIP_ADMIN_SERVICE_H_
 
+#include "absl/functional/function_ref.h"
 #include "kamino/v1/admin.grpc.pb.h"
 #include "membership/audit_log.h"
 #include "membership/manager.h"
@@ -16,8 +17,8 @@ void Describe(const ManagerCore& core, absl::Time now,
 class AdminService final : public kamino::v1::AdminService::CallbackService {
  public:
   struct Options {
-    // Has a record of each call before it is answered; outlives this. Null:
-    // there is none.
+    // Has a record of each call before it is answered; a call whose record
+    // cannot be written fails. Outlives this. Null: there is none.
     AuditLog* audit = nullptr;
     // It is served where nodes do not come: so a manager that does not lead
     // cannot tell where the one that does serves operators, unless all of them
@@ -59,11 +60,15 @@ class AdminService final : public kamino::v1::AdminService::CallbackService {
   template <typename Request>
   absl::Status Meet(grpc::CallbackServerContext* context,
                     const Request& request);
-  // How every call ends.
+  // Fails while the call's line could not be written to the audit log.
+  absl::Status Admit();
+  absl::Status Administer(
+      absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request);
+  // How every call ends. `waits`: until its line is written.
   template <typename Request>
   void End(grpc::CallbackServerContext* context, const Request& request,
            grpc::ServerUnaryReactor* reactor, absl::Time began,
-           const absl::Status& status);
+           const absl::Status& status, bool waits);
   template <typename Request>
   grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context,
                                    const Request* request, absl::Time began,

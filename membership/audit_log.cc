@@ -13,11 +13,13 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
+#include "logs/log.h"
 
 namespace kamino::membership {
 namespace {
 
 constexpr size_t kMaxText = 1024;  // of one field
+constexpr char kRemedy[] = "; --audit_log names a file for these lines";
 
 // As a string of JSON, cut.
 std::string Quoted(absl::string_view text) {
@@ -111,18 +113,48 @@ absl::Status AuditLog::Write(const std::string& line, bool durable) {
   return absl::OkStatus();
 }
 
-void AuditLog::Add(const AuditRecord& record) {
-  const std::string line = AuditLine(record, calendar_());
+absl::Status AuditLog::Admit() {
+  if (!path_.empty()) {
+    absl::MutexLock lock(&mutex_);
+    if (IsThere() || OpenFile().ok()) return absl::OkStatus();
+  }
+  const absl::Status taken = logs::AwaitWritten();
+  if (taken.ok()) return taken;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "nothing was done, since the call's line for the audit log could not be "
+      "written: ",
+      taken.message(), kRemedy));
+}
+
+absl::Status AuditLog::AddToFile(const std::string& line, bool durable) {
   absl::MutexLock lock(&mutex_);
   ++records_;
-  if (path_.empty()) {
-    LOG(INFO) << "audit: " << line;
-    return;
+  if (path_.empty()) return absl::OkStatus();
+  const absl::Status written = Write(absl::StrCat(line, "\n"), durable);
+  if (!written.ok()) ++unwritten_;
+  return written;
+}
+
+absl::Status AuditLog::AddToLog(int severity, const std::string& text,
+                                bool waits) {
+  const absl::Status logged =
+      waits ? logs::WriteLine(severity, text) : logs::KeepLine(severity, text);
+  if (logged.ok()) return logged;
+  absl::MutexLock lock(&mutex_);
+  if (path_.empty()) ++unwritten_;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the call's line is not in the audit log: ", logged.message(), kRemedy));
+}
+
+absl::Status AuditLog::Add(const AuditRecord& record, bool waits) {
+  const std::string line = AuditLine(record, calendar_());
+  const absl::Status written = AddToFile(line, record.changes);
+  if (!written.ok()) {
+    return AddToLog(google::GLOG_ERROR,
+                    absl::StrCat(written.message(), "; audit: ", line), waits);
   }
-  const absl::Status written = Write(absl::StrCat(line, "\n"), record.changes);
-  if (written.ok()) return;
-  ++unwritten_;
-  LOG(ERROR) << written.message() << "; audit: " << line;
+  if (!path_.empty()) return absl::OkStatus();
+  return AddToLog(google::GLOG_INFO, absl::StrCat("audit: ", line), waits);
 }
 
 uint64_t AuditLog::records() const {

@@ -1,6 +1,6 @@
-// What operators have asked of a manager, and what came of it: who, what, when,
-// outcome; a line of JSON for each call, written behind those that are there.
-// docs/security.md has the fields.
+// Calls of operators to a manager, with identity, arguments, time and outcome;
+// one line of JSON for each call, appended. No line is dropped: a call whose
+// line cannot be written fails. docs/security.md has the fields.
 #ifndef KAMINO_MEMBERSHIP_AUDIT_LOG_H_
 #define KAMINO_MEMBERSHIP_AUDIT_LOG_H_
 
@@ -43,16 +43,25 @@ class AuditLog {
   AuditLog(const AuditLog&) = delete;
   AuditLog& operator=(const AuditLog&) = delete;
 
+  // Asked before a call takes effect. kFailedPrecondition: its line could not
+  // be written, and the call has to fail. Waits for the reader of the log as
+  // logs::AwaitWritten does.
+  absl::Status Admit();
+
   // A file that was renamed or removed meanwhile is begun anew, so that others
-  // may bound what there is. What cannot be written goes to the program's own
-  // log, with why.
-  void Add(const AuditRecord& record);
+  // may bound what there is. A line that the file does not take goes to the
+  // program's own log, with the reason. kFailedPrecondition: neither takes it,
+  // and the call has to fail. `waits`: until the log has written it, as
+  // logs::WriteLine does; else the log has queued it, and does not drop it.
+  absl::Status Add(const AuditRecord& record, bool waits = true);
 
   uint64_t records() const;
-  uint64_t unwritten() const;  // of those: the file does not have them
+  uint64_t unwritten() const;  // of those: not in the place that was asked for
 
  private:
   AuditLog(std::string path, Calendar calendar);
+  absl::Status AddToFile(const std::string& line, bool durable);
+  absl::Status AddToLog(int severity, const std::string& text, bool waits);
   absl::Status Write(const std::string& line, bool durable)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status OpenFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

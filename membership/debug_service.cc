@@ -50,10 +50,29 @@ std::string Redacted(absl::string_view name, absl::string_view value) {
   return absl::StrJoin(parts, ",");
 }
 
+absl::Status DebugService::Audit(const grpc::CallbackServerContext& context) {
+  AuditRecord record;
+  record.who = rpc::IdentityOf(context);
+  record.from = context.peer();
+  record.call = rpc::MethodOf(*kamino::v1::GetDebugRequest::descriptor());
+  if (audit_ != nullptr) return audit_->Add(record);
+  return logs::WriteLine(
+      google::GLOG_INFO,
+      absl::StrCat("told ", record.who.empty() ? "somebody" : record.who,
+                   " from ", record.from, " all of this process (", record.call,
+                   ")"));
+}
+
 grpc::ServerUnaryReactor* DebugService::GetDebug(
     grpc::CallbackServerContext* context, const kamino::v1::GetDebugRequest*,
     kamino::v1::GetDebugResponse* response) {
   const absl::Time began = MonotonicNow();
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const absl::Status audited = Audit(*context);
+  if (!audited.ok()) {
+    rpc::Finish<kamino::v1::GetDebugRequest>(reactor, began, audited);
+    return reactor;
+  }
   response->set_program(program_);
   response->set_version(kVersion);
   for (const auto& [name, flag] : config::OwnFlags()) {
@@ -67,18 +86,6 @@ grpc::ServerUnaryReactor* DebugService::GetDebug(
     response->add_log_lines(std::move(line));
   }
   if (metrics_ != nullptr) response->set_metrics(metrics_());
-  AuditRecord record;
-  record.who = rpc::IdentityOf(*context);
-  record.from = context->peer();
-  record.call = rpc::MethodOf(*kamino::v1::GetDebugRequest::descriptor());
-  if (audit_ != nullptr) {
-    audit_->Add(record);
-  } else {
-    LOG(INFO) << "told " << (record.who.empty() ? "somebody" : record.who)
-              << " from " << record.from << " all of this process ("
-              << record.call << ")";
-  }
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   rpc::Finish<kamino::v1::GetDebugRequest>(reactor, began, absl::OkStatus());
   return reactor;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "kamino/v1/debug.grpc.pb.h"
 #include "membership/audit_log.h"
@@ -20,7 +21,8 @@ std::string Redacted(absl::string_view name, absl::string_view value);
 class DebugService final : public kamino::v1::DebugService::CallbackService {
  public:
   // `metrics` may be null; called on any thread. `audit` has a record of each
-  // call, and outlives this; null: the program's log has a line.
+  // call, and outlives this; null: the program's log has a line. A call whose
+  // record cannot be written fails.
   DebugService(std::string program, std::function<std::string()> metrics,
                AuditLog* audit = nullptr)
       : program_(std::move(program)),
@@ -33,6 +35,8 @@ class DebugService final : public kamino::v1::DebugService::CallbackService {
       kamino::v1::GetDebugResponse* response) override;
 
  private:
+  absl::Status Audit(const grpc::CallbackServerContext& context);
+
   const std::string program_;
   const std::function<std::string()> metrics_;
   AuditLog* const audit_;

@@ -184,7 +184,7 @@ absl::StatusOr<Deployment> ReadFlags() {
   return deployment;
 }
 
-// Operators' calls that nobody served, of which the log has some.
+// Operators' calls that were denied, of which the log has some.
 void AuditDenials(AuditLog* audit, security::Access* access) {
   access->SetOnDenied([audit](const absl::Status& why, absl::string_view call,
                               absl::string_view who) {
@@ -196,7 +196,8 @@ void AuditDenials(AuditLog* audit, security::Access* access) {
     record.who = std::string(who);
     record.call = std::string(call);
     record.outcome = why;
-    audit->Add(record);
+    // The call fails in any case; a line that cannot be queued is counted.
+    audit->Add(record, /*waits=*/false).IgnoreError();
   });
 }
 

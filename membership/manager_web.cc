@@ -82,6 +82,7 @@ void DescribeCluster(const kamino::v1::GetClusterResponse& cluster,
 ManagerWeb::ManagerWeb(Manager* manager) : manager_(manager) {
   page_.Add(metrics::DescribeProcess);
   page_.Add(rpc::DescribeCalls);
+  page_.Add(rpc::DescribeLog);
   page_.Add([this](Families* families) { Describe(families); });
 }
 

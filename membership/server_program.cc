@@ -23,7 +23,6 @@
 #include "config/program_config.h"
 #include "config/reload.h"
 #include "glog/logging.h"
-#include "logs/line.h"
 #include "logs/log.h"
 #include "proto/version.h"
 #include "rpc/grpc_log.h"
@@ -71,10 +70,7 @@ int Refuse(const ServerProgram& program, const config::ProgramConfig& config,
   if (logs::LogsJson()) {
     logs::SayLast(google::GLOG_ERROR, line);
   } else {
-    // What a file has said may be in it.
-    logs::Event event;
-    event.message = line;
-    std::cerr << logs::TextLine("", event) << "\n";
+    logs::SayLastPlainly(line);
   }
   return kExitUsage;
 }
@@ -266,18 +262,23 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
   if (config::OnlyChecksFile()) return CheckFile(program, config, check);
   if (config::OnlyChecks()) {
     absl::Status checked = check();
+    if (checked.ok()) checked = program.check_machine();
     if (checked.ok()) checked = program.check_files();
     if (!checked.ok()) return Refuse(program, config, checked);
+    for (const std::string& warning : program.warnings()) {
+      std::cerr << program.name << ": warning: " << warning << "\n";
+    }
     std::cout << program.name << ": the configuration is right\n";
     return 0;
   }
   logs::StartLogging(argv[0],
                      {program.name, ValueOf("cluster_id"), ValueOf("node_id")});
-  rpc::LogWhatGrpcSays();
+  rpc::LogWhatLibrariesSay();
   SetUpProcess();
-  if (absl::Status checked = check(); !checked.ok()) {
-    return Refuse(program, config, checked);
-  }
+  absl::Status checked = check();
+  if (checked.ok()) checked = program.check_machine();
+  if (!checked.ok()) return Refuse(program, config, checked);
+  for (const std::string& warning : program.warnings()) LOG(WARNING) << warning;
   const auto level = config::Reloads::Get().Add({"the log", {"log_level"}, [] {
                                                    logs::AdoptLogLevel();
                                                    return absl::OkStatus();

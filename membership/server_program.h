@@ -45,6 +45,14 @@ struct ServerProgram {
   // Checks the files that flags name and a start reads, beyond that: asked for
   // by --check_config. No other effect, either.
   std::function<absl::Status()> check_files = [] { return absl::OkStatus(); };
+  // Checks that the machine allows what the flags ask for, at the start and for
+  // --check_config. No other effect. An error is the user's.
+  std::function<absl::Status()> check_machine = [] { return absl::OkStatus(); };
+  // Lines, at the same times, about what the program goes on without, or is
+  // short of.
+  std::function<std::vector<std::string>()> warnings = [] {
+    return std::vector<std::string>();
+  };
   // Of flags that are required: what an example of a configuration file has.
   std::map<std::string, std::string> example;
   // Of those that certificates (--tls_cert) make required.

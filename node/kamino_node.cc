@@ -3,10 +3,13 @@
 // Exit codes: 0 after SIGTERM or SIGINT, 1 when it cannot go on, 2 for bad
 // flags. Logs go to stderr; the last line says why it exits.
 #include <functional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/status_macros.h"
 #include "membership/server_program.h"
+#include "node/memory_limit.h"
 #include "node/node_flags.h"
 #include "node/node_process.h"
 #include "security/role_flags.h"
@@ -18,6 +21,23 @@ absl::Status CheckFiles() {
   ASSIGN_OR_RETURN(const NodeFlags flags, ReadNodeFlags());
   ASSIGN_OR_RETURN(auto certificates, CertificatesFor(flags));
   return security::FlaggedRoles::Open(std::move(certificates)).status();
+}
+
+absl::Status CheckMachine() {
+  ASSIGN_OR_RETURN(const NodeFlags flags, ReadNodeFlags());
+  return CheckMemory(flags, NeedOf(flags), ReadMemoryLimit());
+}
+
+std::vector<std::string> Warnings() {
+  const auto flags = ReadNodeFlags();
+  if (!flags.ok()) return {};
+  std::vector<std::string> warnings;
+  for (const std::string& warning :
+       {WhyNoSharedMemory(*flags),
+        MemoryWarning(NeedOf(*flags), ReadMemoryLimit())}) {
+    if (!warning.empty()) warnings.push_back(warning);
+  }
+  return warnings;
 }
 
 absl::Status Serve(const std::function<void()>& await_end) {
@@ -37,6 +57,8 @@ int Main(int argc, char** argv) {
       "--listen=127.0.0.1:7001 --managers=127.0.0.1:7000";
   program.check = [] { return ReadNodeFlags().status(); };
   program.check_files = CheckFiles;
+  program.check_machine = CheckMachine;
+  program.warnings = Warnings;
   program.example = {{"cluster_id", "c"},
                      {"node_id", "n1"},
                      {"data_dir", "/var/lib/kamino/n1"},

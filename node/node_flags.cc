@@ -1,5 +1,9 @@
 #include "node/node_flags.h"
 
+#include <sys/un.h>
+
+#include <algorithm>
+#include <filesystem>
 #include <set>
 #include <utility>
 #include <vector>
@@ -134,6 +138,7 @@ namespace {
 constexpr uint64_t kMaxMegabytes = 1u << 20;  // 1 TiB
 constexpr uint32_t kMaxMinPassSeconds = 30 * 24 * 60 * 60;
 constexpr uint32_t kMaxKeepChangesSeconds = 24 * 60 * 60;
+constexpr size_t kMaxSocketPath = sizeof(sockaddr_un::sun_path) - 1;
 constexpr int kMaxVerbsPort = 255;
 constexpr int kMaxGidIndex = 255;
 constexpr int kMaxSpinMicros = 1'000'000;
@@ -254,6 +259,10 @@ absl::Status ReadTransport(NodeFlags* flags) {
                    absl::StrCat("must be from 0 to ", kMaxSpinMicros));
   }
   flags->link_spin = absl::Microseconds(spin);
+  const std::string why_not = WhyNoSharedMemory(*flags);
+  if (flags->transport == "shm" && !why_not.empty()) {
+    return BadFlag("transport", absl::StrCat("cannot be shm: ", why_not));
+  }
   return absl::OkStatus();
 }
 
@@ -298,6 +307,27 @@ absl::Status CheckSecure(const NodeFlags& flags) {
 }
 
 }  // namespace
+
+std::string SessionSocket(const NodeFlags& flags) {
+  return std::filesystem::absolute(flags.data_dir) / "call.sock";
+}
+
+std::string LinkSocket(const NodeFlags& flags) {
+  return std::filesystem::absolute(flags.data_dir) / "link.sock";
+}
+
+std::string WhyNoSharedMemory(const NodeFlags& flags) {
+  const size_t longest =
+      std::max(SessionSocket(flags).size(), LinkSocket(flags).size());
+  if (longest <= kMaxSocketPath) return "";
+  const size_t folder =
+      std::filesystem::absolute(flags.data_dir).native().size();
+  return absl::StrCat("--data_dir is a path of ", folder,
+                      " bytes, and sockets in it may have one of ",
+                      kMaxSocketPath - (longest - folder),
+                      ": clients and neighbours on this machine reach this "
+                      "node by tcp, not by shared memory");
+}
 
 absl::StatusOr<absl::Duration> ReadSlowOperation() {
   const uint32_t millis = absl::GetFlag(FLAGS_slow_operation_ms);

@@ -45,6 +45,13 @@ struct NodeFlags {
 // kInvalidArgument: one line that names the flag and what it takes.
 absl::StatusOr<NodeFlags> ReadNodeFlags();
 
+// Where this node listens for links in shared memory: of sessions, and of its
+// neighbours.
+std::string SessionSocket(const NodeFlags& flags);
+std::string LinkSocket(const NodeFlags& flags);
+// "", or why it does not: --data_dir is too long for the name of a socket.
+std::string WhyNoSharedMemory(const NodeFlags& flags);
+
 // NodeFlags::slow_operation, which may change while the node runs.
 absl::StatusOr<absl::Duration> ReadSlowOperation();
 

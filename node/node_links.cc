@@ -1,6 +1,5 @@
 #include "node/node_links.h"
 
-#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -24,12 +23,12 @@ absl::Status ChooseTransports(const NodeFlags& flags,
   links->first_is_chosen = !any;
   links->host_id = HostId();
   links->transport.spin = flags.link_spin;
-  if (any || flags.transport == "shm") {
+  // Without room for the socket's path auto goes on with the others.
+  if (flags.transport == "shm" || (any && WhyNoSharedMemory(flags).empty())) {
     transport::ShmPasses of_shm;
     if (passes != nullptr) of_shm = {passes->book(), passes};
     links->offers.push_back(
-        {transport::ShmTransports("/tmp", std::move(of_shm)),
-         std::filesystem::absolute(flags.data_dir) / "link.sock",
+        {transport::ShmTransports("/tmp", std::move(of_shm)), LinkSocket(flags),
          /*advertise=*/""});
   }
   if (any || flags.transport == "verbs") {
@@ -64,11 +63,10 @@ std::vector<SessionLinks::Offer> SessionOffers(const NodeFlags& flags,
                                                const SessionService& service) {
   std::vector<SessionLinks::Offer> offers;
   const std::string host_id = HostId();
-  if (!host_id.empty()) {
+  if (!host_id.empty() && WhyNoSharedMemory(flags).empty()) {
     offers.push_back({transport::ShmTransports(
                           "/tmp", {service.passes(), /*source=*/nullptr}),
-                      std::filesystem::absolute(flags.data_dir) / "call.sock",
-                      host_id});
+                      SessionSocket(flags), host_id});
   }
   if (flags.transport == "auto" || flags.transport == "verbs") {
     const auto verbs = transport::SystemVerbs();

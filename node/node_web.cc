@@ -25,6 +25,7 @@ NodeWeb::NodeWeb() {
   page_.Add(metrics::DescribeProcess);
   page_.Add(DescribeBuild);
   page_.Add(rpc::DescribeCalls);
+  page_.Add(rpc::DescribeLog);
   page_.Add([this](metrics::Families* families) { Describe(families); });
 }
 

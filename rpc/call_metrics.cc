@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/strip.h"
+#include "logs/log.h"
 #include "rpc/call_counts.h"
 
 namespace kamino::rpc {
@@ -31,6 +32,13 @@ void DescribeCalls(metrics::Families* families) {
            "gRPC calls that were served, streams whole.", families);
   Describe(CallsMade(), "kamino_rpc_made_seconds",
            "gRPC calls that this process has made.", families);
+}
+
+void DescribeLog(metrics::Families* families) {
+  families->Counter("kamino_log_dropped_lines_total",
+                    "Lines of the log that were dropped, since the reader of "
+                    "stderr did not take them.",
+                    static_cast<double>(logs::DroppedLines()));
 }
 
 }  // namespace kamino::rpc

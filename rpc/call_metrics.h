@@ -1,4 +1,5 @@
-// What rpc/call_counts.h counts, as metrics.
+// What every process of the service counts, as metrics: calls
+// (rpc/call_counts.h) and lines of its log.
 #ifndef KAMINO_RPC_CALL_METRICS_H_
 #define KAMINO_RPC_CALL_METRICS_H_
 
@@ -6,8 +7,9 @@
 
 namespace kamino::rpc {
 
-// A source of a page.
+// Sources of a page.
 void DescribeCalls(metrics::Families* families);
+void DescribeLog(metrics::Families* families);
 
 }  // namespace kamino::rpc
 

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "kamino/internal/v1/operation.pb.h"
+#include "logs/log.h"
 #include "node/rpc/backup_stream.h"
 #include "node/rpc/status_details.h"
 #include "proto/backup_records.h"
@@ -75,10 +76,10 @@ grpc::ServerWriteReactor<kamino::v1::SaveResponse>* BackupService::Save(
                              [this] { --saves_; });
 }
 
-void BackupService::NoteStep(const RestoreRequest& request,
-                             const RestoreResponse& response,
-                             const std::string& by,
-                             const absl::Status& status) {
+absl::Status BackupService::NoteStep(const RestoreRequest& request,
+                                     const RestoreResponse& response,
+                                     const std::string& by,
+                                     const absl::Status& status) {
   const char* step = "";
   switch (request.step_case()) {
     case RestoreRequest::kBegin:
@@ -87,25 +88,28 @@ void BackupService::NoteStep(const RestoreRequest& request,
       break;
     case RestoreRequest::kRecords:
       if (status.ok()) restored_bytes_ += request.records().size();
-      return;  // there are many
+      return absl::OkStatus();  // there are many
     case RestoreRequest::kFinish:
       step = "finished";
       break;
     case RestoreRequest::kGiveUp:
-      if (status.ok() && response.more()) return;  // likewise
+      if (status.ok() && response.more()) return absl::OkStatus();  // likewise
       step = "gave up";
       break;
     default:
-      return;
+      return absl::OkStatus();
   }
-  LOG(INFO) << by << " " << step << " a restore"
-            << (request.has_give_up()
-                    ? ""
-                    : absl::StrCat(" of backup ",
-                                   absl::BytesToHexString(request.backup_id())))
-            << ": " << absl::StatusCodeToString(status.code()) << ", mutation "
-            << response.sequence() << ", " << restored_bytes_.load()
-            << " bytes of records by this node";
+  // On the core thread, which must not wait for the line to be written.
+  return logs::KeepLine(
+      google::GLOG_INFO,
+      absl::StrCat(by, " ", step, " a restore",
+                   request.has_give_up()
+                       ? ""
+                       : absl::StrCat(" of backup ", absl::BytesToHexString(
+                                                         request.backup_id())),
+                   ": ", absl::StatusCodeToString(status.code()), ", mutation ",
+                   response.sequence(), ", ", restored_bytes_.load(),
+                   " bytes of records by this node"));
 }
 
 absl::StatusOr<replica::Mutation> BackupService::MutationOf(
@@ -165,11 +169,21 @@ grpc::ServerUnaryReactor* BackupService::Restore(
   const absl::Time began = node_->Now();
   const auto finish = [this, context, request, response, reactor,
                        began](const absl::Status& status) {
-    NoteStep(*request, *response, CallerOf(*context), status);
-    rpc::CountServed<RestoreResponse>(status.raw_code(), node_->Now() - began);
+    const absl::Status logged =
+        NoteStep(*request, *response, CallerOf(*context), status);
+    const absl::Status& told = status.ok() ? logged : status;
+    rpc::CountServed<RestoreResponse>(told.raw_code(), node_->Now() - began);
     reactor->Finish(
-        ToGrpcStatus(status, *node_->view_board().current(), node_->node_id()));
+        ToGrpcStatus(told, *node_->view_board().current(), node_->node_id()));
   };
+  // A step whose line could not be written fails before it does anything.
+  if (!request->has_records()) {
+    const absl::Status taken = logs::AwaitWritten();
+    if (!taken.ok()) {
+      finish(taken);
+      return reactor;
+    }
+  }
   auto mutation = MutationOf(context, *request);
   if (!mutation.ok()) {
     finish(mutation.status());

@@ -45,10 +45,11 @@ class BackupService final : public kamino::v1::BackupService::CallbackService {
       grpc::CallbackServerContext* context,
       const kamino::v1::RestoreRequest& request) const;
 
-  // The log has who begins a restore, and who ends it or gives it up.
-  void NoteStep(const kamino::v1::RestoreRequest& request,
-                const kamino::v1::RestoreResponse& response,
-                const std::string& by, const absl::Status& status);
+  // The log has a line for each restore that a client begins, finishes or gives
+  // up. kFailedPrecondition: it takes none, and the step has to fail.
+  absl::Status NoteStep(const kamino::v1::RestoreRequest& request,
+                        const kamino::v1::RestoreResponse& response,
+                        const std::string& by, const absl::Status& status);
 
   Node* const node_;
   const absl::Duration patience_;

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
+#include "logs/log.h"
 #include "membership/records.h"
 #include "node/rpc/call_ender.h"
 #include "node/rpc/status_details.h"
@@ -75,9 +76,15 @@ BackupStream* BackupStream::Start(Node* node,
                                   std::function<void()> over) {
   auto* stream =
       new BackupStream(node, context, request, patience, std::move(over));
-  LOG(INFO) << stream->by_ << " begins to save " << stream->What();
-  if (!may.ok()) {
-    stream->FinishWith(may);
+  absl::Status admitted = may;
+  // An operator's call whose line cannot be written fails.
+  if (may.ok()) {
+    admitted = logs::WriteLine(
+        google::GLOG_INFO,
+        absl::StrCat(stream->by_, " begins to save ", stream->What()));
+  }
+  if (!admitted.ok()) {
+    stream->FinishWith(admitted);
   } else {
     stream->thread_ = std::thread([stream] { stream->Run(); });
   }
@@ -253,10 +260,13 @@ std::string BackupStream::What() const {
                       absl::BytesToHexString(request_.backup_id()));
 }
 
-void BackupStream::FinishWith(const absl::Status& status) {
-  LOG(INFO) << by_ << " has ended to save " << What() << ": "
-            << absl::StatusCodeToString(status.code()) << ", mutation "
-            << sequence_ << ", " << bytes_ << " bytes of records";
+void BackupStream::FinishWith(absl::Status status) {
+  const absl::Status logged = logs::WriteLine(
+      google::GLOG_INFO,
+      absl::StrCat(by_, " has ended to save ", What(), ": ",
+                   absl::StatusCodeToString(status.code()), ", mutation ",
+                   sequence_, ", ", bytes_, " bytes of records"));
+  if (status.ok()) status = logged;
   rpc::CountServed<SaveResponse>(status.raw_code(), node_->Now() - began_);
   Finish(
       ToGrpcStatus(status, *node_->view_board().current(), node_->node_id()));

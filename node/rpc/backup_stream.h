@@ -72,7 +72,7 @@ class BackupStream final
   absl::Status AwaitSent();
   // Not within `patience_`: the client takes nothing.
   absl::Status EndUntaken();
-  void FinishWith(const absl::Status& status);
+  void FinishWith(absl::Status status);
   // What is saved, as the log has it.
   std::string What() const;
 

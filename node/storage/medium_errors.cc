@@ -184,7 +184,7 @@ bool FindPlace(const void* place, Line* line) {
     unkept.Add("cannot be sure to remember this in ");
     unkept.Add(watched.record);
     unkept.Add(": do not start this node again on the same files\n");
-    unkept.WriteTo(STDERR_FILENO);
+    logs::WriteAtEnd(unkept.text(), strlen(unkept.text()));
   }
   logs::WriteLastWords(line.text());
   _exit(EXIT_FAILURE);

@@ -1,5 +1,6 @@
 #include "logs/log.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -17,9 +18,11 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
+#include "grpc/support/log.h"
 #include "gtest/gtest.h"
 #include "logs/about_request.h"
 #include "logs/last_words.h"
+#include "rpc/grpc_log.h"
 
 namespace kamino::logs {
 namespace {
@@ -42,6 +45,7 @@ void RunProgram(const char* format, const std::function<void()>& act,
   Set("log_level", level);
   StartLogging("program", {"program", "c", "n1"});
   act();
+  Flush();
   _exit(7);
 }
 
@@ -187,6 +191,73 @@ TEST_F(LogDeathTest, TheLastLinesAreKept) {
                    CHECK(absl::EndsWith(RecentLines().back(), "] kept"));
                  }),
       ::testing::ExitedWithCode(7), "");
+}
+
+// stderr is a pipe that is full and that nobody reads. A process that waits for
+// its reader is ended by SIGALRM.
+void RunUnread(const std::function<void()>& act) {
+  int ends[2] = {};
+  if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0) _exit(1);
+  fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
+  while (write(STDERR_FILENO, ".", 1) == 1) {
+  }
+  fcntl(STDERR_FILENO, F_SETFL, 0);
+  alarm(30);
+  RunProgram("text", [&act] {
+    // More than the queue takes.
+    for (int i = 0; i < 200; ++i) LOG(INFO) << std::string(20'000, 'x');
+    CHECK_GT(DroppedLines(), 0u);
+    act();
+  });
+}
+
+TEST_F(LogDeathTest, NoEndWaitsForAReaderThatStandsStill) {
+  EXPECT_EXIT(RunUnread([] { CHECK_EQ(1, 2); }), KilledBySignal(SIGABRT), "");
+  EXPECT_EXIT(RunUnread([] { raise(SIGSEGV); }), KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(RunUnread(Throw), KilledBySignal(SIGABRT), "");
+  EXPECT_EXIT(RunUnread([] {
+                SayLast(google::GLOG_INFO, "over");
+                exit(8);
+              }),
+              ::testing::ExitedWithCode(8), "");
+  EXPECT_EXIT(RunUnread([] { WriteLastWords("over"); }),
+              ::testing::ExitedWithCode(7), "");
+  EXPECT_EXIT(RunUnread([] {
+                // What must not be lost is not.
+                CHECK(!WriteLine(google::GLOG_INFO, "kept").ok());
+                exit(9);
+              }),
+              ::testing::ExitedWithCode(9), "");
+}
+
+TEST_F(LogDeathTest, ALineThatIsKeptIsWrittenAtAnyLevel) {
+  const auto log = [] {
+    CHECK(WriteLine(google::GLOG_INFO, "kept\nline").ok());
+    CHECK(KeepLine(google::GLOG_INFO, "another").ok());
+    CHECK(AwaitWritten().ok());
+  };
+  EXPECT_EXIT(RunProgram("text", log, "error"), ::testing::ExitedWithCode(7),
+              ContainsRegex("^I[0-9]{8} .* log_test.cc:[0-9]+\\] "
+                            "kept\\\\nline\nI.* another\n$"));
+}
+
+TEST_F(LogDeathTest, LinesOfLibrariesAreOfTheSameForm) {
+  const auto log = [] {
+    rpc::LogWhatLibrariesSay();
+    gpr_log(GPR_ERROR, "no channel");
+    google::protobuf::Value value;
+    // Its string_value is not UTF-8.
+    CHECK(!value.ParseFromString("\x1a\x01\xff"));
+  };
+  EXPECT_EXIT(RunProgram("text", log), ::testing::ExitedWithCode(7),
+              ContainsRegex("^E[0-9]{8} .*\\] gRPC: no channel\n"
+                            "E[0-9]{8} .*\\] protobuf: String field .*"
+                            "invalid UTF-8.*\n$"));
+}
+
+TEST_F(LogDeathTest, AReasonIsALineAlone) {
+  EXPECT_EXIT(RunProgram("text", [] { SayLastPlainly("program: so\nit is"); }),
+              ::testing::ExitedWithCode(7), "^program: so\\\\nit is\n$");
 }
 
 TEST(LogFlagsTest, WhatTheyMayBe) {

@@ -1,7 +1,9 @@
 #include "membership/audit_log.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -9,9 +11,14 @@
 #include <sstream>
 #include <string>
 
+#include "absl/flags/reflection.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "glog/logging.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "logs/log.h"
+#include "tests/faults/fault.h"
 
 namespace kamino::membership {
 namespace {
@@ -55,10 +62,10 @@ class AuditLogTest : public ::testing::Test {
 
 TEST_F(AuditLogTest, ALineForEach) {
   const auto log = Open();
-  log->Add(Removal());
+  EXPECT_TRUE(log->Add(Removal()).ok());
   AuditRecord refused = Removal();
   refused.outcome = absl::PermissionDeniedError("a \"reader\"\nis\xff");
-  log->Add(refused);
+  EXPECT_TRUE(log->Add(refused).ok());
   const std::string text = Contents(path_);
   EXPECT_EQ(text.substr(0, text.find('\n')), kFirst);
   EXPECT_THAT(text, HasSubstr(R"("outcome":"PERMISSION_DENIED","message":)"
@@ -68,17 +75,17 @@ TEST_F(AuditLogTest, ALineForEach) {
 }
 
 TEST_F(AuditLogTest, WhatIsThereStays) {
-  Open()->Add(Removal());
-  Open()->Add(Removal());
+  EXPECT_TRUE(Open()->Add(Removal()).ok());
+  EXPECT_TRUE(Open()->Add(Removal()).ok());
   EXPECT_EQ(Contents(path_), std::string(kFirst) + "\n" + kFirst + "\n");
 }
 
 // As logrotate does.
 TEST_F(AuditLogTest, ARenamedFileIsBegunAnew) {
   const auto log = Open();
-  log->Add(Removal());
+  EXPECT_TRUE(log->Add(Removal()).ok());
   ASSERT_EQ(std::rename(path_.c_str(), (path_ + ".1").c_str()), 0);
-  log->Add(Removal());
+  EXPECT_TRUE(log->Add(Removal()).ok());
   EXPECT_EQ(Contents(path_), std::string(kFirst) + "\n");
   EXPECT_EQ(Contents(path_ + ".1"), std::string(kFirst) + "\n");
 }
@@ -100,19 +107,19 @@ TEST_F(AuditLogTest, OneThatCannotBeWrittenIsAnError) {
 // As when a disk is full for a while.
 TEST_F(AuditLogTest, HalfALineTakesNoOtherWithIt) {
   const auto log = Open();
-  log->Add(Removal());
+  EXPECT_TRUE(log->Add(Removal()).ok());
   ASSERT_NE(signal(SIGXFSZ, SIG_IGN), SIG_ERR);
   rlimit before = {};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   rlimit full = before;
   full.rlim_cur = std::string(kFirst).size() + 10;
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &full), 0);
-  log->Add(Removal());
-  log->Add(Removal());
+  EXPECT_TRUE(log->Add(Removal()).ok());
+  EXPECT_TRUE(log->Add(Removal()).ok());
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_EQ(log->unwritten(), 2u);
-  log->Add(Removal());
-  log->Add(Removal());
+  EXPECT_TRUE(log->Add(Removal()).ok());
+  EXPECT_TRUE(log->Add(Removal()).ok());
   const std::string first(kFirst);
   EXPECT_EQ(Contents(path_), absl::StrCat(first, "\n", first.substr(0, 9), "\n",
                                           first, "\n", first, "\n"));
@@ -127,8 +134,64 @@ TEST_F(AuditLogTest, WaitsForNoPipesReader) {
 TEST_F(AuditLogTest, WhatCannotBeWrittenIsCounted) {
   const auto log = AuditLog::Open("/dev/full");
   ASSERT_TRUE(log.ok()) << log.status();
-  (*log)->Add(Removal());
+  // The program's log has it.
+  EXPECT_TRUE((*log)->Add(Removal()).ok());
   EXPECT_EQ((*log)->unwritten(), 1u);
+}
+
+// stderr becomes a pipe that nobody reads, and that is full or not.
+void BeginToLog(bool full) {
+  int ends[2] = {};
+  if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0) _exit(1);
+  fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
+  while (full && write(STDERR_FILENO, ".", 1) == 1) {
+  }
+  fcntl(STDERR_FILENO, F_SETFL, 0);
+  logs::StartLogging("program", {"program", "c", ""});
+}
+
+// A process whose calls are audited; what it exits with says what they came to.
+constexpr int kAdmitted = 1;
+constexpr int kAdded = 2;
+constexpr int kUnwritten = 4;
+
+void Audit(const std::string& path, bool full, absl::string_view fault = "") {
+  faults::PlantFault(fault);
+  std::string error;
+  // Leaves out what LOG(INFO) says.
+  CHECK(absl::FindCommandLineFlag("log_level")->ParseFrom("error", &error));
+  BeginToLog(full);
+  const auto log = AuditLog::Open(path);
+  CHECK(log.ok());
+  int came_to = 0;
+  if ((*log)->Admit().ok()) came_to |= kAdmitted;
+  const absl::Status added = (*log)->Add(Removal());
+  if (added.ok()) came_to |= kAdded;
+  CHECK(added.ok() || absl::StrContains(added.message(), "--audit_log"));
+  if ((*log)->unwritten() > 0) came_to |= kUnwritten;
+  CHECK(absl::StrContains(logs::RecentLines().back(), "audit: {\"time\":"));
+  _exit(came_to);
+}
+
+class AuditDeathTest : public ::testing::Test {
+ protected:
+  AuditDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(AuditDeathTest, ACallFailsWhoseLineCannotBeWritten) {
+  using ::testing::ExitedWithCode;
+  EXPECT_EXIT(Audit("", false), ExitedWithCode(kAdmitted | kAdded), "");
+  EXPECT_EXIT(Audit("", true), ExitedWithCode(kUnwritten), "");
+  // The log has what the file does not take.
+  EXPECT_EXIT(Audit("/dev/full", false),
+              ExitedWithCode(kAdmitted | kAdded | kUnwritten), "");
+  EXPECT_EXIT(Audit("/dev/full", true), ExitedWithCode(kAdmitted | kUnwritten),
+              "");
+}
+
+TEST_F(AuditDeathTest, OneThatIsAnsweredWithoutIsNoticed) {
+  EXPECT_EXIT(Audit("", true, "audit-lines-may-be-lost"),
+              ::testing::ExitedWithCode(kAdded), "");
 }
 
 }  // namespace

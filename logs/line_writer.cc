@@ -1,0 +1,213 @@
+#include "logs/line_writer.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+
+namespace kamino::logs {
+namespace {
+
+// How long the thread waits for the reader before it looks whether it is to
+// stop.
+constexpr int kLookAgainMs = 50;
+
+// Begins a thread that leaves the signals of the process to others; a fault of
+// its own has to find its handler.
+template <typename Run>
+std::thread WithoutSignals(const Run& run) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  for (int fault :
+       {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP}) {
+    sigdelset(&all, fault);
+  }
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(run);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+}  // namespace
+
+LineWriter::LineWriter(Options options)
+    : options_(std::move(options)), output_(options_.file) {
+  thread_ = WithoutSignals([this] { Run(); });
+}
+
+LineWriter::~LineWriter() {
+  stops_ = true;
+  {
+    // Wakes the thread up: it looks at stops_ when the mutex is released.
+    absl::MutexLock lock(&mutex_);
+  }
+  thread_.join();
+}
+
+void LineWriter::Push(std::string line, std::shared_ptr<Receipt> receipt) {
+  line.push_back('\n');
+  if (waiting_.fetch_add(1) == 0) progress_ = MonotonicNow();
+  ++added_;
+  bytes_ += line.size();
+  if (receipt != nullptr) receipt->number_ = added_;
+  lines_.push_back({std::move(line), std::move(receipt)});
+}
+
+void LineWriter::PushNotice() {
+  Push(options_.notice(std::exchange(untold_, 0)), nullptr);
+  dropping_ = false;
+}
+
+void LineWriter::Add(std::string line) {
+  absl::MutexLock lock(&mutex_);
+  if (ended_) return;
+  const bool fits = bytes_ == 0 || bytes_ + line.size() < options_.most_bytes;
+  if (fits && !dropping_) return Push(std::move(line), nullptr);
+  dropping_ = true;
+  ++untold_;
+  ++dropped_;
+}
+
+bool LineWriter::AddLast(std::string line) {
+  absl::MutexLock lock(&mutex_);
+  if (std::exchange(ended_, true)) return false;
+  if (untold_ > 0) PushNotice();
+  Push(std::move(line), nullptr);
+  return true;
+}
+
+absl::StatusOr<std::shared_ptr<LineWriter::Receipt>> LineWriter::Keep(
+    std::string line) {
+  absl::MutexLock lock(&mutex_);
+  if (ended_) return absl::FailedPreconditionError("the process is ending");
+  if (bytes_ + line.size() >= options_.most_bytes_with_kept) return NotTaken();
+  auto receipt = std::make_shared<Receipt>();
+  Push(std::move(line), receipt);
+  return receipt;
+}
+
+uint64_t LineWriter::dropped() const {
+  absl::MutexLock lock(&mutex_);
+  return dropped_;
+}
+
+absl::Status LineWriter::NotTaken() const {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the reader of stderr takes no lines of the log (", added_ - written_,
+      " wait); restart the reader, or the process with another stderr"));
+}
+
+bool LineWriter::AwaitNumber(uint64_t number, absl::Duration patience,
+                             absl::Duration longest) {
+  const absl::Time end = MonotonicNow() + longest;
+  const auto written = [this, number]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return written_ >= number;
+  };
+  while (!written()) {
+    const absl::Duration left =
+        std::min(end, progress_ + patience) - MonotonicNow();
+    if (left <= absl::ZeroDuration()) return false;
+    mutex_.AwaitWithTimeout(absl::Condition(&written), left);
+  }
+  return true;
+}
+
+absl::Status LineWriter::AwaitWritten(const Receipt& receipt) {
+  absl::MutexLock lock(&mutex_);
+  if (!AwaitNumber(receipt.number_, options_.patience, options_.longest_wait)) {
+    return NotTaken();
+  }
+  if (receipt.error_ == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "stderr cannot be written to: ", std::strerror(receipt.error_)));
+}
+
+absl::Status LineWriter::AwaitWritten() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!AwaitNumber(added_, options_.patience, options_.longest_wait)) {
+      return NotTaken();
+    }
+  }
+  const auto wait_ms = absl::ToInt64Milliseconds(options_.patience);
+  if (output_.AwaitRoom(static_cast<int>(wait_ms))) return absl::OkStatus();
+  absl::MutexLock lock(&mutex_);
+  return NotTaken();
+}
+
+bool LineWriter::Drain(absl::Duration longest) {
+  absl::MutexLock lock(&mutex_);
+  return AwaitNumber(added_, absl::InfiniteDuration(), longest);
+}
+
+void LineWriter::NoteProgress() {
+  absl::MutexLock lock(&mutex_);
+  progress_ = MonotonicNow();
+}
+
+int LineWriter::Write(absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = output_.Write(bytes.data(), bytes.size());
+    if (written > 0) {
+      bytes.remove_prefix(static_cast<size_t>(written));
+      half_ = !bytes.empty();
+      NoteProgress();
+      continue;
+    }
+    if (written == 0) return EIO;
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN && errno != EWOULDBLOCK) return errno;
+    output_.AwaitRoom(kLookAgainMs);
+    if (stops_) return ECANCELED;
+  }
+  return 0;
+}
+
+void LineWriter::Finish(const Line& line, int error) {
+  absl::MutexLock lock(&mutex_);
+  ++written_;
+  bytes_ -= line.text.size();
+  if (line.receipt != nullptr) {
+    line.receipt->error_ = error;
+  } else if (error != 0) {
+    ++untold_;
+    ++dropped_;
+  }
+  // With a write that succeeded: else the notice would be lost as well.
+  const bool tells = error == 0 && untold_ > 0 && !ended_;
+  if (tells && bytes_ <= options_.most_bytes / 2) PushNotice();
+  waiting_.fetch_sub(1);
+}
+
+void LineWriter::Run() {
+  pthread_setname_np(pthread_self(), "log-writer");
+  thread_id_ = gettid();
+  const auto wakes = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return !lines_.empty() || stops_;
+  };
+  while (true) {
+    Line line;
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(&wakes));
+      if (stops_) return;
+      line = std::move(lines_.front());
+      lines_.pop_front();
+    }
+    int error = 0;
+    // A full disk may have taken a part of the line before.
+    if (half_) error = Write("\n");
+    if (error == 0) error = Write(line.text);
+    Finish(line, error);
+  }
+}
+
+}  // namespace kamino::logs

@@ -1,0 +1,141 @@
+// Writes lines to a descriptor by a thread of its own, in the order in which
+// they were added, so that a reader that stands still holds up no other thread.
+//
+// Lines wait in a queue of bounded size. Once it is full ordinary lines are
+// dropped until half of it has been written; then a line says how many were
+// dropped. Kept lines are never dropped: Keep refuses them, and the caller has
+// to fail what the line was about.
+#ifndef KAMINO_LOGS_LINE_WRITER_H_
+#define KAMINO_LOGS_LINE_WRITER_H_
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "logs/output.h"
+
+namespace kamino::logs {
+
+// How long the end of a process waits for the lines that are queued.
+inline constexpr absl::Duration kLongestDrain = absl::Seconds(1);
+
+// Thread-safe.
+class LineWriter {
+ public:
+  struct Options {
+    int file = -1;
+    // Of lines that wait: ordinary ones, and with kept ones beyond that.
+    size_t most_bytes = 1u << 20;
+    size_t most_bytes_with_kept = (1u << 20) + (256u << 10);
+    // How long a caller of AwaitWritten waits while the reader takes nothing,
+    // and in all. An operator's call has a second.
+    absl::Duration patience = absl::Milliseconds(300);
+    absl::Duration longest_wait = absl::Milliseconds(600);
+    // Makes the line that says how many were dropped, without its end. It must
+    // not add lines.
+    std::function<std::string(uint64_t dropped)> notice;
+  };
+  // A kept line, for AwaitWritten.
+  class Receipt {
+   private:
+    friend class LineWriter;
+    uint64_t number_ = 0;
+    int error_ = 0;  // of its write; guarded by the writer's mutex_
+  };
+
+  explicit LineWriter(Options options);
+  // What is queued is not written any more.
+  ~LineWriter();
+  LineWriter(const LineWriter&) = delete;
+  LineWriter& operator=(const LineWriter&) = delete;
+
+  // --- None of these waits for the reader. Lines have no end of line.
+
+  // Queues the line, or drops and counts it.
+  void Add(std::string line) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Queues the line whatever waits. Lines added later are ignored. False: a
+  // last line was added before.
+  bool AddLast(std::string line) ABSL_LOCKS_EXCLUDED(mutex_);
+  // kFailedPrecondition: the queue is full, and the line is not in it.
+  absl::StatusOr<std::shared_ptr<Receipt>> Keep(std::string line)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Lines dropped so far, and lines that could not be written.
+  uint64_t dropped() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // --- These wait.
+
+  // kFailedPrecondition: the reader takes nothing, or the write failed.
+  absl::Status AwaitWritten(const Receipt& receipt) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The same of all lines that are queued; where there are none, the reader has
+  // to take one.
+  absl::Status AwaitWritten() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits until all lines that are queued are written, but not for longer.
+  bool Drain(absl::Duration longest) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // --- Async-signal-safe.
+
+  bool IsWriting() const { return waiting_.load() > 0; }
+  // Whether this is the thread that writes.
+  bool IsOwnThread() const { return thread_id_.load() == gettid(); }
+  const Output& output() const { return output_; }
+
+ private:
+  struct Line {
+    std::string text;
+    std::shared_ptr<Receipt> receipt;  // of a kept line
+  };
+
+  void Run() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Push(std::string line, std::shared_ptr<Receipt> receipt)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PushNotice() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // 0, or the error.
+  int Write(absl::string_view bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Finish(const Line& line, int error) ABSL_LOCKS_EXCLUDED(mutex_);
+  void NoteProgress() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool AwaitNumber(uint64_t number, absl::Duration patience,
+                   absl::Duration longest)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status NotTaken() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+  const Output output_;
+  std::atomic<pid_t> thread_id_{0};
+  // Lines added and not yet written.
+  std::atomic<uint64_t> waiting_{0};
+
+  // The thread's own: a line of which only a part was written.
+  bool half_ = false;
+
+  mutable absl::Mutex mutex_;
+  std::deque<Line> lines_ ABSL_GUARDED_BY(mutex_);
+  // Of lines_, and of the line that is being written.
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t added_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t written_ ABSL_GUARDED_BY(mutex_) = 0;  // or failed
+  absl::Time progress_ ABSL_GUARDED_BY(mutex_);
+  bool dropping_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t untold_ ABSL_GUARDED_BY(mutex_) = 0;  // dropped, not yet in a notice
+  uint64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> stops_{false};
+
+  std::thread thread_;
+};
+
+}  // namespace kamino::logs
+
+#endif  // KAMINO_LOGS_LINE_WRITER_H_

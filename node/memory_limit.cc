@@ -1,0 +1,222 @@
+#include "node/memory_limit.h"
+
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "engine/kamino/backup.h"
+#include "membership/server_program.h"
+#include "replica/local_undo.h"
+
+namespace kamino::node {
+namespace {
+
+constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
+// Version 1 writes "no limit" as the largest number of whole pages.
+constexpr uint64_t kLeastNone = uint64_t{1} << 62;
+// Of a node without clients, with its threads and its program's data.
+constexpr uint64_t kProcessBytes = 32u << 20;
+constexpr uint64_t kTenths = 10;
+constexpr uint64_t kTenthsWithoutWarning = 9;
+
+std::string ReadText(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// kNone: "max", a number that means so, or nothing that can be read.
+uint64_t ReadBytes(const std::string& path) {
+  uint64_t bytes = 0;
+  if (!absl::SimpleAtoi(ReadText(path), &bytes)) return kNone;
+  return bytes >= kLeastNone ? kNone : bytes;
+}
+
+uint64_t SwapTotal(const std::string& root) {
+  for (absl::string_view line :
+       absl::StrSplit(ReadText(absl::StrCat(root, "proc/meminfo")), '\n')) {
+    uint64_t kib = 0;
+    if (absl::ConsumePrefix(&line, "SwapTotal:") &&
+        absl::ConsumeSuffix(&line, "kB") && absl::SimpleAtoi(line, &kib)) {
+      return kib << 10;
+    }
+  }
+  return 0;
+}
+
+// "/a/b": "/a/b", "/a" and "". A container may see its own cgroup alone, as the
+// root, while the path is that of the machine.
+std::vector<std::string> WithAncestors(std::string path) {
+  std::vector<std::string> all;
+  while (!path.empty() && path != "/") {
+    all.push_back(path);
+    path.resize(path.rfind('/'));
+  }
+  all.emplace_back();
+  return all;
+}
+
+struct Hierarchy {
+  std::string path;  // of the process's cgroup
+  bool first_version;
+};
+
+// Lines of /proc/self/cgroup: "number:controllers:path"; version 2 names no
+// controllers.
+std::vector<Hierarchy> Hierarchies(const std::string& root) {
+  std::vector<Hierarchy> found;
+  for (absl::string_view line :
+       absl::StrSplit(ReadText(absl::StrCat(root, "proc/self/cgroup")), '\n')) {
+    const std::vector<std::string> parts =
+        absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (parts.size() != 3 || !absl::StartsWith(parts[2], "/")) continue;
+    if (parts[1].empty()) {
+      found.push_back({parts[2], false});
+    } else if (absl::StrContains(absl::StrCat(",", parts[1], ","),
+                                 ",memory,")) {
+      found.push_back({parts[2], true});
+    }
+  }
+  return found;
+}
+
+uint64_t Sum(uint64_t a, uint64_t b) { return a > kNone - b ? kNone : a + b; }
+
+MemoryLimit OfCgroup(const std::string& folder, bool first_version,
+                     uint64_t swap) {
+  MemoryLimit limit;
+  if (first_version) {
+    limit.file = absl::StrCat(folder, "/memory.limit_in_bytes");
+    limit.bytes = std::min(
+        Sum(ReadBytes(limit.file), swap),
+        ReadBytes(absl::StrCat(folder, "/memory.memsw.limit_in_bytes")));
+  } else {
+    limit.file = absl::StrCat(folder, "/memory.max");
+    limit.bytes = Sum(
+        ReadBytes(limit.file),
+        std::min(swap, ReadBytes(absl::StrCat(folder, "/memory.swap.max"))));
+  }
+  return limit;
+}
+
+// Of the folder, or of the nearest one above it that is there.
+bool IsInMemory(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::path path = std::filesystem::absolute(folder, error);
+  struct statfs status = {};
+  while (statfs(path.c_str(), &status) != 0) {
+    if (!path.has_relative_path()) return false;
+    path = path.parent_path();
+  }
+  const auto type = static_cast<uint64_t>(status.f_type);
+  return type == TMPFS_MAGIC || type == RAMFS_MAGIC;
+}
+
+// As Storage::undo_copy_bytes has it of a node that runs.
+uint64_t UndoCopyBytes(const StorageOptions& options) {
+  switch (options.undo_copy) {
+    case UndoCopyKind::kSimple:
+      return engine::SimpleBackupBytes(options.heap_bytes);
+    case UndoCopyKind::kDynamic:
+      return engine::DynamicBackupBytes(options.heap_bytes, options.alpha);
+    case UndoCopyKind::kLog:
+      return engine::LogBackupBytes(replica::UndoLogBytes(options.ring_bytes));
+  }
+  return 0;
+}
+
+std::string Mib(uint64_t bytes) {
+  return absl::StrCat((bytes + (1u << 20) - 1) >> 20, " MiB");
+}
+
+std::string Told(const MemoryNeed& need) {
+  return need.files == 0
+             ? absl::StrCat("the process needs ", Mib(need.process))
+             : absl::StrCat("heap, ring and undo copy need ", Mib(need.files),
+                            ", since --data_dir is on a file system in memory, "
+                            "and the process ",
+                            Mib(need.process));
+}
+
+}  // namespace
+
+std::optional<MemoryLimit> ReadMemoryLimit(const std::string& root) {
+  std::optional<MemoryLimit> least;
+  const uint64_t swap = SwapTotal(root);
+  for (const Hierarchy& hierarchy : Hierarchies(root)) {
+    const std::string mounted = absl::StrCat(
+        root, "sys/fs/cgroup", hierarchy.first_version ? "/memory" : "");
+    for (const std::string& path : WithAncestors(hierarchy.path)) {
+      MemoryLimit limit =
+          OfCgroup(absl::StrCat(mounted, path), hierarchy.first_version, swap);
+      if (limit.bytes == kNone) continue;
+      if (!least.has_value() || limit.bytes < least->bytes) {
+        least = std::move(limit);
+      }
+    }
+  }
+  return least;
+}
+
+MemoryNeed NeedOf(const NodeFlags& flags, bool in_memory) {
+  MemoryNeed need;
+  need.process = kProcessBytes;
+  need.snapshots = flags.snapshot_mb << 20;
+  if (in_memory && flags.device.empty()) {
+    need.files = flags.storage.heap_bytes + flags.storage.ring_bytes +
+                 UndoCopyBytes(flags.storage);
+  }
+  return need;
+}
+
+MemoryNeed NeedOf(const NodeFlags& flags) {
+  return NeedOf(flags, IsInMemory(flags.data_dir));
+}
+
+absl::Status CheckMemory(const NodeFlags& flags, const MemoryNeed& need,
+                         const std::optional<MemoryLimit>& limit) {
+  const uint64_t bytes = need.files + need.process;
+  if (!limit.has_value() || bytes <= limit->bytes) return absl::OkStatus();
+  const uint64_t enough =
+      (bytes + need.snapshots) / kTenthsWithoutWarning * kTenths;
+  std::string remedy = absl::StrCat("raise the limit to ", Mib(enough));
+  if (need.files > 0) {
+    absl::StrAppend(&remedy,
+                    ", lower --heap_mb, --ring_mb or --alpha, or put "
+                    "--data_dir on a disk");
+  }
+  return membership::BadFlag(
+      "heap_mb",
+      absl::StrCat("is ", flags.storage.heap_bytes >> 20,
+                   " and does not fit the memory limit of this process, ",
+                   Mib(limit->bytes), " (", limit->file, "): ", Told(need),
+                   "; ", remedy));
+}
+
+std::string MemoryWarning(const MemoryNeed& need,
+                          const std::optional<MemoryLimit>& limit) {
+  const uint64_t bytes = need.files + need.process + need.snapshots;
+  if (!limit.has_value() ||
+      bytes <= limit->bytes / kTenths * kTenthsWithoutWarning) {
+    return "";
+  }
+  return absl::StrCat(
+      "this node may need more than nine tenths of the memory limit of its "
+      "process, ",
+      Mib(limit->bytes), " (", limit->file, "): ", Told(need),
+      ", and open snapshots up to ", Mib(need.snapshots),
+      "; the kernel kills a process beyond the limit");
+}
+
+}  // namespace kamino::node

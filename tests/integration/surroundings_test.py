@@ -1,0 +1,108 @@
+"""What stands around the processes and is not as it should be: a reader of
+their logs that stands still, a folder with a long name."""
+
+import os
+import re
+import signal
+import threading
+
+from harness import ClusterTest, LocalCluster, main, wait_until
+
+LONG = "d" * 90
+
+
+class UnreadCluster(LocalCluster):
+  """stderr of managers and nodes is a pipe that is full and that no process
+  reads."""
+
+  def __init__(self, *arguments):
+    super().__init__(*arguments)
+    self.pipe_path = os.path.join(os.path.dirname(self.folder), "pipe")
+    os.mkfifo(self.pipe_path)
+    self.pipe = os.open(self.pipe_path, os.O_RDWR | os.O_NONBLOCK)
+    try:
+      while True:
+        os.write(self.pipe, b".")
+    except BlockingIOError:
+      pass
+
+  def command_for(self, name, arguments):
+    if not re.fullmatch(r"n\d|manager", name):
+      return arguments
+    return ["sh", "-c", 'exec 2>"$0"; exec "$@"', self.pipe_path, *arguments]
+
+  def read_on(self, text):
+    """Reads all that comes, into the list `text`, from now on."""
+    os.set_blocking(self.pipe, True)
+
+    def read():
+      while True:
+        text.append(os.read(self.pipe, 65536))
+    threading.Thread(target=read, daemon=True).start()
+
+
+class UnreadLogTest(ClusterTest):
+  cluster_class = UnreadCluster
+  start = {"nodes": 3, "heap_mb": 16, "ring_mb": 16}
+
+  def admin_status(self):
+    managers = ",".join(self.cluster.addresses_of(self.cluster.managers))
+    return self.cluster.kamino("admin", "status", f"--managers={managers}",
+                               check=False)
+
+  def test_the_chain_goes_on(self):
+    self.kamino("put", "a", "1")
+    self.cluster.kill("n2", signal.SIGTERM)
+    self.cluster.restart("n2")
+    self.cluster.await_chain(["n1", "n3", "n2"], timeout=30)
+    self.kamino("put", "a", "2")
+    self.assertEqual(self.kamino("get", "a"), "2\n")
+
+    # A call of an operator whose line would be lost fails.
+    refused = self.admin_status()
+    self.assertNotEqual(refused.returncode, 0)
+    self.assertIn("nothing was done, since the call's line for the audit log "
+                  "could not be written: the reader of stderr takes no lines",
+                  refused.stderr)
+    text = []
+    self.cluster.read_on(text)
+    wait_until(lambda: self.admin_status().returncode == 0, 30,
+               "the operator's call to be done")
+    audit = b"audit: {\"time\":"
+    self.assertIn(audit, b"".join(text))
+
+  def test_processes_end(self):
+    for name in [*self.cluster.nodes, *self.cluster.managers]:
+      self.cluster.kill(name, signal.SIGTERM)
+
+
+class LongCluster(LocalCluster):
+  def data_dir(self, name):
+    return os.path.join(self.folder, LONG, name)
+
+
+class LongDataDirTest(ClusterTest):
+  cluster_class = LongCluster
+  start = {"nodes": 1, "heap_mb": 16, "ring_mb": 16}
+
+  def test_a_node_goes_on_without_shared_memory(self):
+    self.kamino("put", "a", "1")
+    size = len(self.cluster.data_dir("n1"))
+    why = (f"--data_dir is a path of {size} bytes, and sockets in it may have "
+           "one of 97: clients and neighbours on this machine reach this node "
+           "by tcp, not by shared memory")
+    self.assertEqual(self.cluster.log_tail("n1", 400).count(why), 1)
+    # A client that prefers shared memory goes another way.
+    self.kamino("put", "a", "2", "--carrier=shm")
+
+    command = self.cluster.node_command("n2", "127.0.0.1:7001")
+    checked = self.run_program(*command, "--check_config")
+    self.assertEqual(checked.returncode, 0, checked.stderr)
+    self.assertIn(f"warning: {why}", checked.stderr)
+    checked = self.run_program(*command, "--check_config", "--transport=shm")
+    self.assertEqual(checked.returncode, 2, checked.stderr)
+    self.assertIn(f"--transport cannot be shm: {why}", checked.stderr)
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,166 @@
+#include "node/memory_limit.h"
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "node/storage/file_media.h"
+#include "node/storage/storage.h"
+
+namespace kamino::node {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kMib = 1u << 20;
+
+// A folder that stands for /.
+class MemoryLimitTest : public ::testing::Test {
+ protected:
+  MemoryLimitTest() { std::filesystem::remove_all(root_); }
+
+  void Write(const std::string& name, const std::string& text) {
+    const std::filesystem::path path = root_ + name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  }
+  // In MiB; 0: none.
+  uint64_t Limit() {
+    const auto limit = ReadMemoryLimit(root_);
+    file_ = limit.has_value() ? limit->file.substr(root_.size()) : "";
+    return limit.has_value() ? limit->bytes / kMib : 0;
+  }
+
+  const std::string root_ =
+      ::testing::TempDir() + "/" +
+      ::testing::UnitTest::GetInstance()->current_test_info()->name() + "/";
+  std::string file_;
+};
+
+TEST_F(MemoryLimitTest, WithoutFilesThereIsNone) {
+  EXPECT_EQ(Limit(), 0u);
+  Write("proc/self/cgroup", "0::/a\n");
+  EXPECT_EQ(Limit(), 0u);
+  Write("sys/fs/cgroup/a/memory.max", "max\n");
+  EXPECT_EQ(Limit(), 0u);
+  Write("sys/fs/cgroup/a/memory.max", "damaged\n");
+  EXPECT_EQ(Limit(), 0u);
+}
+
+TEST_F(MemoryLimitTest, TheLowestOfAllAboveCounts) {
+  Write("proc/self/cgroup", "1:name=systemd:/x\n0::/pods/one/node\n");
+  Write("sys/fs/cgroup/pods/one/node/memory.max", "max\n");
+  Write("sys/fs/cgroup/pods/one/memory.max", absl::StrCat(300 * kMib, "\n"));
+  EXPECT_EQ(Limit(), 300u);
+  EXPECT_EQ(file_, "sys/fs/cgroup/pods/one/memory.max");
+  Write("sys/fs/cgroup/pods/memory.max", absl::StrCat(200 * kMib, "\n"));
+  EXPECT_EQ(Limit(), 200u);
+  Write("sys/fs/cgroup/pods/one/node/memory.max",
+        absl::StrCat(100 * kMib, "\n"));
+  EXPECT_EQ(Limit(), 100u);
+}
+
+// A container sees its cgroup as the root, but may see the machine's path.
+TEST_F(MemoryLimitTest, AContainersOwnIsTheRoot) {
+  Write("proc/self/cgroup", "0::/system.slice/docker-1.scope\n");
+  Write("sys/fs/cgroup/memory.max", absl::StrCat(100 * kMib, "\n"));
+  EXPECT_EQ(Limit(), 100u);
+}
+
+TEST_F(MemoryLimitTest, OfTheFirstVersion) {
+  Write("proc/self/cgroup", "4:cpu,memory:/a\n3:cpuset:/\n0::/\n");
+  Write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(Limit(), 0u);
+  Write("sys/fs/cgroup/memory/a/memory.limit_in_bytes",
+        absl::StrCat(100 * kMib, "\n"));
+  EXPECT_EQ(Limit(), 100u);
+}
+
+// Files in memory may be swapped out.
+TEST_F(MemoryLimitTest, SwapSpaceCounts) {
+  Write("proc/meminfo", "MemTotal: 9 kB\nSwapTotal:       51200 kB\n");
+  Write("proc/self/cgroup", "0::/a\n");
+  Write("sys/fs/cgroup/a/memory.max", absl::StrCat(100 * kMib, "\n"));
+  EXPECT_EQ(Limit(), 150u);
+  Write("sys/fs/cgroup/a/memory.swap.max", absl::StrCat(20 * kMib, "\n"));
+  EXPECT_EQ(Limit(), 120u);
+  Write("sys/fs/cgroup/a/memory.swap.max", "0\n");
+  EXPECT_EQ(Limit(), 100u);
+
+  Write("proc/self/cgroup", "1:memory:/a\n");
+  Write("sys/fs/cgroup/memory/a/memory.limit_in_bytes",
+        absl::StrCat(100 * kMib, "\n"));
+  EXPECT_EQ(Limit(), 150u);
+  Write("sys/fs/cgroup/memory/a/memory.memsw.limit_in_bytes",
+        absl::StrCat(110 * kMib, "\n"));
+  EXPECT_EQ(Limit(), 110u);
+}
+
+NodeFlags Flags() {
+  NodeFlags flags;
+  flags.storage.cluster_id = "c";
+  flags.storage.node_id = "n1";
+  flags.storage.heap_bytes = 16 * kMib;
+  flags.storage.ring_bytes = 4 * kMib;
+  flags.snapshot_mb = 64;
+  return flags;
+}
+
+// What a node makes of the same flags is what it needs.
+TEST_F(MemoryLimitTest, TheNeedIsWhatANodeTakes) {
+  for (const UndoCopyKind kind :
+       {UndoCopyKind::kSimple, UndoCopyKind::kDynamic, UndoCopyKind::kLog}) {
+    NodeFlags flags = Flags();
+    flags.storage.undo_copy = kind;
+    flags.storage.mode = ChainMode::kTraditional;
+    const std::string folder = absl::StrCat(root_, static_cast<int>(kind));
+    auto media = FileMedia::Open(folder, engine::PmemMode::kForce, false);
+    ASSERT_TRUE(media.ok()) << media.status();
+    const auto storage = Storage::Open(flags.storage, *std::move(media));
+    ASSERT_TRUE(storage.ok()) << storage.status();
+    uint64_t bytes = 0;
+    for (const char* name : {"heap.pmem", "ring.pmem", "undo_copy.pmem"}) {
+      bytes += std::filesystem::file_size(absl::StrCat(folder, "/", name));
+    }
+    EXPECT_EQ(NeedOf(flags, /*in_memory=*/true).files, bytes);
+    // The kernel writes these back, or they are no memory of its.
+    EXPECT_EQ(NeedOf(flags, /*in_memory=*/false).files, 0u);
+    flags.device = "/dev/dax0.0";
+    EXPECT_EQ(NeedOf(flags, /*in_memory=*/true).files, 0u);
+  }
+}
+
+TEST_F(MemoryLimitTest, ANodeThatDoesNotFitIsRefused) {
+  const NodeFlags flags = Flags();
+  const MemoryNeed need = {200 * kMib, 32 * kMib, 64 * kMib};
+  EXPECT_TRUE(CheckMemory(flags, need, std::nullopt).ok());
+  EXPECT_TRUE(CheckMemory(flags, need, MemoryLimit{232 * kMib, "f"}).ok());
+  const absl::Status refused =
+      CheckMemory(flags, need, MemoryLimit{231 * kMib, "/sys/f"});
+  EXPECT_TRUE(absl::IsInvalidArgument(refused));
+  EXPECT_THAT(
+      std::string(refused.message()),
+      AllOf(HasSubstr("--heap_mb is 16 and does not fit the memory limit of "
+                      "this process, 231 MiB (/sys/f)"),
+            HasSubstr("need 200 MiB"), HasSubstr("the process 32 MiB"),
+            HasSubstr("raise the limit to 329 MiB")));
+  EXPECT_FALSE(
+      CheckMemory(flags, {0, 32 * kMib, 0}, MemoryLimit{16 * kMib, "f"}).ok());
+}
+
+TEST_F(MemoryLimitTest, OneThatBarelyFitsIsWarnedOf) {
+  const MemoryNeed need = {200 * kMib, 32 * kMib, 64 * kMib};
+  EXPECT_EQ(MemoryWarning(need, std::nullopt), "");
+  EXPECT_EQ(MemoryWarning(need, MemoryLimit{330 * kMib, "f"}), "");
+  EXPECT_THAT(MemoryWarning(need, MemoryLimit{320 * kMib, "f"}),
+              AllOf(HasSubstr("nine tenths"), HasSubstr("320 MiB (f)"),
+                    HasSubstr("open snapshots up to 64 MiB")));
+}
+
+}  // namespace
+}  // namespace kamino::node

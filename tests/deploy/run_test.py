@@ -18,6 +18,13 @@ def summary(label, status, log=None, passed=None):
   return json.dumps(event)
 
 
+def took(label, milliseconds):
+  return json.dumps({
+      "id": {"testSummary": {"label": label}},
+      "testSummary": {"overallStatus": "PASSED",
+                      "totalRunDurationMillis": milliseconds}})
+
+
 def completed(label, success):
   return json.dumps({"id": {"targetCompleted": {"label": label}},
                      "completed": {"success": True} if success else {}})
@@ -101,6 +108,15 @@ exit {exit_code}
         self.run_with(summary("//a:x", "PASSED"), '{"id": {"testSu',
                       exit_code=1),
         (1, ["bazel ended with 1", "1 passed, 1 failed"]))
+
+  def test_the_seconds_that_tests_took(self):
+    path = os.path.join(self.folder, "times")
+    self.environment["KAMINO_TEST_TIMES"] = path
+    self.assertEqual(
+        self.run_with(took("//a:x", "1500"), took("//a:y", "60250"))[0], 0)
+    with open(path, encoding="utf-8") as f:
+      self.assertEqual([line.split() for line in f],
+                       [["60.2", "//a:y"], ["1.5", "//a:x"]])
 
   def test_no_tests_is_a_failure(self):
     self.assertEqual(self.run_with(exit_code=0),

@@ -252,8 +252,8 @@ TEST(AcceptorTest, NamesWhatItCannotListenOn) {
               ::testing::EndsWith(": Address already in use"));
 }
 
-// Each that is taken is followed by another. One that took them as long as
-// there are any would take them all.
+// Each connection that is taken is followed by another. An acceptor that does
+// not end before there is none would take all of them.
 TEST(AcceptorTest, ItEndsAmongConnectionsWithoutEnd) {
   auto acceptor = Acceptor::Listen({.listen = "127.0.0.1:0"});
   ASSERT_TRUE(acceptor.ok()) << acceptor.status();

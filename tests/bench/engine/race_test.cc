@@ -57,8 +57,8 @@ TEST(RaceTest, GivesARowForEachCellAndStore) {
   }
 }
 
-// Two orders of magnitude between what it allows and what a drain that is not
-// slowed takes: the one is no bound on the machine.
+// A slowed drain allows no more than kMost commits a second. Others allow some
+// hundred times as many, which leaves room for any machine.
 TEST(RaceTest, DelaysTakeTurns) {
   constexpr uint64_t kLong = 5'000'000;
   constexpr double kMost = 1e9 / kLong;

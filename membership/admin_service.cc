@@ -267,83 +267,81 @@ ServerUnaryReactor* AdminService::AddNode(
     kamino::v1::AdminResponse* response) {
   const absl::Time began = MonotonicNow();
   if (absl::Status met = Meet(context, *request); !met.ok()) {
-    return Finish(
-        context, request, began, Administer([&](ManagerCore* core, absl::Time) {
-          RETURN_IF_ERROR(
-              CheckChain(request->chain_id(), core->options().chain_id));
-          response->set_chain_id(core->options().chain_id);
-          core->Include(request->node_id());
-          return absl::OkStatus();
-        }));
+    return Finish(context, request, began, met);
   }
+  return Finish(
+      context, request, began, Administer([&](ManagerCore* core, absl::Time) {
+        RETURN_IF_ERROR(
+            CheckChain(request->chain_id(), core->options().chain_id));
+        response->set_chain_id(core->options().chain_id);
+        core->Include(request->node_id());
+        return absl::OkStatus();
+      }));
+}
 
-  ServerUnaryReactor* AdminService::Recover(
-      CallbackServerContext * context,
-      const kamino::v1::RecoverRequest* request,
-      kamino::v1::RecoverResponse* response) {
-    const absl::Time began = MonotonicNow();
-    if (absl::Status met = Meet(context, *request); !met.ok()) {
-      return Finish(context, request, began, met);
-    }
-    absl::StatusOr<ManagerCore::Recovery> planned =
-        absl::InternalError("not planned");
-    const absl::Status asked =
-        Administer([&](ManagerCore* core, absl::Time now) {
-          RETURN_IF_ERROR(
-              CheckChain(request->chain_id(), core->options().chain_id));
-          response->set_chain_id(core->options().chain_id);
-          if (!request->confirmed()) planned = core->PlanRecovery(now);
-          return absl::OkStatus();
-        });
-    if (!asked.ok()) return Finish(context, request, began, asked);
-    if (!request->confirmed()) {
-      if (planned.ok()) Describe(*planned, response);
-      return Finish(context, request, began, planned.status());
-    }
-    ServerUnaryReactor* reactor = context->DefaultReactor();
-    manager_->Recover(
-        request->force(),
-        [=, this](const absl::StatusOr<ManagerCore::Recovery>& done) {
-          if (done.ok()) Describe(*done, response);
-          response->set_confirmed(done.ok());
-          // Also called on the manager's thread, which must not wait.
-          End(context, *request, reactor, began, done.status(),
-              /*waits=*/false);
-        });
-    return reactor;
+ServerUnaryReactor* AdminService::Recover(
+    CallbackServerContext* context, const kamino::v1::RecoverRequest* request,
+    kamino::v1::RecoverResponse* response) {
+  const absl::Time began = MonotonicNow();
+  if (absl::Status met = Meet(context, *request); !met.ok()) {
+    return Finish(context, request, began, met);
   }
+  absl::StatusOr<ManagerCore::Recovery> planned =
+      absl::InternalError("not planned");
+  const absl::Status asked = Administer([&](ManagerCore* core, absl::Time now) {
+    RETURN_IF_ERROR(CheckChain(request->chain_id(), core->options().chain_id));
+    response->set_chain_id(core->options().chain_id);
+    if (!request->confirmed()) planned = core->PlanRecovery(now);
+    return absl::OkStatus();
+  });
+  if (!asked.ok()) return Finish(context, request, began, asked);
+  if (!request->confirmed()) {
+    if (planned.ok()) Describe(*planned, response);
+    return Finish(context, request, began, planned.status());
+  }
+  ServerUnaryReactor* reactor = context->DefaultReactor();
+  manager_->Recover(
+      request->force(),
+      [=, this](const absl::StatusOr<ManagerCore::Recovery>& done) {
+        if (done.ok()) Describe(*done, response);
+        response->set_confirmed(done.ok());
+        // Also called on the manager's thread, which must not wait.
+        End(context, *request, reactor, began, done.status(),
+            /*waits=*/false);
+      });
+  return reactor;
+}
 
-  ServerUnaryReactor* AdminService::Finalize(
-      CallbackServerContext * context,
-      const kamino::v1::FinalizeRequest* request,
-      kamino::v1::FinalizeResponse* response) {
-    const absl::Time began = MonotonicNow();
-    if (absl::Status met = Meet(context, *request); !met.ok()) {
-      return Finish(context, request, began, met);
-    }
-    return Finish(context, request, began,
-                  Administer([&](ManagerCore* core, absl::Time now) {
-                    RETURN_IF_ERROR(CheckChain(request->chain_id(),
-                                               core->options().chain_id));
-                    response->set_chain_id(core->options().chain_id);
-                    Describe(core->NotFinalized(), response->mutable_rises());
-                    if (!request->confirmed()) return absl::OkStatus();
-                    response->set_confirmed(true);
-                    return core->Finalize(request->force(), now);
-                  }));
+ServerUnaryReactor* AdminService::Finalize(
+    CallbackServerContext* context, const kamino::v1::FinalizeRequest* request,
+    kamino::v1::FinalizeResponse* response) {
+  const absl::Time began = MonotonicNow();
+  if (absl::Status met = Meet(context, *request); !met.ok()) {
+    return Finish(context, request, began, met);
   }
+  return Finish(context, request, began,
+                Administer([&](ManagerCore* core, absl::Time now) {
+                  RETURN_IF_ERROR(CheckChain(request->chain_id(),
+                                             core->options().chain_id));
+                  response->set_chain_id(core->options().chain_id);
+                  Describe(core->NotFinalized(), response->mutable_rises());
+                  if (!request->confirmed()) return absl::OkStatus();
+                  response->set_confirmed(true);
+                  return core->Finalize(request->force(), now);
+                }));
+}
 
-  ServerUnaryReactor* AdminService::GetManager(
-      CallbackServerContext * context,
-      const kamino::v1::GetManagerRequest* request,
-      kamino::v1::GetManagerResponse* response) {
-    const absl::Time began = MonotonicNow();
-    if (absl::Status met = Meet(context, *request); !met.ok()) {
-      return Finish(context, request, began, met);
-    }
-    const absl::Status admitted = Admit();
-    if (admitted.ok()) manager_->Describe(response);
-    return Finish(context, request, began, admitted);
+ServerUnaryReactor* AdminService::GetManager(
+    CallbackServerContext* context,
+    const kamino::v1::GetManagerRequest* request,
+    kamino::v1::GetManagerResponse* response) {
+  const absl::Time began = MonotonicNow();
+  if (absl::Status met = Meet(context, *request); !met.ok()) {
+    return Finish(context, request, began, met);
   }
+  const absl::Status admitted = Admit();
+  if (admitted.ok()) manager_->Describe(response);
+  return Finish(context, request, began, admitted);
+}
 
 }  // namespace kamino::membership

@@ -51,7 +51,7 @@ class UnplugTest(ClusterTest):
     call(*take)
     self.await_links({("", False)})
     for name in self.cluster.nodes:
-      self.assertIn(event, self.cluster.log_tail(name, lines=100), name)
+      self.assertIn(event, self.cluster.log_tail(name, lines=10**6), name)
     self.assertTrue(load.is_alive(), "the load was too short")
     acked = load.acked()
     call(*give_back)

@@ -6,7 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/error.h"
+#include "grpcpp/alarm.h"
 #include "rpc/channel.h"
+#include "rpc/grpc_time.h"
 #include "rpc/status.h"
 
 namespace kamino::client {
@@ -17,6 +19,10 @@ using kamino::v1::KaminoService;
 
 constexpr size_t kMaxStubs = 64;
 constexpr int kMaxAnswerBytes = 8 << 20;
+// The first seed to answer waits for the others, which may be of another
+// cluster, for this part of a question's timeout. One that hangs costs a client
+// that much, once.
+constexpr int kMeetingPart = 2;
 
 // The same with the word whose it is.
 absl::Status From(const std::string& address, const absl::Status& error) {
@@ -88,9 +94,11 @@ struct Directory::Round {
   absl::Status error;     // the worst
   bool answered = false;  // the waiters were told
   std::vector<std::function<void()>> waiters;
-  // No chain was known when it began: it ends when all have answered.
+  // No chain was known when it began: it ends when all have answered, or some
+  // time after the first.
   bool meets = false;
-  Answers met;  // of one that meets
+  Answers met;                         // of one that meets, until then
+  std::unique_ptr<grpc::Alarm> alarm;  // likewise
 };
 
 Directory::Directory(std::vector<std::string> seeds, ChainId chain_id,
@@ -311,22 +319,34 @@ void Directory::OnAnswer(const std::shared_ptr<Round>& round,
   std::vector<std::function<void()>> waiters;
   {
     absl::MutexLock lock(&mutex_);
-    --round->open;
-    if (!status.ok()) {
+    const bool is_alarm = address.empty();
+    if (!is_alarm) --round->open;
+    if (is_alarm) {
+      round->alarm = nullptr;  // it holds the round
+    } else if (!status.ok()) {
       round->error = Worse(round->error, status);
       if (rpc::IsOtherCluster(status)) foreign_.insert(address);
-    } else if (round->meets) {
+    } else if (round->meets && !round->answered) {
       round->met[address] = response;
     } else {
       TakeLocked(address, response);
     }
-    if (round->meets && round->open == 0) MeetLocked(round.get());
+    const bool meets = round->meets && !round->answered;
+    const bool over = round->open == 0 || is_alarm || (status.ok() && !meets);
+    if (meets && over) MeetLocked(round.get());
     if (!round->error.ok()) last_error_ = round->error;
-    const bool over = round->open == 0 || (status.ok() && !round->meets);
-    if (!round->answered && over) {
+    if (over && !round->answered) {
       round->answered = true;
       waiters.swap(round->waiters);
       if (round_ == round) round_ = nullptr;
+      if (round->alarm != nullptr) round->alarm->Cancel();
+    } else if (meets && status.ok() && round->alarm == nullptr) {
+      ++questions_;
+      round->alarm = std::make_unique<grpc::Alarm>();
+      round->alarm->Set(rpc::FromNow(question_timeout_ / kMeetingPart),
+                        [this, round](bool) {
+                          OnAnswer(round, /*address=*/"", absl::OkStatus(), {});
+                        });
     }
   }
   for (auto& waiter : waiters) waiter();

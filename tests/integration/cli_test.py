@@ -348,7 +348,7 @@ class CliTest(ClusterTest):
     # The head takes it, and hears no more of it.
     middle = self.cluster.chain()[0][1]
     self.cluster.kill(middle, signal.SIGSTOP)
-    done = self.cluster.kamino("put", "a", "b", "--timeout=500ms", check=False)
+    done = self.cluster.kamino("put", "a", "b", "--timeout=200ms", check=False)
     self.assertEqual(done.returncode, 3, done.stderr)
     told = re.search(r"kamino (outcome \d+ \d+ \d+)", done.stderr)
     self.assertIsNotNone(told, done.stderr)

@@ -73,9 +73,10 @@ class Directory {
 
   // Asks every node that is known, and the seeds, for the chain; calls `done`
   // when one has answered with a chain, or all have failed. Questions asked at
-  // the same time share one round. While no chain is known `done` waits for all
-  // seeds, each for question_timeout: seeds of several clusters are an error
-  // (last_error, kInvalidArgument), and no chain is known then.
+  // the same time share one round. While no chain is known the first answer
+  // waits for the other seeds, for half of question_timeout at most: seeds of
+  // several clusters are an error (last_error, kInvalidArgument), and no chain
+  // is known then.
   void Refresh(std::function<void()> done);
 
   // Of all nodes that are known, head first, then the other seeds. Not empty.

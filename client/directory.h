@@ -81,8 +81,9 @@ class Directory {
   // Asks the nodes that are known, and the seeds, for the chain. Calls `done`
   // when one has answered with a chain, all have failed, or half a second is
   // over. Calls at the same time share one round (client/questions.h). While no
-  // chain is known, the round waits for all seeds: seeds of several clusters
-  // are an error (last_error, kInvalidArgument), and no chain is known then.
+  // chain is known, the round waits for all seeds, a quarter of a second at
+  // most: seeds of several clusters are an error (last_error,
+  // kInvalidArgument), and no chain is known then.
   void Refresh(std::function<void()> done);
 
   // Of all nodes that are known, head first, then the other seeds. Not empty.

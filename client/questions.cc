@@ -63,7 +63,9 @@ void Questions::Begin(const std::vector<std::string>& addresses, Until until,
   }
   if (round == nullptr) return done();
   if (options_.after != nullptr) {
-    options_.after(options_.patience, [this, round] { OnPatienceOver(round); });
+    const absl::Duration patience =
+        until == Until::kAll ? options_.patience / 2 : options_.patience;
+    options_.after(patience, [this, round] { OnPatienceOver(round); });
   }
   for (const std::string& address : chosen) {
     options_.ask(address, [this, address](const absl::Status& status) {

@@ -8,7 +8,8 @@
 //   2. After a question that took longer than kQuick, the next one to that
 //      address waits for as long again, kMaxPause at most.
 //   3. A round ends with the first answer (Until::kFirst), with the last
-//      question in flight, or after `patience`. A question outlives its round:
+//      question in flight, or after `patience` (half of it with Until::kAll, so
+//      that one silent seed delays a client little). A question outlives it:
 //      its answer counts for the round of that moment, so a client whose nodes
 //      are all slow learns the chain, too.
 #ifndef KAMINO_CLIENT_QUESTIONS_H_

@@ -127,6 +127,13 @@ class ChaosCluster(LocalCluster):
                node_flags=["--restart_limit=0", "--scrub_min_pass_s=0",
                            *MODES[self.mode]])
 
+  @property
+  def seeds(self):
+    """But for addresses that another cluster has: with these `kamino` ends
+    with an error that names both."""
+    return ",".join(self.addresses_of(
+        n for n in self.nodes if n not in self._others))
+
   # --- Where its processes live.
 
   def new_address(self, name):

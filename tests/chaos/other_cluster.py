@@ -47,7 +47,8 @@ class OtherCluster(LocalCluster):
 
   def take_address(self):
     self.start(nodes=1, heap_mb=HEAP_MB, ring_mb=RING_MB,
-               failure_timeout_ms=int(self._ours.failure_timeout_s * 1000))
+               failure_timeout_ms=int(self._ours.failure_timeout_s * 1000),
+               node_flags=[f"--link_listen={self.address.rsplit(':', 1)[0]}:0"])
     # By the way that clients come.
     wait_until(lambda: self._uuid_at(self.address) == self._uuid(), ANSWERS_S,
                f"another cluster to answer at {self.address}")

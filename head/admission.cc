@@ -299,7 +299,7 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
   }
   options_.executing(request.mutation.function, request.mutation.client_id);
   const size_t declared = transaction.write_set().size();
-  const uint64_t cuts = store_->heap()->reserve().cuts;
+  const engine::HeapReserve before = store_->heap()->reserve();
   absl::Status poison = CheckPoison(transaction, &request);
   if (!poison.ok()) {
     return Failed(transaction, poison, declared, /*changed=*/false);
@@ -327,7 +327,7 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
                                  ? execution->replaced_bytes
                                  : clients_.ResultBytesOf(mutation.client_id);
     absl::Status fits = CheckResultFits(attempt, clients);
-    if (fits.ok()) fits = CheckReserve(mutation, meter.room(), attempt, cuts);
+    if (fits.ok()) fits = CheckReserve(mutation, meter.room(), attempt, before);
     if (!fits.ok()) {
       attempt = Failed(transaction, fits, declared, /*changed=*/true);
       attempt.ended = attempt.lacks_room = true;

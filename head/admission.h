@@ -344,10 +344,11 @@ class Admission {
   void DropForRoom(absl::Time now, absl::Status* refusal);
   void SubmitDrop();
   // Not OK: it has taken room that is kept for others (head/reserve.h), and is
-  // taken back. `cuts`: those of the reserve before it was executed.
+  // taken back. `before`: the reserve as it was when its execution began.
   absl::Status CheckReserve(const replica::Mutation& mutation,
                             const replica::RoomTaken& room,
-                            const Attempt& attempt, uint64_t cuts) const;
+                            const Attempt& attempt,
+                            const engine::HeapReserve& before) const;
   // Chooses clients for a mutation that only drops.
   absl::Status ChooseDropped(absl::Time now, Request* request);
   // What a stored result takes beyond the room that each outcome has.

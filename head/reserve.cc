@@ -50,14 +50,14 @@ RoomUse RoomUseOf(const replica::Mutation& mutation,
   return room.wrote || taken > 0 ? RoomUse::kTakes : RoomUse::kSettles;
 }
 
-bool MayLeave(RoomUse use, const engine::HeapReserve& reserve) {
+bool MayLeave(RoomUse use, uint64_t left, uint64_t kept) {
   switch (use) {
     case RoomUse::kPaysBack:
       return true;
     case RoomUse::kFrees:
-      return reserve.bytes_whole >= reserve.bytes_kept / 4;
+      return left >= kept / 4;
     case RoomUse::kSettles:
-      return reserve.bytes_whole >= reserve.bytes_kept / 2;
+      return left >= kept / 2;
     case RoomUse::kTakes:
       return false;
   }
@@ -67,17 +67,20 @@ bool MayLeave(RoomUse use, const engine::HeapReserve& reserve) {
 absl::Status Admission::CheckReserve(const replica::Mutation& mutation,
                                      const replica::RoomTaken& room,
                                      const Attempt& attempt,
-                                     uint64_t cuts) const {
+                                     const engine::HeapReserve& before) const {
   const engine::HeapReserve reserve = store_->heap()->reserve();
-  if (reserve.cuts == cuts) return absl::OkStatus();
+  if (reserve.cuts == before.cuts) return absl::OkStatus();
+  const engine::HeapStats heap = store_->heap()->stats();
+  const uint64_t free = heap.bytes_total - heap.bytes_used;
+  // Of a reserve that is in small pieces any will do, unless it took a page.
+  const uint64_t left =
+      reserve.bytes_whole < before.bytes_whole ? reserve.bytes_whole : free;
   const size_t had = std::min(attempt.replaced_bytes, attempt.stored_bytes);
   const RoomUse use = RoomUseOf(mutation, room, attempt.stored_bytes - had);
-  if (MayLeave(use, reserve)) return absl::OkStatus();
-  const engine::HeapStats heap = store_->heap()->stats();
+  if (MayLeave(use, left, reserve.bytes_kept)) return absl::OkStatus();
   return replica::MakeError(
       kamino::v1::REASON_HEAP_FULL,
-      absl::StrCat("the heap is full: of ", heap.bytes_total, " bytes ",
-                   heap.bytes_total - heap.bytes_used,
+      absl::StrCat("the heap is full: of ", heap.bytes_total, " bytes ", free,
                    " are left with this request, and the last ",
                    reserve.bytes_kept,
                    " are kept for requests that free room; delete something"));

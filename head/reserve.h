@@ -30,7 +30,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/heap/heap.h"
 #include "replica/log_entry.h"
 #include "replica/request_meter.h"
 
@@ -39,9 +38,9 @@ namespace kamino::head {
 // The reserve of a heap that has `bytes_total` for objects: 1/32 of it, at most
 // 1 MiB, in pages of the index.
 //
-// The outcome of a client that had none takes 165 bytes on average, its share
+// The outcome of a client that had none takes 160 bytes on average, its share
 // of the pages of the index included (tests/head/reserve_test.cc measures it).
-// So three quarters of 1 MiB are enough for 4,700 deletes by such clients whose
+// So three quarters of 1 MiB are enough for 4,900 deletes by such clients whose
 // objects are too small to make up for that; and twice over for the 2,048 that
 // can be under way at once, whose space is not free yet.
 uint64_t ReserveBytes(uint64_t bytes_total);
@@ -58,8 +57,8 @@ enum class RoomUse {
 RoomUse RoomUseOf(const replica::Mutation& mutation,
                   const replica::RoomTaken& room, size_t result_bytes);
 
-// Whether a request of that use may leave the reserve so.
-bool MayLeave(RoomUse use, const engine::HeapReserve& reserve);
+// Whether a request of that use may leave so many bytes of the reserve.
+bool MayLeave(RoomUse use, uint64_t left, uint64_t kept);
 
 // Whether the head opens a session by it.
 bool OpensSession(const replica::Mutation& mutation);

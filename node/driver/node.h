@@ -87,11 +87,11 @@ struct NodeSample {
   CallLoadStats reads;
   CallLoadStats results;
   engine::OpenSnapshotsStats snapshots;
-  engine::HeapReserve heap_reserve;  // of a head; else none is kept
-  uint64_t backups = 0;              // that were saved from this node
-  uint64_t backup_bytes = 0;         // of their records
-  absl::Duration since_backup;       // infinite: there was none
-  uint64_t result_bytes = 0;         // kept until what they are of is completed
+  engine::HeapReserve heap_reserve;
+  uint64_t backups = 0;         // that were saved from this node
+  uint64_t backup_bytes = 0;    // of their records
+  absl::Duration since_backup;  // infinite: there was none
+  uint64_t result_bytes = 0;    // kept until what they are of is completed
   // As those of the status.
   std::vector<LinkHub::Traffic> links;
   LinkHub::Ended links_ended;

@@ -177,6 +177,41 @@ TEST_F(FullHeapTest, WhoKeepsThemIsNoticed) {
   EXPECT_EQ(ReasonOf(Run(PutLarge(5000))), kamino::v1::REASON_HEAP_FULL);
 }
 
+// What head/reserve.h decides; more of it is in reserve_test.cc.
+class FullOfOutcomesTest : public FullHeapTest {
+ protected:
+  FullOfOutcomesTest() { PutByNewClients(); }
+
+  // Until one is refused, for want of room for its outcome: how many were not.
+  int PutByNewClients() {
+    for (int count = 0;; ++count) {
+      const absl::Status status = Run(Put("large", "x", ++client_));
+      if (status.ok()) continue;
+      EXPECT_EQ(ReasonOf(status), kamino::v1::REASON_HEAP_FULL) << status;
+      return count;
+    }
+  }
+  absl::Status DeleteByNewClient() { return Run(Delete("large", ++client_)); }
+
+  uint64_t client_ = 10000;
+};
+
+TEST_F(FullOfOutcomesTest, WhatFreesRoomIsExecuted) {
+  const absl::Status deleted = DeleteByNewClient();
+  EXPECT_TRUE(deleted.ok()) << deleted;
+}
+
+TEST_F(FullOfOutcomesTest, WhoRefusesItIsNoticed) {
+  faults::Planted fault("head-refuses-what-frees-room");
+  EXPECT_EQ(ReasonOf(DeleteByNewClient()), kamino::v1::REASON_HEAP_FULL);
+}
+
+TEST_F(FullOfOutcomesTest, WhoKeepsNoRoomForItIsNoticed) {
+  faults::Planted fault("head-keeps-no-reserve");
+  EXPECT_GT(PutByNewClients(), 100);
+  EXPECT_EQ(ReasonOf(DeleteByNewClient()), kamino::v1::REASON_HEAP_FULL);
+}
+
 TEST_F(FullHeapTest, OneWhoAsksAgainMeanwhileIsKept) {
   PassAnHour();
   PutLarge(5000);

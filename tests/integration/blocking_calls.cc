@@ -207,7 +207,6 @@ PASS_ON(int, nanosleep, (const timespec* time, timespec* left), (time, left),
 PASS_ON(int, clock_nanosleep,
         (clockid_t clock, int flags, const timespec* time, timespec* left),
         (clock, flags, time, left), Note("clock_nanosleep", ""))
-PASS_ON(int, usleep, (useconds_t time), (time), Note("usleep", ""))
 PASS_ON(unsigned, sleep, (unsigned time), (time), Note("sleep", ""))
 PASS_ON(int, system, (const char* command), (command), Note("system", command))
 PASS_ON(FILE*, popen, (const char* command, const char* mode), (command, mode),

@@ -339,7 +339,8 @@ class TidyTest(unittest.TestCase):
   def test_every_thread_has_a_name(self):
     """As tools show it, and as chaos chooses whom to hold."""
     problems = []
-    makes = re.compile(r"std::thread\(\[|^\s*[:,]?.*\bthread_\(\[")
+    makes = re.compile(r"std::thread\(\[|^\s*[:,]?.*\bthread_\(\[|"
+                       r"\bpthread_create\(")
     for name, path in files(".cc"):
       if name.split("/")[0] not in PROJECT_FOLDERS - {"bench"}:
         continue

@@ -160,6 +160,8 @@ bool LookupPool::StartThread(const std::shared_ptr<State>& state) {
       [](void* given) -> void* {
         const std::unique_ptr<std::shared_ptr<State>> state(
             static_cast<std::shared_ptr<State>*>(given));
+        // Until then it has the name of the thread that made it.
+        pthread_setname_np(pthread_self(), "resolver");
         Work(*state);
         return nullptr;
       },
@@ -169,7 +171,6 @@ bool LookupPool::StartThread(const std::shared_ptr<State>& state) {
     delete argument;
     return false;
   }
-  pthread_setname_np(thread, "resolver");
   pthread_detach(thread);
   return true;
 }

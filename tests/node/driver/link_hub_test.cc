@@ -486,56 +486,6 @@ TEST_F(LinkHubTest, BytesThatAreNoMessageEndALinkThatIsBeingOpened) {
   EXPECT_THAT(a_.messages, ElementsAre(1));  // none that follows a gap
 }
 
-// Notes what is expected.
-class ExpectingTransport final : public transport::Transport {
- public:
-  ExpectingTransport(std::unique_ptr<transport::Transport> inner,
-                     std::vector<std::string>* expected)
-      : inner_(std::move(inner)), expected_(expected) {}
-
-  absl::StatusOr<std::unique_ptr<transport::Listener>> Listen(
-      const std::string& address, transport::AcceptCallback acceptor) override {
-    return inner_->Listen(address, std::move(acceptor));
-  }
-  absl::StatusOr<std::shared_ptr<transport::Link>> Connect(
-      const std::string& address,
-      std::shared_ptr<transport::LinkHandler> handler) override {
-    return inner_->Connect(address, std::move(handler));
-  }
-  void Expect(const std::string& address) override {
-    expected_->push_back(address);
-  }
-
- private:
-  const std::unique_ptr<transport::Transport> inner_;
-  std::vector<std::string>* const expected_;
-};
-
-// A name server may hang when a member has died and others need new links.
-TEST_F(LinkHubTest, AddressesOfMembersAreExpectedBeforeTheyAreNeeded) {
-  std::vector<std::string> expected;
-  a_.options.offers.push_back(
-      {transport::TransportFactory(
-           kTcp,
-           [&](const transport::TransportOptions& options)
-               -> absl::StatusOr<std::unique_ptr<transport::Transport>> {
-             return std::make_unique<ExpectingTransport>(
-                 *network_.Transports(&a_, kTcp).Make(options), &expected);
-           }),
-       "a"});
-  ASSERT_TRUE(a_.Listen({}).ok());
-  membership::Member b;
-  b.node_id = "b";
-  b.link_addresses["tcp"] = "b.example.net:7002";
-  b.link_addresses["shm"] = "/b/link.sock#here";
-  membership::Member c = b;
-  c.node_id = "c";
-  c.link_addresses["tcp"] = "c.example.net:7002";
-  a_.hub->Expect({b, c});
-  EXPECT_THAT(expected,
-              ElementsAre("b.example.net:7002", "c.example.net:7002"));
-}
-
 // A network of processes with certificates, of nodes but for "w".
 class KnownPeersTest : public LinkHubTest {
  protected:

@@ -19,28 +19,33 @@ namespace {
 // stop.
 constexpr int kLookAgainMs = 50;
 
-// Begins a thread that leaves the signals of the process to others; a fault of
-// its own has to find its handler.
-template <typename Run>
-std::thread WithoutSignals(const Run& run) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  for (int fault :
-       {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP}) {
-    sigdelset(&all, fault);
+// While one lives, threads that begin leave the signals of the process to
+// others. A fault of their own has to find its handler.
+class WithoutSignals {
+ public:
+  WithoutSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    for (int fault :
+         {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP}) {
+      sigdelset(&all, fault);
+    }
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
   }
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(run);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
-}
+  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  WithoutSignals(const WithoutSignals&) = delete;
+  WithoutSignals& operator=(const WithoutSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 }  // namespace
 
 LineWriter::LineWriter(Options options)
     : options_(std::move(options)), output_(options_.file) {
-  thread_ = WithoutSignals([this] { Run(); });
+  const WithoutSignals without_signals;
+  thread_ = std::thread([this] { Run(); });
 }
 
 LineWriter::~LineWriter() {

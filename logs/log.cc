@@ -107,10 +107,10 @@ class Sink : public google::LogSink {
 
   // Not by way of glog, whose level may leave the line out.
   absl::StatusOr<std::shared_ptr<LineWriter::Receipt>> Keep(
-      int severity, absl::string_view text, const std::source_location& where) {
-    const std::string path = where.file_name();
-    std::string whole = LineOf(severity, path.c_str() + path.rfind('/') + 1,
-                               static_cast<int>(where.line()), Now(), text);
+      int severity, absl::string_view text, const char* file, int line) {
+    const std::string path = file;
+    std::string whole =
+        LineOf(severity, path.c_str() + path.rfind('/') + 1, line, Now(), text);
     TheRecent().Add(whole);
     return writer_.Keep(std::move(whole));
   }
@@ -259,22 +259,19 @@ uint64_t DroppedLines() {
   return sink == nullptr ? 0 : sink->writer().dropped();
 }
 
-absl::Status KeepLine(int severity, absl::string_view text,
-                      std::source_location where) {
+absl::Status KeepLine(int severity, absl::string_view text, const char* file,
+                      int line) {
   if (sink == nullptr) {
-    google::LogMessage(where.file_name(), static_cast<int>(where.line()),
-                       severity)
-            .stream()
-        << text;
+    google::LogMessage(file, line, severity).stream() << text;
     return absl::OkStatus();
   }
-  return sink->Keep(severity, text, where).status();
+  return sink->Keep(severity, text, file, line).status();
 }
 
-absl::Status WriteLine(int severity, absl::string_view text,
-                       std::source_location where) {
-  if (sink == nullptr) return KeepLine(severity, text, where);
-  auto kept = sink->Keep(severity, text, where);
+absl::Status WriteLine(int severity, absl::string_view text, const char* file,
+                       int line) {
+  if (sink == nullptr) return KeepLine(severity, text, file, line);
+  auto kept = sink->Keep(severity, text, file, line);
   if (!kept.ok()) return kept.status();
   return sink->writer().AwaitWritten(**kept);
 }

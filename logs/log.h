@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <source_location>
 #include <string>
 #include <vector>
 
@@ -48,16 +47,16 @@ uint64_t DroppedLines();
 
 // Queues a line for the log that is not dropped, whatever --log_level is. Does
 // not wait. kFailedPrecondition: the queue is full, and the line is not in it.
-absl::Status KeepLine(
-    int severity, absl::string_view text,
-    std::source_location where = std::source_location::current());
+absl::Status KeepLine(int severity, absl::string_view text,
+                      const char* file = __builtin_FILE(),
+                      int line = __builtin_LINE());
 
 // The same, and waits until the line is written: 600 ms at most, 300 ms while
 // the reader takes nothing. kFailedPrecondition: it is not. Not on a thread
 // that others wait for.
-absl::Status WriteLine(
-    int severity, absl::string_view text,
-    std::source_location where = std::source_location::current());
+absl::Status WriteLine(int severity, absl::string_view text,
+                       const char* file = __builtin_FILE(),
+                       int line = __builtin_LINE());
 
 // Waits likewise until all lines that are queued are written.
 absl::Status AwaitWritten();

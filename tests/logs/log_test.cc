@@ -244,6 +244,7 @@ TEST_F(LogDeathTest, ALineThatIsKeptIsWrittenAtAnyLevel) {
 TEST_F(LogDeathTest, LinesOfLibrariesAreOfTheSameForm) {
   const auto log = [] {
     rpc::LogWhatLibrariesSay();
+    gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);  // as grpc_init does
     gpr_log(GPR_ERROR, "no channel");
     google::protobuf::Value value;
     // Its string_value is not UTF-8.

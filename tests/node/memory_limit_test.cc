@@ -106,7 +106,7 @@ NodeFlags Flags() {
   flags.storage.cluster_id = "c";
   flags.storage.node_id = "n1";
   flags.storage.heap_bytes = 16 * kMib;
-  flags.storage.ring_bytes = 4 * kMib;
+  flags.storage.ring_bytes = 16 * kMib;
   flags.snapshot_mb = 64;
   return flags;
 }

@@ -6,8 +6,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "base/address.h"
 #include "base/status_macros.h"
+#include "client/cli/piped_config.h"
 #include "config/nearest_name.h"
 #include "config/toml_file.h"
 
@@ -21,6 +23,16 @@ constexpr char kClusters[] = "clusters";
 constexpr char kClient[] = "client";
 
 using Names = std::vector<std::string>;
+
+// It may come by a pipe, as from a program that decrypts it.
+absl::StatusOr<toml::table> Read(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string readable, ReadableConfig(path));
+  auto table = config::ReadToml(readable);
+  if (table.ok() || readable == path) return table;
+  return absl::Status(
+      table.status().code(),
+      absl::StrReplaceAll(table.status().message(), {{readable, path}}));
+}
 
 Names Joined(Names names, const Names& more) {
   names.insert(names.end(), more.begin(), more.end());
@@ -151,7 +163,7 @@ absl::StatusOr<const toml::table*> FindCluster(const toml::table& file,
 absl::StatusOr<ClientConfig> ReadClientConfig(
     const std::string& path, const std::string& cluster,
     const ServerSettings& servers, const std::vector<std::string>& options) {
-  ASSIGN_OR_RETURN(const toml::table file, config::ReadToml(path));
+  ASSIGN_OR_RETURN(const toml::table file, Read(path));
   RETURN_IF_ERROR(CheckFile(file, servers, options, path));
   ClientConfig config;
   config.cluster = cluster;
@@ -177,7 +189,7 @@ absl::StatusOr<ClientConfig> ReadClientConfig(
 absl::StatusOr<Names> ServersOf(const std::string& path,
                                 const ServerSettings& servers,
                                 const Names& options) {
-  ASSIGN_OR_RETURN(const toml::table file, config::ReadToml(path));
+  ASSIGN_OR_RETURN(const toml::table file, Read(path));
   Names own, knowing;
   for (const auto& [server, names] : servers) {
     if (file.contains(server)) own.push_back(server);
@@ -199,7 +211,7 @@ absl::StatusOr<Names> ServersOf(const std::string& path,
 }
 
 absl::StatusOr<Names> ClustersOf(const std::string& path) {
-  ASSIGN_OR_RETURN(const toml::table file, config::ReadToml(path));
+  ASSIGN_OR_RETURN(const toml::table file, Read(path));
   ASSIGN_OR_RETURN(const auto* clusters, FindTable(file, kClusters, path));
   return ClusterNames(*clusters);
 }

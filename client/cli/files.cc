@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
@@ -40,6 +42,48 @@ absl::Status ReadParts(
   }
 }
 
+constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+// What other systems write around lines. A CR that was dropped, or kept,
+// without a word would change what is loaded.
+class LineEnds {
+ public:
+  LineEnds(const std::string& path, OddCr odd) : path_(path), odd_(odd) {}
+
+  // Leaves of the next line what it says. `ended`: an LF came behind it.
+  absl::Status TakeOff(bool ended, std::string* line) {
+    ++number_;
+    if (number_ == 1 && absl::StartsWith(*line, kByteOrderMark)) {
+      line->erase(0, kByteOrderMark.size());
+    }
+    if (ended) {
+      const bool by_two = absl::EndsWith(*line, "\r");
+      if (number_ == 1) by_two_ = by_two;
+      if (by_two != by_two_ && odd_ == OddCr::kIsAnError) {
+        return Wrong(by_two ? "it ends in CR LF, and line 1 in LF"
+                            : "it ends in LF, and line 1 in CR LF");
+      }
+      if (by_two && by_two_) line->pop_back();
+    }
+    if (odd_ == OddCr::kStays || line->find('\r') == std::string::npos) {
+      return absl::OkStatus();
+    }
+    return Wrong("a CR is in it that ends no line");
+  }
+
+ private:
+  absl::Status Wrong(absl::string_view what) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat(NameOf(path_), " line ", number_, ": ", what,
+                     "; in tsv a value's own CR is written as \\r"));
+  }
+
+  const std::string& path_;
+  const OddCr odd_;
+  uint64_t number_ = 0;
+  bool by_two_ = false;
+};
+
 }  // namespace
 
 std::string NameOf(const std::string& path) {
@@ -58,18 +102,22 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most,
   return bytes;
 }
 
-absl::Status ReadLines(const std::string& path,
+absl::Status ReadLines(const std::string& path, OddCr odd,
                        absl::FunctionRef<absl::Status(std::string)> take) {
+  LineEnds ends(path, odd);
   std::string line;
   RETURN_IF_ERROR(ReadParts(path, [&](absl::string_view part) {
     for (size_t end; (end = part.find('\n')) != absl::string_view::npos;) {
       line.append(part.data(), end);
       part.remove_prefix(end + 1);
+      RETURN_IF_ERROR(ends.TakeOff(/*ended=*/true, &line));
       RETURN_IF_ERROR(take(std::exchange(line, "")));
     }
     line.append(part.data(), part.size());
     return absl::OkStatus();
   }));
+  if (line.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(ends.TakeOff(/*ended=*/false, &line));
   return line.empty() ? absl::OkStatus() : take(std::move(line));
 }
 

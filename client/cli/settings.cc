@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <memory>
 #include <set>
@@ -69,13 +70,12 @@ std::vector<CLI::Option*> OptionsOf(CLI::App& app) {
   });
 }
 
-enum class Kind { kFile, kFolder, kNothing };
-
-Kind KindOf(const std::string& path) {
+// Whether nothing has this name. What is there and cannot be read is an error
+// to whoever reads it.
+bool IsAbsent(const std::string& path) {
   struct stat info;
-  if (stat(path.c_str(), &info) != 0) return Kind::kNothing;
-  if (S_ISDIR(info.st_mode)) return Kind::kFolder;
-  return S_ISREG(info.st_mode) ? Kind::kFile : Kind::kNothing;
+  return lstat(path.c_str(), &info) != 0 &&
+         (errno == ENOENT || errno == ENOTDIR);
 }
 
 std::string DefaultConfig(const Environment& environment) {
@@ -159,32 +159,26 @@ absl::Status LocateCluster(const std::string& cluster,
   if (path.empty()) path = environment("KAMINO_CONFIG");
   const bool asked_for = !path.empty();
   if (!asked_for) path = DefaultConfig(environment);
-  const Kind kind = KindOf(path);
-  if (kind == Kind::kFile) {
-    ASSIGN_OR_RETURN(
-        const ClientConfig config,
-        ReadClientConfig(path, cluster, settings->servers, OptionsOfFiles()));
-    if (config.cluster.empty()) {
-      if (settings->config.empty()) return absl::OkStatus();
-      return absl::InvalidArgumentError(absl::StrCat(
-          path, ": no cluster is its current one; name one by --cluster"));
-    }
-    settings->seeds = config.seeds;
-    settings->managers = config.managers;
-    settings->located_by =
-        absl::StrCat("cluster ", config.cluster, " of ", path);
-    return SetOptions(config, path, settings);
+  if (IsAbsent(path)) {
+    if (!asked_for && cluster.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "there is no configuration file ", path,
+        asked_for ? ""
+                  : absl::StrCat(", which is to say where cluster ", cluster,
+                                 " is")));
   }
-  if (!asked_for && cluster.empty()) return absl::OkStatus();
-  if (kind == Kind::kFolder) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": is a folder, not a configuration file"));
+  ASSIGN_OR_RETURN(
+      const ClientConfig config,
+      ReadClientConfig(path, cluster, settings->servers, OptionsOfFiles()));
+  if (config.cluster.empty()) {
+    if (settings->config.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": no cluster is its current one; name one by --cluster"));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "there is no configuration file ", path,
-      asked_for
-          ? ""
-          : absl::StrCat(", which is to say where cluster ", cluster, " is")));
+  settings->seeds = config.seeds;
+  settings->managers = config.managers;
+  settings->located_by = absl::StrCat("cluster ", config.cluster, " of ", path);
+  return SetOptions(config, path, settings);
 }
 
 absl::Status Find(const Environment& environment, Settings* settings) {

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 
 namespace kamino::client {
@@ -104,7 +105,9 @@ std::string WithoutControls(absl::string_view bytes,
 }  // namespace
 
 std::string Escape(absl::string_view bytes) {
-  return WithoutControls(bytes, "\\\\");
+  std::string text;
+  if (absl::ConsumePrefix(&bytes, "\xef\xbb\xbf")) text = "\\xef\\xbb\\xbf";
+  return text + WithoutControls(bytes, "\\\\");
 }
 
 std::string Printable(absl::string_view bytes) {

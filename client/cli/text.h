@@ -11,7 +11,8 @@ namespace kamino::client {
 
 // On one line and without a tab, whatever the bytes: well-formed UTF-8 stays as
 // it is, but for \\, \t, \n, \r; control characters and what is not UTF-8
-// become \xHH.
+// become \xHH, and so does a byte order mark in front, which readers of files
+// drop.
 std::string Escape(absl::string_view bytes);
 
 // What somebody else says, for a terminal: as Escape, but a backslash stays as

@@ -1,12 +1,17 @@
 #include "client/cli/settings.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "CLI/Config.hpp"
 #include "CLI/Formatter.hpp"
+#include "client/cli/piped_config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -16,6 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 class SettingsTest : public ::testing::Test {
  protected:
@@ -275,6 +281,46 @@ TEST_F(SettingsTest, TheDefaultFileNeedNotBeThere) {
               HasSubstr("where is the chain?"));
   EXPECT_THAT(RefusalToAdmin({}, {{"HOME", "/no/such"}}),
               HasSubstr("where are the managers?"));
+}
+
+TEST_F(SettingsTest, ADefaultFileThatCannotBeReadIsAnError) {
+  const std::string home = ::testing::TempDir() + "/home";
+  const std::string path = home + "/.config/kamino/config.toml";
+  std::filesystem::create_directories(path);
+  EXPECT_EQ(Run({}, {{"HOME", home}}).message(),
+            path + ": is a folder, not a configuration file");
+  EXPECT_TRUE(Run({"--seeds=x:1"}, {{"HOME", home}}).ok());
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink("gone", path);
+  EXPECT_EQ(Run({}, {{"HOME", home}}).message(),
+            path +
+                ": the configuration file cannot be read: No such file or "
+                "directory");
+  std::filesystem::remove_all(home);
+}
+
+TEST_F(SettingsTest, TheFileMayComeByAPipe) {
+  const std::string pipe = ::testing::TempDir() + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(ReadableConfig(pipe, absl::Milliseconds(1)).status().message(),
+            pipe + ": was not written and closed in time");
+  std::thread writer([&pipe] { std::ofstream(pipe) << kTwoClusters; });
+  EXPECT_TRUE(Run({"--config=" + pipe, "--cluster=away"}, {},
+                  {Place::kManagers, Place::kChain})
+                  .ok());
+  writer.join();
+  EXPECT_THAT(settings_.seeds, ElementsAre("a1:1"));
+  ASSERT_TRUE(CheckConfigFile(pipe, servers_).ok());
+  EXPECT_THAT(std::string(Run({"--config=/dev/zero"}).message()),
+              HasSubstr("/dev/zero: has over 1048576 bytes"));
+  EXPECT_THAT(std::string(Run({"--config=/dev/null"}).message()),
+              HasSubstr("/dev/null: no cluster is its current one"));
+  const std::string wrong = ::testing::TempDir() + "/wrong";
+  ASSERT_EQ(mkfifo(wrong.c_str(), 0600), 0);
+  std::thread another([&wrong] { std::ofstream(wrong) << "a =\n"; });
+  EXPECT_THAT(std::string(Run({"--config=" + wrong}).message()),
+              StartsWith(wrong + ":1: "));
+  another.join();
 }
 
 TEST_F(SettingsTest, TheFileIsReadOnlyWhenItIsNeeded) {

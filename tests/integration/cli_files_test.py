@@ -230,6 +230,80 @@ class CliFilesTest(ClusterTest):
     done = self.run_kamino("get", "x", told, seeds=False)
     self.assertEqual(done.returncode, 2, done.stderr)
 
+  # --- Files of other systems.
+
+  def load(self, text, *words, expect=0):
+    done = self.run_kamino("load", "tsv", "-", *words, input=text)
+    self.assertEqual(done.returncode, expect, done.stderr)
+    return done.stderr.decode()
+
+  def test_load_takes_what_other_systems_write_around_lines(self):
+    mark = b"\xef\xbb\xbf"
+    for text in (mark + b"a\t1\nb\t2\\r\n", mark + b"a\t1\r\nb\t2\\r\r\n",
+                 b"a\t1\r\nb\t2\\r", mark + b"a\t1\nb\t2\\r"):
+      self.load(text)
+      self.assertEqual(self.kamino("scan"), "a\t1\nb\t2\\r\n")
+      self.kamino("commit", "del", "a", "del", "b")
+    # scan prints what load reads as it was.
+    self.kamino("put", "\ufeffkey", "\ufeffvalue\r")
+    lines = self.kamino("scan")
+    self.assertEqual(lines,
+                     "\\xef\\xbb\\xbfkey\t\\xef\\xbb\\xbfvalue\\r\n")
+    self.kamino("del", "\ufeffkey")
+    self.load(lines.encode())
+    self.assertEqual(self.kamino("scan"), lines)
+    package = mark + b"Package: zsh\r\nVersion: 5\r\n\r\n"
+    done = self.run_kamino("load", "dpkg", "-", input=package)
+    self.assertEqual(done.returncode, 0, done.stderr)
+    self.assertEqual(self.kamino("get", "zsh"), "Package: zsh\nVersion: 5\n\n")
+    # A package's own text stays as it is.
+    odd = b"Package: zsh\nDescription: a\rb\r\n"
+    done = self.run_kamino("load", "dpkg", "-", input=odd)
+    self.assertEqual(done.returncode, 0, done.stderr)
+    self.assertEqual(self.kamino("get", "zsh", "--hex"), odd.hex() + "\n")
+
+  def test_load_refuses_a_cr_that_it_would_have_to_guess_at(self):
+    for text, line, why in (
+        (b"a\t1\r\nb\t2\n", 2, "it ends in LF, and line 1 in CR LF"),
+        (b"a\t1\nb\t2\r\n", 2, "it ends in CR LF, and line 1 in LF"),
+        (b"a\t1\nb\t2\r", 2, "a CR is in it that ends no line"),
+        (b"a\t1\rb\t2\r", 1, "a CR is in it that ends no line"),
+        (b"a\t1\r\r\n", 1, "a CR is in it that ends no line")):
+      self.assertEqual(self.load(text, expect=2),
+                       f"kamino: standard input line {line}: {why}; in tsv "
+                       "a value's own CR is written as \\r\n")
+    self.assertEqual(self.kamino("scan"), "")
+
+  def test_a_configuration_may_come_by_a_pipe(self):
+    config = self.path("kamino.toml", (
+        'current = "c"\n[clusters.c]\nseeds = ["'
+        + self.cluster.seeds.replace(",", '", "') + '"]\n').encode())
+    kamino = self.cluster.binary("kamino")
+    self.kamino("put", "a", "v")
+    for words in (f"get a --config=<(cat {config})",
+                  f"get a --config=/dev/fd/7 7< <(cat {config})",
+                  f"get a --config=/dev/stdin < {config}"):
+      done = self.run_program("bash", "-c", f"{kamino} {words}")
+      self.assertEqual((done.returncode, done.stdout), (0, "v\n"), done.stderr)
+    done = self.run_program("bash", "-c",
+                            f"{kamino} get a --config=<(cat /dev/zero)")
+    self.assertEqual(done.returncode, 2)
+    self.assertIn("has over 1048576 bytes", done.stderr)
+    done = self.run_program("bash", "-c",
+                            f"{kamino} config check <(echo '[node]')")
+    self.assertEqual(done.returncode, 0, done.stderr)
+    self.assertIn("what is for servers was not checked", done.stdout)
+
+  def test_a_folder_as_the_default_configuration_is_an_error(self):
+    default = self.path("home/.config/kamino/config.toml")
+    os.makedirs(default)
+    environment = {"PATH": os.environ["PATH"], "HOME": self.path("home")}
+    done = self.run_kamino("status", seeds=False, env=environment)
+    self.assertEqual(done.returncode, 2, done.stderr)
+    self.assertEqual(done.stderr.decode(),
+                     f"kamino: {default}: is a folder, not a configuration "
+                     "file\n")
+
 
 if __name__ == "__main__":
   main()

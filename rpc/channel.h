@@ -39,8 +39,7 @@ struct ChannelOptions {
   security::Role server = security::Role::kNode;
 };
 
-// `address`: host:port. Connects when the first call needs it, and never
-// through a proxy, whatever the environment says.
+// `address`: host:port. Connects when the first call needs it.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const ChannelOptions& options = {});
 

@@ -137,7 +137,8 @@ class CliFilesTest(ClusterTest):
       with subprocess.Popen(
           [self.cluster.binary("kamino"), f"--seeds={self.cluster.seeds}",
            "backup", "save", "--rate=1", self.path("b.kmb")],
-          stderr=subprocess.PIPE) as saving:
+          stderr=subprocess.PIPE,
+          preexec_fn=lambda: signal.signal(deadly, signal.SIG_DFL)) as saving:
         wait_until(lambda: os.listdir(self.work), 30, "the file")
         saving.send_signal(deadly)
         saving.wait(30)

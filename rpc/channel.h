@@ -43,8 +43,7 @@ struct ChannelOptions {
   std::shared_ptr<const ClusterIdentity> cluster;
 };
 
-// `address`: host:port. Connects when the first call needs it, and never
-// through a proxy, whatever the environment says.
+// `address`: host:port. Connects when the first call needs it.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const ChannelOptions& options = {});
 

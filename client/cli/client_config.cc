@@ -6,8 +6,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "base/address.h"
 #include "base/status_macros.h"
+#include "client/cli/piped_config.h"
 #include "config/nearest_name.h"
 #include "config/toml_file.h"
 
@@ -24,7 +26,12 @@ using Names = std::vector<std::string>;
 
 // It may come by a pipe, as from a program that decrypts it.
 absl::StatusOr<toml::table> Read(const std::string& path) {
-  return config::ReadToml(path, config::Pipes::kAreReadOnce);
+  ASSIGN_OR_RETURN(const std::string readable, ReadableConfig(path));
+  auto table = config::ReadToml(readable);
+  if (table.ok() || readable == path) return table;
+  return absl::Status(
+      table.status().code(),
+      absl::StrReplaceAll(table.status().message(), {{readable, path}}));
 }
 
 Names Joined(Names names, const Names& more) {

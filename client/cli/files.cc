@@ -48,7 +48,7 @@ constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
 // without a word would change what is loaded.
 class LineEnds {
  public:
-  explicit LineEnds(const std::string& path) : path_(path) {}
+  LineEnds(const std::string& path, OddCr odd) : path_(path), odd_(odd) {}
 
   // Leaves of the next line what it says. `ended`: an LF came behind it.
   absl::Status TakeOff(bool ended, std::string* line) {
@@ -59,13 +59,15 @@ class LineEnds {
     if (ended) {
       const bool by_two = absl::EndsWith(*line, "\r");
       if (number_ == 1) by_two_ = by_two;
-      if (by_two != by_two_) {
+      if (by_two != by_two_ && odd_ == OddCr::kIsAnError) {
         return Wrong(by_two ? "it ends in CR LF, and line 1 in LF"
                             : "it ends in LF, and line 1 in CR LF");
       }
-      if (by_two) line->pop_back();
+      if (by_two && by_two_) line->pop_back();
     }
-    if (line->find('\r') == std::string::npos) return absl::OkStatus();
+    if (odd_ == OddCr::kStays || line->find('\r') == std::string::npos) {
+      return absl::OkStatus();
+    }
     return Wrong("a CR is in it that ends no line");
   }
 
@@ -77,6 +79,7 @@ class LineEnds {
   }
 
   const std::string& path_;
+  const OddCr odd_;
   uint64_t number_ = 0;
   bool by_two_ = false;
 };
@@ -99,9 +102,9 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most,
   return bytes;
 }
 
-absl::Status ReadLines(const std::string& path,
+absl::Status ReadLines(const std::string& path, OddCr odd,
                        absl::FunctionRef<absl::Status(std::string)> take) {
-  LineEnds ends(path);
+  LineEnds ends(path, odd);
   std::string line;
   RETURN_IF_ERROR(ReadParts(path, [&](absl::string_view part) {
     for (size_t end; (end = part.find('\n')) != absl::string_view::npos;) {

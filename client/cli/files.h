@@ -23,11 +23,14 @@ std::string NameOf(const std::string& path);
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most,
                                      absl::string_view too_large);
 
-// Calls `take` with each line, without its end: LF, or CR LF, the same at all
-// lines. A byte order mark of UTF-8 before the first line is no part of it.
-// kInvalidArgument: the file cannot be read to its end; its lines end in two
-// ways; a CR ends no line. The first error of `take` ends it.
-absl::Status ReadLines(const std::string& path,
+// A CR that is no part of a line's end as line 1 has it.
+enum class OddCr { kIsAnError, kStays };
+
+// Calls `take` with each line, without its end: LF, or CR LF if line 1 ends so.
+// A byte order mark of UTF-8 before line 1 is no part of it. kInvalidArgument:
+// the file cannot be read to its end; lines end in two ways, or a CR ends none,
+// where that is an error. The first error of `take` ends it.
+absl::Status ReadLines(const std::string& path, OddCr odd,
                        absl::FunctionRef<absl::Status(std::string)> take);
 
 }  // namespace kamino::client

@@ -44,7 +44,7 @@ absl::StatusOr<Objects> ReadDpkg(const std::string& path) {
     name.clear();
     paragraph.clear();
   };
-  RETURN_IF_ERROR(ReadLines(path, [&](const std::string& line) {
+  RETURN_IF_ERROR(ReadLines(path, OddCr::kStays, [&](const std::string& line) {
     if (line.empty()) {
       finish();
       return absl::OkStatus();
@@ -78,12 +78,13 @@ absl::Status ReadTsvLine(absl::string_view line, KeyEncoding keys,
 
 absl::StatusOr<Objects> ReadTsv(const std::string& path, KeyEncoding keys) {
   Objects objects;
-  RETURN_IF_ERROR(ReadLines(path, [&](const std::string& line) {
-    absl::Status read = ReadTsvLine(line, keys, &objects);
-    if (read.ok()) return read;
-    return absl::InvalidArgumentError(absl::StrCat(
-        NameOf(path), " line ", objects.size() + 1, ": ", read.message()));
-  }));
+  RETURN_IF_ERROR(
+      ReadLines(path, OddCr::kIsAnError, [&](const std::string& line) {
+        absl::Status read = ReadTsvLine(line, keys, &objects);
+        if (read.ok()) return read;
+        return absl::InvalidArgumentError(absl::StrCat(
+            NameOf(path), " line ", objects.size() + 1, ": ", read.message()));
+      }));
   return objects;
 }
 

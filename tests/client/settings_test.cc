@@ -11,6 +11,7 @@
 
 #include "CLI/Config.hpp"
 #include "CLI/Formatter.hpp"
+#include "client/cli/piped_config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -20,6 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 class SettingsTest : public ::testing::Test {
  protected:
@@ -300,6 +302,8 @@ TEST_F(SettingsTest, ADefaultFileThatCannotBeReadIsAnError) {
 TEST_F(SettingsTest, TheFileMayComeByAPipe) {
   const std::string pipe = ::testing::TempDir() + "/pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(ReadableConfig(pipe, absl::Milliseconds(1)).status().message(),
+            pipe + ": was not written and closed in time");
   std::thread writer([&pipe] { std::ofstream(pipe) << kTwoClusters; });
   EXPECT_TRUE(Run({"--config=" + pipe, "--cluster=away"}, {},
                   {Place::kManagers, Place::kChain})
@@ -307,6 +311,16 @@ TEST_F(SettingsTest, TheFileMayComeByAPipe) {
   writer.join();
   EXPECT_THAT(settings_.seeds, ElementsAre("a1:1"));
   ASSERT_TRUE(CheckConfigFile(pipe, servers_).ok());
+  EXPECT_THAT(std::string(Run({"--config=/dev/zero"}).message()),
+              HasSubstr("/dev/zero: has over 1048576 bytes"));
+  EXPECT_THAT(std::string(Run({"--config=/dev/null"}).message()),
+              HasSubstr("/dev/null: no cluster is its current one"));
+  const std::string wrong = ::testing::TempDir() + "/wrong";
+  ASSERT_EQ(mkfifo(wrong.c_str(), 0600), 0);
+  std::thread another([&wrong] { std::ofstream(wrong) << "a =\n"; });
+  EXPECT_THAT(std::string(Run({"--config=" + wrong}).message()),
+              StartsWith(wrong + ":1: "));
+  another.join();
 }
 
 TEST_F(SettingsTest, TheFileIsReadOnlyWhenItIsNeeded) {

@@ -137,7 +137,8 @@ class CliFilesTest(ClusterTest):
       with subprocess.Popen(
           [self.cluster.binary("kamino"), f"--seeds={self.cluster.seeds}",
            "backup", "save", "--rate=1", self.path("b.kmb")],
-          stderr=subprocess.PIPE) as saving:
+          stderr=subprocess.PIPE,
+          preexec_fn=lambda: signal.signal(deadly, signal.SIG_DFL)) as saving:
         wait_until(lambda: os.listdir(self.work), 30, "the file")
         saving.send_signal(deadly)
         saving.wait(30)
@@ -256,6 +257,11 @@ class CliFilesTest(ClusterTest):
     done = self.run_kamino("load", "dpkg", "-", input=package)
     self.assertEqual(done.returncode, 0, done.stderr)
     self.assertEqual(self.kamino("get", "zsh"), "Package: zsh\nVersion: 5\n\n")
+    # A package's own text stays as it is.
+    odd = b"Package: zsh\nDescription: a\rb\r\n"
+    done = self.run_kamino("load", "dpkg", "-", input=odd)
+    self.assertEqual(done.returncode, 0, done.stderr)
+    self.assertEqual(self.kamino("get", "zsh", "--hex"), odd.hex() + "\n")
 
   def test_load_refuses_a_cr_that_it_would_have_to_guess_at(self):
     for text, line, why in (

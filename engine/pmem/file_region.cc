@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -68,14 +67,11 @@ bool Sync(int fd) {
   return true;
 }
 
-// libpmem2's own has no way to tell that msync failed.
-void FlushPages(const void* data, size_t length) {
-  static const uintptr_t kPage = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const uintptr_t address = reinterpret_cast<uintptr_t>(data);
-  const uintptr_t begin = address & ~(kPage - 1);
-  while (msync(reinterpret_cast<void*>(begin), address + length - begin,
-               MS_SYNC) != 0) {
-    if (errno != EINTR) EndWithLostWrites(data, nullptr);
+// Pages that are dirty through a mapping count as well (Linux). One call for
+// all of them costs a sync of the medium, as msync of one page does.
+void SyncPages(int fd, const void* place) {
+  while (fdatasync(fd) != 0) {
+    if (errno != EINTR) EndWithLostWrites(place, nullptr);
   }
 }
 
@@ -180,10 +176,15 @@ absl::Status FileRegion::Map(const std::string& path, PmemMode mode) {
       kind_ = FlushKind::kCacheLine;
       break;
     case PMEM2_GRANULARITY_PAGE:
-      kind_ =
-          mode == PmemMode::kForce ? FlushKind::kCacheLine : FlushKind::kPage;
-      flush_ = mode == PmemMode::kForce ? BestCacheFlush() : FlushPages;
-      drain_ = StoreFence;
+      if (mode == PmemMode::kForce) {
+        kind_ = FlushKind::kCacheLine;
+        flush_ = BestCacheFlush();
+        drain_ = StoreFence;
+        break;
+      }
+      kind_ = FlushKind::kPage;
+      pages_ = std::make_unique<PageSync>(
+          [fd = fd_](const void* place) { SyncPages(fd, place); });
       break;
   }
   return absl::OkStatus();
@@ -195,10 +196,15 @@ FileRegion::~FileRegion() {
 }
 
 void FileRegion::Flush(const void* data, size_t length) {
-  if (length > 0) flush_(data, length);
+  if (length == 0) return;
+  if (pages_ != nullptr) return pages_->Note(data, length);
+  flush_(data, length);
 }
 
-void FileRegion::Drain() { drain_(); }
+void FileRegion::Drain() {
+  if (pages_ != nullptr) return pages_->Drain();
+  drain_();
+}
 
 void FileRegion::CopyFlush(void* destination, const void* source,
                            size_t length) {
@@ -207,7 +213,7 @@ void FileRegion::CopyFlush(void* destination, const void* source,
   }
   if (length == 0) return;
   std::memcpy(destination, source, length);
-  flush_(destination, length);
+  Flush(destination, length);
 }
 
 }  // namespace kamino::engine

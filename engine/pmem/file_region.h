@@ -4,10 +4,12 @@
 #define KAMINO_ENGINE_PMEM_FILE_REGION_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "engine/pmem/page_sync.h"
 #include "engine/pmem/region.h"
 
 struct pmem2_map;
@@ -15,11 +17,12 @@ struct pmem2_map;
 namespace kamino::engine {
 
 enum class PmemMode {
-  kAuto,   // as the medium demands: nothing, cache line flushes, or msync
-  kForce,  // cache line flushes, even where only msync makes stores durable
+  kAuto,   // as the medium demands: nothing, cache line flushes, or syncs
+  kForce,  // cache line flushes, even where only a sync makes stores durable
 };
 
-// How stores become durable.
+// How stores become durable: at once, by cache line flushes, or by one
+// fdatasync of the file for each Drain that finds something flushed.
 enum class FlushKind { kNone, kCacheLine, kPage };
 
 // What could not be written to its medium, by errno, is lost: the kernel takes
@@ -71,6 +74,9 @@ class FileRegion final : public Region {
 
   FlushKind flush_kind() const { return kind_; }
 
+  // With kPage: how often the file was synced to make stores durable; else 0.
+  uint64_t syncs() const { return pages_ == nullptr ? 0 : pages_->syncs(); }
+
  private:
   using PersistFn = void (*)(const void*, size_t);
   using DrainFn = void (*)();
@@ -84,6 +90,7 @@ class FileRegion final : public Region {
   std::byte* base_ = nullptr;
   size_t size_ = 0;
   FlushKind kind_ = FlushKind::kPage;
+  std::unique_ptr<PageSync> pages_;  // with kPage; then the others are null
   PersistFn flush_ = nullptr;
   DrainFn drain_ = nullptr;
 };

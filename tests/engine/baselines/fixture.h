@@ -58,7 +58,7 @@ class StoreTest : public ::testing::TestWithParam<std::string> {
 
   void Open(bool fresh) {
     StoreOptions options;
-    // A file system is all that a test can count on; its msync is slow.
+    // A file system is all that a test can count on; its sync is slow.
     options.mode = PmemMode::kForce;
     options.fresh = fresh;
     auto store = OpenStore(GetParam(), path_, bytes_, options);

@@ -4,9 +4,11 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -163,7 +165,7 @@ TEST(FileRegionTest, ARenamedFileReplacesTheOneOfThatName) {
   EXPECT_THAT(std::string(absent.message()), HasSubstr(from));
 }
 
-// Where the folder for tests is not on persistent memory, by msync.
+// Where the folder for tests is not on persistent memory, by syncs.
 TEST(FileRegionTest, WritesAnyRangeBack) {
   const std::string path = NewPath("paged");
   auto region = FileRegion::Create(path, kBytes, PmemMode::kAuto);
@@ -181,19 +183,49 @@ TEST(FileRegionTest, WritesAnyRangeBack) {
   EXPECT_EQ(std::memcmp(bytes.data(), base, kBytes), 0);
 }
 
-TEST(FileRegionDeathTest, EndsWhenPagesCannotBeWrittenBack) {
-  auto region =
-      FileRegion::Create(NewPath("unmapped"), kBytes, PmemMode::kAuto);
+// The calls that the library makes from here on.
+int fdatasyncs = 0;
+int msyncs = 0;
+bool disk_fails = false;
+
+TEST(FileRegionTest, ADrainIsOneSyncOfTheFileWhateverWasFlushed) {
+  auto region = FileRegion::Create(NewPath("synced"), kBytes, PmemMode::kAuto);
+  auto other = FileRegion::Create(NewPath("other"), kBytes, PmemMode::kAuto);
+  ASSERT_TRUE(region.ok() && other.ok());
+  if ((*region)->flush_kind() != FlushKind::kPage) {
+    GTEST_SKIP() << "the folder for tests is on persistent memory";
+  }
+  fdatasyncs = msyncs = 0;
+  std::byte* base = (*region)->base();
+  for (size_t i = 0; i < 20; ++i) {
+    base[i * 10000] = std::byte{1};
+    (*region)->Flush(base + i * 10000, 1);
+  }
+  (*region)->CopyFlush(base + 70000, "again", 5);
+  EXPECT_EQ(fdatasyncs, 0);
+  (*other)->Drain();  // has nothing to sync, and is another file
+  EXPECT_EQ(fdatasyncs, 0);
+  (*region)->Drain();
+  (*region)->Drain();
+  EXPECT_EQ(fdatasyncs, 1);
+  EXPECT_EQ((*region)->syncs(), 1u);
+  EXPECT_EQ((*other)->syncs(), 0u);
+  EXPECT_EQ(msyncs, 0);
+}
+
+TEST(FileRegionDeathTest, EndsAtTheFirstSyncThatFails) {
+  auto region = FileRegion::Create(NewPath("fails"), kBytes, PmemMode::kAuto);
   ASSERT_TRUE(region.ok()) << region.status();
   if ((*region)->flush_kind() != FlushKind::kPage) {
     GTEST_SKIP() << "the folder for tests is on persistent memory";
   }
   EXPECT_DEATH(
       {
-        munmap((*region)->base(), kBytes);
-        (*region)->Persist((*region)->base(), 1);
+        disk_fails = true;  // once: the kernel reports an error once
+        (*region)->Flush((*region)->base(), 1);
+        (*region)->Drain();
       },
-      "the medium of a heap fails");
+      "the medium of a heap fails.*Input/output error");
 }
 
 TEST(FileRegionTest, NoSpaceIsAnErrorAndLeavesNothing) {
@@ -212,3 +244,18 @@ TEST(FileRegionTest, NoSpaceIsAnErrorAndLeavesNothing) {
 
 }  // namespace
 }  // namespace kamino::engine
+
+// The library's, counted.
+extern "C" int fdatasync(int file) {
+  ++kamino::engine::fdatasyncs;
+  if (std::exchange(kamino::engine::disk_fails, false)) {
+    errno = EIO;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_fdatasync, file));
+}
+
+extern "C" int msync(void* begin, size_t length, int flags) {
+  ++kamino::engine::msyncs;
+  return static_cast<int>(syscall(SYS_msync, begin, length, flags));
+}

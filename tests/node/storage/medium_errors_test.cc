@@ -44,10 +44,8 @@ extern "C" int fsync(int file) {
   return static_cast<int>(syscall(SYS_fsync, file));
 }
 
-extern "C" int msync(void* begin, size_t length, int flags) {
-  if (!writes_are_lost) {
-    return static_cast<int>(syscall(SYS_msync, begin, length, flags));
-  }
+extern "C" int fdatasync(int file) {
+  if (!writes_are_lost) return static_cast<int>(syscall(SYS_fdatasync, file));
   errno = EIO;
   return -1;
 }

@@ -1,0 +1,144 @@
+#include "engine/pmem/page_sync.h"
+
+#include <cstddef>
+#include <cstdlib>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/faults/fault.h"
+
+namespace kamino::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr size_t kPage = 4096;
+
+class PageSyncTest : public ::testing::Test {
+ protected:
+  PageSyncTest()
+      : bytes_(static_cast<std::byte*>(
+            std::aligned_alloc(kPage, PageSync::kMostUnsynced))),
+        pages_([this](const void* place) {
+          places_.push_back(static_cast<const std::byte*>(place) - bytes_);
+        }) {}
+  ~PageSyncTest() override {
+    faults::PlantFault("");
+    std::free(bytes_);
+  }
+
+  void Note(size_t offset, size_t length) {
+    pages_.Note(bytes_ + offset, length);
+  }
+
+  std::byte* const bytes_;
+  std::vector<ptrdiff_t> places_;  // of each sync
+  PageSync pages_;
+};
+
+TEST_F(PageSyncTest, OneSyncCoversAllRanges) {
+  Note(5 * kPage, 8);
+  Note(kPage + 1, 3 * kPage);
+  Note(90 * kPage, 1);
+  EXPECT_THAT(places_, IsEmpty());
+  pages_.Drain();
+  EXPECT_THAT(places_, ElementsAre(kPage + 1));
+  EXPECT_EQ(pages_.syncs(), 1u);
+}
+
+TEST_F(PageSyncTest, ADrainOfNothingSyncsNothing) {
+  pages_.Drain();
+  Note(7, 0);
+  pages_.Drain();
+  EXPECT_THAT(places_, IsEmpty());
+  Note(7, 1);
+  pages_.Drain();
+  pages_.Drain();
+  EXPECT_THAT(places_, ElementsAre(7));
+}
+
+TEST_F(PageSyncTest, MuchIsSyncedBeforeTheDrain) {
+  const size_t pages = PageSync::kMostUnsynced / kPage;
+  for (size_t i = 0; i + 1 < pages; ++i) Note(i * kPage + 100, 200);
+  EXPECT_THAT(places_, IsEmpty());
+  Note(pages * kPage - 1, 1);
+  EXPECT_THAT(places_, ElementsAre(100));
+  // A range across a boundary is of two pages.
+  for (size_t i = 0; i + 2 < pages; i += 2) Note((i + 1) * kPage - 1, 2);
+  EXPECT_EQ(places_.size(), 1u);
+  Note(kPage - 1, 2);
+  EXPECT_EQ(places_.size(), 2u);
+}
+
+// A sync that has begun need not cover what is flushed while it runs.
+std::vector<ptrdiff_t> NotedMeanwhile() {
+  std::vector<std::byte> bytes(kPage);
+  std::vector<ptrdiff_t> places;
+  std::optional<PageSync> pages;
+  pages.emplace([&](const void* place) {
+    places.push_back(static_cast<const std::byte*>(place) - bytes.data());
+    if (places.size() == 1) pages->Note(bytes.data() + 11, 1);
+  });
+  pages->Note(bytes.data() + 22, 1);
+  pages->Drain();
+  pages->Drain();
+  return places;
+}
+
+TEST_F(PageSyncTest, WhatIsNotedDuringASyncNeedsAnother) {
+  EXPECT_THAT(NotedMeanwhile(), ElementsAre(22, 11));
+  faults::PlantFault("page-sync-forgets-what-is-noted-meanwhile");
+  EXPECT_THAT(NotedMeanwhile(), ElementsAre(22));
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+}
+
+TEST_F(PageSyncTest, TheProcessKnowsOfSyncs) {
+  const PageSync::Totals before = PageSync::OfProcess();
+  EXPECT_FALSE(before.under_way);
+  bool during = false;
+  std::byte byte{};
+  PageSync pages(
+      [&](const void*) { during = PageSync::OfProcess().under_way; });
+  pages.Drain();
+  EXPECT_EQ(PageSync::OfProcess().syncs, before.syncs);
+  pages.Note(&byte, 1);
+  pages.Drain();
+  EXPECT_TRUE(during);
+  EXPECT_FALSE(PageSync::OfProcess().under_way);
+  EXPECT_EQ(PageSync::OfProcess().syncs, before.syncs + 1);
+  EXPECT_GT(PageSync::OfProcess().time, before.time);
+}
+
+// Another thread's sync covers what this one has noted.
+bool WaitsForTheOther() {
+  std::byte byte{};
+  absl::Notification syncs, returned;
+  bool early = false;
+  PageSync pages([&](const void*) {
+    syncs.Notify();
+    early = returned.WaitForNotificationWithTimeout(absl::Milliseconds(100));
+  });
+  pages.Note(&byte, 1);
+  std::thread other([&] { pages.Drain(); });
+  syncs.WaitForNotification();
+  pages.Drain();
+  returned.Notify();
+  other.join();
+  return !early;
+}
+
+TEST_F(PageSyncTest, ADrainWaitsForASyncThatIsUnderWay) {
+  EXPECT_TRUE(WaitsForTheOther());
+  faults::PlantFault("page-sync-does-not-wait");
+  EXPECT_FALSE(WaitsForTheOther());
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+}
+
+}  // namespace
+}  // namespace kamino::engine

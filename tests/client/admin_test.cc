@@ -144,15 +144,19 @@ TEST_F(AdminTest, TwoThatNameEachOtherAreAskedAgainAndAgain) {
 
 TEST_F(AdminTest, AnEndInTheMiddleOfACallHidesNoReason) {
   first_.answer = [] { return absl::UnavailableError("etcd is away"); };
-  first_.answers = 1;
   kamino::v1::RemoveNodeRequest request;
-  const absl::Status never =
-      Admin({first_.address()}, Patience(absl::Seconds(3))).RemoveNode(request);
+  absl::Status never;
+  // Again where the end comes before the second call, on a busy machine.
+  do {
+    first_.answers = first_.asked() + 1;
+    never =
+        Admin({first_.address()}, absl::Milliseconds(900)).RemoveNode(request);
+  } while (first_.asked() == first_.answers);
   EXPECT_TRUE(absl::IsDeadlineExceeded(never));
   EXPECT_EQ(never.message(),
             absl::StrCat("no manager that leads has answered; last heard of ",
                          first_.address(), ": etcd is away"));
-  EXPECT_EQ(first_.asked(), 2);
+  EXPECT_EQ(first_.asked(), first_.answers + 1);
 }
 
 TEST_F(AdminTest, OneThatNeverAnswersIsNamed) {
@@ -221,8 +225,8 @@ TEST_F(AdminTest, PlantedFaultsAreNoticed) {
   first_.answer = Redirect(second_.address());
   // With pauses that would take 50 s.
   second_.answer = [this] {
-    return second_.asked() < 1000 ? rpc::NotLeader(first_.address())
-                                  : absl::OkStatus();
+    return second_.asked() < 200 ? rpc::NotLeader(first_.address())
+                                 : absl::OkStatus();
   };
   EXPECT_EQ(Remove(absl::Seconds(40)), absl::OkStatus());
   EXPECT_TRUE(faults::PlantedFaultWasMet());

@@ -23,9 +23,9 @@ constexpr int kParts = 20;
 constexpr uint64_t kSeedsOfAMode = 400;
 constexpr int kPartsOfAMode = 4;
 // Work in place of time, which the machine decides: events of the simulator for
-// each second that is simulated, and for each operation.
-constexpr double kMostEventsPerSecond = 1e9;
-constexpr double kMostEventsPerOperation = 1e9;
+// each second that is simulated, and for each operation. Twice what there are.
+constexpr double kMostEventsPerSecond = 7000;
+constexpr double kMostEventsPerOperation = 80;
 
 class SimulationTest : public ::testing::TestWithParam<int> {
  protected:

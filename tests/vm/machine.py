@@ -191,7 +191,8 @@ class Machine:
   @staticmethod
   def _environment():
     """What commands inside have to be told."""
-    return [] if time_scale() == 1 else ["env", f"{TIME_SCALE}={time_scale():g}"]
+    scale = time_scale()
+    return [] if scale == 1 else ["env", f"{TIME_SCALE}={scale:g}"]
 
   def run(self, *words, timeout=60.0, check=True):
     """Runs a command inside; exit code and output."""

@@ -141,7 +141,7 @@ crash: packages
 	  make simulate FAULT=name))
 	@bazel run //tests/engine/crash:crash_main -- --seeds=$(SEEDS) \
 	  --first=$(FIRST) --scheme=$(SCHEME) $(if $(IMAGES),--images=$(IMAGES)) \
-	  $(if $(CACHE),--cache_bytes=$(CACHE)) \
+	  $(if $(CACHE),--cache_bytes=$(CACHE)) $(if $(PAGES),--pages) \
 	  $(if $(STEPS),--steps=$(STEPS)) $(if $(PERCENT),--percent=$(PERCENT))
 
 # docs/testing_simulation.md; TRACE=1 tells what happens, FAULT=name plants one.

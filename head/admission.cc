@@ -216,7 +216,7 @@ std::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
   std::vector<Attempt> attempts;  // of those that are not parked
   uint32_t executed = 0;
   for (size_t i = 0; i < batch->size(); ++i) {
-    if (i > 0 && turn_is_over()) {
+    if (i > 0 && TurnEndsBefore(i)) {
       waiting_.PutBack(batch, i);
       break;
     }

@@ -74,6 +74,14 @@ struct AdmissionOptions {
   // Objects that one request may touch. One call of ExecuteReady ends after
   // about as many, and so does a batch; what is left waits for the next.
   uint64_t max_touched = replica::kMaxTouchedObjects;
+  // Log entries that the undo copy lacks; ready requests wait for it. So a slow
+  // medium slows clients down, and no transaction waits for a long backlog.
+  size_t max_unpropagated = 64;
+  // One call of ExecuteReady ends after about so long, by `clock`, and a batch
+  // takes no further requests: ticks and messages wait for it as a whole. A
+  // null clock: it lasts as long as it takes.
+  std::function<absl::Time()> clock;
+  absl::Duration max_turn = absl::Milliseconds(40);
   // Results that are kept until the tail has completed what they are of. With
   // more ready requests wait; one operation may exceed it.
   size_t max_result_bytes = 64u << 20;
@@ -206,11 +214,13 @@ class Admission {
   bool has_ready() const {
     return !retired_ && !held_ && !awaits_successor_ && waiting_.has_ready() &&
            in_flight_.size() < options_.max_in_flight &&
-           result_bytes_ < options_.max_result_bytes;
+           !UndoCopyIsFarBehind() && result_bytes_ < options_.max_result_bytes;
   }
 
   // Whether the last call of ExecuteReady has done enough for a while.
-  bool turn_is_over() const { return touched_ >= options_.max_touched; }
+  bool turn_is_over() const {
+    return touched_ >= options_.max_touched || turn_is_long_;
+  }
 
   AdmissionStats stats() const;
   // Not OK once the heap cannot be trusted any more; the node must stop.
@@ -292,6 +302,11 @@ class Admission {
   void TellHowLongItWaited(Request* request, absl::Time now);
   // At the begin of ExecuteReady.
   void NoteTurn(absl::Time now);
+  // Looks whether this call of ExecuteReady has lasted long.
+  void NoteTime();
+  // Whether request `i` of a batch is left to the next turn.
+  bool TurnEndsBefore(size_t i);
+  bool UndoCopyIsFarBehind() const;
   // That ends with mutation `last`, and was made just now.
   void NoteEntry(uint64_t last, uint32_t together);
   // Of one that is parked, and is not any more: how long it was.
@@ -425,6 +440,7 @@ class Admission {
   size_t result_bytes_ = 0;  // of in_flight_
   uint32_t executed_ = 0;    // requests, the first time
   uint64_t touched_ = 0;     // objects, in this call of ExecuteReady
+  bool turn_is_long_ = false;
   absl::Time now_;           // of that call, or of a tick since
   bool tells_slow_ = false;  // as of that call: of slow operations
   bool dropping_ = false;    // a mutation that only drops outcomes is under way

@@ -11,6 +11,10 @@ namespace {
 // as all else that is counted of it.
 constexpr uint32_t kAdmitOneOf = 16;
 
+// Requests of a batch between two looks at the clock. Each takes microseconds
+// on memory, and some syncs of the medium on a disk.
+constexpr size_t kRequestsALook = 4;
+
 }  // namespace
 
 void Admission::Park(engine::ObjectId object, Request request, absl::Time now) {
@@ -48,6 +52,7 @@ absl::Duration Admission::EndParking(Request* request, absl::Time now) {
 
 void Admission::NoteTurn(absl::Time now) {
   now_ = now;
+  turn_is_long_ = false;
   tells_slow_ =
       options_.stages != nullptr && options_.stages->last_entry() != nullptr;
   const uint64_t acknowledged = core_->acknowledged();
@@ -60,7 +65,22 @@ void Admission::NoteTurn(absl::Time now) {
   acknowledged_ = acknowledged;
 }
 
+void Admission::NoteTime() {
+  if (options_.clock == nullptr || turn_is_long_) return;
+  turn_is_long_ = options_.clock() - now_ >= options_.max_turn;
+}
+
+bool Admission::TurnEndsBefore(size_t i) {
+  if (i % kRequestsALook == 0) NoteTime();
+  return turn_is_over();
+}
+
+bool Admission::UndoCopyIsFarBehind() const {
+  return store_->LackedByBackup() >= options_.max_unpropagated;
+}
+
 void Admission::NoteEntry(uint64_t last, uint32_t together) {
+  NoteTime();
   const auto found = in_flight_.find(last);
   if (!tells_slow_ || found == in_flight_.end()) return;
   const replica::StageWatch::Entry* const entry = options_.stages->last_entry();

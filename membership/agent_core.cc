@@ -22,6 +22,8 @@ constexpr absl::Duration kMinVouchInterval = absl::Milliseconds(5);
 // Steps of the core that take this part of a lease are long: far beyond what
 // any work is cut into.
 constexpr int kLongSteps = 4;
+// Leases that a step may take which waits for the medium.
+constexpr int kLeasesInMedium = 2;
 
 // Which view it is, who is in it and what they work with: what a request has
 // room for. What is not used in it as a member lacks it binds nobody, and there
@@ -86,7 +88,13 @@ AgentCore::Call AgentCore::Next(absl::Time now) {
   return call;
 }
 
-bool AgentCore::Hangs(absl::Time now) const { return now - progress_ > lease_; }
+bool AgentCore::Hangs(absl::Time now) const {
+  const absl::Duration step = now - progress_;
+  if (step <= lease_) return false;
+  const bool in_medium =
+      options_.waits_for_medium != nullptr && options_.waits_for_medium();
+  return !in_medium || step > lease_ * kLeasesInMedium;
+}
 
 void AgentCore::NoteProgress(absl::Time now) {
   if (now <= progress_) return;

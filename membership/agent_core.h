@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,6 +36,9 @@ class AgentCore {
     // How long what this node vouches for holds: it delays the first view of a
     // life, and one that comes soon after managers are back.
     absl::Duration vouch = absl::Milliseconds(500);
+    // Whether the node's core waits for its medium now, as for a sync of a
+    // disk; null: it never does. Any thread.
+    std::function<bool()> waits_for_medium = nullptr;
     // Unlike that of any other process of this node; not 0.
     uint64_t process = 1;
   };
@@ -60,8 +64,11 @@ class AgentCore {
   // The node's core was seen to go on; what lies between two of these moments
   // is a step.
   void NoteProgress(absl::Time now);
-  // It was not for as long as a lease lasts: there is no next call yet, so that
-  // the manager takes it for dead.
+  // It was not for as long as a lease lasts, or for two where it waits for its
+  // medium: there is no next call yet, so that the manager takes it for dead. A
+  // disk may stand still for a moment, and with it all nodes that are on it.
+  // Two leases are less than one and a half failure timeouts: a core that waits
+  // for ever is out of the chain within three.
   bool Hangs(absl::Time now) const;
   // How much of the last second the core was in steps of over a quarter of a
   // lease; the manager is told.

@@ -28,6 +28,7 @@ AgentCore::Options CoreOptions(const AgentOptions& options) {
   core.managers = options.managers;
   core.takeover_timeout = options.takeover_timeout;
   core.retry = options.retry;
+  core.waits_for_medium = options.waits_for_medium;
   absl::BitGen random;
   core.process = absl::Uniform<uint64_t>(absl::IntervalClosed, random, 1,
                                          std::numeric_limits<uint64_t>::max());
@@ -181,6 +182,11 @@ void MembershipAgent::Run() {
     {
       absl::MutexLock lock(&mutex_);
       effects = core_.OnAnswer(call, answer, options_.clock());
+    }
+    if (call.registers && answer.status.ok() && options_.takes_lease) {
+      effects.refused = options_.takes_lease(
+          absl::Milliseconds(answer.registration.lease_ms()));
+      if (!effects.refused.ok()) continue;
     }
     if (call.registers && answer.status.ok() && !registered_) {
       registered_ = true;

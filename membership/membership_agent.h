@@ -27,10 +27,14 @@ struct AgentOptions {
   // Once, when the cluster has taken this node in: `manager` answered. On the
   // agent's thread, before any of the view source's callbacks. May be empty.
   std::function<void(const std::string& manager)> on_registered;
+  // When a manager takes this node in, which grants leases so long: not OK: the
+  // node does not go on. On the agent's thread. May be empty.
+  std::function<absl::Status(absl::Duration lease)> takes_lease;
   std::function<absl::Time()> clock = LeaseClockNow;  // any thread calls it
   // Of one call: a manager that hangs must not cost the lease.
   absl::Duration deadline = absl::Milliseconds(250);
   // As AgentCore::Options.
+  std::function<bool()> waits_for_medium;
   absl::Duration takeover_timeout = absl::Seconds(5);
   absl::Duration retry = absl::Milliseconds(100);
   // To managers and to other nodes; null: in the clear.

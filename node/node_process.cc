@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/host_id.h"
 #include "base/status_macros.h"
+#include "engine/pmem/page_sync.h"
 #include "glog/logging.h"
 #include "head/procedures/bank_transfer.h"
 #include "node/driver/real_runtime.h"
@@ -23,6 +24,7 @@
 #include "node/storage/device_media.h"
 #include "node/storage/file_media.h"
 #include "node/storage/medium_errors.h"
+#include "node/storage/medium_speed.h"
 #include "rpc/security_metrics.h"
 #include "security/tls_flags.h"
 
@@ -84,6 +86,19 @@ absl::StatusOr<std::unique_ptr<Media>> OpenMedia(const NodeFlags& flags) {
                     "--pmem_delay_line_ns";
   }
   return WithDelays(std::move(media), flags.pmem_delays);
+}
+
+OrderedSyncs SyncsOf(const NodeFlags& flags) {
+  return OrderedSyncsOf(flags.storage.mode, flags.storage.undo_copy);
+}
+
+void DescribeMedium(metrics::Families* families) {
+  const engine::PageSync::Totals totals = engine::PageSync::OfProcess();
+  families->Counter("kamino_node_medium_syncs_total",
+                    "Syncs of the node's files, where they are on a disk.",
+                    static_cast<double>(totals.syncs));
+  families->Counter("kamino_node_medium_sync_seconds_total",
+                    "How long these took.", absl::ToDoubleSeconds(totals.time));
 }
 
 StorageOptions StorageOf(const NodeFlags& flags) {
@@ -176,6 +191,7 @@ absl::Status NodeProcess::StartPages() {
   RETURN_IF_ERROR(CheckNoDamage(flags_.data_dir));
   ASSIGN_OR_RETURN(credentials_, rpc::Credentials::MakeIfAny(certificates_));
   pages_.Add(rpc::SecuritySource(credentials_, roles_->access()));
+  pages_.Add(DescribeMedium);
   return absl::OkStatus();
 }
 
@@ -235,6 +251,12 @@ void NodeProcess::MakeAgent() {
     LOG(INFO) << serves;
     TellServiceStatus(serves);
   };
+  options.takes_lease = [this](absl::Duration lease) {
+    return CheckMedium(medium_sync_, SyncsOf(flags_), lease);
+  };
+  options.waits_for_medium = [] {
+    return engine::PageSync::OfProcess().under_way;
+  };
   agent_ = std::make_unique<membership::MembershipAgent>(std::move(options));
 }
 
@@ -266,6 +288,9 @@ absl::Status NodeProcess::MakeNode() {
                    }));
   ASSIGN_OR_RETURN(auto storage,
                    Storage::Open(StorageOf(flags_), std::move(media)));
+  medium_sync_ = MeasureSync(storage->heap_region(), MonotonicNow);
+  const std::string medium = TellMedium(medium_sync_, SyncsOf(flags_));
+  if (!medium.empty()) LOG(INFO) << medium;
   procedures_.Register(head::kBankTransfer, head::BankTransfer);
   MakeAgent();
   Node::Events events = Events(storage->record()->state().incarnation);

@@ -102,6 +102,7 @@ class NodeProcess {
   std::shared_ptr<GrpcRendezvous> rendezvous_;
   std::shared_ptr<LinkPasses> passes_;  // null without TLS
   ServiceWatchdog watchdog_;
+  absl::Duration medium_sync_;  // measured at the start
   replica::ProcedureRegistry procedures_;
 
   std::string address_;       // of clients' calls; known before Join

@@ -20,9 +20,11 @@ using engine::WriteSet;
 
 namespace {
 
-// Entries that the copies may lack: whoever is never idle brings them up to
-// date in steps that hold nobody up for long.
-constexpr size_t kMaxWork = 1024;
+// Entries that the copies may lack, and how many of them they are brought up to
+// date with at once when there are as many: the core thread does nothing else
+// meanwhile.
+constexpr size_t kMaxWork = 128;
+constexpr size_t kAtOnce = 32;
 
 // What the write set allocates it does not say that it writes to.
 std::vector<ObjectId> ObjectsOf(const WriteSet& write_set, IntentKind kind) {
@@ -60,8 +62,8 @@ uint64_t CopiedUndo::NeededFor(const WriteSet& write_set) const {
 absl::Status CopiedUndo::Prepare(const LogEntry& entry,
                                  const WriteSet& write_set) {
   CHECK_EQ(entry.first(), ring_->applied() + 1);
-  PropagateTo(work_.size() < kMaxWork ? NeededFor(write_set)
-                                      : ring_->applied());
+  PropagateTo(NeededFor(write_set));
+  if (work_.size() >= kMaxWork) PropagateSome(ring_->applied(), kAtOnce);
   Work work;
   absl::Status pinned = Pin(write_set, &work);
   if (absl::IsResourceExhausted(pinned)) {

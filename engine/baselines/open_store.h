@@ -23,8 +23,8 @@ struct StoreOptions {
   // Of kamino-dynamic: the backup's size, as a part of the heap's, in (0, 1].
   double alpha = 0.5;
 
-  // kAuto on a file that is not on persistent memory writes pages back to it by
-  // msync: a commit takes as long as the disk does. kForce takes any file for
+  // kAuto on a file that is not on persistent memory syncs the file at each
+  // drain: a commit takes as long as the disk does. kForce takes any file for
   // persistent memory: for trying things out, or where losing power may lose
   // the file. For libpmemobj, kForce sets PMEM_IS_PMEM_FORCE=1 in the
   // environment, which it reads once: the first store that a process opens

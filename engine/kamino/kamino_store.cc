@@ -373,6 +373,12 @@ size_t KaminoStore::CountPending() const {
   return count;
 }
 
+size_t KaminoStore::LackedByBackup() const {
+  const Lane& lane = MyLane();
+  SpinLockHolder lock(&lane.mutex);
+  return PendingIn(lane);
+}
+
 size_t KaminoStore::PropagateToBackup(size_t max) {
   PropagateSome(max);
   return CountPending();

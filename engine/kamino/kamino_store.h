@@ -117,6 +117,9 @@ class KaminoStore final : public TransactionalStore {
   // Propagates the changes of up to `max` committed transactions, durably, and
   // releases what that unlocks. Returns how many transactions are left.
   size_t PropagateToBackup(size_t max);
+  // Of those that this thread has committed, at least, how many the backup
+  // lacks. Cheap.
+  size_t LackedByBackup() const;
 
   // Over an undo log: this thread has made durable what it had flushed in any
   // region. So what waited for that is released; a drain is saved.

@@ -1,9 +1,24 @@
 #include "engine/pmem/page_sync.h"
 
+#include <atomic>
 #include <cstdint>
 #include <utility>
 
+#include "base/clock.h"
+
 namespace kamino::engine {
+namespace {
+
+std::atomic<uint64_t> ended_syncs{0};
+std::atomic<int64_t> sync_nanos{0};
+std::atomic<int> under_way{0};
+
+}  // namespace
+
+PageSync::Totals PageSync::OfProcess() {
+  return {ended_syncs.load(), absl::Nanoseconds(sync_nanos.load()),
+          under_way.load() > 0};
+}
 
 void PageSync::Note(const void* data, size_t length) {
   if (length == 0) return;
@@ -32,7 +47,13 @@ void PageSync::Drain() {
     unsynced_ = 0;
     if (place != nullptr) ++syncs_;
   }
-  if (place != nullptr) sync_file_(place);
+  if (place == nullptr) return;
+  under_way.fetch_add(1);
+  const absl::Time began = MonotonicNow();
+  sync_file_(place);
+  sync_nanos.fetch_add(absl::ToInt64Nanoseconds(MonotonicNow() - began));
+  ended_syncs.fetch_add(1);
+  under_way.fetch_sub(1);
 }
 
 uint64_t PageSync::syncs() const {

@@ -13,6 +13,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 
 namespace kamino::engine {
 
@@ -39,6 +40,14 @@ class PageSync {
   void Drain();
 
   uint64_t syncs() const;  // of the file
+
+  // Of all files of the process.
+  struct Totals {
+    uint64_t syncs = 0;  // that have ended
+    absl::Duration time;
+    bool under_way = false;  // a thread waits for one now
+  };
+  static Totals OfProcess();
 
  private:
   static constexpr size_t kPageBytes = 4096;

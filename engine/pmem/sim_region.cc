@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kLine = SimRegion::kLineBytes;
 constexpr size_t kWord = SimRegion::kWordBytes;
-constexpr size_t kPage = 4096;
+constexpr size_t kPage = SimRegion::kPageBytes;
 
 std::byte* Allocate(size_t size) {
   CHECK_EQ(size % kLine, 0u);
@@ -39,6 +39,7 @@ void SimRegion::Reset(const std::byte* content) {
   std::memcpy(live_, content, size_);
   std::memcpy(durable_.data(), content, size_);
   flushed_.clear();
+  flushed_pages_.clear();
 }
 
 bool SimRegion::Stored(size_t line) const {
@@ -50,6 +51,13 @@ void SimRegion::Flush(const void* data, size_t length) {
   if (length == 0) return;
   const size_t begin = static_cast<const std::byte*>(data) - live_;
   CHECK(begin < size_ && length <= size_ - begin) << "flush outside the region";
+  if (pages_) {
+    for (size_t page = begin / kPage * kPage; page < begin + length;
+         page += kPage) {
+      flushed_pages_.insert(page);
+    }
+    return;
+  }
   for (size_t line = begin / kLine * kLine; line < begin + length;
        line += kLine) {
     const auto found = flushed_.find(line);
@@ -68,6 +76,8 @@ void SimRegion::Flush(const void* data, size_t length) {
 void SimRegion::Drain() {
   ++drains_;
   if (drain_hook_) drain_hook_();
+  if (!flushed_pages_.empty()) ++syncs_;
+  while (!flushed_pages_.empty()) WritePageBack(*flushed_pages_.begin());
   for (auto line = flushed_.begin(); line != flushed_.end();) {
     std::vector<Flushed>& all = line->second;
     const auto mine =
@@ -107,6 +117,7 @@ std::vector<SimRegion::AtRisk> SimRegion::LinesAtRisk() const {
       risk.flushed = true;
       ++next;
     }
+    if (flushed_pages_.count(line / kPage * kPage) > 0) risk.flushed = true;
     if (!risk.outcomes.empty()) lines.push_back(std::move(risk));
   };
   for (size_t page = 0; page < size_; page += kPage) {
@@ -126,7 +137,26 @@ void SimRegion::WriteBack(size_t line) {
   flushed_.erase(line);
 }
 
+void SimRegion::WritePageBack(size_t page) {
+  std::memcpy(durable_.data() + page, live_ + page,
+              std::min(kPage, size_ - page));
+  flushed_pages_.erase(page);
+}
+
+SimRegion::Image SimRegion::CrashImageOfPages(uint64_t seed) const {
+  Image image = durable_;
+  std::mt19937_64 random(seed);
+  const uint64_t survive_percent = random() % 101;
+  for (size_t page = 0; page < size_; page += kPage) {
+    if (random() % 100 >= survive_percent) continue;
+    std::memcpy(image.data() + page, live_ + page,
+                std::min(kPage, size_ - page));
+  }
+  return image;
+}
+
 SimRegion::Image SimRegion::CrashImage(uint64_t seed) const {
+  if (pages_ && seed % 2 == 0) return CrashImageOfPages(seed);
   Image image = durable_;
   std::mt19937_64 random(seed);
   // Some crashes lose nearly all of what is not durable, some nearly nothing.

@@ -8,6 +8,11 @@
 //
 // Stores are noticed by comparing live with durable bytes, so a store that
 // nobody flushes stays at risk for ever.
+//
+// With SyncPages it is a file on a disk (FlushKind::kPage): Flush names pages,
+// and Drain makes them durable as they are by then, with all that was stored to
+// them since, whichever thread has named them. The kernel may have written any
+// page back at any time before: as a whole, or torn.
 #ifndef KAMINO_ENGINE_PMEM_SIM_REGION_H_
 #define KAMINO_ENGINE_PMEM_SIM_REGION_H_
 
@@ -16,6 +21,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -29,6 +35,7 @@ class SimRegion final : public Region {
  public:
   static constexpr size_t kLineBytes = 64;
   static constexpr size_t kWordBytes = 8;
+  static constexpr size_t kPageBytes = 4096;
 
   using Image = std::vector<std::byte>;
 
@@ -43,6 +50,11 @@ class SimRegion final : public Region {
   void Flush(const void* data, size_t length) override;
   void Drain() override;
   void CopyFlush(void* destination, const void* source, size_t length) override;
+
+  // From here on pages are synced, as above. Nothing is at risk yet.
+  void SyncPages() { pages_ = true; }
+  // Drains that had pages to sync.
+  uint64_t syncs() const { return syncs_; }
 
   // Starts again from `content`, size() bytes, all of it durable.
   void Reset(const std::byte* content);
@@ -67,6 +79,8 @@ class SimRegion final : public Region {
 
   // The cache evicts the line at that offset: it is durable as it is now.
   void WriteBack(size_t line);
+  // With SyncPages: the kernel writes the page at that offset back.
+  void WritePageBack(size_t page);
 
   // What a crash now would leave; the seed decides each line.
   Image CrashImage(uint64_t seed) const;
@@ -91,12 +105,16 @@ class SimRegion final : public Region {
   };
 
   bool Stored(size_t line) const;
+  Image CrashImageOfPages(uint64_t seed) const;
 
   const size_t size_;
   std::byte* const live_;
   Image durable_;
   // By line offset; oldest first, one of each thread at most.
   std::map<size_t, std::vector<Flushed>> flushed_;
+  bool pages_ = false;
+  std::set<size_t> flushed_pages_;  // by offset, with pages_
+  uint64_t syncs_ = 0;
   int thread_ = 0;
   std::function<void()> drain_hook_;
   std::function<void()> flush_hook_;

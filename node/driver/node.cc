@@ -1,5 +1,6 @@
 #include "node/driver/node.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -78,6 +79,7 @@ Node::Node(NodeOptions options, NodeRuntime runtime,
       MaxEntryBytes(options_.links.transport.max_message);
   chain.admission = options_.admission;
   chain.admission.stages = &stages_;
+  chain.admission.clock = clock_;
   chain.snapshots = options_.snapshots;
   chain.lease_valid = [views](uint64_t view_id) {
     return views->LeaseValid(view_id);
@@ -339,7 +341,15 @@ bool Node::EndOfBatch() {
   }
   Report();
   const bool summarizing = node_->Summarize();
-  return node_->PropagateToBackup(propagation_step_()) || summarizing;
+  return BringUndoCopyUpToDate() || summarizing;
+}
+
+bool Node::BringUndoCopyUpToDate() {
+  const size_t step = std::min(propagation_step_(), pace_.step());
+  const absl::Time began = Now();
+  const bool more = node_->PropagateToBackup(step);
+  pace_.Took(step, Now() - began);
+  return more;
 }
 
 void Node::CarryOut(Actions actions) {

@@ -26,6 +26,7 @@
 #include "node/driver/core_executor.h"
 #include "node/driver/departure.h"
 #include "node/driver/link_hub.h"
+#include "node/driver/propagation_pace.h"
 #include "node/driver/restart_policy.h"
 #include "node/driver/slow_operations.h"
 #include "node/driver/stage_times.h"
@@ -40,8 +41,8 @@ struct NodeRuntime {
   std::function<absl::Time()> clock;
   // What it calls the core thread is whoever runs this one's tasks.
   std::unique_ptr<CoreExecutor> executor;
-  // How many committed transactions move into the backup between two batches;
-  // asked each time.
+  // How many committed transactions move into the backup between two batches at
+  // most; asked each time. Fewer where they take long (PropagationPace).
   std::function<size_t()> propagation_step = [] { return size_t{64}; };
 };
 
@@ -228,12 +229,15 @@ class Node {
   void CarryOut(replica::Actions actions);
   void ReportRole();
   void NoteCondition(absl::Time now);
+  // A step of that. Returns whether there is more to do.
+  bool BringUndoCopyUpToDate();
   void Report();  // to the manager
   void Fatal(absl::Status status);
 
   const NodeOptions options_;
   const std::function<absl::Time()> clock_;
   const std::function<size_t()> propagation_step_;
+  PropagationPace pace_;  // core thread
   const Events events_;
   membership::ViewSource* const views_;
   const absl::Time started_;

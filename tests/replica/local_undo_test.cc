@@ -474,6 +474,38 @@ TEST(CopiedUndoTest, CleaningAnEntryDoesNotWaitForTheCopies) {
   }
 }
 
+// Copies that fall far behind are brought up to date in part: the core thread
+// does nothing else meanwhile.
+bool IsWorkedOffInPart() {
+  constexpr int kMany = 140;
+  Replica replica(Kind::kSimple);
+  Head head(1);
+  for (int i = 0; i < kMany; ++i) {
+    bool done = false;
+    const Change change =
+        head.Make([&](const Contents&) -> std::optional<Change::Step> {
+          if (std::exchange(done, true)) return std::nullopt;
+          return Change::Step{IntentKind::kAlloc, 0, 0, "some"};
+        });
+    EXPECT_EQ(replica.Append(change), absl::OkStatus());
+    EXPECT_EQ(replica.Execute(change), absl::OkStatus());
+    replica.ring().PersistApplied();
+    replica.ring().Clean(replica.ring().applied());
+  }
+  int left = 1;
+  while (replica.undo().Propagate(1)) ++left;
+  EXPECT_LE(left, 128);
+  return left > 64;
+}
+
+TEST(CopiedUndoTest, ALongBacklogIsWorkedOffInPart) {
+  EXPECT_TRUE(IsWorkedOffInPart());
+  faults::PlantFault("undo-copies-all-at-once");
+  EXPECT_FALSE(IsWorkedOffInPart());
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+  faults::PlantFault("");
+}
+
 // A head's copies had room beside each other, but a replica's others lie
 // otherwise: here two of 34 KiB around one of 44, and one of 43 is to be made,
 // in 120.

@@ -82,6 +82,10 @@ class GrayRun {
     world_.After(kFailureTimeout / 4, [node] { node->Start(); });
   }
 
+  void PauseAllMedia(absl::Duration time) {
+    for (const auto& node : cluster_.nodes()) node->HangMedium(time);
+  }
+
   void StopEtcd() { cluster_.etcd().Stop(); }
   void StopManagers() {
     for (const auto& manager : cluster_.managers()) manager->Kill();
@@ -178,6 +182,18 @@ std::vector<Case> EachMember(size_t members, const std::string& name,
 std::vector<Case> HungCores(size_t members) {
   return EachMember(members, "core",
                     [](SimNode* node) { node->HangCore(kLasts); });
+}
+
+std::vector<Case> HungMedia(size_t members) {
+  return EachMember(members, "medium",
+                    [](SimNode* node) { node->HangMedium(kLasts); });
+}
+
+// A disk that all nodes are on stands still for a moment.
+std::vector<Case> AllMediaPause(size_t) {
+  return {{"all media",
+           [](GrayRun* run) { run->PauseAllMedia(kFailureTimeout * 2); },
+           /*most_timeouts=*/3, /*most_left_out=*/0}};
 }
 
 std::vector<Case> StoppedProcesses(size_t members) {
@@ -281,6 +297,12 @@ TEST(GrayTest, TwoMembersAreNotReached) {
 
 TEST(GrayTest, ACoreHangs) { EXPECT_EQ(FirstWrong(HungCores), ""); }
 
+TEST(GrayTest, AMediumHangs) { EXPECT_EQ(FirstWrong(HungMedia), ""); }
+
+TEST(GrayTest, AllMediaPauseForAMoment) {
+  EXPECT_EQ(FirstWrong(AllMediaPause), "");
+}
+
 TEST(GrayTest, AProcessIsStopped) {
   EXPECT_EQ(FirstWrong(StoppedProcesses), "");
 }
@@ -298,6 +320,10 @@ TEST(GrayTest, OldMistakesAreNoticed) {
   EXPECT_NE(FirstWrong(RestartsAtDeadLinks), "");
   faults::PlantFault("membership-hung-cores-are-there");
   EXPECT_NE(FirstWrong(HungCores), "");
+  faults::PlantFault("membership-media-count-as-hung");
+  EXPECT_NE(FirstWrong(AllMediaPause), "");
+  faults::PlantFault("membership-media-are-waited-for-for-ever");
+  EXPECT_NE(FirstWrong(HungMedia), "");
   faults::PlantFault("membership-slow-members-stay");
   EXPECT_NE(FirstWrong(SlowMedia), "");
   faults::PlantFault("membership-nobody-vouches");

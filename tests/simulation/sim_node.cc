@@ -130,9 +130,12 @@ void SimNode::Boot() {
     return SimAgent::Peer{
         other, [other] { return other->up() ? other->agent_.get() : nullptr; }};
   };
-  agent_ =
-      std::make_unique<SimAgent>(this, network_, &peers_->managers, find_peer,
-                                 options_.agent, random_.Fork());
+  membership::AgentCore::Options agent = options_.agent;
+  agent.waits_for_medium = [this] {
+    return world()->now() < medium_hangs_until_;
+  };
+  agent_ = std::make_unique<SimAgent>(this, network_, &peers_->managers,
+                                      find_peer, agent, random_.Fork());
   auto node = node::Node::Create(
       NodeOptionsOf(), Runtime(), std::move(*storage),
       newer_ ? &newer_procedures_ : &procedures_, agent_.get(), NodeEvents());

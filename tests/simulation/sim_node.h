@@ -63,6 +63,7 @@ class SimNode final : public Process {
     node::NodeOptions node;  // but for who it is, and its transports
     std::vector<transport::Capabilities> transports;  // the best first
     membership::AgentCore::Options agent;
+    // Its media drain together, as memory does; else they are files on a disk.
     bool drains_all = false;
     // Whether that one is a member by the newest view, and is there; null:
     // nobody asks.
@@ -114,6 +115,8 @@ class SimNode final : public Process {
   bool doomed() const { return drains_left_ > 0; }
   // Its core thread hangs; the process' other threads go on.
   void HangCore(absl::Duration time);
+  // The same, as it waits for its medium to take a sync.
+  void HangMedium(absl::Duration time);
   // Its medium is slow: each drain takes so long. Zero: no longer.
   void SlowMedia(absl::Duration drain);
   // Its disk is lost as well: it comes back empty.
@@ -260,6 +263,7 @@ class SimNode final : public Process {
   bool was_receiving_ = false;
   bool rotten_ = false;  // bits of its files have flipped; as long
   absl::Duration drain_takes_;
+  absl::Time medium_hangs_until_ = absl::InfinitePast();
   bool errs_next_ = false;
   // In this life or one before; it has not begun anew since.
   bool has_erred_ = false;

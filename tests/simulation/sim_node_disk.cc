@@ -26,6 +26,7 @@ void SimNode::LoseDisk() {
   CHECK(!up());
   Discard();
   disk_ = std::make_unique<SimDisk>(options_.drains_all);
+  if (!options_.drains_all) disk_->SyncPages();
   disk_->SetDrainHook([this] { OnDrain(); });
   put_back_ = false;
   old_files_.clear();
@@ -39,6 +40,11 @@ void SimNode::LoseDisk() {
 void SimNode::HangCore(absl::Duration time) {
   Trace("its core hangs for ", absl::FormatDuration(time));
   executor_->Hang(time);
+}
+
+void SimNode::HangMedium(absl::Duration time) {
+  HangCore(time);
+  medium_hangs_until_ = world()->now() + time;
 }
 
 void SimNode::SlowMedia(absl::Duration drain) {

@@ -43,6 +43,7 @@ std::string ReplayCommand(const std::string& scheme, uint64_t seed,
   if (options.explorer.cache_bytes != 0) {
     absl::StrAppend(&command, " CACHE=", options.explorer.cache_bytes);
   }
+  if (options.explorer.pages) absl::StrAppend(&command, " PAGES=1");
   if (options.most_images != kUsualImages) {
     absl::StrAppend(&command, " IMAGES=", options.most_images);
   }

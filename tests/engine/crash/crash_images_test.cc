@@ -261,6 +261,38 @@ TEST(CrashImagesTest, HowToRepeatARunSaysAllThatItHangsOn) {
             "STEPS=400 PERCENT=10");
 }
 
+// On a file of a disk whose pages the kernel writes back when it likes.
+class PageImagesTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PageImagesTest, AreRecovered) {
+  Campaign campaign;
+  campaign.seeds = kSeeds == 1 ? 1 : 4;
+  campaign.scheme = GetParam();
+  campaign.run.explorer.pages = true;
+  const CampaignResult result = RunCampaign(campaign);
+  std::printf("%s", result.report.c_str());
+  EXPECT_FALSE(result.failed) << result.report;
+  EXPECT_GE(result.images, campaign.seeds * 2500);
+  EXPECT_GE(result.committed, campaign.seeds * 50);
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, PageImagesTest,
+                         ::testing::Values("kamino-simple", "kamino-dynamic",
+                                           "kamino-later", "undo-log"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(CrashImagesTest, ARunOnPagesSaysSo) {
+  RunOptions options;
+  options.most_images = kUsualImages;
+  options.explorer.pages = true;
+  EXPECT_EQ(ReplayCommand("undo-log", 3, options),
+            "make crash SCHEME=undo-log FIRST=3 SEEDS=1 PAGES=1");
+}
+
 TEST(CrashImagesTest, EverySchemeAndEveryBranchIsSomebodys) {
   for (const Scheme& scheme : Schemes()) {
     if (absl::StartsWith(scheme.name, "rewind-") ||

@@ -22,6 +22,8 @@ ABSL_FLAG(
     uint64_t, cache_bytes, 0,
     "a cache of that size, 704 to 1073741824, decides which lines that nobody "
     "has flushed are durable; 0: chance does");
+ABSL_FLAG(bool, pages, false,
+          "the memory is a file on a disk, which a drain syncs in pages");
 ABSL_FLAG(int, steps, kamino::engine::crash::RunOptions().steps,
           "of a store's life, 1 to 100000");
 ABSL_FLAG(uint64_t, percent, kamino::engine::crash::RunOptions().percent,
@@ -54,6 +56,9 @@ std::optional<std::string> Wrong(const Campaign& campaign) {
     return absl::StrCat(campaign.seeds, " seeds from ", campaign.first,
                         " on: both are 1 at least");
   const uint64_t cache = campaign.run.explorer.cache_bytes;
+  if (cache != 0 && campaign.run.explorer.pages) {
+    return "--cache_bytes is of memory, --pages of a disk: give one of them";
+  }
   if (cache != 0 && (cache < kLeastCache || cache > kMostCache)) {
     return absl::StrCat("a cache of ", cache, " bytes: ", kLeastCache, " to ",
                         kMostCache, ", or 0 for none");
@@ -79,6 +84,7 @@ int main(int argc, char** argv) {
   campaign.scheme = absl::GetFlag(FLAGS_scheme);
   campaign.run.most_images = absl::GetFlag(FLAGS_images);
   campaign.run.explorer.cache_bytes = absl::GetFlag(FLAGS_cache_bytes);
+  campaign.run.explorer.pages = absl::GetFlag(FLAGS_pages);
   campaign.run.steps = absl::GetFlag(FLAGS_steps);
   campaign.run.percent = absl::GetFlag(FLAGS_percent);
   auto wrong = Wrong(campaign);

@@ -68,6 +68,10 @@ Explorer::Explorer(const Scheme* scheme, uint64_t seed,
     regions_.push_back(decorated_.back() ? decorated_.back().get()
                                          : live_.back().get());
   }
+  if (options_.pages) {
+    for (auto& region : live_) region->SyncPages();
+    for (auto& region : deep_) region->SyncPages();
+  }
   if (options_.cache_bytes != 0) {
     cache_.emplace(options_.cache_bytes, options_.cache_ways);
     for (const auto& region : live_) {
@@ -138,6 +142,37 @@ std::vector<Explorer::Piece> Explorer::LinesOf(const Memory& memory) const {
     }
   }
   return pieces;
+}
+
+std::vector<Explorer::Piece> Explorer::WholesOf(const std::vector<Piece>& lines,
+                                                const Memory& memory) const {
+  if (!options_.pages) return lines;
+  constexpr size_t kPage = SimRegion::kPageBytes;
+  std::vector<Piece> pages;
+  for (const Piece& line : lines) {
+    const size_t page = line.offset / kPage * kPage;
+    if (!pages.empty() && pages.back().area == line.area &&
+        pages.back().offset == page) {
+      continue;
+    }
+    const SimRegion& region = *memory[line.area];
+    pages.push_back({line.area,
+                     page,
+                     std::min(kPage, region.size() - page),
+                     {region.base() + page}});
+  }
+  return pages;
+}
+
+// As the kernel does when it likes. Most pages are clean.
+void Explorer::WriteSomePageBack() {
+  constexpr size_t kPage = SimRegion::kPageBytes;
+  constexpr int kTries = 4;
+  for (int i = 0; i < kTries; ++i) {
+    SimRegion& region = *live_[random_() % live_.size()];
+    const size_t pages = (region.size() + kPage - 1) / kPage;
+    region.WritePageBack(random_() % pages * kPage);
+  }
 }
 
 std::vector<Explorer::Piece> Explorer::WordsOf(const std::vector<Piece>& lines,
@@ -226,6 +261,7 @@ void Explorer::Hooked(const char* where, uint64_t crash_percent,
                       uint64_t switch_percent) {
   FollowStores();
   if (!exploring_) return;
+  if (options_.pages) WriteSomePageBack();
   LookAtBranches();
   const bool closely = close_looks_ > 0;
   if (random_() % 10000 < crash_percent * percent_ || closely) {
@@ -250,8 +286,8 @@ void Explorer::CrashPoint(const char* where, bool closely) {
   if (SeenBefore(lines)) return;
   ++counts_.points;
   if (expectation_.durable) durable_ = expectation_.durable();
-  TryImages(live_, lines, options_.exhaustive, options_.most, /*deep=*/false,
-            where);
+  TryImages(live_, WholesOf(lines, live_), options_.exhaustive, options_.most,
+            /*deep=*/false, where);
   const uint64_t whole = counts_.images;
   const uint64_t deep = counts_.deep_images;
   TryImages(live_, WordsOf(lines, live_), options_.exhaustive_words,
@@ -267,8 +303,9 @@ void Explorer::DeepCrashPoint() {
   }
   ++counts_.points;
   const uint64_t before = counts_.images;
-  TryImages(deep_, LinesOf(deep_), options_.exhaustive_deep, options_.most_deep,
-            /*deep=*/true, "within the recovery of such an image");
+  TryImages(deep_, WholesOf(LinesOf(deep_), deep_), options_.exhaustive_deep,
+            options_.most_deep, /*deep=*/true,
+            "within the recovery of such an image");
   counts_.deep_images += counts_.images - before;
 }
 

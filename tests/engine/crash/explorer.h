@@ -52,6 +52,10 @@ struct ExplorerOptions {
   size_t cache_bytes = 0;
   size_t cache_ways = 11;
 
+  // The memory is a file on a disk: SimRegion::SyncPages. Images are made in
+  // pages first, and the kernel writes pages back by chance.
+  bool pages = false;
+
   // Puts something between the store under test and its memory; null: nothing.
   std::function<std::unique_ptr<Region>(Region* memory, size_t area)> decorate;
   // Called before the first crash point, when all is well.
@@ -120,7 +124,7 @@ class Explorer {
  private:
   using Memory = std::vector<std::unique_ptr<SimRegion>>;
 
-  // Bytes that a crash may change, 64 or 8.
+  // Bytes that a crash may change: a page's, 64 or 8.
   struct Piece {
     size_t area;
     size_t offset;
@@ -137,6 +141,10 @@ class Explorer {
   void CrashPoint(const char* where, bool closely = false);
   void DeepCrashPoint();
   std::vector<Piece> LinesOf(const Memory& memory) const;
+  // Those that the lines lie in, or the lines themselves without `pages`.
+  std::vector<Piece> WholesOf(const std::vector<Piece>& lines,
+                              const Memory& memory) const;
+  void WriteSomePageBack();
   static std::vector<Piece> WordsOf(const std::vector<Piece>& lines,
                                     const Memory& memory);
   bool SeenBefore(const std::vector<Piece>& lines);

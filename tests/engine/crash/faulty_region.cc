@@ -1,6 +1,7 @@
 #include "tests/engine/crash/faulty_region.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -15,6 +16,8 @@ namespace kamino::engine::crash {
 namespace {
 
 constexpr size_t kLine = 64;
+constexpr size_t kPage = 4096;
+constexpr size_t kNoPage = SIZE_MAX;
 
 class FaultyRegion final : public Region {
  public:
@@ -38,6 +41,11 @@ class FaultyRegion final : public Region {
     if (fault_ == "region-one-flush-in-five-lost" && ++flushes_ % 5 == 0) {
       return;
     }
+    if (fault_ == "region-drain-forgets-a-page") {
+      const size_t page = begin / kPage;
+      if (first_page_ == kNoPage) first_page_ = page;
+      if (page == first_page_ && drains_ % 3 == 0) return;
+    }
     // As if the first line began where the range does.
     if (fault_ == "region-flush-misses-last-line") {
       const size_t lines = (length + kLine - 1) / kLine;
@@ -58,6 +66,10 @@ class FaultyRegion final : public Region {
   void Drain() override {
     const bool planted = faults::FaultPlanted(name_);
     if (planted && fault_ == "region-no-drain") return;
+    if (planted && fault_ == "region-drain-forgets-a-page") {
+      ++drains_;
+      first_page_ = kNoPage;
+    }
     if (planted && fault_ == "region-every-other-drain-lost" &&
         ++drains_ % 2 == 0) {
       return;
@@ -91,6 +103,7 @@ class FaultyRegion final : public Region {
   Region* const memory_;
   uint64_t flushes_ = 0;
   uint64_t drains_ = 0;
+  size_t first_page_ = kNoPage;  // that was flushed since the last drain
   std::vector<std::pair<const void*, size_t>> late_;
 };
 

@@ -135,6 +135,13 @@ const std::vector<PlantedFault>& PlantedFaults() {
       {"archapt-freed-before-physical", "archapt"},
       {"archapt-aborts-fill-the-log", "archapt-gainful"},
       {"archapt-watermark-follows-tail", "archapt-gainful"},
+      {"region-drain-forgets-a-page", "kamino-simple", /*pages=*/true},
+      {"region-no-drain", "kamino-simple", true},
+      {"backup:region-every-other-drain-lost", "kamino-dynamic", true},
+      {"transaction-stores-before-intent", "kamino-simple", true},
+      {"kamino-intent-not-drained", "kamino-simple", true},
+      {"kamino-commit-not-drained", "kamino-simple", true},
+      {"kamino-saved-is-not-drained", "undo-log", true},
   };
   return *faults;
 }
@@ -147,6 +154,7 @@ Trial RunWithFault(const PlantedFault& fault, uint64_t seeds) {
   CHECK(scheme != nullptr) << fault.scheme;
   check_intents = false;  // the harness is to notice by itself
   RunOptions options;
+  options.explorer.pages = fault.pages;
   options.explorer.at_start = [&fault] { faults::PlantFault(fault.name); };
   options.explorer.decorate = [&fault](Region* memory, size_t area) {
     return MakeFaultyRegion(fault.name, area, memory);

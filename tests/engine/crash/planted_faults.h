@@ -17,6 +17,7 @@ namespace kamino::engine::crash {
 struct PlantedFault {
   std::string name;
   std::string scheme;  // under which it matters
+  bool pages = false;  // on a file of a disk (ExplorerOptions::pages)
 };
 
 const std::vector<PlantedFault>& PlantedFaults();

@@ -57,7 +57,8 @@ std::string AsName(std::string text) {
 INSTANTIATE_TEST_SUITE_P(
     All, PlantedFaultTest, ::testing::ValuesIn(PlantedFaults()),
     [](const ::testing::TestParamInfo<PlantedFault>& info) {
-      return AsName(info.param.name + "_" + info.param.scheme);
+      return AsName(info.param.name + "_" + info.param.scheme +
+                    (info.param.pages ? "_pages" : ""));
     });
 
 class NoFaultTest : public ::testing::TestWithParam<const char*> {};

@@ -98,6 +98,23 @@ TEST_F(PageSyncTest, WhatIsNotedDuringASyncNeedsAnother) {
   EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
+TEST_F(PageSyncTest, TheProcessKnowsOfSyncs) {
+  const PageSync::Totals before = PageSync::OfProcess();
+  EXPECT_FALSE(before.under_way);
+  bool during = false;
+  std::byte byte{};
+  PageSync pages(
+      [&](const void*) { during = PageSync::OfProcess().under_way; });
+  pages.Drain();
+  EXPECT_EQ(PageSync::OfProcess().syncs, before.syncs);
+  pages.Note(&byte, 1);
+  pages.Drain();
+  EXPECT_TRUE(during);
+  EXPECT_FALSE(PageSync::OfProcess().under_way);
+  EXPECT_EQ(PageSync::OfProcess().syncs, before.syncs + 1);
+  EXPECT_GT(PageSync::OfProcess().time, before.time);
+}
+
 // Another thread's sync covers what this one has noted.
 bool WaitsForTheOther() {
   std::byte byte{};

@@ -30,6 +30,39 @@ TEST(SimRegionTest, OnlyDrainMakesDurable) {
   EXPECT_EQ(Possible(region, 100), (std::set<int>{1}));
 }
 
+// A file on a disk.
+TEST(SimRegionTest, ASyncMakesPagesDurableAsTheyAreByThen) {
+  SimRegion region(2 * kBytes);
+  region.SyncPages();
+  region.base()[100] = std::byte{1};
+  region.Flush(region.base() + 100, 1);
+  region.base()[100] = std::byte{2};
+  region.base()[kBytes - 1] = std::byte{3};  // nobody flushes it
+  region.base()[kBytes + 5] = std::byte{4};
+  EXPECT_EQ(Possible(region, 100), (std::set<int>{0, 2}));
+  EXPECT_EQ(region.syncs(), 0u);
+  region.ActAs(1);  // another thread's drain serves as well
+  region.Drain();
+  region.Drain();
+  EXPECT_EQ(region.syncs(), 1u);
+  EXPECT_EQ(Possible(region, 100), (std::set<int>{2}));
+  EXPECT_EQ(Possible(region, kBytes - 1), (std::set<int>{3}));
+  EXPECT_EQ(Possible(region, kBytes + 5), (std::set<int>{0, 4}));
+}
+
+TEST(SimRegionTest, AnyPageMayBeWrittenBackBefore) {
+  SimRegion region(2 * kBytes);
+  region.SyncPages();
+  region.base()[7] = std::byte{1};
+  region.base()[kBytes + 7] = std::byte{1};
+  region.WritePageBack(0);
+  region.base()[7] = std::byte{2};
+  EXPECT_EQ(Possible(region, 7), (std::set<int>{1, 2}));
+  EXPECT_EQ(Possible(region, kBytes + 7), (std::set<int>{0, 1}));
+  region.Drain();
+  EXPECT_EQ(Possible(region, 7), (std::set<int>{1, 2}));
+}
+
 TEST(SimRegionTest, AStoreAfterItsFlushIsNotDurable) {
   SimRegion region(kBytes);
   region.base()[100] = std::byte{1};

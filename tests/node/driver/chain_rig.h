@@ -99,6 +99,20 @@ class ChainRig {
   using Tap =
       std::function<void(const std::string& to, LinkId link,
                          const ChainMessage&, absl::string_view payload)>;
+  // From here on nodes' media are files on disks (SimRegion::SyncPages).
+  void SyncPages() {
+    for (auto& [name, node] : nodes_) node->disk.SyncPages();
+  }
+  // Of a node's media, since they are that.
+  uint64_t syncs(const std::string& name) {
+    uint64_t syncs = 0;
+    for (const Media::Part part :
+         {Media::Part::kHeap, Media::Part::kRing, Media::Part::kUndoCopy}) {
+      const engine::SimRegion* const region = At(name).disk.region(part);
+      if (region != nullptr) syncs += region->syncs();
+    }
+    return syncs;
+  }
   // A copy of a node's disk, as of a process that stands still.
   SimDisk::Images CopyDisk(const std::string& name) {
     return At(name).disk.Copy();

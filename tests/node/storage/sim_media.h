@@ -25,6 +25,13 @@ class SimDisk {
   // fence does.
   explicit SimDisk(bool drains_all = false) : drains_all_(drains_all) {}
 
+  // From here on the parts are files on a disk (SimRegion::SyncPages). Nothing
+  // is at risk yet.
+  void SyncPages() {
+    pages_ = true;
+    for (auto& [part, region] : parts_) region->SyncPages();
+  }
+
   // The simulated region of a part that exists; null when there is none.
   engine::SimRegion* region(Part part) {
     auto found = parts_.find(part);
@@ -63,6 +70,7 @@ class SimDisk {
     Kill();
     for (const auto& [part, image] : images) {
       parts_[part] = std::make_unique<engine::SimRegion>(image);
+      if (pages_) parts_[part]->SyncPages();
     }
   }
   // Gives back the memory of regions from before a crash; nobody uses them.
@@ -86,6 +94,7 @@ class SimDisk {
     unfinished_.clear();
     for (auto& [part, region] : parts_) {
       auto after = std::make_unique<engine::SimRegion>(image_of(*region));
+      if (pages_) after->SyncPages();
       graveyard_.push_back(std::exchange(region, std::move(after)));
     }
   }
@@ -97,6 +106,7 @@ class SimDisk {
   }
 
   bool drains_all_;
+  bool pages_ = false;
   std::function<void()> drain_hook_;
   uint64_t life_ = 0;  // grows with each crash
   std::map<Part, std::unique_ptr<engine::SimRegion>> parts_;
@@ -117,6 +127,7 @@ class SimMedia final : public Media {
     if (Lost()) return absl::UnavailableError("crashed");
     auto& region = disk_->unfinished_[part];
     region = std::make_unique<engine::SimRegion>((bytes + 63) / 64 * 64);
+    if (disk_->pages_) region->SyncPages();
     return std::unique_ptr<engine::Region>(new Handle(disk_, region.get()));
   }
 

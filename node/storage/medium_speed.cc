@@ -1,0 +1,76 @@
+#include "node/storage/medium_speed.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace kamino::node {
+namespace {
+
+constexpr size_t kMeasured = 7;
+constexpr absl::Duration kMemory = absl::Microseconds(50);
+constexpr int kUsualChain = 3;
+// Of a lease, what the syncs of one commit may take.
+constexpr int kLeaseShare = 2;
+
+std::string Millis(absl::Duration time) {
+  return absl::StrFormat("%.1f ms", absl::ToDoubleMilliseconds(time));
+}
+
+}  // namespace
+
+OrderedSyncs OrderedSyncsOf(ChainMode mode, UndoCopyKind undo_copy) {
+  switch (mode) {
+    case ChainMode::kKamino:
+      break;
+    case ChainMode::kTraditional:
+      break;
+    case ChainMode::kImages:
+      break;
+  }
+  (void)undo_copy;
+  return {7, 4};
+}
+
+absl::Duration MeasureSync(engine::Region* region,
+                           const std::function<absl::Time()>& clock) {
+  auto* const word = reinterpret_cast<uint64_t*>(region->base());
+  std::array<absl::Duration, kMeasured> times;
+  for (absl::Duration& time : times) {
+    // The page is dirty then, and its content the same.
+    __atomic_fetch_or(word, 0, __ATOMIC_RELAXED);
+    const absl::Time began = clock();
+    region->Persist(word, sizeof(*word));
+    time = clock() - began;
+  }
+  std::sort(times.begin(), times.end());
+  return times[kMeasured / 2];
+}
+
+std::string TellMedium(absl::Duration sync, const OrderedSyncs& ordered) {
+  if (sync < kMemory) return "";
+  const int syncs = ordered.InChain(kUsualChain);
+  return absl::StrCat("a sync of this medium takes ", Millis(sync),
+                      "; a put to a chain of ", kUsualChain,
+                      " such nodes will take about ", Millis(sync * syncs),
+                      ", which is ", syncs, " syncs");
+}
+
+absl::Status CheckMedium(absl::Duration sync, const OrderedSyncs& ordered,
+                         absl::Duration lease) {
+  const absl::Duration commit = sync * ordered.head;
+  if (sync < kMemory || commit < lease / kLeaseShare) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the medium is too slow: a sync takes ", Millis(sync), ", and a commit ",
+      ordered.head, " of them, ", Millis(commit),
+      "; the manager grants leases of ", Millis(lease),
+      ", of which that may take 1/", kLeaseShare,
+      " at most. Put the node's files on a faster disk or on persistent "
+      "memory, raise the managers' --failure_timeout_ms, or give the node "
+      "--pmem=force where a power cut may lose its files"));
+}
+
+}  // namespace kamino::node

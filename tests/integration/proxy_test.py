@@ -93,10 +93,11 @@ class ProxyTest(ClusterTest):
                   "--carrier=grpc")
     self.run_with(told, kamino, seeds, "backup", "save",
                   os.path.join(self.folder, "b.kmb"))
-    self.run_with(told, kamino, managers, "debug", "dump",
+    self.run_with(told, kamino, seeds, managers, "debug", "dump",
                   os.path.join(self.folder, "d.tar.gz"))
     self.cluster.stop()
-    self.run_with(told, kamino, "check", self.cluster.data_dir("n1"))
+    self.run_with(told, self.cluster.binary("kamino_check"),
+                  self.cluster.data_dir("n1"))
     self.assertEqual(self.proxy.connections, 0)
     # The proxy is there: a program that asked it would have been counted.
     socket.create_connection(self.proxy.listener.getsockname()).close()

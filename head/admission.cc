@@ -456,10 +456,6 @@ void Admission::Abort(Transaction& transaction) {
   if (!aborted.ok() && fatal_.ok()) fatal_ = aborted;
 }
 
-size_t Admission::PropagateToBackup(size_t max) {
-  return store_->PropagateToBackup(max);
-}
-
 absl::Status Admission::Prepare(Transaction& transaction,
                                 const BatchClients& clients, absl::Time now,
                                 Request* request) {

@@ -466,10 +466,6 @@ void Admission::Abort(Transaction& transaction) {
   if (!aborted.ok() && fatal_.ok()) fatal_ = aborted;
 }
 
-size_t Admission::PropagateToBackup(size_t max) {
-  return store_->PropagateToBackup(max);
-}
-
 AdmissionStats Admission::stats() const {
   AdmissionStats stats = counters_;
   stats.in_flight = in_flight_.size();

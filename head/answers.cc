@@ -57,4 +57,8 @@ void Admission::OnCompleted(uint64_t sequence) {
   }
 }
 
+size_t Admission::PropagateToBackup(size_t max) {
+  return store_->PropagateToBackup(max);
+}
+
 }  // namespace kamino::head

@@ -21,6 +21,12 @@ std::vector<ManagerCore::Known> ManagerCore::nodes(absl::Time now) const {
   return known;
 }
 
+KnownNodes ManagerCore::States(absl::Time now) const {
+  KnownNodes states;
+  for (const auto& [id, node] : nodes_) states[id] = StateOf(node, now);
+  return states;
+}
+
 size_t ManagerCore::NodesMissing(absl::Time now) const {
   return membership::NodesMissing(view_, States(now), options_.chain_length,
                                   excluded_);

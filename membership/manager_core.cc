@@ -395,12 +395,6 @@ KnownNode ManagerCore::StateOf(const Node& node, absl::Time now) const {
   return state;
 }
 
-KnownNodes ManagerCore::States(absl::Time now) const {
-  KnownNodes states;
-  for (const auto& [id, node] : nodes_) states[id] = StateOf(node, now);
-  return states;
-}
-
 // Heartbeats come at different moments: when all of them stop together, one
 // member is over its time before the others are. But nobody who is alive is
 // silent for half of it.

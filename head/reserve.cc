@@ -13,6 +13,8 @@ namespace kamino::head {
 namespace {
 
 constexpr uint64_t kShare = 32;
+constexpr uint64_t kSmallShare = 16;
+constexpr uint64_t kSmallBytes = 32u << 10;
 constexpr uint64_t kMostBytes = 1u << 20;
 constexpr uint64_t kPageBytes = 4096;
 
@@ -29,7 +31,9 @@ kamino::internal::v1::OpenSession SessionIn(const replica::Mutation& mutation) {
 }  // namespace
 
 uint64_t ReserveBytes(uint64_t bytes_total) {
-  return std::min(kMostBytes, bytes_total / kShare) / kPageBytes * kPageBytes;
+  const uint64_t small = std::min(kSmallBytes, bytes_total / kSmallShare);
+  const uint64_t wanted = std::max(small, bytes_total / kShare);
+  return std::min(kMostBytes, wanted) / kPageBytes * kPageBytes;
 }
 
 bool OpensSession(const replica::Mutation& mutation) {

@@ -36,7 +36,9 @@
 namespace kamino::head {
 
 // The reserve of a heap that has `bytes_total` for objects: 1/32 of it, at most
-// 1 MiB, in pages of the index.
+// 1 MiB, in pages of the index; 1/16 of it as long as that is not over 32 KiB.
+// Freed blocks of other objects seldom make a page, so the number of pages
+// bounds how many new clients can delete before other space comes back.
 //
 // The outcome of a client that had none takes 160 bytes on average, its share
 // of the pages of the index included (tests/head/reserve_test.cc measures it).

@@ -28,8 +28,9 @@ using replica::RoomTaken;
 
 TEST(ReserveRuleTest, IsAPartOfTheHeap) {
   EXPECT_EQ(ReserveBytes(0), 0u);
-  EXPECT_EQ(ReserveBytes(100'000), 0u);  // no page
-  EXPECT_EQ(ReserveBytes(450u << 10), 12u << 10);
+  EXPECT_EQ(ReserveBytes(60'000), 0u);  // no page
+  EXPECT_EQ(ReserveBytes(450u << 10), 28u << 10);
+  EXPECT_EQ(ReserveBytes(900u << 10), 32u << 10);
   EXPECT_EQ(ReserveBytes(engine::Heap::kMinBytes), 256u << 10);
   EXPECT_EQ(ReserveBytes(32u << 20), 1u << 20);
   EXPECT_EQ(ReserveBytes(uint64_t{1} << 40), 1u << 20);

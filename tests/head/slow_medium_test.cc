@@ -1,4 +1,5 @@
 // A head whose medium takes long for what it is asked to make durable.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,15 +17,40 @@ namespace {
 
 using ::testing::ElementsAre;
 
+// So many puts of keys and clients that the head knows, so that none of them
+// waits for another one. Nothing else is under way.
+void SubmitPuts(LoneHead& head, uint64_t count) {
+  for (const uint64_t number : {1, 2}) {
+    std::vector<size_t> puts;
+    for (uint64_t i = 0; i < count; ++i) {
+      puts.push_back(head.Put(absl::StrCat("k", i), "v", 10 + i, number));
+    }
+    if (number == 2) return;
+    const auto is_answered = [&](size_t put) { return head.Answered(put); };
+    while (!std::all_of(puts.begin(), puts.end(), is_answered)) {
+      head.Execute();
+      head.Complete();
+    }
+  }
+}
+
+// Requests of each log entry that the puts make.
+std::vector<int> EntriesOf(LoneHead& head) {
+  const size_t before = head.BatchSizes().size();
+  head.Execute();
+  std::vector<int> sizes = head.BatchSizes();
+  sizes.erase(sizes.begin(), sizes.begin() + before);
+  return sizes;
+}
+
 // Of puts that are executed one to an entry while the undo copy stays behind.
 size_t ExecutedWithoutTheUndoCopy() {
   AdmissionOptions options;
   options.max_batch = 1;
   options.max_unpropagated = 5;
   LoneHead head(std::move(options));
-  for (uint64_t i = 0; i < 20; ++i) head.Put(absl::StrCat("k", i), "v", 10 + i);
-  head.Execute();
-  const size_t executed = head.BatchSizes().size();
+  SubmitPuts(head, 20);
+  const size_t executed = EntriesOf(head).size();
   while (head.admission_->PropagateToBackup(3) > 2) {
   }
   EXPECT_EQ(head.admission_->has_ready(), executed < 20);
@@ -37,17 +63,18 @@ TEST(AdmissionSlowMediumTest, RequestsWaitForAnUndoCopyThatIsFarBehind) {
   EXPECT_EQ(ExecutedWithoutTheUndoCopy(), 20u);
 }
 
-// Entries that one turn makes on a medium where a commit takes 15 ms.
+// Entries that one turn makes where each look at the clock finds it later by
+// `request`.
 std::vector<int> EntriesOfATurn(size_t max_batch, absl::Duration request) {
   absl::Time now = absl::UnixEpoch();
+  absl::Duration step;
   AdmissionOptions options;
   options.max_batch = max_batch;
-  options.clock = [&] { return now += request; };
+  options.clock = [&] { return now += step; };
   LoneHead head(std::move(options));
-  for (uint64_t i = 0; i < 12; ++i) head.Put(absl::StrCat("k", i), "v", 10 + i);
-  now = head.now_;
-  head.Execute();
-  return head.BatchSizes();
+  SubmitPuts(head, 12);
+  step = request;
+  return EntriesOf(head);
 }
 
 TEST(AdmissionSlowMediumTest, ATurnEndsAfterATime) {

@@ -97,7 +97,7 @@ class RolesTest(ClusterTest):
     self.assertEqual([row.split()[0] for row in rows if "not allowed" in row],
                      ["n1", "n2", "n3", "n4", "not"])
     self.assertNotIn("unreachable", done.stdout)
-    why = ("GetNodeStatus is for who is manager, operator or reader; "
+    why = ("GetNodeStatus is for who is manager or operator or reader; "
            "kamino://local/writer/all is writer")
     self.assertIn(why, rows[-1])
     self.assertRegex(done.stderr, f"^kamino: .*{why}; so no node's state is "

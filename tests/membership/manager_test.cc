@@ -67,7 +67,9 @@ class ManagerTest : public testing::Test {
   }
   absl::Status Register(Manager* manager, const std::string& id) {
     RegisterResponse response;
-    return manager->Register(Registration(id), &response);
+    const absl::Status status = manager->Register(Registration(id), &response);
+    if (status.ok()) lease_term_ = response.lease_term();
+    return status;
   }
   absl::Status Beat(Manager* manager, const std::string& id) {
     HeartbeatRequest request;
@@ -75,6 +77,7 @@ class ManagerTest : public testing::Test {
     request.set_cluster_id("c");
     request.set_node_id(id);
     request.set_incarnation(1);
+    request.set_lease_term(lease_term_);
     request.mutable_report()->set_condition(kamino::v1::CONDITION_SOUND);
     return manager->Heartbeat(request, &response);
   }
@@ -83,6 +86,9 @@ class ManagerTest : public testing::Test {
     ASSERT_EQ(Register(manager, "n1"), absl::OkStatus());
     ASSERT_EQ(Register(manager, "n2"), absl::OkStatus());
     ASSERT_TRUE(ReachesView(manager, 1));
+    // From here on neither goes by a lease of a former leader.
+    ASSERT_EQ(Beat(manager, "n1"), absl::OkStatus());
+    ASSERT_EQ(Beat(manager, "n2"), absl::OkStatus());
   }
   // Time for n2 to be taken for dead; n1 is heard of all the while.
   void LoseN2(Manager* manager) {
@@ -94,6 +100,7 @@ class ManagerTest : public testing::Test {
 
   TestClock clock_;
   FakeEtcdServer etcd_;
+  uint64_t lease_term_ = 0;  // of the lease that was granted last
 };
 
 TEST_F(ManagerTest, LeadsFormsAndStoresTheChain) {

@@ -324,6 +324,10 @@ TEST_F(MembershipAgentTest, AManagerOfAnotherClusterDoesNotEndANodeThatRuns) {
   manager_.OnHeartbeat([&](const HeartbeatRequest&, HeartbeatResponse*) {
     return grpc::Status(grpc::StatusCode::NOT_FOUND, "who?");
   });
+  second_.OnRegister([&](const RegisterRequest&, RegisterResponse* response) {
+    *response->mutable_view() = ToProto(ChainOf(1));
+    return grpc::Status::OK;
+  });
   Start({manager_.address(), second_.address()});
   ASSERT_TRUE(Eventually([&] { return second_.heartbeats() > 0; }));
   EXPECT_EQ(manager_.registers(), 2);
@@ -355,63 +359,7 @@ TEST_F(MembershipAgentTest, GoesRoundWhileNobodyLeads) {
   EXPECT_GE(second_.registers(), 2);
 }
 
-// A new leader waits for its nodes, but not for long.
-TEST(AgentCoreTest, AsksTheNextManagerWithinAHeartbeat) {
-  AgentCore::Options options;
-  options.cluster_id = "c";
-  options.managers = {"a:1", "b:1"};
-  AgentCore core(options);
-  absl::Time now = absl::FromUnixSeconds(1000);
-  AgentCore::Call call = core.Next(now);
-  ASSERT_EQ(call.manager, "a:1");
-  AgentCore::Answer registered;
-  registered.registration.set_chain_id(kOnlyChain);
-  registered.registration.set_heartbeat_interval_ms(20);
-  EXPECT_EQ(core.OnAnswer(call, registered, now).wait, absl::Milliseconds(20));
-  AgentCore::Answer gone;
-  gone.status = absl::UnavailableError("gone");
-  for (const char* next : {"b:1", "a:1", "b:1"}) {
-    call = core.Next(now);
-    EXPECT_EQ(core.OnAnswer(call, gone, now).wait, absl::Milliseconds(20));
-    EXPECT_EQ(core.Next(now).manager, next);
-  }
-}
-
 // A manager's answers to a node of chain 1 of cluster c.
-// A manager that has moved under its name, or whose connection was cut without
-// a word, is found by a new connection. That has time to be made.
-TEST(AgentCoreTest, AManagerThatDoesNotAnswerIsCalledByANewConnection) {
-  AgentCore::Options options;
-  options.cluster_id = "c";
-  options.managers = {"a:1"};
-  AgentCore core(options);
-  absl::Time now = absl::FromUnixSeconds(1000);
-  const absl::Time begin = now;
-  core.Begin(Member{"n1", 7, "n1:1", {{"tcp", "n1:2"}}, 64, "h"}, now);
-  AgentCore::Answer none;
-  none.status = absl::DeadlineExceededError("no answer");
-  std::vector<absl::Duration> anew;
-  const auto call = [&](const AgentCore::Answer& answer) {
-    const AgentCore::Call sent = core.Next(now);
-    if (sent.anew) anew.push_back(now - begin);
-    core.OnAnswer(sent, answer, now);
-    now += absl::Milliseconds(250);
-  };
-  while (now < begin + absl::Seconds(20)) call(none);
-  EXPECT_EQ(anew,
-            (std::vector<absl::Duration>{absl::Seconds(1), absl::Seconds(3),
-                                         absl::Seconds(7), absl::Seconds(15)}));
-  // One that answers, and be it that it does not lead, is there.
-  AgentCore::Answer no_leader;
-  no_leader.status = rpc::NotLeader("", kOnlyChain);
-  anew.clear();
-  while (now < begin + absl::Seconds(60)) call(no_leader);
-  EXPECT_TRUE(anew.empty());
-  const absl::Time again = now;
-  while (now < again + absl::Seconds(2)) call(none);
-  EXPECT_EQ(anew.size(), 1u);
-}
-
 class AgentCoreAnswersTest : public testing::Test {
  protected:
   static AgentCore::Options Options() {

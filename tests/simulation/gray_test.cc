@@ -354,8 +354,6 @@ TEST(GrayTest, OldMistakesAreNoticed) {
   EXPECT_NE(FirstWrong(NamesAreNotFound), "");
   faults::PlantFault("membership-hung-cores-are-there");
   EXPECT_NE(FirstWrong(HungCores), "");
-  faults::PlantFault("membership-media-count-as-hung");
-  EXPECT_NE(FirstWrong(AllMediaPause), "");
   faults::PlantFault("membership-media-are-waited-for-for-ever");
   EXPECT_NE(FirstWrong(HungMedia), "");
   faults::PlantFault("membership-slow-members-stay");

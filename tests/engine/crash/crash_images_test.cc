@@ -272,7 +272,7 @@ TEST_P(PageImagesTest, AreRecovered) {
   const CampaignResult result = RunCampaign(campaign);
   std::printf("%s", result.report.c_str());
   EXPECT_FALSE(result.failed) << result.report;
-  EXPECT_GE(result.images, campaign.seeds * 2500);
+  EXPECT_GE(result.images, campaign.seeds * 1200);
   EXPECT_GE(result.committed, campaign.seeds * 50);
 }
 

@@ -326,6 +326,7 @@ TEST_F(MembershipAgentTest, AManagerOfAnotherClusterDoesNotEndANodeThatRuns) {
   });
   second_.OnRegister([&](const RegisterRequest&, RegisterResponse* response) {
     *response->mutable_view() = ToProto(ChainOf(1));
+    response->set_lease_view_id(1);
     return grpc::Status::OK;
   });
   Start({manager_.address(), second_.address()});

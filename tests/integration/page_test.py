@@ -121,7 +121,13 @@ class PageTest(ClusterTest):
     self.press(Keys.ARROW_RIGHT)
     self.assertEqual(self.focused(), "n2")
     drawn = self.text("#chain")
-    wait_until(lambda: self.text("#chain") != drawn, PATIENCE_S, "a new look")
+
+    def is_drawn_anew():
+      # The load may be over by now.
+      self.kamino("put", "something", "to draw")
+      return self.text("#chain") != drawn
+
+    wait_until(is_drawn_anew, PATIENCE_S, "a new look")
     self.assertEqual(self.focused(), "n2", "the focus stays where it is")
     self.press(Keys.ENTER)
     self.assertIn("ring bytes used", self.text("#more"))

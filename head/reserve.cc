@@ -17,6 +17,9 @@ constexpr uint64_t kSmallShare = 16;
 constexpr uint64_t kSmallBytes = 32u << 10;
 constexpr uint64_t kMostBytes = 1u << 20;
 constexpr uint64_t kPageBytes = 4096;
+// While the reserve lacks pages, requests that take room leave so many times
+// its size free: small pieces become pages again only where nothing fills them.
+constexpr uint64_t kPartsWhileBroken = 2;
 
 // Makes up for a stored outcome, a block of 128 bytes, and its share of the
 // pages that lead to it.
@@ -73,9 +76,16 @@ absl::Status Admission::CheckReserve(const replica::Mutation& mutation,
                                      const Attempt& attempt,
                                      const engine::HeapReserve& before) const {
   const engine::HeapReserve reserve = store_->heap()->reserve();
-  if (reserve.cuts == before.cuts) return absl::OkStatus();
+  const bool is_cut = reserve.cuts != before.cuts;
+  if (!is_cut && reserve.bytes_whole >= reserve.bytes_kept) {
+    return absl::OkStatus();
+  }
   const engine::HeapStats heap = store_->heap()->stats();
   const uint64_t free = heap.bytes_total - heap.bytes_used;
+  if (!is_cut && (room.allocated <= room.freed ||
+                  free >= kPartsWhileBroken * reserve.bytes_kept)) {
+    return absl::OkStatus();
+  }
   // Of a reserve that is in small pieces any will do, unless it took a page.
   const uint64_t left =
       reserve.bytes_whole < before.bytes_whole ? reserve.bytes_whole : free;

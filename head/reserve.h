@@ -18,6 +18,10 @@
 // there for as long as something is left to delete. The head's own mutations,
 // which drop outcomes, close sessions or restore a backup, are not limited.
 //
+// While the reserve lacks pages, a request that takes more than it frees is
+// refused until twice the reserve is free, in pieces of any size: else it would
+// fill the small pieces that deletes leave, and no page would come back.
+//
 // That is known once the request was executed, and before the commit: one that
 // took too much is taken back, and answered with REASON_HEAP_FULL. The chain
 // never sees it. Only the head decides; a replica takes the blocks that the log

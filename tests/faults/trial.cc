@@ -12,7 +12,7 @@ namespace kamino::faults {
 namespace {
 
 // Of a processor's time: how long that takes depends on what else runs.
-constexpr rlim_t kSeconds = 60;
+constexpr rlim_t kSeconds = 240;
 // One that waits for ever takes none.
 constexpr unsigned kMostSeconds = 600;
 

@@ -15,7 +15,7 @@ namespace kamino::logs {
 namespace {
 
 // Opens the pipe behind `file` once more, for this process alone. -1: the
-// process may not (the pipe is another user's), or nobody reads it.
+// process may not (another user owns the pipe), or the pipe has no reader.
 int OpenAgain(int file) {
   char path[32] = "/proc/self/fd/";
   size_t size = strlen(path);

@@ -70,8 +70,8 @@ std::vector<CLI::Option*> OptionsOf(CLI::App& app) {
   });
 }
 
-// Whether nothing has this name. What is there and cannot be read is an error
-// to whoever reads it.
+// Whether no file has this name. The caller that opens the file reports one
+// that exists and cannot be read.
 bool IsAbsent(const std::string& path) {
   struct stat info;
   return lstat(path.c_str(), &info) != 0 &&

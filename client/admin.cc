@@ -137,8 +137,6 @@ absl::Status Admin::MeetCluster() {
 // --- The one that leads.
 
 absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
-  if (!met_) RETURN_IF_ERROR(MeetCluster());
-  met_ = true;
   const absl::Time end = MonotonicNow() + timeout_;
   std::string manager = managers_.front();
   size_t turn = 0;
@@ -147,6 +145,9 @@ absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
   absl::BitGen random;
   std::string why;
   while (MonotonicNow() < end) {
+    // Again until a manager has named its cluster: those that were silent may
+    // be of different ones.
+    if (cluster_->uuid().empty()) RETURN_IF_ERROR(MeetCluster());
     const auto stub = StubOf(manager);
     grpc::ClientContext context;
     const absl::Duration left = end - MonotonicNow();

@@ -57,7 +57,6 @@ class Admin {
   const std::shared_ptr<const rpc::Credentials> credentials_;
   const std::shared_ptr<rpc::ClusterIdentity> cluster_ =
       std::make_shared<rpc::ClusterIdentity>();
-  bool met_ = false;  // MeetCluster was well
 };
 
 }  // namespace kamino::client

@@ -142,7 +142,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     if (!Prepare()) return;
     view_id_ = runner_->directory().view_id();
     address_ = FindAddress();
-    if (address_.empty()) return RefreshAndRetry(absl::Milliseconds(50));
+    if (address_.empty()) return FindChainAndRetry();
     if (++attempts_ > 1) runner_->CountRetry();
     // Where a replica does not answer the tail has to have time to.
     const absl::Duration timeout = replica_.empty()
@@ -179,6 +179,14 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     context_ = nullptr;
     stub_ = nullptr;
     runner_->Leave();
+  }
+
+  // A chain may yet be found, or be served again where its addresses are known;
+  // seeds of different clusters stay so.
+  void FindChainAndRetry() {
+    const absl::Status error = runner_->directory().seeds_error();
+    if (!error.ok()) return Conclude(error);
+    RefreshAndRetry(absl::Milliseconds(50));
   }
 
   void RefreshAndRetry(absl::Duration delay) {

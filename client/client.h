@@ -19,7 +19,9 @@
 //     that made the client, by fork.
 // A client belongs to the cluster that its seeds are of when it connects, for
 // good: a node of another one that has an address of this one's now is refused,
-// and left (REASON_OTHER_CLUSTER).
+// and left (REASON_OTHER_CLUSTER). kInvalidArgument with REASON_OTHER_CLUSTER:
+// the seeds are of different clusters; a seed may show that after Connect, and
+// from then on all calls end so.
 #ifndef KAMINO_CLIENT_CLIENT_H_
 #define KAMINO_CLIENT_CLIENT_H_
 

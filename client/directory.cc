@@ -1,7 +1,6 @@
 #include "client/directory.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -40,34 +39,6 @@ std::shared_ptr<grpc::Channel> Connect(
   options.max_answer_bytes = kMaxAnswerBytes;
   options.counted = false;  // an application counts what it calls
   return rpc::MakeChannel(address, options);
-}
-
-bool AreOfOneCluster(const Chain& a, const Chain& b) {
-  return a.cluster_id() == b.cluster_id() &&
-         (a.cluster_uuid().empty() || b.cluster_uuid().empty() ||
-          a.cluster_uuid() == b.cluster_uuid());
-}
-
-std::string NameOf(const Chain& chain) {
-  return rpc::ClusterName(chain.cluster_id(), chain.cluster_uuid());
-}
-
-using Answers = std::map<std::string, kamino::v1::GetChainResponse>;
-
-absl::Status CheckOneCluster(const Answers& by_address) {
-  for (auto one = by_address.begin(); one != by_address.end(); ++one) {
-    for (auto other = std::next(one); other != by_address.end(); ++other) {
-      const Chain& a = one->second.chain();
-      const Chain& b = other->second.chain();
-      if (AreOfOneCluster(a, b)) continue;
-      return MakeError(
-          absl::StatusCode::kInvalidArgument, kamino::v1::REASON_OTHER_CLUSTER,
-          absl::StrCat("the seeds are of different clusters: ", one->first,
-                       " is of ", NameOf(a), ", and ", other->first, " of ",
-                       NameOf(b), "; name seeds of one cluster"));
-    }
-  }
-  return absl::OkStatus();
 }
 
 Questions::After AfterOf(Timer* timer) {
@@ -122,7 +93,7 @@ std::shared_ptr<Directory::Stub> Directory::At(const std::string& address) {
 
 std::string Directory::AddressOf(Target target) const {
   absl::MutexLock lock(&mutex_);
-  if (chain_.nodes().empty()) return "";
+  if (chain_.nodes().empty() || !seed_answers_.error().ok()) return "";
   const std::string& address = target == Target::kHead
                                    ? chain_.nodes().begin()->address()
                                    : chain_.nodes().rbegin()->address();
@@ -132,11 +103,15 @@ std::string Directory::AddressOf(Target target) const {
 ReadSpread::Place Directory::ReplicaAt(uint64_t turn) const {
   absl::MutexLock lock(&mutex_);
   const int replicas = chain_.nodes_size() - 1;
-  if (replicas < 1) return {"", /*is_tail=*/true};
-  const int index = 1 + static_cast<int>(turn % replicas);
-  const std::string& address = chain_.nodes(index).address();
-  if (foreign_.contains(address)) return {"", /*is_tail=*/true};
-  return {address, /*is_tail=*/index == replicas};
+  if (!seed_answers_.error().ok()) return {"", /*is_tail=*/true};
+  for (int step = 0; step < replicas; ++step) {
+    const int index = 1 + static_cast<int>((turn + step) % replicas);
+    const std::string& address = chain_.nodes(index).address();
+    if (!foreign_.contains(address)) {
+      return {address, /*is_tail=*/index == replicas};
+    }
+  }
+  return {"", /*is_tail=*/true};
 }
 
 bool Directory::Learn(const Chain& chain) {
@@ -195,12 +170,14 @@ void Directory::Saw(const kamino::v1::ResponseHeader& header) {
   seen_ = std::max<uint64_t>(seen_, header.sequence());
 }
 
+absl::Status Directory::seeds_error() const {
+  absl::MutexLock lock(&mutex_);
+  return seed_answers_.error();
+}
+
 absl::Status Directory::last_error() const {
-  {
-    absl::MutexLock lock(&mutex_);
-    if (!meet_error_.ok()) return meet_error_;
-  }
-  return questions_.last_error();
+  const absl::Status error = seeds_error();
+  return error.ok() ? questions_.last_error() : error;
 }
 
 std::vector<std::string> Directory::AddressesLocked() const {
@@ -248,15 +225,17 @@ void Directory::Ask(const std::string& address, Questions::Ended ended) {
   auto question = std::make_shared<Question>();
   question->context = std::make_shared<grpc::ClientContext>();
   rpc::SetTimeout(question_timeout_, question->context.get());
+  bool meets;
   {
     absl::MutexLock lock(&mutex_);
     asking_.insert(question->context);
+    meets = chain_.nodes().empty();
   }
   question->request.set_chain_id(chain_id());
   question->stub = At(address);
   question->stub->async()->GetChain(
       question->context.get(), &question->request, &question->response,
-      [this, question, address,
+      [this, question, address, meets,
        ended = std::move(ended)](const grpc::Status& status) {
         const absl::Status error = From(address, rpc::FromGrpc(status));
         const kamino::v1::GetChainResponse response = question->response;
@@ -267,9 +246,9 @@ void Directory::Ask(const std::string& address, Questions::Ended ended) {
         question->context = nullptr;
         question->stub = nullptr;
         if (error.ok()) {
-          OnAnswer(address, response);
+          OnAnswer(address, meets, response);
         } else {
-          OnFailure(address, error);
+          OnFailure(address, meets, error);
         }
         ended(error);
       });
@@ -289,29 +268,26 @@ void Directory::TakeLocked(const std::string& address,
 
 void Directory::Meet() {
   absl::MutexLock lock(&mutex_);
-  if (!chain_.nodes().empty() || met_.empty()) return;
-  // On error the answers stay: a later round may get an answer from one of the
-  // seeds only, and must not take that seed's cluster for the client's.
-  meet_error_ = CheckOneCluster(met_);
-  if (!meet_error_.ok()) return;
-  for (const auto& [address, response] : met_) TakeLocked(address, response);
-  met_.clear();
-}
-
-void Directory::OnAnswer(const std::string& address,
-                         const kamino::v1::GetChainResponse& response) {
-  absl::MutexLock lock(&mutex_);
-  if (chain_.nodes().empty()) {
-    met_[address] = response;
-  } else {
+  if (!chain_.nodes().empty() || !seed_answers_.error().ok()) return;
+  for (const auto& [address, response] : seed_answers_.answers()) {
     TakeLocked(address, response);
   }
 }
 
-void Directory::OnFailure(const std::string& address,
+void Directory::OnAnswer(const std::string& address, bool meets,
+                         const kamino::v1::GetChainResponse& response) {
+  absl::MutexLock lock(&mutex_);
+  if (meets) seed_answers_.Add(address, response);
+  // Meet compares the seeds first.
+  if (chain_.nodes().empty()) return;
+  TakeLocked(address, response);
+}
+
+void Directory::OnFailure(const std::string& address, bool meets,
                           const absl::Status& error) {
   if (!rpc::IsOtherCluster(error)) return;
   absl::MutexLock lock(&mutex_);
+  if (meets) seed_answers_.AddOther(error);
   foreign_.insert(address);
 }
 

@@ -2,7 +2,8 @@
 //
 // The directory knows one cluster, by its uuid, from the first answers on
 // (rpc/cluster_identity.h). It never takes over the view of another one, and
-// names no node whose address another one has now.
+// names no node whose address another one has now. It names no node at all
+// while its seeds are of different clusters (client/seed_answers.h).
 #ifndef KAMINO_CLIENT_DIRECTORY_H_
 #define KAMINO_CLIENT_DIRECTORY_H_
 
@@ -20,6 +21,7 @@
 #include "base/chain_id.h"
 #include "client/questions.h"
 #include "client/read_spread.h"
+#include "client/seed_answers.h"
 #include "client/timer.h"
 #include "grpcpp/client_context.h"
 #include "kamino/v1/kamino.grpc.pb.h"
@@ -53,12 +55,12 @@ class Directory {
   // Ends questions that are still under way.
   ~Directory();
 
-  // host:port; empty while no chain is known, or as long as another cluster has
-  // that node's address. Not of kAnyReplica.
+  // host:port; empty while no chain is known, as long as another cluster has
+  // that node's address, or on seeds_error. Not of kAnyReplica.
   std::string AddressOf(Target target) const;
   std::shared_ptr<Stub> At(const std::string& address);
-  // The nodes but the head in turn, for reads that any replica may answer: the
-  // tail while no more are known.
+  // The nodes but the head in turn, for reads that any replica may answer, past
+  // those whose address another cluster has: the tail while no more are known.
   ReadSpread::Place ReplicaAt(uint64_t turn) const;
 
   // Takes a view of the chain over when it is newer than the one known, and
@@ -82,15 +84,18 @@ class Directory {
   // when one has answered with a chain, all have failed, or half a second is
   // over. Calls at the same time share one round (client/questions.h). While no
   // chain is known, the round waits for all seeds, a quarter of a second at
-  // most: seeds of several clusters are an error (last_error,
-  // kInvalidArgument), and no chain is known then.
+  // most.
   void Refresh(std::function<void()> done);
 
   // Of all nodes that are known, head first, then the other seeds. Not empty.
   std::vector<std::string> Addresses() const;
 
-  // What the last round without an answer failed with.
+  // seeds_error, or else what the last round without an answer failed with.
   absl::Status last_error() const;
+
+  // kInvalidArgument with REASON_OTHER_CLUSTER: the seeds are of different
+  // clusters. Lasts as long as this object.
+  absl::Status seeds_error() const;
 
   // The cluster that was met; its uuid is empty until then, or as long as all
   // nodes are of release 0.1.0.
@@ -104,9 +109,11 @@ class Directory {
   std::shared_ptr<Stub> AtLocked(const std::string& address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Ask(const std::string& address, Questions::Ended ended);
-  void OnAnswer(const std::string& address,
+  // `meets`: the question was sent while no chain was known.
+  void OnAnswer(const std::string& address, bool meets,
                 const kamino::v1::GetChainResponse& response);
-  void OnFailure(const std::string& address, const absl::Status& error);
+  void OnFailure(const std::string& address, bool meets,
+                 const absl::Status& error);
   // While no chain is known: takes over what the seeds have answered, if they
   // are of one cluster.
   void Meet();
@@ -132,10 +139,7 @@ class Directory {
   // Of those that were not answered yet.
   std::set<std::shared_ptr<grpc::ClientContext>> asking_
       ABSL_GUARDED_BY(mutex_);
-  // The last answers of seeds, by address, until a chain is known.
-  std::map<std::string, kamino::v1::GetChainResponse> met_
-      ABSL_GUARDED_BY(mutex_);
-  absl::Status meet_error_ ABSL_GUARDED_BY(mutex_);
+  SeedAnswers seed_answers_ ABSL_GUARDED_BY(mutex_);
   // Addresses that nodes of other clusters have answered at, until a node of
   // this one does, or a newer view says more.
   std::set<std::string> foreign_ ABSL_GUARDED_BY(mutex_);

@@ -35,7 +35,8 @@ class Manager final : public kamino::v1::AdminService::CallbackService {
   std::function<absl::Status()> answer = [] { return absl::OkStatus(); };
   // Whoever asks after that many is not answered.
   int answers = std::numeric_limits<int>::max();
-  rpc::ClusterIdentity cluster;  // that it is of; not known at first
+  std::atomic<int> refused_looks{0};  // so many GetManager calls fail
+  rpc::ClusterIdentity cluster;       // that it is of; not known at first
   std::string cluster_id = "alpha";
 
   Manager() {
@@ -80,6 +81,11 @@ class Manager final : public kamino::v1::AdminService::CallbackService {
     response->set_manager(address());
     response->set_cluster_id(cluster_id);
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    if (refused_looks > 0) {
+      --refused_looks;
+      reactor->Finish(rpc::ToGrpc(absl::UnavailableError("it starts")));
+      return reactor;
+    }
     absl::Status said = rpc::MeetCaller(cluster, context);
     // One that does not lead says what it is all the same.
     if (said.ok() && absl::IsUnimplemented(answer())) said = answer();
@@ -204,6 +210,20 @@ TEST_F(AdminTest, ManagersOfTwoClustersAreAnErrorThatNamesBoth) {
   }
   EXPECT_EQ(first_.asked() + second_.asked() + leader_.asked(), 0)
       << "the first one that answers is not asked to do it";
+}
+
+// The first look finds no manager; the second one comes before the call that
+// would be carried out.
+TEST_F(AdminTest, ManagersThatWereSilentAtFirstAreComparedBeforeACall) {
+  first_.cluster.Set("alpha", std::string(32, 'a'));
+  second_.cluster.Set("alpha", std::string(32, 'b'));
+  first_.refused_looks = second_.refused_looks = 1;
+  first_.answer = [] { return absl::UnavailableError("it starts"); };
+  const absl::Status refused = Remove();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_TRUE(rpc::IsOtherCluster(refused));
+  EXPECT_EQ(first_.asked(), 1);
+  EXPECT_EQ(second_.asked(), 0) << "it would have carried the call out";
 }
 
 // Its address was that of the leader.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -167,6 +168,19 @@ class Seed final : public kamino::v1::KaminoService::CallbackService {
     for (const std::string& node : nodes) chain_.add_nodes()->set_address(node);
   }
 
+  // The next question is answered by Release.
+  void Hold() {
+    absl::MutexLock lock(&mutex_);
+    holds_ = true;
+  }
+  void Release() {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(
+        +[](grpc::ServerUnaryReactor** held) { return *held != nullptr; },
+        &held_));
+    std::exchange(held_, nullptr)->Finish(grpc::Status::OK);
+  }
+
  private:
   grpc::ServerUnaryReactor* GetChain(
       grpc::CallbackServerContext* context, const kamino::v1::GetChainRequest*,
@@ -175,11 +189,17 @@ class Seed final : public kamino::v1::KaminoService::CallbackService {
     const absl::Status met = rpc::MeetCaller(cluster_, context);
     absl::MutexLock lock(&mutex_);
     *response->mutable_chain() = chain_;
-    reactor->Finish(rpc::ToGrpc(met));
+    if (std::exchange(holds_, false)) {
+      held_ = reactor;
+    } else {
+      reactor->Finish(rpc::ToGrpc(met));
+    }
     return reactor;
   }
 
   absl::Mutex mutex_;
+  bool holds_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::ServerUnaryReactor* held_ ABSL_GUARDED_BY(mutex_) = nullptr;
   kamino::v1::Chain chain_ ABSL_GUARDED_BY(mutex_);
   rpc::ClusterIdentity cluster_;
   std::unique_ptr<rpc::Server> server_;
@@ -236,9 +256,8 @@ TEST_F(ClustersTest, SeedsOfTwoAreAnErrorThatNamesBoth) {
         std::string("of beta (uuid ffee")}) {
     EXPECT_TRUE(absl::StrContains(error.message(), part)) << error;
   }
-  // The client goes on once its seeds are of one cluster.
-  two_.Become("alpha", kAlpha, 1, {one_.address()});
-  RefreshUntilHeadIs(one_.address());
+  EXPECT_EQ(directory_->seeds_error(), error);
+  EXPECT_TRUE(directory_->chain().nodes().empty());
 }
 
 TEST_F(ClustersTest, SoAreSeedsOfTwoOfTheSameName) {
@@ -251,14 +270,76 @@ TEST_F(ClustersTest, SoAreSeedsOfTwoOfTheSameName) {
             kamino::v1::REASON_OTHER_CLUSTER);
 }
 
+// The round ends before the second seed answers.
+TEST_F(ClustersTest, ASeedThatAnswersLateMakesThemDifferentAllTheSame) {
+  one_.Become("beta", kBeta, 7, {one_.address()});
+  two_.Become("alpha", kAlpha, 1, {two_.address()});
+  two_.Hold();
+  Timer timer;
+  directory_ = std::make_unique<Directory>(
+      std::vector<std::string>{one_.address(), two_.address()},
+      /*chain_id=*/0, /*credentials=*/nullptr,
+      /*question_timeout=*/absl::Hours(1), &timer);
+  RefreshUntilHeadIs(one_.address());
+  EXPECT_TRUE(directory_->seeds_error().ok());
+  two_.Release();
+  while (directory_->seeds_error().ok()) Refresh();
+  const absl::Status error = directory_->last_error();
+  EXPECT_TRUE(absl::IsInvalidArgument(error)) << error;
+  EXPECT_EQ(ReasonOf(error), kamino::v1::REASON_OTHER_CLUSTER);
+  for (const std::string& part : {two_.address(), std::string("uuid 0011"),
+                                  std::string("beta (uuid ffee")}) {
+    EXPECT_TRUE(absl::StrContains(error.message(), part)) << error;
+  }
+  EXPECT_EQ(Head(), "") << "the client cannot tell which one is meant";
+  EXPECT_EQ(directory_->ReplicaAt(0).address, "");
+  Refresh();
+  EXPECT_EQ(Head(), "");
+}
+
+// No question of the first rounds finds it.
+TEST_F(ClustersTest, ASeedThatIsTakenOverLaterIsNoError) {
+  one_.Become("alpha", kAlpha, 1, {one_.address()});
+  two_.Become("alpha", kAlpha, 1, {one_.address()});
+  Make({one_.address(), two_.address()});
+  RefreshUntilHeadIs(one_.address());
+  two_.Become("beta", kBeta, 9, {two_.address()});
+  one_.Become("alpha", kAlpha, 2, {"127.0.0.1:1", two_.address()});
+  RefreshUntilHeadIs("127.0.0.1:1");
+  while (directory_->AddressOf(Target::kTail) != "") Refresh();
+  EXPECT_TRUE(directory_->seeds_error().ok());
+  EXPECT_EQ(Head(), "127.0.0.1:1");
+}
+
+TEST_F(ClustersTest, ReadsGoPastReplicasOfAnotherOne) {
+  const std::string third = "127.0.0.1:1";
+  one_.Become("alpha", kAlpha, 1, {"127.0.0.1:2", two_.address(), third});
+  Make({one_.address()});
+  Refresh();
+  EXPECT_EQ(directory_->ReplicaAt(0).address, two_.address());
+  EXPECT_EQ(directory_->ReplicaAt(1).address, third);
+  directory_->OnRefused(two_.address(), OtherCluster());
+  for (uint64_t turn = 0; turn < 4; ++turn) {
+    EXPECT_EQ(directory_->ReplicaAt(turn).address, third);
+    EXPECT_TRUE(directory_->ReplicaAt(turn).is_tail);
+  }
+  directory_->OnRefused(third, OtherCluster());
+  EXPECT_EQ(directory_->ReplicaAt(0).address, "");
+}
+
 TEST_F(ClustersTest, ReleasesWithoutUuidsGoByTheName) {
   one_.Become("alpha", "", 1, {one_.address()});
   two_.Become("beta", "", 7, {two_.address()});
   Make({one_.address(), two_.address()});
   Refresh();
   EXPECT_EQ(Head(), "");
+  EXPECT_FALSE(directory_->seeds_error().ok());
+}
+
+TEST_F(ClustersTest, OneNodeIsUpgradedBeforeAnother) {
+  one_.Become("alpha", "", 1, {one_.address()});
   two_.Become("alpha", kAlpha, 2, {two_.address()});
-  // One node is upgraded before another.
+  Make({one_.address(), two_.address()});
   RefreshUntilHeadIs(two_.address());
   EXPECT_EQ(directory_->cluster()->uuid(), kAlpha);
 }

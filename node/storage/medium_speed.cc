@@ -108,15 +108,16 @@ absl::Status MediumCheck::Check(absl::Duration lease) {
       // A manager with another lease begins anew.
       if (rounds_ > 0) LOG(INFO) << "a sync now takes " << Millis(best_);
       rounds_ = 0;
+      next_ = end_ = absl::InfinitePast();
       return found;
     }
-    if (rounds_ == 0) {
+    if (end_ == absl::InfinitePast()) {
       end_ = now + kLongest;
       LOG(WARNING) << found.message() << ". The node measures the medium again "
                    << "for up to " << kLongest << " before it decides";
     }
     const bool last = rounds_ >= kMostRounds && !measuring_;
-    if (last || (rounds_ > 0 && now >= end_)) return found;
+    if (last || now >= end_) return found;
     begins = rounds_ < kMostRounds && BeginRound(now);
   }
   if (begins) measure_();

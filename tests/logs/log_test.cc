@@ -198,7 +198,7 @@ TEST_F(LogDeathTest, TheLastLinesAreKept) {
 // What stderr is, which is full, and whose reader stands still.
 enum class Unread { kPipe, kPipeOfOthers, kSocket };
 
-void FillStderr(Unread kind) {
+void MakeStderr(Unread kind) {
   int ends[2] = {};
   if (kind == Unread::kSocket) {
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) _exit(1);
@@ -206,6 +206,9 @@ void FillStderr(Unread kind) {
     _exit(1);
   }
   if (dup2(ends[1], STDERR_FILENO) < 0) _exit(1);
+}
+
+void FillStderr() {
   fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
   while (write(STDERR_FILENO, ".", 1) == 1) {
   }
@@ -214,14 +217,17 @@ void FillStderr(Unread kind) {
 
 // A process that waits for the reader of its stderr is ended by SIGALRM.
 void RunUnread(Unread kind, const std::function<void()>& act) {
-  FillStderr(kind);
+  MakeStderr(kind);
   alarm(30);
-  if (kind == Unread::kPipeOfOthers) {
-    // The process cannot open the pipe once more.
-    const rlimit none = {1, 1};
-    if (setrlimit(RLIMIT_NOFILE, &none) != 0) _exit(1);
-  }
-  RunProgram("text", [&act] {
+  rlimit files = {};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) _exit(1);
+  // Logging cannot open the pipe once more.
+  rlimit none = files;
+  none.rlim_cur = 1;
+  if (kind == Unread::kPipeOfOthers) setrlimit(RLIMIT_NOFILE, &none);
+  RunProgram("text", [&] {
+    setrlimit(RLIMIT_NOFILE, &files);
+    FillStderr();
     // More than the queue takes.
     for (int i = 0; i < 200; ++i) LOG(INFO) << std::string(20'000, 'x');
     CHECK_GT(DroppedLines(), 0u);
@@ -229,13 +235,13 @@ void RunUnread(Unread kind, const std::function<void()>& act) {
   });
 }
 
-class UnreadTest : public LogDeathTest,
-                   public ::testing::WithParamInterface<Unread> {};
-INSTANTIATE_TEST_SUITE_P(Kinds, UnreadTest,
+class UnreadDeathTest : public LogDeathTest,
+                        public ::testing::WithParamInterface<Unread> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, UnreadDeathTest,
                          ::testing::Values(Unread::kPipe, Unread::kPipeOfOthers,
                                            Unread::kSocket));
 
-TEST_P(UnreadTest, NoEndWaitsForAReaderThatStandsStill) {
+TEST_P(UnreadDeathTest, NoEndWaitsForAReaderThatStandsStill) {
   const auto run = [](const std::function<void()>& act) {
     RunUnread(GetParam(), act);
   };

@@ -40,7 +40,7 @@ class SimExecutor final : public node::CoreExecutor {
   void RunBatch();
   void Tick();
   void TellStoodStill();
-  // It does nothing until `end`, or until later if it does so already.
+  // It does nothing from now, or from when it last began to, until `end`.
   void StandStillUntil(absl::Time end);
 
   Process* const process_;

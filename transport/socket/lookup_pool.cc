@@ -168,11 +168,11 @@ bool StartResolverThread(std::function<void()> work) {
   const int error = pthread_create(
       &thread, nullptr,
       [](void* given) -> void* {
-        const std::unique_ptr<std::function<void()>> work(
+        const std::unique_ptr<std::function<void()>> run(
             static_cast<std::function<void()>*>(given));
         // Until then it has the name of the thread that made it.
         pthread_setname_np(pthread_self(), "resolver");
-        (*work)();
+        (*run)();
         return nullptr;
       },
       argument.get());

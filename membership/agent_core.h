@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "kamino/internal/v1/membership.pb.h"
 #include "membership/lateness.h"
+#include "membership/lease_share.h"
 #include "membership/view.h"
 #include "membership/view_source.h"
 #include "membership/vouching.h"
@@ -109,6 +110,9 @@ class AgentCore {
   absl::Duration LeaseAge(absl::Time now) const {
     return now - (lease_until_ - lease_);
   }
+  // The manager's, by the leases that it grants (kLeaseShare); infinite: it has
+  // granted none.
+  absl::Duration FailureTimeout() const { return lease_ / kLeaseShare; }
   // From now on this node holds none.
   void EndLease();
 

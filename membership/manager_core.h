@@ -44,6 +44,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "membership/invitation.h"
+#include "membership/lease_share.h"
 #include "membership/next_view.h"
 #include "membership/partings.h"
 #include "membership/progress.h"
@@ -66,8 +67,7 @@ struct ManagerOptions {
   // attempt at a manager that hangs takes them a while (AgentOptions).
   absl::Duration takeover_grace = absl::Milliseconds(500);
 
-  // Leaves room for clocks that run at different rates.
-  absl::Duration lease() const { return failure_timeout * 0.7; }
+  absl::Duration lease() const { return failure_timeout * kLeaseShare; }
   // How long a new leader waits to be found by those that it does not hear.
   absl::Duration TimeToBeFound() const {
     return std::max(failure_timeout, takeover_grace);

@@ -82,6 +82,11 @@ absl::Duration MembershipAgent::LeaseAge() const {
   return core_.LeaseAge(options_.clock());
 }
 
+absl::Duration MembershipAgent::FailureTimeout() const {
+  absl::MutexLock lock(&mutex_);
+  return core_.FailureTimeout();
+}
+
 void MembershipAgent::RequestView() {
   absl::MutexLock lock(&mutex_);
   requested_ = true;
@@ -184,8 +189,9 @@ void MembershipAgent::Run() {
       effects = core_.OnAnswer(call, answer, options_.clock());
     }
     if (call.registers && answer.status.ok() && options_.takes_lease) {
-      effects.refused = options_.takes_lease(
-          absl::Milliseconds(answer.registration.lease_ms()));
+      effects.refused =
+          AwaitTakesLease(absl::Milliseconds(answer.registration.lease_ms()));
+      if (absl::IsUnavailable(effects.refused)) return;
       if (!effects.refused.ok()) continue;
     }
     if (call.registers && answer.status.ok() && !registered_) {
@@ -201,6 +207,14 @@ void MembershipAgent::Run() {
     }
   }
   if (!effects.refused.ok()) callbacks_.on_refused(effects.refused);
+}
+
+absl::Status MembershipAgent::AwaitTakesLease(absl::Duration lease) {
+  absl::Status taken = options_.takes_lease(lease);
+  while (absl::IsUnavailable(taken) && Wait(options_.retry)) {
+    taken = options_.takes_lease(lease);
+  }
+  return taken;
 }
 
 AgentCore::Answer MembershipAgent::CarryOut(const AgentCore::Call& call) {

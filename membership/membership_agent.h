@@ -28,8 +28,10 @@ struct AgentOptions {
   // Once, when the cluster has taken this node in: `manager` answered. On the
   // agent's thread, before any of the view source's callbacks. May be empty.
   std::function<void(const std::string& manager)> on_registered;
-  // When a manager takes this node in, which grants leases so long: not OK: the
-  // node does not go on. On the agent's thread. May be empty.
+  // When a manager takes this node in, which grants leases so long. Not OK: the
+  // node does not go on. kUnavailable: it is not decided yet; the agent asks
+  // again after `retry`, and is silent meanwhile. On the agent's thread. May be
+  // empty.
   std::function<absl::Status(absl::Duration lease)> takes_lease;
   std::function<absl::Time()> clock = LeaseClockNow;  // any thread calls it
   // Of one call: a manager that hangs must not cost the lease.
@@ -55,6 +57,7 @@ class MembershipAgent final : public ViewSource, public Voucher {
   void RestBeforeStart(absl::Duration rest) override;
   void Stop() override;
   bool LeaseValid(uint64_t view_id) const override;
+  absl::Duration FailureTimeout() const override;
   // As AgentCore. Thread-safe.
   absl::Duration LeaseAge() const;
   void RequestView() override;
@@ -72,6 +75,8 @@ class MembershipAgent final : public ViewSource, public Voucher {
   void AskForVouches();
   // False when stopped meanwhile.
   bool Wait(absl::Duration wait);
+  // What options_.takes_lease decides on; kUnavailable: stopped meanwhile.
+  absl::Status AwaitTakesLease(absl::Duration lease);
   AgentCore::Answer CarryOut(const AgentCore::Call& call);
   Stub* StubFor(const std::string& manager);
   bool Awake() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

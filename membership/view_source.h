@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "membership/node_report.h"
 #include "membership/view.h"
 
@@ -42,6 +43,11 @@ class ViewSource {
   // a lease of the manager's, given under that view or an older one, or the
   // word of all other members of that view (membership/vouching.h).
   virtual bool LeaseValid(uint64_t view_id) const = 0;
+
+  // As the manager's leases say; infinite: it has granted none.
+  virtual absl::Duration FailureTimeout() const {
+    return absl::InfiniteDuration();
+  }
 
   // Someone has a newer view: asks the manager at once.
   virtual void RequestView() = 0;

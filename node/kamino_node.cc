@@ -25,16 +25,18 @@ absl::Status CheckFiles() {
 
 absl::Status CheckMachine() {
   ASSIGN_OR_RETURN(const NodeFlags flags, ReadNodeFlags());
-  return CheckMemory(flags, NeedOf(flags), ReadMemoryLimit());
+  const MemoryNeed need = NeedOf(flags);
+  return CheckMemory(flags, need, ReadMemoryLimit(need));
 }
 
 std::vector<std::string> Warnings() {
   const auto flags = ReadNodeFlags();
   if (!flags.ok()) return {};
+  const MemoryNeed need = NeedOf(*flags);
   std::vector<std::string> warnings;
   for (const std::string& warning :
        {WhyNoSharedMemory(*flags),
-        MemoryWarning(NeedOf(*flags), ReadMemoryLimit())}) {
+        MemoryWarning(need, ReadMemoryLimit(need))}) {
     if (!warning.empty()) warnings.push_back(warning);
   }
   return warnings;

@@ -1,6 +1,7 @@
 #include "node/memory_limit.h"
 
 #include <linux/magic.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <iterator>
 #include <limits>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -18,6 +20,8 @@
 #include "absl/strings/strip.h"
 #include "engine/kamino/backup.h"
 #include "membership/server_program.h"
+#include "node/storage/file_media.h"
+#include "node/storage/media.h"
 #include "replica/local_undo.h"
 
 namespace kamino::node {
@@ -93,6 +97,19 @@ std::vector<Hierarchy> Hierarchies(const std::string& root) {
 
 uint64_t Sum(uint64_t a, uint64_t b) { return a > kNone - b ? kNone : a + b; }
 
+// Of lines "name number". kNone: there is no such line.
+uint64_t ReadStat(const std::string& path, absl::string_view name) {
+  const std::string text = ReadText(path);
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    uint64_t bytes = 0;
+    if (absl::ConsumePrefix(&line, name) && absl::ConsumePrefix(&line, " ") &&
+        absl::SimpleAtoi(line, &bytes)) {
+      return bytes;
+    }
+  }
+  return kNone;
+}
+
 MemoryLimit OfCgroup(const std::string& folder, bool first_version,
                      uint64_t swap) {
   MemoryLimit limit;
@@ -101,11 +118,18 @@ MemoryLimit OfCgroup(const std::string& folder, bool first_version,
     limit.bytes = std::min(
         Sum(ReadBytes(limit.file), swap),
         ReadBytes(absl::StrCat(folder, "/memory.memsw.limit_in_bytes")));
+    const std::string stat = absl::StrCat(folder, "/memory.stat");
+    limit.charged =
+        Sum(ReadStat(stat, "total_shmem"), ReadStat(stat, "total_swap"));
   } else {
     limit.file = absl::StrCat(folder, "/memory.max");
     limit.bytes = Sum(
         ReadBytes(limit.file),
         std::min(swap, ReadBytes(absl::StrCat(folder, "/memory.swap.max"))));
+    const uint64_t swapped =
+        swap == 0 ? 0 : ReadBytes(absl::StrCat(folder, "/memory.swap.current"));
+    limit.charged =
+        Sum(ReadStat(absl::StrCat(folder, "/memory.stat"), "shmem"), swapped);
   }
   return limit;
 }
@@ -136,23 +160,50 @@ uint64_t UndoCopyBytes(const StorageOptions& options) {
   return 0;
 }
 
+// How much of a file of `bytes` bytes is allocated.
+uint64_t Allocated(const NodeFlags& flags, Media::Part part, uint64_t bytes) {
+  struct stat status = {};
+  const std::string path =
+      absl::StrCat(flags.data_dir, "/", FileMedia::FileName(part));
+  if (stat(path.c_str(), &status) != 0) return 0;
+  constexpr uint64_t kBlock = 512;  // of st_blocks, on any file system
+  return std::min(bytes, static_cast<uint64_t>(status.st_blocks) * kBlock);
+}
+
 std::string Mib(uint64_t bytes) {
   return absl::StrCat((bytes + (1u << 20) - 1) >> 20, " MiB");
 }
 
-std::string Told(const MemoryNeed& need) {
-  return need.files == 0
-             ? absl::StrCat("the process needs ", Mib(need.process))
-             : absl::StrCat("heap, ring and undo copy need ", Mib(need.files),
-                            ", since --data_dir is on a file system in memory, "
-                            "and the process ",
-                            Mib(need.process));
+std::string Told(const MemoryNeed& need, const MemoryLimit& limit) {
+  if (need.files == 0) {
+    return absl::StrCat("the process needs ", Mib(need.process));
+  }
+  const uint64_t counted = CountedAgainst(limit, need) - need.process;
+  return absl::StrCat(
+      "heap, ring and undo copy need ", Mib(counted),
+      counted < need.files
+          ? absl::StrCat(" beyond ", Mib(need.files - counted),
+                         " that another cgroup is charged with")
+          : "",
+      ", since --data_dir is on a file system in memory, and the process ",
+      Mib(need.process));
 }
 
 }  // namespace
 
-std::optional<MemoryLimit> ReadMemoryLimit(const std::string& root) {
-  std::optional<MemoryLimit> least;
+uint64_t CountedAgainst(const MemoryLimit& limit, const MemoryNeed& need) {
+  return need.process + need.files - need.allocated +
+         std::min(need.allocated, limit.charged);
+}
+
+std::optional<MemoryLimit> ReadMemoryLimit(const MemoryNeed& need,
+                                           const std::string& root) {
+  std::optional<MemoryLimit> tightest;
+  // By how much a need exceeds the limit, or stays below it.
+  const auto excess = [&need](const MemoryLimit& limit) {
+    return static_cast<double>(CountedAgainst(limit, need)) -
+           static_cast<double>(limit.bytes);
+  };
   const uint64_t swap = SwapTotal(root);
   for (const Hierarchy& hierarchy : Hierarchies(root)) {
     const std::string mounted = absl::StrCat(
@@ -161,21 +212,27 @@ std::optional<MemoryLimit> ReadMemoryLimit(const std::string& root) {
       MemoryLimit limit =
           OfCgroup(absl::StrCat(mounted, path), hierarchy.first_version, swap);
       if (limit.bytes == kNone) continue;
-      if (!least.has_value() || limit.bytes < least->bytes) {
-        least = std::move(limit);
+      if (!tightest.has_value() || excess(limit) > excess(*tightest)) {
+        tightest = std::move(limit);
       }
     }
   }
-  return least;
+  return tightest;
 }
 
 MemoryNeed NeedOf(const NodeFlags& flags, bool in_memory) {
   MemoryNeed need;
   need.process = kProcessBytes;
   need.snapshots = flags.snapshot_mb << 20;
-  if (in_memory && flags.device.empty()) {
-    need.files = flags.storage.heap_bytes + flags.storage.ring_bytes +
-                 UndoCopyBytes(flags.storage);
+  if (!in_memory || !flags.device.empty()) return need;
+  const std::pair<Media::Part, uint64_t> parts[] = {
+      {Media::Part::kHeap, flags.storage.heap_bytes},
+      {Media::Part::kRing, flags.storage.ring_bytes},
+      {Media::Part::kUndoCopy, UndoCopyBytes(flags.storage)},
+  };
+  for (const auto& [part, bytes] : parts) {
+    need.files += bytes;
+    need.allocated += Allocated(flags, part, bytes);
   }
   return need;
 }
@@ -186,8 +243,9 @@ MemoryNeed NeedOf(const NodeFlags& flags) {
 
 absl::Status CheckMemory(const NodeFlags& flags, const MemoryNeed& need,
                          const std::optional<MemoryLimit>& limit) {
-  const uint64_t bytes = need.files + need.process;
-  if (!limit.has_value() || bytes <= limit->bytes) return absl::OkStatus();
+  if (!limit.has_value()) return absl::OkStatus();
+  const uint64_t bytes = CountedAgainst(*limit, need);
+  if (bytes <= limit->bytes) return absl::OkStatus();
   const uint64_t enough =
       (bytes + need.snapshots) / kTenthsWithoutWarning * kTenths;
   std::string remedy = absl::StrCat("raise the limit to ", Mib(enough));
@@ -200,21 +258,19 @@ absl::Status CheckMemory(const NodeFlags& flags, const MemoryNeed& need,
       "heap_mb",
       absl::StrCat("is ", flags.storage.heap_bytes >> 20,
                    " and does not fit the memory limit of this process, ",
-                   Mib(limit->bytes), " (", limit->file, "): ", Told(need),
-                   "; ", remedy));
+                   Mib(limit->bytes), " (", limit->file,
+                   "): ", Told(need, *limit), "; ", remedy));
 }
 
 std::string MemoryWarning(const MemoryNeed& need,
                           const std::optional<MemoryLimit>& limit) {
-  const uint64_t bytes = need.files + need.process + need.snapshots;
-  if (!limit.has_value() ||
-      bytes <= limit->bytes / kTenths * kTenthsWithoutWarning) {
-    return "";
-  }
+  if (!limit.has_value()) return "";
+  const uint64_t bytes = CountedAgainst(*limit, need) + need.snapshots;
+  if (bytes <= limit->bytes / kTenths * kTenthsWithoutWarning) return "";
   return absl::StrCat(
       "this node may need more than nine tenths of the memory limit of its "
       "process, ",
-      Mib(limit->bytes), " (", limit->file, "): ", Told(need),
+      Mib(limit->bytes), " (", limit->file, "): ", Told(need, *limit),
       ", and open snapshots up to ", Mib(need.snapshots),
       "; the kernel kills a process beyond the limit");
 }

@@ -5,6 +5,7 @@
 #define KAMINO_NODE_MEMORY_LIMIT_H_
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -13,26 +14,43 @@
 
 namespace kamino::node {
 
-// Of the kernel's files, below a folder: a test's, or /.
-struct MemoryLimit {
-  uint64_t bytes = 0;  // of memory and swap space together
-  std::string file;    // that has it
-};
-
-// The lowest limit of this process's cgroup and of those above it, versions 1
-// and 2. nullopt: there is none, or its file cannot be read.
-std::optional<MemoryLimit> ReadMemoryLimit(const std::string& root = "/");
-
 // Memory that the kernel cannot reclaim.
 struct MemoryNeed {
   // Heap, ring and undo copy, where they are files in memory (tmpfs). 0: they
   // are on a disk or a device.
   uint64_t files = 0;
+  // The part of `files` that is allocated already. The kernel charges a page of
+  // a file in memory to the cgroup of the process that touched it first, which
+  // may be another one: a former container's, or an operator's shell.
+  uint64_t allocated = 0;
   uint64_t process = 0;
   // What open snapshots may take on top.
   uint64_t snapshots = 0;
 };
 
+// The limit of one cgroup, as the kernel's files have it.
+struct MemoryLimit {
+  static constexpr uint64_t kUnknown = std::numeric_limits<uint64_t>::max();
+
+  uint64_t bytes = 0;  // of memory and swap space together
+  std::string file;    // that has it
+  // What the cgroup, and those below it, are charged with for files in memory,
+  // of any process, and for swap space. Files of the node that are allocated
+  // count against the limit up to here, since they may be these; the rest of
+  // them is charged elsewhere.
+  uint64_t charged = kUnknown;
+};
+
+// The bytes of `need` that count against this limit, without snapshots.
+uint64_t CountedAgainst(const MemoryLimit& limit, const MemoryNeed& need);
+
+// The limit that leaves the least room for `need`, among those of this
+// process's cgroup and of the cgroups above it, versions 1 and 2. nullopt:
+// there is none, or its file cannot be read. `root`: a test's folder, or /.
+std::optional<MemoryLimit> ReadMemoryLimit(const MemoryNeed& need,
+                                           const std::string& root = "/");
+
+// `allocated`: as the files of --data_dir are now.
 MemoryNeed NeedOf(const NodeFlags& flags);
 // `in_memory`: whether --data_dir is on a file system in memory.
 MemoryNeed NeedOf(const NodeFlags& flags, bool in_memory);

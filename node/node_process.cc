@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/host_id.h"
 #include "base/status_macros.h"
+#include "engine/pmem/medium_wait.h"
 #include "engine/pmem/page_sync.h"
 #include "glog/logging.h"
 #include "head/procedures/bank_transfer.h"
@@ -255,10 +256,10 @@ void NodeProcess::MakeAgent() {
     TellServiceStatus(serves);
   };
   options.takes_lease = [this](absl::Duration lease) {
-    return CheckMedium(medium_sync_, SyncsOf(flags_), lease);
+    return medium_check_->Check(lease);
   };
-  options.waits_for_medium = [] {
-    return engine::PageSync::OfProcess().under_way;
+  options.waits_for_medium = [waits = core_waits_for_medium_] {
+    return waits->load();
   };
   agent_ = std::make_unique<membership::MembershipAgent>(std::move(options));
 }
@@ -291,15 +292,25 @@ absl::Status NodeProcess::MakeNode() {
                    }));
   ASSIGN_OR_RETURN(auto storage,
                    Storage::Open(StorageOf(flags_), std::move(media)));
-  medium_sync_ = MeasureSync(storage->heap_region(), MonotonicNow);
-  const std::string medium = TellMedium(medium_sync_, SyncsOf(flags_));
+  engine::Region* const region = storage->heap_region();
+  const absl::Duration sync = MeasureSync(region, MonotonicNow);
+  const std::string medium = TellMedium(sync, SyncsOf(flags_));
   if (!medium.empty()) LOG(INFO) << medium;
+  medium_check_.emplace(sync, SyncsOf(flags_), MonotonicNow, [this, region] {
+    // On the core thread, which owns the heap.
+    node_->Run([this, region](ChainNode&) {
+      medium_check_->Note(MeasureSync(region, MonotonicNow));
+    });
+  });
   procedures_.Register(head::kBankTransfer, head::BankTransfer);
   MakeAgent();
   Node::Events events = Events(storage->record()->state().incarnation);
   ASSIGN_OR_RETURN(node_, Node::Create(std::move(options), std::move(runtime),
                                        std::move(storage), &procedures_,
                                        agent_.get(), std::move(events)));
+  node_->Run([waits = core_waits_for_medium_](ChainNode&) {
+    engine::MediumWait::Watch(waits);
+  });
   node_->TellSlowerThan(flags_.slow_operation);
   slow_operations_.emplace(config::Reloads::Get().Add(
       {"slow operations", {"slow_operation_ms"}, [this]() -> absl::Status {

@@ -3,6 +3,7 @@
 #ifndef KAMINO_NODE_NODE_PROCESS_H_
 #define KAMINO_NODE_NODE_PROCESS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -29,6 +30,7 @@
 #include "node/rpc/session_service.h"
 #include "node/session/session_links.h"
 #include "node/session/session_server.h"
+#include "node/storage/medium_speed.h"
 #include "replica/procedure.h"
 #include "rpc/cluster_identity.h"
 #include "rpc/credentials.h"
@@ -107,7 +109,9 @@ class NodeProcess {
   std::shared_ptr<GrpcRendezvous> rendezvous_;
   std::shared_ptr<LinkPasses> passes_;  // null without TLS
   ServiceWatchdog watchdog_;
-  absl::Duration medium_sync_;  // measured at the start
+  std::optional<MediumCheck> medium_check_;  // of the heap's
+  const std::shared_ptr<std::atomic<bool>> core_waits_for_medium_ =
+      std::make_shared<std::atomic<bool>>(false);
   replica::ProcedureRegistry procedures_;
 
   std::string address_;       // of clients' calls; known before Join

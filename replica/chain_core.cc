@@ -324,6 +324,12 @@ void ChainCore::OnTick(absl::Time now, Actions* actions) {
   NoteLinks(now);
 }
 
+void ChainCore::OnStoodStill(absl::Duration time,
+                             absl::Duration failure_timeout) {
+  append_debt_.StoodStill(time, failure_timeout);
+  completion_debt_.StoodStill(time, failure_timeout);
+}
+
 void ChainCore::OnInvited(bool invited, absl::Time now, Actions* actions) {
   joiner_.OnInvited(invited, now);
   OnTick(now, actions);

@@ -121,6 +121,10 @@ class ChainCore {
                  absl::string_view payload, absl::Time now, Actions* actions);
   // At least every reconnect_delay.
   void OnTick(absl::Time now, Actions* actions);
+  // The node's core spent so long within one step, and handled no input
+  // meanwhile: its neighbours' answers may be late by that. At most
+  // `failure_timeout` of it is taken off one wait.
+  void OnStoodStill(absl::Duration time, absl::Duration failure_timeout);
   // Whether the manager wants this node, which is outside, to join.
   void OnInvited(bool invited, absl::Time now, Actions* actions);
 

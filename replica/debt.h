@@ -1,7 +1,8 @@
-// For how long somebody has owed an answer.
+// How long a neighbour has owed an answer.
 #ifndef KAMINO_REPLICA_DEBT_H_
 #define KAMINO_REPLICA_DEBT_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/time/time.h"
@@ -11,24 +12,33 @@ namespace kamino::replica {
 // Not thread-safe.
 class Debt {
  public:
-  // Of the time between two updates no more counts: this node stood still
-  // longer, as its disk did, and has not looked for an answer. The others may
-  // have stood still as well.
-  static constexpr absl::Duration kLongestPause = absl::Milliseconds(100);
-
-  // To be told now and then, in order. `paid` grows with what is answered: a
-  // part of it is enough for the time to begin anew.
+  // The caller reports the debt now and then, in order of time. `paid` grows
+  // with each part of an answer, and each part restarts the time.
   void Update(bool owes, uint64_t paid, absl::Time now) {
     if (!owes || !owes_ || paid != paid_) {
       since_ = now;
-    } else if (now - updated_ > kLongestPause) {
-      since_ += now - updated_ - kLongestPause;
+      forgiven_ = absl::ZeroDuration();
     }
-    updated_ = now;
+    // The step that stood still may have begun before the debt did.
+    since_ = std::min(since_, now);
     owes_ = owes;
     paid_ = paid;
     age_ = now - since_;
   }
+
+  // This node's core spent `time` within one step since the last Update, and
+  // read no answer meanwhile. That time does not count, but no more than `most`
+  // of one debt. Time in which the core was idle counts: it would have read the
+  // answer.
+  void StoodStill(absl::Duration time, absl::Duration most) {
+    if (!owes_) return;
+    const absl::Duration forgiven =
+        std::clamp(time, absl::ZeroDuration(),
+                   std::max(most - forgiven_, absl::ZeroDuration()));
+    forgiven_ += forgiven;
+    since_ += forgiven;
+  }
+
   void Forgive() { *this = Debt(); }
 
   // As of the last Update. Zero: nothing is owed.
@@ -37,8 +47,8 @@ class Debt {
  private:
   bool owes_ = false;
   uint64_t paid_ = 0;
-  absl::Time updated_ = absl::InfinitePast();
-  absl::Time since_ = absl::InfinitePast();  // less pauses
+  absl::Time since_ = absl::InfinitePast();  // moved on by forgiven_
+  absl::Duration forgiven_;
   absl::Duration age_;
 };
 

@@ -161,8 +161,7 @@ void SnapshotReader::Store(const Record& record, absl::string_view data) {
   if (record.kind == Kind::kData) {
     region_->CopyFlush(place, data.data(), data.size());
   } else if (!snapshot_format::AreZeros(place, record.length)) {
-    std::memset(place, 0, record.length);
-    region_->Flush(place, record.length);
+    region_->ZeroFlush(place, record.length);
   }
   bytes_stored_ += record.length;
 }

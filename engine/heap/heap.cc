@@ -163,8 +163,8 @@ absl::StatusOr<std::unique_ptr<Heap>> Heap::CreateIn(Region* region,
   // The superblock last, and an older one first: a heap that opens is whole.
   std::memset(region->base(), 0, kSuperblockBytes);
   region->Persist(region->base(), kSuperblockBytes);
-  std::memset(region->base() + superblock.log_offset, 0, superblock.log_bytes);
-  region->Flush(region->base() + superblock.log_offset, superblock.log_bytes);
+  region->ZeroFlush(region->base() + superblock.log_offset,
+                    superblock.log_bytes);
   const uint64_t root_units = UnitsFor(kRootBytes);
   BlockHeader* root = HeaderAt(*region, superblock.root);
   root->word = MakeWord(BlockState::kAllocated, root_units);

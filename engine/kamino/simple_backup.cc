@@ -4,7 +4,6 @@
 // means nothing.
 #include <array>
 #include <atomic>
-#include <cstring>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -145,8 +144,8 @@ absl::StatusOr<std::unique_ptr<Backup>> CreateSimpleBackup(const Heap* heap,
         "a simple backup of ", region->size(), " bytes; it must be at least ",
         SimpleBackupBytes(heap_bytes)));
   }
-  std::memset(region->base() + kHeaderBytes, 0, BitmapBytes(heap_bytes));
-  region->Persist(region->base() + kHeaderBytes, BitmapBytes(heap_bytes));
+  region->ZeroFlush(region->base() + kHeaderBytes, BitmapBytes(heap_bytes));
+  region->Drain();
   WriteBackupHeader(*heap, Kind::kSimple, region);
   return std::unique_ptr<Backup>(new SimpleBackup(heap, region));
 }

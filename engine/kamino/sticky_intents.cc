@@ -1,7 +1,6 @@
 #include "engine/kamino/sticky_intents.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "engine/explore.h"
 #include "engine/kamino/commit_log_format.h"
@@ -168,8 +167,8 @@ void StickyIntents::Reset() {
     shards_[i].replaced.clear();
     shards_[i].slots.assign(per_shard_, {});
   }
-  std::memset(table_.data(), 0, table_.size() * sizeof(uint64_t));
-  region_->Persist(table_.data(), table_.size() * sizeof(uint64_t));
+  region_->ZeroFlush(table_.data(), table_.size() * sizeof(uint64_t));
+  region_->Drain();
 }
 
 }  // namespace kamino::engine

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -18,6 +19,7 @@
 #include "base/status_macros.h"
 #include "engine/pmem/cache_flush.h"
 #include "engine/pmem/file_error.h"
+#include "engine/pmem/medium_wait.h"
 #include "engine/pmem/stream_copy.h"
 #include "glog/logging.h"
 
@@ -41,6 +43,7 @@ absl::Status Lock(int fd, const std::string& path) {
 // A hole in the file would kill the process with SIGBUS when space runs out
 // later.
 absl::Status AllocateSpace(int fd, size_t size, const std::string& path) {
+  const MediumWait waits;
   int error = 0;
   do {
     error = posix_fallocate(fd, 0, static_cast<off_t>(size));
@@ -61,6 +64,7 @@ std::atomic<LostWritesHandler> lost_writes_handler{nullptr};
 }
 
 bool Sync(int fd) {
+  const MediumWait waits;
   while (fsync(fd) != 0) {
     if (errno != EINTR) return false;
   }
@@ -82,6 +86,7 @@ absl::Status SyncFolderOf(const std::string& path) {
   const std::string folder = parent.empty() ? "." : parent.string();
   const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return FileError(errno, "open", folder);
+  const MediumWait waits;
   const int failed = fsync(fd);
   const int error = errno;
   close(fd);
@@ -211,9 +216,17 @@ void FileRegion::CopyFlush(void* destination, const void* source,
   if (kind_ == FlushKind::kCacheLine) {
     return StreamCopy(destination, source, length);
   }
-  if (length == 0) return;
-  std::memcpy(destination, source, length);
-  Flush(destination, length);
+  // In pieces, so that a sync never has more to write than PageSync allows.
+  auto* to = static_cast<std::byte*>(destination);
+  const auto* from = static_cast<const std::byte*>(source);
+  while (length > 0) {
+    const size_t piece = std::min(length, kPieceBytes);
+    std::memcpy(to, from, piece);
+    Flush(to, piece);
+    to += piece;
+    from += piece;
+    length -= piece;
+  }
 }
 
 }  // namespace kamino::engine

@@ -5,19 +5,18 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "engine/pmem/medium_wait.h"
 
 namespace kamino::engine {
 namespace {
 
 std::atomic<uint64_t> ended_syncs{0};
 std::atomic<int64_t> sync_nanos{0};
-std::atomic<int> under_way{0};
 
 }  // namespace
 
 PageSync::Totals PageSync::OfProcess() {
-  return {ended_syncs.load(), absl::Nanoseconds(sync_nanos.load()),
-          under_way.load() > 0};
+  return {ended_syncs.load(), absl::Nanoseconds(sync_nanos.load())};
 }
 
 void PageSync::Note(const void* data, size_t length) {
@@ -37,6 +36,7 @@ void PageSync::Note(const void* data, size_t length) {
 }
 
 void PageSync::Drain() {
+  const MediumWait waits;
   // Also where nothing is left to sync: another thread's sync that covers what
   // this one has noted may be under way.
   absl::MutexLock syncing(&syncing_);
@@ -48,12 +48,10 @@ void PageSync::Drain() {
     if (place != nullptr) ++syncs_;
   }
   if (place == nullptr) return;
-  under_way.fetch_add(1);
   const absl::Time began = MonotonicNow();
   sync_file_(place);
   sync_nanos.fetch_add(absl::ToInt64Nanoseconds(MonotonicNow() - began));
   ended_syncs.fetch_add(1);
-  under_way.fetch_sub(1);
 }
 
 uint64_t PageSync::syncs() const {

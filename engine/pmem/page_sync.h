@@ -26,7 +26,9 @@ class PageSync {
   using SyncFile = std::function<void(const void* place)>;
 
   // Note syncs by itself once so much has been noted, so that no drain has more
-  // than that to write. A page counts each time it is noted.
+  // than that to write. A page counts each time it is noted. The sync covers
+  // the whole range that is noted, whose bytes are stored by then: who has more
+  // to store does so in pieces (Region::kPieceBytes), and notes each of them.
   static constexpr size_t kMostUnsynced = 8u << 20;
 
   explicit PageSync(SyncFile sync_file) : sync_file_(std::move(sync_file)) {}
@@ -45,7 +47,6 @@ class PageSync {
   struct Totals {
     uint64_t syncs = 0;  // that have ended
     absl::Duration time;
-    bool under_way = false;  // a thread waits for one now
   };
   static Totals OfProcess();
 

@@ -10,13 +10,18 @@
 #ifndef KAMINO_ENGINE_PMEM_REGION_H_
 #define KAMINO_ENGINE_PMEM_REGION_H_
 
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 namespace kamino::engine {
 
 // Thread-safe, as far as callers do not store to the same bytes.
 class Region {
  public:
+  // Much is stored and flushed in pieces of this size.
+  static constexpr size_t kPieceBytes = 1u << 20;
+
   virtual ~Region() = default;
 
   // Aligned to 4,096 at least.
@@ -38,6 +43,19 @@ class Region {
   // nobody else may store to them at the same time.
   virtual void CopyFlush(void* destination, const void* source,
                          size_t length) = 0;
+
+  // Stores zeros and flushes them, piece by piece: where Drain syncs pages, no
+  // sync has more to write than a few pieces.
+  void ZeroFlush(void* data, size_t length) {
+    auto* at = static_cast<std::byte*>(data);
+    while (length > 0) {
+      const size_t piece = std::min(length, kPieceBytes);
+      std::memset(at, 0, piece);
+      Flush(at, piece);
+      at += piece;
+      length -= piece;
+    }
+  }
 
   void Persist(const void* data, size_t length) {
     Flush(data, length);

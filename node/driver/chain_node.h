@@ -89,6 +89,10 @@ class ChainNode {
                  const kamino::internal::v1::ChainMessage& message,
                  absl::string_view payload, absl::Time now);
   void OnTick(absl::Time now);
+  // As replica::ChainCore.
+  void OnStoodStill(absl::Duration time, absl::Duration failure_timeout) {
+    core_.OnStoodStill(time, failure_timeout);
+  }
   // Whether the manager wants this node to join the chain.
   void OnInvited(bool invited, absl::Time now);
 

@@ -11,6 +11,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/functional/function_ref.h"
+#include "absl/time/time.h"
 #include "node/driver/core_activity.h"
 
 namespace kamino::transport {
@@ -21,6 +22,10 @@ namespace kamino::node {
 
 class CoreExecutor {
  public:
+  // A step (tasks up to a tick, or a tick with the end of its batch) of this
+  // length or less is ordinary work.
+  static constexpr absl::Duration kLongStep = absl::Milliseconds(100);
+
   struct Hooks {
     // Now and then, often enough for replica::ChainCore::OnTick.
     std::function<void()> tick;
@@ -30,6 +35,10 @@ class CoreExecutor {
     // Told when a task, a tick or an end of a batch begins; may be null. What
     // these are about they say themselves.
     CoreActivity* activity = nullptr;
+    // Told of a step that took longer than kLongStep, after it and before the
+    // next tick: by how much longer. Time between steps, in which nothing was
+    // to be done, is no part of a step. May be null.
+    std::function<void(absl::Duration)> stood_still = nullptr;
   };
 
   virtual ~CoreExecutor() = default;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
-#include "base/clock.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
 
@@ -88,14 +87,17 @@ bool CoreThread::RunNow(absl::FunctionRef<void()> task) {
       has_tasks_.load(std::memory_order_acquire)) {
     return false;
   }
-  began_ = std::min(began_, MonotonicNow());
+  const absl::Time begins = options_.clock();
+  began_ = std::min(began_, begins);
   more_ = true;  // the end of the batch
   polling_ = true;
   BeginStep("a task");
   task();
   polling_ = false;
+  const absl::Time ended = options_.clock();
+  EndStep(ended - begins);
   // Not before: that may close the link whose message the task looks at.
-  if (MonotonicNow() - began_ >= options_.max_batch_time) Poll();
+  if (ended - began_ >= options_.max_batch_time) Poll();
   return true;
 }
 
@@ -164,20 +166,21 @@ bool CoreThread::TakeReads() {
 }
 
 void CoreThread::RunReads() {
-  const absl::Time end = MonotonicNow() + options_.max_batch_time;
+  const absl::Time end = options_.clock() + options_.max_batch_time;
   do {
     BeginStep("a read");
     waiting_reads_.front()();
     waiting_reads_.pop_front();
-  } while (!waiting_reads_.empty() && MonotonicNow() < end);
+  } while (!waiting_reads_.empty() && options_.clock() < end);
 }
 
-void CoreThread::EndBatch(bool timer_fired) {
+absl::Time CoreThread::EndBatch(absl::Time began, bool timer_fired) {
   // Not by the timer alone, which waits while there is much to do; but always
   // by that where there is nothing to do, be it early.
   const absl::Duration early =
       timer_fired ? options_.tick_interval / 2 : absl::ZeroDuration();
-  const absl::Time now = MonotonicNow();
+  const absl::Time now = options_.clock();
+  EndStep(now - began);
   if (now + early >= next_tick_) {
     BeginStep("a tick");
     hooks_.tick();
@@ -185,6 +188,9 @@ void CoreThread::EndBatch(bool timer_fired) {
   }
   BeginStep("the end of a batch");
   more_ = hooks_.end_of_batch();
+  const absl::Time ended = options_.clock();
+  EndStep(ended - now);
+  return ended;
 }
 
 bool CoreThread::Poll() {
@@ -196,19 +202,18 @@ bool CoreThread::Poll() {
   if (!timer_fired && !has_tasks && !has_reads && !more_) return false;
   polling_ = true;
   began_ = absl::InfiniteFuture();
-  absl::Time began = MonotonicNow();
+  absl::Time began = options_.clock();
   for (Task& task : batch_) {
     if (&task != &batch_.front() &&
-        MonotonicNow() - began >= options_.max_batch_time) {
-      EndBatch(/*timer_fired=*/false);
-      began = MonotonicNow();
+        options_.clock() - began >= options_.max_batch_time) {
+      began = EndBatch(began, /*timer_fired=*/false);
     }
     BeginStep("a task");
     task.run();
   }
   batch_.clear();
   if (has_reads) RunReads();
-  EndBatch(timer_fired);
+  EndBatch(began, timer_fired);
   if (hooks_.activity != nullptr) hooks_.activity->Idle();
   polling_ = false;
   return true;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "node/driver/core_executor.h"
 #include "node/driver/core_watchdog.h"
 #include "transport/loop/event_loop.h"
@@ -35,6 +37,7 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
     // before it sleeps.
     absl::Duration spin = absl::Microseconds(20);
     CoreWatchdogOptions watchdog;
+    std::function<absl::Time()> clock = MonotonicNow;
   };
 
   // Watched if there is an activity. An error: the system lacks descriptors.
@@ -71,8 +74,15 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   // Whether there are reads to run.
   bool TakeReads();
   void RunReads();
-  // Ticks if it is time to, and ends the batch.
-  void EndBatch(bool timer_fired);
+  // Ends the step that began then, ticks if it is time to, and ends the batch.
+  // Returns when that was over.
+  absl::Time EndBatch(absl::Time began, bool timer_fired);
+  // A step has taken so long.
+  void EndStep(absl::Duration took) {
+    if (took > kLongStep && hooks_.stood_still != nullptr) {
+      hooks_.stood_still(took - kLongStep);
+    }
+  }
   void BeginStep(absl::string_view what) {
     if (hooks_.activity != nullptr) hooks_.activity->BeginStep(what);
   }

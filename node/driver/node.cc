@@ -128,6 +128,9 @@ CoreExecutor::Hooks Node::ExecutorHooks() {
   };
   hooks.end_of_batch = [this] { return EndOfBatch(); };
   hooks.activity = &activity_;
+  hooks.stood_still = [this](absl::Duration time) {
+    node_->OnStoodStill(time, views_->FailureTimeout());
+  };
   return hooks;
 }
 

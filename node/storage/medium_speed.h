@@ -7,7 +7,9 @@
 #include <functional>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/chain_mode.h"
 #include "base/undo_copy_kind.h"
@@ -34,8 +36,45 @@ absl::Duration MeasureSync(engine::Region* region,
 std::string TellMedium(absl::Duration sync, const OrderedSyncs& ordered);
 
 // kFailedPrecondition: the syncs of one commit take a half of a lease or more.
+// A lease of no length is none that can be judged by.
 absl::Status CheckMedium(absl::Duration sync, const OrderedSyncs& ordered,
                          absl::Duration lease);
+
+// CheckMedium by the best of several measurements: a medium may be slow for a
+// moment, as at the start of a machine. Thread-safe.
+class MediumCheck {
+ public:
+  // Further measurements at most, how far apart they begin, and for how long.
+  static constexpr int kMostRounds = 30;
+  static constexpr absl::Duration kSpacing = absl::Seconds(1);
+  static constexpr absl::Duration kLongest = absl::Seconds(30);
+
+  // `sync`: as measured first. `measure` asks for another measurement, which
+  // Note brings, now or later. `clock` is monotonic.
+  MediumCheck(absl::Duration sync, const OrderedSyncs& ordered,
+              std::function<absl::Time()> clock, std::function<void()> measure);
+
+  void Note(absl::Duration sync) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // As CheckMedium. kUnavailable: the check has not decided yet; ask again
+  // soon.
+  absl::Status Check(absl::Duration lease) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // Whether a measurement is due.
+  bool BeginRound(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const OrderedSyncs ordered_;
+  const std::function<absl::Time()> clock_;
+  const std::function<void()> measure_;
+
+  absl::Mutex mutex_;
+  absl::Duration best_ ABSL_GUARDED_BY(mutex_);
+  int rounds_ ABSL_GUARDED_BY(mutex_) = 0;  // further ones that have begun
+  bool measuring_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time end_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time next_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+};
 
 }  // namespace kamino::node
 

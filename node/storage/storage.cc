@@ -326,8 +326,8 @@ void Storage::FinishRenewal() {
 
 void Storage::EmptyLog() {
   const absl::Span<std::byte> log = heap_->log_area();
-  std::memset(log.data(), 0, log.size());
-  heap_region_->Persist(log.data(), log.size());
+  heap_region_->ZeroFlush(log.data(), log.size());
+  heap_region_->Drain();
 }
 
 absl::Status Storage::Recover() {

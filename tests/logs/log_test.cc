@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -193,17 +195,39 @@ TEST_F(LogDeathTest, TheLastLinesAreKept) {
       ::testing::ExitedWithCode(7), "");
 }
 
-// stderr is a pipe that is full and that nobody reads. A process that waits for
-// its reader is ended by SIGALRM.
-void RunUnread(const std::function<void()>& act) {
+// What stderr is, which is full, and whose reader stands still.
+enum class Unread { kPipe, kPipeOfOthers, kSocket };
+
+void MakeStderr(Unread kind) {
   int ends[2] = {};
-  if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0) _exit(1);
+  if (kind == Unread::kSocket) {
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) _exit(1);
+  } else if (pipe(ends) != 0) {
+    _exit(1);
+  }
+  if (dup2(ends[1], STDERR_FILENO) < 0) _exit(1);
+}
+
+void FillStderr() {
   fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
   while (write(STDERR_FILENO, ".", 1) == 1) {
   }
   fcntl(STDERR_FILENO, F_SETFL, 0);
+}
+
+// A process that waits for the reader of its stderr is ended by SIGALRM.
+void RunUnread(Unread kind, const std::function<void()>& act) {
+  MakeStderr(kind);
   alarm(30);
-  RunProgram("text", [&act] {
+  rlimit files = {};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) _exit(1);
+  // Logging cannot open the pipe once more.
+  rlimit none = files;
+  none.rlim_cur = 1;
+  if (kind == Unread::kPipeOfOthers) setrlimit(RLIMIT_NOFILE, &none);
+  RunProgram("text", [&] {
+    setrlimit(RLIMIT_NOFILE, &files);
+    FillStderr();
     // More than the queue takes.
     for (int i = 0; i < 200; ++i) LOG(INFO) << std::string(20'000, 'x');
     CHECK_GT(DroppedLines(), 0u);
@@ -211,18 +235,28 @@ void RunUnread(const std::function<void()>& act) {
   });
 }
 
-TEST_F(LogDeathTest, NoEndWaitsForAReaderThatStandsStill) {
-  EXPECT_EXIT(RunUnread([] { CHECK_EQ(1, 2); }), KilledBySignal(SIGABRT), "");
-  EXPECT_EXIT(RunUnread([] { raise(SIGSEGV); }), KilledBySignal(SIGSEGV), "");
-  EXPECT_EXIT(RunUnread(Throw), KilledBySignal(SIGABRT), "");
-  EXPECT_EXIT(RunUnread([] {
+class UnreadDeathTest : public LogDeathTest,
+                        public ::testing::WithParamInterface<Unread> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, UnreadDeathTest,
+                         ::testing::Values(Unread::kPipe, Unread::kPipeOfOthers,
+                                           Unread::kSocket));
+
+TEST_P(UnreadDeathTest, NoEndWaitsForAReaderThatStandsStill) {
+  const auto run = [](const std::function<void()>& act) {
+    RunUnread(GetParam(), act);
+  };
+  EXPECT_EXIT(run([] { CHECK_EQ(1, 2); }), KilledBySignal(SIGABRT), "");
+  EXPECT_EXIT(run([] { raise(SIGSEGV); }), KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(run(Throw), KilledBySignal(SIGABRT), "");
+  // As a program that SIGTERM ends does.
+  EXPECT_EXIT(run([] {
                 SayLast(google::GLOG_INFO, "over");
                 exit(8);
               }),
               ::testing::ExitedWithCode(8), "");
-  EXPECT_EXIT(RunUnread([] { WriteLastWords("over"); }),
-              ::testing::ExitedWithCode(7), "");
-  EXPECT_EXIT(RunUnread([] {
+  EXPECT_EXIT(run([] { WriteLastWords("over"); }), ::testing::ExitedWithCode(7),
+              "");
+  EXPECT_EXIT(run([] {
                 // What must not be lost is not.
                 CHECK(!WriteLine(google::GLOG_INFO, "kept").ok());
                 exit(9);

@@ -122,6 +122,7 @@ class MembershipAgentTest : public testing::Test {
       absl::MutexLock lock(&mutex_);
       taken_in_by_.push_back(manager);
     };
+    options.takes_lease = takes_lease_;
     agent_ = std::make_unique<MembershipAgent>(options);
     ViewSourceCallbacks callbacks;
     callbacks.on_view = [this](const View& view) {
@@ -161,6 +162,7 @@ class MembershipAgentTest : public testing::Test {
   }
 
   TestClock clock_;
+  std::function<absl::Status(absl::Duration)> takes_lease_;
   // For scripts, which may run until the managers are gone.
   std::atomic<int> left_{0};
   std::atomic<uint64_t> current_{1};
@@ -189,6 +191,42 @@ TEST_F(MembershipAgentTest, RegistersWithAllThatANodeIs) {
   EXPECT_EQ(seen_.cluster_id(), "c");
   EXPECT_EQ(seen_.chain_id(), kOnlyChain);
   EXPECT_EQ(FromProto(seen_.member()), ChainOf(1).members[0]);
+}
+
+TEST_F(MembershipAgentTest, ANodeThatIsNotSureOfTheLeaseIsSilentUntilItIs) {
+  takes_lease_ = [this](absl::Duration lease) {
+    EXPECT_EQ(lease, absl::Milliseconds(700));
+    EXPECT_EQ(manager_.heartbeats(), 0);
+    if (--left_ > 0) return absl::UnavailableError("measuring");
+    return absl::OkStatus();
+  };
+  left_ = 5;
+  Start({manager_.address()});
+  ASSERT_TRUE(Eventually([&] { return manager_.heartbeats() > 0; }));
+  EXPECT_EQ(manager_.registers(), 1);
+  EXPECT_EQ(refused(), absl::OkStatus());
+}
+
+TEST_F(MembershipAgentTest, ANodeThatDoesNotTakeTheLeaseIsRefused) {
+  takes_lease_ = [this](absl::Duration) -> absl::Status {
+    if (--left_ > 0) return absl::UnavailableError("measuring");
+    return absl::FailedPreconditionError("too slow");
+  };
+  left_ = 5;
+  Start({manager_.address()});
+  EXPECT_EQ(AwaitRefusal().message(), "too slow");
+  EXPECT_EQ(manager_.heartbeats(), 0);
+}
+
+TEST_F(MembershipAgentTest, AStopDoesNotWaitForTheNodeToBeSure) {
+  takes_lease_ = [this](absl::Duration) {
+    ++left_;
+    return absl::UnavailableError("measuring");
+  };
+  Start({manager_.address()});
+  ASSERT_TRUE(Eventually([&] { return left_ > 3; }));
+  agent_->Stop();
+  EXPECT_EQ(refused(), absl::OkStatus());
 }
 
 TEST_F(MembershipAgentTest, TheLeaseCountsFromWhenTheRequestWasSent) {

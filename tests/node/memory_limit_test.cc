@@ -31,7 +31,7 @@ class MemoryLimitTest : public ::testing::Test {
   }
   // In MiB; 0: none.
   uint64_t Limit() {
-    const auto limit = ReadMemoryLimit(root_);
+    const auto limit = ReadMemoryLimit(need_, root_);
     file_ = limit.has_value() ? limit->file.substr(root_.size()) : "";
     return limit.has_value() ? limit->bytes / kMib : 0;
   }
@@ -40,6 +40,7 @@ class MemoryLimitTest : public ::testing::Test {
       ::testing::TempDir() + "/" +
       ::testing::UnitTest::GetInstance()->current_test_info()->name() + "/";
   std::string file_;
+  MemoryNeed need_;
 };
 
 TEST_F(MemoryLimitTest, WithoutFilesThereIsNone) {
@@ -101,6 +102,47 @@ TEST_F(MemoryLimitTest, SwapSpaceCounts) {
   EXPECT_EQ(Limit(), 110u);
 }
 
+// Files that another cgroup is charged with leave their room in this one.
+TEST_F(MemoryLimitTest, TheTightestForTheNeedCounts) {
+  Write("proc/self/cgroup", "0::/pod/two\n");
+  Write("sys/fs/cgroup/pod/memory.max", absl::StrCat(300 * kMib, "\n"));
+  Write("sys/fs/cgroup/pod/memory.stat",
+        absl::StrCat("anon 5\nshmem ", 190 * kMib, "\nshmem_thp 7\n"));
+  Write("sys/fs/cgroup/pod/two/memory.max", absl::StrCat(200 * kMib, "\n"));
+  need_ = {.files = 200 * kMib, .process = 32 * kMib};
+  EXPECT_EQ(Limit(), 200u);
+  // It is not known what this one is charged with.
+  need_.allocated = 200 * kMib;
+  EXPECT_EQ(Limit(), 200u);
+  EXPECT_EQ(CountedAgainst(*ReadMemoryLimit(need_, root_), need_), 232 * kMib);
+  Write("sys/fs/cgroup/pod/two/memory.stat", "shmem 0\n");
+  EXPECT_EQ(Limit(), 300u);
+  EXPECT_EQ(CountedAgainst(*ReadMemoryLimit(need_, root_), need_), 222 * kMib);
+}
+
+// Of what is allocated, a part may be swapped out.
+TEST_F(MemoryLimitTest, ACgroupIsChargedWithSwapSpace) {
+  need_ = {.files = 90 * kMib, .allocated = 90 * kMib};
+  Write("proc/meminfo", "SwapTotal:       51200 kB\n");
+  Write("proc/self/cgroup", "0::/a\n");
+  Write("sys/fs/cgroup/a/memory.max", absl::StrCat(100 * kMib, "\n"));
+  Write("sys/fs/cgroup/a/memory.stat", absl::StrCat("shmem ", 8 * kMib, "\n"));
+  EXPECT_EQ(CountedAgainst(*ReadMemoryLimit(need_, root_), need_), 90 * kMib);
+  Write("sys/fs/cgroup/a/memory.swap.current", absl::StrCat(20 * kMib, "\n"));
+  EXPECT_EQ(CountedAgainst(*ReadMemoryLimit(need_, root_), need_), 28 * kMib);
+
+  Write("proc/self/cgroup", "1:memory:/a\n");
+  Write("sys/fs/cgroup/memory/a/memory.limit_in_bytes",
+        absl::StrCat(100 * kMib, "\n"));
+  Write("sys/fs/cgroup/memory/a/memory.stat",
+        absl::StrCat("shmem 1\nswap 1\ntotal_shmem ", 8 * kMib, "\n"));
+  EXPECT_EQ(CountedAgainst(*ReadMemoryLimit(need_, root_), need_), 90 * kMib);
+  Write("sys/fs/cgroup/memory/a/memory.stat",
+        absl::StrCat("shmem 1\nswap 1\ntotal_shmem ", 8 * kMib, "\ntotal_swap ",
+                     2 * kMib, "\n"));
+  EXPECT_EQ(CountedAgainst(*ReadMemoryLimit(need_, root_), need_), 10 * kMib);
+}
+
 NodeFlags Flags() {
   NodeFlags flags;
   flags.storage.cluster_id = "c";
@@ -128,6 +170,10 @@ TEST_F(MemoryLimitTest, TheNeedIsWhatANodeTakes) {
       bytes += std::filesystem::file_size(absl::StrCat(folder, "/", name));
     }
     EXPECT_EQ(NeedOf(flags, /*in_memory=*/true).files, bytes);
+    // Nothing is allocated before the first start, all of it after.
+    EXPECT_EQ(NeedOf(flags, /*in_memory=*/true).allocated, 0u);
+    flags.data_dir = folder;
+    EXPECT_EQ(NeedOf(flags, /*in_memory=*/true).allocated, bytes);
     // The kernel writes these back, or they are no memory of its.
     EXPECT_EQ(NeedOf(flags, /*in_memory=*/false).files, 0u);
     flags.device = "/dev/dax0.0";
@@ -137,7 +183,8 @@ TEST_F(MemoryLimitTest, TheNeedIsWhatANodeTakes) {
 
 TEST_F(MemoryLimitTest, ANodeThatDoesNotFitIsRefused) {
   const NodeFlags flags = Flags();
-  const MemoryNeed need = {200 * kMib, 32 * kMib, 64 * kMib};
+  const MemoryNeed need = {
+      .files = 200 * kMib, .process = 32 * kMib, .snapshots = 64 * kMib};
   EXPECT_TRUE(CheckMemory(flags, need, std::nullopt).ok());
   EXPECT_TRUE(CheckMemory(flags, need, MemoryLimit{232 * kMib, "f"}).ok());
   const absl::Status refused =
@@ -150,11 +197,38 @@ TEST_F(MemoryLimitTest, ANodeThatDoesNotFitIsRefused) {
             HasSubstr("need 200 MiB"), HasSubstr("the process 32 MiB"),
             HasSubstr("raise the limit to 329 MiB")));
   EXPECT_FALSE(
-      CheckMemory(flags, {0, 32 * kMib, 0}, MemoryLimit{16 * kMib, "f"}).ok());
+      CheckMemory(flags, {.process = 32 * kMib}, MemoryLimit{16 * kMib, "f"})
+          .ok());
+}
+
+TEST_F(MemoryLimitTest, FilesChargedToTheCgroupCountAndOthersDoNot) {
+  const NodeFlags flags = Flags();
+  const MemoryNeed need = {
+      .files = 200 * kMib, .allocated = 150 * kMib, .process = 32 * kMib};
+  // By the same process as before, in the same cgroup.
+  MemoryLimit limit = {231 * kMib, "/sys/f", 150 * kMib};
+  EXPECT_FALSE(CheckMemory(flags, need, limit).ok());
+  // Other files are charged as well.
+  limit.charged = 500 * kMib;
+  EXPECT_FALSE(CheckMemory(flags, need, limit).ok());
+  // They were allocated in another one.
+  limit.charged = 0;
+  limit.bytes = 82 * kMib;
+  EXPECT_TRUE(CheckMemory(flags, need, limit).ok());
+  limit.bytes = 81 * kMib;
+  EXPECT_THAT(std::string(CheckMemory(flags, need, limit).message()),
+              HasSubstr("heap, ring and undo copy need 50 MiB beyond 150 MiB "
+                        "that another cgroup is charged with"));
+  limit.charged = 10 * kMib;
+  limit.bytes = 91 * kMib;
+  EXPECT_FALSE(CheckMemory(flags, need, limit).ok());
+  EXPECT_NE(MemoryWarning(need, MemoryLimit{100 * kMib, "f", 10 * kMib}), "");
+  EXPECT_EQ(MemoryWarning(need, MemoryLimit{110 * kMib, "f", 10 * kMib}), "");
 }
 
 TEST_F(MemoryLimitTest, OneThatBarelyFitsIsWarnedOf) {
-  const MemoryNeed need = {200 * kMib, 32 * kMib, 64 * kMib};
+  const MemoryNeed need = {
+      .files = 200 * kMib, .process = 32 * kMib, .snapshots = 64 * kMib};
   EXPECT_EQ(MemoryWarning(need, std::nullopt), "");
   EXPECT_EQ(MemoryWarning(need, MemoryLimit{330 * kMib, "f"}), "");
   EXPECT_THAT(MemoryWarning(need, MemoryLimit{320 * kMib, "f"}),

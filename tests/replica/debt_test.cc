@@ -33,14 +33,52 @@ TEST_F(DebtTest, GrowsWhileNothingIsPaid) {
   EXPECT_EQ(debt_.age(), absl::ZeroDuration());
 }
 
-TEST_F(DebtTest, APauseOfThisNodeIsNoDebtOfAnother) {
-  Update(true, 3);
+constexpr absl::Duration kTimeout = absl::Seconds(1);
+
+// The core of a node with little to do looks for answers rarely.
+TEST_F(DebtTest, IdleTimeCountsInFull) {
   Update(true, 3);
   Update(true, 3, absl::Seconds(2));
-  EXPECT_EQ(debt_.age(), kTick + Debt::kLongestPause);
-  // A node that is slow, but goes on, still notices.
-  for (int i = 0; i < 10; ++i) Update(true, 3, Debt::kLongestPause);
-  EXPECT_EQ(debt_.age(), kTick + 11 * Debt::kLongestPause);
+  EXPECT_EQ(debt_.age(), absl::Seconds(2));
+  Update(true, 3, absl::Seconds(3));
+  EXPECT_EQ(debt_.age(), absl::Seconds(5));
+}
+
+TEST_F(DebtTest, AStepThatStoodStillIsNoDebtOfAnother) {
+  Update(true, 3);
+  debt_.StoodStill(absl::Milliseconds(700), kTimeout);
+  Update(true, 3, absl::Milliseconds(800));
+  EXPECT_EQ(debt_.age(), absl::Milliseconds(100));
+  Update(true, 3);
+  EXPECT_EQ(debt_.age(), absl::Milliseconds(100) + kTick);
+}
+
+TEST_F(DebtTest, NoMoreThanOneTimeoutIsForgiven) {
+  Update(true, 3);
+  for (int i = 0; i < 4; ++i) {
+    debt_.StoodStill(absl::Milliseconds(700), kTimeout);
+    Update(true, 3, absl::Milliseconds(800));
+  }
+  EXPECT_EQ(debt_.age(), 4 * absl::Milliseconds(800) - kTimeout);
+  // A new debt begins with as much.
+  Update(true, 4);
+  debt_.StoodStill(absl::Milliseconds(700), kTimeout);
+  Update(true, 4, absl::Milliseconds(800));
+  EXPECT_EQ(debt_.age(), absl::Milliseconds(100));
+}
+
+TEST_F(DebtTest, AStepBeforeTheDebtIsForgivenNothing) {
+  Update(false, 3);
+  debt_.StoodStill(absl::Milliseconds(700), kTimeout);
+  Update(true, 3);
+  Update(true, 3, absl::Milliseconds(50));
+  EXPECT_EQ(debt_.age(), absl::Milliseconds(50));
+  // It was longer than the time since the debt began.
+  debt_.StoodStill(absl::Milliseconds(700), kTimeout);
+  Update(true, 3);
+  EXPECT_EQ(debt_.age(), absl::ZeroDuration());
+  Update(true, 3);
+  EXPECT_EQ(debt_.age(), kTick);
 }
 
 }  // namespace

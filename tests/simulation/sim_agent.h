@@ -42,6 +42,9 @@ class SimAgent final : public membership::ViewSource {
   bool LeaseValid(uint64_t view_id) const override {
     return core_.LeaseValid(view_id, process_->Clock());
   }
+  absl::Duration FailureTimeout() const override {
+    return core_.FailureTimeout();
+  }
   void RequestView() override;
   void NoteProgress() override { core_.NoteProgress(process_->Clock()); }
   void AskToPart() override;

@@ -32,11 +32,28 @@ void SimExecutor::Stop() {
 }
 
 void SimExecutor::Hang(absl::Duration time) {
-  hangs_until_ = process_->world()->now() + time;
+  StandStillUntil(process_->world()->now() + time);
 }
 
 void SimExecutor::Spend(absl::Duration time) {
-  hangs_until_ = std::max(hangs_until_, process_->world()->now()) + time;
+  StandStillUntil(std::max(hangs_until_, process_->world()->now()) + time);
+}
+
+void SimExecutor::StandStillUntil(absl::Time end) {
+  const absl::Time now = process_->world()->now();
+  if (hangs_until_ <= now) {
+    TellStoodStill();
+    hangs_since_ = now;
+  }
+  hangs_until_ = end;
+}
+
+void SimExecutor::TellStoodStill() {
+  const absl::Duration beyond =
+      hangs_until_ - std::exchange(hangs_since_, hangs_until_) - kLongStep;
+  if (beyond > absl::ZeroDuration() && hooks_.stood_still != nullptr) {
+    hooks_.stood_still(beyond);
+  }
 }
 
 void SimExecutor::Schedule() {
@@ -53,6 +70,7 @@ void SimExecutor::RunBatch() {
     process_->After(hangs, [this] { RunBatch(); });
     return;
   }
+  TellStoodStill();
   auto tasks = std::exchange(tasks_, {});
   for (auto& task : tasks) task();
   if (std::exchange(tick_due_, false)) hooks_.tick();

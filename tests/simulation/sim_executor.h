@@ -39,6 +39,9 @@ class SimExecutor final : public node::CoreExecutor {
   void Schedule();
   void RunBatch();
   void Tick();
+  void TellStoodStill();
+  // It does nothing from now, or from when it last began to, until `end`.
+  void StandStillUntil(absl::Time end);
 
   Process* const process_;
   Random random_;
@@ -48,7 +51,9 @@ class SimExecutor final : public node::CoreExecutor {
   bool stopped_ = false;
   bool scheduled_ = false;
   bool tick_due_ = false;
-  absl::Time hangs_until_ = absl::InfinitePast();  // by the world's time
+  // By the world's time: the step that stands still, and is not told yet.
+  absl::Time hangs_since_ = absl::InfinitePast();
+  absl::Time hangs_until_ = absl::InfinitePast();
 };
 
 }  // namespace kamino::simulation

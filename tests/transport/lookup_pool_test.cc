@@ -1,9 +1,11 @@
 // Lookups of names that take as long as they like.
 #include "transport/socket/lookup_pool.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -93,11 +95,12 @@ class LookupPoolTest : public ::testing::Test {
  protected:
   LookupPoolTest() { Make(); }
 
-  void Make() {
+  void Make(LookupPool::StartThread start_thread = StartResolverThread) {
     pool_ = std::make_unique<LookupPool>(
         [server = server_](const std::string& host) {
           return server->Ask(host);
-        });
+        },
+        std::move(start_thread));
   }
   void LookUp(const std::string& host,
               absl::Time deadline = absl::InfiniteFuture()) {
@@ -212,6 +215,47 @@ TEST_F(LookupPoolTest, ItsEndWaitsForNoLookup) {
   LookUp("hangs");
   // Those of the pool that has ended hear nothing.
   EXPECT_EQ(Await(2), (Answers{"a 10.0.0.1:0", "hangs 10.0.0.2:0"}));
+}
+
+TEST_F(LookupPoolTest, WithoutAThreadWhoAsksIsToldSo) {
+  Make([](const std::function<void()>&) { return false; });
+  LookUp("a");
+  LookUp("b");
+  EXPECT_EQ(Await(2),
+            (Answers{"a RESOURCE_EXHAUSTED", "b RESOURCE_EXHAUSTED"}));
+}
+
+// The second thread is to be started while the first one is, and neither is.
+TEST_F(LookupPoolTest, WithoutTwoThreadsAllWhoAskAreToldSo) {
+  int starts = 0;
+  Make([&](const std::function<void()>&) {
+    if (++starts == 1) {
+      LookUp("b");
+      LookUp("a");
+    }
+    return false;
+  });
+  LookUp("a");
+  EXPECT_EQ(Await(3), (Answers{"a RESOURCE_EXHAUSTED", "a RESOURCE_EXHAUSTED",
+                               "b RESOURCE_EXHAUSTED"}));
+  // Nothing of it is left.
+  Make();
+  server_->Let("a", "10.0.0.1");
+  LookUp("a");
+  EXPECT_EQ(Await(4).back(), "a 10.0.0.1:0");
+}
+
+TEST_F(LookupPoolTest, AThreadThatRunsServesThoseWhoGotNone) {
+  int starts = 0;
+  Make([&](std::function<void()> work) {
+    return ++starts == 1 && StartResolverThread(std::move(work));
+  });
+  LookUp("a");
+  ASSERT_TRUE(server_->AwaitAsked(1));
+  server_->Let("b", "10.0.0.2");
+  LookUp("b");
+  server_->Let("a", "10.0.0.1");
+  EXPECT_EQ(Await(2), (Answers{"a 10.0.0.1:0", "b 10.0.0.2:0"}));
 }
 
 TEST(LookUpBySystemTest, FindsThisMachine) {

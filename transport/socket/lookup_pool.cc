@@ -10,6 +10,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,14 @@
 #include "base/clock.h"
 
 namespace kamino::transport {
+namespace {
+
+absl::Status CannotLookUp(const std::string& host, absl::string_view why) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("cannot resolve \"", host, "\": ", why));
+}
+
+}  // namespace
 
 absl::StatusOr<Resolver::Addresses> LookUpBySystem(const std::string& host) {
   addrinfo hints = {};
@@ -109,8 +118,9 @@ struct LookupPool::State {
   }
 };
 
-LookupPool::LookupPool(Blocking look_up)
-    : state_(std::make_shared<State>(std::move(look_up))) {}
+LookupPool::LookupPool(Blocking look_up, StartThread start_thread)
+    : start_thread_(std::move(start_thread)),
+      state_(std::make_shared<State>(std::move(look_up))) {}
 
 LookupPool::~LookupPool() {
   absl::MutexLock lock(&state_->mutex);
@@ -144,8 +154,8 @@ void LookupPool::Work(const std::shared_ptr<State>& state) {
   }
 }
 
-bool LookupPool::StartThread(const std::shared_ptr<State>& state) {
-  auto* const argument = new std::shared_ptr<State>(state);
+bool StartResolverThread(std::function<void()> work) {
+  auto argument = std::make_unique<std::function<void()>>(std::move(work));
   // Signals belong to the process's own threads; the new one inherits the mask.
   sigset_t all;
   sigset_t before;
@@ -158,21 +168,38 @@ bool LookupPool::StartThread(const std::shared_ptr<State>& state) {
   const int error = pthread_create(
       &thread, nullptr,
       [](void* given) -> void* {
-        const std::unique_ptr<std::shared_ptr<State>> state(
-            static_cast<std::shared_ptr<State>*>(given));
+        const std::unique_ptr<std::function<void()>> run(
+            static_cast<std::function<void()>*>(given));
         // Until then it has the name of the thread that made it.
         pthread_setname_np(pthread_self(), "resolver");
-        Work(*state);
+        (*run)();
         return nullptr;
       },
-      argument);
+      argument.get());
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (error != 0) {
-    delete argument;
-    return false;
-  }
+  if (error != 0) return false;
+  static_cast<void>(argument.release());  // the thread's
   pthread_detach(thread);
   return true;
+}
+
+void LookupPool::GiveUpThread() {
+  std::map<std::string, std::vector<State::Waiting>> unserved;
+  {
+    absl::MutexLock lock(&state_->mutex);
+    // Another thread takes what is queued, if there is one.
+    if (--state_->threads > 0) return;
+    state_->queue.clear();
+    unserved.swap(state_->names);
+  }
+  const absl::Time now = MonotonicNow();
+  for (auto& [host, waiting] : unserved) {
+    State::DropLate(now, &waiting);
+    for (const State::Waiting& each : waiting) {
+      each.answer(
+          CannotLookUp(host, "the system has no thread left; raise its limit"));
+    }
+  }
 }
 
 void LookupPool::LookUp(const std::string& host, absl::Time deadline,
@@ -185,18 +212,10 @@ void LookupPool::LookUp(const std::string& host, absl::Time deadline,
     starts = !state_->queue.empty() && state_->threads < kMostThreads;
     if (starts) ++state_->threads;
   }
-  if (starts && !StartThread(state_)) {
-    absl::MutexLock lock(&state_->mutex);
-    // Another thread takes the name, if there is one.
-    if (--state_->threads == 0) {
-      state_->queue.clear();
-      state_->names.clear();
-      refusal = "no thread can be started";
-    }
+  if (starts && !start_thread_([state = state_] { Work(state); })) {
+    GiveUpThread();
   }
-  if (refusal.empty()) return;
-  answer(absl::ResourceExhaustedError(
-      absl::StrCat("cannot resolve \"", host, "\": ", refusal)));
+  if (!refusal.empty()) answer(CannotLookUp(host, refusal));
 }
 
 Resolver::Addresses LookupPool::LastGood(const std::string& host) const {

@@ -23,6 +23,10 @@
 
 namespace kamino::transport {
 
+// Runs `work` on a detached thread that leaves signals to others. False: the
+// system has no thread left.
+bool StartResolverThread(std::function<void()> work);
+
 // getaddrinfo, for streams. kUnavailable: as Resolver::LookUp.
 absl::StatusOr<Resolver::Addresses> LookUpBySystem(const std::string& host);
 
@@ -36,7 +40,11 @@ class LookupPool final : public Resolver {
   using Blocking =
       std::function<absl::StatusOr<Addresses>(const std::string& host)>;
 
-  explicit LookupPool(Blocking look_up = LookUpBySystem);
+  // Runs `work` on a thread of its own. False: it cannot be started.
+  using StartThread = std::function<bool(std::function<void()> work)>;
+
+  explicit LookupPool(Blocking look_up = LookUpBySystem,
+                      StartThread start_thread = StartResolverThread);
   ~LookupPool() override;
   LookupPool(const LookupPool&) = delete;
   LookupPool& operator=(const LookupPool&) = delete;
@@ -48,8 +56,11 @@ class LookupPool final : public Resolver {
  private:
   struct State;
   static void Work(const std::shared_ptr<State>& state);
-  static bool StartThread(const std::shared_ptr<State>& state);
+  // A thread could not be started: those that no other thread will serve get an
+  // error.
+  void GiveUpThread();
 
+  const StartThread start_thread_;
   const std::shared_ptr<State> state_;
 };
 

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/pmem/page_sync.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault.h"
@@ -211,6 +212,31 @@ TEST(FileRegionTest, ADrainIsOneSyncOfTheFileWhateverWasFlushed) {
   EXPECT_EQ((*region)->syncs(), 1u);
   EXPECT_EQ((*other)->syncs(), 0u);
   EXPECT_EQ(msyncs, 0);
+}
+
+// However much is stored at once.
+TEST(FileRegionTest, NoSyncHasMuchToWrite) {
+  constexpr size_t kMuch = 2 * PageSync::kMostUnsynced + kBytes;
+  auto region = FileRegion::Create(NewPath("much"), kMuch, PmemMode::kAuto);
+  ASSERT_TRUE(region.ok()) << region.status();
+  if ((*region)->flush_kind() != FlushKind::kPage) {
+    GTEST_SKIP() << "the folder for tests is on persistent memory";
+  }
+  const std::vector<std::byte> bytes(kMuch, std::byte{7});
+  (*region)->CopyFlush((*region)->base(), bytes.data(), kMuch);
+  EXPECT_EQ((*region)->syncs(), 2u);
+  (*region)->Drain();
+  EXPECT_EQ((*region)->syncs(), 3u);
+  EXPECT_EQ(std::memcmp((*region)->base(), bytes.data(), kMuch), 0);
+  (*region)->ZeroFlush((*region)->base() + 1, kMuch - 2);
+  EXPECT_EQ((*region)->syncs(), 5u);
+  (*region)->Drain();
+  EXPECT_EQ((*region)->syncs(), 6u);
+  EXPECT_EQ((*region)->base()[0], std::byte{7});
+  EXPECT_EQ((*region)->base()[kMuch - 1], std::byte{7});
+  EXPECT_EQ(
+      std::count((*region)->base(), (*region)->base() + kMuch, std::byte{0}),
+      static_cast<ptrdiff_t>(kMuch - 2));
 }
 
 TEST(FileRegionDeathTest, EndsAtTheFirstSyncThatFails) {

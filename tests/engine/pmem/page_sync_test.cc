@@ -1,13 +1,16 @@
 #include "engine/pmem/page_sync.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "engine/pmem/medium_wait.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault.h"
@@ -98,21 +101,88 @@ TEST_F(PageSyncTest, WhatIsNotedDuringASyncNeedsAnother) {
   EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
-TEST_F(PageSyncTest, TheProcessKnowsOfSyncs) {
+TEST_F(PageSyncTest, TheProcessCountsSyncs) {
   const PageSync::Totals before = PageSync::OfProcess();
-  EXPECT_FALSE(before.under_way);
-  bool during = false;
-  std::byte byte{};
-  PageSync pages(
-      [&](const void*) { during = PageSync::OfProcess().under_way; });
-  pages.Drain();
+  pages_.Drain();
   EXPECT_EQ(PageSync::OfProcess().syncs, before.syncs);
-  pages.Note(&byte, 1);
-  pages.Drain();
-  EXPECT_TRUE(during);
-  EXPECT_FALSE(PageSync::OfProcess().under_way);
+  Note(0, 1);
+  pages_.Drain();
   EXPECT_EQ(PageSync::OfProcess().syncs, before.syncs + 1);
   EXPECT_GT(PageSync::OfProcess().time, before.time);
+}
+
+using Flag = std::shared_ptr<std::atomic<bool>>;
+
+Flag WatchThisThread() {
+  auto waits = std::make_shared<std::atomic<bool>>(false);
+  MediumWait::Watch(waits);
+  return waits;
+}
+
+TEST_F(PageSyncTest, AThreadThatSyncsWaitsForItsMedium) {
+  const Flag waits = WatchThisThread();
+  bool during = false;
+  std::byte byte{};
+  PageSync pages([&](const void*) { during = *waits; });
+  pages.Note(&byte, 1);
+  EXPECT_FALSE(*waits);
+  pages.Drain();
+  EXPECT_TRUE(during);
+  EXPECT_FALSE(*waits);
+}
+
+TEST_F(PageSyncTest, AnotherThreadsSyncIsNoExcuse) {
+  const Flag waits = WatchThisThread();
+  bool own = false;
+  bool others = false;
+  std::byte byte{};
+  std::thread([&] {
+    const Flag waits_there = WatchThisThread();
+    PageSync pages([&](const void*) {
+      own = *waits_there;
+      others = *waits;
+    });
+    pages.Note(&byte, 1);
+    pages.Drain();
+  }).join();
+  EXPECT_TRUE(own);
+  EXPECT_FALSE(others);
+}
+
+// What it has flushed is in the other's sync.
+TEST_F(PageSyncTest, AThreadWaitsForTheMediumInAnothersSync) {
+  Flag waits;
+  absl::Notification watches, syncs;
+  std::byte byte{};
+  bool waited = false;
+  PageSync pages([&](const void*) {
+    syncs.Notify();
+    watches.WaitForNotification();
+    while (!*waits) std::this_thread::yield();
+    waited = true;
+  });
+  std::thread other([&] {
+    waits = WatchThisThread();
+    syncs.WaitForNotification();
+    watches.Notify();
+    pages.Drain();
+  });
+  pages.Note(&byte, 1);
+  pages.Drain();
+  other.join();
+  EXPECT_TRUE(waited);
+  EXPECT_FALSE(*waits);
+}
+
+TEST(MediumWaitTest, TheOutermostCounts) {
+  const Flag waits = WatchThisThread();
+  {
+    const MediumWait outer;
+    EXPECT_TRUE(*waits);
+    { const MediumWait inner; }
+    EXPECT_TRUE(*waits);
+  }
+  EXPECT_FALSE(*waits);
 }
 
 // Another thread's sync covers what this one has noted.

@@ -146,6 +146,8 @@ NodeOptions ChainRig::NodeOptionsOf(const std::string& name) const {
   options.chain.transfer_bytes_per_s = options_.transfer_bytes_per_s;
   // As with a real ring, which takes more than a batch.
   options.admission.max_batch_bytes = RingBytesOf(name) / 8;
+  options.admission.max_batch = options_.max_batch;
+  options.admission.max_unpropagated = options_.max_unpropagated;
   options.admission.probation = options_.probation;
   return options;
 }

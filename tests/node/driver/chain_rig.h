@@ -139,6 +139,8 @@ class ChainRig {
     absl::Duration ack_delay = absl::ZeroDuration();
     int64_t max_pending_requests = NodeOptions().max_pending_requests;
     int64_t max_pending_bytes = NodeOptions().max_pending_bytes;
+    size_t max_batch = head::AdmissionOptions().max_batch;
+    size_t max_unpropagated = head::AdmissionOptions().max_unpropagated;
     // Of new heads. Without, tests force what one does with many requests.
     absl::Duration probation = absl::ZeroDuration();
     // A node that must stop is not ended, to see what it would do.

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -95,6 +96,78 @@ TEST(CoreThreadTest, ABatchEndsWhenItHasTakenLong) {
   for (int i = 1; i < 10; ++i) {
     EXPECT_GT(batches_before[i], batches_before[i - 1]) << i;
   }
+}
+
+// On a clock that the test sets: steps take as long as they move it on.
+class StoodStillTest : public ::testing::Test {
+ protected:
+  StoodStillTest() {
+    CoreThread::Options options;
+    options.tick_interval = absl::Hours(1);
+    options.clock = [this] { return absl::UnixEpoch() + Passed(); };
+    thread_ = *CoreThread::Create(options);
+    CoreExecutor::Hooks hooks;
+    hooks.tick = [this] { ticked_.Notify(); };
+    hooks.end_of_batch = [this] {
+      Pass(std::exchange(end_takes_, absl::ZeroDuration()));
+      return false;
+    };
+    hooks.activity = &activity_;
+    hooks.stood_still = [this](absl::Duration time) { told_.push_back(time); };
+    thread_->Start(std::move(hooks));
+    ticked_.WaitForNotification();
+    AwaitIdle();
+  }
+
+  absl::Duration Passed() const { return absl::Milliseconds(passed_ms_); }
+  void Pass(absl::Duration time) {
+    passed_ms_ += absl::ToInt64Milliseconds(time);
+  }
+  void AwaitIdle() const {
+    while (!activity_.idle()) std::this_thread::yield();
+  }
+  // A task of that length, and an end of its batch.
+  void RunTask(absl::Duration takes,
+               absl::Duration end_takes = absl::ZeroDuration()) {
+    absl::Notification ran;
+    thread_->Post([&] {
+      Pass(takes);
+      end_takes_ = end_takes;
+      ran.Notify();
+    });
+    ran.WaitForNotification();
+    AwaitIdle();
+  }
+
+  std::atomic<int64_t> passed_ms_{0};
+  CoreActivity activity_;
+  absl::Notification ticked_;
+  // The core thread's.
+  absl::Duration end_takes_;
+  std::vector<absl::Duration> told_;
+  std::unique_ptr<CoreThread> thread_;
+};
+
+TEST_F(StoodStillTest, TimeBeyondALongStepIsTold) {
+  RunTask(CoreThread::kLongStep);
+  RunTask(absl::Seconds(2));
+  RunTask(absl::ZeroDuration(), absl::Seconds(3));
+  thread_->loop()->RunSync([this] {
+    EXPECT_TRUE(thread_->RunNow([this] { Pass(absl::Seconds(4)); }));
+  });
+  thread_->Stop();
+  EXPECT_EQ(told_, (std::vector{absl::Seconds(2) - CoreThread::kLongStep,
+                                absl::Seconds(3) - CoreThread::kLongStep,
+                                absl::Seconds(4) - CoreThread::kLongStep}));
+}
+
+TEST_F(StoodStillTest, IdleTimeIsNoStep) {
+  for (int i = 0; i < 3; ++i) {
+    Pass(absl::Seconds(5));
+    RunTask(absl::Milliseconds(1));
+  }
+  thread_->Stop();
+  EXPECT_EQ(told_, std::vector<absl::Duration>());
 }
 
 // However many reads wait, what comes over links has its turn after some.

@@ -60,5 +60,21 @@ TEST(PendingTest, AsManyBytesAsThereIsRoomFor) {
   EXPECT_EQ(AcceptedOf({.max_pending_bytes = 4 * bytes - 1}), 3);
 }
 
+// A head that waits for its undo copy goes on once that has caught up. No tick
+// or message has to wake it.
+TEST(PendingTest, ThoseThatWaitForTheUndoCopyNeedNoTick) {
+  ChainRig rig({.names = {"n1"}, .max_batch = 1, .max_unpropagated = 2});
+  rig.StartAll();
+  rig.InstallView({"n1"});
+  rig.Settle();
+  std::vector<uint64_t> clients(kAtOnce);
+  std::iota(clients.begin(), clients.end(), 1);
+  const auto puts = rig.PutTogether(clients);
+  while (rig.Step()) {
+  }
+  for (const auto& put : puts) EXPECT_TRUE(put->acknowledged());
+  EXPECT_EQ(rig.Difference(), "");
+}
+
 }  // namespace
 }  // namespace kamino::node

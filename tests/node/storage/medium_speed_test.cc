@@ -52,5 +52,83 @@ TEST(MediumSpeedTest, RefusesOneThatIsTooSlowForTheLease) {
       CheckMedium(absl::Microseconds(1), kOrdered, absl::ZeroDuration()).ok());
 }
 
+TEST(MediumSpeedTest, NoLeaseRefusesNothing) {
+  for (const absl::Duration lease :
+       {absl::ZeroDuration(), -absl::Milliseconds(1)}) {
+    EXPECT_TRUE(CheckMedium(absl::Seconds(9), kOrdered, lease).ok());
+  }
+}
+
+class MediumCheckTest : public ::testing::Test {
+ protected:
+  static constexpr absl::Duration kLease = absl::Milliseconds(700);
+  static constexpr absl::Duration kSlow = absl::Milliseconds(300);
+  static constexpr absl::Duration kFast = absl::Milliseconds(3);
+
+  absl::Status Check() { return check_.Check(kLease); }
+  absl::Status CheckAfter(absl::Duration time) {
+    now_ += time;
+    return Check();
+  }
+
+  absl::Time now_ = absl::UnixEpoch();
+  int asked_ = 0;  // measurements
+  MediumCheck check_{kSlow, kOrdered, [this] { return now_; },
+                     [this] { ++asked_; }};
+};
+
+TEST_F(MediumCheckTest, AFastOneIsMeasuredOnce) {
+  check_.Note(kFast);
+  EXPECT_TRUE(Check().ok());
+  EXPECT_EQ(asked_, 0);
+}
+
+TEST_F(MediumCheckTest, ASlowMomentRefusesNothing) {
+  EXPECT_TRUE(absl::IsUnavailable(Check()));
+  EXPECT_EQ(asked_, 1);
+  check_.Note(kSlow);
+  EXPECT_TRUE(absl::IsUnavailable(Check()));
+  EXPECT_EQ(asked_, 1);  // not so soon
+  EXPECT_TRUE(absl::IsUnavailable(CheckAfter(MediumCheck::kSpacing)));
+  EXPECT_EQ(asked_, 2);
+  check_.Note(kFast);
+  EXPECT_TRUE(Check().ok());
+  // The best one counts.
+  check_.Note(kSlow);
+  EXPECT_TRUE(CheckAfter(MediumCheck::kLongest).ok());
+  EXPECT_EQ(asked_, 2);
+}
+
+TEST_F(MediumCheckTest, OneThatStaysSlowIsRefusedAfterAWhile) {
+  absl::Status found = Check();
+  for (int i = 0; i < 2 * MediumCheck::kMostRounds; ++i) {
+    if (!absl::IsUnavailable(found)) break;
+    check_.Note(kSlow);
+    found = CheckAfter(MediumCheck::kSpacing);
+  }
+  EXPECT_TRUE(absl::IsFailedPrecondition(found)) << found;
+  EXPECT_EQ(now_ - absl::UnixEpoch(), MediumCheck::kLongest);
+  EXPECT_LE(asked_, MediumCheck::kMostRounds);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Check()));
+}
+
+TEST_F(MediumCheckTest, AMeasurementThatDoesNotEndIsAwaitedNoLonger) {
+  EXPECT_TRUE(absl::IsUnavailable(Check()));
+  EXPECT_TRUE(absl::IsUnavailable(CheckAfter(MediumCheck::kLongest / 2)));
+  EXPECT_EQ(asked_, 1);
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(CheckAfter(MediumCheck::kLongest / 2)));
+}
+
+TEST_F(MediumCheckTest, AManagerOfShorterLeasesHasItMeasuredAgain) {
+  check_.Note(kFast);
+  EXPECT_TRUE(Check().ok());
+  now_ += absl::Hours(1);
+  EXPECT_TRUE(absl::IsUnavailable(check_.Check(absl::Milliseconds(10))));
+  EXPECT_EQ(asked_, 1);
+  check_.Note(absl::Microseconds(100));
+  EXPECT_TRUE(check_.Check(absl::Milliseconds(10)).ok());
+}
+
 }  // namespace
 }  // namespace kamino::node

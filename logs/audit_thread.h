@@ -47,7 +47,7 @@ class AuditThread {
   AuditThread(const AuditThread&) = delete;
   AuditThread& operator=(const AuditThread&) = delete;
 
-  // --- Neither waits. Steps must not call Begin.
+  // --- Neither waits.
 
   // kFailedPrecondition: the call must fail with this error; `first` is not
   // queued.

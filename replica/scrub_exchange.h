@@ -1,10 +1,10 @@
 // What the members of a chain say to each other so that they compare what they
 // hold: Scrub has the rules, this the links, and what follows of a judgement.
 //
-// A convicted node ends once its predecessor has the votes, so that the head can
-// tell which node was damaged. The predecessor says so by closing the link. Any
-// close counts, and a second (scrub_retry) bounds the wait. No message is needed
-// that an older release lacks.
+// A convicted node ends once its predecessor has the votes, so that the head
+// can tell which node was damaged. The predecessor says so by closing the link:
+// no message is needed that an older release lacks. Any close counts, and
+// scrub_retry bounds the wait.
 //
 // Nobody compares while its heap is not what the operations applied so far have
 // made of it: `may_compare` says whether it is, and nothing else is known

@@ -175,7 +175,7 @@ class RolesTest(ClusterTest):
         {("kamino://local/operator/o", "OK"),
          ("kamino://local/writer/all", "PERMISSION_DENIED")})
     for node in self.cluster.nodes:
-      self.assertIn("metrics of this process to kamino://local/operator/o from ",
+      self.assertIn("of this process to kamino://local/operator/o from ",
                     self.cluster.log_tail(node, 10**6))
 
     # Roles change while they run.

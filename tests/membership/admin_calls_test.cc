@@ -23,6 +23,7 @@
 #include "membership/admin_service.h"
 #include "membership/audit_log.h"
 #include "membership/manager.h"
+#include "rpc/credentials.h"
 #include "rpc/server.h"
 #include "tests/membership/fake_etcd.h"
 #include "tests/rpc/plain_channel.h"
@@ -45,7 +46,7 @@ class AuditedManager {
         server_(*rpc::Server::Start(ServerOptions(), {&service_})),
         stub_(kamino::v1::AdminService::NewStub(
             rpc::MakePlainChannel(absl::StrCat("127.0.0.1:", server_->port()),
-                                  grpc::InsecureChannelCredentials()))) {
+                                  rpc::ChannelCredentials()))) {
     CHECK(clock_.Eventually([this] {
       return manager_
           .Administer([](ManagerCore*, absl::Time) { return absl::OkStatus(); })

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -21,6 +22,7 @@ namespace {
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 using kamino::v1::ClusterNode;
+using logs::AuditThread;
 
 template <typename Request>
 constexpr bool kOnlyLooks =
@@ -162,72 +164,102 @@ void Describe(const ManagerCore& core, absl::Time now,
   response->set_cluster_uuid(absl::BytesToHexString(view.cluster_uuid));
 }
 
-absl::Status AdminService::Admit() {
+template <typename Request>
+AdminService::Call<Request> AdminService::CallOf(CallbackServerContext* context,
+                                                 const Request* request) {
+  return {context, request, context->DefaultReactor(), MonotonicNow()};
+}
+
+template <typename Request>
+absl::Status AdminService::Admit(const Call<Request>& call) {
+  if (call.context->IsCancelled()) {
+    return absl::CancelledError("nothing was done: the caller has given up");
+  }
+  // An operator's program looks at the managers before it knows their cluster.
+  RETURN_IF_ERROR(rpc::MeetCaller(manager_->cluster(), call.context,
+                                  /*counts_unnamed=*/!kOnlyLooks<Request>));
   return options_.audit == nullptr ? absl::OkStatus() : options_.audit->Admit();
 }
 
-absl::Status AdminService::Administer(
-    absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request) {
-  RETURN_IF_ERROR(Admit());
-  return manager_->Administer(request);
+template <typename Request>
+void AdminService::Begin(const Call<Request>& call, Act act) {
+  const auto admit_and_act =
+      [this, call, act = std::move(act)](const AuditThread::PlacePtr& place) {
+        if (const absl::Status may = Admit(call); !may.ok())
+          return End(call, may);
+        act(place);
+      };
+  if (options_.audit_thread == nullptr) return admit_and_act(nullptr);
+  const absl::Status begun = options_.audit_thread->Begin(
+      [this, call, admit_and_act](const AuditThread::PlacePtr& place,
+                                  const absl::Status& admitted) {
+        if (admitted.ok()) return admit_and_act(place);
+        End(call, admitted, /*waits=*/false);
+      });
+  if (!begun.ok()) Refuse(call, begun);
 }
 
 template <typename Request>
-absl::Status AdminService::Meet(CallbackServerContext* context,
-                                const Request&) {
-  // An operator's program looks at the managers before it knows their cluster.
-  return rpc::MeetCaller(manager_->cluster(), context,
-                         /*counts_unnamed=*/!kOnlyLooks<Request>);
+ServerUnaryReactor* AdminService::Administer(
+    CallbackServerContext* context, const Request* request,
+    std::function<absl::Status(ManagerCore*, absl::Time)> administer) {
+  const Call<Request> call = CallOf(context, request);
+  Begin(call, [this, call, administer = std::move(administer)](
+                  const AuditThread::PlacePtr&) {
+    End(call, manager_->Administer(administer));
+  });
+  return call.reactor;
 }
 
 template <typename Request>
-void AdminService::End(CallbackServerContext* context, const Request& request,
-                       ServerUnaryReactor* reactor, absl::Time began,
-                       const absl::Status& status, bool waits) {
+AuditRecord AdminService::RecordOf(const Call<Request>& call,
+                                   const absl::Status& status) {
+  AuditRecord record;
+  record.who = rpc::IdentityOf(*call.context);
+  record.from = call.context->peer();
+  record.call = rpc::MethodOf(*Request::descriptor());
+  record.arguments = call.request->ShortDebugString();
+  record.outcome = status;
+  record.changes = !kOnlyLooks<Request>;
+  return record;
+}
+
+template <typename Request>
+void AdminService::End(const Call<Request>& call, const absl::Status& status,
+                       bool waits) {
+  if (options_.audit == nullptr) return Answer(call, status);
+  const absl::Status audited =
+      options_.audit->Add(RecordOf(call, status), waits);
+  if (!status.ok() || audited.ok()) return Answer(call, status);
+  Answer(call, absl::FailedPreconditionError(absl::StrCat(
+                   "the call was carried out, but ", audited.message())));
+}
+
+template <typename Request>
+void AdminService::Refuse(const Call<Request>& call,
+                          const absl::Status& status) {
+  options_.audit->AddToLog(RecordOf(call, status));
+  Answer(call, status);
+}
+
+template <typename Request>
+void AdminService::Answer(const Call<Request>& call,
+                          const absl::Status& status) {
   absl::Status told = status;
-  if (options_.audit != nullptr) {
-    AuditRecord record;
-    record.who = rpc::IdentityOf(*context);
-    record.from = context->peer();
-    record.call = rpc::MethodOf(*Request::descriptor());
-    record.arguments = request.ShortDebugString();
-    record.outcome = status;
-    record.changes = !kOnlyLooks<Request>;
-    const absl::Status audited = options_.audit->Add(record, waits);
-    if (status.ok() && !audited.ok()) {
-      told = absl::FailedPreconditionError(
-          absl::StrCat("the call was carried out, but ", audited.message()));
-    }
-  }
   if (options_.apart) {
     told = options_.port_of_all == 0
                ? rpc::WithoutLeader(told)
                : rpc::WithLeadersPort(told, options_.port_of_all);
   }
-  rpc::Finish<Request>(reactor, began, told);
-}
-
-template <typename Request>
-ServerUnaryReactor* AdminService::Finish(CallbackServerContext* context,
-                                         const Request* request,
-                                         absl::Time began,
-                                         const absl::Status& status) {
-  ServerUnaryReactor* reactor = context->DefaultReactor();
-  End(context, *request, reactor, began, status, /*waits=*/true);
-  return reactor;
+  rpc::Finish<Request>(call.reactor, call.began, told);
 }
 
 ServerUnaryReactor* AdminService::GetCluster(
     CallbackServerContext* context,
     const kamino::v1::GetClusterRequest* request,
     kamino::v1::GetClusterResponse* response) {
-  const absl::Time began = MonotonicNow();
-  if (absl::Status met = Meet(context, *request); !met.ok()) {
-    return Finish(context, request, began, met);
-  }
-  return Finish(
-      context, request, began,
-      Administer([&](ManagerCore* core, absl::Time now) {
+  return Administer(
+      context, request, [=, this](ManagerCore* core, absl::Time now) {
         if (!request->cluster_id().empty() &&
             request->cluster_id() != core->options().cluster_id) {
           return absl::NotFoundError(absl::StrCat(
@@ -238,110 +270,98 @@ ServerUnaryReactor* AdminService::GetCluster(
         Describe(*core, now, response);
         response->set_leader(manager_->name());
         return absl::OkStatus();
-      }));
+      });
 }
 
 ServerUnaryReactor* AdminService::RemoveNode(
     CallbackServerContext* context,
     const kamino::v1::RemoveNodeRequest* request,
     kamino::v1::AdminResponse* response) {
-  const absl::Time began = MonotonicNow();
-  if (absl::Status met = Meet(context, *request); !met.ok()) {
-    return Finish(context, request, began, met);
-  }
   using Removal = ManagerCore::Removal;
   const Removal how = request->drain()   ? Removal::kDrain
                       : request->force() ? Removal::kForced
                                          : Removal::kNow;
-  return Finish(context, request, began,
-                Administer([&](ManagerCore* core, absl::Time now) {
-                  RETURN_IF_ERROR(CheckChain(request->chain_id(),
-                                             core->options().chain_id));
-                  response->set_chain_id(core->options().chain_id);
-                  return core->Exclude(request->node_id(), how, now);
-                }));
+  return Administer(context, request, [=](ManagerCore* core, absl::Time now) {
+    RETURN_IF_ERROR(CheckChain(request->chain_id(), core->options().chain_id));
+    response->set_chain_id(core->options().chain_id);
+    return core->Exclude(request->node_id(), how, now);
+  });
 }
 
 ServerUnaryReactor* AdminService::AddNode(
     CallbackServerContext* context, const kamino::v1::AddNodeRequest* request,
     kamino::v1::AdminResponse* response) {
-  const absl::Time began = MonotonicNow();
-  if (absl::Status met = Meet(context, *request); !met.ok()) {
-    return Finish(context, request, began, met);
-  }
-  return Finish(
-      context, request, began, Administer([&](ManagerCore* core, absl::Time) {
-        RETURN_IF_ERROR(
-            CheckChain(request->chain_id(), core->options().chain_id));
-        response->set_chain_id(core->options().chain_id);
-        core->Include(request->node_id());
-        return absl::OkStatus();
-      }));
+  return Administer(context, request, [=](ManagerCore* core, absl::Time) {
+    RETURN_IF_ERROR(CheckChain(request->chain_id(), core->options().chain_id));
+    response->set_chain_id(core->options().chain_id);
+    core->Include(request->node_id());
+    return absl::OkStatus();
+  });
 }
 
 ServerUnaryReactor* AdminService::Recover(
     CallbackServerContext* context, const kamino::v1::RecoverRequest* request,
     kamino::v1::RecoverResponse* response) {
-  const absl::Time began = MonotonicNow();
-  if (absl::Status met = Meet(context, *request); !met.ok()) {
-    return Finish(context, request, began, met);
-  }
-  absl::StatusOr<ManagerCore::Recovery> planned =
-      absl::InternalError("not planned");
-  const absl::Status asked = Administer([&](ManagerCore* core, absl::Time now) {
-    RETURN_IF_ERROR(CheckChain(request->chain_id(), core->options().chain_id));
-    response->set_chain_id(core->options().chain_id);
-    if (!request->confirmed()) planned = core->PlanRecovery(now);
-    return absl::OkStatus();
-  });
-  if (!asked.ok()) return Finish(context, request, began, asked);
   if (!request->confirmed()) {
-    if (planned.ok()) Describe(*planned, response);
-    return Finish(context, request, began, planned.status());
+    return Administer(
+        context, request,
+        [=](ManagerCore* core, absl::Time now) -> absl::Status {
+          RETURN_IF_ERROR(
+              CheckChain(request->chain_id(), core->options().chain_id));
+          response->set_chain_id(core->options().chain_id);
+          ASSIGN_OR_RETURN(const auto planned, core->PlanRecovery(now));
+          Describe(planned, response);
+          return absl::OkStatus();
+        });
   }
-  ServerUnaryReactor* reactor = context->DefaultReactor();
-  manager_->Recover(
-      request->force(),
-      [=, this](const absl::StatusOr<ManagerCore::Recovery>& done) {
-        if (done.ok()) Describe(*done, response);
-        response->set_confirmed(done.ok());
-        // Also called on the manager's thread, which must not wait.
-        End(context, *request, reactor, began, done.status(),
-            /*waits=*/false);
-      });
-  return reactor;
+  const Call<kamino::v1::RecoverRequest> call = CallOf(context, request);
+  Begin(call, [=, this](const AuditThread::PlacePtr& place) {
+    const absl::Status asked =
+        manager_->Administer([&](ManagerCore* core, absl::Time) {
+          RETURN_IF_ERROR(
+              CheckChain(request->chain_id(), core->options().chain_id));
+          response->set_chain_id(core->options().chain_id);
+          return absl::OkStatus();
+        });
+    if (!asked.ok()) return End(call, asked);
+    manager_->Recover(
+        request->force(),
+        [=, this](const absl::StatusOr<ManagerCore::Recovery>& done) {
+          if (done.ok()) Describe(*done, response);
+          response->set_confirmed(done.ok());
+          if (place == nullptr) return End(call, done.status());
+          // The manager's thread must not wait for the line.
+          options_.audit_thread->Continue(
+              place,
+              [this, call, status = done.status()] { End(call, status); });
+        });
+  });
+  return call.reactor;
 }
 
 ServerUnaryReactor* AdminService::Finalize(
     CallbackServerContext* context, const kamino::v1::FinalizeRequest* request,
     kamino::v1::FinalizeResponse* response) {
-  const absl::Time began = MonotonicNow();
-  if (absl::Status met = Meet(context, *request); !met.ok()) {
-    return Finish(context, request, began, met);
-  }
-  return Finish(context, request, began,
-                Administer([&](ManagerCore* core, absl::Time now) {
-                  RETURN_IF_ERROR(CheckChain(request->chain_id(),
-                                             core->options().chain_id));
-                  response->set_chain_id(core->options().chain_id);
-                  Describe(core->NotFinalized(), response->mutable_rises());
-                  if (!request->confirmed()) return absl::OkStatus();
-                  response->set_confirmed(true);
-                  return core->Finalize(request->force(), now);
-                }));
+  return Administer(context, request, [=](ManagerCore* core, absl::Time now) {
+    RETURN_IF_ERROR(CheckChain(request->chain_id(), core->options().chain_id));
+    response->set_chain_id(core->options().chain_id);
+    Describe(core->NotFinalized(), response->mutable_rises());
+    if (!request->confirmed()) return absl::OkStatus();
+    response->set_confirmed(true);
+    return core->Finalize(request->force(), now);
+  });
 }
 
 ServerUnaryReactor* AdminService::GetManager(
     CallbackServerContext* context,
     const kamino::v1::GetManagerRequest* request,
     kamino::v1::GetManagerResponse* response) {
-  const absl::Time began = MonotonicNow();
-  if (absl::Status met = Meet(context, *request); !met.ok()) {
-    return Finish(context, request, began, met);
-  }
-  const absl::Status admitted = Admit();
-  if (admitted.ok()) manager_->Describe(response);
-  return Finish(context, request, began, admitted);
+  const Call<kamino::v1::GetManagerRequest> call = CallOf(context, request);
+  Begin(call, [=, this](const AuditThread::PlacePtr&) {
+    manager_->Describe(response);
+    End(call, absl::OkStatus());
+  });
+  return call.reactor;
 }
 
 }  // namespace kamino::membership

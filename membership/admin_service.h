@@ -2,8 +2,11 @@
 #ifndef KAMINO_MEMBERSHIP_ADMIN_SERVICE_H_
 #define KAMINO_MEMBERSHIP_ADMIN_SERVICE_H_
 
+#include <functional>
+
 #include "absl/functional/function_ref.h"
 #include "kamino/v1/admin.grpc.pb.h"
+#include "logs/audit_thread.h"
 #include "membership/audit_log.h"
 #include "membership/manager.h"
 
@@ -18,8 +21,10 @@ class AdminService final : public kamino::v1::AdminService::CallbackService {
  public:
   struct Options {
     // Has a record of each call before it is answered; a call whose record
-    // cannot be written fails. Outlives this. Null: there is none.
+    // cannot be written fails. Calls act and end on `audit_thread`. Both
+    // outlive the calls. Null, both: there are no records.
     AuditLog* audit = nullptr;
+    logs::AuditThread* audit_thread = nullptr;
     // It is served where nodes do not come: so a manager that does not lead
     // cannot tell where the one that does serves operators, unless all of them
     // do it at one port, which is not 0 then.
@@ -56,23 +61,43 @@ class AdminService final : public kamino::v1::AdminService::CallbackService {
       kamino::v1::GetManagerResponse* response) override;
 
  private:
-  // How every call begins: not OK, and it ends with that.
   template <typename Request>
-  absl::Status Meet(grpc::CallbackServerContext* context,
-                    const Request& request);
-  // Fails while the call's line could not be written to the audit log.
-  absl::Status Admit();
-  absl::Status Administer(
-      absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request);
+  struct Call {
+    grpc::CallbackServerContext* context;
+    const Request* request;
+    grpc::ServerUnaryReactor* reactor;
+    absl::Time began;
+  };
+  // What a call does once its line can be written. It ends the call by End.
+  using Act = std::function<void(const logs::AuditThread::PlacePtr& place)>;
+
+  // How every call begins. Does not wait.
+  template <typename Request>
+  static Call<Request> CallOf(grpc::CallbackServerContext* context,
+                              const Request* request);
+  template <typename Request>
+  void Begin(const Call<Request>& call, Act act);
+  // The same of a call that ends with what `request` returns.
+  template <typename Request>
+  grpc::ServerUnaryReactor* Administer(
+      grpc::CallbackServerContext* context, const Request* request,
+      std::function<absl::Status(ManagerCore*, absl::Time)> administer);
+  // Not OK: the call ends with that, and has no effect.
+  template <typename Request>
+  absl::Status Admit(const Call<Request>& call);
+
   // How every call ends. `waits`: until its line is written.
   template <typename Request>
-  void End(grpc::CallbackServerContext* context, const Request& request,
-           grpc::ServerUnaryReactor* reactor, absl::Time began,
-           const absl::Status& status, bool waits);
+  void End(const Call<Request>& call, const absl::Status& status,
+           bool waits = true);
+  // A call that may not wait for its line, and has no effect.
   template <typename Request>
-  grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context,
-                                   const Request* request, absl::Time began,
-                                   const absl::Status& status);
+  void Refuse(const Call<Request>& call, const absl::Status& status);
+  template <typename Request>
+  static AuditRecord RecordOf(const Call<Request>& call,
+                              const absl::Status& status);
+  template <typename Request>
+  void Answer(const Call<Request>& call, const absl::Status& status);
 
   Manager* const manager_;
   const Options options_;

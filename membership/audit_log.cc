@@ -1,6 +1,7 @@
 #include "membership/audit_log.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -109,15 +110,24 @@ absl::Status AuditLog::Write(const std::string& line, bool durable) {
     errno = ENOSPC;
     return Failed("written to", path_);
   }
-  if (durable && fsync(file_) != 0) return Failed("made durable", path_);
+  // A pipe has no medium: EINVAL.
+  if (durable && fsync(file_) != 0 && errno != EINVAL) {
+    return Failed("made durable", path_);
+  }
   return absl::OkStatus();
 }
 
+bool AuditLog::FileTakesLines() {
+  if (path_.empty()) return false;
+  absl::MutexLock lock(&mutex_);
+  if (failed_ || (!IsThere() && !OpenFile().ok())) return false;
+  // A pipe that is full, or that no process reads, takes none.
+  pollfd room = {file_, POLLOUT, 0};
+  return poll(&room, 1, 0) > 0 && room.revents == POLLOUT;
+}
+
 absl::Status AuditLog::Admit() {
-  if (!path_.empty()) {
-    absl::MutexLock lock(&mutex_);
-    if (IsThere() || OpenFile().ok()) return absl::OkStatus();
-  }
+  if (FileTakesLines()) return absl::OkStatus();
   const absl::Status taken = logs::AwaitWritten();
   if (taken.ok()) return taken;
   return absl::FailedPreconditionError(absl::StrCat(
@@ -127,20 +137,20 @@ absl::Status AuditLog::Admit() {
 }
 
 absl::Status AuditLog::AddToFile(const std::string& line, bool durable) {
-  absl::MutexLock lock(&mutex_);
   ++records_;
   if (path_.empty()) return absl::OkStatus();
+  absl::MutexLock lock(&mutex_);
   const absl::Status written = Write(absl::StrCat(line, "\n"), durable);
-  if (!written.ok()) ++unwritten_;
+  failed_ = !written.ok();
+  if (failed_) ++unwritten_;
   return written;
 }
 
-absl::Status AuditLog::AddToLog(int severity, const std::string& text,
-                                bool waits) {
+absl::Status AuditLog::WriteToLog(int severity, const std::string& text,
+                                  bool waits) {
   const absl::Status logged =
       waits ? logs::WriteLine(severity, text) : logs::KeepLine(severity, text);
   if (logged.ok()) return logged;
-  absl::MutexLock lock(&mutex_);
   if (path_.empty()) ++unwritten_;
   return absl::FailedPreconditionError(absl::StrCat(
       "the call's line is not in the audit log: ", logged.message(), kRemedy));
@@ -150,21 +160,20 @@ absl::Status AuditLog::Add(const AuditRecord& record, bool waits) {
   const std::string line = AuditLine(record, calendar_());
   const absl::Status written = AddToFile(line, record.changes);
   if (!written.ok()) {
-    return AddToLog(google::GLOG_ERROR,
-                    absl::StrCat(written.message(), "; audit: ", line), waits);
+    return WriteToLog(google::GLOG_ERROR,
+                      absl::StrCat(written.message(), "; audit: ", line),
+                      waits);
   }
   if (!path_.empty()) return absl::OkStatus();
-  return AddToLog(google::GLOG_INFO, absl::StrCat("audit: ", line), waits);
+  return WriteToLog(google::GLOG_INFO, absl::StrCat("audit: ", line), waits);
 }
 
-uint64_t AuditLog::records() const {
-  absl::MutexLock lock(&mutex_);
-  return records_;
-}
-
-uint64_t AuditLog::unwritten() const {
-  absl::MutexLock lock(&mutex_);
-  return unwritten_;
+void AuditLog::AddToLog(const AuditRecord& record) {
+  const std::string line = AuditLine(record, calendar_());
+  const absl::Status kept =
+      logs::KeepLine(google::GLOG_INFO, absl::StrCat("audit: ", line));
+  ++records_;
+  if (!kept.ok() || !path_.empty()) ++unwritten_;
 }
 
 }  // namespace kamino::membership

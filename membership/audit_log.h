@@ -4,6 +4,7 @@
 #ifndef KAMINO_MEMBERSHIP_AUDIT_LOG_H_
 #define KAMINO_MEMBERSHIP_AUDIT_LOG_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -43,6 +44,9 @@ class AuditLog {
   AuditLog(const AuditLog&) = delete;
   AuditLog& operator=(const AuditLog&) = delete;
 
+  // --- These wait for the disk, and for the reader of the log: they are for a
+  // thread that no other waits for (logs/audit_thread.h).
+
   // Asked before a call takes effect. kFailedPrecondition: its line could not
   // be written, and the call has to fail. Waits for the reader of the log as
   // logs::AwaitWritten does.
@@ -55,13 +59,22 @@ class AuditLog {
   // logs::WriteLine does; else the log has queued it, and does not drop it.
   absl::Status Add(const AuditRecord& record, bool waits = true);
 
-  uint64_t records() const;
-  uint64_t unwritten() const;  // of those: not in the place that was asked for
+  // --- This does not wait.
+
+  // The line of a call that has failed already, since others wait: it goes to
+  // the program's own log, whatever the path. A line that the log does not take
+  // is counted as unwritten.
+  void AddToLog(const AuditRecord& record);
+
+  uint64_t records() const { return records_.load(); }
+  // Of those: not in the place that was asked for.
+  uint64_t unwritten() const { return unwritten_.load(); }
 
  private:
   AuditLog(std::string path, Calendar calendar);
   absl::Status AddToFile(const std::string& line, bool durable);
-  absl::Status AddToLog(int severity, const std::string& text, bool waits);
+  absl::Status WriteToLog(int severity, const std::string& text, bool waits);
+  bool FileTakesLines() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Write(const std::string& line, bool durable)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status OpenFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -69,13 +82,15 @@ class AuditLog {
 
   const std::string path_;
   const Calendar calendar_;
+  // Not guarded: a write that stands still holds the mutex.
+  std::atomic<uint64_t> records_{0};
+  std::atomic<uint64_t> unwritten_{0};
 
   mutable absl::Mutex mutex_;
   int file_ ABSL_GUARDED_BY(mutex_) = -1;
   // It does not end with the end of a line, by what is known of it here.
   bool half_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t records_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t unwritten_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool failed_ ABSL_GUARDED_BY(mutex_) = false;  // the last write to it
 };
 
 // As the log has it; without the end of the line.

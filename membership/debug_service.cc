@@ -36,6 +36,26 @@ bool NamesSecret(absl::string_view name) {
   return false;
 }
 
+AuditRecord RecordOf(const grpc::CallbackServerContext& context,
+                     const absl::Status& outcome) {
+  AuditRecord record;
+  record.who = rpc::IdentityOf(context);
+  record.from = context.peer();
+  record.call = rpc::MethodOf(*kamino::v1::GetDebugRequest::descriptor());
+  record.outcome = outcome;
+  return record;
+}
+
+// Of a program without an audit log.
+std::string LineOf(const AuditRecord& record) {
+  return absl::StrCat(
+      record.outcome.ok() ? "sent" : "did not send",
+      " the settings, log lines and metrics of this process to ",
+      record.who.empty() ? "a caller without a certificate" : record.who,
+      " from ", record.from, " (", record.call, ")",
+      record.outcome.ok() ? "" : ": ", record.outcome.message());
+}
+
 }  // namespace
 
 std::string Redacted(absl::string_view name, absl::string_view value) {
@@ -50,29 +70,17 @@ std::string Redacted(absl::string_view name, absl::string_view value) {
   return absl::StrJoin(parts, ",");
 }
 
-absl::Status DebugService::Audit(const grpc::CallbackServerContext& context) {
-  AuditRecord record;
-  record.who = rpc::IdentityOf(context);
-  record.from = context.peer();
-  record.call = rpc::MethodOf(*kamino::v1::GetDebugRequest::descriptor());
+absl::Status DebugService::Audit(const AuditRecord& record) {
   if (audit_ != nullptr) return audit_->Add(record);
-  return logs::WriteLine(
-      google::GLOG_INFO,
-      absl::StrCat("told ", record.who.empty() ? "somebody" : record.who,
-                   " from ", record.from, " all of this process (", record.call,
-                   ")"));
+  return logs::WriteLine(google::GLOG_INFO, LineOf(record));
 }
 
-grpc::ServerUnaryReactor* DebugService::GetDebug(
-    grpc::CallbackServerContext* context, const kamino::v1::GetDebugRequest*,
-    kamino::v1::GetDebugResponse* response) {
-  const absl::Time began = MonotonicNow();
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const absl::Status audited = Audit(*context);
-  if (!audited.ok()) {
-    rpc::Finish<kamino::v1::GetDebugRequest>(reactor, began, audited);
-    return reactor;
-  }
+void DebugService::AuditRefusal(const AuditRecord& record) {
+  if (audit_ != nullptr) return audit_->AddToLog(record);
+  logs::KeepLine(google::GLOG_INFO, LineOf(record)).IgnoreError();
+}
+
+void DebugService::Fill(kamino::v1::GetDebugResponse* response) {
   response->set_program(program_);
   response->set_version(kVersion);
   for (const auto& [name, flag] : config::OwnFlags()) {
@@ -86,7 +94,27 @@ grpc::ServerUnaryReactor* DebugService::GetDebug(
     response->add_log_lines(std::move(line));
   }
   if (metrics_ != nullptr) response->set_metrics(metrics_());
-  rpc::Finish<kamino::v1::GetDebugRequest>(reactor, began, absl::OkStatus());
+}
+
+grpc::ServerUnaryReactor* DebugService::GetDebug(
+    grpc::CallbackServerContext* context, const kamino::v1::GetDebugRequest*,
+    kamino::v1::GetDebugResponse* response) {
+  const absl::Time began = MonotonicNow();
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const auto refuse = [=, this](const absl::Status& why) {
+    AuditRefusal(RecordOf(*context, why));
+    rpc::Finish<kamino::v1::GetDebugRequest>(reactor, began, why);
+  };
+  const absl::Status begun =
+      audit_thread_->Begin([=, this](const logs::AuditThread::PlacePtr&,
+                                     const absl::Status& admitted) {
+        if (!admitted.ok()) return refuse(admitted);
+        const absl::Status audited =
+            Audit(RecordOf(*context, absl::OkStatus()));
+        if (audited.ok()) Fill(response);
+        rpc::Finish<kamino::v1::GetDebugRequest>(reactor, began, audited);
+      });
+  if (!begun.ok()) refuse(begun);
   return reactor;
 }
 

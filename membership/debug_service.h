@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "kamino/v1/debug.grpc.pb.h"
+#include "logs/audit_thread.h"
 #include "membership/audit_log.h"
 
 namespace kamino::membership {
@@ -20,13 +21,15 @@ std::string Redacted(absl::string_view name, absl::string_view value);
 
 class DebugService final : public kamino::v1::DebugService::CallbackService {
  public:
-  // `metrics` may be null; called on any thread. `audit` has a record of each
-  // call, and outlives this; null: the program's log has a line. A call whose
-  // record cannot be written fails.
+  // `metrics` may be null; called on any thread. Calls are served on
+  // `audit_thread`. `audit` has a record of each call; null: the program's log
+  // has a line. A call whose record cannot be written fails. Both outlive the
+  // calls.
   DebugService(std::string program, std::function<std::string()> metrics,
-               AuditLog* audit = nullptr)
+               logs::AuditThread* audit_thread, AuditLog* audit = nullptr)
       : program_(std::move(program)),
         metrics_(std::move(metrics)),
+        audit_thread_(audit_thread),
         audit_(audit) {}
 
   grpc::ServerUnaryReactor* GetDebug(
@@ -35,10 +38,15 @@ class DebugService final : public kamino::v1::DebugService::CallbackService {
       kamino::v1::GetDebugResponse* response) override;
 
  private:
-  absl::Status Audit(const grpc::CallbackServerContext& context);
+  // Waits until the line is written.
+  absl::Status Audit(const AuditRecord& record);
+  // The line of a call that fails. Does not wait.
+  void AuditRefusal(const AuditRecord& record);
+  void Fill(kamino::v1::GetDebugResponse* response);
 
   const std::string program_;
   const std::function<std::string()> metrics_;
+  logs::AuditThread* const audit_thread_;
   AuditLog* const audit_;
 };
 

@@ -16,6 +16,7 @@
 #include "base/service_manager.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
+#include "logs/audit_thread.h"
 #include "membership/admin_service.h"
 #include "membership/audit_log.h"
 #include "membership/debug_service.h"
@@ -185,9 +186,11 @@ absl::StatusOr<Deployment> ReadFlags() {
 }
 
 // Operators' calls that were denied, of which the log has some.
-void AuditDenials(AuditLog* audit, security::Access* access) {
-  access->SetOnDenied([audit](const absl::Status& why, absl::string_view call,
-                              absl::string_view who) {
+void AuditDenials(AuditLog* audit, logs::AuditThread* thread,
+                  security::Access* access) {
+  if (access == nullptr) return;  // without certificates none is denied
+  access->SetOnDenied([=](const absl::Status& why, absl::string_view call,
+                          absl::string_view who) {
     if (!absl::StartsWith(call, "/kamino.v1.AdminService/") &&
         !absl::StartsWith(call, "/kamino.v1.DebugService/")) {
       return;
@@ -197,7 +200,12 @@ void AuditDenials(AuditLog* audit, security::Access* access) {
     record.call = std::string(call);
     record.outcome = why;
     // The call fails in any case; a line that cannot be queued is counted.
-    audit->Add(record, /*waits=*/false).IgnoreError();
+    const absl::Status queued =
+        thread->Begin([audit, record](const logs::AuditThread::PlacePtr&,
+                                      const absl::Status&) {
+          audit->Add(record, /*waits=*/false).IgnoreError();
+        });
+    if (!queued.ok()) audit->AddToLog(record);
   });
 }
 
@@ -205,6 +213,14 @@ absl::StatusOr<std::shared_ptr<security::Certificates>> CertificatesFor(
     const Deployment& deployment) {
   return security::CertificatesOfFlags({deployment.manager.core.cluster_id,
                                         security::Role::kManager, /*name=*/""});
+}
+
+std::vector<web::Route> RoutesOf(ManagerWeb& pages, ChainPage& chain_page) {
+  std::vector<web::Route> routes = pages.Routes();
+  for (web::Route& route : chain_page.Routes()) {
+    routes.push_back(std::move(route));
+  }
+  return routes;
 }
 
 absl::Status CheckFiles() {
@@ -224,8 +240,8 @@ absl::Status Serve(const Deployment& deployment,
   ASSIGN_OR_RETURN(EtcdAccess etcd_access, EtcdAccessOfFlags());
   ASSIGN_OR_RETURN(const auto audit,
                    AuditLog::Open(absl::GetFlag(FLAGS_audit_log)));
-  if (roles.access() != nullptr)
-    AuditDenials(audit.get(), roles.access().get());
+  logs::AuditThread audit_thread;
+  AuditDenials(audit.get(), &audit_thread, roles.access().get());
   // A leader has to get through to a second endpoint before its time is over.
   const absl::Duration etcd_deadline =
       std::min(kEtcdDeadline, options.leader_ttl / 4);
@@ -236,15 +252,17 @@ absl::Status Serve(const Deployment& deployment,
                                    std::move(etcd_access)),
       LeaseClockNow, [&watchdog] { watchdog.Alive(MonotonicNow()); });
   ManagerService service(&manager);
-  AdminService admin(&manager, {audit.get(), !admin_listen.empty(),
-                                absl::GetFlag(FLAGS_admin_port_of_all)});
+  AdminService admin(&manager,
+                     {audit.get(), &audit_thread, !admin_listen.empty(),
+                      absl::GetFlag(FLAGS_admin_port_of_all)});
   ManagerWeb pages(&manager);
   rpc::ServerOptions server_options;
   ASSIGN_OR_RETURN(server_options.credentials,
                    rpc::Credentials::MakeIfAny(certificates));
   ChainPage chain_page(&manager, server_options.credentials);
   DebugService debug(
-      "kamino_manager", [&pages] { return pages.Metrics(); }, audit.get());
+      "kamino_manager", [&pages] { return pages.Metrics(); }, &audit_thread,
+      audit.get());
   server_options.max_idle = kMaxIdle;
   server_options.listen = absl::GetFlag(FLAGS_listen);
   server_options.max_request_bytes = kMaxRequestBytes;
@@ -264,14 +282,10 @@ absl::Status Serve(const Deployment& deployment,
                    rpc::Server::Start(server_options, services));
   std::unique_ptr<web::Server> web;
   if (!deployment.web_listen.empty()) {
-    std::vector<web::Route> routes = pages.Routes();
-    for (web::Route& route : chain_page.Routes()) {
-      routes.push_back(std::move(route));
-    }
     ASSIGN_OR_RETURN(web, web::Server::Start({.listen = deployment.web_listen,
                                               .certificates = certificates,
                                               .access = roles.access()},
-                                             std::move(routes)));
+                                             RoutesOf(pages, chain_page)));
     LOG(INFO) << "metrics, probes and the live page on port " << web->port();
   }
   const std::string serves = absl::StrCat(

@@ -38,15 +38,16 @@ std::function<absl::Status(const std::string&)> AdmitNodes(
     const auto who = security::IdentityFromUri(identity);
     if (!who.has_value() || who->cluster != cluster_id) {
       return absl::PermissionDeniedError(
-          absl::StrCat(identity, " is nobody of cluster ", cluster_id));
+          absl::StrCat("chain links require an identity of cluster ",
+                       cluster_id, ", not \"", identity, "\""));
     }
     const security::RoleSet roles = access == nullptr
                                         ? security::RoleSet({who->role})
                                         : access->GrantOf(*who)->roles;
     if (roles.Has(security::Role::kNode)) return absl::OkStatus();
-    return absl::PermissionDeniedError(
-        absl::StrCat("chain links are for who is node; ", identity, " is ",
-                     security::ToString(roles)));
+    return absl::PermissionDeniedError(absl::StrCat(
+        "chain links require the role node; ", identity, " has ",
+        roles.empty() ? "" : "the role ", security::ToString(roles)));
   };
 }
 

@@ -330,8 +330,9 @@ void NodeProcess::MakeServices() {
   options.access = roles_->access().get();
   sessions_.emplace(options, node_.get());
   session_service_.emplace(&*sessions_);
-  backups_.emplace(node_.get());
-  debug_.emplace("kamino_node", [this] { return pages_.Metrics(); });
+  backups_.emplace(node_.get(), &audit_thread_);
+  debug_.emplace(
+      "kamino_node", [this] { return pages_.Metrics(); }, &audit_thread_);
 }
 
 absl::Status NodeProcess::StartServers() {

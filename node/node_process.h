@@ -16,6 +16,7 @@
 #include "base/memory_trimmer.h"
 #include "base/service_manager.h"
 #include "config/reload.h"
+#include "logs/audit_thread.h"
 #include "membership/debug_service.h"
 #include "membership/membership_agent.h"
 #include "membership/vouch_calls.h"
@@ -102,6 +103,9 @@ class NodeProcess {
   // That the node is of: its managers are, too.
   const std::shared_ptr<rpc::ClusterIdentity> cluster_ =
       std::make_shared<rpc::ClusterIdentity>();
+
+  // Operators' calls end on it.
+  logs::AuditThread audit_thread_;
 
   NodeWeb pages_;
   std::unique_ptr<web::Server> web_;  // null: it has none

@@ -48,8 +48,8 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
                        &mending_, &dispute_, &outbox_),
       arbitration_(options_, &place_, ring, executor, &dispute_, &scrub_,
                    &upstream_, &downstream_, &damage_, &outbox_),
-      scrub_exchange_(&place_, ring, &scrub_, &upstream_, &downstream_, &donor_,
-                      &damage_, &outbox_) {
+      scrub_exchange_(options_, &place_, ring, &scrub_, &upstream_,
+                      &downstream_, &donor_, &damage_, &outbox_) {
   outbox_.set_chain_id(options_.chain_id);
   disputed_result_.Resume();
   const bool interrupted = mending_.torn();
@@ -295,6 +295,7 @@ void ChainCore::OnLinkClosed(LinkId link, absl::Time now, Actions* actions) {
 }
 
 void ChainCore::Lose(LinkId link, absl::Time now) {
+  damage_.OnLinkClosed(link);
   upstream_.OnClosed(link);
   completions_.OnClosed(link, now);
   mending_.OnLinkClosed(link);
@@ -306,8 +307,8 @@ void ChainCore::Lose(LinkId link, absl::Time now) {
 void ChainCore::OnTick(absl::Time now, Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
   if (outbox_.failed()) return;
-  damage_.OnTick();
-  if (outbox_.failed()) return;
+  damage_.OnTick(now);
+  if (outbox_.failed() || damage_.condemned()) return;
   joiner_.OnTick(now);
   if (!place_.inside()) return;
   if (donor_.state() != Donor::State::kCopying) history_.OnTick(now);
@@ -337,8 +338,10 @@ void ChainCore::OnInvited(bool invited, absl::Time now, Actions* actions) {
 
 void ChainCore::EndOfBatch(absl::Time now, Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
-  if (outbox_.failed() || (!place_.inside() && joiner_.link() == kNoLink))
+  if (outbox_.failed() || damage_.condemned() ||
+      (!place_.inside() && joiner_.link() == kNoLink)) {
     return;
+  }
   joiner_.Acknowledge();
   completions_.Report(donor_.held_at().value_or(ring_->applied()));
   if (!half_executed()) donor_.Continue(now);

@@ -86,8 +86,12 @@ void ChainCore::TakeMessage(LinkId link, const Message& message,
       return scrub_exchange_.OnCompare(link, message.compare(), may_compare(),
                                        now);
     case Message::kCompared:
-      return scrub_exchange_.OnCompared(link, message.compared(), may_compare(),
-                                        now);
+      if (scrub_exchange_.OnCompared(link, message.compared(), may_compare(),
+                                     now)) {
+        outbox_.Close(link);
+        Lose(link, now);
+      }
+      return;
     case Message::kAnnounce:
       if (!outbox_.Belongs(upstream_.Has(link))) return;
       return announcements_.OnAnnounce(message.announce(), link);

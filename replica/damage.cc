@@ -7,10 +7,20 @@ namespace kamino::replica {
 
 void Damage::EndNow(absl::string_view why) { outbox_->Fail(Record(why)); }
 
-void Damage::Condemn(absl::string_view why) { condemned_ = Record(why); }
+void Damage::Condemn(absl::string_view why, LinkId listener, absl::Time until) {
+  condemned_ = Record(why);
+  listener_ = listener;
+  until_ = until;
+}
 
-void Damage::OnTick() {
-  if (condemned()) outbox_->Fail(condemned_);
+void Damage::OnLinkClosed(LinkId link) {
+  if (link == listener_) listener_ = kNoLink;
+}
+
+void Damage::OnTick(absl::Time now) {
+  if (!condemned()) return;
+  if (listener_ != kNoLink && now < until_) return;
+  outbox_->Fail(condemned_);
 }
 
 absl::Status Damage::Record(absl::string_view why) {

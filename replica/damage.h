@@ -8,6 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "replica/chain_actions.h"
 #include "replica/node_record.h"
 #include "replica/outbox.h"
 
@@ -21,10 +23,13 @@ class Damage {
 
   // Both are recorded durably on return. Ends the node with this input.
   void EndNow(absl::string_view why);
-  // Ends it with the next tick: what it has to say goes out first.
-  void Condemn(absl::string_view why);
+  // Ends it with a tick: with the first one after the other end of `listener`,
+  // which was sent the reason, has closed that link, or the first one after
+  // `until`. kNoLink: with the next one.
+  void Condemn(absl::string_view why, LinkId listener, absl::Time until);
   bool condemned() const { return !condemned_.ok(); }
-  void OnTick();  // ends the node that is condemned
+  void OnLinkClosed(LinkId link);
+  void OnTick(absl::Time now);  // ends the node that is condemned
 
  private:
   // Durably; returns what the node is to end with.
@@ -33,6 +38,9 @@ class Damage {
   NodeRecord* const record_;
   Outbox* const outbox_;
   absl::Status condemned_;
+  // While it is condemned.
+  LinkId listener_ = kNoLink;
+  absl::Time until_;
 };
 
 }  // namespace kamino::replica

@@ -75,22 +75,26 @@ void ScrubExchange::OnCompare(LinkId link, Compare compare, bool may_compare,
   Conclude(compared, now);
 }
 
-void ScrubExchange::OnCompared(LinkId link, const Compared& compared,
+bool ScrubExchange::OnCompared(LinkId link, const Compared& compared,
                                bool may_compare, absl::Time now) {
   const bool of_successor = downstream_->Has(link) && !downstream_->joins();
-  if (!outbox_->Belongs(of_successor)) return;
-  if (!may_compare) return;
+  if (!outbox_->Belongs(of_successor)) return false;
+  if (!may_compare) return false;
   const bool unasked = compared.first() && compared.number() == 0;
-  if (!unasked && !scrub_->Awaits(compared.number())) return;
+  if (!unasked && !scrub_->Awaits(compared.number())) return false;
   if (compared.first()) {
     scrub_->OnFirst(compared.range(), now);
-    return PassUp(compared);
+    PassUp(compared);
+    return false;
   }
   if (!AreOfMembers(compared.votes(),
                     static_cast<int>(place_->view.members.size()))) {
-    return outbox_->Misfit(link, "votes are not those of the members");
+    outbox_->Misfit(link, "votes are not those of the members");
+    return false;
   }
-  Conclude(compared, now);
+  const RangeJudgement judgement = Conclude(compared, now);
+  return judgement.kind == RangeJudgement::Kind::kConvicted &&
+         judgement.convicted == static_cast<size_t>(place_->index) + 1;
 }
 
 void ScrubExchange::PassUp(const Compared& compared) {
@@ -98,22 +102,28 @@ void ScrubExchange::PassUp(const Compared& compared) {
   *outbox_->Send(upstream_->link()).mutable_compared() = compared;
 }
 
-void ScrubExchange::Conclude(const Compared& compared, absl::Time now) {
+RangeJudgement ScrubExchange::Conclude(const Compared& compared,
+                                       absl::Time now) {
   PassUp(compared);
   const auto own = static_cast<size_t>(place_->index);
   const RangeJudgement judgement = scrub_->Conclude(compared.votes(), own, now);
-  if (judgement.kind == RangeJudgement::Kind::kAgreed) return;
+  if (judgement.kind == RangeJudgement::Kind::kAgreed) return judgement;
   LOG(ERROR) << scrub_->stats().last_found;
   if (scrub_->in_doubt()) donor_->Stop();
   if (judgement.kind == RangeJudgement::Kind::kUndecided) {
     LOG(ERROR) << "nothing is served until one of those who hold something "
                   "else is taken out (kamino admin remove); see "
                   "docs/recovery.md, Scrub";
-    return;
+    return judgement;
   }
-  if (judgement.convicted != own) return;
+  if (judgement.convicted != own) return judgement;
+  // A node that ends at once takes messages with it that its predecessor has
+  // not read: then the head never learns which node was damaged.
   damage_->Condemn(absl::StrCat("bits of what this node holds have changed: ",
-                                scrub_->stats().last_found));
+                                scrub_->stats().last_found),
+                   upstream_->attached() ? upstream_->link() : kNoLink,
+                   now + options_.scrub_retry);
+  return judgement;
 }
 
 }  // namespace kamino::replica

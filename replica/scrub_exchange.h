@@ -1,6 +1,11 @@
 // What the members of a chain say to each other so that they compare what they
 // hold: Scrub has the rules, this the links, and what follows of a judgement.
 //
+// A convicted node ends once its predecessor has the votes, so that the head
+// can tell which node was damaged. The predecessor says so by closing the link:
+// no message is needed that an older release lacks. Any close counts, and
+// scrub_retry bounds the wait.
+//
 // Nobody compares while its heap is not what the operations applied so far have
 // made of it: `may_compare` says whether it is, and nothing else is known
 // against it.
@@ -11,6 +16,7 @@
 
 #include "absl/time/time.h"
 #include "kamino/internal/v1/chain.pb.h"
+#include "replica/chain_options.h"
 #include "replica/damage.h"
 #include "replica/donor.h"
 #include "replica/downstream.h"
@@ -28,10 +34,12 @@ class ScrubExchange {
   using Compared = kamino::internal::v1::Compared;
 
   // All must outlive it.
-  ScrubExchange(const Place* place, const LogRing* ring, Scrub* scrub,
-                Upstream* upstream, Downstream* downstream, Donor* donor,
-                Damage* damage, Outbox* outbox)
-      : place_(place),
+  ScrubExchange(const ChainOptions& options, const Place* place,
+                const LogRing* ring, Scrub* scrub, Upstream* upstream,
+                Downstream* downstream, Donor* donor, Damage* damage,
+                Outbox* outbox)
+      : options_(options),
+        place_(place),
         ring_(ring),
         scrub_(scrub),
         upstream_(upstream),
@@ -45,8 +53,9 @@ class ScrubExchange {
   // From the predecessor.
   void OnCompare(LinkId link, Compare compare, bool may_compare,
                  absl::Time now);
-  // From the successor.
-  void OnCompared(LinkId link, const Compared& compared, bool may_compare,
+  // From the successor. True: it is convicted, and waits for this node to close
+  // the link, which says that the votes have arrived.
+  bool OnCompared(LinkId link, const Compared& compared, bool may_compare,
                   absl::Time now);
 
  private:
@@ -54,8 +63,9 @@ class ScrubExchange {
   // They are the first `count` members'.
   bool AreOfMembers(const RangeVotes& votes, int count) const;
   void PassUp(const Compared& compared);
-  void Conclude(const Compared& compared, absl::Time now);
+  RangeJudgement Conclude(const Compared& compared, absl::Time now);
 
+  const ChainOptions& options_;
   const Place* const place_;
   const LogRing* const ring_;
   Scrub* const scrub_;

@@ -83,13 +83,14 @@ absl::Status Access::Check(const Grant* grant, const AccessRule* rule,
   } else if (rule == nullptr) {
     denied_.fetch_add(1, std::memory_order_relaxed);
     why = absl::PermissionDeniedError(
-        absl::StrCat(what, " is not for ", grant->principal->name,
-                     ", nor for anybody: there is no rule for it"));
+        absl::StrCat(what, " is denied to ", grant->principal->name,
+                     " and to all other identities: no access rule names it"));
   } else {
     denied_.fetch_add(1, std::memory_order_relaxed);
-    why = absl::PermissionDeniedError(
-        absl::StrCat(what, " is for who is ", ToString(rule->roles), "; ",
-                     grant->principal->name, " is ", ToString(grant->roles)));
+    why = absl::PermissionDeniedError(absl::StrCat(
+        what, " requires the role ", ToString(rule->roles), "; ",
+        grant->principal->name, " has ",
+        grant->roles.empty() ? "" : "the role ", ToString(grant->roles)));
   }
   Deny(why, what, grant == nullptr ? "" : grant->principal->name);
   return why;
@@ -100,8 +101,8 @@ void Access::Note(const absl::Status& status, absl::string_view what,
   if (who == nullptr || !absl::IsPermissionDenied(status)) return;
   denied_.fetch_add(1, std::memory_order_relaxed);
   Deny(absl::PermissionDeniedError(absl::StrCat(
-           what, " went beyond what this identity may touch, which is ",
-           who->scope.Describe(), ", or to somebody else's session")),
+           what, " used a key outside of ", who->scope.Describe(),
+           ", which this identity may use, or another identity's session")),
        what, who->name);
 }
 
@@ -110,7 +111,7 @@ void Access::Deny(const absl::Status& why, absl::string_view what,
   const auto end = told_.Take(MonotonicNow());
   if (!end.has_value()) return;
   LOG(WARNING) << "denied to "
-               << (who.empty() ? "who shows no certificate" : who) << ": "
+               << (who.empty() ? "a caller without a certificate" : who) << ": "
                << why.message() << *end;
   if (on_denied_ != nullptr) on_denied_(why, what, who);
 }

@@ -36,10 +36,10 @@ void LinkHub::PauseSelfDial(LinkId id) {
 absl::Status LinkHub::RefuseImpostor(const std::string& identity,
                                      const std::string& expected) {
   ended_.impostor.fetch_add(1, std::memory_order_relaxed);
-  std::string why =
-      absl::StrCat(identity.empty() ? "nobody who has proved it" : identity,
-                   " is at the other end of a link",
-                   expected.empty() ? "" : " to ", expected);
+  std::string why = absl::StrCat(
+      identity.empty() ? "a process without a certificate" : identity,
+      " is at the other end of a link", expected.empty() ? "" : " to ",
+      expected);
   if (!identity.empty() && IsSelf(identity)) {
     absl::StrAppend(&why,
                     ", which is this node itself: --link_listen or "

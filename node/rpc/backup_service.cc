@@ -76,40 +76,21 @@ grpc::ServerWriteReactor<kamino::v1::SaveResponse>* BackupService::Save(
                              [this] { --saves_; });
 }
 
-absl::Status BackupService::NoteStep(const RestoreRequest& request,
-                                     const RestoreResponse& response,
-                                     const std::string& by,
-                                     const absl::Status& status) {
-  const char* step = "";
-  switch (request.step_case()) {
-    case RestoreRequest::kBegin:
-      if (status.ok()) restored_bytes_ = 0;
-      step = "began";
-      break;
-    case RestoreRequest::kRecords:
-      if (status.ok()) restored_bytes_ += request.records().size();
-      return absl::OkStatus();  // there are many
-    case RestoreRequest::kFinish:
-      step = "finished";
-      break;
-    case RestoreRequest::kGiveUp:
-      if (status.ok() && response.more()) return absl::OkStatus();  // likewise
-      step = "gave up";
-      break;
-    default:
-      return absl::OkStatus();
-  }
-  // On the core thread, which must not wait for the line to be written.
-  return logs::KeepLine(
-      google::GLOG_INFO,
-      absl::StrCat(by, " ", step, " a restore",
-                   request.has_give_up()
-                       ? ""
-                       : absl::StrCat(" of backup ", absl::BytesToHexString(
-                                                         request.backup_id())),
-                   ": ", absl::StatusCodeToString(status.code()), ", mutation ",
-                   response.sequence(), ", ", restored_bytes_.load(),
-                   " bytes of records by this node"));
+std::string BackupService::LineOf(const Step& step,
+                                  const absl::Status& status) const {
+  const RestoreRequest& request = *step.request;
+  const char* const verb = request.has_begin()    ? "began"
+                           : request.has_finish() ? "finished"
+                                                  : "gave up";
+  return absl::StrCat(
+      CallerOf(*step.context), " ", verb, " a restore",
+      request.has_give_up()
+          ? ""
+          : absl::StrCat(" of backup ",
+                         absl::BytesToHexString(request.backup_id())),
+      ": ", absl::StatusCodeToString(status.code()), ", mutation ",
+      step.response->sequence(), ", ", restored_bytes_.load(),
+      " bytes of records by this node");
 }
 
 absl::StatusOr<replica::Mutation> BackupService::MutationOf(
@@ -162,44 +143,78 @@ absl::StatusOr<replica::Mutation> BackupService::MutationOf(
   }
 }
 
+void BackupService::Count(const Step& step) {
+  if (step.request->has_begin()) restored_bytes_ = 0;
+  restored_bytes_ += step.request->records().size();
+}
+
+void BackupService::Answer(const Step& step, const absl::Status& status) {
+  rpc::CountServed<RestoreResponse>(status.raw_code(),
+                                    node_->Now() - step.began);
+  step.reactor->Finish(
+      ToGrpcStatus(status, *node_->view_board().current(), node_->node_id()));
+}
+
+void BackupService::Finish(const Step& step, const absl::Status& status) {
+  if (status.ok()) Count(step);
+  // To give up takes many calls, of which the last one has the line.
+  const bool goes_on = step.request->has_give_up() && step.response->more();
+  if (step.place == nullptr || (status.ok() && goes_on)) {
+    return Answer(step, status);
+  }
+  // The core thread must not wait for the line to be written.
+  audit_thread_->Continue(step.place, [this, step, status] {
+    const absl::Status logged =
+        logs::WriteLine(google::GLOG_INFO, LineOf(step, status));
+    Answer(step, status.ok() ? logged : status);
+  });
+}
+
+void BackupService::Refuse(const Step& step, const absl::Status& status) {
+  logs::KeepLine(google::GLOG_INFO, LineOf(step, status)).IgnoreError();
+  Answer(step, status);
+}
+
+void BackupService::Execute(const Step& step) {
+  auto mutation = MutationOf(step.context, *step.request);
+  if (!mutation.ok()) return Finish(step, mutation.status());
+  head::Request request;
+  request.mutation = *std::move(mutation);
+  request.deadline = step.began + rpc::LeftUntil(step.context->raw_deadline());
+  request.abandoned = [context = step.context] {
+    return context->IsCancelled();
+  };
+  request.done = [this, step](head::RequestOutcome outcome) {
+    step.response->set_chain_id(node_->chain_id());
+    step.response->set_sequence(outcome.sequence);
+    step.response->set_more(!outcome.result.empty());
+    Finish(step, outcome.status);
+  };
+  node_->Mutate(std::move(request));
+}
+
 grpc::ServerUnaryReactor* BackupService::Restore(
     grpc::CallbackServerContext* context, const RestoreRequest* request,
     RestoreResponse* response) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const absl::Time began = node_->Now();
-  const auto finish = [this, context, request, response, reactor,
-                       began](const absl::Status& status) {
-    const absl::Status logged =
-        NoteStep(*request, *response, CallerOf(*context), status);
-    const absl::Status& told = status.ok() ? logged : status;
-    rpc::CountServed<RestoreResponse>(told.raw_code(), node_->Now() - began);
-    reactor->Finish(
-        ToGrpcStatus(told, *node_->view_board().current(), node_->node_id()));
-  };
-  // A step whose line could not be written fails before it does anything.
-  if (!request->has_records()) {
-    const absl::Status taken = logs::AwaitWritten();
-    if (!taken.ok()) {
-      finish(taken);
-      return reactor;
-    }
-  }
-  auto mutation = MutationOf(context, *request);
-  if (!mutation.ok()) {
-    finish(mutation.status());
+  Step step{context,      request, response, context->DefaultReactor(),
+            node_->Now(), nullptr};
+  grpc::ServerUnaryReactor* const reactor = step.reactor;
+  if (!request->has_begin() && !request->has_finish() &&
+      !request->has_give_up()) {
+    Execute(step);
     return reactor;
   }
-  head::Request step;
-  step.mutation = *std::move(mutation);
-  step.deadline = began + rpc::LeftUntil(context->raw_deadline());
-  step.abandoned = [context] { return context->IsCancelled(); };
-  step.done = [this, response, finish](head::RequestOutcome outcome) {
-    response->set_chain_id(node_->chain_id());
-    response->set_sequence(outcome.sequence);
-    response->set_more(!outcome.result.empty());
-    finish(outcome.status);
-  };
-  node_->Mutate(std::move(step));
+  const absl::Status begun = audit_thread_->Begin(
+      [this, step](const logs::AuditThread::PlacePtr& place,
+                   const absl::Status& admitted) mutable {
+        // A step whose line could not be written fails before it does anything.
+        const absl::Status may =
+            admitted.ok() ? logs::AwaitWritten() : admitted;
+        if (!may.ok()) return Refuse(step, may);
+        step.place = place;
+        Execute(step);
+      });
+  if (!begun.ok()) Refuse(step, begun);
   return reactor;
 }
 

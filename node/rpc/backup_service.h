@@ -10,13 +10,14 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "kamino/v1/backup.grpc.pb.h"
+#include "logs/audit_thread.h"
 #include "node/driver/node.h"
 #include "replica/log_entry.h"
 
 namespace kamino::node {
 
 // Thread-safe. `node` must outlive the server that this is registered with, and
-// be stopped before it.
+// be stopped before it. `audit_thread` outlives the server too.
 class BackupService final : public kamino::v1::BackupService::CallbackService {
  public:
   // Each has a snapshot open, a thread, and some MiB of messages.
@@ -26,8 +27,9 @@ class BackupService final : public kamino::v1::BackupService::CallbackService {
   // a slow place; then the save ends.
   static constexpr absl::Duration kPatience = absl::Seconds(60);
 
-  explicit BackupService(Node* node, absl::Duration patience = kPatience)
-      : node_(node), patience_(patience) {}
+  BackupService(Node* node, logs::AuditThread* audit_thread,
+                absl::Duration patience = kPatience)
+      : node_(node), audit_thread_(audit_thread), patience_(patience) {}
 
   grpc::ServerWriteReactor<kamino::v1::SaveResponse>* Save(
       grpc::CallbackServerContext* context,
@@ -45,13 +47,30 @@ class BackupService final : public kamino::v1::BackupService::CallbackService {
       grpc::CallbackServerContext* context,
       const kamino::v1::RestoreRequest& request) const;
 
-  // The log has a line for each restore that a client begins, finishes or gives
-  // up. kFailedPrecondition: it takes none, and the step has to fail.
-  absl::Status NoteStep(const kamino::v1::RestoreRequest& request,
-                        const kamino::v1::RestoreResponse& response,
-                        const std::string& by, const absl::Status& status);
+  // One Restore call.
+  struct Step {
+    grpc::CallbackServerContext* context;
+    const kamino::v1::RestoreRequest* request;
+    kamino::v1::RestoreResponse* response;
+    grpc::ServerUnaryReactor* reactor;
+    absl::Time began;
+    // Null: the step leaves no line, as there are many of them.
+    logs::AuditThread::PlacePtr place;
+  };
+
+  // Has the head execute the step. Does not wait.
+  void Execute(const Step& step);
+  // On any thread, once the outcome is known.
+  void Finish(const Step& step, const absl::Status& status);
+  void Count(const Step& step);
+  void Answer(const Step& step, const absl::Status& status);
+  // A step whose line could not be written; nothing was done.
+  void Refuse(const Step& step, const absl::Status& status);
+  // What the log has of a restore that a client begins, finishes or gives up.
+  std::string LineOf(const Step& step, const absl::Status& status) const;
 
   Node* const node_;
+  logs::AuditThread* const audit_thread_;
   const absl::Duration patience_;
   std::atomic<int> saves_{0};
   // Of records, since a restore began here.

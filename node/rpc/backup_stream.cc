@@ -65,7 +65,8 @@ class Promise {
 
 std::string CallerOf(const grpc::CallbackServerContext& context) {
   const std::string who = rpc::IdentityOf(context);
-  return absl::StrCat(who.empty() ? "somebody" : who, " from ", context.peer());
+  return absl::StrCat(who.empty() ? "a caller without a certificate" : who,
+                      " from ", context.peer());
 }
 
 BackupStream* BackupStream::Start(Node* node,
@@ -76,17 +77,12 @@ BackupStream* BackupStream::Start(Node* node,
                                   std::function<void()> over) {
   auto* stream =
       new BackupStream(node, context, request, patience, std::move(over));
-  absl::Status admitted = may;
-  // An operator's call whose line cannot be written fails.
   if (may.ok()) {
-    admitted = logs::WriteLine(
-        google::GLOG_INFO,
-        absl::StrCat(stream->by_, " begins to save ", stream->What()));
-  }
-  if (!admitted.ok()) {
-    stream->FinishWith(admitted);
-  } else {
     stream->thread_ = std::thread([stream] { stream->Run(); });
+  } else {
+    // This thread is gRPC's, and must not wait for the line.
+    stream->FinishWith(
+        may, logs::KeepLine(google::GLOG_INFO, stream->LineOfEnd(may)));
   }
   return stream;
 }
@@ -110,14 +106,17 @@ void BackupStream::OnDone() {
 
 void BackupStream::Run() {
   pthread_setname_np(pthread_self(), "backup");
-  absl::Status status = Save();
+  // An operator's call whose line cannot be written fails.
+  absl::Status status = logs::WriteLine(
+      google::GLOG_INFO, absl::StrCat(by_, " begins to save ", What()));
+  if (status.ok()) status = Save();
   if (snapshot_ != 0) {
     node_->Run([id = snapshot_](ChainNode& node) { node.CloseSnapshot(id); });
   }
   absl::Status sent = AwaitSent();
   if (status.ok()) status = sent;
   if (status.ok() && !request_.hash_only()) node_->NoteBackup(bytes_);
-  FinishWith(status);
+  FinishWith(status, logs::WriteLine(google::GLOG_INFO, LineOfEnd(status)));
 }
 
 absl::Status BackupStream::Save() {
@@ -260,12 +259,13 @@ std::string BackupStream::What() const {
                       absl::BytesToHexString(request_.backup_id()));
 }
 
-void BackupStream::FinishWith(absl::Status status) {
-  const absl::Status logged = logs::WriteLine(
-      google::GLOG_INFO,
-      absl::StrCat(by_, " has ended to save ", What(), ": ",
-                   absl::StatusCodeToString(status.code()), ", mutation ",
-                   sequence_, ", ", bytes_, " bytes of records"));
+std::string BackupStream::LineOfEnd(const absl::Status& status) const {
+  return absl::StrCat(by_, " has ended to save ", What(), ": ",
+                      absl::StatusCodeToString(status.code()), ", mutation ",
+                      sequence_, ", ", bytes_, " bytes of records");
+}
+
+void BackupStream::FinishWith(absl::Status status, const absl::Status& logged) {
   if (status.ok()) status = logged;
   rpc::CountServed<SaveResponse>(status.raw_code(), node_->Now() - began_);
   Finish(

@@ -72,7 +72,9 @@ class BackupStream final
   absl::Status AwaitSent();
   // Not within `patience_`: the client takes nothing.
   absl::Status EndUntaken();
-  void FinishWith(absl::Status status);
+  // `logged`: whether the log has taken the line about the end.
+  void FinishWith(absl::Status status, const absl::Status& logged);
+  std::string LineOfEnd(const absl::Status& status) const;
   // What is saved, as the log has it.
   std::string What() const;
 

@@ -159,7 +159,7 @@ absl::StatusOr<LinkPass> LinkPasses::Give(
   auto holder = rpc::PeerOf(context);
   if (!holder.ok()) {
     return absl::FailedPreconditionError(
-        "passes are for who comes with a certificate");
+        "a pass for a link requires a certificate");
   }
   if (request.cluster_id() != cluster_id_) {
     return absl::FailedPreconditionError(

@@ -36,7 +36,7 @@ class Fault:
     settles: a leadership may end by it when it is over, as etcd was lost.
     took: function of a Stage: whether the chain shows its effect; it lasts
       until then. None: the chain need not show any.
-    goes_on: somebody's writes are acknowledged while it lasts.
+    goes_on: the chain acknowledges writes while the fault lasts.
     alone: nothing else happens meanwhile, and the chain is whole before.
     missing: function: what this machine lacks for it; "" or None: nothing.
   """

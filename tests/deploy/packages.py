@@ -132,7 +132,7 @@ class PackagesTest(unittest.TestCase):
     position = 0
     for expected in (
         "/etc/kamino/kamino.toml is right", "cluster shop, view 1",
-        "ok, version 2", "hello", "Put is for who is writer",
+        "ok, version 2", "hello", "Put requires the role writer",
         "cluster shop, view 1, manager", "kamino://shop/operator/ann", "ok\n",
         'role="head"} 1', "ok, version 3", "again", "n2    head",
         "node/n4, until", "etcd e1, until", "certificates have changed: own",
@@ -237,7 +237,7 @@ class PackagesTest(unittest.TestCase):
     self.assertEqual(self.unit("kamino-node@n1", "LimitMEMLOCK"), "infinity")
     self.machine.run("systemctl", "reload", "kamino-manager", "kamino-node@n1")
     # Roles, and what is kept of operators' calls.
-    self.assertIn("is for who is writer",
+    self.assertIn("requires the role writer",
                   self.kamino("put", "a", "b", who="reader-eve", check=False))
     self.kamino("admin", "status", who="operator-ann")
     def audited():

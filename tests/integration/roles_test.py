@@ -86,7 +86,7 @@ class RolesTest(ClusterTest):
     self.cluster.who = SecureCluster.who
     self.assertEqual(done.returncode, 3)
     self.assertIn("nodes/n1 of ", done.stderr)
-    self.assertIn("is for who is operator", done.stderr)
+    self.assertIn("requires the role operator", done.stderr)
 
   def status_of_who_may_not_look(self):
     """A whole chain is not shown as one that does not answer."""
@@ -97,8 +97,8 @@ class RolesTest(ClusterTest):
     self.assertEqual([row.split()[0] for row in rows if "not allowed" in row],
                      ["n1", "n2", "n3", "n4", "not"])
     self.assertNotIn("unreachable", done.stdout)
-    why = ("GetNodeStatus is for who is manager or operator or reader; "
-           "kamino://local/writer/all is writer")
+    why = ("GetNodeStatus requires the role manager or operator or reader; "
+           "kamino://local/writer/all has the role writer")
     self.assertIn(why, rows[-1])
     self.assertRegex(done.stderr, f"^kamino: .*{why}; so no node's state is "
                      r"known; asked with the certificate .*\n$")
@@ -112,7 +112,7 @@ class RolesTest(ClusterTest):
     writer = "writer/all"
     self.as_who(writer, "put", "a/1", "one")
     self.as_who(writer, "put", "b/1", "two")
-    denied = {"expect": 1, "stderr": "is for who is"}
+    denied = {"expect": 1, "stderr": "requires the role"}
     outside = {"expect": 1, "stderr": "outside of what this identity may"}
 
     # A reader reads, an operator looks, and neither writes.
@@ -175,7 +175,7 @@ class RolesTest(ClusterTest):
         {("kamino://local/operator/o", "OK"),
          ("kamino://local/writer/all", "PERMISSION_DENIED")})
     for node in self.cluster.nodes:
-      self.assertIn("told kamino://local/operator/o from ",
+      self.assertIn("of this process to kamino://local/operator/o from ",
                     self.cluster.log_tail(node, 10**6))
 
     # Roles change while they run.

@@ -154,6 +154,7 @@ void BeginToLog(bool full) {
 constexpr int kAdmitted = 1;
 constexpr int kAdded = 2;
 constexpr int kUnwritten = 4;
+constexpr int kAdmittedAgain = 8;
 
 void Audit(const std::string& path, bool full, absl::string_view fault = "") {
   faults::PlantFault(fault);
@@ -169,6 +170,7 @@ void Audit(const std::string& path, bool full, absl::string_view fault = "") {
   if (added.ok()) came_to |= kAdded;
   CHECK(added.ok() || absl::StrContains(added.message(), "--audit_log"));
   if ((*log)->unwritten() > 0) came_to |= kUnwritten;
+  if ((*log)->Admit().ok()) came_to |= kAdmittedAgain;
   CHECK(absl::StrContains(logs::RecentLines().back(), "audit: {\"time\":"));
   _exit(came_to);
 }
@@ -180,13 +182,43 @@ class AuditDeathTest : public ::testing::Test {
 
 TEST_F(AuditDeathTest, ACallFailsWhoseLineCannotBeWritten) {
   using ::testing::ExitedWithCode;
-  EXPECT_EXIT(Audit("", false), ExitedWithCode(kAdmitted | kAdded), "");
+  EXPECT_EXIT(Audit("", false),
+              ExitedWithCode(kAdmitted | kAdded | kAdmittedAgain), "");
   EXPECT_EXIT(Audit("", true), ExitedWithCode(kUnwritten), "");
   // The log has what the file does not take.
   EXPECT_EXIT(Audit("/dev/full", false),
-              ExitedWithCode(kAdmitted | kAdded | kUnwritten), "");
+              ExitedWithCode(kAdmitted | kAdded | kUnwritten | kAdmittedAgain),
+              "");
+  // That the file takes nothing is known from the second call on.
   EXPECT_EXIT(Audit("/dev/full", true), ExitedWithCode(kAdmitted | kUnwritten),
               "");
+}
+
+// Audits to a pipe that takes no more, as its reader stands still.
+void AuditToPipe(const std::string& path, bool full_log,
+                 absl::string_view fault = "") {
+  unlink(path.c_str());
+  CHECK_EQ(mkfifo(path.c_str(), 0600), 0);
+  const int reader = open(path.c_str(), O_RDWR | O_NONBLOCK);
+  while (write(reader, ".", 1) == 1) {
+  }
+  Audit(path, full_log, fault);
+}
+
+TEST_F(AuditDeathTest, ACallIsRefusedWhereThePipeAndTheLogStandStill) {
+  using ::testing::ExitedWithCode;
+  const std::string path = ::testing::TempDir() + "/audit_pipe";
+  EXPECT_EXIT(AuditToPipe(path, true), ExitedWithCode(kUnwritten), "");
+  // The log has the lines.
+  EXPECT_EXIT(AuditToPipe(path, false),
+              ExitedWithCode(kAdmitted | kAdded | kUnwritten | kAdmittedAgain),
+              "");
+}
+
+TEST_F(AuditDeathTest, OneThatActsThoughItsLineIsNotTakenIsNoticed) {
+  EXPECT_EXIT(AuditToPipe(::testing::TempDir() + "/admitted_pipe", true,
+                          "audit-admits-what-no-output-takes"),
+              ::testing::ExitedWithCode(kAdmitted | kUnwritten), "");
 }
 
 TEST_F(AuditDeathTest, OneThatIsAnsweredWithoutIsNoticed) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "logs/audit_thread.h"
 #include "rpc/channel.h"
 #include "rpc/credentials.h"
 #include "rpc/server.h"
@@ -26,7 +27,8 @@ TEST(DebugServiceTest, WhoIsToldIsInTheAuditLog) {
   const std::string path = absl::StrCat(security::NewFolder(), "/audit.log");
   const auto audit = AuditLog::Open(path);
   ASSERT_TRUE(audit.ok()) << audit.status();
-  DebugService service("kamino_manager", nullptr, audit->get());
+  logs::AuditThread audit_thread;
+  DebugService service("kamino_manager", nullptr, &audit_thread, audit->get());
   rpc::ServerOptions options;
   options.listen = "127.0.0.1:0";
   options.credentials = credentials(security::Role::kManager, "m1");

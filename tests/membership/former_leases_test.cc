@@ -4,7 +4,9 @@
 // threads, on one etcd and one clock.
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -25,6 +27,10 @@ const absl::Duration kLongLease = kLong * 0.7;
 
 class FormerLeasesTest : public testing::Test {
  protected:
+  struct Exchange {
+    AgentCore::Call call;
+    AgentCore::Answer answer;
+  };
   struct Node {
     std::unique_ptr<AgentCore> agent;
     Member self;
@@ -32,6 +38,8 @@ class FormerLeasesTest : public testing::Test {
     bool up = true;
     bool hears = true;    // answers reach it
     bool says_so = true;  // of which leadership its lease is
+    bool late = false;    // the next answer waits in `on_its_way`
+    std::optional<Exchange> on_its_way;
     absl::Time next = absl::InfinitePast();
     // It serves by a lease, as head or as tail.
     bool MayServe(absl::Time now) const {
@@ -115,7 +123,9 @@ class FormerLeasesTest : public testing::Test {
     now_ += kStep;
     for (auto& [name, manager] : managers_) Turn(manager.get());
     for (auto& [id, node] : nodes_) {
-      if (node.up && now_ >= node.next) Call(&node);
+      if (node.up && now_ >= node.next && !node.on_its_way.has_value()) {
+        Call(&node);
+      }
     }
   }
   void Turn(ManagerLoop* manager) {
@@ -125,6 +135,19 @@ class FormerLeasesTest : public testing::Test {
     manager->OnAnswer(CarryOut(*step.call, &connection_), now_);
   }
   void Call(Node* node) {
+    Exchange exchange = Ask(node);
+    if (std::exchange(node->late, false)) {
+      node->on_its_way = std::move(exchange);
+    } else {
+      Hear(exchange, node);
+    }
+  }
+  // The answer that is on its way arrives.
+  void Arrive(Node* node) {
+    Hear(*node->on_its_way, node);
+    node->on_its_way.reset();
+  }
+  Exchange Ask(Node* node) {
     AgentCore::Call call = node->agent->Next(now_);
     if (!node->says_so) {
       call.registration.clear_lease_term();
@@ -145,8 +168,11 @@ class FormerLeasesTest : public testing::Test {
       answer = AgentCore::Answer();
       answer.status = absl::DeadlineExceededError("the answer was lost");
     }
+    return {std::move(call), std::move(answer)};
+  }
+  void Hear(const Exchange& exchange, Node* node) {
     const AgentCore::Effects effects =
-        node->agent->OnAnswer(call, answer, now_);
+        node->agent->OnAnswer(exchange.call, exchange.answer, now_);
     EXPECT_EQ(effects.refused, absl::OkStatus());
     node->next = now_ + std::max(effects.wait, kStep);
     if (effects.view.has_value()) Install(*effects.view, node);
@@ -188,6 +214,28 @@ class FormerLeasesTest : public testing::Test {
     return UntilDropped("n4");
   }
 
+  // The first manager grants n1 a lease. The answer arrives once the second one
+  // leads. Returns when n1 has sent the call.
+  absl::Time TakeALateLease() {
+    Node& node = nodes_["n1"];
+    node.late = true;
+    EXPECT_TRUE(PassUntil([&] { return node.on_its_way.has_value(); }));
+    const absl::Time sent = node.on_its_way->call.sent;
+    LowerTheTimeout();
+    Pass(absl::Seconds(2));
+    Arrive(&node);
+    return sent;
+  }
+  // n1 tells the second manager whose lease it has, hears nothing of it, and
+  // dies.
+  absl::Duration UntilTheLateLeaseIsOver() {
+    TakeALateLease();
+    nodes_["n1"].hears = false;
+    Pass(absl::Seconds(3));
+    nodes_["n1"].up = false;
+    return UntilDropped("n1");
+  }
+
   absl::Time now_ = absl::FromUnixSeconds(1000);
   FakeEtcdServer etcd_;
   FakeEtcd connection_{&etcd_};
@@ -223,6 +271,34 @@ TEST_F(FormerLeasesTest, AnAnswerThatWasLostChangesNothing) {
   nodes_["n1"].up = false;
   EXPECT_GT(UntilDropped("n1"), kLongLease - kShort - absl::Seconds(9));
   EXPECT_FALSE(served_beyond_);
+}
+
+// A node makes one call after the other, so that the answer of a former leader
+// can arrive late, but not after one of the present leader.
+TEST_F(FormerLeasesTest, ALeaseThatArrivesLateIsWaitedFor) {
+  EXPECT_GT(UntilTheLateLeaseIsOver(), kLongLease - kShort - absl::Seconds(9));
+  EXPECT_FALSE(served_beyond_);
+}
+
+TEST_F(FormerLeasesTest, ALeaseThatArrivesLateRunsFromItsCallOn) {
+  const absl::Time sent = TakeALateLease();
+  const Node& node = nodes_["n1"];
+  EXPECT_TRUE(node.agent->LeaseValid(node.view.id, sent + kLongLease - kStep));
+  EXPECT_FALSE(node.agent->LeaseValid(node.view.id, sent + kLongLease));
+}
+
+TEST_F(FormerLeasesTest, ALeaseThatArrivesLateEndsWithTheNextRenewal) {
+  TakeALateLease();
+  Pass(absl::Seconds(3));
+  nodes_["n1"].up = false;
+  EXPECT_LT(UntilDropped("n1"), kShort + absl::Seconds(1));
+  EXPECT_FALSE(served_beyond_);
+}
+
+TEST_F(FormerLeasesTest, AManagerThatTakesALateLeaseForItsOwnIsNoticed) {
+  faults::Planted fault("membership-believes-any-renewal");
+  EXPECT_LT(UntilTheLateLeaseIsOver(), kShort + absl::Seconds(1));
+  EXPECT_TRUE(served_beyond_);
 }
 
 // Nodes of release 0.1.0 keep the longest lease, and say nothing of it.

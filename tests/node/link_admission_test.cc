@@ -25,11 +25,13 @@ std::string Refusal(const std::string& identity,
 TEST(LinkAdmissionTest, NodesOfTheClusterMayHaveLinks) {
   EXPECT_EQ(Refusal("kamino://c/node/n1"), "");
   EXPECT_THAT(Refusal("kamino://c/writer/n1"),
-              HasSubstr("kamino://c/writer/n1 is writer"));
-  EXPECT_THAT(Refusal("kamino://c/manager/m1"), HasSubstr("is manager"));
-  EXPECT_THAT(Refusal("kamino://d/node/n1"), HasSubstr("nobody of cluster c"));
-  EXPECT_THAT(Refusal(""), HasSubstr("nobody of cluster c"));
-  EXPECT_THAT(Refusal("n1"), HasSubstr("nobody of cluster c"));
+              HasSubstr("kamino://c/writer/n1 has the role writer"));
+  EXPECT_THAT(Refusal("kamino://c/manager/m1"),
+              HasSubstr("has the role manager"));
+  EXPECT_THAT(Refusal("kamino://d/node/n1"),
+              HasSubstr("an identity of cluster c"));
+  EXPECT_THAT(Refusal(""), HasSubstr("an identity of cluster c"));
+  EXPECT_THAT(Refusal("n1"), HasSubstr("an identity of cluster c"));
 }
 
 TEST(LinkAdmissionTest, RolesDecideAsTheyAreNow) {

@@ -29,6 +29,7 @@ constexpr Trial kTrials[] = {
     {"scrub-skips-a-range", "scrub_agrees"},
     {"scrub-rests-while-in-doubt", "scrub_off_in_doubt"},
     {"scrub-keeps-doubts-to-itself", "scrub_off_untold"},
+    {"damage-ends-the-node-unheard", "scrub_ends_when_heard"},
 };
 
 class PlantedTranscriptsTest : public ::testing::TestWithParam<Trial> {};

@@ -147,7 +147,7 @@ TEST_F(CallGuardTest, WhatTheTableDoesNotHaveIsForNobody) {
     const absl::Status status = Call(role, "/kamino.v1.AdminService/New");
     EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
     EXPECT_THAT(std::string(status.message()),
-                ::testing::HasSubstr("there is no rule for it"));
+                ::testing::HasSubstr("no access rule names it"));
   }
 }
 
@@ -157,7 +157,9 @@ TEST_F(CallGuardTest, DenialsSayWhyAndAreCounted) {
       CallsServed().Read(method).ended[grpc::StatusCode::PERMISSION_DENIED];
   const absl::Status status = Call(Role::kReader, method);
   EXPECT_EQ(std::string(status.message()),
-            method + " is for who is operator; kamino://c/reader/x is reader");
+            method +
+                " requires the role operator; kamino://c/reader/x has the role "
+                "reader");
   EXPECT_EQ(
       CallsServed().Read(method).ended[grpc::StatusCode::PERMISSION_DENIED],
       before + 1);

@@ -21,18 +21,23 @@ namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(20);
 
+// Binds the socket to a free port, and returns that.
+int BindToLoopback(int socket) {
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  EXPECT_EQ(bind(socket, any, size), 0);
+  EXPECT_EQ(getsockname(socket, any, &size), 0);
+  return ntohs(address.sin_port);
+}
+
 // Answers every question for an address with 127.0.0.1, and counts those.
 class NameServer {
  public:
   NameServer() : socket_(socket(AF_INET, SOCK_DGRAM, 0)) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    EXPECT_EQ(bind(socket_, any, size), 0);
-    EXPECT_EQ(getsockname(socket_, any, &size), 0);
-    port_ = ntohs(address.sin_port);
+    port_ = BindToLoopback(socket_);
     thread_ = std::thread([this] { Serve(); });
   }
   ~NameServer() {
@@ -94,14 +99,7 @@ class NameServer {
 class DeadPort {
  public:
   DeadPort() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    EXPECT_EQ(bind(socket_, any, size), 0);
-    EXPECT_EQ(getsockname(socket_, any, &size), 0);
-    port_ = ntohs(address.sin_port);
+    port_ = BindToLoopback(socket_);
   }
   ~DeadPort() { close(socket_); }
   int port() const { return port_; }

@@ -203,8 +203,8 @@ TEST(AccessTest, WhatIsNotedOfADenialHasNoKeyInIt) {
       told,
       ::testing::ElementsAre(
           "kamino://c/writer/w, /kamino.v1.KaminoService/Get: "
-          "/kamino.v1.KaminoService/Get went beyond what this identity may "
-          "touch, which is \"a/\", or to somebody else's session"));
+          "/kamino.v1.KaminoService/Get used a key outside of \"a/\", which "
+          "this identity may use, or another identity's session"));
   access.Note(absl::NotFoundError("no a-key"), "GET", &who);
   EXPECT_EQ(access.counts().denied, 1u);
 }

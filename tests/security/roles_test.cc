@@ -127,8 +127,9 @@ TEST(AccessTest, SaysWhoIsDeniedWhat) {
   const GrantPtr reader = access.GrantOf({"c", Role::kReader, "r"});
   const absl::Status denied = access.Check(reader.get(), Put(), "Put");
   EXPECT_TRUE(absl::IsPermissionDenied(denied));
-  EXPECT_EQ(std::string(denied.message()),
-            "Put is for who is writer; kamino://c/reader/r is reader");
+  EXPECT_EQ(
+      std::string(denied.message()),
+      "Put requires the role writer; kamino://c/reader/r has the role reader");
   EXPECT_TRUE(absl::IsUnauthenticated(access.Check(nullptr, Put(), "Put")));
   // Whoever asks.
   EXPECT_TRUE(absl::IsPermissionDenied(

@@ -392,8 +392,8 @@ Record Workload::Doubt() {
   return Mutation(replica::kCommitFunction, commit.SerializeAsString());
 }
 
-Record Workload::Ballast() {
-  const std::string key = Name("b", 12);
+Record Workload::PutOrDelete(const std::string& key, size_t least, size_t span,
+                             char byte) {
   if (random_.OneIn(3)) {
     kamino::v1::DeleteRequest del;
     del.set_key(key);
@@ -401,22 +401,17 @@ Record Workload::Ballast() {
   }
   kamino::v1::PutRequest put;
   put.set_key(key);
-  put.set_value(std::string(
-      options_.ballast_bytes / 2 + random_.Pick(options_.ballast_bytes), 'b'));
+  put.set_value(std::string(least + random_.Pick(span), byte));
   return Mutation(replica::kPutFunction, put.SerializeAsString());
 }
 
+Record Workload::Ballast() {
+  return PutOrDelete(Name("b", 12), options_.ballast_bytes / 2,
+                     options_.ballast_bytes, 'b');
+}
+
 Record Workload::Hoard() {
-  const std::string key = Name("h", 200);
-  if (random_.OneIn(3)) {
-    kamino::v1::DeleteRequest del;
-    del.set_key(key);
-    return Mutation(replica::kDeleteFunction, del.SerializeAsString());
-  }
-  kamino::v1::PutRequest put;
-  put.set_key(key);
-  put.set_value(std::string(kLeastHoarded + random_.Pick(3500), 'h'));
-  return Mutation(replica::kPutFunction, put.SerializeAsString());
+  return PutOrDelete(Name("h", 200), kLeastHoarded, 3500, 'h');
 }
 
 bool Workload::FreesRoom(const replica::Mutation& request) {

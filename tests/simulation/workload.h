@@ -100,6 +100,9 @@ class Workload {
   Record CompareRange(const std::string& key, const Versions& versions);
   Record Transfer();
   Record Lists();
+  // Puts `least` to `least` + `span` - 1 bytes, or deletes.
+  Record PutOrDelete(const std::string& key, size_t least, size_t span,
+                     char byte);
   Record Ballast();
   Record Hoard();
   Record Doubt();

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "logs/audit_thread.h"
 #include "proto/backup_records.h"
 #include "rpc/server.h"
 #include "tests/node/rpc/node_server_fixture.h"
@@ -25,7 +26,7 @@ const std::string* const kId = new std::string("0123456789abcdef");
 class BackupServiceTest : public NodeServerTest {
  protected:
   BackupServiceTest()
-      : service_(node_.get(), kPatience),
+      : service_(node_.get(), &audit_thread_, kPatience),
         backups_(*rpc::Server::Start(Options(), {&service_})) {
     // More than a connection takes before its reader does, as long as gRPC does
     // not find out that it could take more.
@@ -50,6 +51,7 @@ class BackupServiceTest : public NodeServerTest {
     return options;
   }
 
+  logs::AuditThread audit_thread_;
   BackupService service_;
   std::unique_ptr<rpc::Server> backups_;
   std::unique_ptr<kamino::v1::BackupService::Stub> backup_stub_;

@@ -14,6 +14,28 @@
 namespace kamino::node {
 namespace {
 
+// Calls `ask` with each method of the service that has one answer, and with
+// messages for it.
+template <typename Stub, typename Ask>
+void AskEach(const Ask& ask) {
+  ask(&Stub::Get, kamino::v1::GetRequest(), kamino::v1::GetResponse());
+  ask(&Stub::BatchGet, kamino::v1::BatchGetRequest(),
+      kamino::v1::BatchGetResponse());
+  ask(&Stub::Put, kamino::v1::PutRequest(), kamino::v1::PutResponse());
+  ask(&Stub::Patch, kamino::v1::PatchRequest(), kamino::v1::PatchResponse());
+  ask(&Stub::Delete, kamino::v1::DeleteRequest(), kamino::v1::DeleteResponse());
+  ask(&Stub::Commit, kamino::v1::CommitRequest(), kamino::v1::CommitResponse());
+  kamino::v1::CallRequest call;
+  call.set_procedure("bank.transfer");
+  ask(&Stub::Call, call, kamino::v1::CallResponse());
+  ask(&Stub::GetOutcome, kamino::v1::GetOutcomeRequest(),
+      kamino::v1::GetOutcomeResponse());
+  ask(&Stub::GetChain, kamino::v1::GetChainRequest(),
+      kamino::v1::GetChainResponse());
+  ask(&Stub::GetNodeStatus, kamino::v1::GetNodeStatusRequest(),
+      kamino::v1::GetNodeStatusResponse());
+}
+
 TEST_F(NodeServerTest, EveryRequestForAnotherChainIsRefused) {
   views_.Install(1);
   const auto refused = [&](auto method, auto request, auto response) {
@@ -29,23 +51,7 @@ TEST_F(NodeServerTest, EveryRequestForAnotherChainIsRefused) {
     EXPECT_EQ(detail.reason(), kamino::v1::REASON_UNKNOWN_CHAIN);
     EXPECT_EQ(detail.chain_id(), kOnlyChain);
   };
-  refused(&Stub::Get, kamino::v1::GetRequest(), kamino::v1::GetResponse());
-  refused(&Stub::BatchGet, kamino::v1::BatchGetRequest(),
-          kamino::v1::BatchGetResponse());
-  refused(&Stub::Put, kamino::v1::PutRequest(), kamino::v1::PutResponse());
-  refused(&Stub::Patch, kamino::v1::PatchRequest(),
-          kamino::v1::PatchResponse());
-  refused(&Stub::Delete, kamino::v1::DeleteRequest(),
-          kamino::v1::DeleteResponse());
-  refused(&Stub::Commit, kamino::v1::CommitRequest(),
-          kamino::v1::CommitResponse());
-  refused(&Stub::Call, kamino::v1::CallRequest(), kamino::v1::CallResponse());
-  refused(&Stub::GetOutcome, kamino::v1::GetOutcomeRequest(),
-          kamino::v1::GetOutcomeResponse());
-  refused(&Stub::GetChain, kamino::v1::GetChainRequest(),
-          kamino::v1::GetChainResponse());
-  refused(&Stub::GetNodeStatus, kamino::v1::GetNodeStatusRequest(),
-          kamino::v1::GetNodeStatusResponse());
+  AskEach<Stub>(refused);
 
   grpc::ClientContext scan_context;
   kamino::v1::ScanRequest scan;
@@ -150,25 +156,7 @@ TEST_F(ClusterNamesTest, EveryRequestForAnotherClusterIsRefused) {
     SCOPED_TRACE(request.GetTypeName());
     ExpectRefused(Ask(kAnother, method, request, response));
   };
-  refused(&Stub::Get, kamino::v1::GetRequest(), kamino::v1::GetResponse());
-  refused(&Stub::BatchGet, kamino::v1::BatchGetRequest(),
-          kamino::v1::BatchGetResponse());
-  refused(&Stub::Put, kamino::v1::PutRequest(), kamino::v1::PutResponse());
-  refused(&Stub::Patch, kamino::v1::PatchRequest(),
-          kamino::v1::PatchResponse());
-  refused(&Stub::Delete, kamino::v1::DeleteRequest(),
-          kamino::v1::DeleteResponse());
-  refused(&Stub::Commit, kamino::v1::CommitRequest(),
-          kamino::v1::CommitResponse());
-  kamino::v1::CallRequest call;
-  call.set_procedure("bank.transfer");
-  refused(&Stub::Call, call, kamino::v1::CallResponse());
-  refused(&Stub::GetOutcome, kamino::v1::GetOutcomeRequest(),
-          kamino::v1::GetOutcomeResponse());
-  refused(&Stub::GetChain, kamino::v1::GetChainRequest(),
-          kamino::v1::GetChainResponse());
-  refused(&Stub::GetNodeStatus, kamino::v1::GetNodeStatusRequest(),
-          kamino::v1::GetNodeStatusResponse());
+  AskEach<Stub>(refused);
   ExpectRefused(By(kAnother, [&](grpc::ClientContext* context) {
     return stub_->Scan(context, kamino::v1::ScanRequest())->Finish();
   }));

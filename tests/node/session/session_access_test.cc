@@ -71,7 +71,8 @@ TEST_F(SessionAccessTest, NorWithAnotherRole) {
     SendHello(7);
     const Error why = AwaitGoodbye();
     EXPECT_EQ(why.code, kPermissionDenied);
-    EXPECT_THAT(why.message, HasSubstr("HELLO is for who is writer or reader"));
+    EXPECT_THAT(why.message,
+                HasSubstr("HELLO requires the role writer or reader"));
   }
   EXPECT_EQ(access.counts().denied, 3u);
 }
@@ -99,8 +100,9 @@ TEST_F(SessionAccessTest, AReaderReadsOn) {
   Enter(Name(Role::kReader));
   const Response denied = Put(1, "a", "2");
   EXPECT_EQ(denied.code, kPermissionDenied);
-  EXPECT_EQ(ErrorIn(denied.body).message,
-            "PUT is for who is writer; kamino://c/reader/x is reader");
+  EXPECT_EQ(
+      ErrorIn(denied.body).message,
+      "PUT requires the role writer; kamino://c/reader/x has the role reader");
   EXPECT_EQ(ValueOf("a"), "1");
 }
 
@@ -114,8 +116,8 @@ TEST_F(SessionAccessTest, AReaderHasNoSession) {
     EXPECT_EQ(why.code, kPermissionDenied);
     EXPECT_EQ(
         why.message,
-        "a HELLO with a session is for who is writer; kamino://c/reader/x "
-        "is reader");
+        "a HELLO with a session requires the role writer; kamino://c/reader/x "
+        "has the role reader");
   }
 }
 
@@ -163,7 +165,7 @@ TEST_F(SessionAccessTest, WhoMayNothingAnyMoreIsSentAway) {
   SendFrame(Requests({put}));
   const Error why = AwaitGoodbye();
   EXPECT_EQ(why.code, kPermissionDenied);
-  EXPECT_THAT(why.message, HasSubstr("kamino://c/writer/x is no role"));
+  EXPECT_THAT(why.message, HasSubstr("kamino://c/writer/x has no role"));
 }
 
 }  // namespace

@@ -19,6 +19,8 @@ namespace kamino::client {
 namespace {
 
 constexpr int kMostDoublings = 5;
+// Between two looks for a node that can be asked.
+constexpr absl::Duration kNoNodePause = absl::Milliseconds(50);
 
 }  // namespace
 
@@ -86,8 +88,11 @@ void ScanCall::Next(PartDone done) {
     Stop();
     return Answer(false);
   }
-  deadline_ = MonotonicNow() + timeout_;
-  attempts_ = 0;
+  if (got_on_) {
+    deadline_ = MonotonicNow() + timeout_;
+    attempts_ = 0;
+    got_on_ = false;
+  }
   if (stream_ == nullptr) return Open();
   stream_->ReadOn();
 }
@@ -109,7 +114,7 @@ void ScanCall::Open() {
     return Answer(NoPartInTime());
   }
   address_ = runner_->directory().AddressOf(Target::kTail);
-  if (address_.empty()) return Retry(last_error_);
+  if (address_.empty()) return Reopen(kNoNodePause, /*refresh=*/true);
   if (++attempts_ > 1) runner_->CountRetry();
   rest_.set_chain_id(runner_->directory().chain_id());
   // A stream that gets on may need longer than this: it is then opened anew.
@@ -136,6 +141,7 @@ void ScanCall::OnPart() {
   runner_->directory().Saw(part_.header());
   const uint64_t count = static_cast<uint64_t>(part_.results_size());
   if (count > 0) {
+    got_on_ = true;
     // The least key behind the last one.
     rest_.set_start_key(part_.results().rbegin()->key() + std::string(1, '\0'));
     if (rest_.limit() > 0) {
@@ -158,13 +164,19 @@ void ScanCall::Retry(const absl::Status& status) {
       DecideAfter(status, std::max(attempts_, 1), runner_->Random());
   if (!decision.retry) return Answer(status);
   last_error_ = status;
-  const absl::Duration delay =
-      std::min(decision.delay,
-               std::max(deadline_ - MonotonicNow(), absl::ZeroDuration()));
-  const auto reopen = [self = shared_from_this(), delay] {
+  Reopen(decision.delay, decision.refresh);
+}
+
+void ScanCall::Reopen(absl::Duration delay, bool refresh) {
+  const absl::Duration left =
+      std::max(deadline_ - MonotonicNow(), absl::ZeroDuration());
+  const auto reopen = [self = shared_from_this(),
+                       delay = std::min(delay, left)] {
+    const absl::Status why = self->runner_->directory().last_error();
+    if (self->attempts_ == 0 && !why.ok()) self->last_error_ = why;
     self->runner_->timer().After(delay, [self] { self->Open(); });
   };
-  if (decision.refresh) return runner_->directory().Refresh(reopen);
+  if (refresh) return runner_->directory().Refresh(reopen);
   reopen();
 }
 

@@ -212,6 +212,53 @@ TEST_F(FullOfOutcomesTest, WhoKeepsNoRoomForItIsNoticed) {
   EXPECT_EQ(ReasonOf(DeleteByNewClient()), kamino::v1::REASON_HEAP_FULL);
 }
 
+// A heap that a head without reserve has filled, of which some small objects
+// were deleted since: all that is free are pieces of that size.
+class SmallPiecesTest : public OutcomeRoomTest {
+ protected:
+  SmallPiecesTest() {
+    under_.heap().KeepReserve(0);
+    for (const size_t size : {kResultBytes, kSmall}) {
+      while (PutNew(size).ok()) ++objects_;
+    }
+    admission_.reset();
+    admission_ = std::make_unique<Admission>(AdmissionOptions(),
+                                             &under_.store(), &state_, &core_);
+    EXPECT_TRUE(admission_->Promote(now_, &actions_).ok());
+    for (int i = 1; i <= 10; ++i) {
+      kamino::v1::DeleteRequest del;
+      del.set_key(KeyOf(objects_ - i));
+      const absl::Status deleted =
+          Run(Submit(replica::kDeleteFunction, del.SerializeAsString(), kKnown,
+                     ++number_));
+      EXPECT_TRUE(deleted.ok()) << deleted;
+    }
+    objects_ -= 10;
+  }
+
+  static constexpr size_t kSmall = 100;
+  static constexpr uint64_t kKnown = 1;  // its outcome is stored
+
+  static std::string KeyOf(int object) { return absl::StrCat("o", object); }
+  absl::Status PutNew(size_t bytes) {
+    return Run(
+        Put(KeyOf(objects_), std::string(bytes, 's'), kKnown, ++number_));
+  }
+
+  int objects_ = 0;
+  uint64_t number_ = 1;
+};
+
+TEST_F(SmallPiecesTest, AreLeftToBecomePages) {
+  EXPECT_EQ(ReasonOf(PutNew(kSmall)), kamino::v1::REASON_HEAP_FULL);
+}
+
+TEST_F(SmallPiecesTest, WhoFillsThemIsNoticed) {
+  faults::Planted fault("head-fills-what-deletes-leave");
+  const absl::Status put = PutNew(kSmall);
+  EXPECT_TRUE(put.ok()) << put;
+}
+
 TEST_F(FullHeapTest, OneWhoAsksAgainMeanwhileIsKept) {
   PassAnHour();
   PutLarge(5000);

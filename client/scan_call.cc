@@ -52,19 +52,32 @@ class ScanCall::Stream final
 
  private:
   void OnReadDone(bool ok) override {
-    if (ok) return call_->OnPart();
-    RemoveHold();
+    if (!ok) return RemoveHold();
+    has_part_ = true;
+    call_->OnPart();
   }
   void OnDone(const grpc::Status& status) override {
     const std::shared_ptr<ScanCall> call = std::move(call_);
     const bool stopped = stopped_;
+    absl::Status ended = rpc::FromGrpc(status);
+    if (has_part_ && EndedBySlowReader(ended)) {
+      ended = absl::UnavailableError(ended.message());
+    }
     delete this;
-    if (!stopped) call->OnEnd(rpc::FromGrpc(status));
+    if (!stopped) call->OnEnd(ended);
+  }
+
+  // A node ends a call so whose parts are not taken for long. To ask for the
+  // next part anew is of use, other than where a part is too large for gRPC.
+  static bool EndedBySlowReader(const absl::Status& status) {
+    return absl::IsResourceExhausted(status) &&
+           ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED;
   }
 
   std::shared_ptr<ScanCall> call_;
   const std::shared_ptr<Directory::Stub> stub_;
   grpc::ClientContext context_;
+  bool has_part_ = false;
   bool stopped_ = false;  // set while nothing is being read
 };
 

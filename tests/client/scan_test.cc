@@ -54,10 +54,11 @@ kamino::v1::Chain ChainOf(const std::string& address) {
 // one a part, until the node stops answering.
 class StoppingNode final : public kamino::v1::KaminoService::CallbackService {
  public:
-  // Answers so many parts in all, then nothing; or fails, up to that attempt,
-  // which ends the scan.
-  explicit StoppingNode(int parts, size_t last_attempt = 0)
-      : last_attempt_(last_attempt), left_(parts), server_(this) {}
+  // Answers so many parts in all, then nothing; or fails with that code, up to
+  // that attempt, which ends the scan.
+  explicit StoppingNode(int parts, size_t last_attempt = 0,
+                        grpc::StatusCode code = grpc::StatusCode::UNAVAILABLE)
+      : last_attempt_(last_attempt), code_(code), left_(parts), server_(this) {}
 
   std::string address() const { return server_.address(); }
   // How long each attempt was to last.
@@ -102,7 +103,7 @@ class StoppingNode final : public kamino::v1::KaminoService::CallbackService {
       if (node_->TakePart(&part_)) return StartWrite(&part_);
       if (node_->last_attempt_ == 0) return;
       Finish(node_->attempts().size() < node_->last_attempt_
-                 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "not now")
+                 ? grpc::Status(node_->code_, "not now")
                  : grpc::Status::OK);
     }
     void OnWriteDone(bool ok) override {
@@ -127,6 +128,7 @@ class StoppingNode final : public kamino::v1::KaminoService::CallbackService {
   }
 
   const size_t last_attempt_;
+  const grpc::StatusCode code_;
   absl::Mutex mutex_;
   int left_ ABSL_GUARDED_BY(mutex_);
   std::vector<absl::Duration> attempts_ ABSL_GUARDED_BY(mutex_);
@@ -261,6 +263,33 @@ TEST(ScanTest, APartThatDoesNotComeIsAskedForAgainWithMoreTime) {
   EXPECT_EQ(starts[1], absl::StrCat("k1", std::string(1, '\0')));
   EXPECT_GT(attempts[2], attempts[1] + absl::Seconds(1));
   EXPECT_GT(attempts[3], attempts[2] + absl::Seconds(2));
+}
+
+// As a node ends a call whose parts are not taken for long.
+TEST(ScanTest, GoesOnBehindTheLastPartThatItGot) {
+  StoppingNode node(/*parts=*/2, /*last_attempt=*/2,
+                    grpc::StatusCode::RESOURCE_EXHAUSTED);
+  const auto client = ClientOf(node, absl::Seconds(60));
+  int objects = 0;
+  const absl::Status scanned =
+      client->Scan(kamino::v1::ScanRequest(), [&](const auto&, const auto&) {
+        ++objects;
+        return true;
+      });
+  EXPECT_EQ(scanned, absl::OkStatus());
+  EXPECT_EQ(objects, 2);
+  EXPECT_EQ(node.starts().back(), absl::StrCat("k1", std::string(1, '\0')));
+}
+
+// As where a part is too large for gRPC.
+TEST(ScanTest, EndsWhereNoPartCanBeHad) {
+  StoppingNode node(/*parts=*/0, /*last_attempt=*/2,
+                    grpc::StatusCode::RESOURCE_EXHAUSTED);
+  const auto client = ClientOf(node, absl::Seconds(60));
+  const absl::Status scanned = client->Scan(
+      kamino::v1::ScanRequest(), [](const auto&, const auto&) { return true; });
+  EXPECT_EQ(scanned.code(), absl::StatusCode::kResourceExhausted) << scanned;
+  EXPECT_EQ(node.attempts().size(), 1u);
 }
 
 TEST(ScanTest, PartsWithoutObjectsEndItInTime) {

@@ -212,37 +212,50 @@ TEST_F(FullOfOutcomesTest, WhoKeepsNoRoomForItIsNoticed) {
   EXPECT_EQ(ReasonOf(DeleteByNewClient()), kamino::v1::REASON_HEAP_FULL);
 }
 
-// A heap that a head without reserve has filled, of which some small objects
-// were deleted since: all that is free are pieces of that size.
+// A heap that was full, of which every second one of many small objects was
+// deleted since: more than the reserve is free, in pieces of that size.
 class SmallPiecesTest : public OutcomeRoomTest {
  protected:
   SmallPiecesTest() {
+    while (objects_ < kMany) EXPECT_TRUE(PutNew(kSmall).ok());
+    for (const size_t size : {kResultBytes, kSmall}) {
+      while (PutNew(size).ok()) {
+      }
+    }
+    // As a head without reserve leaves it.
+    const uint64_t kept = under_.heap().reserve().bytes_kept;
     under_.heap().KeepReserve(0);
     for (const size_t size : {kResultBytes, kSmall}) {
-      while (PutNew(size).ok()) ++objects_;
+      while (PutNew(size).ok()) {
+      }
     }
-    admission_.reset();
-    admission_ = std::make_unique<Admission>(AdmissionOptions(),
-                                             &under_.store(), &state_, &core_);
-    EXPECT_TRUE(admission_->Promote(now_, &actions_).ok());
-    for (int i = 1; i <= 10; ++i) {
+    under_.heap().KeepReserve(kept);
+    for (int i = 0; FreeBytes() < kept + kept / 4 && i < kMany; i += 2) {
       kamino::v1::DeleteRequest del;
-      del.set_key(KeyOf(objects_ - i));
+      del.set_key(KeyOf(i));
       const absl::Status deleted =
           Run(Submit(replica::kDeleteFunction, del.SerializeAsString(), kKnown,
                      ++number_));
       EXPECT_TRUE(deleted.ok()) << deleted;
     }
-    objects_ -= 10;
+    EXPECT_GE(FreeBytes(), kept);
+    EXPECT_LT(under_.heap().reserve().bytes_whole, kept);
   }
 
+  static constexpr int kMany = 5000;
   static constexpr size_t kSmall = 100;
   static constexpr uint64_t kKnown = 1;  // its outcome is stored
 
   static std::string KeyOf(int object) { return absl::StrCat("o", object); }
   absl::Status PutNew(size_t bytes) {
-    return Run(
-        Put(KeyOf(objects_), std::string(bytes, 's'), kKnown, ++number_));
+    absl::Status put =
+        Run(Put(KeyOf(objects_), std::string(bytes, 's'), kKnown, ++number_));
+    if (put.ok()) ++objects_;
+    return put;
+  }
+  uint64_t FreeBytes() {
+    const engine::HeapStats stats = under_.heap().stats();
+    return stats.bytes_total - stats.bytes_used;
   }
 
   int objects_ = 0;

@@ -12,7 +12,7 @@ from local_cluster import LocalCluster
 NODES = {"nodes": 2, "ring_mb": 16}
 VALUE = "x" * 2000
 LOADED = re.compile(r"; (\d+) of (\d+) objects are written: load the file "
-                    r"again once the cause is gone\n$")
+                    r"again once the cause is gone \[heap full\]")
 
 
 class FullHeapTest(ClusterTest):

@@ -241,7 +241,8 @@ TEST_P(FilledByARestoreTest, IsEmptied) {
   ExpectFull(RunNew({Put("new", std::string(8000, 'n'))}));
   Delete(keys_.size());
   EXPECT_TRUE(RunNew({Put("new", std::string(8000, 'n'))}).ok());
-  EXPECT_EQ(rig_.Difference(), "");
+  // The rig does not know what the restore has brought.
+  EXPECT_EQ(*rig_.ReadAll("n1"), *rig_.ReadAll("n3"));
 }
 
 TEST_P(FilledByARestoreTest, IsGivenUp) {

@@ -1,0 +1,46 @@
+"""A disk that takes long for a sync, to one process: slow_syncs.cc."""
+
+import os
+import struct
+
+from processes import ClusterError
+from wall_clock import is_mapped, library_at
+
+LIBRARY = "tests/chaos/libslow_syncs.so"
+CONTROL = struct.Struct("<qq")  # how long a sync waits, how many have waited
+
+
+def cannot_slow():
+  return "" if library_at(LIBRARY) else f"{LIBRARY} is not built; run make chaos"
+
+
+class SlowDisk:
+  """Of the processes that are started with environment(); fast at first.
+
+  Args:
+    path: the file by which the library is told; made here.
+  """
+
+  def __init__(self, path):
+    self._path = path
+    with open(path, "wb") as f:
+      f.write(CONTROL.pack(0, 0))
+
+  def environment(self):
+    return {"LD_PRELOAD": library_at(LIBRARY), "SLOW_SYNCS": self._path}
+
+  def delay(self, seconds):
+    """Each sync that begins from now on."""
+    descriptor = os.open(self._path, os.O_WRONLY)
+    os.pwrite(descriptor, struct.pack("<q", int(seconds * 1e9)), 0)
+    os.close(descriptor)
+
+  def delayed(self):
+    """How many syncs have waited."""
+    with open(self._path, "rb") as f:
+      return CONTROL.unpack(f.read(CONTROL.size))[1]
+
+  def check_used(self, pid):
+    """Raises unless the process goes by it."""
+    if not is_mapped(self._path, pid):
+      raise ClusterError(f"process {pid} has another disk than {self._path}")

@@ -11,9 +11,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "kamino/internal/v1/membership.grpc.pb.h"
+#include "grpcpp/channel.h"
 #include "membership/agent_core.h"
 #include "membership/lease_clock.h"
+#include "membership/manager_connections.h"
 #include "membership/view_source.h"
 #include "membership/vouch_calls.h"
 #include "rpc/cluster_identity.h"
@@ -66,14 +67,12 @@ class MembershipAgent final : public ViewSource, public Voucher {
       const kamino::internal::v1::VouchRequest& request) override;
 
  private:
-  using Stub = kamino::internal::v1::MembershipService::Stub;
-
   void Run();
   void AskForVouches();
   // False when stopped meanwhile.
   bool Wait(absl::Duration wait);
   AgentCore::Answer CarryOut(const AgentCore::Call& call);
-  Stub* StubFor(const std::string& manager);
+  std::shared_ptr<grpc::Channel> ConnectTo(const std::string& manager) const;
   bool Awake() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || requested_;
   }
@@ -88,8 +87,8 @@ class MembershipAgent final : public ViewSource, public Voucher {
 
   // The thread's own.
   bool registered_ = false;  // ever
-  std::string connected_to_;
-  std::unique_ptr<Stub> stub_;
+  std::string asked_last_;
+  ManagerConnections connections_;
 
   std::thread thread_;
   std::thread asks_for_vouches_;

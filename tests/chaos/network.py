@@ -177,7 +177,8 @@ class Network:
       made.bind((self.host(name), port))
     except OSError as error:
       made.close()
-      raise NetworkError(f"{self.host(name)}:{port}: {error.strerror}") from error
+      raise NetworkError(
+          f"{self.host(name)}:{port}: {error.strerror}") from error
     return made
 
   # --- Faults.

@@ -11,7 +11,10 @@ CONTROL = struct.Struct("<qq")  # how long a sync waits, how many have waited
 
 
 def cannot_slow():
-  return "" if library_at(LIBRARY) else f"{LIBRARY} is not built; run make chaos"
+  """What is missing; "" for nothing."""
+  if library_at(LIBRARY) is None:
+    return f"{LIBRARY} is not built; run make chaos"
+  return ""
 
 
 class SlowDisk:

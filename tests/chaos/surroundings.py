@@ -140,8 +140,8 @@ class Surroundings:
         raise ClusterError("a slow name server was to answer, and does not")
     took_s = time.monotonic() - began
     if took_s < delay_s:
-      raise ClusterError(f"the name server was to answer after {delay_s} s, and "
-                         f"did after {took_s:.3f} s")
+      raise ClusterError(f"the name server was to answer after {delay_s} s, "
+                         f"and did after {took_s:.3f} s")
 
   def await_query(self, *parties):
     """Until one of these has asked for a name in the present fault."""
@@ -152,8 +152,9 @@ class Surroundings:
     return self.names.asked(*map(self._network.host, parties)) > 0
 
   def await_answer(self, *parties):
-    wait_until(lambda: self.names.answered(*map(self._network.host, parties)),
-               COMES_S, f"an answer of the name server to {' or '.join(parties)}")
+    hosts = [self._network.host(p) for p in parties]
+    wait_until(lambda: self.names.answered(*hosts), COMES_S,
+               f"an answer of the name server to {' or '.join(parties)}")
 
   def names_go_on(self):
     """The fault is over; raises if nobody has noticed it."""

@@ -150,6 +150,7 @@ def _slow_disk(stage):
   stage.kept["disk"].check_used(stage.cluster.pid(victim))
   # Those from now on are of the chain's writes.
   stage.kept["delayed"] = stage.kept["disk"].delayed()
+  stage.kept["tell"] = stage.cluster.tell
 
 
 def _is_back_on_slow_disk(stage):
@@ -172,7 +173,9 @@ def _check_nobody_dropped(stage):
 def _fast_disk(stage):
   for name in stage.victims:
     stage.cluster.around.fast_disk(name)
-  if stage.kept["disk"].delayed() <= stage.kept["delayed"]:
+  delayed = stage.kept["disk"].delayed() - stage.kept["delayed"]
+  stage.kept["tell"](f"{delayed} syncs waited")
+  if not delayed:
     raise ClusterError("a slow disk was to delay syncs, and there were none")
   _check_nobody_dropped(stage)
 

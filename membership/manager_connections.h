@@ -1,9 +1,9 @@
-// A node's connections to managers, of which it asks one at a time.
+// A node's connections to managers; the node asks one manager at a time.
 //
-// A call waits for a fraction of a second; to look a manager's name up may take
-// longer. So a connection that is still being made when its call is over is
-// kept until that manager is asked again: a lookup that began anew with each
-// call would never end.
+// A call lasts a fraction of a second, and a lookup of the manager's name may
+// take longer. So a connection that is still being made when its call ends is
+// kept until the node asks that manager again: with a new lookup for each call
+// no lookup would end in time.
 #ifndef KAMINO_MEMBERSHIP_MANAGER_CONNECTIONS_H_
 #define KAMINO_MEMBERSHIP_MANAGER_CONNECTIONS_H_
 
@@ -27,12 +27,12 @@ class ManagerConnections {
   // Keeps `most` at a time, at least 1.
   ManagerConnections(Connect connect, size_t most);
 
-  // Where a call to the manager goes; valid until the next call of a method.
-  // The connection to the manager before is ended if it was made: it has
-  // brought no answer that helps.
+  // The stub for a call to `manager`; valid until the next call of a method.
+  // When `manager` is another one than before, the former connection is closed
+  // unless it is still being made.
   Stub* To(const std::string& manager);
 
-  // The next call to the manager goes by a new one.
+  // Closes the connection to `manager`: the next call to it opens a new one.
   void End(const std::string& manager);
 
  private:

@@ -145,7 +145,7 @@ class ChaosCluster(LocalCluster):
     return f"{self.network.host(name)}:{next(self._ports)}"
 
   def addresses_of(self, names):
-    """By host names; processes listen on their addresses."""
+    """Host names with ports; the processes listen on IP addresses."""
     return [self._named(n, self.state["addresses"][n]) for n in names]
 
   def _named(self, name, address):
@@ -290,7 +290,7 @@ class ChaosCluster(LocalCluster):
       return []
 
   def have_leases(self, *names):
-    """Whether these serve, each by a lease or the word of all others."""
+    """Whether each of these nodes may answer by itself."""
     done = self.kamino("status", "--json", "--timeout=2s", check=False)
     nodes = [json.loads(line) for line in done.stdout.splitlines()[1:]]
     return set(names) <= {n["node_id"] for n in nodes if n.get("lease_valid")}
@@ -455,12 +455,12 @@ class ChaosCluster(LocalCluster):
       del self._others[name]
 
   def stop_log_reader(self, name):
-    """From its next start on; it does not run."""
+    """The next start of a process logs to a full pipe without a reader."""
     self.around.await_log(name)
     self.around.stop_log_reader(name, self.log_path(name))
 
   def log_reader_goes_on(self, name):
-    """Raises unless what was said meanwhile comes then."""
+    """Raises unless lines that were logged meanwhile reach the log."""
     if not self.alive(name):
       return self.around.await_log(name)
     self.kill(name, signal.SIGHUP)

@@ -15,7 +15,7 @@ F_SETPIPE_SZ = 1031
 
 
 class LogPipe:
-  """Read by a thread from when it is made until the last writer has ended.
+  """A thread copies from the pipe to the log until the last writer has ended.
 
   Args:
     path: the log, which is appended to.
@@ -35,7 +35,7 @@ class LogPipe:
     self._thread.start()
 
   def fill(self):
-    """From now on the thread reads nothing, and there is no room for a byte."""
+    """Stops the reader and fills the pipe to its last byte."""
     self._reads.clear()
     pipe = self._open_again()
     try:
@@ -51,7 +51,7 @@ class LogPipe:
     self.check_full()
 
   def check_full(self):
-    """Raises if something was read since."""
+    """Raises if the pipe has room, as something was read since fill()."""
     pipe = self._open_again()
     try:
       if self._write(pipe, b"."):
@@ -65,7 +65,7 @@ class LogPipe:
     self._reads.set()
 
   def end(self):
-    """Once its writer has ended: all that it wrote is in the log afterwards."""
+    """Waits, once the writer has ended, until all of it is in the log."""
     self.read_on()
     self._thread.join(READS_S)
     if self._thread.is_alive():

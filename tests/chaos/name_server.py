@@ -54,7 +54,7 @@ def answer_to(query, table):
 
 
 class NameServer:
-  """Answers from the moment it is made until close(). Thread-safe.
+  """Serves from its construction to close(). Thread-safe.
 
   Args:
     endpoint: a datagram socket, bound; closed by close().
@@ -165,5 +165,5 @@ class NameServer:
         try:
           self._endpoint.sendto(answer, peer)
         except OSError:
-          continue  # whoever asked has ended
+          continue  # the process that asked has ended
         self._answered[peer[0]] += 1

@@ -11,7 +11,7 @@ COMES_S = 5.0  # a connection
 
 
 class ProxyListener:
-  """Accepts and ends connections from when it is made until close().
+  """Accepts and closes connections from its construction to close().
 
   Args:
     endpoint: a stream socket, bound; closed by close().
@@ -27,11 +27,11 @@ class ProxyListener:
     self._thread.start()
 
   def environment(self):
-    """What makes a program that follows proxies use this one."""
+    """Variables by which a program that follows proxies uses this one."""
     return dict.fromkeys(VARIABLES, self.url)
 
   def check_told(self, pid):
-    """Raises if a process does not have that environment."""
+    """Raises if a process lacks one of those variables."""
     with open(f"/proc/{pid}/environ", "rb") as f:
       told = f.read().decode("utf-8", errors="replace").split("\0")
     lacks = [name for name in VARIABLES if f"{name}={self.url}" not in told]
@@ -39,8 +39,8 @@ class ProxyListener:
       raise ClusterError(f"process {pid} was to have {' '.join(lacks)}")
 
   def check_unused(self, client):
-    """Raises if a connection has come, or if none would: `client`, a stream
-    socket that lives where the victims do, is connected to tell."""
+    """Raises if a connection has come. Connects `client`, a socket in a
+    victim's namespace, to show that a victim can reach the proxy; closes it."""
     with client:
       if self.peers:
         raise ClusterError(f"{len(self.peers)} connections came to the proxy "

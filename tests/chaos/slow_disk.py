@@ -1,4 +1,4 @@
-"""A disk that takes long for a sync, to one process: slow_syncs.cc."""
+"""A disk whose syncs take long, for one process, by slow_syncs.cc."""
 
 import os
 import struct
@@ -18,10 +18,10 @@ def cannot_slow():
 
 
 class SlowDisk:
-  """Of the processes that are started with environment(); fast at first.
+  """The disk of processes that start with environment(); fast at first.
 
   Args:
-    path: the file by which the library is told; made here.
+    path: the file that the library reads the delay from; created here.
   """
 
   def __init__(self, path):
@@ -33,17 +33,17 @@ class SlowDisk:
     return {"LD_PRELOAD": library_at(LIBRARY), "SLOW_SYNCS": self._path}
 
   def delay(self, seconds):
-    """Each sync that begins from now on."""
+    """Sets how much longer each later sync takes."""
     descriptor = os.open(self._path, os.O_WRONLY)
     os.pwrite(descriptor, struct.pack("<q", int(seconds * 1e9)), 0)
     os.close(descriptor)
 
   def delayed(self):
-    """How many syncs have waited."""
+    """The number of syncs that were delayed so far."""
     with open(self._path, "rb") as f:
       return CONTROL.unpack(f.read(CONTROL.size))[1]
 
   def check_used(self, pid):
-    """Raises unless the process goes by it."""
+    """Raises unless the process has the library's file mapped."""
     if not is_mapped(self._path, pid):
       raise ClusterError(f"process {pid} has another disk than {self._path}")

@@ -1,10 +1,9 @@
-// A disk that takes long for a sync: preloaded (LD_PRELOAD), fsync, fdatasync
-// and msync of the process wait before they do what they are to do. The file
-// that SLOW_SYNCS names says for how long, and counts the calls that waited:
-// 8 bytes each, little-endian.
+// A disk whose syncs take long: preloaded (LD_PRELOAD), the library delays each
+// fsync, fdatasync and msync of the process. The file that SLOW_SYNCS names
+// holds the delay in nanoseconds and the number of delayed calls, 8 bytes each,
+// little-endian.
 //
-// Nothing else of a disk is slow: reads and writes go through the page cache,
-// and pages that the kernel writes back by itself hold nobody up.
+// Reads and writes go through the page cache and are not delayed.
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
-"""What the processes of a cluster get from the machine they are on: host names
-and a name server, a proxy that nobody may use, an environment, a pipe for their
-log, the speed of their disk."""
+"""The surroundings of a cluster's processes: host names and a name server, a
+proxy, environment variables, pipes for logs, slow disks."""
 
 import os
 import select
@@ -23,28 +22,28 @@ COMES_S = 20.0  # a query of a process that has been started
 
 
 class Surroundings:
-  """Of a ChaosCluster.
+  """Surroundings of a ChaosCluster.
 
-  Parties look names up at a name server in the hub, which the tester runs. The
-  tester's own commands, which run in the hub, have the names in a file.
+  Processes of parties look names up at a name server in the hub, which the
+  tester runs. Commands of the tester run in the hub and read names from a file.
 
   Args:
-    network: a Network; its namespaces are there when start() is called.
-    folder: for files; made by start().
-    parties: whose names there are.
+    network: a Network; created before start().
+    folder: for files; made by start(), removed by close().
+    parties: the parties that have names.
   """
 
   def __init__(self, network, folder, parties):
     self._network = network
     self._folder = folder
     self._hosts = {self.name_of(p): network.host(p) for p in parties}
-    self._party_files = {}  # what is mounted over which file of the machine
+    self._party_files = {}  # path to the file that is mounted over it
     self._hub_files = {}
-    self._environments = {}  # by process, from its next start on
-    self._piped = set()  # processes whose next start is with a pipe
-    self._pipes = {}  # by process, of its last start with one
-    self._disks = {}
-    self._probe = None  # a socket whose query no answer may come to yet
+    self._environments = {}  # process to variables for its next start
+    self._piped = set()  # processes whose next start gets a pipe as the log
+    self._pipes = {}  # process to the LogPipe of its last such start
+    self._disks = {}  # process to SlowDisk
+    self._probe = None  # a socket with a query that is not answered yet
     self._hangs = False
     self.names = None  # a NameServer
     self.proxy = None  # a ProxyListener
@@ -58,20 +57,20 @@ class Surroundings:
     names = "".join(f"{host} {name}\n" for name, host in self._hosts.items())
     self._hub_files = {
         HOSTS: self._file("hub.hosts", f"127.0.0.1 localhost\n{names}"),
-        # Nothing listens there, so that what is in no file is refused at once.
+        # Nothing listens there: a lookup of an unknown name fails at once.
         RESOLVER: self._file("hub.resolv.conf", "nameserver 127.0.0.1\n"),
         SWITCH: self._file("hub.nsswitch.conf", "hosts: files\n")}
     for path in (HOSTS, RESOLVER, SWITCH):
       if not os.path.exists(path):
-        raise ClusterError(f"{path} is missing; other files are mounted over "
-                           f"it for the processes, so make an empty one")
+        raise ClusterError(f"{path} is missing, and the tester mounts a file "
+                           "over it for its processes; create an empty one")
     self.names = NameServer(
         self._network.socket(HUB, socket.SOCK_DGRAM, PORT), self._hosts)
     self.proxy = ProxyListener(
         self._network.socket(HUB, socket.SOCK_STREAM, PROXY_PORT))
 
   def close(self):
-    """Once the processes have ended."""
+    """Call once all processes have ended."""
     if self._probe is not None:
       self._probe.close()
     for pipe in self._pipes.values():
@@ -88,15 +87,15 @@ class Surroundings:
       f.write(text)
     return path
 
-  # --- Where and with what processes run.
+  # --- How processes are started.
 
   @staticmethod
   def name_of(party):
     return f"{party}.{DOMAIN}"
 
   def command(self, party, arguments):
-    """Runs in the party's namespace, and sees its files in place of the
-    machine's, as the same process."""
+    """The command that runs `arguments` in the party's namespace, with the
+    tester's files mounted over the machine's, as the same process."""
     files = self._hub_files if party == HUB else self._party_files
     mounts = "".join(f"mount --bind {shlex.quote(ours)} {path} && "
                      for path, ours in files.items())
@@ -105,12 +104,12 @@ class Surroundings:
         mounts + 'exec "$@"', "sh", *arguments])
 
   def environment(self, name):
-    """What a process is started with besides the tester's own."""
+    """Variables that the next start of a process adds to the tester's own."""
     return self._environments.get(name, {})
 
   def log_of(self, name):
-    """The end that a process about to start writes its log to, if that is a
-    pipe; None if it is a file."""
+    """The write end of the pipe that the next start of a process logs to; None:
+    it logs to its file."""
     if name not in self._piped:
       return None
     self._piped.discard(name)
@@ -119,7 +118,7 @@ class Surroundings:
   # --- Names.
 
   def _ask(self):
-    """A socket that has asked for a name."""
+    """Sends a query; returns its socket."""
     probe = self._network.socket(HUB, socket.SOCK_DGRAM)
     probe.sendto(question(next(iter(self._hosts)), 1),
                  (self._network.host(HUB), PORT))
@@ -144,7 +143,7 @@ class Surroundings:
                          f"and did after {took_s:.3f} s")
 
   def await_query(self, *parties):
-    """Until one of these has asked for a name in the present fault."""
+    """Waits until one of these has sent a query since the fault began."""
     wait_until(lambda: self.have_asked(*parties), COMES_S,
                f"a query of {' or '.join(parties)} to the name server")
 
@@ -157,7 +156,8 @@ class Surroundings:
                f"an answer of the name server to {' or '.join(parties)}")
 
   def names_go_on(self):
-    """The fault is over; raises if nobody has noticed it."""
+    """Ends the fault. Raises if no process sent a query during it, or if a
+    server that was to hang has answered."""
     hosts = list(self._hosts.values())
     asked, answered = self.names.asked(*hosts), self.names.answered(*hosts)
     hung, self._hangs = self._hangs, False
@@ -177,11 +177,12 @@ class Surroundings:
   # --- Proxies.
 
   def name_proxy(self, name):
-    """In the environment of its next start."""
+    """The next start of the process has the proxy in its environment."""
     self._environments[name] = self.proxy.environment()
 
   def check_no_proxy_used(self, *names):
-    """And their next start is without one."""
+    """Raises if a connection came to the proxy. Later starts have no proxy in
+    their environment."""
     for name in names:
       self._environments.pop(name, None)
       self.proxy.check_unused(
@@ -190,20 +191,20 @@ class Surroundings:
   # --- Logs.
 
   def stop_log_reader(self, name, path):
-    """The log of its next start is a pipe that nobody reads."""
+    """The next start of the process logs to a full pipe without a reader."""
     self._pipes[name] = LogPipe(path)
     self._pipes[name].fill()
     self._piped.add(name)
 
   def log_reader_goes_on(self, name):
-    """Raises if it did before."""
+    """Raises if the pipe was read before."""
     try:
       self._pipes[name].check_full()
     finally:
       self._pipes[name].read_on()
 
   def await_log(self, name):
-    """Of a process that has ended: until all that it wrote is in its log."""
+    """Waits until all that an ended process wrote is in its log."""
     pipe = self._pipes.pop(name, None)
     if pipe is not None:
       pipe.end()
@@ -211,7 +212,7 @@ class Surroundings:
   # --- Disks.
 
   def slow_disk(self, name, delay_s):
-    """From its next start on each of its syncs takes so much longer."""
+    """From the next start of the process on, each sync takes `delay_s` more."""
     if name not in self._disks:
       self._disks[name] = SlowDisk(os.path.join(self._folder, f"disk.{name}"))
     disk = self._disks[name]

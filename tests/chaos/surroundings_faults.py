@@ -1,20 +1,20 @@
-"""Machines that serve their processes badly: name servers that hang or are
-slow, logs that nobody reads, proxies in the environment, slow disks."""
+"""Faults of a process's surroundings: name servers that hang or are slow, logs
+without a reader, proxies in the environment, slow disks."""
 
 from fault import LASTING, LONG, Fault
 from processes import ClusterError
 from slow_disk import cannot_slow
 from stage import NoVictim, left
 
-ANSWER_S = 0.4  # of a slow name server; links go elsewhere after half of it
-# Of a failure timeout, a sync of a slow disk: a commit is seven of them at
-# most, and may take a half of a lease, which is 0.7 failure timeouts.
+ANSWER_S = 0.4  # longer than a link waits for a lookup, or a node for a manager
+# How long a sync takes, in failure timeouts. A node refuses to start where a
+# commit, of up to seven syncs, takes half a lease, which is 0.35 of them.
 SLOW = (1 / 200, 1 / 100, 1 / 50)
 TOO_SLOW = 1 / 10
 REFUSED = "the medium is too slow"
-# A node without pages that are flushed by syncs makes none.
+# The chain's nodes run with --pmem=force, which makes no syncs.
 SYNCS = "--pmem=auto"
-# So that the core thread has something to say all the time.
+# The core thread logs a few lines a second.
 TALKS = "--slow_operation_ms=1"
 DROPPED = " was not heard of for "
 
@@ -33,7 +33,7 @@ def _around(stage):
 
 
 def _hang_and_kill(stage):
-  """Those that are left look each other's names up."""
+  """The nodes of the next view look each other's names up."""
   around = _around(stage)
   victim = stage.hit(stage.node("any"))
   around.hang_names()
@@ -47,7 +47,8 @@ def _left_while_others_ask(stage):
 
 
 def _hang_and_restart(stage, victim):
-  """It does not find the managers, or etcd, until the name server goes on."""
+  """The victim finds neither managers nor etcd until the name server goes
+  on."""
   around = _around(stage)
   stage.hit(victim)
   around.hang_names()
@@ -90,8 +91,7 @@ def _names_go_on(stage):
 # --- Logs.
 
 def _stop_log_reader(stage):
-  """From the node's start on, so that it joins the chain while its log is
-  full."""
+  """The pipe is full when the node starts: it joins the chain all the same."""
   victim = stage.hit(stage.node("any"))
   stage.cluster.crash(victim)
   stage.cluster.stop_log_reader(victim)
@@ -134,7 +134,8 @@ def _no_proxy_was_used(stage):
 # --- Disks.
 
 def _restart_on_slow_disk(stage, share, start):
-  """From the node's start on: opening its files is slow as well."""
+  """The disk is slow from the node's start on, for opening its files as
+  well."""
   victim = stage.hit(stage.node("any"))
   delay_s = share * stage.cluster.failure_timeout_s
   stage.cluster.tell(f"{1000 * delay_s:g} ms a sync")
@@ -148,13 +149,13 @@ def _slow_disk(stage):
   victim = _restart_on_slow_disk(stage, stage.dice.choice(SLOW),
                                  stage.cluster.revive)
   stage.kept["disk"].check_used(stage.cluster.pid(victim))
-  # Those from now on are of the chain's writes.
+  # Later syncs are of the chain's writes.
   stage.kept["delayed"] = stage.kept["disk"].delayed()
   stage.kept["tell"] = stage.cluster.tell
 
 
 def _is_back_on_slow_disk(stage):
-  """From then on nobody may be dropped."""
+  """From this moment on no member may be dropped."""
   if not _is_back(stage):
     return False
   stage.kept["said"] = stage.cluster.said_by_managers()
@@ -163,11 +164,11 @@ def _is_back_on_slow_disk(stage):
 
 def _check_nobody_dropped(stage):
   if "said" not in stage.kept:
-    return  # other faults may drop whom they like
+    return  # it came with other faults, which may drop members
   for line in stage.cluster.said_by_managers(stage.kept["said"]).splitlines():
     if DROPPED in line:
-      raise ClusterError(f"a member on a slow disk was to slow the chain down "
-                         f"only, and the managers say: {line}")
+      raise ClusterError("a slow disk was to slow the chain down only, and a "
+                         f"member was dropped: {line}")
 
 
 def _fast_disk(stage):

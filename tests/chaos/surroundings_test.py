@@ -1,5 +1,5 @@
-"""That a name server hangs, a log is not read, a proxy is not used, a disk is
-slow; and that it is noticed where it is not so."""
+"""Name servers that hang or are slow, logs without a reader, proxies and slow
+disks have their effect, and a missing effect is an error."""
 
 import os
 import select

@@ -44,7 +44,8 @@ constexpr absl::Duration kDeadline = absl::Milliseconds(50);
 constexpr int kCallsMeanwhile = 5;
 
 // Before gRPC reads it.
-[[maybe_unused]] const int by_getaddrinfo = setenv("GRPC_DNS_RESOLVER", "native", 1);
+[[maybe_unused]] const int by_getaddrinfo =
+    setenv("GRPC_DNS_RESOLVER", "native", 1);
 
 // What the managers were asked, and what lookups wait for.
 class Events {

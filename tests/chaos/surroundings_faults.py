@@ -80,6 +80,17 @@ def _slow_and_restart(stage):
   around.await_answer(victim)
 
 
+def _slow_and_kill_leader_and_node(stage):
+  """The others have to find the next leader before the node can be dropped."""
+  around = _around(stage)
+  leader, victim = stage.leader(), stage.node("any")
+  stage.hit(leader, victim)
+  around.slow_names(ANSWER_S)
+  stage.cluster.crash(leader)
+  stage.cluster.crash(victim)
+  stage.away = [victim]
+
+
 def _names_go_on(stage):
   try:
     stage.cluster.around.names_go_on()
@@ -211,6 +222,9 @@ FAULTS = [
           _names_go_on, LONG, settles=True, took=_another_leads, goes_on=True),
     Fault("name server slow", _slow_and_restart, _names_go_on, LONG, 1,
           took=_is_back, goes_on=True),
+    Fault("name server slow, leader dies", _slow_and_kill_leader_and_node,
+          _names_go_on, LONG, 1, settles=True, took=left, goes_on=True,
+          alone=True),
     Fault("log reader stops", _stop_log_reader, _read_logs_on, LASTING, 1,
           took=_is_back, goes_on=True),
     Fault("proxy for node", _restart_node_with_proxy, _no_proxy_was_used, LONG,

@@ -192,19 +192,19 @@ class LogPipeTest(unittest.TestCase):
 
 
 class ProxyListenerTest(unittest.TestCase):
-  PRINTS = [sys.executable, "-c", "import time; print('ready', flush=True); "
-            "time.sleep(600)"]
+  STAYS = [sys.executable, "-c", "import sys; print('ready', flush=True); "
+           "sys.stdin.read()"]
 
   def setUp(self):
     self.proxy = ProxyListener(bound(socket.SOCK_STREAM))
     self.addCleanup(self.proxy.close)
 
   def run_with(self, environment):
-    process = subprocess.Popen(with_environment(self.PRINTS, environment),
-                               stdout=subprocess.PIPE)
+    process = subprocess.Popen(with_environment(self.STAYS, environment),
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     self.addCleanup(process.stdout.close)
     self.addCleanup(process.wait)
-    self.addCleanup(process.kill)
+    self.addCleanup(process.stdin.close)
     process.stdout.readline()
     return process.pid
 

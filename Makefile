@@ -102,7 +102,7 @@ ifdef CHECK
 	@tests/chaos/chaos.py check $(CHECK)
 else
 	@bazel build $(PROGRAMS) //tests/chaos/client:chaos_client \
-	  //tests/clock:libstepped_clock.so
+	  //tests/chaos:libslow_syncs.so //tests/clock:libstepped_clock.so
 	@tests/chaos/chaos.py run --minutes=$(MINUTES) $(if $(SEED),--seed=$(SEED)) \
 	  $(if $(JSON),--json=$(JSON)) $(if $(MODE),--mode=$(MODE))
 endif

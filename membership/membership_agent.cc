@@ -14,8 +14,6 @@
 namespace kamino::membership {
 namespace {
 
-using kamino::internal::v1::MembershipService;
-
 // Between two calls at least, however often RequestView asks for one.
 constexpr absl::Duration kMinSpacing = absl::Milliseconds(5);
 constexpr int kTellOneIn = 50;  // heartbeats that were not sent
@@ -38,7 +36,11 @@ AgentCore::Options CoreOptions(const AgentOptions& options) {
 }  // namespace
 
 MembershipAgent::MembershipAgent(AgentOptions options)
-    : options_(std::move(options)), core_(CoreOptions(options_)) {
+    : options_(std::move(options)),
+      core_(CoreOptions(options_)),
+      // Besides those it was given a leader that one of them names.
+      connections_([this](const std::string& each) { return ConnectTo(each); },
+                   options_.managers.size() + 1) {
   CHECK(options_.clock != nullptr);
 }
 
@@ -218,9 +220,10 @@ absl::Status MembershipAgent::AwaitTakesLease(absl::Duration lease) {
 }
 
 AgentCore::Answer MembershipAgent::CarryOut(const AgentCore::Call& call) {
-  const bool first = call.manager != connected_to_;
-  if (call.anew) stub_ = nullptr;
-  Stub* stub = StubFor(call.manager);
+  const bool first = call.manager != asked_last_;
+  asked_last_ = call.manager;
+  if (call.anew) connections_.End(call.manager);
+  ManagerConnections::Stub* stub = connections_.To(call.manager);
   grpc::ClientContext context;
   rpc::SetTimeout(options_.deadline, &context);
   // gRPC makes connections only while a call waits, so the calls do. But the
@@ -236,17 +239,14 @@ AgentCore::Answer MembershipAgent::CarryOut(const AgentCore::Call& call) {
   return answer;
 }
 
-MembershipAgent::Stub* MembershipAgent::StubFor(const std::string& manager) {
-  if (stub_ == nullptr || connected_to_ != manager) {
-    rpc::ChannelOptions channel;
-    channel.max_reconnect = kMaxReconnect;
-    channel.credentials = options_.credentials;
-    channel.cluster = options_.cluster;
-    channel.server = security::Role::kManager;
-    stub_ = MembershipService::NewStub(rpc::MakeChannel(manager, channel));
-    connected_to_ = manager;
-  }
-  return stub_.get();
+std::shared_ptr<grpc::Channel> MembershipAgent::ConnectTo(
+    const std::string& manager) const {
+  rpc::ChannelOptions channel;
+  channel.max_reconnect = kMaxReconnect;
+  channel.credentials = options_.credentials;
+  channel.cluster = options_.cluster;
+  channel.server = security::Role::kManager;
+  return rpc::MakeChannel(manager, channel);
 }
 
 }  // namespace kamino::membership

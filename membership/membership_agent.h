@@ -11,9 +11,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "kamino/internal/v1/membership.grpc.pb.h"
+#include "grpcpp/channel.h"
 #include "membership/agent_core.h"
 #include "membership/lease_clock.h"
+#include "membership/manager_connections.h"
 #include "membership/view_source.h"
 #include "membership/vouch_calls.h"
 #include "rpc/cluster_identity.h"
@@ -69,8 +70,6 @@ class MembershipAgent final : public ViewSource, public Voucher {
       const kamino::internal::v1::VouchRequest& request) override;
 
  private:
-  using Stub = kamino::internal::v1::MembershipService::Stub;
-
   void Run();
   void AskForVouches();
   // False when stopped meanwhile.
@@ -78,7 +77,7 @@ class MembershipAgent final : public ViewSource, public Voucher {
   // What options_.takes_lease decides on; kUnavailable: stopped meanwhile.
   absl::Status AwaitTakesLease(absl::Duration lease);
   AgentCore::Answer CarryOut(const AgentCore::Call& call);
-  Stub* StubFor(const std::string& manager);
+  std::shared_ptr<grpc::Channel> ConnectTo(const std::string& manager) const;
   bool Awake() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || requested_;
   }
@@ -93,8 +92,8 @@ class MembershipAgent final : public ViewSource, public Voucher {
 
   // The thread's own.
   bool registered_ = false;  // ever
-  std::string connected_to_;
-  std::unique_ptr<Stub> stub_;
+  std::string asked_last_;
+  ManagerConnections connections_;
 
   std::thread thread_;
   std::thread asks_for_vouches_;

@@ -444,7 +444,7 @@ class LocalCluster:
 
   def _launch(self, name, arguments, address=None):
     address = address or self.new_address(name)
-    with open(self.log_path(name), "a", encoding="utf-8") as log:
+    with self._open_log(name) as log:
       # A session of its own: Ctrl-C is for the caller, who stops us.
       process = subprocess.Popen(
           self.command_for(name, arguments(address)), stdout=log, stderr=log,
@@ -454,6 +454,10 @@ class LocalCluster:
         "pid": process.pid, "start_time": start_time(process.pid)}
     self.state["addresses"][name] = address
     self._save()
+
+  def _open_log(self, name):
+    """What a process gets as its stdout and stderr; closed here then."""
+    return open(self.log_path(name), "a", encoding="utf-8")
 
   def _listens(self, name):
     """True once it has its port; False when the process has ended."""

@@ -84,13 +84,13 @@ def never_injected(verdicts):
 def table(rows):
   """Lines: what was injected and survived, by kind; the longest times without
   an answer, of a fault alone and of one with others."""
-  lines = [f"{'fault':30} {'injected':>8} {'survived':>8} {'skipped':>7} "
+  lines = [f"{'fault':34} {'injected':>8} {'survived':>8} {'skipped':>7} "
            f"{'no write for':>12} {'no read for':>12} {'with others':>18}"]
   for name, row in rows.items():
     if row["not_run"]:
-      lines.append(f"{name:30} not run: {row['not_run']}")
+      lines.append(f"{name:34} not run: {row['not_run']}")
       continue
-    lines.append(f"{name:30} {row['injected']:8} {row['survived']:8} "
+    lines.append(f"{name:34} {row['injected']:8} {row['survived']:8} "
                  f"{row['skipped']:7} {row['no_write_s']:10.2f} s "
                  f"{row['no_read_s']:10.2f} s "
                  f"{row['no_write_with_others_s']:7.2f} "
@@ -221,7 +221,7 @@ def list_faults(arguments):
   del arguments
   missing = faults.not_here(faults.FAULTS)
   for fault in faults.FAULTS:
-    say(f"{fault.key:30} {missing.get(fault.name, 'yes')}")
+    say(f"{fault.key:34} {missing.get(fault.name, 'yes')}")
   return 0
 
 

@@ -19,11 +19,13 @@ import held_thread
 import media
 from held_thread import HeldThread, ThreadError
 from local_cluster import LocalCluster
+from network import HUB
 from operator_acts import Operator, log_since
 from other_cluster import OtherCluster
 from processes import ClusterError, patience, wait_until
 from store import QUOTA_MB, Store
-from wall_clock import WallClock
+from surroundings import Surroundings
+from wall_clock import WallClock, with_environment
 
 # What nodes of a chain of each mode are started with; of the traditional one
 # with logs and with copies.
@@ -51,6 +53,7 @@ ENDS_S = 20.0  # what is to end by itself
 BORNE_OUT_S = 60.0  # two passes take a few seconds
 MORE_S = 30.0  # writes while a fault is prepared
 FATAL = ("Check failed", "*** SIG")
+REREAD = "SIGHUP: read anew"  # what a process logs at that signal
 
 
 def parties():
@@ -112,6 +115,7 @@ class ChaosCluster(LocalCluster):
     self._copies = itertools.count(1)
     self._others = {}  # node to the OtherCluster that has its address
     self._other_folders = itertools.count(1)
+    self.around = Surroundings(network, f"{self.folder}.around", parties())
     self.operator = Operator(self)
     self.store = Store(self)
     self.tell = lambda text: None  # a fault's detail
@@ -120,6 +124,7 @@ class ChaosCluster(LocalCluster):
     self.await_renewal = lambda: None  # of the leadership, at etcd
 
   def start_all(self):
+    self.around.start()
     self.start(nodes=NODES, heap_mb=HEAP_MB, ring_mb=RING_MB,
                failure_timeout_ms=int(self.failure_timeout_s * 1000),
                managers=MANAGERS,
@@ -139,11 +144,19 @@ class ChaosCluster(LocalCluster):
   def new_address(self, name):
     return f"{self.network.host(name)}:{next(self._ports)}"
 
+  def addresses_of(self, names):
+    """Host names with ports; the processes listen on IP addresses."""
+    return [self._named(n, self.state["addresses"][n]) for n in names]
+
+  def _named(self, name, address):
+    return f"{self.around.name_of(name)}:{address.rsplit(':', 1)[1]}"
+
   def command_for(self, name, arguments):
     if name in parties() and name != "etcd":
-      arguments = self.clock_of(name).command(arguments)
-    party = name if name in parties() else "hub"
-    return self.network.command(party, arguments)
+      arguments = with_environment(
+          arguments, self.clock_of(name).environment(),
+          self.around.environment(name))
+    return self.around.command(name if name in parties() else HUB, arguments)
 
   def clock_of(self, name):
     """Clients of one side have one."""
@@ -153,7 +166,14 @@ class ChaosCluster(LocalCluster):
 
   def node_command(self, name, address):
     return [*super().node_command(name, address),
-            f"--link_listen={self.network.host(name)}:0"]
+            f"--advertise={self._named(name, address)}",
+            f"--link_listen={self.network.host(name)}:0",
+            f"--link_advertise={self.around.name_of(name)}:0"]
+
+  def _manager_command(self, name, address):
+    etcd, = self.addresses_of(["etcd"])
+    return [*super()._manager_command(name, address), f"--etcd={etcd}",
+            f"--advertise={self._named(name, address)}"]
 
   def _etcd_command(self, address):
     return [*super()._etcd_command(address),
@@ -163,6 +183,9 @@ class ChaosCluster(LocalCluster):
     path = self.log_path(name)
     self._logged[name] = os.path.getsize(path) if os.path.exists(path) else 0
     super()._launch(name, arguments, address)
+
+  def _open_log(self, name):
+    return self.around.log_of(name) or super()._open_log(name)
 
   def start_etcd(self, address=None):
     self._mount("etcd", ETCD_DISK_MB)
@@ -194,6 +217,7 @@ class ChaosCluster(LocalCluster):
       other.destroy()
     self._end_restless()
     self.stop()
+    self.around.close()
     for folder in reversed(self._mounted):
       subprocess.run(["umount", "-l", folder], check=False,
                      stderr=subprocess.DEVNULL)
@@ -265,6 +289,12 @@ class ChaosCluster(LocalCluster):
     except ClusterError:
       return []
 
+  def have_leases(self, *names):
+    """Whether each of these nodes may answer by itself."""
+    done = self.kamino("status", "--json", "--timeout=2s", check=False)
+    nodes = [json.loads(line) for line in done.stdout.splitlines()[1:]]
+    return set(names) <= {n["node_id"] for n in nodes if n.get("lease_valid")}
+
   def await_borne_out(self):
     """Two whole passes of the scrub: all members agree on what they hold."""
     def passes():
@@ -291,6 +321,8 @@ class ChaosCluster(LocalCluster):
 
   def last_words(self, name, lines=6):
     """The end of its log, if it was written since it was started."""
+    if not self.alive(name):
+      self.around.await_log(name)
     said = log_since(self.log_path(name), self._logged.get(name, 0))
     if any(fatal in said for fatal in FATAL):
       return "a crash: " + said[-2000:]
@@ -421,6 +453,21 @@ class ChaosCluster(LocalCluster):
     finally:
       other.destroy()
       del self._others[name]
+
+  def stop_log_reader(self, name):
+    """The next start of a process logs to a full pipe without a reader."""
+    self.around.await_log(name)
+    self.around.stop_log_reader(name, self.log_path(name))
+
+  def log_reader_goes_on(self, name):
+    """Raises unless lines that were logged meanwhile reach the log."""
+    if not self.alive(name):
+      return self.around.await_log(name)
+    self.kill(name, signal.SIGHUP)
+    self.around.log_reader_goes_on(name)
+    return wait_until(
+        lambda: REREAD in log_since(self.log_path(name), self._logged[name]),
+        ENDS_S, f"{name} to say that it has read its flags again")
 
   # --- Copies of files.
 

@@ -6,10 +6,12 @@ import media_faults
 import network_faults
 import process_faults
 import store_faults
+import surroundings_faults
 import time_faults
 
 FAMILIES = [process_faults.FAULTS, network_faults.FAULTS, media_faults.FAULTS,
-            store_faults.FAULTS, time_faults.FAULTS]
+            store_faults.FAULTS, time_faults.FAULTS,
+            surroundings_faults.FAULTS]
 FAULTS = [fault for family in FAMILIES for fault in family]
 
 

@@ -71,16 +71,15 @@ class Cut:
   receivers: frozenset
 
 
-def _socket_in(path):
-  """One for datagrams that lives in a namespace; this thread stays here."""
+def _socket_in(path, kind):
+  """One that lives in a namespace; this thread stays here."""
   libc = ctypes.CDLL(None, use_errno=True)
   with open("/proc/thread-self/ns/net", "rb") as home, open(path,
                                                             "rb") as there:
     if libc.setns(there.fileno(), CLONE_NEWNET) != 0:
       raise NetworkError(f"setns {path}: {os.strerror(ctypes.get_errno())}")
     try:
-      return socket.socket(socket.AF_INET,
-                           socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+      return socket.socket(socket.AF_INET, kind | socket.SOCK_NONBLOCK)
     finally:
       if libc.setns(home.fileno(), CLONE_NEWNET) != 0:
         os.abort()  # what follows would happen elsewhere
@@ -128,8 +127,7 @@ class Network:
         if name != HUB:
           self._join(name, f"p{number}")
       for name in self._hosts:
-        self._probes[name] = _socket_in(f"{FOLDER}/{self.namespace(name)}")
-        self._probes[name].bind((self.host(name), PROBE_PORT))
+        self._probes[name] = self.socket(name, socket.SOCK_DGRAM, PROBE_PORT)
       self.check()
     except BaseException:
       self.destroy()
@@ -171,6 +169,17 @@ class Network:
     """Runs in the party's namespace, as the same process."""
     return [shutil.which("nsenter", path=_path()),
             f"--net={FOLDER}/{self.namespace(name)}", *arguments]
+
+  def socket(self, name, kind, port=0):
+    """One of this process at the party's address; it does not block."""
+    made = _socket_in(f"{FOLDER}/{self.namespace(name)}", kind)
+    try:
+      made.bind((self.host(name), port))
+    except OSError as error:
+      made.close()
+      raise NetworkError(
+          f"{self.host(name)}:{port}: {error.strerror}") from error
+    return made
 
   # --- Faults.
 

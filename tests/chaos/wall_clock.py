@@ -14,11 +14,34 @@ LIBRARY = "tests/clock/libstepped_clock.so"
 TOLERANCE_S = 1.0
 
 
-def library():
+def library_at(name):
   """Of this checkout, or of KAMINO_BIN_ROOT; None when it is not there."""
   root = os.environ.get("KAMINO_BIN_ROOT") or os.path.join(ROOT, "bazel-bin")
-  path = os.path.abspath(os.path.join(root, LIBRARY))
+  path = os.path.abspath(os.path.join(root, name))
   return path if os.path.exists(path) else None
+
+
+def library():
+  return library_at(LIBRARY)
+
+
+def with_environment(arguments, *environments):
+  """The command that runs `arguments` with these; all libraries that one of
+  them preloads are."""
+  merged = {}
+  for name, value in (item for e in environments for item in e.items()):
+    if name == "LD_PRELOAD" and name in merged:
+      value = f"{merged[name]}:{value}"
+    merged[name] = value
+  if not merged:
+    return arguments
+  return ["env", *(f"{n}={v}" for n, v in sorted(merged.items())), *arguments]
+
+
+def is_mapped(path, pid):
+  """Whether a process has a file in its memory."""
+  with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
+    return any(line.rstrip().endswith(path) for line in f)
 
 
 def cannot_step():
@@ -38,11 +61,14 @@ class WallClock:
     os.pwrite(descriptor, struct.pack("<q", seconds * 10**9), 0)
     os.close(descriptor)
 
-  def command(self, arguments):
+  def environment(self):
+    """Of a process that goes by it."""
     if library() is None:
-      return arguments
-    return ["env", f"LD_PRELOAD={library()}", f"STEPPED_CLOCK={self.path}",
-            *arguments]
+      return {}
+    return {"LD_PRELOAD": library(), "STEPPED_CLOCK": self.path}
+
+  def command(self, arguments):
+    return with_environment(arguments, self.environment())
 
   def step(self, seconds, pid):
     """By that much from the right time; raises if `pid` does not go by it."""
@@ -57,6 +83,5 @@ class WallClock:
                          f"{off:+.1f} s")
 
   def _check_mapped(self, pid):
-    with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
-      if not any(line.rstrip().endswith(self.path) for line in f):
-        raise ClusterError(f"process {pid} does not go by {self.path}")
+    if not is_mapped(self.path, pid):
+      raise ClusterError(f"process {pid} does not go by {self.path}")

@@ -1,0 +1,49 @@
+#include "membership/manager_connections.h"
+
+#include <utility>
+
+#include "glog/logging.h"
+
+namespace kamino::membership {
+
+using kamino::internal::v1::MembershipService;
+
+ManagerConnections::ManagerConnections(Connect connect, size_t most)
+    : connect_(std::move(connect)), most_(most) {
+  CHECK_GT(most, 0u);
+}
+
+ManagerConnections::Stub* ManagerConnections::To(const std::string& manager) {
+  if (manager != current_) {
+    Leave();
+    current_ = manager;
+    // A failed connection would wait for its backoff before it tries again.
+    const auto kept = connections_.find(manager);
+    if (kept != connections_.end()) {
+      const auto state = kept->second.channel->GetState(false);
+      if (state != GRPC_CHANNEL_CONNECTING && state != GRPC_CHANNEL_READY) {
+        connections_.erase(kept);
+      }
+    }
+  }
+  Connection& connection = connections_[manager];
+  if (connection.stub == nullptr) {
+    connection.channel = connect_(manager);
+    connection.stub = MembershipService::NewStub(connection.channel);
+  }
+  return connection.stub.get();
+}
+
+void ManagerConnections::End(const std::string& manager) {
+  connections_.erase(manager);
+}
+
+void ManagerConnections::Leave() {
+  const auto left = connections_.find(current_);
+  if (left == connections_.end()) return;
+  const bool being_made =
+      left->second.channel->GetState(false) == GRPC_CHANNEL_CONNECTING;
+  if (!being_made || connections_.size() >= most_) connections_.erase(left);
+}
+
+}  // namespace kamino::membership

@@ -1,0 +1,54 @@
+// A node's connections to managers; the node asks one manager at a time.
+//
+// A call lasts a fraction of a second, and a lookup of the manager's name may
+// take longer. So a connection that is still being made when its call ends is
+// kept until the node asks that manager again: with a new lookup for each call
+// no lookup would end in time.
+#ifndef KAMINO_MEMBERSHIP_MANAGER_CONNECTIONS_H_
+#define KAMINO_MEMBERSHIP_MANAGER_CONNECTIONS_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "grpcpp/channel.h"
+#include "kamino/internal/v1/membership.grpc.pb.h"
+
+namespace kamino::membership {
+
+// Not thread-safe.
+class ManagerConnections {
+ public:
+  using Stub = kamino::internal::v1::MembershipService::Stub;
+  using Connect =
+      std::function<std::shared_ptr<grpc::Channel>(const std::string& address)>;
+
+  // Keeps `most` at a time, at least 1.
+  ManagerConnections(Connect connect, size_t most);
+
+  // The stub for a call to `manager`; valid until the next call of a method.
+  // When `manager` is another one than before, the former connection is closed
+  // unless it is still being made.
+  Stub* To(const std::string& manager);
+
+  // Closes the connection to `manager`: the next call to it opens a new one.
+  void End(const std::string& manager);
+
+ private:
+  struct Connection {
+    std::shared_ptr<grpc::Channel> channel;
+    std::unique_ptr<Stub> stub;
+  };
+
+  void Leave();
+
+  const Connect connect_;
+  const size_t most_;
+  std::string current_;
+  std::map<std::string, Connection> connections_;  // by address
+};
+
+}  // namespace kamino::membership
+
+#endif  // KAMINO_MEMBERSHIP_MANAGER_CONNECTIONS_H_

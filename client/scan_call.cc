@@ -127,7 +127,11 @@ void ScanCall::Open() {
     return Answer(NoPartInTime());
   }
   address_ = runner_->directory().AddressOf(Target::kTail);
-  if (address_.empty()) return Reopen(kNoNodePause, /*refresh=*/true);
+  if (address_.empty()) {
+    const absl::Status error = runner_->directory().seeds_error();
+    if (!error.ok()) return Answer(error);
+    return Reopen(kNoNodePause, /*refresh=*/true);
+  }
   if (++attempts_ > 1) runner_->CountRetry();
   rest_.set_chain_id(runner_->directory().chain_id());
   // A stream that gets on may need longer than this: it is then opened anew.

@@ -450,6 +450,7 @@ class Admission {
   uint32_t executed_ = 0;    // requests, the first time
   uint64_t touched_ = 0;     // objects, in this call of ExecuteReady
   bool turn_is_long_ = false;
+  uint64_t look_at_ = 0;     // touched_ with which the clock is looked at next
   absl::Time now_;           // of that call, or of a tick since
   bool tells_slow_ = false;  // as of that call: of slow operations
   bool dropping_ = false;    // a mutation that only drops outcomes is under way

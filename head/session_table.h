@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -29,7 +30,8 @@ struct SessionParams {
   uint32_t window = 0;   // 1 to replica::session_format::kMaxWindow
   absl::Duration lease;  // kMinSessionLease to kMaxSessionLease
   absl::Time deadline = absl::InfiniteFuture();  // as Request::deadline
-  PrincipalPtr by;  // whose it is to be; null: anybody's
+  PrincipalPtr by;                  // whose it is to be; null: anybody's
+  std::function<bool()> abandoned;  // as Request::abandoned
 };
 
 inline constexpr absl::Duration kMinSessionLease = absl::Seconds(1);

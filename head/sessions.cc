@@ -141,6 +141,7 @@ void Admission::OpenSession(const SessionParams& params, absl::Time now,
   own.mutation.arguments = wanted.SerializeAsString();
   own.weight = wanted.window() * kSlotWeight;
   own.deadline = params.deadline;
+  own.abandoned = params.abandoned;
   own.done = [this, id = params.id,
               done = std::move(done)](const RequestOutcome& outcome) mutable {
     if (!outcome.status.ok()) return done(outcome.status);

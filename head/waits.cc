@@ -12,8 +12,10 @@ namespace {
 constexpr uint32_t kAdmitOneOf = 16;
 
 // Requests of a batch between two looks at the clock. Each takes microseconds
-// on memory, and some syncs of the medium on a disk.
+// on memory, and some syncs of the medium on a disk. Some touch a thousand
+// objects, as one that opens a session: a look follows each of these.
 constexpr size_t kRequestsALook = 4;
+constexpr uint64_t kTouchedALook = 64;
 
 }  // namespace
 
@@ -53,6 +55,7 @@ absl::Duration Admission::EndParking(Request* request, absl::Time now) {
 void Admission::NoteTurn(absl::Time now) {
   now_ = now;
   turn_is_long_ = false;
+  look_at_ = kTouchedALook;
   tells_slow_ =
       options_.stages != nullptr && options_.stages->last_entry() != nullptr;
   const uint64_t acknowledged = core_->acknowledged();
@@ -71,7 +74,10 @@ void Admission::NoteTime() {
 }
 
 bool Admission::TurnEndsBefore(size_t i) {
-  if (i % kRequestsALook == 0) NoteTime();
+  if (i % kRequestsALook == 0 || touched_ >= look_at_) {
+    NoteTime();
+    look_at_ = touched_ + kTouchedALook;
+  }
   return turn_is_over();
 }
 

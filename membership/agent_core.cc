@@ -117,9 +117,13 @@ bool AgentCore::TakesNewConnection(absl::Time now) {
 bool AgentCore::Hangs(absl::Time now) const {
   const absl::Duration step = now - progress_;
   if (step <= lease_) return false;
-  const bool in_medium =
-      options_.waits_for_medium != nullptr && options_.waits_for_medium();
-  return !in_medium || step > lease_ * kLeasesInMedium;
+  return step - (MediumTime() - medium_time_) > lease_ ||
+         step > lease_ * kLeasesInMedium;
+}
+
+absl::Duration AgentCore::MediumTime() const {
+  return options_.medium_time == nullptr ? absl::ZeroDuration()
+                                         : options_.medium_time();
 }
 
 void AgentCore::NoteProgress(absl::Time now) {
@@ -128,6 +132,7 @@ void AgentCore::NoteProgress(absl::Time now) {
     lateness_.Add(now - progress_, lease_ / kLongSteps);
   }
   progress_ = now;
+  medium_time_ = MediumTime();
 }
 
 absl::Duration AgentCore::Late(absl::Time now) const {

@@ -37,9 +37,9 @@ class AgentCore {
     // How long what this node vouches for holds: it delays the first view of a
     // life, and one that comes soon after managers are back.
     absl::Duration vouch = absl::Milliseconds(500);
-    // Whether the node's core waits for its medium now, as for a sync of a
-    // disk; null: it never does. Any thread.
-    std::function<bool()> waits_for_medium = nullptr;
+    // How long the node's core has waited for its medium in all, as for syncs
+    // of a disk, the wait under way included; null: it never waits. Any thread.
+    std::function<absl::Duration()> medium_time = nullptr;
     // Unlike that of any other process of this node; not 0.
     uint64_t process = 1;
   };
@@ -68,11 +68,12 @@ class AgentCore {
   // The node's core was seen to go on; what lies between two of these moments
   // is a step.
   void NoteProgress(absl::Time now);
-  // It was not for as long as a lease lasts, or for two where it waits for its
-  // medium: there is no next call yet, so that the manager takes it for dead. A
-  // disk may stand still for a moment, and with it all nodes that are on it.
-  // Two leases are less than one and a half failure timeouts: a core that waits
-  // for ever is out of the chain within three.
+  // The step has lasted longer than a lease, less what the core has waited for
+  // its medium in it, or longer than two leases in all: there is no next call
+  // yet, so that the manager takes the node for dead. A disk may stand still
+  // for a moment, and with it all nodes that are on it; a step of many syncs
+  // waits for most of its time. Two leases are less than one and a half failure
+  // timeouts: a core that waits for ever is out of the chain within three.
   bool Hangs(absl::Time now) const;
   // How much of the last second the core was in steps of over a quarter of a
   // lease; the manager is told.
@@ -143,6 +144,7 @@ class AgentCore {
   void SetReport(const NodeReport& report);
 
  private:
+  absl::Duration MediumTime() const;
   Effects OnRegistered(const Call& call, const Answer& answer, absl::Time now);
   Effects OnHeartbeat(const Call& call, const Answer& answer, absl::Time now);
   // The answer with an error for its status if it is OK and not of this node's
@@ -193,6 +195,7 @@ class AgentCore {
   uint64_t lease_term_ = 0;  // 0: the manager has not said so
   absl::Duration lease_ = absl::InfiniteDuration();  // as the manager said last
   absl::Time progress_ = absl::InfinitePast();       // was seen last
+  absl::Duration medium_time_;                       // was it then
   Lateness lateness_;
   Vouching vouching_;
   bool stood_in_ = false;  // others vouch for this node; for the log

@@ -26,7 +26,7 @@ AgentCore::Options CoreOptions(const AgentOptions& options) {
   core.managers = options.managers;
   core.takeover_timeout = options.takeover_timeout;
   core.retry = options.retry;
-  core.waits_for_medium = options.waits_for_medium;
+  core.medium_time = options.medium_time;
   absl::BitGen random;
   core.process = absl::Uniform<uint64_t>(absl::IntervalClosed, random, 1,
                                          std::numeric_limits<uint64_t>::max());

@@ -38,7 +38,7 @@ struct AgentOptions {
   // Of one call: a manager that hangs must not cost the lease.
   absl::Duration deadline = absl::Milliseconds(250);
   // As AgentCore::Options.
-  std::function<bool()> waits_for_medium;
+  std::function<absl::Duration()> medium_time;
   absl::Duration takeover_timeout = absl::Seconds(5);
   absl::Duration retry = absl::Milliseconds(100);
   // To managers and to other nodes; null: in the clear.

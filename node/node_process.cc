@@ -258,8 +258,8 @@ void NodeProcess::MakeAgent() {
   options.takes_lease = [this](absl::Duration lease) {
     return medium_check_->Check(lease);
   };
-  options.waits_for_medium = [waits = core_waits_for_medium_] {
-    return waits->load();
+  options.medium_time = [time = core_medium_time_] {
+    return time->total(MonotonicNow());
   };
   agent_ = std::make_unique<membership::MembershipAgent>(std::move(options));
 }
@@ -308,8 +308,8 @@ absl::Status NodeProcess::MakeNode() {
   ASSIGN_OR_RETURN(node_, Node::Create(std::move(options), std::move(runtime),
                                        std::move(storage), &procedures_,
                                        agent_.get(), std::move(events)));
-  node_->Run([waits = core_waits_for_medium_](ChainNode&) {
-    engine::MediumWait::Watch(waits);
+  node_->Run([time = core_medium_time_](ChainNode&) {
+    engine::MediumWait::Watch(time);
   });
   node_->TellSlowerThan(flags_.slow_operation);
   slow_operations_.emplace(config::Reloads::Get().Add(

@@ -3,7 +3,6 @@
 #ifndef KAMINO_NODE_NODE_PROCESS_H_
 #define KAMINO_NODE_NODE_PROCESS_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "base/memory_trimmer.h"
 #include "base/service_manager.h"
 #include "config/reload.h"
+#include "engine/pmem/medium_wait.h"
 #include "logs/audit_thread.h"
 #include "membership/debug_service.h"
 #include "membership/membership_agent.h"
@@ -114,8 +114,8 @@ class NodeProcess {
   std::shared_ptr<LinkPasses> passes_;  // null without TLS
   ServiceWatchdog watchdog_;
   std::optional<MediumCheck> medium_check_;  // of the heap's
-  const std::shared_ptr<std::atomic<bool>> core_waits_for_medium_ =
-      std::make_shared<std::atomic<bool>>(false);
+  const std::shared_ptr<engine::MediumTime> core_medium_time_ =
+      std::make_shared<engine::MediumTime>();
   replica::ProcedureRegistry procedures_;
 
   std::string address_;       // of clients' calls; known before Join

@@ -24,6 +24,10 @@ namespace {
 constexpr rpc::Backoff kBackoff = {absl::Milliseconds(10), absl::Seconds(2)};
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr absl::Duration kAskTimeout = absl::Seconds(1);
+// A hello that opens a session is answered once the chain has opened it: a node
+// refuses it after as long. To give up earlier would make a slow chain slower,
+// as the next hello opens another session.
+constexpr absl::Duration kOpenTimeout = absl::Seconds(10);
 constexpr int kMaxAnswerBytes = 6 << 20;  // a frame, and what gRPC adds
 constexpr absl::Duration kCloseTime = absl::Milliseconds(500);
 
@@ -156,10 +160,12 @@ void Connections::TryWay(std::shared_ptr<Attempt> attempt) {
   if (options_.cluster != nullptr) {
     hello.set_cluster_uuid(options_.cluster->uuid());
   }
+  bool opens_session = false;
   if (attempt->key.second) {
     absl::MutexLock lock(&mutex_);
     *hello.mutable_session() = session_;
     attempt->session_id = session_.id();
+    opens_session = session_.epoch() == 0;
   }
   const WireMaker& way = attempt->ways[attempt->next_way++];
   auto opening =
@@ -167,12 +173,16 @@ void Connections::TryWay(std::shared_ptr<Attempt> attempt) {
                        [this, attempt](const auto& connection, auto welcome) {
                          OnOpened(attempt, connection, std::move(welcome));
                        });
-  GiveUpAt(MonotonicNow() + kAskTimeout, opening);
+  if (opens_session) {
+    GiveUpAt(MonotonicNow() + kOpenTimeout, attempt->key.first, opening);
+  } else {
+    GiveUpAt(MonotonicNow() + kAskTimeout, /*head=*/"", opening);
+  }
 }
 
-void Connections::GiveUpAt(absl::Time deadline,
+void Connections::GiveUpAt(absl::Time deadline, const std::string& head,
                            std::weak_ptr<Connection> opening) {
-  timer_->After(kTick, [this, deadline, opening] {
+  timer_->After(kTick, [this, deadline, head, opening] {
     const auto connection = opening.lock();
     if (connection == nullptr || !connection->opening()) return;
     bool stopping;
@@ -180,8 +190,11 @@ void Connections::GiveUpAt(absl::Time deadline,
       absl::MutexLock lock(&mutex_);
       stopping = stopping_;
     }
-    if (stopping || MonotonicNow() >= deadline) return connection->Close();
-    GiveUpAt(deadline, opening);
+    const bool is_head = head.empty() || head_() == head;
+    if (stopping || !is_head || MonotonicNow() >= deadline) {
+      return connection->Close();
+    }
+    GiveUpAt(deadline, head, opening);
   });
 }
 

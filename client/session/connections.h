@@ -86,8 +86,10 @@ class Connections {
       const std::string& address);
   void Dial(const Key& key, ChainId chain_id);
   void TryWay(std::shared_ptr<Attempt> attempt);
-  // Closes it then if it is still being opened, or when this stops.
-  void GiveUpAt(absl::Time deadline, std::weak_ptr<Connection> opening);
+  // Closes it then if it is still being opened; earlier when this stops, or
+  // when the node at `head` is the head no more ("": it need not be).
+  void GiveUpAt(absl::Time deadline, const std::string& head,
+                std::weak_ptr<Connection> opening);
   // That the node which has answered the hello is of this client's cluster.
   absl::Status CheckCluster(const std::string& address,
                             const kamino::v1::SessionWelcome& welcome) const;

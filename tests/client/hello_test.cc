@@ -1,7 +1,9 @@
-// What the library names in its hellos, to a service that welcomes nobody.
+// The library's hellos, to a service that does not welcome it.
+#include <atomic>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
@@ -32,9 +34,17 @@ class Sessions final : public kamino::v1::SessionService::Service {
     EXPECT_TRUE(hello.ParseFromString(std::string(frame->parts)));
     if (!hello.has_session()) return grpc::Status::OK;
     EXPECT_EQ(hello.session().epoch(), 0u);
+    {
+      absl::MutexLock lock(&mutex_);
+      ++hellos_;
+      ids_.insert(hello.session().id());
+      if (!holds_) return grpc::Status::OK;
+    }
+    // Until the client gives up.
+    while (stream->Read(&sent)) {
+    }
     absl::MutexLock lock(&mutex_);
-    ++hellos_;
-    ids_.insert(hello.session().id());
+    ++given_up_;
     return grpc::Status::OK;
   }
 
@@ -44,6 +54,15 @@ class Sessions final : public kamino::v1::SessionService::Service {
     return grpc::Status::OK;  // none but this
   }
 
+  // From now on hellos are not answered.
+  void Hold() {
+    absl::MutexLock lock(&mutex_);
+    holds_ = true;
+  }
+  int given_up() {
+    absl::MutexLock lock(&mutex_);
+    return given_up_;
+  }
   int hellos() {
     absl::MutexLock lock(&mutex_);
     return hellos_;
@@ -55,7 +74,9 @@ class Sessions final : public kamino::v1::SessionService::Service {
 
  private:
   absl::Mutex mutex_;
+  bool holds_ ABSL_GUARDED_BY(mutex_) = false;
   int hellos_ ABSL_GUARDED_BY(mutex_) = 0;
+  int given_up_ ABSL_GUARDED_BY(mutex_) = 0;
   std::set<uint64_t> ids_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -67,40 +88,70 @@ class Objects final : public kamino::v1::KaminoService::Service {
                         const kamino::v1::GetChainRequest*,
                         kamino::v1::GetChainResponse* response) override {
     auto* const chain = response->mutable_chain();
-    chain->set_view_id(1);
+    chain->set_view_id(has_new_head ? 2 : 1);
     chain->set_chain_id(1);
-    auto* const node = chain->add_nodes();
-    node->set_node_id("n1");
-    node->set_address(absl::StrCat("127.0.0.1:", *port_));
+    if (has_new_head) Add("n2", "127.0.0.1:1", chain);
+    Add("n1", absl::StrCat("127.0.0.1:", *port_), chain);
     return grpc::Status::OK;
   }
+  // Of another node, which does not answer.
+  std::atomic<bool> has_new_head{false};
+
   grpc::Status Put(grpc::ServerContext*, const kamino::v1::PutRequest*,
                    kamino::v1::PutResponse*) override {
     return grpc::Status::OK;
   }
 
  private:
+  static void Add(const std::string& node_id, const std::string& address,
+                  kamino::v1::Chain* chain) {
+    auto* const node = chain->add_nodes();
+    node->set_node_id(node_id);
+    node->set_address(address);
+  }
+
   const int* const port_;
 };
 
+class HelloTest : public ::testing::Test {
+ protected:
+  HelloTest() : objects_(&port_) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", rpc::ServerCredentials(), &port_);
+    builder.RegisterService(&objects_);
+    builder.RegisterService(&sessions_);
+    server_ = builder.BuildAndStart();
+    ClientOptions options;
+    options.seeds = {absl::StrCat("127.0.0.1:", port_)};
+    options.carrier = "grpc";
+    client_ = *Client::Connect(options);
+  }
+  ~HelloTest() override {
+    client_.reset();
+    server_->Shutdown();
+  }
+
+  int port_ = 0;
+  Objects objects_;
+  Sessions sessions_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Client> client_;
+};
+
 // A hello that got no answer may come late, when its session is over.
-TEST(HelloTest, NoTwoOfThemOpenTheSameSession) {
-  int port = 0;
-  Objects objects(&port);
-  Sessions sessions;
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", rpc::ServerCredentials(), &port);
-  builder.RegisterService(&objects);
-  builder.RegisterService(&sessions);
-  const auto server = builder.BuildAndStart();
-  ClientOptions options;
-  options.seeds = {absl::StrCat("127.0.0.1:", port)};
-  options.carrier = "grpc";
-  auto client = *Client::Connect(options);
-  while (sessions.hellos() < 3) ASSERT_TRUE(client->Put("key", "value").ok());
-  client.reset();
-  EXPECT_EQ(sessions.ids(), static_cast<size_t>(sessions.hellos()));
-  server->Shutdown();
+TEST_F(HelloTest, NoTwoOfThemOpenTheSameSession) {
+  while (sessions_.hellos() < 3) ASSERT_TRUE(client_->Put("key", "value").ok());
+  client_.reset();
+  EXPECT_EQ(sessions_.ids(), static_cast<size_t>(sessions_.hellos()));
+}
+
+TEST_F(HelloTest, OneToAFormerHeadIsGivenUp) {
+  sessions_.Hold();
+  while (sessions_.hellos() < 1) ASSERT_TRUE(client_->Put("key", "value").ok());
+  objects_.has_new_head = true;
+  ASSERT_TRUE(client_->Refresh().ok());
+  EXPECT_EQ(client_->chain().view_id(), 2u);
+  while (sessions_.given_up() < 1) std::this_thread::yield();
 }
 
 }  // namespace

@@ -99,6 +99,17 @@ TEST_F(OpenSessionTest, ManyAreClosedAFewAtATime) {
   EXPECT_EQ(ring_->applied() - before, 3u);  // of 64, 64 and 2
 }
 
+// As a client that has given up asks for another one.
+TEST_F(OpenSessionTest, AnAbandonedOneIsNotOpened) {
+  const uint64_t before = ring_->applied();
+  const auto answer = Open(100, 8, kLease, [] { return true; });
+  Run();
+  ASSERT_TRUE(answer->has_value());
+  EXPECT_FALSE((*answer)->ok());
+  EXPECT_EQ(ring_->applied(), before);
+  EXPECT_FALSE(admission_->FindSession(100).has_value());
+}
+
 // --- Going on with one.
 
 class AskForSessionTest : public OpenSessionTest {

@@ -2,6 +2,7 @@
 #ifndef KAMINO_TESTS_HEAD_SESSIONS_FIXTURE_H_
 #define KAMINO_TESTS_HEAD_SESSIONS_FIXTURE_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,13 +35,15 @@ class HeadSessionsTest : public AdmissionTest {
 
   // Whose answer lands there.
   std::shared_ptr<Opened> Open(uint64_t id, uint32_t window = 8,
-                               absl::Duration lease = kLease) {
+                               absl::Duration lease = kLease,
+                               std::function<bool()> abandoned = nullptr) {
     auto answer = std::make_shared<Opened>();
     SessionParams params;
     params.id = id;
     params.window = window;
     params.lease = lease;
     params.by = by_;
+    params.abandoned = std::move(abandoned);
     admission_->OpenSession(
         params, now_, [answer](absl::StatusOr<SessionInfo> session) {
           EXPECT_FALSE(answer->has_value()) << "answered twice";

@@ -11,6 +11,7 @@
 #include "head/admission.h"
 #include "tests/faults/planted.h"
 #include "tests/head/admission_fixture.h"
+#include "tests/head/sessions_fixture.h"
 
 namespace kamino::head {
 namespace {
@@ -84,6 +85,32 @@ TEST(AdmissionSlowMediumTest, ATurnEndsAfterATime) {
   EXPECT_THAT(EntriesOfATurn(64, absl::Milliseconds(20)), ElementsAre(8));
   const faults::Planted planted("head-turns-last");
   EXPECT_THAT(EntriesOfATurn(11, absl::Milliseconds(20)), ElementsAre(11, 1));
+}
+
+// Each look at the clock finds it later by `step`.
+class LargeRequestsTest : public HeadSessionsTest {
+ protected:
+  LargeRequestsTest() : HeadSessionsTest(Options()) {}
+  static AdmissionOptions Options() {
+    AdmissionOptions options;
+    options.clock = [] { return clock += step; };
+    clock = absl::UnixEpoch();
+    step = absl::ZeroDuration();
+    return options;
+  }
+  static inline absl::Time clock;
+  static inline absl::Duration step;
+};
+
+// Each of them takes a hundred objects: no four of them share a look.
+TEST_F(LargeRequestsTest, ALookAtTheClockFollowsEach) {
+  for (uint64_t id = 100; id < 104; ++id) Open(id, /*window=*/100);
+  clock = now_;
+  step = absl::Milliseconds(20);
+  const size_t before = BatchSizes().size();
+  Execute();
+  ASSERT_GT(BatchSizes().size(), before);
+  EXPECT_EQ(BatchSizes()[before], 2);
 }
 
 }  // namespace

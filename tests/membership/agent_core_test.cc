@@ -77,11 +77,12 @@ class HungCoreTest : public testing::Test {
     AgentCore::Options options;
     options.cluster_id = "c";
     options.managers = {"a:1"};
-    options.waits_for_medium = [this] { return waits_for_medium_; };
+    options.medium_time = [this] { return medium_time_; };
     AgentCore core(options);
     absl::Time now = absl::FromUnixSeconds(1000);
     core.Begin(Member{"n1", 7, "n1:1", {{"tcp", "n1:2"}}, 64, "h"}, now);
     core.NoteProgress(now);
+    medium_time_ += waits_;
     const AgentCore::Call call = core.Next(now);
     AgentCore::Answer answer;
     answer.registration.set_chain_id(kOnlyChain);
@@ -91,7 +92,8 @@ class HungCoreTest : public testing::Test {
     return core.Hangs(now + step);
   }
 
-  bool waits_for_medium_ = false;
+  absl::Duration waits_;  // in the step, for its medium
+  absl::Duration medium_time_ = absl::Hours(1);
 };
 
 TEST_F(HungCoreTest, ACoreHangsAfterALease) {
@@ -99,15 +101,22 @@ TEST_F(HungCoreTest, ACoreHangsAfterALease) {
   EXPECT_TRUE(HangsAfter(kLease + kMoment));
 }
 
+// Also where it does not wait just now: a step may be of many short syncs.
+TEST_F(HungCoreTest, TimeInWhichItWaitsForItsMediumDoesNotCount) {
+  waits_ = kLease / 2;
+  EXPECT_FALSE(HangsAfter(kLease * 1.5 - kMoment));
+  EXPECT_TRUE(HangsAfter(kLease * 1.5 + kMoment));
+}
+
 TEST_F(HungCoreTest, ACoreThatWaitsForItsMediumHangsAfterTwo) {
-  waits_for_medium_ = true;
+  waits_ = 10 * kLease;
   EXPECT_FALSE(HangsAfter(kLease + kMoment));
   EXPECT_FALSE(HangsAfter(2 * kLease - kMoment));
   EXPECT_TRUE(HangsAfter(2 * kLease + kMoment));
 }
 
 TEST_F(HungCoreTest, OldMistakesAreNoticed) {
-  waits_for_medium_ = true;
+  waits_ = 10 * kLease;
   faults::PlantFault("membership-media-count-as-hung");
   EXPECT_TRUE(HangsAfter(kLease + kMoment));
   EXPECT_TRUE(faults::PlantedFaultWasMet());

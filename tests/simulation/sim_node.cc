@@ -131,9 +131,7 @@ void SimNode::Boot() {
         other, [other] { return other->up() ? other->agent_.get() : nullptr; }};
   };
   membership::AgentCore::Options agent = options_.agent;
-  agent.waits_for_medium = [this] {
-    return world()->now() < medium_hangs_until_;
-  };
+  agent.medium_time = [this] { return MediumTime(); };
   agent_ = std::make_unique<SimAgent>(this, network_, &peers_->managers,
                                       find_peer, agent, random_.Fork());
   auto node = node::Node::Create(

@@ -193,6 +193,8 @@ class SimNode final : public Process {
   bool serves_alone() const;
 
  private:
+  // How long its core has waited for its medium in all.
+  absl::Duration MediumTime() const;
   // Whoever looks at the files that were put back, or at the flags.
   static constexpr absl::Duration kOperatorDelay = absl::Milliseconds(700);
 
@@ -263,7 +265,9 @@ class SimNode final : public Process {
   bool was_receiving_ = false;
   bool rotten_ = false;  // bits of its files have flipped; as long
   absl::Duration drain_takes_;
-  absl::Time medium_hangs_until_ = absl::InfinitePast();
+  absl::Duration medium_time_before_;  // of the last hang of its medium
+  absl::Time medium_hangs_since_ = absl::InfinitePast();
+  absl::Duration medium_hangs_for_;
   bool errs_next_ = false;
   // In this life or one before; it has not begun anew since.
   bool has_erred_ = false;

@@ -1,6 +1,7 @@
 // What becomes of a simulated node's disk: lost, slow, put back, changed.
 #include <string.h>
 
+#include <algorithm>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -44,7 +45,15 @@ void SimNode::HangCore(absl::Duration time) {
 
 void SimNode::HangMedium(absl::Duration time) {
   HangCore(time);
-  medium_hangs_until_ = world()->now() + time;
+  medium_time_before_ = MediumTime();
+  medium_hangs_since_ = world()->now();
+  medium_hangs_for_ = time;
+}
+
+absl::Duration SimNode::MediumTime() const {
+  return medium_time_before_ + std::clamp(world()->now() - medium_hangs_since_,
+                                          absl::ZeroDuration(),
+                                          medium_hangs_for_);
 }
 
 void SimNode::SlowMedia(absl::Duration drain) {

@@ -111,36 +111,36 @@ TEST_F(PageSyncTest, TheProcessCountsSyncs) {
   EXPECT_GT(PageSync::OfProcess().time, before.time);
 }
 
-using Flag = std::shared_ptr<std::atomic<bool>>;
+using Waits = std::shared_ptr<MediumTime>;
 
-Flag WatchThisThread() {
-  auto waits = std::make_shared<std::atomic<bool>>(false);
+Waits WatchThisThread() {
+  auto waits = std::make_shared<MediumTime>();
   MediumWait::Watch(waits);
   return waits;
 }
 
 TEST_F(PageSyncTest, AThreadThatSyncsWaitsForItsMedium) {
-  const Flag waits = WatchThisThread();
+  const Waits waits = WatchThisThread();
   bool during = false;
   std::byte byte{};
-  PageSync pages([&](const void*) { during = *waits; });
+  PageSync pages([&](const void*) { during = waits->waits(); });
   pages.Note(&byte, 1);
-  EXPECT_FALSE(*waits);
+  EXPECT_FALSE(waits->waits());
   pages.Drain();
   EXPECT_TRUE(during);
-  EXPECT_FALSE(*waits);
+  EXPECT_FALSE(waits->waits());
 }
 
 TEST_F(PageSyncTest, AnotherThreadsSyncIsNoExcuse) {
-  const Flag waits = WatchThisThread();
+  const Waits waits = WatchThisThread();
   bool own = false;
   bool others = false;
   std::byte byte{};
   std::thread([&] {
-    const Flag waits_there = WatchThisThread();
+    const Waits waits_there = WatchThisThread();
     PageSync pages([&](const void*) {
-      own = *waits_there;
-      others = *waits;
+      own = waits_there->waits();
+      others = waits->waits();
     });
     pages.Note(&byte, 1);
     pages.Drain();
@@ -151,14 +151,14 @@ TEST_F(PageSyncTest, AnotherThreadsSyncIsNoExcuse) {
 
 // What it has flushed is in the other's sync.
 TEST_F(PageSyncTest, AThreadWaitsForTheMediumInAnothersSync) {
-  Flag waits;
+  Waits waits;
   absl::Notification watches, syncs;
   std::byte byte{};
   bool waited = false;
   PageSync pages([&](const void*) {
     syncs.Notify();
     watches.WaitForNotification();
-    while (!*waits) std::this_thread::yield();
+    while (!waits->waits()) std::this_thread::yield();
     waited = true;
   });
   std::thread other([&] {
@@ -171,18 +171,30 @@ TEST_F(PageSyncTest, AThreadWaitsForTheMediumInAnothersSync) {
   pages.Drain();
   other.join();
   EXPECT_TRUE(waited);
-  EXPECT_FALSE(*waits);
+  EXPECT_FALSE(waits->waits());
 }
 
 TEST(MediumWaitTest, TheOutermostCounts) {
-  const Flag waits = WatchThisThread();
+  const Waits waits = WatchThisThread();
   {
     const MediumWait outer;
-    EXPECT_TRUE(*waits);
+    EXPECT_TRUE(waits->waits());
     { const MediumWait inner; }
-    EXPECT_TRUE(*waits);
+    EXPECT_TRUE(waits->waits());
   }
-  EXPECT_FALSE(*waits);
+  EXPECT_FALSE(waits->waits());
+}
+
+TEST(MediumTimeTest, AddsUpWaits) {
+  const absl::Time then = absl::UnixEpoch() + absl::Hours(1);
+  MediumTime time;
+  EXPECT_EQ(time.total(then), absl::ZeroDuration());
+  time.Begin(then);
+  EXPECT_EQ(time.total(then + absl::Seconds(2)), absl::Seconds(2));
+  time.End(then + absl::Seconds(3));
+  EXPECT_EQ(time.total(then + absl::Seconds(9)), absl::Seconds(3));
+  time.Begin(then + absl::Seconds(10));
+  EXPECT_EQ(time.total(then + absl::Seconds(11)), absl::Seconds(4));
 }
 
 // Another thread's sync covers what this one has noted.

@@ -194,6 +194,7 @@ TEST_F(AdminCallsTest, NoOtherCallWaitsWhereALineIsNotWritten) {
   }
   EXPECT_EQ(Contents(path_), "");
   free.Notify();
+  manager_.reset();  // its thread uses `free`
 }
 
 // --- A process of which no other reads stderr.

@@ -39,7 +39,7 @@ TEST(LinkAdmissionTest, RolesDecideAsTheyAreNow) {
   EXPECT_EQ(Refusal("kamino://c/node/n1", access), "");
   access->Replace(security::RoleMap(
       {{.pattern = "kamino://c/node/n1", .roles = {}}}, /*only_rules=*/false));
-  EXPECT_THAT(Refusal("kamino://c/node/n1", access), HasSubstr("is no role"));
+  EXPECT_THAT(Refusal("kamino://c/node/n1", access), HasSubstr("has no role"));
   EXPECT_EQ(Refusal("kamino://c/node/n2", access), "");
 }
 

@@ -19,6 +19,8 @@ namespace kamino::client {
 namespace {
 
 constexpr int kMostDoublings = 5;
+// Between two looks for a node that can be asked.
+constexpr absl::Duration kNoNodePause = absl::Milliseconds(50);
 
 }  // namespace
 
@@ -50,19 +52,32 @@ class ScanCall::Stream final
 
  private:
   void OnReadDone(bool ok) override {
-    if (ok) return call_->OnPart();
-    RemoveHold();
+    if (!ok) return RemoveHold();
+    has_part_ = true;
+    call_->OnPart();
   }
   void OnDone(const grpc::Status& status) override {
     const std::shared_ptr<ScanCall> call = std::move(call_);
     const bool stopped = stopped_;
+    absl::Status ended = rpc::FromGrpc(status);
+    if (has_part_ && EndedBySlowReader(ended)) {
+      ended = absl::UnavailableError(ended.message());
+    }
     delete this;
-    if (!stopped) call->OnEnd(rpc::FromGrpc(status));
+    if (!stopped) call->OnEnd(ended);
+  }
+
+  // A node ends a call so whose parts are not taken for long. To ask for the
+  // next part anew is of use, other than where a part is too large for gRPC.
+  static bool EndedBySlowReader(const absl::Status& status) {
+    return absl::IsResourceExhausted(status) &&
+           ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED;
   }
 
   std::shared_ptr<ScanCall> call_;
   const std::shared_ptr<Directory::Stub> stub_;
   grpc::ClientContext context_;
+  bool has_part_ = false;
   bool stopped_ = false;  // set while nothing is being read
 };
 
@@ -86,8 +101,11 @@ void ScanCall::Next(PartDone done) {
     Stop();
     return Answer(false);
   }
-  deadline_ = MonotonicNow() + timeout_;
-  attempts_ = 0;
+  if (got_on_) {
+    deadline_ = MonotonicNow() + timeout_;
+    attempts_ = 0;
+    got_on_ = false;
+  }
   if (stream_ == nullptr) return Open();
   stream_->ReadOn();
 }
@@ -109,7 +127,7 @@ void ScanCall::Open() {
     return Answer(NoPartInTime());
   }
   address_ = runner_->directory().AddressOf(Target::kTail);
-  if (address_.empty()) return Retry(last_error_);
+  if (address_.empty()) return Reopen(kNoNodePause, /*refresh=*/true);
   if (++attempts_ > 1) runner_->CountRetry();
   rest_.set_chain_id(runner_->directory().chain_id());
   // A stream that gets on may need longer than this: it is then opened anew.
@@ -136,6 +154,7 @@ void ScanCall::OnPart() {
   runner_->directory().Saw(part_.header());
   const uint64_t count = static_cast<uint64_t>(part_.results_size());
   if (count > 0) {
+    got_on_ = true;
     // The least key behind the last one.
     rest_.set_start_key(part_.results().rbegin()->key() + std::string(1, '\0'));
     if (rest_.limit() > 0) {
@@ -158,13 +177,19 @@ void ScanCall::Retry(const absl::Status& status) {
       DecideAfter(status, std::max(attempts_, 1), runner_->Random());
   if (!decision.retry) return Answer(status);
   last_error_ = status;
-  const absl::Duration delay =
-      std::min(decision.delay,
-               std::max(deadline_ - MonotonicNow(), absl::ZeroDuration()));
-  const auto reopen = [self = shared_from_this(), delay] {
+  Reopen(decision.delay, decision.refresh);
+}
+
+void ScanCall::Reopen(absl::Duration delay, bool refresh) {
+  const absl::Duration left =
+      std::max(deadline_ - MonotonicNow(), absl::ZeroDuration());
+  const auto reopen = [self = shared_from_this(),
+                       delay = std::min(delay, left)] {
+    const absl::Status why = self->runner_->directory().last_error();
+    if (self->attempts_ == 0 && !why.ok()) self->last_error_ = why;
     self->runner_->timer().After(delay, [self] { self->Open(); });
   };
-  if (decision.refresh) return runner_->directory().Refresh(reopen);
+  if (refresh) return runner_->directory().Refresh(reopen);
   reopen();
 }
 

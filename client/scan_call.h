@@ -25,7 +25,8 @@ class ScanCall : public std::enable_shared_from_this<ScanCall> {
 
   // The call must have entered the runner; it leaves it when the object and
   // the stream are gone. `timeout` is for each part, retries included: a part
-  // that does not come in that time ends the scan with kDeadlineExceeded.
+  // that does not come in that time ends the scan with kDeadlineExceeded. So do
+  // parts without an object that come for longer than that.
   ScanCall(Runner* runner, kamino::v1::ScanRequest request,
            absl::Duration timeout);
   ~ScanCall();
@@ -45,6 +46,7 @@ class ScanCall : public std::enable_shared_from_this<ScanCall> {
   void OnPart();
   void OnEnd(const absl::Status& status);
   void Retry(const absl::Status& status);
+  void Reopen(absl::Duration delay, bool refresh);
   void Answer(absl::StatusOr<bool> answer);
 
   // Of the next attempt: as long as others, at first; longer each time that
@@ -64,6 +66,7 @@ class ScanCall : public std::enable_shared_from_this<ScanCall> {
   absl::Status last_error_ = absl::UnavailableError("no chain is known");
   int attempts_ = 0;  // since the last part
   uint64_t parts_ = 0;
+  bool got_on_ = true;     // since the deadline was set
   bool complete_ = false;  // the limit is reached
   bool room_made_ = false;
 };

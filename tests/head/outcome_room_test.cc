@@ -212,6 +212,66 @@ TEST_F(FullOfOutcomesTest, WhoKeepsNoRoomForItIsNoticed) {
   EXPECT_EQ(ReasonOf(DeleteByNewClient()), kamino::v1::REASON_HEAP_FULL);
 }
 
+// A heap that was full, of which every second one of many small objects was
+// deleted since: more than the reserve is free, in pieces of that size.
+class SmallPiecesTest : public OutcomeRoomTest {
+ protected:
+  SmallPiecesTest() {
+    while (objects_ < kMany) EXPECT_TRUE(PutNew(kSmall).ok());
+    for (const size_t size : {kResultBytes, kSmall}) {
+      while (PutNew(size).ok()) {
+      }
+    }
+    // As a head without reserve leaves it.
+    const uint64_t kept = under_.heap().reserve().bytes_kept;
+    under_.heap().KeepReserve(0);
+    for (const size_t size : {kResultBytes, kSmall}) {
+      while (PutNew(size).ok()) {
+      }
+    }
+    under_.heap().KeepReserve(kept);
+    for (int i = 0; FreeBytes() < kept + kept / 4 && i < kMany; i += 2) {
+      kamino::v1::DeleteRequest del;
+      del.set_key(KeyOf(i));
+      const absl::Status deleted =
+          Run(Submit(replica::kDeleteFunction, del.SerializeAsString(), kKnown,
+                     ++number_));
+      EXPECT_TRUE(deleted.ok()) << deleted;
+    }
+    EXPECT_GE(FreeBytes(), kept);
+    EXPECT_LT(under_.heap().reserve().bytes_whole, kept);
+  }
+
+  static constexpr int kMany = 5000;
+  static constexpr size_t kSmall = 100;
+  static constexpr uint64_t kKnown = 1;  // its outcome is stored
+
+  static std::string KeyOf(int object) { return absl::StrCat("o", object); }
+  absl::Status PutNew(size_t bytes) {
+    absl::Status put =
+        Run(Put(KeyOf(objects_), std::string(bytes, 's'), kKnown, ++number_));
+    if (put.ok()) ++objects_;
+    return put;
+  }
+  uint64_t FreeBytes() {
+    const engine::HeapStats stats = under_.heap().stats();
+    return stats.bytes_total - stats.bytes_used;
+  }
+
+  int objects_ = 0;
+  uint64_t number_ = 1;
+};
+
+TEST_F(SmallPiecesTest, AreLeftToBecomePages) {
+  EXPECT_EQ(ReasonOf(PutNew(kSmall)), kamino::v1::REASON_HEAP_FULL);
+}
+
+TEST_F(SmallPiecesTest, WhoFillsThemIsNoticed) {
+  faults::Planted fault("head-fills-what-deletes-leave");
+  const absl::Status put = PutNew(kSmall);
+  EXPECT_TRUE(put.ok()) << put;
+}
+
 TEST_F(FullHeapTest, OneWhoAsksAgainMeanwhileIsKept) {
   PassAnHour();
   PutLarge(5000);

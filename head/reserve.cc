@@ -7,6 +7,7 @@
 #include "head/admission.h"
 #include "kamino/internal/v1/operation.pb.h"
 #include "replica/errors.h"
+#include "replica/restore.h"
 #include "replica/state_machine.h"
 
 namespace kamino::head {
@@ -44,12 +45,18 @@ bool OpensSession(const replica::Mutation& mutation) {
          mutation.function == replica::kOpenSessionFunction;
 }
 
+bool BringsBackup(const replica::Mutation& mutation) {
+  return mutation.client_id == 0 &&
+         mutation.function == replica::kRestoreFunction;
+}
+
 RoomUse RoomUseOf(const replica::Mutation& mutation,
                   const replica::RoomTaken& room, size_t result_bytes) {
   if (OpensSession(mutation)) {
     return SessionIn(mutation).window() <= kNarrowWindow ? RoomUse::kSettles
                                                          : RoomUse::kTakes;
   }
+  if (BringsBackup(mutation)) return RoomUse::kTakes;
   if (mutation.client_id == 0) return RoomUse::kPaysBack;
   const uint64_t taken = room.allocated + result_bytes;
   if (room.freed >= taken + kPaysForOutcome) return RoomUse::kPaysBack;
@@ -69,6 +76,17 @@ bool MayLeave(RoomUse use, uint64_t left, uint64_t kept) {
       return false;
   }
   return false;
+}
+
+HeapRoom RoomOf(const engine::Heap& heap) {
+  const engine::HeapReserve reserve = heap.reserve();
+  const engine::HeapStats stats = heap.stats();
+  HeapRoom room;
+  room.free = stats.bytes_total - stats.bytes_used;
+  room.reserve = reserve.bytes_kept;
+  room.reserve_whole = std::min(reserve.bytes_kept, reserve.bytes_whole);
+  room.is_full = reserve.bytes_whole < reserve.bytes_kept + kPageBytes;
+  return room;
 }
 
 absl::Status Admission::CheckReserve(const replica::Mutation& mutation,
@@ -97,7 +115,9 @@ absl::Status Admission::CheckReserve(const replica::Mutation& mutation,
       absl::StrCat("the heap is full: of ", heap.bytes_total, " bytes ", free,
                    " are left with this request, and the last ",
                    reserve.bytes_kept,
-                   " are kept for requests that free room; delete something"));
+                   " are kept for requests that free room; ",
+                   BringsBackup(mutation) ? "restore into one of a larger heap"
+                                          : "delete something"));
 }
 
 void Admission::NarrowWindow(replica::Mutation* mutation) {

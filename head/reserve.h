@@ -16,7 +16,9 @@
 //
 // Space that the first kind takes comes back; so what the others leave to it is
 // there for as long as something is left to delete. The head's own mutations,
-// which drop outcomes, close sessions or restore a backup, are not limited.
+// which drop outcomes or close sessions, are not limited, but for the objects
+// of a backup: no client of a restored cluster has a stored outcome, so none
+// could delete anything in a heap that a restore has filled.
 //
 // While the reserve lacks pages, a request that takes more than it frees is
 // refused until twice the reserve is free, in pieces of any size: else it would
@@ -34,6 +36,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/heap/heap.h"
 #include "replica/log_entry.h"
 #include "replica/request_meter.h"
 
@@ -55,7 +58,7 @@ enum class RoomUse {
   kTakes,     // any other
   kSettles,   // changes no object, or opens a narrow session
   kFrees,     // frees more than it takes, its outcome left out
-  kPaysBack,  // its outcome included; or it is the head's own
+  kPaysBack,  // its outcome included; or it is the head's own, and no backup's
 };
 
 // Of a mutation that was executed; `room`: by its function; `result_bytes`: of
@@ -65,6 +68,20 @@ RoomUse RoomUseOf(const replica::Mutation& mutation,
 
 // Whether a request of that use may leave so many bytes of the reserve.
 bool MayLeave(RoomUse use, uint64_t left, uint64_t kept);
+
+// The room of a head's heap.
+struct HeapRoom {
+  uint64_t free = 0;           // bytes, the reserve included
+  uint64_t reserve = 0;        // bytes that the head keeps
+  uint64_t reserve_whole = 0;  // of these, free in pieces of a page or more
+  // No page is free beside the reserve: the head refuses requests that need
+  // one, and any that takes room once the smaller pieces are used.
+  bool is_full = false;
+};
+HeapRoom RoomOf(const engine::Heap& heap);
+
+// Whether it is the head's own and puts objects of a backup.
+bool BringsBackup(const replica::Mutation& mutation);
 
 // Whether the head opens a session by it.
 bool OpensSession(const replica::Mutation& mutation);

@@ -17,6 +17,7 @@
 #include "client/cli/files.h"
 #include "client/cli/progress.h"
 #include "client/cli/text.h"
+#include "client/error.h"
 
 namespace kamino::client {
 namespace {
@@ -165,7 +166,12 @@ int RunLoad(Cli& cli, const LoadOptions& options) {
   const absl::Time begin = MonotonicNow();
   absl::Status loaded = loader.Load(*objects, &progress);
   const double seconds = absl::ToDoubleSeconds(MonotonicNow() - begin);
-  if (!loaded.ok()) return cli.Fail(loaded);
+  if (!loaded.ok()) {
+    return cli.Fail(WithMore(
+        loaded, absl::StrCat("; ", loader.done(), " of ", objects->size(),
+                             " objects are written: load the file again once "
+                             "the cause is gone")));
+  }
   if (cli.json()) {
     std::cout << absl::StrCat("{\"objects\": ", loader.done(),
                               ", \"seconds\": ", seconds, "}\n");

@@ -120,6 +120,12 @@ absl::Status WithWhatToDo(const absl::Status& status) {
     return WithMore(status,
                     "; the cluster serves, and may not have all of the backup");
   }
+  if (ReasonOf(status) == kamino::v1::REASON_HEAP_FULL) {
+    return WithMore(status,
+                    "; the cluster serves nobody until the restore is given up "
+                    "(kamino backup restore --give_up); restore into a cluster "
+                    "whose nodes have a larger --heap_mb");
+  }
   return WithMore(status,
                   "; the cluster serves nobody until the restore is run again "
                   "or given up (kamino backup restore --give_up)");

@@ -17,6 +17,7 @@
 #include "client/admin.h"
 #include "client/cli/cli.h"
 #include "client/cli/cluster_text.h"
+#include "client/cli/heap_line.h"
 #include "client/cli/scrub_line.h"
 #include "client/cli/table.h"
 #include "client/cli/text.h"
@@ -171,6 +172,7 @@ std::string TableOf(const Cli& cli, const kamino::v1::Chain& chain,
        "APPLIED", "CLEANED", "HEAP", "UNDO COPY", "RESTARTS", "LINKS"}};
   std::string disputes;
   std::string unlinked;
+  std::string heap;
   std::string scrub;
   std::string transfers;
   std::string mode;
@@ -182,15 +184,16 @@ std::string TableOf(const Cli& cli, const kamino::v1::Chain& chain,
     disputes += DisputeOf(node.node_id(), status->disputed());
     unlinked += MissingLinks(*status);
     transfers += TransferLine(*status);
+    heap += HeapLine(*status);
     if (status->role() == kamino::v1::ROLE_HEAD) {
       scrub = ScrubLine(status->scrub());
       mode = absl::StrCat(", mode ", Word(status->chain_mode()));
     }
   }
-  return absl::StrCat("cluster ", chain.cluster_id(), ", view ",
-                      chain.view_id(), mode, "\n", FormatTable(rows),
-                      NotAllowedLines(statuses), AwayLine(chain),
-                      StandsByLine(cli), unlinked, disputes, transfers, scrub);
+  return absl::StrCat(
+      "cluster ", chain.cluster_id(), ", view ", chain.view_id(), mode, "\n",
+      FormatTable(rows), NotAllowedLines(statuses), AwayLine(chain),
+      StandsByLine(cli), unlinked, disputes, transfers, heap, scrub);
 }
 
 // Why no node's state is shown; OK: one's is, or there are no nodes.

@@ -1,6 +1,7 @@
 // What a node says of itself to whoever asks.
 #include <string>
 
+#include "head/reserve.h"
 #include "membership/records.h"
 #include "node/driver/node.h"
 #include "proto/version.h"
@@ -47,6 +48,15 @@ kamino::v1::AdmissionStatus ToProto(const head::AdmissionStats& stats) {
   admission.set_sessions(stats.sessions);
   admission.set_session_slots(stats.session_slots);
   return admission;
+}
+
+kamino::v1::HeapRoomStatus ToProto(const head::HeapRoom& room) {
+  kamino::v1::HeapRoomStatus status;
+  status.set_free_bytes(room.free);
+  status.set_reserve_bytes(room.reserve);
+  status.set_reserve_free_bytes(room.reserve_whole);
+  status.set_full(room.is_full);
+  return status;
 }
 
 kamino::v1::ScrubStatus ToProto(const replica::Scrub& scrub, absl::Time now) {
@@ -131,6 +141,7 @@ void Node::Describe(ChainNode& node,
   }
   if (const auto stats = node.admission_stats()) {
     *response->mutable_admission() = ToProto(*stats);
+    *response->mutable_heap_room() = ToProto(head::RoomOf(node.heap()));
   }
   const CallLoadStats reads = reads_.stats();
   response->mutable_reads()->set_waiting(reads.waiting);

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "head/admission.h"
 #include "kamino/internal/v1/operation.pb.h"
+#include "replica/restore.h"
 #include "tests/head/sessions_fixture.h"
 
 namespace kamino::head {
@@ -73,6 +74,9 @@ TEST(ReserveRuleTest, GoesByWhatARequestHasDone) {
     return RoomUseOf(mutation, nothing, 0);
   };
   EXPECT_EQ(own(MutationOf(0, replica::kDropFunction)), RoomUse::kPaysBack);
+  EXPECT_EQ(own(MutationOf(0, replica::kGiveUpRestoreFunction)),
+            RoomUse::kPaysBack);
+  EXPECT_EQ(own(MutationOf(0, replica::kRestoreFunction)), RoomUse::kTakes);
   EXPECT_EQ(own(Opening(kNarrowWindow)), RoomUse::kSettles);
   EXPECT_EQ(own(Opening(kNarrowWindow + 1)), RoomUse::kTakes);
 }
@@ -196,6 +200,29 @@ TEST_F(FullHeapTest, OthersLeaveTheReserve) {
   EXPECT_GE(reserve().bytes_whole, reserve().bytes_kept);
   // What needs no room goes on.
   EXPECT_TRUE(Run(Put("cron", "one", kOld, ++old_number_)).ok());
+}
+
+// What status shows.
+TEST_F(FullHeapTest, ItsRoomIsTold) {
+  const engine::HeapStats stats = under_.heap().stats();
+  HeapRoom room = RoomOf(under_.heap());
+  EXPECT_EQ(room.free, stats.bytes_total - stats.bytes_used);
+  EXPECT_EQ(room.reserve, ReserveBytes(stats.bytes_total));
+  EXPECT_EQ(room.reserve_whole, room.reserve);
+  EXPECT_FALSE(room.is_full);
+  Fill();
+  PutByNewClients();
+  room = RoomOf(under_.heap());
+  EXPECT_TRUE(room.is_full);
+  EXPECT_EQ(room.free, FreeBytes());
+  EXPECT_EQ(room.reserve_whole, room.reserve);
+  while (room.is_full) {
+    ASSERT_FALSE(keys_.empty());
+    ASSERT_TRUE(DeleteByNew(TakeKey(5000)).ok());
+    room = RoomOf(under_.heap());
+  }
+  // There is a page, and so room for a client more.
+  EXPECT_TRUE(Run(Put("cron", "new", ++client_)).ok());
 }
 
 TEST_F(FullHeapTest, WhatFreesRoomIsExecuted) {

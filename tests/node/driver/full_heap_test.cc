@@ -3,11 +3,16 @@
 // come to the same.
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/message_lite.h"
 #include "gtest/gtest.h"
+#include "kamino/internal/v1/operation.pb.h"
+#include "proto/backup_records.h"
 #include "replica/errors.h"
+#include "replica/restore.h"
 #include "tests/node/driver/chain_rig.h"
 
 namespace kamino::node {
@@ -22,7 +27,8 @@ struct Setup {
 
 class FullHeapTest : public ::testing::TestWithParam<Setup> {
  protected:
-  FullHeapTest() : rig_(Options()) {
+  explicit FullHeapTest(ChainRig::Options options = Options())
+      : rig_(std::move(options)) {
     rig_.StartAll();
     rig_.InstallView({"n1", "n2", "n3"});
     rig_.Settle();
@@ -38,6 +44,7 @@ class FullHeapTest : public ::testing::TestWithParam<Setup> {
 
   absl::Status Run(uint64_t client, const std::vector<Operation>& operations) {
     const auto issued = rig_.Submit(client, operations);
+    issued->request.since = since_;
     rig_.Settle(2);
     EXPECT_EQ(issued->answers, 1);
     return issued->outcome.status;
@@ -99,6 +106,7 @@ class FullHeapTest : public ::testing::TestWithParam<Setup> {
   ChainRig rig_;
   std::vector<std::string> keys_;
   int filled_ = 0;
+  uint64_t since_ = 0;  // up to which clients know the chain
   uint64_t client_ = 1000;
 };
 
@@ -162,13 +170,101 @@ TEST_P(FullHeapTest, AHeadWithoutReserveIsFollowedByOneWithIt) {
   EXPECT_EQ(rig_.Difference(), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Modes, FullHeapTest,
-    ::testing::Values(Setup{ChainMode::kKamino, UndoCopyKind::kSimple},
-                      Setup{ChainMode::kKamino, UndoCopyKind::kDynamic},
-                      Setup{ChainMode::kTraditional, UndoCopyKind::kSimple},
-                      Setup{ChainMode::kTraditional, UndoCopyKind::kLog},
-                      Setup{ChainMode::kImages, UndoCopyKind::kSimple}));
+// No client of a restored cluster has a stored outcome.
+class FilledByARestoreTest : public FullHeapTest {
+ protected:
+  FilledByARestoreTest() : FullHeapTest(AgreeingOptions()) {}
+
+  static ChainRig::Options AgreeingOptions() {
+    ChainRig::Options options = Options();
+    options.agrees = true;
+    return options;
+  }
+
+  // By the head itself, as the service has it.
+  absl::Status Own(const std::string& function,
+                   const google::protobuf::MessageLite& arguments) {
+    const auto answer =
+        std::make_shared<absl::Status>(absl::UnknownError("no answer yet"));
+    head::Request request;
+    request.mutation.function = function;
+    request.mutation.arguments = arguments.SerializeAsString();
+    request.done = [answer](const head::RequestOutcome& outcome) {
+      *answer = outcome.status;
+    };
+    rig_.node(rig_.head()).Submit(std::move(request), rig_.now());
+    rig_.Settle(2);
+    return *answer;
+  }
+
+  absl::Status BeginRestore() {
+    kamino::internal::v1::BeginRestore begin;
+    begin.set_backup_id(kBackupId);
+    begin.set_base(kBase);
+    since_ = kBase;
+    return Own(replica::kBeginRestoreFunction, begin);
+  }
+  absl::Status Bring(const std::string& key, size_t bytes) {
+    kamino::internal::v1::RestoreObjects objects;
+    objects.set_backup_id(kBackupId);
+    AppendBackupRecord({key, std::string(bytes, 'r'), /*version=*/1},
+                       objects.mutable_records());
+    return Own(replica::kRestoreFunction, objects);
+  }
+
+  // Objects of all sizes, as many of each as there is room for.
+  void BringAll() {
+    for (const size_t size : {8000, 3000, 700, 300, 10}) {
+      for (;;) {
+        const std::string key = absl::StrCat("r", ++filled_);
+        const absl::Status brought = Bring(key, size);
+        if (!brought.ok()) {
+          ExpectFull(brought);
+          break;
+        }
+        keys_.push_back(key);
+      }
+    }
+  }
+
+  static constexpr char kBackupId[] = "0123456789abcdef";
+  static constexpr uint64_t kBase = uint64_t{1} << 50;
+};
+
+TEST_P(FilledByARestoreTest, IsEmptied) {
+  ASSERT_TRUE(BeginRestore().ok());
+  BringAll();
+  EXPECT_GE(ReserveOf("n1").bytes_whole, ReserveOf("n1").bytes_kept);
+  kamino::internal::v1::FinishRestore finish;
+  finish.set_backup_id(kBackupId);
+  ASSERT_TRUE(Own(replica::kFinishRestoreFunction, finish).ok());
+  ExpectFull(RunNew({Put("new", std::string(8000, 'n'))}));
+  Delete(keys_.size());
+  EXPECT_TRUE(RunNew({Put("new", std::string(8000, 'n'))}).ok());
+  // The rig does not know what the restore has brought.
+  EXPECT_EQ(*rig_.ReadAll("n1"), *rig_.ReadAll("n3"));
+}
+
+TEST_P(FilledByARestoreTest, IsGivenUp) {
+  ASSERT_TRUE(BeginRestore().ok());
+  BringAll();
+  const kamino::internal::v1::GiveUpRestore give_up;
+  for (size_t i = 0; i <= keys_.size(); ++i) {
+    ASSERT_TRUE(Own(replica::kGiveUpRestoreFunction, give_up).ok());
+  }
+  EXPECT_TRUE(rig_.ReadAll("n3")->empty());
+  EXPECT_TRUE(RunNew({Put("new", std::string(8000, 'n'))}).ok());
+  EXPECT_EQ(rig_.Difference(), "");
+}
+
+constexpr Setup kSetups[] = {{ChainMode::kKamino, UndoCopyKind::kSimple},
+                             {ChainMode::kKamino, UndoCopyKind::kDynamic},
+                             {ChainMode::kTraditional, UndoCopyKind::kSimple},
+                             {ChainMode::kTraditional, UndoCopyKind::kLog},
+                             {ChainMode::kImages, UndoCopyKind::kSimple}};
+INSTANTIATE_TEST_SUITE_P(Modes, FullHeapTest, ::testing::ValuesIn(kSetups));
+INSTANTIATE_TEST_SUITE_P(Modes, FilledByARestoreTest,
+                         ::testing::ValuesIn(kSetups));
 
 }  // namespace
 }  // namespace kamino::node

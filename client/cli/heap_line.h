@@ -1,0 +1,18 @@
+// What status says of the room in the heap.
+#ifndef KAMINO_CLIENT_CLI_HEAP_LINE_H_
+#define KAMINO_CLIENT_CLI_HEAP_LINE_H_
+
+#include <string>
+
+#include "kamino/v1/kamino.pb.h"
+
+namespace kamino::client {
+
+// How much of the heap is free, how much of that the head keeps as its reserve,
+// and whether the heap is full. "": the node does not tell it, as it is no head
+// or of release 0.1.0.
+std::string HeapLine(const kamino::v1::GetNodeStatusResponse& status);
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_CLI_HEAP_LINE_H_

@@ -72,7 +72,6 @@ class NameServer:
     self._delay_s = 0.0  # None: it hangs
     self._held = []  # heap of (when it is due or infinite, number, bytes, peer)
     self._numbers = itertools.count()
-    self._free_at = {}  # host to when the answer before is due
     self._asked = collections.Counter()  # by host, since the last _become
     self._answered = collections.Counter()
     self._thread.start()
@@ -81,8 +80,7 @@ class NameServer:
     self._become(None)
 
   def slow(self, delay_s):
-    """Each host gets one answer after the other, each `delay_s` after the one
-    before or after its query."""
+    """Each answer goes out `delay_s` after its query."""
     self._become(delay_s)
 
   def go_on(self):
@@ -116,7 +114,6 @@ class NameServer:
       self._delay_s = delay_s
       self._asked.clear()
       self._answered.clear()
-      self._free_at.clear()
       if delay_s == 0.0:
         self._held = [(0.0, *rest) for _, *rest in self._held]
     self._waker.send(b"x")
@@ -147,16 +144,9 @@ class NameServer:
     with self._lock:
       self._asked[peer[0]] += 1
       if len(self._held) < MOST_HELD:
-        heapq.heappush(self._held, (self._due(peer[0]), next(self._numbers),
-                                    answer, peer))
-
-  def _due(self, host):
-    """When the next answer goes to this host; _lock is held."""
-    if self._delay_s is None:
-      return float("inf")
-    before = max(self._free_at.get(host, 0.0), time.monotonic())
-    self._free_at[host] = before + self._delay_s
-    return self._free_at[host]
+        due = (float("inf") if self._delay_s is None else
+               time.monotonic() + self._delay_s)
+        heapq.heappush(self._held, (due, next(self._numbers), answer, peer))
 
   def _send_due(self):
     with self._lock:

@@ -80,13 +80,13 @@ class NameServerTest(unittest.TestCase):
     self.assertEqual(self.comes()[-4:], FOUND)
     self.assertTrue(self.server.goes_on)
 
-  def test_it_is_slow_for_each_host_by_itself(self):
+  def test_it_is_slow(self):
     self.server.slow(0.05)
     began = time.monotonic()
     for number in (1, 2, 3):
       self.ask(question("n1.kamino.test", number))
     self.assertEqual([self.comes()[1] for _ in range(3)], [1, 2, 3])
-    self.assertGreaterEqual(time.monotonic() - began, 0.15)
+    self.assertGreaterEqual(time.monotonic() - began, 0.05)
     self.assertEqual(self.server.answered(LOCAL), 3)
 
 

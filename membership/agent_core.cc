@@ -96,10 +96,14 @@ AgentCore::Call AgentCore::Next(absl::Time now) {
   return call;
 }
 
-void AgentCore::NoteReached(const Call& call, const absl::Status& status) {
+bool AgentCore::IsAnswer(const absl::Status& status) {
   const bool lost =
       absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status);
-  if (lost && !rpc::LeaderIn(status).has_value()) {
+  return !lost || rpc::LeaderIn(status).has_value();
+}
+
+void AgentCore::NoteReached(const Call& call, const absl::Status& status) {
+  if (!IsAnswer(status)) {
     silent_since_ = std::min(silent_since_, call.sent);
     return;
   }

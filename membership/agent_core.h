@@ -65,6 +65,10 @@ class AgentCore {
   void RestUntil(absl::Time time) { rest_until_ = time; }
   bool Rests(absl::Time now) const { return now < rest_until_; }
 
+  // Whether a call that ended so has reached a manager: one that does not lead
+  // answers with an error.
+  static bool IsAnswer(const absl::Status& status);
+
   // The node's core was seen to go on; what lies between two of these moments
   // is a step.
   void NoteProgress(absl::Time now);

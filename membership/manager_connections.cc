@@ -34,6 +34,10 @@ ManagerConnections::Stub* ManagerConnections::To(const std::string& manager) {
   return connection.stub.get();
 }
 
+void ManagerConnections::NoteEnd(bool answered) {
+  connections_[current_].answers = answered;
+}
+
 void ManagerConnections::End(const std::string& manager) {
   connections_.erase(manager);
 }
@@ -41,9 +45,10 @@ void ManagerConnections::End(const std::string& manager) {
 void ManagerConnections::Leave() {
   const auto left = connections_.find(current_);
   if (left == connections_.end()) return;
-  const bool being_made =
-      left->second.channel->GetState(false) == GRPC_CHANNEL_CONNECTING;
-  if (!being_made || connections_.size() >= most_) connections_.erase(left);
+  const auto state = left->second.channel->GetState(false);
+  const bool is_good = state == GRPC_CHANNEL_CONNECTING ||
+                       (state == GRPC_CHANNEL_READY && left->second.answers);
+  if (!is_good || connections_.size() >= most_) connections_.erase(left);
 }
 
 }  // namespace kamino::membership

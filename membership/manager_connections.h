@@ -3,7 +3,9 @@
 // A call lasts a fraction of a second, and a lookup of the manager's name may
 // take longer. So a connection that is still being made when its call ends is
 // kept until the node asks that manager again: with a new lookup for each call
-// no lookup would end in time.
+// no lookup would end in time. So is one that has brought an answer, as from a
+// manager that does not lead: a name server may answer one lookup after the
+// other, and that of the leader's name would wait for those of the others.
 #ifndef KAMINO_MEMBERSHIP_MANAGER_CONNECTIONS_H_
 #define KAMINO_MEMBERSHIP_MANAGER_CONNECTIONS_H_
 
@@ -27,10 +29,13 @@ class ManagerConnections {
   // Keeps `most` at a time, at least 1.
   ManagerConnections(Connect connect, size_t most);
 
-  // The stub for a call to `manager`; valid until the next call of a method.
+  // The stub for a call to `manager`; valid until the next call of To or End.
   // When `manager` is another one than before, the former connection is closed
-  // unless it is still being made.
+  // unless it is still being made, or its last call was answered.
   Stub* To(const std::string& manager);
+
+  // Whether the call by the last stub was answered, be it with an error.
+  void NoteEnd(bool answered);
 
   // Closes the connection to `manager`: the next call to it opens a new one.
   void End(const std::string& manager);
@@ -39,6 +44,7 @@ class ManagerConnections {
   struct Connection {
     std::shared_ptr<grpc::Channel> channel;
     std::unique_ptr<Stub> stub;
+    bool answers = false;  // the last call over it was answered
   };
 
   void Leave();

@@ -236,6 +236,7 @@ AgentCore::Answer MembershipAgent::CarryOut(const AgentCore::Call& call) {
           ? stub->Register(&context, call.registration, &answer.registration)
           : stub->Heartbeat(&context, call.heartbeat, &answer.heartbeat);
   answer.status = rpc::FromGrpc(status);
+  connections_.NoteEnd(AgentCore::IsAnswer(answer.status));
   return answer;
 }
 

@@ -70,5 +70,46 @@ INSTANTIATE_TEST_SUITE_P(
                       Chain{ChainMode::kTraditional, UndoCopyKind::kDynamic},
                       Chain{ChainMode::kTraditional, UndoCopyKind::kLog}));
 
+// By each node to open a session of 256 slots.
+std::map<std::string, uint64_t> SyncsOfOpening(ChainRig& rig, uint64_t id) {
+  std::map<std::string, uint64_t> syncs;
+  for (const char* name : {"n1", "n2", "n3"}) syncs[name] = rig.syncs(name);
+  head::SessionParams params;
+  params.id = id;
+  params.window = 256;
+  params.lease = absl::Minutes(1);
+  bool opened = false;
+  rig.node("n1").OpenSession(params, rig.now(),
+                             [&](absl::StatusOr<head::SessionInfo> session) {
+                               opened = session.ok();
+                             });
+  rig.Settle();
+  EXPECT_TRUE(opened);
+  for (auto& [name, count] : syncs) count = rig.syncs(name) - count;
+  return syncs;
+}
+
+// Slots are cut out of free space in slabs, also out of that of other sessions.
+TEST(SessionSyncsTest, ALaterSessionTakesNoMoreThanTheFirst) {
+  ChainRig::Options options;
+  options.names = {"n1", "n2", "n3"};
+  ChainRig rig(options);
+  rig.StartAll();
+  rig.InstallView({"n1", "n2", "n3"});
+  rig.Settle();
+  rig.SyncPages();
+  const auto first = SyncsOfOpening(rig, 1);
+  bool closed = false;
+  rig.node("n1").CloseSession(
+      1, rig.now(), [&](const absl::Status& status) { closed = status.ok(); });
+  rig.Settle();
+  ASSERT_TRUE(closed);
+  const auto second = SyncsOfOpening(rig, 2);
+  for (const char* name : {"n1", "n2", "n3"}) {
+    EXPECT_LE(second.at(name), first.at(name)) << name;
+    EXPECT_LE(first.at(name), 60u) << name;
+  }
+}
+
 }  // namespace
 }  // namespace kamino::node

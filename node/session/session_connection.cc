@@ -121,12 +121,10 @@ void SessionConnection::OpenSession(const SessionName& asked_for,
   params.lease = absl::Milliseconds(asked_for.lease_ms());
   params.deadline = now + kDefaultTimeout;
   params.by = peer();
-  // A client that gives up closes its connection and asks for another session.
-  // The head does not open the first one: many such sessions would hold up
-  // those that clients still wait for.
+  // A client that gives up asks for another session; the head does not open the
+  // first one, which would hold up others.
   params.abandoned = [find = find_] {
-    const SessionConnection* const self = find();
-    return self == nullptr || self->ended();
+    return find() == nullptr || find()->ended();
   };
   node_->chain_node().OpenSession(
       params, now, [find = find_](absl::StatusOr<head::SessionInfo> session) {

@@ -147,7 +147,9 @@ absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
   while (MonotonicNow() < end) {
     // Again until a manager has named its cluster: those that were silent may
     // be of different ones.
-    if (cluster_->uuid().empty()) RETURN_IF_ERROR(MeetCluster());
+    if (!redirected && cluster_->uuid().empty()) {
+      RETURN_IF_ERROR(MeetCluster());
+    }
     const auto stub = StubOf(manager);
     grpc::ClientContext context;
     const absl::Duration left = end - MonotonicNow();

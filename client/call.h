@@ -181,8 +181,8 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     runner_->Leave();
   }
 
-  // A chain may yet be found, or be served again where its addresses are known;
-  // seeds of different clusters stay so.
+  // The client may find the chain later, so the call tries again. If the seeds
+  // are of different clusters, the call ends.
   void FindChainAndRetry() {
     const absl::Status error = runner_->directory().seeds_error();
     if (!error.ok()) return Conclude(error);

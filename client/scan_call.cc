@@ -67,8 +67,9 @@ class ScanCall::Stream final
     if (!stopped) call->OnEnd(ended);
   }
 
-  // A node ends a call so whose parts are not taken for long. To ask for the
-  // next part anew is of use, other than where a part is too large for gRPC.
+  // A node ends a call with this error when the client takes no part for long.
+  // The client may then ask again. A part that is too large for gRPC has the
+  // same code, but to ask again does not help.
   static bool EndedBySlowReader(const absl::Status& status) {
     return absl::IsResourceExhausted(status) &&
            ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED;

@@ -25,8 +25,8 @@ class ScanCall : public std::enable_shared_from_this<ScanCall> {
 
   // The call must have entered the runner; it leaves it when the object and
   // the stream are gone. `timeout` is for each part, retries included: a part
-  // that does not come in that time ends the scan with kDeadlineExceeded. So do
-  // parts without an object that come for longer than that.
+  // that does not come in that time ends the scan with kDeadlineExceeded. So
+  // does a node that sends only parts without objects for that long.
   ScanCall(Runner* runner, kamino::v1::ScanRequest request,
            absl::Duration timeout);
   ~ScanCall();

@@ -23,8 +23,8 @@ class SeedAnswers {
   // The last answer of the seed at `address`.
   void Add(const std::string& address,
            const kamino::v1::GetChainResponse& answer);
-  // The seed at `address` is of another cluster than the one that was taken:
-  // `error` (rpc::OtherCluster) says so.
+  // A seed belongs to another cluster than the one that was taken; `error`
+  // (rpc::OtherCluster) names the seed.
   void AddOther(const absl::Status& error);
 
   const ByAddress& answers() const { return answers_; }

@@ -312,7 +312,9 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
   replica::RequestMeter meter(options_.max_touched, &request.abandoned);
   auto execution = state_->Execute(transaction, request.mutation, sequence,
                                    &changed, &meter, ScopeOf(request.by));
-  touched_ += meter.touched();
+  // The meter does not see what the head's own requests do.
+  touched_ += std::max<uint64_t>(meter.touched(),
+                                 transaction.write_set().size() - declared);
   if (execution.ok()) {
     attempt.outcome.sequence = execution->sequence;
     attempt.outcome.result = std::move(execution->result);

@@ -57,7 +57,7 @@ absl::Status AuditThread::CheckMayBegin(absl::Time now) const {
   const absl::Duration still = now - step_began_;
   if (still < options_.patience) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "nothing was done: an audit line has not been written for ",
+      "nothing was done: another operator's call has been under way for ",
       absl::FormatDuration(absl::Trunc(still, absl::Milliseconds(1))),
       kRemedy));
 }

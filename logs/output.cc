@@ -37,9 +37,13 @@ int OpenAgain(int file) {
 ssize_t WriteShared(int file, const char* bytes, size_t size) {
   iovec piece = {const_cast<char*>(bytes), size};
   const ssize_t written = pwritev2(file, &piece, 1, -1, RWF_NOWAIT);
-  if (written >= 0 || errno != EOPNOTSUPP) return written;
-  // An older kernel, or a device that cannot do that. It may still block here,
-  // if another process takes the room that poll has seen.
+  if (written >= 0) return written;
+  // An older kernel, a filter of system calls, or a device that cannot do that.
+  const bool may_not = errno == EOPNOTSUPP || errno == ENOSYS ||
+                       errno == EPERM || errno == EINVAL;
+  if (!may_not) return written;
+  // It may still block here, if another process takes the room that poll has
+  // seen.
   pollfd waited = {file, POLLOUT, 0};
   if (poll(&waited, 1, 0) <= 0) {
     errno = EAGAIN;

@@ -72,12 +72,13 @@ class AgentCore {
   // The node's core was seen to go on; what lies between two of these moments
   // is a step.
   void NoteProgress(absl::Time now);
-  // The step has lasted longer than a lease, less what the core has waited for
-  // its medium in it, or longer than two leases in all: there is no next call
-  // yet, so that the manager takes the node for dead. A disk may stand still
-  // for a moment, and with it all nodes that are on it; a step of many syncs
-  // waits for most of its time. Two leases are less than one and a half failure
-  // timeouts: a core that waits for ever is out of the chain within three.
+  // True when the core has worked for more than one lease in this step, waits
+  // for its medium left out, or when the step has lasted more than two leases.
+  // The agent then sends no heartbeat, and the manager takes the node for dead.
+  // A disk may stand still for a moment, and with it all nodes that are on it;
+  // a step of many syncs waits for most of its time. Two leases are less than
+  // one and a half failure timeouts: a core that waits for ever is out of the
+  // chain within three.
   bool Hangs(absl::Time now) const;
   // How much of the last second the core was in steps of over a quarter of a
   // lease; the manager is told.

@@ -4,8 +4,8 @@
 // take longer. So a connection that is still being made when its call ends is
 // kept until the node asks that manager again: with a new lookup for each call
 // no lookup would end in time. So is one that has brought an answer, as from a
-// manager that does not lead: a name server may answer one lookup after the
-// other, and that of the leader's name would wait for those of the others.
+// manager that does not lead: some name servers answer lookups one by
+// one, and the lookup of the leader's name would wait for the others.
 #ifndef KAMINO_MEMBERSHIP_MANAGER_CONNECTIONS_H_
 #define KAMINO_MEMBERSHIP_MANAGER_CONNECTIONS_H_
 

@@ -30,9 +30,9 @@ struct AgentOptions {
   // agent's thread, before any of the view source's callbacks. May be empty.
   std::function<void(const std::string& manager)> on_registered;
   // When a manager takes this node in, which grants leases so long. Not OK: the
-  // node does not go on. kUnavailable: it is not decided yet; the agent asks
-  // again after `retry`, and is silent meanwhile. On the agent's thread. May be
-  // empty.
+  // node does not go on. kUnavailable: the node has not decided yet; the agent
+  // asks again after `retry` and sends no heartbeat until then. On the agent's
+  // thread. May be empty.
   std::function<absl::Status(absl::Duration lease)> takes_lease;
   std::function<absl::Time()> clock = LeaseClockNow;  // any thread calls it
   // Of one call: a manager that hangs must not cost the lease.

@@ -160,12 +160,14 @@ uint64_t UndoCopyBytes(const StorageOptions& options) {
   return 0;
 }
 
-// How much of a file of `bytes` bytes is allocated.
+// How much of a file of `bytes` bytes is allocated. A node makes one of another
+// size anew.
 uint64_t Allocated(const NodeFlags& flags, Media::Part part, uint64_t bytes) {
   struct stat status = {};
   const std::string path =
       absl::StrCat(flags.data_dir, "/", FileMedia::FileName(part));
   if (stat(path.c_str(), &status) != 0) return 0;
+  if (static_cast<uint64_t>(status.st_size) != bytes) return 0;
   constexpr uint64_t kBlock = 512;  // of st_blocks, on any file system
   return std::min(bytes, static_cast<uint64_t>(status.st_blocks) * kBlock);
 }

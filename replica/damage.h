@@ -23,9 +23,9 @@ class Damage {
 
   // Both are recorded durably on return. Ends the node with this input.
   void EndNow(absl::string_view why);
-  // Ends it with a tick: with the first one after the other end of `listener`,
-  // which was sent the reason, has closed that link, or the first one after
-  // `until`. kNoLink: with the next one.
+  // Ends the node with the first tick after the peer, which was sent the
+  // reason, has closed the link `listener`, or after `until`. kNoLink: with the
+  // next tick.
   void Condemn(absl::string_view why, LinkId listener, absl::Time until);
   bool condemned() const { return !condemned_.ok(); }
   void OnLinkClosed(LinkId link);

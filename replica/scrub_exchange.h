@@ -3,8 +3,8 @@
 //
 // A convicted node ends once its predecessor has the votes, so that the head
 // can tell which node was damaged. The predecessor says so by closing the link:
-// no message is needed that an older release lacks. Any close counts, and
-// scrub_retry bounds the wait.
+// no message is needed that an older release lacks. The node ends
+// after any close of that link, and after scrub_retry at the latest.
 //
 // Nobody compares while its heap is not what the operations applied so far have
 // made of it: `may_compare` says whether it is, and nothing else is known

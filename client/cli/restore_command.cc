@@ -121,14 +121,16 @@ absl::Status WithWhatToDo(const absl::Status& status) {
                     "; the cluster serves, and may not have all of the backup");
   }
   if (ReasonOf(status) == kamino::v1::REASON_HEAP_FULL) {
-    return WithMore(status,
-                    "; the cluster serves nobody until the restore is given up "
-                    "(kamino backup restore --give_up); restore into a cluster "
-                    "whose nodes have a larger --heap_mb");
+    return WithMore(
+        status,
+        "; the cluster serves no client until the restore is given up "
+        "(kamino backup restore --give_up); restore into a cluster "
+        "whose nodes have a larger --heap_mb");
   }
-  return WithMore(status,
-                  "; the cluster serves nobody until the restore is run again "
-                  "or given up (kamino backup restore --give_up)");
+  return WithMore(
+      status,
+      "; the cluster serves no client until the restore is run again "
+      "or given up (kamino backup restore --give_up)");
 }
 
 absl::StatusOr<std::unique_ptr<Restorer>> MakeRestorer(Cli* cli) {

@@ -24,9 +24,9 @@ namespace {
 constexpr rpc::Backoff kBackoff = {absl::Milliseconds(10), absl::Seconds(2)};
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr absl::Duration kAskTimeout = absl::Seconds(1);
-// A hello that opens a session is answered once the chain has opened it: a node
-// refuses it after as long. To give up earlier would make a slow chain slower,
-// as the next hello opens another session.
+// A node answers a hello that opens a session once the chain has opened it, and
+// refuses the hello after the same ten seconds. A client that gives up earlier
+// makes a slow chain slower: its next hello opens another session.
 constexpr absl::Duration kOpenTimeout = absl::Seconds(10);
 constexpr int kMaxAnswerBytes = 6 << 20;  // a frame, and what gRPC adds
 constexpr absl::Duration kCloseTime = absl::Milliseconds(500);

@@ -87,7 +87,8 @@ class Connections {
   void Dial(const Key& key, ChainId chain_id);
   void TryWay(std::shared_ptr<Attempt> attempt);
   // Closes it then if it is still being opened; earlier when this stops, or
-  // when the node at `head` is the head no more ("": it need not be).
+  // when the node at `head` is the head no more. "": the connection does not
+  // depend on which node is the head.
   void GiveUpAt(absl::Time deadline, const std::string& head,
                 std::weak_ptr<Connection> opening);
   // That the node which has answered the hello is of this client's cluster.

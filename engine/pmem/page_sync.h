@@ -27,8 +27,8 @@ class PageSync {
 
   // Note syncs by itself once so much has been noted, so that no drain has more
   // than that to write. A page counts each time it is noted. The sync covers
-  // the whole range that is noted, whose bytes are stored by then: who has more
-  // to store does so in pieces (Region::kPieceBytes), and notes each of them.
+  // the whole range that is noted, whose bytes are stored by then: a caller
+  // that stores more stores it in pieces (Region::kPieceBytes) and notes each.
   static constexpr size_t kMostUnsynced = 8u << 20;
 
   explicit PageSync(SyncFile sync_file) : sync_file_(std::move(sync_file)) {}

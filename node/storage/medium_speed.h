@@ -36,7 +36,7 @@ absl::Duration MeasureSync(engine::Region* region,
 std::string TellMedium(absl::Duration sync, const OrderedSyncs& ordered);
 
 // kFailedPrecondition: the syncs of one commit take a half of a lease or more.
-// A lease of no length is none that can be judged by.
+// A lease of zero length passes the check.
 absl::Status CheckMedium(absl::Duration sync, const OrderedSyncs& ordered,
                          absl::Duration lease);
 

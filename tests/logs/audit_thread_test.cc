@@ -192,8 +192,8 @@ TEST_F(AuditThreadTest, WhileALineIsNotWrittenNewCallsAreRefused) {
   const absl::Status refused = Begin("refused");
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()),
-              HasSubstr("nothing was done: an audit line has not been written "
-                        "for 1s; check that "));
+              HasSubstr("nothing was done: another operator's call has been "
+                        "under way for 1s; check that "));
   EXPECT_THAT(End(), ElementsAre("first", "in time"));
 }
 

@@ -119,7 +119,9 @@ class StoodStillTest : public ::testing::Test {
     AwaitIdle();
   }
 
-  absl::Duration Passed() const { return absl::Milliseconds(passed_ms_); }
+  absl::Duration Passed() const {
+    return absl::Milliseconds(passed_ms_.load());
+  }
   void Pass(absl::Duration time) {
     passed_ms_ += absl::ToInt64Milliseconds(time);
   }

@@ -24,11 +24,11 @@ class Output {
   ssize_t Write(const char* bytes, size_t size) const;
 
  private:
-  enum class Kind { kSocket, kFile, kOther };
+  enum class Kind { kPipe, kSocket, kFile, kOther };
 
   Kind kind_ = Kind::kOther;
-  // With own_: an open file description of this process alone, of a pipe or a
-  // terminal, which does not block. Else what the constructor was given.
+  // Of a pipe: an open file description of this process alone, which does not
+  // block. Else, and where it cannot be opened, what the constructor was given.
   int file_;
   bool own_ = false;
 };

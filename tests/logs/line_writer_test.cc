@@ -4,18 +4,15 @@
 #include <limits.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -38,21 +35,13 @@ constexpr size_t kMostBytes = 4000;
 // Two ends of a pipe, or of another stream, of which the first is read.
 class Stream {
  public:
-  enum class Kind { kPipe, kSocket, kTerminal };
+  enum class Kind { kPipe, kSocket };
   explicit Stream(Kind kind = Kind::kPipe) {
     signal(SIGPIPE, SIG_IGN);
     int ends[2] = {};
-    switch (kind) {
-      case Kind::kPipe:
-        EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
-        break;
-      case Kind::kSocket:
-        EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-        break;
-      case Kind::kTerminal:
-        OpenTerminal(ends);
-        break;
-    }
+    EXPECT_EQ(kind == Kind::kPipe ? pipe2(ends, O_CLOEXEC)
+                                  : socketpair(AF_UNIX, SOCK_STREAM, 0, ends),
+              0);
     read_ = ends[0];
     written_ = ends[1];
   }
@@ -95,37 +84,8 @@ class Stream {
   }
 
  private:
-  static void OpenTerminal(int ends[2]) {
-    ends[0] = posix_openpt(O_RDWR | O_NOCTTY);
-    ASSERT_EQ(grantpt(ends[0]), 0);
-    ASSERT_EQ(unlockpt(ends[0]), 0);
-    ends[1] = open(ptsname(ends[0]), O_RDWR | O_NOCTTY);
-    termios raw = {};
-    ASSERT_EQ(tcgetattr(ends[1], &raw), 0);
-    cfmakeraw(&raw);
-    ASSERT_EQ(tcsetattr(ends[1], TCSANOW, &raw), 0);
-  }
-
   int read_ = -1;
   int written_ = -1;
-};
-
-// While one lives this process cannot open anything, as a pipe of another
-// user's once more.
-class CannotOpen {
- public:
-  CannotOpen() {
-    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
-    rlimit none = before_;
-    none.rlim_cur = 1;
-    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
-  }
-  ~CannotOpen() { EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before_), 0); }
-  CannotOpen(const CannotOpen&) = delete;
-  CannotOpen& operator=(const CannotOpen&) = delete;
-
- private:
-  rlimit before_ = {};
 };
 
 class LineWriterTest : public ::testing::Test {
@@ -146,14 +106,11 @@ class LineWriterTest : public ::testing::Test {
 };
 
 TEST_F(LineWriterTest, LinesComeInOrder) {
-  for (const auto kind :
-       {Stream::Kind::kPipe, Stream::Kind::kSocket, Stream::Kind::kTerminal}) {
+  for (const auto kind : {Stream::Kind::kPipe, Stream::Kind::kSocket}) {
     Stream stream(kind);
     const auto writer = WriterTo(stream.written());
-    // Longer than what a pipe takes at once; a terminal that is not read may
-    // have room for 4,095 bytes in all.
-    const bool is_terminal = kind == Stream::Kind::kTerminal;
-    const std::string longest(is_terminal ? 1000 : 3 * PIPE_BUF, 'x');
+    // Longer than what a pipe takes at once.
+    const std::string longest(3 * PIPE_BUF, 'x');
     for (int i = 0; i < 3; ++i) {
       writer->Add(absl::StrCat(i, longest));
       ASSERT_TRUE(writer->Drain(kHangs));
@@ -209,54 +166,6 @@ TEST_F(LineWriterTest, NobodyWaitsForAReaderThatStandsStill) {
     writer->Add("behind");
     stream.ReadUntil("behind");
     EXPECT_EQ(writer->dropped(), 100u - (lines.size() - 1));
-  }
-}
-
-// As by Ctrl-S.
-TEST_F(LineWriterTest, NobodyWaitsForATerminalThatIsStopped) {
-  Stream stream(Stream::Kind::kTerminal);
-  const auto writer = WriterTo(stream.written());
-  ASSERT_EQ(tcflow(stream.written(), TCOOFF), 0);
-  const bool adds =
-      AddsWithoutWaiting(writer.get(), [&] { stream.CloseReader(); });
-  ASSERT_TRUE(adds);
-  EXPECT_EQ(writer->dropped(), 100 - (kMostBytes - 1) / 101);
-  EXPECT_FALSE(writer->Drain(absl::ZeroDuration()));
-  ASSERT_EQ(tcflow(stream.written(), TCOON), 0);
-  const auto lines = stream.ReadUntil("dropped");
-  EXPECT_EQ(lines.size() - 1 + writer->dropped(), 100u);
-}
-
-TEST_F(LineWriterTest, TheEndWaitsForNoTerminalThatIsStopped) {
-  Stream stream(Stream::Kind::kTerminal);
-  auto writer = WriterTo(stream.written());
-  ASSERT_EQ(tcflow(stream.written(), TCOOFF), 0);
-  writer->Add("unread");
-  writer.reset();  // a thread that were in write would not end
-}
-
-// What cannot be opened once more is written to as other processes have it.
-TEST_F(LineWriterTest, NobodyWaitsWhereItCannotBeOpenedOnceMore) {
-  for (const auto kind : {Stream::Kind::kPipe, Stream::Kind::kSocket}) {
-    Stream stream(kind);
-    stream.Fill();
-    std::unique_ptr<LineWriter> writer;
-    {
-      const CannotOpen cannot_open;
-      writer = WriterTo(stream.written());
-    }
-    ASSERT_TRUE(AddsWithoutWaiting(writer.get(), [] {}));
-    const std::string longest(3 * PIPE_BUF, 'x');
-    const auto lines = stream.ReadUntil("dropped");
-    EXPECT_EQ(lines.size() - 1 + writer->dropped(), 100u);
-    writer->Add(longest);
-    writer->Add("behind");
-    EXPECT_THAT(stream.ReadUntil("behind"),
-                testing::ElementsAre(longest, "behind"));
-    stream.Fill();
-    writer->Add("unread");
-    // The thread that writes ends, be there no reader.
-    writer.reset();
   }
 }
 

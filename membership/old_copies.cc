@@ -248,7 +248,7 @@ std::string ManagerCore::RatherThanOldCopies(absl::Time now) const {
     }
   }
   if (away.empty()) return "put newer files of a member back";
-  return absl::StrCat("start whoever else was in view ", view_.id, ": ",
+  return absl::StrCat("start the others of view ", view_.id, ": ",
                       absl::StrJoin(away, ", "));
 }
 

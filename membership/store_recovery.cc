@@ -366,7 +366,7 @@ std::string ManagerCore::WhatMakesComplete(const KnownView& newest,
       }
     }
   }
-  return absl::StrCat("start whoever else was in ", missing.Named(", "));
+  return absl::StrCat("start the others of ", missing.Named(", "));
 }
 
 absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(

@@ -194,7 +194,7 @@ TEST_F(ForcedRecoveryTest, IsOfferedOnlyWhereAllAreOld) {
   EXPECT_TRUE(absl::StrContains(unforced.status().message(), "up to 96"));
   EXPECT_TRUE(
       absl::StrContains(unforced.status().message(),
-                        ": start whoever else was in view 1: n1, n3, or force"))
+                        ": start the others of view 1: n1, n3, or force"))
       << unforced.status();
   EXPECT_EQ(Comes("n1", 120), absl::OkStatus());
   EXPECT_TRUE(absl::IsFailedPrecondition(core_.PlanRecovery(now_).status()));

@@ -78,7 +78,7 @@ class Events {
     lets_go_ = true;
   }
 
-  // "": nobody has after so many more calls of the manager that does not lead.
+  // "": no manager has, after so many more calls of the one that does not lead.
   std::string AwaitTakenIn(int calls) {
     absl::MutexLock lock(&mutex_);
     const int last = calls_ + calls;

@@ -51,7 +51,7 @@ TEST_F(WhomToStartTest, ItIsWhoWasInTheNewestViewOfAll) {
   const std::string why = RefusedWithoutTheNewest();
   EXPECT_TRUE(absl::StrContains(
       why,
-      ": start whoever else was in view 3: n3, or force it; it would be view "
+      ": start the others of view 3: n3, or force it; it would be view "
       "4"))
       << why;
 }
@@ -59,8 +59,7 @@ TEST_F(WhomToStartTest, ItIsWhoWasInTheNewestViewOfAll) {
 TEST_F(WhomToStartTest, AViewOfThoseThereIsNoticed) {
   faults::PlantFault("membership-names-a-view-of-those-there");
   const std::string why = RefusedWithoutTheNewest();
-  EXPECT_TRUE(absl::StrContains(why, "start whoever else was in view 2, or"))
-      << why;
+  EXPECT_TRUE(absl::StrContains(why, "start the others of view 2, or")) << why;
   EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
@@ -71,7 +70,7 @@ TEST_F(WhomToStartTest, ByTheirOwnWordOnlyWhereTheViewIsNotKnown) {
   EXPECT_FALSE(Tell("n1", WasIn(2, Condition::kReturned)).ok());
   HearOnly("n2", WasIn(2, Condition::kReturned));
   const std::string why = Refused();
-  EXPECT_TRUE(absl::StrContains(why, ": start whoever else was in view 3: n3,"))
+  EXPECT_TRUE(absl::StrContains(why, ": start the others of view 3: n3,"))
       << why;
 }
 

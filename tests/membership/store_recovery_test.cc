@@ -321,7 +321,7 @@ class AllReturnTest : public StoreRecoveryTest {
     const auto plan = core_.Recover(/*force=*/true, now_);
     if (!plan.ok()) return std::string(plan.status().message());
     EXPECT_FALSE(plan->complete);
-    EXPECT_TRUE(absl::StrContains(plan->rather, "else was in view 2"));
+    EXPECT_TRUE(absl::StrContains(plan->rather, "others of view 2"));
     return Names(plan->view);
   }
 };

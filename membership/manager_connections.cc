@@ -1,5 +1,6 @@
 #include "membership/manager_connections.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "glog/logging.h"
@@ -31,6 +32,8 @@ ManagerConnections::Stub* ManagerConnections::To(const std::string& manager) {
     connection.channel = connect_(manager);
     connection.stub = MembershipService::NewStub(connection.channel);
   }
+  connection.last_use = ++uses_;
+  CloseLeastRecentlyUsed();
   return connection.stub.get();
 }
 
@@ -48,7 +51,14 @@ void ManagerConnections::Leave() {
   const auto state = left->second.channel->GetState(false);
   const bool is_good = state == GRPC_CHANNEL_CONNECTING ||
                        (state == GRPC_CHANNEL_READY && left->second.answers);
-  if (!is_good || connections_.size() >= most_) connections_.erase(left);
+  if (!is_good) connections_.erase(left);
+}
+
+void ManagerConnections::CloseLeastRecentlyUsed() {
+  if (connections_.size() <= most_) return;
+  connections_.erase(std::min_element(
+      connections_.begin(), connections_.end(),
+      [](auto& a, auto& b) { return a.second.last_use < b.second.last_use; }));
 }
 
 }  // namespace kamino::membership

@@ -9,6 +9,7 @@
 #ifndef KAMINO_MEMBERSHIP_MANAGER_CONNECTIONS_H_
 #define KAMINO_MEMBERSHIP_MANAGER_CONNECTIONS_H_
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -26,7 +27,7 @@ class ManagerConnections {
   using Connect =
       std::function<std::shared_ptr<grpc::Channel>(const std::string& address)>;
 
-  // Keeps `most` at a time, at least 1.
+  // Keeps `most` at a time, at least 1: the most recently used ones.
   ManagerConnections(Connect connect, size_t most);
 
   // The stub for a call to `manager`; valid until the next call of To or End.
@@ -45,12 +46,15 @@ class ManagerConnections {
     std::shared_ptr<grpc::Channel> channel;
     std::unique_ptr<Stub> stub;
     bool answers = false;  // the last call over it was answered
+    uint64_t last_use = 0;
   };
 
   void Leave();
+  void CloseLeastRecentlyUsed();
 
   const Connect connect_;
   const size_t most_;
+  uint64_t uses_ = 0;
   std::string current_;
   std::map<std::string, Connection> connections_;  // by address
 };

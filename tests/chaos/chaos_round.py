@@ -11,6 +11,7 @@ import time
 import checkers
 from acknowledged import AckWatch, longest_gap, merge
 from chaos_cluster import NODES, SIDES, WORKLOADS, ChaosCluster, parties
+from fault import EFFECT_S
 from held_thread import ThreadError
 from network import Network, NetworkError
 from processes import ClusterError, wait_until
@@ -18,7 +19,6 @@ from schedule import Step
 from stage import NoVictim, Stage
 
 RECOVERY_S = 20.0  # from a fault's end to the next acknowledged write
-EFFECT_S = 20.0  # from a fault to what it does to the chain
 GOES_ON = 100  # writes while a fault lasts that is not to stop them
 GOES_ON_S = 20.0
 REJOIN_S = 30.0  # from then on until the chain is whole
@@ -265,7 +265,7 @@ class Round:
   def _await_effect(self, fault, stage):
     try:
       if fault.took is not None:
-        wait_until(lambda: fault.took(stage), EFFECT_S, "its effect")
+        wait_until(lambda: fault.took(stage), fault.effect_s, "its effect")
       if fault.goes_on:
         self._await_more(GOES_ON, GOES_ON_S, "writes while it lasts")
     except ClusterError as error:

@@ -12,6 +12,8 @@ LASTING = (6, 10)
 # f + 2. Of the others' copies nothing may be lost.
 LOSABLE = 2
 
+EFFECT_S = 20.0  # from a fault to its effect on the chain
+
 
 def nothing(stage):
   del stage
@@ -36,6 +38,7 @@ class Fault:
     settles: a leadership may end by it when it is over, as etcd was lost.
     took: function of a Stage: whether the chain shows its effect; it lasts
       until then. None: the chain need not show any.
+    effect_s: seconds within which the chain must show the effect.
     goes_on: the chain acknowledges writes while the fault lasts.
     alone: nothing else happens meanwhile, and the chain is whole before.
     missing: function: what this machine lacks for it; "" or None: nothing.
@@ -48,6 +51,7 @@ class Fault:
   times: int = 1
   settles: bool = False
   took: object = None
+  effect_s: float = EFFECT_S
   goes_on: bool = False
   alone: bool = False
   missing: object = None

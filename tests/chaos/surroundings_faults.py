@@ -11,6 +11,8 @@ ANSWER_S = 0.4  # longer than a link waits for a lookup, or a node for a manager
 # commit, of up to seven syncs, takes half a lease, which is 0.35 of them.
 SLOW = (1 / 200, 1 / 100, 1 / 50)
 TOO_SLOW = 1 / 10
+# A node measures a slow disk again for 30 s before it refuses to start.
+REFUSED_S = 45.0
 REFUSED = "the medium is too slow"
 # The chain's nodes run with --pmem=force, which makes no syncs.
 SYNCS = "--pmem=auto"
@@ -235,5 +237,6 @@ FAULTS = [
     Fault("slow disk", _slow_disk, _fast_disk, LASTING, 1,
           took=_is_back_on_slow_disk, goes_on=True, missing=cannot_slow),
     Fault("disk too slow", _too_slow_disk, _another_disk, LONG, 1,
-          took=_is_refused, goes_on=True, missing=cannot_slow),
+          took=_is_refused, effect_s=REFUSED_S, goes_on=True,
+          missing=cannot_slow),
 ]

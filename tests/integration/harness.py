@@ -105,8 +105,11 @@ class Load(threading.Thread):
       return 0
 
   def await_acked(self, count):
-    wait_until(lambda: self.acked() >= count or not self.is_alive(), 60,
-               f"{count} transfers")
+    try:
+      wait_until(lambda: self.acked() >= count or not self.is_alive(), 60,
+                 f"{count} transfers")
+    except ClusterError as error:
+      raise ClusterError(f"{error}; there are {self.acked()}") from error
 
   def transfers(self):
     with open(self.log, encoding="ascii") as f:

@@ -1,7 +1,6 @@
 #include "config/toml_file.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,12 +8,9 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
-#include "base/clock.h"
 #include "base/status_macros.h"
 
 namespace kamino::config {
@@ -31,33 +27,14 @@ absl::Status CannotRead(const std::string& path) {
                                 strerror(errno)));
 }
 
-// Until there is something to read, or the last writer has closed its end; a
-// pipe that was not opened by a writer yet has neither.
-absl::Status AwaitWriter(int file, const std::string& path, absl::Time end) {
-  for (;;) {
-    const absl::Duration left = end - MonotonicNow();
-    if (left <= absl::ZeroDuration()) {
-      return Bad(path, "was not written and closed in time");
-    }
-    pollfd wait = {file, POLLIN, 0};
-    const int ready =
-        poll(&wait, 1, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
-    if (ready > 0) return absl::OkStatus();
-    if (ready < 0 && errno != EINTR) return CannotRead(path);
-  }
-}
-
-absl::StatusOr<std::string> ReadToEnd(int file, const std::string& path,
-                                      bool is_pipe, absl::Duration patience) {
-  const absl::Time end = MonotonicNow() + patience;
+absl::StatusOr<std::string> ReadToEnd(int file, const std::string& path) {
   std::string bytes(kMaxConfigBytes + 1, '\0');
   size_t length = 0;
   while (length < bytes.size()) {
-    if (is_pipe) RETURN_IF_ERROR(AwaitWriter(file, path, end));
     const ssize_t got =
         read(file, bytes.data() + length, bytes.size() - length);
     if (got == 0) break;
-    if (got < 0 && errno != EINTR && errno != EAGAIN) return CannotRead(path);
+    if (got < 0 && errno != EINTR) return CannotRead(path);
     if (got > 0) length += static_cast<size_t>(got);
   }
   if (length > kMaxConfigBytes) {
@@ -68,46 +45,23 @@ absl::StatusOr<std::string> ReadToEnd(int file, const std::string& path,
   return bytes;
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path, bool is_pipe,
-                                     absl::Duration patience) {
-  // A pipe without a writer would not be opened until there is one.
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  // O_NONBLOCK: opening a pipe that took the file's place meanwhile ends.
   const int file =
       open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (file < 0) return CannotRead(path);
-  auto bytes = ReadToEnd(file, path, is_pipe, patience);
+  auto bytes = ReadToEnd(file, path);
   close(file);
   return bytes;
 }
 
-// By path; never freed.
-absl::StatusOr<std::string> ReadPipeOnce(const std::string& path,
-                                         absl::Duration patience) {
-  static auto* mutex = new absl::Mutex;
-  static auto* read = new std::map<std::string, std::string>;
-  absl::MutexLock lock(mutex);
-  if (const auto found = read->find(path); found != read->end()) {
-    return found->second;
-  }
-  ASSIGN_OR_RETURN(std::string bytes,
-                   ReadFile(path, /*is_pipe=*/true, patience));
-  (*read)[path] = bytes;
-  return bytes;
-}
-
-absl::StatusOr<std::string> ReadBytes(const std::string& path, Pipes pipes,
-                                      absl::Duration patience) {
+absl::StatusOr<std::string> ReadRegularFile(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return CannotRead(path);
   if (S_ISDIR(info.st_mode)) {
     return Bad(path, "is a folder, not a configuration file");
   }
-  if (S_ISREG(info.st_mode)) {
-    return ReadFile(path, /*is_pipe=*/false, patience);
-  }
-  if (pipes == Pipes::kAreReadOnce &&
-      (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode))) {
-    return ReadPipeOnce(path, patience);
-  }
+  if (S_ISREG(info.st_mode)) return ReadFile(path);
   return Bad(path, "is no regular file");
 }
 
@@ -170,9 +124,8 @@ size_t LineOfDots(absl::string_view bytes) {
 
 }  // namespace
 
-absl::StatusOr<toml::table> ReadToml(const std::string& path, Pipes pipes,
-                                     absl::Duration patience) {
-  ASSIGN_OR_RETURN(const std::string bytes, ReadBytes(path, pipes, patience));
+absl::StatusOr<toml::table> ReadToml(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadRegularFile(path));
   if (const size_t line = LineOfDots(bytes); line > 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ":", line, ": has more than ", kMaxDots,

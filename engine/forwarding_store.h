@@ -34,6 +34,10 @@ class ForwardingTransaction : public Transaction {
   absl::Status ForeseeWrites(absl::Span<const Intent> writes) override {
     return below_->ForeseeWrites(writes);
   }
+  absl::Status ExpectWrites(absl::Span<const ObjectId> objects) override {
+    return below_->ExpectWrites(objects);
+  }
+  bool gathers_copies() const override { return below_->gathers_copies(); }
   absl::Status Overwrite(ObjectId id, uint32_t offset,
                          absl::Span<const std::byte> bytes) override {
     return below_->Overwrite(id, offset, bytes);

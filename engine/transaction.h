@@ -155,6 +155,17 @@ class Transaction : public Reader {
     return absl::OkStatus();
   }
 
+  // Writes to these live objects are expected, in any order; an object may
+  // come more than once. Declares nothing, but locks the objects as Write does.
+  // A scheme that makes a copy of an object durable before the first write to
+  // it does so for all of them with one set of drains, where writes would each
+  // have their own. Errors: as Write's.
+  virtual absl::Status ExpectWrites(absl::Span<const ObjectId> /*objects*/) {
+    return absl::OkStatus();
+  }
+  // Whether ExpectWrites saves drains.
+  virtual bool gathers_copies() const { return false; }
+
   // Declares an intent for [offset, offset + bytes.size()) and puts `bytes`
   // there; Read shows them at once. Schemes that are told the bytes can store
   // them past the cache, so this is faster than Write for those who have them.

@@ -20,7 +20,7 @@ constexpr uint64_t kMostBytes = 1u << 20;
 constexpr uint64_t kPageBytes = 4096;
 // While the reserve lacks pages, requests that take room leave so many times
 // its size free: small pieces become pages again only where nothing fills them.
-constexpr uint64_t kPartsWhileBroken = 2;
+constexpr uint64_t kPartsWhileBroken = 4;
 
 // Makes up for a stored outcome, a block of 128 bytes, and its share of the
 // pages that lead to it.

@@ -21,8 +21,8 @@
 // could delete anything in a heap that a restore has filled.
 //
 // While the reserve lacks pages, a request that takes more than it frees is
-// refused until twice the reserve is free, in pieces of any size: else it would
-// fill the small pieces that deletes leave, and no page would come back.
+// refused until four times the reserve is free, in pieces of any size: else it
+// would fill the small pieces that deletes leave, and no page would come back.
 //
 // That is known once the request was executed, and before the commit: one that
 // took too much is taken back, and answered with REASON_HEAP_FULL. The chain

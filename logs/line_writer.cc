@@ -74,6 +74,8 @@ void LineWriter::PushNotice() {
 void LineWriter::Add(std::string line) {
   absl::MutexLock lock(&mutex_);
   if (ended_) return;
+  // All lines that waited have failed: no write is left that brings the notice.
+  if (dropping_ && bytes_ == 0) PushNotice();
   const bool fits = bytes_ == 0 || bytes_ + line.size() < options_.most_bytes;
   if (fits && !dropping_) return Push(std::move(line), nullptr);
   dropping_ = true;

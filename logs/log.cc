@@ -111,8 +111,9 @@ class Sink : public google::LogSink {
     const std::string path = file;
     std::string whole =
         LineOf(severity, path.c_str() + path.rfind('/') + 1, line, Now(), text);
-    TheRecent().Add(whole);
-    return writer_.Keep(std::move(whole));
+    auto receipt = writer_.Keep(whole);
+    if (receipt.ok()) TheRecent().Add(std::move(whole));
+    return receipt;
   }
 
  private:

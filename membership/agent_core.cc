@@ -96,14 +96,15 @@ AgentCore::Call AgentCore::Next(absl::Time now) {
   return call;
 }
 
-bool AgentCore::IsAnswer(const absl::Status& status) {
-  const bool lost =
-      absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status);
-  return !lost || rpc::LeaderIn(status).has_value();
+bool AgentCore::IsAnswer(const Answer& answer) {
+  const bool lost = absl::IsDeadlineExceeded(answer.status) ||
+                    absl::IsUnavailable(answer.status);
+  return !lost || answer.names_cluster ||
+         rpc::LeaderIn(answer.status).has_value();
 }
 
-void AgentCore::NoteReached(const Call& call, const absl::Status& status) {
-  if (!IsAnswer(status)) {
+void AgentCore::NoteReached(const Call& call, const Answer& answer) {
+  if (!IsAnswer(answer)) {
     silent_since_ = std::min(silent_since_, call.sent);
     return;
   }
@@ -151,7 +152,7 @@ absl::Duration AgentCore::Late(absl::Time now) const {
 
 AgentCore::Effects AgentCore::OnAnswer(const Call& call, const Answer& answer,
                                        absl::Time now) {
-  NoteReached(call, answer.status);
+  NoteReached(call, answer);
   const Answer checked = Checked(call, answer);
   return call.registers ? OnRegistered(call, checked, now)
                         : OnHeartbeat(call, checked, now);

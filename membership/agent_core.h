@@ -65,10 +65,6 @@ class AgentCore {
   void RestUntil(absl::Time time) { rest_until_ = time; }
   bool Rests(absl::Time now) const { return now < rest_until_; }
 
-  // Whether a call that ended so has reached a manager: one that does not lead
-  // answers with an error.
-  static bool IsAnswer(const absl::Status& status);
-
   // The node's core was seen to go on; what lies between two of these moments
   // is a step.
   void NoteProgress(absl::Time now);
@@ -91,7 +87,11 @@ class AgentCore {
     // On success that of the call's request.
     kamino::internal::v1::RegisterResponse registration;
     kamino::internal::v1::HeartbeatResponse heartbeat;
+    bool names_cluster = false;  // in its metadata, as every manager does
   };
+  // Whether a manager has sent the answer: a manager that does not lead, or
+  // that the node has to wait for, answers with an error.
+  static bool IsAnswer(const Answer& answer);
   struct Effects {
     absl::Duration wait;       // before the next call
     std::optional<View> view;  // newer than any before
@@ -156,7 +156,7 @@ class AgentCore {
   // chain: neither its view nor its lease counts then.
   Answer Checked(const Call& call, const Answer& answer) const;
   // Takes note of whether the manager has answered at all.
-  void NoteReached(const Call& call, const absl::Status& status);
+  void NoteReached(const Call& call, const Answer& answer);
   // Whether the next call is to go by a new connection; then the one after that
   // has twice as long to be made, as it may take long.
   bool TakesNewConnection(absl::Time now);

@@ -9,6 +9,7 @@
 #include "absl/random/random.h"
 #include "glog/logging.h"
 #include "rpc/channel.h"
+#include "rpc/cluster_calls.h"
 #include "rpc/status.h"
 
 namespace kamino::membership {
@@ -236,7 +237,8 @@ AgentCore::Answer MembershipAgent::CarryOut(const AgentCore::Call& call) {
           ? stub->Register(&context, call.registration, &answer.registration)
           : stub->Heartbeat(&context, call.heartbeat, &answer.heartbeat);
   answer.status = rpc::FromGrpc(status);
-  connections_.NoteEnd(AgentCore::IsAnswer(answer.status));
+  answer.names_cluster = !rpc::ClusterUuidIn(context).empty();
+  connections_.NoteEnd(AgentCore::IsAnswer(answer));
   return answer;
 }
 

@@ -77,6 +77,19 @@ absl::StatusOr<PatchView> ViewPatch(absl::string_view bytes) {
   return patch;
 }
 
+// The key of a DeleteOperation.
+absl::StatusOr<absl::string_view> ViewDelete(absl::string_view bytes) {
+  absl::string_view key;
+  FieldReader fields(bytes);
+  while (fields.Next()) {
+    if (fields.bytes_number() == DeleteOperation::kKeyFieldNumber) {
+      key = fields.bytes();
+    }
+  }
+  if (!fields.ok()) return NotA(DeleteOperation::descriptor()->full_name());
+  return key;
+}
+
 template <typename Message>
 absl::StatusOr<Message> Parse(absl::string_view bytes) {
   Message message;
@@ -118,21 +131,60 @@ absl::Status ApplyGet(ProcedureContext& context, const std::string& key,
   return absl::OkStatus();
 }
 
-// What an Operation is of, and that. A field that is not known is passed over,
-// as by whoever parses it.
-absl::Status Apply(ProcedureContext& context, absl::string_view operation,
-                   size_t* room, ReadResult* result) {
+// An Operation: the number of its field, and the message in it.
+struct OperationView {
   uint32_t kind = 0;
   absl::string_view bytes;
+};
+
+// An unknown field is passed over, as by a parser of the message.
+absl::StatusOr<OperationView> ViewOperation(absl::string_view operation) {
+  OperationView view;
   FieldReader fields(operation);
   while (fields.Next()) {
     const uint32_t number = fields.bytes_number();
     if (number == 0 || number > Operation::kGetFieldNumber) continue;
-    kind = number;
-    bytes = fields.bytes();
+    view = {number, fields.bytes()};
   }
   if (!fields.ok()) return NotA(Operation::descriptor()->full_name());
-  switch (kind) {
+  return view;
+}
+
+// A commit of fewer operations needs few syncs, and its keys are not looked up
+// twice.
+constexpr size_t kManyOperations = 8;
+
+// Tells the context of the changes that many operations make. An operation that
+// is malformed is passed over here: Apply returns the error.
+absl::Status ExpectChanges(ProcedureContext& context,
+                           const std::vector<absl::string_view>& operations) {
+  using Change = engine::KeyValue::Change;
+  if (operations.size() < kManyOperations) return absl::OkStatus();
+  std::vector<Change> changes;
+  for (absl::string_view operation : operations) {
+    const auto view = ViewOperation(operation);
+    if (!view.ok()) continue;
+    if (view->kind == Operation::kPutFieldNumber) {
+      const auto put = ViewPut<PutOperation>(view->bytes);
+      if (!put.ok()) continue;
+      changes.push_back({Change::Kind::kPut, put->key, put->value.size()});
+    } else if (view->kind == Operation::kPatchFieldNumber) {
+      const auto patch = ViewPatch<PatchOperation>(view->bytes);
+      if (patch.ok()) changes.push_back({Change::Kind::kPatch, patch->key});
+    } else if (view->kind == Operation::kDeleteFieldNumber) {
+      const auto del = ViewDelete(view->bytes);
+      if (del.ok()) changes.push_back({Change::Kind::kDelete, *del});
+    }
+  }
+  return context.Expect(changes);
+}
+
+// `room`: bytes that results may still take.
+absl::Status Apply(ProcedureContext& context, absl::string_view operation,
+                   size_t* room, ReadResult* result) {
+  ASSIGN_OR_RETURN(const auto view, ViewOperation(operation));
+  const absl::string_view bytes = view.bytes;
+  switch (view.kind) {
     case Operation::kPutFieldNumber: {
       ASSIGN_OR_RETURN(auto put, ViewPut<PutOperation>(bytes));
       return context.Put(put.key, put.value);
@@ -281,6 +333,7 @@ absl::StatusOr<std::string> Commit(ProcedureContext& context,
                      failed);
   }
   for (std::string& key : failed) response.add_failed_keys(std::move(key));
+  RETURN_IF_ERROR(ExpectChanges(context, operations));
   size_t room = kMaxResultBytes;
   for (size_t i = 0; i < operations.size(); ++i) {
     absl::Status applied =

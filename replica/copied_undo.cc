@@ -89,17 +89,26 @@ absl::Status CopiedUndo::Prepare(const LogEntry& entry,
 absl::Status CopiedUndo::Pin(const WriteSet& write_set, Work* work) {
   // The largest first, so that they do not part the room that is left.
   std::vector<std::pair<size_t, ObjectId>> objects;
+  absl::flat_hash_set<ObjectId> seen;
   for (ObjectId id : ObjectsOf(write_set, IntentKind::kWrite)) {
     const auto payload = heap_->Payload(id);
     // Where there is none the entry cannot be executed.
-    if (payload.ok()) objects.emplace_back(payload->size(), id);
+    if (payload.ok() && seen.insert(id).second) {
+      objects.emplace_back(payload->size(), id);
+    }
   }
   std::stable_sort(
       objects.begin(), objects.end(),
       [](const auto& a, const auto& b) { return a.first > b.first; });
-  for (const auto& [size, id] : objects) {
+  std::vector<ObjectId> ids;
+  for (const auto& [size, id] : objects) ids.push_back(id);
+  const std::vector<std::byte*> copies = backup_->EnsureCopies(ids);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (copies[i] != nullptr) work->copies[ids[i]] = copies[i];
+  }
+  for (ObjectId id : ids) {
     if (work->copies.contains(id)) continue;
-    auto copy = backup_->EnsureCopy(id);
+    const auto copy = backup_->EnsureCopy(id);
     if (!copy.ok()) {
       Unpin(*work);
       work->copies.clear();

@@ -12,6 +12,7 @@
 #include "replica/errors.h"
 
 namespace kamino::replica {
+
 absl::StatusOr<ObjectView> ProcedureContext::Get(absl::string_view key) {
   auto object = Find(key);
   if (!object.ok()) return object;
@@ -39,6 +40,12 @@ absl::Status ProcedureContext::Patch(absl::string_view key, uint64_t offset,
 
 absl::Status ProcedureContext::Delete(absl::string_view key) {
   return Changed(objects_->Delete(key, sequence_), key);
+}
+
+absl::Status ProcedureContext::Expect(
+    absl::Span<const engine::KeyValue::Change> changes) {
+  return Explain(objects_->Expect(changes),
+                 changes.empty() ? "" : changes.front().key);
 }
 
 absl::Status ProcedureContext::Changed(const absl::Status& status,

@@ -34,6 +34,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "engine/index/key_value.h"
 #include "replica/request_meter.h"
 
@@ -64,6 +65,10 @@ class ProcedureContext {
   absl::Status Patch(absl::string_view key, uint64_t offset,
                      absl::string_view data);
   absl::Status Delete(absl::string_view key);
+  // For a procedure that changes many objects: it is about to call Put, Patch
+  // and Delete like this. The head then makes what it needs to undo them
+  // durable at once, and not for each object: on a disk each time is a sync.
+  absl::Status Expect(absl::Span<const engine::KeyValue::Change> changes);
   // Ascending keys of [start, end), an empty end meaning all, until `visit`
   // returns false. `visit` must not write.
   absl::Status Scan(

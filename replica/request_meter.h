@@ -87,6 +87,13 @@ class MeteredTransaction final : public engine::Transaction {
   absl::Status ForeseeWrites(absl::Span<const engine::Intent> writes) override {
     return transaction_->ForeseeWrites(writes);
   }
+  absl::Status ExpectWrites(
+      absl::Span<const engine::ObjectId> objects) override {
+    return transaction_->ExpectWrites(objects);
+  }
+  bool gathers_copies() const override {
+    return transaction_->gathers_copies();
+  }
   absl::Status Overwrite(engine::ObjectId id, uint32_t offset,
                          absl::Span<const std::byte> bytes) override;
   absl::Status OverwriteBoth(engine::ObjectId id, uint32_t offset,

@@ -36,8 +36,8 @@ void DescribeCalls(metrics::Families* families) {
 
 void DescribeLog(metrics::Families* families) {
   families->Counter("kamino_log_dropped_lines_total",
-                    "Lines of the log that were dropped, since the reader of "
-                    "stderr did not take them.",
+                    "Lines of the log that were dropped: the reader of stderr "
+                    "did not take them, or a write failed.",
                     static_cast<double>(logs::DroppedLines()));
 }
 

@@ -33,7 +33,9 @@ absl::Status Failed(absl::string_view what, absl::string_view path) {
 // Of a file that cannot be opened: the command line names a wrong one, unless
 // the disk is full.
 absl::Status NotOpened(absl::string_view what, absl::string_view path) {
-  if (errno == ENOSPC || errno == EDQUOT) return Failed(what, path);
+  if (errno == ENOSPC || errno == EDQUOT || errno == EIO) {
+    return Failed(what, path);
+  }
   return absl::InvalidArgumentError(Cannot(what, path));
 }
 
@@ -257,6 +259,8 @@ absl::Status WriteOver(const std::string& path, absl::string_view bytes) {
     return WriteInPlace(path, bytes);
   }
   auto file = NewFile::Create(path, Existing::kIsReplaced);
+  // A full disk takes no bytes, and what is there stays.
+  if (absl::IsFailedPrecondition(file.status())) return file.status();
   // The folder may take no other name, and the file be written nevertheless.
   if (!file.ok()) return WriteInPlace(path, bytes);
   RETURN_IF_ERROR((*file)->Write(bytes));

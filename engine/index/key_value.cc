@@ -219,6 +219,37 @@ absl::Status KeyValue::Delete(absl::string_view key, uint64_t version) {
   return erased.ok() ? transaction_->Free(record) : erased;
 }
 
+absl::Status KeyValue::AddExpected(const Change& change,
+                                   std::vector<ObjectId>* objects) {
+  RETURN_IF_ERROR(CheckKey(change.key));
+  RETURN_IF_ERROR(CheckMayTouch(change.key));
+  BTree::PageIds path;
+  const auto old = BTreeReader(transaction_, root_).Find(change.key, &path);
+  if (absl::IsNotFound(old.status())) {
+    // A new entry.
+    if (change.kind == Change::Kind::kPut) objects->push_back(path.back());
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(old.status());
+  ASSIGN_OR_RETURN(const auto bytes, transaction_->Read(*old));
+  const bool stays =
+      change.kind == Change::Kind::kPatch ||
+      (change.kind == Change::Kind::kPut &&
+       bytes.size() >= sizeof(RecordHeader) + change.value_bytes);
+  objects->push_back(stays ? *old : path.back());
+  return absl::OkStatus();
+}
+
+absl::Status KeyValue::Expect(absl::Span<const Change> changes) {
+  if (!transaction_->gathers_copies()) return absl::OkStatus();
+  std::vector<ObjectId> objects;
+  for (const Change& change : changes) {
+    const absl::Status added = AddExpected(change, &objects);
+    if (absl::IsAborted(added)) return added;
+  }
+  return transaction_->ExpectWrites(objects);
+}
+
 absl::Status KeyValue::ForgetBefore(uint64_t version) {
   bool empty = true;
   RETURN_IF_ERROR(BTreeReader(transaction_, root_)

@@ -14,11 +14,13 @@
 #define KAMINO_ENGINE_INDEX_KEY_VALUE_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "base/key_scope.h"
 #include "engine/index/btree.h"
 #include "engine/index/version_summary.h"
@@ -104,12 +106,27 @@ class KeyValue : public KeyValueReader {
   // kNotFound.
   absl::Status Delete(absl::string_view key, uint64_t version);
 
+  // A Put, a Patch or a Delete that is about to be called.
+  struct Change {
+    enum class Kind { kPut, kPatch, kDelete };
+    Kind kind = Kind::kPut;
+    absl::string_view key;
+    size_t value_bytes = 0;  // of Put's value
+  };
+  // Tells the transaction which objects the changes will write to, as far as
+  // that is known (Transaction::ExpectWrites). Changes that will fail by
+  // themselves are passed over. Errors: as Put's.
+  absl::Status Expect(absl::Span<const Change> changes);
+
   // As if keys had been deleted everywhere by that version; only while there
   // are none (kFailedPrecondition). So no range counts as unchanged for who
   // knows of a lower one.
   absl::Status ForgetBefore(uint64_t version);
 
  private:
+  // Adds the objects that `change` will write to.
+  absl::Status AddExpected(const Change& change,
+                           std::vector<ObjectId>* objects);
   // The pages of `path` lead to a record that has that version now.
   void Raise(const BTree::PageIds& path, uint64_t version);
 

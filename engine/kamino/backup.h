@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -46,6 +47,10 @@ class Backup {
   // those before the transaction. kResourceExhausted: all copies are pinned.
   virtual absl::StatusOr<std::byte*> EnsureCopy(ObjectId id) = 0;
 
+  // EnsureCopy of each of these, which differ, with one set of drains for all:
+  // their copies' bytes, null where there is no room.
+  virtual std::vector<std::byte*> EnsureCopies(absl::Span<const ObjectId> ids);
+
   // The object is new: a place for a copy of its whole payload, which the
   // caller then stores; null where none is to be made. Durable, place and
   // bytes, with this thread's next Drain.
@@ -68,9 +73,10 @@ class Backup {
   // For this thread's drains.
   virtual Region* region() const = 0;
 
-  // Called before a copy is given up for another; what it changes must be
+  // Called before copies are given up for others; what it changes must be
   // durable when it returns.
-  virtual void SetEvictionListener(std::function<void(ObjectId)> listener) = 0;
+  using EvictionListener = std::function<void(absl::Span<const ObjectId>)>;
+  virtual void SetEvictionListener(EvictionListener listener) = 0;
 
   virtual BackupStats stats() const = 0;
 };

@@ -57,6 +57,7 @@ class DynamicBackup final : public Backup {
 
   absl::string_view scheme() const override { return "kamino-dynamic"; }
   absl::StatusOr<std::byte*> EnsureCopy(ObjectId id) override;
+  std::vector<std::byte*> EnsureCopies(absl::Span<const ObjectId> ids) override;
   // A new object may never be written again: its copy is made when it is.
   std::byte* CopyOfNew(ObjectId) override { return nullptr; }
   absl::StatusOr<absl::Span<std::byte>> Copy(ObjectId id) override;
@@ -64,7 +65,7 @@ class DynamicBackup final : public Backup {
   void Unpin(ObjectId id) override;
   void EvictAll() override;
   Region* region() const override { return region_; }
-  void SetEvictionListener(std::function<void(ObjectId)> listener) override {
+  void SetEvictionListener(EvictionListener listener) override {
     MutexLock lock(&mutex_);
     eviction_listener_ = std::move(listener);
   }
@@ -95,11 +96,19 @@ class DynamicBackup final : public Backup {
   void Touch(CopyOf* copy) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     recency_.splice(recency_.begin(), recency_, copy->recency);
   }
-  // A block with the object's bytes, whose content is not durable yet and which
-  // says free. Evicts as needed.
-  absl::StatusOr<CopyOf*> Make(ObjectId id)
+  // The object's copy, pinned; null where there is none.
+  std::byte* PinExisting(ObjectId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t UnitsOfCopy(ObjectId id) const {
+    return UnitsFor(heap_->BlockPayload(id).size());
+  }
+  // A block with the object's bytes, pinned, whose content is not durable yet
+  // and which says free. Where there is no room, evicts copies of at least
+  // `to_evict` units at a time.
+  absl::StatusOr<CopyOf*> Make(ObjectId id, uint64_t to_evict)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool EvictOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of the copies used longest ago as many as have `units`, or all that may go;
+  // false: none may.
+  bool Evict(uint64_t units) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Heap* const heap_;
   Region* const region_;
@@ -108,7 +117,7 @@ class DynamicBackup final : public Backup {
   mutable Mutex mutex_;
   absl::flat_hash_map<ObjectId, CopyOf> copies_ ABSL_GUARDED_BY(mutex_);
   std::list<ObjectId> recency_ ABSL_GUARDED_BY(mutex_);  // latest first
-  std::function<void(ObjectId)> eviction_listener_ ABSL_GUARDED_BY(mutex_);
+  EvictionListener eviction_listener_ ABSL_GUARDED_BY(mutex_);
   BackupStats counters_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -132,32 +141,43 @@ absl::Status DynamicBackup::Load() {
       absl::StrCat("the backup is damaged: two copies of object ", twice));
 }
 
-bool DynamicBackup::EvictOne() {
-  for (auto victim = recency_.rbegin(); victim != recency_.rend(); ++victim) {
-    const auto found = copies_.find(*victim);
-    if (found->second.dropped) continue;
-    if (found->second.pins > 0) {
+bool DynamicBackup::Evict(uint64_t units) {
+  std::vector<ObjectId> victims;
+  uint64_t found = 0;
+  for (auto victim = recency_.rbegin();
+       victim != recency_.rend() && found < units; ++victim) {
+    const CopyOf& copy = copies_.at(*victim);
+    if (copy.dropped) continue;
+    if (copy.pins > 0) {
       Reached(Branch::kCopyPinnedStays);
       continue;
     }
-    if (eviction_listener_) eviction_listener_(*victim);
-    SetState(found->second, BlockState::kFree);
-    region_->Drain();
-    allocator_.Give(found->second.block, found->second.units);
-    recency_.erase(found->second.recency);
-    copies_.erase(found);
+    victims.push_back(*victim);
+    found += copy.units;
+  }
+  if (victims.empty()) return false;
+  if (eviction_listener_) eviction_listener_(victims);
+  for (ObjectId id : victims) SetState(copies_.at(id), BlockState::kFree);
+  region_->Drain();
+  for (ObjectId id : victims) {
+    const auto victim = copies_.find(id);
+    allocator_.Give(victim->second.block, victim->second.units);
+    recency_.erase(victim->second.recency);
+    copies_.erase(victim);
     ++counters_.evictions;
     Reached(Branch::kCopyEvicted);
-    return true;
   }
-  return false;
+  return true;
 }
 
-absl::StatusOr<DynamicBackup::CopyOf*> DynamicBackup::Make(ObjectId id) {
+absl::StatusOr<DynamicBackup::CopyOf*> DynamicBackup::Make(ObjectId id,
+                                                           uint64_t to_evict) {
+  Reached(Branch::kCopyMade);
+  ++counters_.misses;
   const absl::Span<std::byte> payload = heap_->BlockPayload(id);
-  const uint64_t units = UnitsFor(payload.size());
+  const uint64_t units = UnitsOfCopy(id);
   auto block = allocator_.Take(units);
-  while (!block.ok() && EvictOne()) block = allocator_.Take(units);
+  while (!block.ok() && Evict(to_evict)) block = allocator_.Take(units);
   if (!block.ok()) {
     Reached(Branch::kBackupFull);
     return ResourceError(
@@ -169,6 +189,7 @@ absl::StatusOr<DynamicBackup::CopyOf*> DynamicBackup::Make(ObjectId id) {
   CopyOf copy;
   copy.block = *block;
   copy.units = units;
+  copy.pins = 1;
   HeaderAt(copy.block)->copy_of = id;
   region_->Flush(HeaderAt(copy.block), sizeof(BlockHeader));
   region_->CopyFlush(BytesOf(copy), payload.data(), payload.size());
@@ -177,24 +198,50 @@ absl::StatusOr<DynamicBackup::CopyOf*> DynamicBackup::Make(ObjectId id) {
   return &copies_.emplace(id, copy).first->second;
 }
 
+std::byte* DynamicBackup::PinExisting(ObjectId id) {
+  const auto found = copies_.find(id);
+  if (found == copies_.end()) return nullptr;
+  Reached(Branch::kCopyThere);
+  ++counters_.hits;
+  ++found->second.pins;
+  Touch(&found->second);
+  return BytesOf(found->second);
+}
+
 absl::StatusOr<std::byte*> DynamicBackup::EnsureCopy(ObjectId id) {
   MutexLock lock(&mutex_);
-  const auto found = copies_.find(id);
-  if (found != copies_.end()) {
-    Reached(Branch::kCopyThere);
-    ++counters_.hits;
-    ++found->second.pins;
-    Touch(&found->second);
-    return BytesOf(found->second);
-  }
-  Reached(Branch::kCopyMade);
-  ++counters_.misses;
-  ASSIGN_OR_RETURN(auto copy, Make(id));
+  if (std::byte* there = PinExisting(id); there != nullptr) return there;
+  ASSIGN_OR_RETURN(auto copy, Make(id, /*to_evict=*/1));
   region_->Drain();
   SetState(*copy, BlockState::kAllocated);
   region_->Drain();
-  ++copy->pins;
   return BytesOf(*copy);
+}
+
+std::vector<std::byte*> DynamicBackup::EnsureCopies(
+    absl::Span<const ObjectId> ids) {
+  MutexLock lock(&mutex_);
+  std::vector<std::byte*> copies;
+  uint64_t lacking = 0;  // units of those that have no copy yet
+  // First of all those that are there: they may not be evicted for others.
+  for (ObjectId id : ids) {
+    copies.push_back(PinExisting(id));
+    if (copies.back() == nullptr) lacking += UnitsOfCopy(id);
+  }
+  std::vector<ObjectId> made;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (copies[i] != nullptr) continue;
+    const auto copy = Make(ids[i], lacking);
+    lacking -= UnitsOfCopy(ids[i]);
+    if (!copy.ok()) continue;
+    made.push_back(ids[i]);
+    copies[i] = BytesOf(**copy);
+  }
+  if (made.empty()) return copies;
+  region_->Drain();
+  for (ObjectId id : made) SetState(copies_.at(id), BlockState::kAllocated);
+  region_->Drain();
+  return copies;
 }
 
 absl::StatusOr<absl::Span<std::byte>> DynamicBackup::Copy(ObjectId id) {
@@ -235,8 +282,7 @@ void DynamicBackup::Unpin(ObjectId id) {
 
 void DynamicBackup::EvictAll() {
   MutexLock lock(&mutex_);
-  while (EvictOne()) {
-  }
+  Evict(UINT64_MAX);
 }
 
 BackupStats DynamicBackup::stats() const {
@@ -248,6 +294,12 @@ BackupStats DynamicBackup::stats() const {
 }
 
 }  // namespace
+
+std::vector<std::byte*> Backup::EnsureCopies(absl::Span<const ObjectId> ids) {
+  std::vector<std::byte*> copies;
+  for (ObjectId id : ids) copies.push_back(EnsureCopy(id).value_or(nullptr));
+  return copies;
+}
 
 size_t DynamicBackupBytes(size_t heap_bytes, double alpha) {
   // Never too small for two copies of the largest object, but for a tiny heap,

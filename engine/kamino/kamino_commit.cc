@@ -2,13 +2,10 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/explore.h"
-#include "engine/heap/heap_format.h"
 #include "engine/kamino/checksum.h"
 #include "engine/kamino/intent_check.h"
 #include "engine/kamino/kamino_transaction.h"
-#include "engine/resource_error.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
@@ -169,27 +166,6 @@ absl::Status KaminoTransaction::Abort() {
   // Its copies stay where they are, which is what left no room for the others.
   if (parts_backup_) store_->backup_->EvictAll();
   return absl::OkStatus();
-}
-
-absl::Status KaminoTransaction::ExplainNoCopy(const Object& object,
-                                              const absl::Status& error) {
-  if (ResourceOf(error) != Resource::kBackup) return error;
-  const auto bytes_of = [this](const Object& one) {
-    const size_t bytes = store_->heap_->BlockPayload(one.id).size();
-    return heap_format::UnitsFor(bytes) * heap_format::kUnitBytes;
-  };
-  uint64_t needs = bytes_of(object);
-  for (const Object& other : state_->objects) {
-    if (other.copy != nullptr && !other.allocated) needs += bytes_of(other);
-  }
-  const uint64_t room = store_->backup_->stats().bytes_total;
-  parts_backup_ = needs <= room;
-  if (parts_backup_) return error;
-  return ResourceError(
-      Resource::kTransaction,
-      absl::StrCat("the transaction writes to objects of ", needs,
-                   " bytes and more in all, and the undo copy has room for ",
-                   room, ": split it, or give the nodes a larger undo copy"));
 }
 
 }  // namespace kamino::engine

@@ -50,11 +50,17 @@ KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
       log_(heap->region(), heap->log_area(), [this] { return Sequence(); }),
       sticky_(heap->region(), &locks_, heap->log_area()),
       lanes_(new Lane[kLanes]) {
-  backup_->SetEvictionListener([this](ObjectId id) {
-    const StickyIntents::Cleared cleared = sticky_.Clear(id);
-    if (!cleared.drain) return;
-    heap_->region()->Persist(cleared.bytes.data(), cleared.bytes.size());
-    sticky_.Forget(id);
+  backup_->SetEvictionListener([this](absl::Span<const ObjectId> victims) {
+    std::vector<ObjectId> cleared;
+    for (ObjectId id : victims) {
+      const StickyIntents::Cleared intent = sticky_.Clear(id);
+      if (!intent.drain) continue;
+      heap_->region()->Flush(intent.bytes.data(), intent.bytes.size());
+      cleared.push_back(id);
+    }
+    if (cleared.empty()) return;
+    heap_->region()->Drain();
+    for (ObjectId id : cleared) sticky_.Forget(id);
   });
 }
 

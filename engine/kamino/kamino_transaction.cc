@@ -126,68 +126,21 @@ absl::Status KaminoTransaction::CheckRoom() const {
                    " intents, more than a commit record holds"));
 }
 
-absl::Status KaminoTransaction::MakeSticky(Object* object) {
-  // Ranges are saved when they are known.
-  if (store_->undo_log_ != nullptr) return absl::OkStatus();
-  for (bool again = true;; again = false) {
-    if (object->copy == nullptr) {
-      auto copy = store_->backup_->EnsureCopy(object->id);
-      if (!copy.ok() && again && store_->PropagateAll()) continue;
-      if (!copy.ok()) return ExplainNoCopy(*object, copy.status());
-      object->copy = *copy;
-    }
-    const StickyIntents::Added added = store_->sticky_.Add(object->id);
-    switch (added) {
-      case StickyIntents::Added::kNew:
-      case StickyIntents::Added::kReplaced:
-        undrained_.push_back(
-            {object->id, added == StickyIntents::Added::kReplaced});
-        if (!declares_many_) DrainIntents();
-        return absl::OkStatus();
-      case StickyIntents::Added::kWasThere:
-        return absl::OkStatus();
-      case StickyIntents::Added::kNoRoom:
-        if (again && store_->PropagateAll()) continue;
-        return ResourceError(
-            store_->locks_.exclusive() > state_->objects.size()
-                ? Resource::kLog
-                : Resource::kTransaction,
-            "as many objects are locked as the log has room for intents");
-    }
-  }
-}
-
-void KaminoTransaction::DrainIntents() {
-  if (undrained_.empty()) return;
-  store_->heap_->region()->Drain();
-  for (const Undrained& one : undrained_) {
-    if (one.replaced) store_->sticky_.Drained(one.id);
-  }
-  undrained_.clear();
-}
-
-absl::Status KaminoTransaction::Declare(absl::Span<const Intent> intents) {
-  RETURN_IF_ERROR(CheckWritesOnly(intents));
-  RETURN_IF_ERROR(ForeseeWrites(intents));
-  declares_many_ = true;
-  const absl::Status done = Transaction::Declare(intents);
-  declares_many_ = false;
-  // Whatever came of it: others take these intents for durable.
-  DrainIntents();
-  return done;
-}
-
-absl::StatusOr<KaminoTransaction::Object*> KaminoTransaction::OpenForWrite(
-    ObjectId id, uint32_t offset, uint64_t length) {
-  CHECK(!ended_);
-  auto locked = LockExclusive(id);
-  if (!locked.ok()) return locked;
-  Object* object = *locked;
+absl::StatusOr<KaminoTransaction::Object*> KaminoTransaction::LockLive(
+    ObjectId id) {
+  ASSIGN_OR_RETURN(Object* const object, LockExclusive(id));
   if (object->payload.empty()) {
     auto payload = store_->heap_->Payload(id);
     if (!payload.ok()) return payload.status();
     object->payload = *payload;
   }
+  return object;
+}
+
+absl::StatusOr<KaminoTransaction::Object*> KaminoTransaction::OpenForWrite(
+    ObjectId id, uint32_t offset, uint64_t length) {
+  CHECK(!ended_);
+  ASSIGN_OR_RETURN(Object* const object, LockLive(id));
   if (offset > object->payload.size() ||
       length > object->payload.size() - offset) {
     return absl::OutOfRangeError(absl::StrCat(
@@ -472,13 +425,7 @@ absl::StatusOr<ObjectId> KaminoTransaction::Alloc(uint32_t size) {
 absl::Status KaminoTransaction::Free(ObjectId id) {
   CHECK(!ended_);
   RETURN_IF_ERROR(CheckNotRoot(id, store_->heap_->root()));
-  ASSIGN_OR_RETURN(auto locked, LockExclusive(id));
-  Object* object = locked;
-  if (object->payload.empty()) {
-    auto payload = store_->heap_->Payload(id);
-    if (!payload.ok()) return payload.status();
-    object->payload = *payload;
-  }
+  ASSIGN_OR_RETURN(Object* const object, LockLive(id));
   RETURN_IF_ERROR(CheckRoom());
   if (!object->allocated) store_->BeforeChange(id, IntentKind::kFree);
   // What is put off is stored as it overlaps.

@@ -28,6 +28,8 @@ class KaminoTransaction final : public Transaction {
                                    uint32_t length) override;
   absl::Status Declare(absl::Span<const Intent> intents) override;
   absl::Status ForeseeWrites(absl::Span<const Intent> writes) override;
+  absl::Status ExpectWrites(absl::Span<const ObjectId> ids) override;
+  bool gathers_copies() const override;
   absl::Status Overwrite(ObjectId id, uint32_t offset,
                          absl::Span<const std::byte> bytes) override;
   absl::Status OverwriteBoth(ObjectId id, uint32_t offset,
@@ -50,6 +52,8 @@ class KaminoTransaction final : public Transaction {
   absl::Status LockShared(ObjectId id);
   // The object, locked and not freed. Valid until the next one is locked.
   absl::StatusOr<Object*> LockExclusive(ObjectId id);
+  // The same, and its payload is known.
+  absl::StatusOr<Object*> LockLive(ObjectId id);
   // The same, with a durable intent and copy, and the range within it.
   absl::StatusOr<Object*> OpenForWrite(ObjectId id, uint32_t offset,
                                        uint64_t length);

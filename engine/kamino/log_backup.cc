@@ -33,7 +33,7 @@ class LogBackup final : public Backup {
   }
   void Drop(ObjectId) override {}
   void Unpin(ObjectId) override {}
-  void SetEvictionListener(std::function<void(ObjectId)>) override {}
+  void SetEvictionListener(EvictionListener) override {}
 
  private:
   const std::unique_ptr<UndoLog> log_;

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <utility>
+#include <vector>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
@@ -38,14 +39,31 @@ class SimpleBackup final : public Backup {
       counts_[Mine()].hits.Add();
       return mirror_ + id;
     }
-    Reached(Branch::kCopyMade);
-    counts_[Mine()].misses.Add();
-    const absl::Span<std::byte> payload = heap_->BlockPayload(id);
-    region_->CopyFlush(mirror_ + id, payload.data(), payload.size());
+    Mirror(id);
     region_->Drain();
     SetBit(id);
     region_->Drain();
     return mirror_ + id;
+  }
+
+  std::vector<std::byte*> EnsureCopies(
+      absl::Span<const ObjectId> ids) override {
+    std::vector<std::byte*> copies;
+    bool any = false;
+    for (ObjectId id : ids) {
+      copies.push_back(mirror_ + id);
+      if (Has(id)) {
+        counts_[Mine()].hits.Add();
+        continue;
+      }
+      Mirror(id);
+      any = true;
+    }
+    if (!any) return copies;
+    region_->Drain();
+    for (ObjectId id : ids) SetBit(id);
+    region_->Drain();
+    return copies;
   }
 
   // Should the bit become durable and not the content, a recovery copies it
@@ -71,7 +89,7 @@ class SimpleBackup final : public Backup {
 
   Region* region() const override { return region_; }
 
-  void SetEvictionListener(std::function<void(ObjectId)>) override {}
+  void SetEvictionListener(EvictionListener) override {}
 
   BackupStats stats() const override {
     BackupStats stats;
@@ -113,6 +131,13 @@ class SimpleBackup final : public Backup {
   }
   bool Has(ObjectId id) const {
     return (__atomic_load_n(WordOf(id), __ATOMIC_ACQUIRE) & MaskOf(id)) != 0;
+  }
+  // Stores and flushes a copy, which counts once it is durable and its bit is.
+  void Mirror(ObjectId id) {
+    Reached(Branch::kCopyMade);
+    counts_[Mine()].misses.Add();
+    const absl::Span<std::byte> payload = heap_->BlockPayload(id);
+    region_->CopyFlush(mirror_ + id, payload.data(), payload.size());
   }
   // Others' bits of the word may change at the same time. One that is set is
   // durable: who set it kept the object's lock until it was.

@@ -239,7 +239,6 @@ void LinkHub::Open(LinkId id, const membership::Member& member) {
     way = ways_[member.node_id];
     ++ways_[member.node_id].opened;
   }
-  if (MonotonicNow() < way.self_until) return events_.closed(id);
   const int failures = way.failures;
   // When the choice is ours, one that does not get through gives way to the
   // next, in turn.
@@ -249,6 +248,9 @@ void LinkHub::Open(LinkId id, const membership::Member& member) {
   const Port& port = *usable[turn];
   std::string address = member.link_addresses.at(std::string(port.kind.name));
   if (port.kind.same_host_only) address = PathOf(address);
+  if (address == way.self_at && MonotonicNow() < way.self_until) {
+    return events_.closed(id);
+  }
   LOG_IF(INFO, IsTold(way.opened))
       << "opens a link to " << member.node_id << " over " << port.kind.name
       << " at " << address << ", attempt " << way.opened + 1;
@@ -258,6 +260,7 @@ void LinkHub::Open(LinkId id, const membership::Member& member) {
     absl::MutexLock lock(&mutex_);
     Connection& connection = connections_[id];
     connection.opening_to = member.node_id;
+    connection.opening_at = address;
     handler = std::make_shared<Handler>(
         this, id, connection.received,
         options_.knows_peers

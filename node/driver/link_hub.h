@@ -75,8 +75,8 @@ class LinkHub {
     bool knows_peers = false;
     std::string cluster_id;  // of those identities
     std::string node_id;     // this node's
-    // An address at which this node meets itself is not tried again for so
-    // long.
+    // An address at which this node meets itself, by its certificate, is not
+    // tried again for so long.
     absl::Duration self_dial_pause = absl::Seconds(10);
   };
 
@@ -157,6 +157,7 @@ class LinkHub {
     uint64_t credit_waits = 0;
     std::shared_ptr<Received> received = std::make_shared<Received>();
     std::string opening_to;  // the neighbour's node id until it is established
+    std::string opening_at;  // and its address
     std::string opened_to;   // and from then on
     absl::Time established = absl::InfiniteFuture();
     bool accepted = false;  // a peer opened it
@@ -203,7 +204,8 @@ class LinkHub {
     int failures = 0;  // attempts in a row
     // Links in a row that were opened and did not last, or never were.
     int opened = 0;
-    // By its certificate this node itself is there: no attempt before then.
+    // This node itself is at that address: no attempt there before then.
+    std::string self_at;
     absl::Time self_until = absl::InfinitePast();
   };
   absl::flat_hash_map<std::string, Way> ways_ ABSL_GUARDED_BY(mutex_);

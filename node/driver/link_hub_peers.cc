@@ -29,8 +29,9 @@ void LinkHub::PauseSelfDial(LinkId id) {
   absl::MutexLock lock(&mutex_);
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
-  ways_[found->second.opening_to].self_until =
-      MonotonicNow() + options_.self_dial_pause;
+  Way& way = ways_[found->second.opening_to];
+  way.self_at = found->second.opening_at;
+  way.self_until = MonotonicNow() + options_.self_dial_pause;
 }
 
 absl::Status LinkHub::RefuseImpostor(const std::string& identity,

@@ -44,8 +44,9 @@ constexpr uint32_t kUnlinkedBit = 4;
 constexpr int kRoleShift = 8;
 constexpr int kConditionShift = 16;
 
-// A view whose links have never been up is not one that serves. They come up
-// within milliseconds, or the manager leaves somebody out within this.
+// A member whose links have never been up since its view began does not serve.
+// Links usually come up within milliseconds; a node that is not reached at all
+// leaves the chain after the failure timeout.
 constexpr absl::Duration kMostUnlinked = absl::Seconds(5);
 
 }  // namespace

@@ -12,10 +12,9 @@
 
 namespace kamino::node {
 
-// OK stays OK. The detail of `status` is completed with who answered and where
-// head and tail are, as `chain` says, but for a caller of
-// another cluster; `request`: by which logs know what it
-// answers.
+// OK stays OK. The detail of `status` is completed with the node that answers
+// and, unless the caller is of another cluster, with the head's and the tail's
+// addresses in `chain`. `request` is the number that log lines of the call have.
 grpc::Status ToGrpcStatus(const absl::Status& status,
                           const kamino::v1::Chain& chain,
                           const std::string& node_id,

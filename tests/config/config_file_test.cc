@@ -4,7 +4,6 @@
 
 #include <fstream>
 #include <string>
-#include <thread>
 
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
@@ -144,29 +143,6 @@ TEST_F(ConfigFileTest, WhatIsNoSuchFileIsSaid) {
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
   EXPECT_THAT(std::string(ReadConfigFile(path_, "node").status().message()),
               HasSubstr("is no regular file"));
-}
-
-TEST_F(ConfigFileTest, APipeIsReadOnceWhereThatIsAllowed) {
-  const std::string pipe = ::testing::TempDir() + "/read_once";
-  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  const auto read = [&pipe](absl::Duration patience) {
-    return ReadToml(pipe, Pipes::kAreReadOnce, patience);
-  };
-  EXPECT_EQ(std::string(read(absl::Milliseconds(1)).status().message()),
-            pipe + ": was not written and closed in time");
-  std::thread writer([&pipe] { std::ofstream(pipe) << "a = 1\nb = 2\n"; });
-  const auto first = read(absl::Seconds(60));
-  writer.join();
-  ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_EQ(first->size(), 2u);
-  const auto again = read(absl::ZeroDuration());
-  ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(again->size(), 2u);
-  EXPECT_THAT(
-      std::string(
-          ReadToml("/dev/zero", Pipes::kAreReadOnce).status().message()),
-      HasSubstr("/dev/zero: has over 1048576 bytes"));
-  EXPECT_TRUE(ReadToml("/dev/null", Pipes::kAreReadOnce).ok());
 }
 
 // The example is all of it: what it has behind # is what holds without.

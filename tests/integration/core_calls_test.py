@@ -24,8 +24,6 @@ LIBRARY = os.path.join(os.environ.get("KAMINO_BIN_ROOT", "bazel-bin"),
 ALLOWED = (
     ("nanosleep", "libabsl_synchronization",
      "a contended lock backs off, for a quarter of a millisecond at most"),
-    (r"write \w+ stderr", "libglog",
-     "a line of the log: logs/ sees to it that readers hold nobody up"),
     ("close file|unlink .*", "ListenPort::Close",
      "as the process ends: the name of a socket and the lock beside it"),
     ("fallocate|ftruncate", "SharedRings::Create",

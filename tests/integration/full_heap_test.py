@@ -82,17 +82,18 @@ class LoadTest(FullHeapTest):
                      r"\nheap of n\d: full, .* KiB free, .* KiB of it the "
                      r"reserve .*: delete something ")
 
-    # A commit that deletes and puts, deletes alone, and then the load again.
+    # A commit that deletes and puts, deletes alone, and then the load again,
+    # which needs room for its session as well, beside the reserve.
     first, *others = sorted(found)
     self.kamino("commit", "then", "del", first, "put", "instead", "1")
-    self.delete(others[:200])
+    self.delete(others[:600])
     self.assertNotIn("full", self.kamino("status"))
     again = {key: VALUE for key in others[:100]}
     done = self.load(self.cluster, again.items())
     self.assertEqual(done.returncode, 0, done.stderr)
     self.assertEqual(self.objects_of(self.cluster), {
         "instead": "1", **again, **fillers,
-        **{key: VALUE for key in others[200:]}})
+        **{key: VALUE for key in others[600:]}})
 
 
 class RestoreTest(FullHeapTest):

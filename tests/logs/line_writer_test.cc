@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/faults/planted.h"
+#include "tests/patience.h"
 
 namespace kamino::logs {
 namespace {
@@ -29,15 +31,23 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // Far more than anything here takes that does not hang.
-constexpr absl::Duration kHangs = absl::Seconds(10);
+const absl::Duration kHangs = Patience(absl::Seconds(10));
 constexpr size_t kMostBytes = 4000;
 
 // Two ends of a pipe, or of another stream, of which the first is read.
 class Stream {
  public:
-  enum class Kind { kPipe, kSocket };
+  enum class Kind { kPipe, kSocket, kFifo };
   explicit Stream(Kind kind = Kind::kPipe) {
     signal(SIGPIPE, SIG_IGN);
+    if (kind == Kind::kFifo) {
+      path_ = ::testing::TempDir() + "/fifo";
+      EXPECT_EQ(mkfifo(path_.c_str(), 0600), 0);
+      OpenReader();
+      written_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+      EXPECT_GE(written_, 0);
+      return;
+    }
     int ends[2] = {};
     EXPECT_EQ(kind == Kind::kPipe ? pipe2(ends, O_CLOEXEC)
                                   : socketpair(AF_UNIX, SOCK_STREAM, 0, ends),
@@ -54,6 +64,13 @@ class Stream {
   void CloseReader() {
     if (read_ >= 0) close(read_);
     read_ = -1;
+  }
+  // Of a FIFO.
+  void OpenReader() {
+    // Without O_NONBLOCK this would wait for a writer.
+    read_ = open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    EXPECT_GE(read_, 0);
+    fcntl(read_, F_SETFL, fcntl(read_, F_GETFL) & ~O_NONBLOCK);
   }
   // Until it takes not a byte more.
   void Fill() {
@@ -84,6 +101,7 @@ class Stream {
   }
 
  private:
+  std::string path_;
   int read_ = -1;
   int written_ = -1;
 };
@@ -254,6 +272,24 @@ TEST_F(LineWriterTest, OneWhoHasToKnowIsTold) {
 }
 
 // As when a disk is full for a while.
+// All lines that wait fail with the reader that has gone. The next reader gets
+// the number of those that were lost, and the lines after them.
+TEST_F(LineWriterTest, ANewReaderGetsLinesAgain) {
+  Stream stream(Stream::Kind::kFifo);
+  const auto writer = WriterTo(stream.written());
+  stream.Fill();
+  for (int i = 0; i < 100; ++i) writer->Add(std::string(96, 'x'));
+  EXPECT_GT(writer->dropped(), 0u);
+  stream.CloseReader();
+  ASSERT_TRUE(writer->Drain(kHangs));
+  ASSERT_EQ(writer->dropped(), 100u);
+  stream.OpenReader();
+  writer->Add("again");
+  ASSERT_TRUE(writer->Drain(kHangs));
+  ASSERT_EQ(writer->dropped(), 100u);
+  EXPECT_THAT(stream.ReadUntil("again"), testing::Contains("dropped 100"));
+}
+
 TEST_F(LineWriterTest, WhatADiskDoesNotTakeIsCountedAndTold) {
   const std::string path = ::testing::TempDir() + "/full";
   const int file =

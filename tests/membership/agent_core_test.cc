@@ -65,6 +65,12 @@ TEST(AgentCoreTest, AManagerThatDoesNotAnswerIsCalledByANewConnection) {
   anew.clear();
   while (now < begin + absl::Seconds(60)) call(no_leader);
   EXPECT_TRUE(anew.empty());
+  // So is one that the node has to wait for.
+  AgentCore::Answer not_yet;
+  not_yet.status = absl::UnavailableError("the store of views is being read");
+  not_yet.names_cluster = true;
+  while (now < begin + absl::Seconds(100)) call(not_yet);
+  EXPECT_TRUE(anew.empty());
   const absl::Time again = now;
   while (now < again + absl::Seconds(2)) call(none);
   EXPECT_EQ(anew.size(), 1u);

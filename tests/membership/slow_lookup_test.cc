@@ -38,7 +38,7 @@ using kamino::internal::v1::RegisterRequest;
 using kamino::internal::v1::RegisterResponse;
 
 constexpr char kSlow[] = ".slow.kamino.test";
-constexpr absl::Duration kDeadline = absl::Milliseconds(50);
+const absl::Duration kDeadline = Patience(absl::Milliseconds(50));
 // That another manager gets while a name is looked up: the agent gives its call
 // up that often.
 constexpr int kCallsMeanwhile = 5;

@@ -15,11 +15,12 @@
 #include "gtest/gtest.h"
 #include "rpc/channel.h"
 #include "tests/faults/fault.h"
+#include "tests/patience.h"
 
 namespace kamino::rpc {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(20);
+const absl::Duration kPatience = Patience(absl::Seconds(20));
 
 // Binds the socket to a free port, and returns that.
 int BindToLoopback(int socket) {

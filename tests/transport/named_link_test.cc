@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/faults/planted.h"
+#include "tests/patience.h"
 #include "tests/transport/link_rig.h"
 #include "transport/socket/resolver.h"
 #include "transport/tcp/tcp_transport.h"
@@ -44,7 +45,8 @@ class HeldResolver final : public Resolver {
     const auto enough = [this, count]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
       return asked_.size() >= count;
     };
-    return mutex_.AwaitWithTimeout(absl::Condition(&enough), absl::Seconds(60));
+    return mutex_.AwaitWithTimeout(absl::Condition(&enough),
+                                   Patience(absl::Seconds(60)));
   }
   size_t asked() {
     absl::MutexLock lock(&mutex_);
@@ -69,7 +71,7 @@ class HeldResolver final : public Resolver {
 class NamedLinkTest : public ::testing::Test {
  protected:
   NamedLinkTest() {
-    rig_.options.connect_timeout = absl::Seconds(60);
+    rig_.options.connect_timeout = Patience(absl::Seconds(60));
     server_ = rig_.NewTransport();
     listener_ = std::make_unique<RecordingListener>(&rig_, server_.get());
   }

@@ -149,7 +149,11 @@ TransportFactory TcpTransports(TcpNames names) {
             }
             TcpNames own = names;
             if (own.resolver == nullptr) {
-              own.resolver = std::make_shared<LookupPool>();
+              // One for all transports: threads that wait for a name server
+              // outlive a transport, and are few in the whole process.
+              static const auto* const pool =
+                  new auto(std::make_shared<LookupPool>());
+              own.resolver = *pool;
             }
             // Sockets announce everything; there is nothing to spin for.
             return MakeSocketTransport(

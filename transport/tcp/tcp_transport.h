@@ -10,8 +10,8 @@
 namespace kamino::transport {
 
 struct TcpNames {
-  // Looks names up for connectors. Null: each transport has a pool of its own
-  // (transport/socket/lookup_pool.h).
+  // Looks names up for connectors. Null: the process's pool
+  // (transport/socket/lookup_pool.h), which all such transports share.
   std::shared_ptr<Resolver> resolver;
   // When a lookup is late or fails, a link goes to where the one before it has
   // led. Another process may be there by now: only for users who check on each

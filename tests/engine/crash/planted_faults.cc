@@ -66,6 +66,8 @@ const std::vector<PlantedFault>& PlantedFaults() {
       {"recovery-backup-stays", "kamino-simple"},
       {"backup-evicts-pinned", "kamino-dynamic"},
       {"backup-state-with-content", "kamino-dynamic"},
+      {"backup-states-with-contents", "kamino-dynamic"},
+      {"kamino-expected-not-drained", "kamino-dynamic"},
       {"undo-log-takes-back-what-is-committed", "undo-log"},
       {"undo-log-takes-back-the-newest", "undo-log"},
       {"undo-log-records-are-not-chained", "undo-log"},

@@ -70,6 +70,7 @@ absl::Status Session::DoSomething() {
   what_.clear();
   absl::Status done = LookAt(*directory);
   if (done.ok() && *object != kNullObject) done = LookAt(*object);
+  if (done.ok()) done = ExpectWrites(*directory, number);
   if (!done.ok()) return done;
   if (*object == kNullObject || Random(4) == 0) {
     return Replace(*directory, slot, *object);
@@ -81,6 +82,19 @@ absl::Status Session::DoSomething() {
     done = Touch(*object);
   }
   return done;
+}
+
+absl::Status Session::ExpectWrites(ObjectId directory, uint32_t number) {
+  // Not by chance, so that seeds do what they did.
+  if (number % 3 != 0) return absl::OkStatus();
+  std::vector<ObjectId> objects = {directory};
+  for (uint32_t slot = 0; slot < kSlots; ++slot) {
+    auto object = ReadId(*transaction_, directory, slot);
+    if (!object.ok()) return object.status();
+    if (*object != kNullObject) objects.push_back(*object);
+  }
+  absl::StrAppend(&what_, " expect ", objects.size());
+  return transaction_->ExpectWrites(objects);
 }
 
 // --- One object.

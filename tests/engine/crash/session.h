@@ -73,6 +73,9 @@ class Session {
   std::string& Mine(ObjectId id);
   Part RandomPart(ObjectId id);
 
+  // Of some directories, which are always the same: this one, and its objects.
+  absl::Status ExpectWrites(ObjectId directory, uint32_t number);
+
   // One call on the object.
   absl::Status Touch(ObjectId id);
   absl::Status ReadBack(ObjectId id);

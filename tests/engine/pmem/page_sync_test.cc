@@ -197,14 +197,15 @@ TEST(MediumTimeTest, AddsUpWaits) {
   EXPECT_EQ(time.total(then + absl::Seconds(11)), absl::Seconds(4));
 }
 
-// Another thread's sync covers what this one has noted.
-bool WaitsForTheOther() {
+// Another thread's sync covers what this one has noted, and lasts until this
+// thread's drain has returned, or for `longest`.
+bool WaitsForTheOther(absl::Duration longest) {
   std::byte byte{};
   absl::Notification syncs, returned;
   bool early = false;
   PageSync pages([&](const void*) {
     syncs.Notify();
-    early = returned.WaitForNotificationWithTimeout(absl::Milliseconds(100));
+    early = returned.WaitForNotificationWithTimeout(longest);
   });
   pages.Note(&byte, 1);
   std::thread other([&] { pages.Drain(); });
@@ -216,9 +217,9 @@ bool WaitsForTheOther() {
 }
 
 TEST_F(PageSyncTest, ADrainWaitsForASyncThatIsUnderWay) {
-  EXPECT_TRUE(WaitsForTheOther());
+  EXPECT_TRUE(WaitsForTheOther(absl::Milliseconds(100)));
   faults::PlantFault("page-sync-does-not-wait");
-  EXPECT_FALSE(WaitsForTheOther());
+  EXPECT_FALSE(WaitsForTheOther(absl::InfiniteDuration()));
   EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 

@@ -1,9 +1,13 @@
 // How often a put waits for a disk, one sync after the other, where nodes'
 // media are files on disks: what the start of a node says a put will take goes
 // by it.
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "node/storage/medium_speed.h"
 #include "tests/node/driver/chain_rig.h"
@@ -69,6 +73,58 @@ INSTANTIATE_TEST_SUITE_P(
                       Chain{ChainMode::kImages, UndoCopyKind::kLog},
                       Chain{ChainMode::kTraditional, UndoCopyKind::kDynamic},
                       Chain{ChainMode::kTraditional, UndoCopyKind::kLog}));
+
+constexpr int kMany = 40;
+constexpr int kFew = 30;  // slabs and split pages of the index included
+
+// By each node for one commit that puts or deletes many objects.
+std::map<std::string, uint64_t> SyncsOfMany(
+    ChainRig& rig,
+    const std::function<kamino::v1::Operation(const std::string&)>& change) {
+  std::map<std::string, uint64_t> syncs;
+  for (const char* name : {"n1", "n2", "n3"}) syncs[name] = rig.syncs(name);
+  std::vector<kamino::v1::Operation> operations;
+  for (int i = 0; i < kMany; ++i) {
+    operations.push_back(change(absl::StrCat("key", i)));
+  }
+  const auto commit = rig.Submit(1, std::move(operations));
+  rig.Settle();
+  EXPECT_TRUE(commit->acknowledged()) << commit->outcome.status;
+  for (auto& [name, count] : syncs) count = rig.syncs(name) - count;
+  return syncs;
+}
+
+// A commit is one step of the core thread: its syncs must not grow with its
+// operations, or a node that is alive misses its lease.
+TEST_P(OrderedSyncsTest, ACommitOfManyOperationsTakesFew) {
+  ChainRig::Options options;
+  options.names = {"n1", "n2", "n3"};
+  options.mode = GetParam().mode;
+  options.undo_copy = GetParam().undo_copy;
+  ChainRig rig(options);
+  rig.StartAll();
+  rig.InstallView({"n1", "n2", "n3"});
+  rig.Settle();
+  rig.SyncPages();
+  const auto put = [](size_t bytes) {
+    return [=](const std::string& key) {
+      return Put(key, std::string(bytes, 'a'));
+    };
+  };
+  // Over an undo log each entry of the index takes a sync of its own.
+  const bool logs = GetParam().undo_copy == UndoCopyKind::kLog;
+  const uint64_t most = kFew + (logs ? kMany : 0);
+  const auto expect_few = [&](const char* what, const auto& change) {
+    for (const auto& [name, syncs] : SyncsOfMany(rig, change)) {
+      EXPECT_LE(syncs, most) << what << " by " << name;
+    }
+  };
+  expect_few("new objects", put(100));
+  expect_few("objects without a copy, in place", put(90));
+  expect_few("objects with a copy, in place", put(100));
+  expect_few("larger objects", put(300));
+  expect_few("deletes", Delete);
+}
 
 // By each node to open a session of 256 slots.
 std::map<std::string, uint64_t> SyncsOfOpening(ChainRig& rig, uint64_t id) {

@@ -32,6 +32,26 @@ kamino::internal::v1::OpenSession SessionIn(const replica::Mutation& mutation) {
   return wanted;
 }
 
+// The bytes that a request leaves, and the fewest that one of its use may
+// leave. A request that takes pages of the reserve has no such number.
+std::string WhyFull(RoomUse use, bool takes_pages, uint64_t left,
+                    const engine::HeapStats& heap, uint64_t kept) {
+  if (use == RoomUse::kTakes && takes_pages) {
+    return absl::StrCat("this request would take pages of the last ", kept,
+                        " bytes, which are kept for requests that free room");
+  }
+  const uint64_t least = use == RoomUse::kFrees     ? kept / 4
+                         : use == RoomUse::kSettles ? kept / 2
+                                                    : kPartsWhileBroken * kept;
+  return absl::StrCat("this request would leave ", left, " of ",
+                      heap.bytes_total, " bytes, and ",
+                      use == RoomUse::kFrees ? "one that frees little room"
+                      : use == RoomUse::kSettles
+                          ? "one that takes no room for objects"
+                          : "one that takes room",
+                      " must leave ", least);
+}
+
 }  // namespace
 
 uint64_t ReserveBytes(uint64_t bytes_total) {
@@ -110,12 +130,12 @@ absl::Status Admission::CheckReserve(const replica::Mutation& mutation,
   const size_t had = std::min(attempt.replaced_bytes, attempt.stored_bytes);
   const RoomUse use = RoomUseOf(mutation, room, attempt.stored_bytes - had);
   if (MayLeave(use, left, reserve.bytes_kept)) return absl::OkStatus();
+  const bool takes_pages = is_cut || left != free;
   return replica::MakeError(
       kamino::v1::REASON_HEAP_FULL,
-      absl::StrCat("the heap is full: of ", heap.bytes_total, " bytes ", free,
-                   " are left with this request, and the last ",
-                   reserve.bytes_kept,
-                   " are kept for requests that free room; ",
+      absl::StrCat("the heap is full: ",
+                   WhyFull(use, takes_pages, left, heap, reserve.bytes_kept),
+                   "; ",
                    BringsBackup(mutation) ? "restore into one of a larger heap"
                                           : "delete something"));
 }

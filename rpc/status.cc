@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -50,10 +51,10 @@ std::string WithoutConnection(absl::string_view message) {
       message, {{"Failed to connect to remote host: ", ""}});
   if (absl::StrContains(text, kHungUp)) text += kWhyHungUp;
   if (absl::EndsWith(text, kRefused)) text += kWhyRefused;
-  if (absl::StrContainsIgnoreCase(text, kNoTls) ||
-      absl::StrContainsIgnoreCase(text, "WRONG_VERSION_NUMBER")) {
-    text += kWhyNoTls;
-  }
+  // BoringSSL has it as WRONG_VERSION_NUMBER.
+  const std::string plain =
+      absl::StrReplaceAll(absl::AsciiStrToLower(text), {{"_", " "}});
+  if (absl::StrContains(plain, kNoTls)) text += kWhyNoTls;
   return absl::StrCat(kNotConnected, text.empty() ? "to no address" : text);
 }
 

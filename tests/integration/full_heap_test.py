@@ -46,8 +46,8 @@ class LoadTest(FullHeapTest):
 
   def check_bound(self, error):
     """The text names the bound that decided."""
-    told = re.search(r"would leave (\d+) of \d+ bytes, and one that .* must "
-                     r"leave (\d+); ", error)
+    told = re.search(r"would leave (\d+) of (?:the last )?\d+ bytes, and one "
+                     r"that .* must leave (\d+); ", error)
     if told is None:
       self.assertIn("this request would take pages of the last ", error)
     else:

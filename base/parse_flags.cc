@@ -11,11 +11,26 @@
 #include "absl/flags/usage_config.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace kamino {
 namespace {
 
 constexpr int kExitUsage = 2;
+
+// Abseil's, which end the process with what they print.
+bool IsHelpFlag(absl::string_view word) {
+  if (!absl::ConsumePrefix(&word, "-")) return false;
+  absl::ConsumePrefix(&word, "-");
+  const size_t end = word.find('=');
+  const absl::string_view name = word.substr(0, end);
+  if (end != absl::string_view::npos) {
+    return name == "help" || name == "helpon" || name == "helpmatch";
+  }
+  return name == "help" || name == "helpfull" || name == "helpshort" ||
+         name == "helppackage" || name == "helpon" || name == "helpmatch" ||
+         name == "version";
+}
 
 // Abseil ends the process with 1 for bad flags and for --help.
 bool parsing_flags = false;
@@ -27,14 +42,18 @@ bool IsOwnFlagFile(absl::string_view file) {
   return !absl::StrContains(file, "absl/");
 }
 
+bool AsksForHelp(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const absl::string_view word = argv[i];
+    if (word == "--") return false;
+    if (IsHelpFlag(word)) return true;
+  }
+  return false;
+}
+
 void ParseFlags(const std::string& name, const std::string& usage,
                 const std::string& version, int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    if (absl::StartsWith(argv[i], "--help") ||
-        absl::StartsWith(argv[i], "--version")) {
-      parse_exit_code = 0;
-    }
-  }
+  if (AsksForHelp(argc, argv)) parse_exit_code = 0;
   std::atexit([] {
     if (!parsing_flags) return;
     std::cout.flush();

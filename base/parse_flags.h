@@ -11,6 +11,10 @@ namespace kamino {
 // Whether a flag defined in `file` is one of ours, and not of Abseil's own.
 bool IsOwnFlagFile(absl::string_view file);
 
+// Whether a word is --help, --version or another of Abseil's flags of that
+// kind, with one dash or two.
+bool AsksForHelp(int argc, char** argv);
+
 // Sets the flags, or ends the process: with 0 after --help and --version, which
 // print what there is (`usage`, then all flags but Abseil's own; `version`);
 // with 2 for a flag that is unknown or wrong and for a word that is none, with

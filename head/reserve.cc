@@ -32,6 +32,20 @@ kamino::internal::v1::OpenSession SessionIn(const replica::Mutation& mutation) {
   return wanted;
 }
 
+// Which bound a request meets that would leave `left` bytes `of` others.
+std::string WhyFull(RoomUse use, uint64_t left, const std::string& of,
+                    uint64_t kept) {
+  const uint64_t least = use == RoomUse::kFrees     ? kept / 4
+                         : use == RoomUse::kSettles ? kept / 2
+                                                    : kPartsWhileBroken * kept;
+  return absl::StrCat("this request would leave ", left, " of ", of,
+                      " bytes, and one that ",
+                      use == RoomUse::kFrees     ? "frees little room"
+                      : use == RoomUse::kSettles ? "takes no room for objects"
+                                                 : "takes room",
+                      " must leave ", least);
+}
+
 }  // namespace
 
 uint64_t ReserveBytes(uint64_t bytes_total) {
@@ -110,14 +124,22 @@ absl::Status Admission::CheckReserve(const replica::Mutation& mutation,
   const size_t had = std::min(attempt.replaced_bytes, attempt.stored_bytes);
   const RoomUse use = RoomUseOf(mutation, room, attempt.stored_bytes - had);
   if (MayLeave(use, left, reserve.bytes_kept)) return absl::OkStatus();
+  const std::string last = absl::StrCat("the last ", reserve.bytes_kept);
+  const bool takes_pages = is_cut || left != free;
   return replica::MakeError(
       kamino::v1::REASON_HEAP_FULL,
-      absl::StrCat("the heap is full: of ", heap.bytes_total, " bytes ", free,
-                   " are left with this request, and the last ",
-                   reserve.bytes_kept,
-                   " are kept for requests that free room; ",
-                   BringsBackup(mutation) ? "restore into one of a larger heap"
-                                          : "delete something"));
+      absl::StrCat(
+          "the heap is full: ",
+          use == RoomUse::kTakes && takes_pages
+              ? absl::StrCat("this request would take pages of ", last,
+                             " bytes, which are kept for requests "
+                             "that free room")
+              : WhyFull(use, left,
+                        left == free ? absl::StrCat(heap.bytes_total) : last,
+                        reserve.bytes_kept),
+          "; ",
+          BringsBackup(mutation) ? "restore into one of a larger heap"
+                                 : "delete something"));
 }
 
 void Admission::NarrowWindow(replica::Mutation* mutation) {

@@ -56,7 +56,8 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
       return absl::FailedPreconditionError(absl::StrCat(
           "without ", node_id, " all data would be at ", last,
           " alone, and lost with it; drain it once another node has caught up, "
-          "or force it"));
+          "or force it: kamino admin remove --force ",
+          node_id));
     }
   }
   if (member && how == Removal::kDrain) {

@@ -110,7 +110,9 @@ absl::Status CheckNames(const Deployment& deployment) {
   if (!IsReachable(deployment.manager.name)) {
     return BadFlag("advertise",
                    advertise.empty()
-                       ? "is required when --listen is every address"
+                       ? "is required when --listen is every address; name "
+                         "the host that nodes connect to, as in "
+                         "--advertise=10.0.0.1:7000"
                        : absl::StrCat("is ", advertise,
                                       ", which is every address; name the "
                                       "host that nodes connect to"));

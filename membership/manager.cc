@@ -50,6 +50,7 @@ std::string NameOf(EtcdCall::Kind kind) {
 Manager::Options WithProcess(Manager::Options options) {
   absl::BitGen random;
   options.process = absl::Uniform<uint64_t>(random);
+  options.core.address = options.name;
   return options;
 }
 

@@ -90,9 +90,11 @@ void ManagerCore::Observe(absl::Time now) {
 absl::Status ManagerCore::CheckMember(const std::string& cluster_id,
                                       const Member& member) const {
   if (cluster_id != options_.cluster_id) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("this is the manager of cluster ", options_.cluster_id,
-                     ", not of ", cluster_id));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "this is the manager of cluster ", options_.cluster_id,
+        options_.address.empty() ? "" : absl::StrCat(" at ", options_.address),
+        ", not of cluster ", cluster_id,
+        "; check the node's --managers and --cluster_id"));
   }
   if (member.node_id.empty() || member.incarnation == 0 ||
       member.service_address.empty() || member.link_addresses.empty() ||

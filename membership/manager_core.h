@@ -66,6 +66,7 @@ struct ManagerOptions {
   // A new leader drops nobody for so long: nodes have to find it first, and an
   // attempt at a manager that hangs takes them a while (AgentOptions).
   absl::Duration takeover_grace = absl::Milliseconds(500);
+  std::string address;  // of this manager, for texts; "": not told
 
   absl::Duration lease() const { return failure_timeout * kLeaseShare; }
   // How long a new leader waits to be found by those that it does not hear.

@@ -10,6 +10,7 @@
 
 #include "absl/flags/reflection.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -47,13 +48,6 @@ void RaiseDescriptorLimit() {
 // As a configuration file names it.
 std::string SectionOf(const ServerProgram& program) {
   return std::string(absl::StripPrefix(program.name, "kamino_"));
-}
-
-bool AsksForHelp(int argc, char** argv) {
-  return std::any_of(argv + 1, argv + argc, [](absl::string_view word) {
-    return absl::StartsWith(word, "--help") ||
-           absl::StartsWith(word, "--version");
-  });
 }
 
 // Of a flag that not every program has.
@@ -228,8 +222,14 @@ absl::Status CheckIdFlag(absl::string_view flag, absl::string_view id) {
         return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
       });
   if (good) return absl::OkStatus();
-  return BadFlag(flag, absl::StrCat("must be 1 to ", kMaxIdBytes,
-                                    " letters, digits or -_."));
+  const std::string rule =
+      absl::StrCat("1 to ", kMaxIdBytes, " letters, digits or -_.");
+  if (id.empty()) {
+    return BadFlag(
+        flag, absl::StrCat("is required, ", rule, " (--help lists all flags)"));
+  }
+  return BadFlag(flag, absl::StrCat("must be ", rule, ", not \"",
+                                    absl::CHexEscape(id), "\""));
 }
 
 bool IsReachable(absl::string_view address) {

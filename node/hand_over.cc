@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 
@@ -10,6 +11,7 @@
 #include "glog/logging.h"
 #include "logs/log.h"
 #include "membership/server_program.h"
+#include "node/driver/view_board.h"
 
 namespace kamino::node {
 namespace {
@@ -19,10 +21,20 @@ constexpr absl::Duration kHandOverTime = absl::Seconds(6);
 constexpr absl::Duration kRedirecting = absl::Milliseconds(200);
 constexpr absl::Duration kLookAgain = absl::Milliseconds(5);
 
+// Of the chain as this node knows it.
+bool IsMember(Node* node) {
+  const ViewBoard::Snapshot chain = node->view_board().current();
+  return std::any_of(chain->nodes().begin(), chain->nodes().end(),
+                     [node](const kamino::v1::Member& member) {
+                       return member.node_id() == node->node_id();
+                     });
+}
+
 }  // namespace
 
 void HandOver(Node* node, const std::function<bool()>& has_failed) {
   if (has_failed()) return;
+  const bool is_member = IsMember(node);
   // Whoever is told late outlives this call.
   struct Outcome {
     absl::Notification over;
@@ -39,6 +51,10 @@ void HandOver(Node* node, const std::function<bool()>& has_failed) {
     again = membership::IsAskedAgainToEnd(kLookAgain);
   }
   if (has_failed()) return;
+  if (!outcome->parted && !is_member) {
+    LOG(INFO) << "this node is not in the chain, which goes on without it";
+    return;
+  }
   if (!outcome->parted) {
     LOG(INFO) << "this node keeps its place in the chain"
               << (again ? ": it was asked to end once more" : "");

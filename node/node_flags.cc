@@ -220,7 +220,8 @@ absl::Status ReadStorage(NodeFlags* flags) {
     return BadFlag("format_device", "is for --device");
   }
   if (!(storage->alpha > 0 && storage->alpha <= 1)) {
-    return BadFlag("alpha", "must be over 0 and at most 1");
+    return BadFlag("alpha", absl::StrCat("must be over 0 and at most 1, not ",
+                                         storage->alpha));
   }
   RETURN_IF_ERROR(ReadChainMode(storage));
   RETURN_IF_ERROR(ReadUndoCopy(storage));
@@ -372,7 +373,9 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
   RETURN_IF_ERROR(
       CheckAddressFlag("session_listen", flags.session_listen, true));
   if (flags.advertise.empty() && !IsReachable(flags.listen)) {
-    return BadFlag("advertise", "is required when --listen is every address");
+    return BadFlag("advertise",
+                   "is required when --listen is every address; name the host "
+                   "that clients connect to, as in --advertise=10.0.0.1:7001");
   }
   ASSIGN_OR_RETURN(flags.web_listen, web::WebListenOfFlags());
   RETURN_IF_ERROR(ReadTransport(&flags));

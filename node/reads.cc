@@ -32,9 +32,13 @@ absl::Status ReadOne(KeyValueReader& objects,
   if (!within) {
     return MakeError(
         kamino::v1::REASON_OUT_OF_RANGE,
-        absl::StrCat("bytes [", request.offset(), ", ", request.offset(), " + ",
-                     request.length(), ") are not within the ", size,
-                     " bytes of ", replica::Printable(request.key())),
+        absl::StrCat(
+            request.length() == 0
+                ? absl::StrCat("bytes from ", request.offset(), " on")
+                : absl::StrCat("bytes [", request.offset(), ", ",
+                               request.offset(), " + ", request.length(), ")"),
+            " are not within the ", size, " bytes of ",
+            replica::Printable(request.key())),
         {request.key()});
   }
   const uint64_t length =

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -19,11 +20,17 @@ constexpr char kNoConnection[] = "failed to connect to all addresses";
 constexpr char kNoAddress[] = "DNS resolution failed for ";
 constexpr char kHungUp[] = "Socket closed";
 constexpr char kRefused[] = "Connection refused";
+// OpenSSL's, of a peer that does not begin a handshake.
+constexpr char kNoTls[] = "wrong version number";
 
 constexpr char kWhyHungUp[] =
     " (the server took the connection and hung up: it may want a certificate, "
     "or another one; its log says why)";
 constexpr char kWhyRefused[] = " (nothing listens there)";
+constexpr char kWhyNoTls[] =
+    " (the server does not use TLS: leave out the certificates, --tls_* and, "
+    "of etcd, --etcd_tls_*, and unset KAMINO_TLS_*; or start the server with "
+    "certificates)";
 
 // What gRPC says of a call that could not be sent, in words that people know.
 std::string WithoutConnection(absl::string_view message) {
@@ -44,6 +51,10 @@ std::string WithoutConnection(absl::string_view message) {
       message, {{"Failed to connect to remote host: ", ""}});
   if (absl::StrContains(text, kHungUp)) text += kWhyHungUp;
   if (absl::EndsWith(text, kRefused)) text += kWhyRefused;
+  // BoringSSL has it as WRONG_VERSION_NUMBER.
+  const std::string plain =
+      absl::StrReplaceAll(absl::AsciiStrToLower(text), {{"_", " "}});
+  if (absl::StrContains(plain, kNoTls)) text += kWhyNoTls;
   return absl::StrCat(kNotConnected, text.empty() ? "to no address" : text);
 }
 

@@ -42,8 +42,9 @@ absl::Status CheckComplete(const TlsFiles& files, TlsNamedBy by) {
   return absl::InvalidArgumentError(absl::StrCat(
       Listed(given), given.size() == 1 ? " is" : " are", " given, but ",
       Listed(missing), missing.size() == 1 ? " is" : " are",
-      " missing, and they go together: give ", Listed(flags), ", set ",
-      Listed(keys), " in the configuration file",
+      " missing, and they go together: give ", Listed(flags),
+      environment ? ", set " : ", or set ", Listed(keys),
+      " in the configuration file",
       environment ? absl::StrCat(", or export ", Listed(variables)) : "",
       environment && half
           ? "; a certificate and its key are taken from one of these places"

@@ -57,6 +57,14 @@ struct Tally {
   absl::Duration elapsed;
 };
 
+// Whether the service said no, as the load expects it to. Each other refusal,
+// as by a cluster that takes a backup in, is a failure.
+bool IsDeclined(const absl::Status& status) {
+  const kamino::v1::Reason reason = ReasonOf(status);
+  return reason == kamino::v1::REASON_KEY_NOT_FOUND ||
+         reason == kamino::v1::REASON_PROCEDURE_FAILED;
+}
+
 // Keeps a number of calls under way; each one that ends starts the next.
 class Load {
  public:
@@ -146,8 +154,7 @@ class Load {
         if (acked_log_.is_open() && !(acked_log_ << acked << std::flush)) {
           LogFailed(errno);
         }
-      } else if (absl::IsFailedPrecondition(status) ||
-                 absl::IsNotFound(status)) {
+      } else if (IsDeclined(status)) {
         ++tally_.declined;
         tally_.latencies.push_back(latency);
       } else {

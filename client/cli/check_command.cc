@@ -31,7 +31,8 @@ int RunCheck(Cli* cli, const std::string& path) {
   execvp(kProgram, arguments.data());
   return cli->FailUsage(absl::StrCat(
       "cannot run ", kProgram, ": ", strerror(errno),
-      "; it comes with the servers (Debian's package kamino-server)"));
+      "; it comes with the servers (Debian's package kamino-server; in a "
+      "checkout, add bazel-bin/node/check to PATH)"));
 }
 
 }  // namespace

@@ -209,10 +209,17 @@ std::string Remarks(const GetClusterResponse& cluster) {
   if (!kept.empty()) {
     absl::StrAppend(&text,
                     "more were stopped than may be lost: nobody is "
-                    "removed, and all wait until enough of ",
-                    absl::StrJoin(kept, ", "),
-                    " are started again; to go on without one of them: kamino "
-                    "admin remove --force NODE\n");
+                    "removed, and all wait until ",
+                    kept.size() == 1
+                        ? absl::StrCat(kept[0],
+                                       " is started again; to go on without "
+                                       "it: kamino admin remove --force ",
+                                       kept[0])
+                        : absl::StrCat("enough of ", absl::StrJoin(kept, ", "),
+                                       " are started again; to go on without "
+                                       "one of them: kamino admin remove "
+                                       "--force NODE"),
+                    "\n");
   }
   if (!cluster.waiting_for().empty()) {
     const auto awaited = [&](std::string* out, const std::string& node_id) {

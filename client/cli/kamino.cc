@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "client/cli/cli.h"
 #include "client/cli/completion.h"
 #include "client/cli/new_files.h"
@@ -37,15 +39,49 @@ Exit codes: 0 done, 1 the service said no, 2 the command line is wrong,
 
 kamino help COMMAND tells more, with examples.)";
 
-// The command's part of the app; null when a word names none.
-CLI::App* Find(CLI::App* app, const Words& words) {
-  for (const std::string& word : words) {
-    const auto named = app->get_subcommands(
-        [&](const CLI::App* command) { return command->get_name() == word; });
-    if (named.empty()) return nullptr;
-    app = named[0];
+Words CommandsOf(const CLI::App& app) {
+  Words names;
+  for (const CLI::App* command :
+       app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
   }
-  return app;
+  return names;
+}
+
+// " (did you mean put?)", also of words that other stores have for commands.
+std::string DidYouMeanCommand(const std::string& word, const CLI::App& app) {
+  static const std::map<std::string, std::string> kElsewhere = {
+      {"set", "put"}, {"delete", "del"}};
+  const Words commands = CommandsOf(app);
+  const auto ours = kElsewhere.find(word);
+  if (ours != kElsewhere.end() &&
+      std::count(commands.begin(), commands.end(), ours->second) > 0) {
+    return absl::StrCat(" (did you mean ", ours->second, "?)");
+  }
+  return config::DidYouMean(word, commands);
+}
+
+// The command that the first of `words` name: up to one that has no commands
+// behind it, as the words behind that are its arguments.
+struct Found {
+  CLI::App* command;
+  std::string name;     // " admin"
+  std::string unknown;  // the word that should name a command; "": none
+};
+
+Found Find(CLI::App* app, const Words& words) {
+  Found found = {app, "", ""};
+  for (const std::string& word : words) {
+    const auto named = found.command->get_subcommands(
+        [&](const CLI::App* command) { return command->get_name() == word; });
+    if (named.empty()) {
+      if (!CommandsOf(*found.command).empty()) found.unknown = word;
+      return found;
+    }
+    found.command = named[0];
+    found.name += " " + word;
+  }
+  return found;
 }
 
 void AddHelp(CLI::App* app, Cli* cli) {
@@ -56,17 +92,17 @@ void AddHelp(CLI::App* app, Cli* cli) {
   help->add_option("COMMAND", *words, "Its name.")->type_name("");
   help->callback([=] {
     cli->run = [=] {
-      CLI::App* command = Find(app, *words);
-      if (command == nullptr) {
-        return cli->FailUsage("there is no command " + words->back() +
-                              "; kamino help lists them");
+      const Found found = Find(app, *words);
+      if (!found.unknown.empty()) {
+        return cli->FailUsage(
+            absl::StrCat("there is no command", found.name, " ", found.unknown,
+                         DidYouMeanCommand(found.unknown, *found.command),
+                         "; kamino help", found.name, " lists them"));
       }
-      std::string name = "kamino";
-      for (const std::string& word : *words) name += " " + word;
       // By the formatter: help() of the whole app is that of the command that
       // was given, which is this one.
-      std::cout << command->get_formatter()->make_help(
-          command, name, CLI::AppFormatMode::Normal);
+      std::cout << found.command->get_formatter()->make_help(
+          found.command, "kamino" + found.name, CLI::AppFormatMode::Normal);
       return kExitOk;
     };
   });
@@ -101,15 +137,6 @@ std::string Choice(const Words& words) {
                       " or ", words.back());
 }
 
-Words CommandsOf(const CLI::App& app) {
-  Words names;
-  for (const CLI::App* command :
-       app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
-  }
-  return names;
-}
-
 Words OptionsOf(const CLI::App& app) {
   Words names;
   for (const CLI::Option* option : app.get_options()) {
@@ -131,7 +158,7 @@ std::string WhyNotParsed(const CLI::ParseError& error, const CLI::App& command,
     // A word where a command should be is one, mistyped.
     if (wants_command && word[0] != '-') {
       return absl::StrCat("there is no command", name, " ", word,
-                          config::DidYouMean(word, CommandsOf(command)));
+                          DidYouMeanCommand(word, command));
     }
   }
   if (!left.empty() && absl::StartsWith(left[0], "-")) {
@@ -147,6 +174,16 @@ std::string WhyNotParsed(const CLI::ParseError& error, const CLI::App& command,
         whole, " needs a command behind it: ", Choice(CommandsOf(command)));
   }
   std::string what = error.what();
+  // "--seeds: 1 required HOST:PORT,... missing"
+  constexpr char kNoValue[] = ": 1 required ";
+  constexpr char kMissing[] = " missing";
+  const size_t no_value = what.find(kNoValue);
+  if (no_value != std::string::npos && absl::EndsWith(what, kMissing)) {
+    absl::string_view type = what;
+    type.remove_prefix(no_value + sizeof(kNoValue) - 1);
+    absl::ConsumeSuffix(&type, kMissing);
+    return absl::StrCat(what.substr(0, no_value), " needs a value: ", type);
+  }
   const size_t choice = what.find(" not in {");
   if (choice == std::string::npos || what.back() != '}') return what;
   const std::string words = what.substr(choice + 9);

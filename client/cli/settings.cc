@@ -248,6 +248,15 @@ void AddKeyEncoding(CLI::App* app, Settings* settings) {
       ->group(kGroup);
 }
 
+absl::StatusOr<bool> InsecureBy(const Environment& environment) {
+  const std::string value = environment("KAMINO_INSECURE");
+  if (value.empty() || value == "0") return false;
+  if (value == "1") return true;
+  return absl::InvalidArgumentError(
+      absl::StrCat("KAMINO_INSECURE is \"", value,
+                   "\"; it must be 1, to go without certificates, or 0"));
+}
+
 // What the command line does not say.
 void ReadTlsEnvironment(const Environment& environment, Settings* settings) {
   security::TlsFiles* const tls = &settings->tls;
@@ -321,11 +330,14 @@ void AddSettings(CLI::App* app, Settings* settings) {
   app->add_option_function<std::string>(
          "--timeout",
          [settings](const std::string& text) {
-           if (!absl::ParseDuration(text, &settings->timeout) ||
-               settings->timeout <= absl::ZeroDuration()) {
+           if (!absl::ParseDuration(text, &settings->timeout)) {
              throw CLI::ValidationError(
                  "--timeout",
                  "\"" + text + "\" is no duration such as 500ms or 10s");
+           }
+           if (settings->timeout <= absl::ZeroDuration()) {
+             throw CLI::ValidationError("--timeout",
+                                        "it must be over 0, not " + text);
            }
          },
          "Of each call, retries included, such as 500ms; 10s by default.")
@@ -395,8 +407,8 @@ absl::Status Locate(Place wanted, const Environment& environment,
                     Settings* settings) {
   if (settings->located_by.empty()) ReadTlsEnvironment(environment, settings);
   RETURN_IF_ERROR(Find(environment, settings));
-  settings->insecure |=
-      !settings->tls.any() && environment("KAMINO_INSECURE") == "1";
+  ASSIGN_OR_RETURN(const bool insecure, InsecureBy(environment));
+  settings->insecure |= !settings->tls.any() && insecure;
   RETURN_IF_ERROR(CheckTls(*settings));
   const bool chain = wanted == Place::kChain;
   if (!(chain ? settings->seeds : settings->managers).empty()) {

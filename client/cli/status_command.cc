@@ -187,6 +187,9 @@ std::string TableOf(const Cli& cli, const kamino::v1::Chain& chain,
     heap += HeapLine(*status);
     if (status->role() == kamino::v1::ROLE_HEAD) {
       scrub = ScrubLine(status->scrub());
+    }
+    // All nodes of a chain have it in common.
+    if (status->chain_mode() != kamino::v1::CHAIN_MODE_UNSPECIFIED) {
       mode = absl::StrCat(", mode ", Word(status->chain_mode()));
     }
   }

@@ -13,8 +13,8 @@ import tempfile
 import threading
 
 from local_certificates import OPERATOR, ROLES, LocalCertificates
-from processes import (ClusterError, free_port, listens, patience, start_time,
-                       wait_until)
+from processes import (ClusterError, client_environment, free_port, listens,
+                       patience, start_time, wait_until)
 
 START_TIMEOUT_S = 30.0
 STATUS_TIMEOUT_S = 2
@@ -69,6 +69,7 @@ class LocalCluster:
     self._children = {}  # servers started by this process: pid to Popen
     self._commands = set()  # of kamino() that run now
     self._commands_lock = threading.Lock()
+    self._not_formed = ""  # why the chain is not there yet
     if os.path.exists(self._path("state.json")):
       # It says which processes to end: nobody else may have written it.
       if os.stat(self.folder).st_uid != os.getuid():
@@ -113,7 +114,8 @@ class LocalCluster:
       for i in range(1, nodes + 1):
         self.start_node(f"n{i}")
       wait_until(lambda: self._ready(nodes), START_TIMEOUT_S * self.patience,
-                 f"the chain to form (logs are in {self.folder})")
+                 lambda: f"the chain to form (logs are in {self.folder}): "
+                         f"{self._not_formed}")
       self.state["formed"] = True
       self._save()
     except BaseException:
@@ -137,7 +139,8 @@ class LocalCluster:
       raise ClusterError(f"{self.folder}: {error.strerror}") from error
     if free_mb < room_mb:
       raise ClusterError(f"{self.folder} has room for {free_mb} MiB, but "
-                         f"{room_mb} are needed; choose another --dir")
+                         f"{room_mb} are needed; choose another --dir, or a "
+                         "smaller --heap_mb")
 
   def _advice(self):
     """What to do about one that is there."""
@@ -348,7 +351,7 @@ class LocalCluster:
         *words])
     with subprocess.Popen(arguments, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True) as process:
+                          env=client_environment(), text=True) as process:
       with self._commands_lock:
         self._commands.add(process)
       try:
@@ -476,11 +479,14 @@ class LocalCluster:
         raise ClusterError(
             f"{name} did not start: {self.log_tail(name).strip()}")
     try:
-      return len(self.chain()[0]) == nodes and self.kamino(
-          "scan", "--limit=1", self._status_timeout(),
-          check=False).returncode == 0
-    except ClusterError:
-      return False
+      there = len(self.chain()[0])
+      if there == nodes:
+        self.kamino("scan", "--limit=1", self._status_timeout())
+        return True
+      self._not_formed = f"it has {there} of {nodes} nodes"
+    except ClusterError as error:
+      self._not_formed = str(error)
+    return False
 
   def _status_timeout(self):
     return f"--timeout={patience(STATUS_TIMEOUT_S * self.patience):g}s"

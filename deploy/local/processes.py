@@ -9,6 +9,11 @@ POLL_S = 0.02
 # A factor for every wait for an event: CONTRIBUTING.md, A slower machine.
 TIME_SCALE = "KAMINO_TEST_TIME_SCALE"
 _LISTENING = "0A"  # a state in /proc/net/tcp
+# By which a shell tells kamino of a cluster, and which may be of another one: a
+# script that runs kamino tells it all by options.
+CLIENT_VARIABLES = ("KAMINO_SEEDS", "KAMINO_MANAGERS", "KAMINO_CLUSTER",
+                    "KAMINO_CONFIG", "KAMINO_INSECURE", "KAMINO_TLS_CERT",
+                    "KAMINO_TLS_KEY", "KAMINO_TLS_CA", "KAMINO_TLS_CRL_DIR")
 
 
 class ClusterError(Exception):
@@ -31,6 +36,12 @@ def time_scale():
 def patience(seconds):
   """How long to wait for an event that usually takes less than `seconds`."""
   return seconds * time_scale()
+
+
+def client_environment():
+  """The environment, without what it tells kamino."""
+  return {name: value for name, value in os.environ.items()
+          if name not in CLIENT_VARIABLES}
 
 
 def free_port():
@@ -95,7 +106,7 @@ def wait_until(condition, timeout, what):
   """Polls until condition() is true, for patience(timeout); returns its value.
 
   The timeout only tells a missing event from a late one: a wait ends with the
-  event.
+  event. `what` is a text, or a function that returns it after the timeout.
   """
   timeout = patience(timeout)
   deadline = time.monotonic() + timeout
@@ -104,5 +115,6 @@ def wait_until(condition, timeout, what):
     if value:
       return value
     if time.monotonic() > deadline:
-      raise ClusterError(f"waited {timeout:g} s for {what}")
+      told = what() if callable(what) else what
+      raise ClusterError(f"waited {timeout:g} s for {told}")
     time.sleep(POLL_S)

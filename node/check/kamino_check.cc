@@ -118,12 +118,17 @@ void PrintReport(const CheckReport& report, bool json) {
     std::cout << "a backup was being restored into it\n";
   }
   if (report.interrupted > 0) {
-    std::cout << report.interrupted
-              << " things are half done, of what the node was executing: it "
-                 "mends them, or takes them back, when it starts\n";
+    std::cout << (report.interrupted == 1
+                      ? "1 thing is half done, of what the node was executing: "
+                        "it mends it, or takes it back, when it starts\n"
+                      : absl::StrCat(report.interrupted,
+                                     " things are half done, of what the node "
+                                     "was executing: it mends them, or takes "
+                                     "them back, when it starts\n"));
   }
-  std::cout << (report.findings == 0
-                    ? std::string("sound\n")
+  std::cout << (report.findings == 0 ? std::string("sound\n")
+                : report.findings == 1
+                    ? std::string("1 thing is wrong\n")
                     : absl::StrCat(report.findings, " things are wrong\n"));
 }
 

@@ -201,6 +201,21 @@ TEST_F(SettingsTest, GoingWithoutCertificatesHasItsPlaceToo) {
       HasSubstr("leave out either"));
 }
 
+TEST_F(SettingsTest, TheVariableToGoWithoutCertificatesIsANumber) {
+  for (const char* value : {"yes", "true", "01", " "}) {
+    const absl::Status refused =
+        Run({"--seeds=x:1"}, {{"KAMINO_INSECURE", value}});
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << value;
+    EXPECT_EQ(refused.message(),
+              "KAMINO_INSECURE is \"" + std::string(value) +
+                  "\"; it must be 1, to go without certificates, or 0");
+  }
+  for (const char* value : {"", "0"}) {
+    ASSERT_TRUE(Run({"--seeds=x:1"}, {{"KAMINO_INSECURE", value}}).ok());
+    EXPECT_FALSE(settings_.insecure) << value;
+  }
+}
+
 // Otherwise `admin remove` could meet another cluster than `status` has shown.
 TEST_F(SettingsTest, SeedsAndManagersComeFromOnePlace) {
   Write(kTwoClusters);

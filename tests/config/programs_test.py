@@ -130,7 +130,18 @@ class ProgramsTest(unittest.TestCase):
          f"kamino.toml:{line}: --listen must be host:port"),
         (example.replace("data_dir = ", "#data_dir = "), (),
          "--data_dir is required"),
-        (example, ("--heap_mb=1",), "kamino_node: --heap_mb must be from")):
+        (example, ("--heap_mb=1",), "kamino_node: --heap_mb must be from"),
+        (example, ("--alpha=2",),
+         "--alpha must be over 0 and at most 1, not 2"),
+        (example.replace('listen = "127.0.0.1:7001"',
+                         'listen = "0.0.0.0:7001"'), (),
+         "--advertise is required when --listen is every address; name the "
+         "host that clients connect to, as in --advertise=10.0.0.1:7001"),
+        (example.replace("cluster_id = ", "#cluster_id = "), (),
+         "--cluster_id is required, 1 to 48 letters, digits or -_. (--help "
+         "lists all flags)"),
+        (example, ("--node_id=a/b",), "--node_id must be 1 to 48 letters, "
+         'digits or -_., not "a/b"')):
       done = self.check_config("node", text, *words)
       self.assertEqual(done.returncode, 2, text)
       self.assertEqual(done.stdout, "")
@@ -341,8 +352,8 @@ managers = "10.0.0.1:7000"
       self.assertIn(
           "kamino.toml:1: --tls_ca is given, but --tls_cert and --tls_key are "
           "missing, and they go together: give --tls_cert=FILE and "
-          "--tls_key=FILE, set tls_cert and tls_key in the configuration file",
-          done.stderr)
+          "--tls_key=FILE, or set tls_cert and tls_key in the configuration "
+          "file", done.stderr)
 
   def test_what_is_wrong_is_one_line_whatever_it_says(self):
     done = self.check_config("node", '[node]\n"\\u001b[31mx\\ny" = 1\n')

@@ -164,19 +164,84 @@ class LocalClusterTest(ProgramTest):
     for name in ("etcd", "manager"):
       self.assertFalse(self.cluster.alive(name), name)
 
+  def script(self, *words):
+    return subprocess.run(
+        [os.path.join(ROOT, "deploy", "local", "cluster"), *words],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        check=False)
+
+  def test_the_shell_does_not_tell_kamino_of_another_cluster(self):
+    seen = os.path.join(self.folder, "seen")
+    self.program("client/cli/kamino", KAMINO.replace(
+        "import json, sys\n", "import json, os, sys\n"
+        f"print(*[n for n in os.environ if n.startswith('KAMINO_TLS_') or "
+        f"n == 'KAMINO_INSECURE'], file=open({seen!r}, 'w'))\n"))
+    with mock.patch.dict(os.environ, KAMINO_TLS_CERT="/x", KAMINO_INSECURE="1",
+                         KAMINO_TLS_CA="/x"):
+      self.start()
+    with open(seen, encoding="ascii") as f:
+      self.assertEqual(f.read(), "\n")
+
+  def test_the_script_unsets_what_names_certificates(self):
+    self.start()
+    told = self.script("env", f"--dir={self.cluster.folder}").stdout
+    for quote in ('"', ""):  # as one line, too
+      done = subprocess.run(
+          ["sh", "-c", f"eval {quote}$TOLD{quote}; "
+                       "echo \"${KAMINO_TLS_CA-unset} $KAMINO_SEEDS\""],
+          env={**os.environ, "TOLD": told, "KAMINO_TLS_CA": "/x"},
+          stdout=subprocess.PIPE, text=True, check=True)
+      self.assertEqual(done.stdout, f"unset {self.cluster.seeds}\n", told)
+
+  def test_why_a_chain_does_not_form_is_said(self):
+    self.program("client/cli/kamino",
+                 "#!/bin/sh\necho kamino: no way there >&2; exit 3\n")
+    wait_until = local_cluster.wait_until
+    def wait_less(condition, timeout, what):
+      """For the chain alone, whose text is made at the end."""
+      return wait_until(condition, 0.1 if callable(what) else timeout, what)
+    with mock.patch.object(local_cluster, "wait_until", wait_less):
+      with self.assertRaisesRegex(
+          ClusterError, r"for the chain to form \(logs .*\): kamino status "
+          r".*: exit 3: kamino: no way there$"):
+        self.start()
+
+  def test_the_script_says_what_is_wrong_with_a_number(self):
+    for value in ("abc", "0", "17"):
+      done = self.script("start", f"--nodes={value}", f"--dir={self.folder}/s")
+      self.assertEqual(done.returncode, 2, done.stderr)
+      self.assertIn("argument --nodes: must be a whole number from 1 to 16, "
+                    f"not {value}\n", done.stderr)
+
+  def test_a_start_that_is_interrupted_says_what_it_leaves(self):
+    began = os.path.join(self.folder, "began")
+    self.program("node/kamino_node",
+                 f"#!/bin/sh\n: >{began}; exec sleep 1000\n")
+    folder = os.path.join(self.folder, "s")
+    with subprocess.Popen(
+        [os.path.join(ROOT, "deploy", "local", "cluster"), "start",
+         "--heap_mb=16", f"--dir={folder}"], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True) as script:
+      local_cluster.wait_until(lambda: os.path.exists(began), 10,
+                               "a node to begin")
+      script.send_signal(signal.SIGTERM)  # as Ctrl-C, which may be ignored
+      _, errors = script.communicate(timeout=60)
+    self.assertEqual(script.returncode, 130, errors)
+    self.assertIn("cluster: interrupted\n", errors)
+    self.assertIn(f"deploy/local/cluster destroy --dir={folder}\n", errors)
+    self.assertEqual(self.script("destroy", f"--dir={folder}").returncode, 0)
+
   def test_the_script_tells_of_what_a_failed_start_leaves(self):
     self.program("node/kamino_node",
                  "#!/bin/sh\necho no such pmem >&2; exit 1\n")
     folder = os.path.join(self.folder, "s")
-    def cluster(*words):
-      return subprocess.run(
-          [os.path.join(ROOT, "deploy", "local", "cluster"), *words],
-          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-          check=False)
+    cluster = self.script
     done = cluster("start", "--heap_mb=16", f"--dir={folder}")
     self.assertEqual(done.returncode, 1)
     self.assertIn("no such pmem", done.stderr)
-    self.assertIn(f"logs are in {folder} until you destroy it", done.stderr)
+    self.assertIn(f"the cluster in {folder} has not formed, and nothing of it "
+                  "runs; its logs are there until you remove them: "
+                  f"deploy/local/cluster destroy --dir={folder}", done.stderr)
     done = cluster("start", f"--dir={folder}")
     self.assertIn("never came to be; destroy it first", done.stderr)
     self.assertIn("no such pmem",
@@ -190,7 +255,8 @@ class LocalClusterTest(ProgramTest):
       self.start()
 
   def test_no_room(self):
-    with self.assertRaisesRegex(ClusterError, "has room for"):
+    with self.assertRaisesRegex(ClusterError, "has room for .* smaller "
+                                              "--heap_mb"):
       self.cluster.start(nodes=4, heap_mb=1 << 30)
 
   def test_a_paused_process_ends_too(self):

@@ -8,8 +8,10 @@ import select
 import shutil
 import signal
 import subprocess
+from unittest import mock
 
 from harness import ClusterTest, free_port, main, patience, wait_until
+from local_certificates import OPERATOR, LocalCertificates
 
 
 class Zsh:
@@ -220,7 +222,16 @@ class CliTest(ClusterTest):
          "--any_replika (did you mean --any_replica?); see kamino help get"),
         (("load", "csv", "x"), "KIND: csv is none of tsv, dpkg; see"),
         (("\x1b[31mget",), "there is no command \\x1b[31mget"),
-        (("get",), "KEY is required; see kamino help get\n")):
+        (("get",), "KEY is required; see kamino help get\n"),
+        (("set", "a", "b"), "there is no command set (did you mean put?); see"),
+        (("delete", "a"), "there is no command delete (did you mean del?); "),
+        (("help", "delete"), "there is no command delete (did you mean del?)"),
+        (("help", "admin", "drian"), "there is no command admin drian (did you "
+         "mean drain?); kamino help admin lists them\n"),
+        (("get", "a", "--managers"), "--managers needs a value: HOST:PORT,...; "
+         "see kamino help get\n"),
+        (("get", "a", "--timeout=0s"), "--timeout: it must be over 0, not 0s; "
+         "see kamino help get\n")):
       self.kamino(*words, expect=2, stderr="kamino: " + said)
 
   def test_progress_has_lines_of_its_own(self):
@@ -322,6 +333,37 @@ class CliTest(ClusterTest):
     self.assertTrue(self.kamino("admin", "status", managers).endswith(
         "\nthe chain has 2 of 3 nodes\n"))
 
+  def test_a_server_without_certificates_is_told_of(self):
+    certificates = LocalCertificates(os.path.join(self.folder, "certificates"),
+                                     self.cluster.binary("kamino"))
+    certificates.make("local")
+    done = self.run_program(
+        self.cluster.binary("kamino"), f"--seeds={self.cluster.seeds}",
+        *certificates.flags(OPERATOR), "get", "a", "--timeout=3s")
+    self.assertEqual(done.returncode, 3, done.stderr)
+    self.assertIn("(the server does not use TLS: leave out the certificates, "
+                  "--tls_*", done.stderr)
+    # This is of the shell, and not of the cluster.
+    with mock.patch.dict(os.environ, certificates.environment(OPERATOR)):
+      self.kamino("put", "a", "b")
+
+  def test_a_get_from_behind_the_end(self):
+    self.kamino("put", "k", "abc")
+    self.kamino("get", "k", "--offset=5", expect=1,
+                stderr="bytes from 5 on are not within the 3 bytes of k")
+    self.kamino("get", "k", "--offset=1", "--length=3", expect=1,
+                stderr="bytes [1, 1 + 3) are not within the 3 bytes of k")
+
+  def test_a_manager_of_another_cluster(self):
+    manager = self.cluster.state["addresses"]["manager"]
+    done = self.run_program(
+        *self.cluster.node_command("x1", f"127.0.0.1:{free_port()}"),
+        "--cluster_id=k")
+    self.assertEqual(done.returncode, 1, done.stderr)
+    self.assertIn(f"this is the manager of cluster local at {manager}, not of "
+                  "cluster k; check the node's --managers and --cluster_id",
+                  done.stderr)
+
   def test_status_of_a_chain_that_tells_nothing(self):
     managers = "--managers=" + ",".join(
         self.cluster.addresses_of(self.cluster.managers))
@@ -382,18 +424,29 @@ class CliTest(ClusterTest):
     self.assertIn("kamino_node has ended, asked to by TERM",
                   self.cluster.log_tail("n1", 1))
 
+  def test_a_node_that_stands_by_has_no_place_to_keep(self):
+    self.cluster.start_node("n4")
+    self.cluster.kill("n4", signal.SIGTERM)
+    log = self.cluster.log_tail("n4", 100)
+    self.assertIn("this node is not in the chain, which goes on without it",
+                  log)
+    self.assertNotIn("keeps its place", log)
+
   def test_the_last_copy_is_not_removed_without_a_word(self):
     managers = "--managers=" + ",".join(
         self.cluster.addresses_of(self.cluster.managers))
     self.assertEqual(self.kamino("admin", "remove", "n1", managers),
                      "n1 is out; the chain has 2 of 3 nodes: n2, n3\n")
     self.kamino("admin", "remove", "n2", managers, expect=1,
-                stderr="alone")
+                stderr="alone, and lost with it; drain it once another node "
+                       "has caught up, or force it: kamino admin remove "
+                       "--force n2")
     cluster = json.loads(self.kamino("admin", "remove", "n2", managers,
                                      "--force", "--json"))
     self.assertEqual([n["member"]["node_id"] for n in cluster["nodes"]
                       if n["member"]["role"] != "outside"], ["n3"])
     self.cluster.await_chain(["n3"])
+    self.assertIn(", mode kamino\n", self.kamino("status"))
     self.assertEqual(self.kamino("admin", "add", "n9", managers),
                      "no node n9 is known yet, it may join when it starts; "
                      "the chain has 1 of 3 nodes: n3\n")
@@ -413,6 +466,7 @@ class CliTest(ClusterTest):
                                              "[then] OPERATION..."),
                         (("commit", "--help"), "Usage: kamino commit [OPT"),
                         (("help", "put"), "The object's name"),
+                        (("help", "load", "tsv"), "Usage: kamino load [OPT"),
                         (("help", "patch"), "First byte to overwrite"),
                         (("put", "--help"), "Examples"),
                         (("--version",), "kamino 0.")):
@@ -425,8 +479,18 @@ class CliTest(ClusterTest):
                        ("kamino_manager", "--chain_length")):
       server = self.cluster.binary(name)
       self.assertIn(flag, self.run_program(server, "--help").stdout)
-      done = self.run_program(server, "--version")
-      self.assertEqual((done.returncode, done.stdout.split()[0]), (0, name))
+      for word in ("--version", "-version"):
+        done = self.run_program(server, word)
+        self.assertEqual((done.returncode, done.stdout.split()[0]), (0, name))
+      self.assertEqual(self.run_program(server, "-help").returncode, 0)
+      for words in (("--helpx",), ("--bogus", "--helpx"), ("--versions",)):
+        done = self.run_program(server, *words)
+        self.assertEqual(done.returncode, 2, (words, done.stderr))
+        self.assertIn(words[-1].lstrip("-"), done.stderr)
+      done = self.run_program(server)
+      self.assertEqual(done.returncode, 2, done.stderr)
+      self.assertIn("--cluster_id is required, 1 to 48 letters, digits or -_. "
+                    "(--help lists all flags)", done.stderr)
 
   # What may be typed, and what a TAB behind it leaves; None: files' names.
   COMPLETIONS = (("kamino admin dr", "drain"),

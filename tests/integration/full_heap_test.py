@@ -44,6 +44,15 @@ class LoadTest(FullHeapTest):
       words = [word for key in keys[i:i + 20] for word in ("del", key)]
       self.kamino("commit", "then", *words)
 
+  def check_bound(self, error):
+    """The text names the bound that decided."""
+    told = re.search(r"would leave (\d+) of (?:the last )?\d+ bytes, and one "
+                     r"that .* must leave (\d+); ", error)
+    if told is None:
+      self.assertIn("this request would take pages of the last ", error)
+    else:
+      self.assertLess(int(told.group(1)), int(told.group(2)), error)
+
   def fill_up(self, prefix, size):
     """Puts objects until one is refused; those that are there."""
     objects = {}
@@ -52,6 +61,7 @@ class LoadTest(FullHeapTest):
       done = self.cluster.kamino("put", key, value, check=False)
       if done.returncode != 0:
         self.assertIn("heap full", done.stderr)
+        self.check_bound(done.stderr)
         return objects
       objects[key] = value
 

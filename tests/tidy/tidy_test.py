@@ -1,5 +1,6 @@
 """Style and structure as a test: what no reader should have to point out."""
 
+import collections
 import os
 import re
 import shutil
@@ -95,6 +96,28 @@ def in_the_tree(path):
 def lines(path):
   with open(path, encoding="utf-8") as f:
     return f.read().split("\n")
+
+
+def headings(text):
+  """(number of the line, level, heading) of each heading of a document."""
+  code = False
+  for i, line in enumerate(text, 1):
+    if line.lstrip().startswith("```"):
+      code = not code
+    found = re.match(r"(#{1,6}) (.*)", line)
+    if found and not code:
+      yield i, len(found.group(1)), found.group(2)
+
+
+def anchors(text):
+  """By which links name the headings of a document, as GitHub makes them."""
+  made = collections.Counter()
+  for _, _, heading in headings(text):
+    shown = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+    anchor = re.sub(r"[^\w\- ]", "", shown).replace(" ", "-")
+    made[anchor] += 1
+  return {f"{anchor}-{i}" if i else anchor
+          for anchor, count in made.items() for i in range(count)}
 
 
 class TidyTest(unittest.TestCase):
@@ -422,6 +445,36 @@ class TidyTest(unittest.TestCase):
         for target in re.findall(r"\bdocs/[a-z_]+\.md", line):
           if not in_the_tree(os.path.join(ROOT, target)):
             problems.append(f"{name}:{i}: {target} is not there")
+    self.check(problems)
+
+  def test_links_in_documents_lead_to_headings(self):
+    problems = []
+    link = re.compile(r"\]\(([^)#:\s]*)#([^)\s]+)\)")
+    for name, path in files(".md"):
+      for i, line in enumerate(lines(path), 1):
+        for target, anchor in link.findall(line):
+          there = (os.path.join(os.path.dirname(path), target) if target else
+                   path)
+          if (there.endswith(".md") and os.path.exists(there) and
+              anchor not in anchors(lines(there))):
+            problems.append(f"{name}:{i}: {target} has no heading #{anchor}")
+    self.check(problems)
+
+  def test_anchors_are_as_they_are_shown(self):
+    text = ["# A `b` of [c](d.md#e), f/g", "```", "# no heading", "```",
+            "## Twice", "### Twice", "### Old_name - 2"]
+    self.assertEqual(anchors(text), {"a-b-of-c-fg", "twice", "twice-1",
+                                     "old_name---2"})
+
+  def test_headings_leave_no_level_out(self):
+    problems = []
+    for name, path in files(".md"):
+      above = 0
+      for i, level, heading in headings(lines(path)):
+        if level > above + 1:
+          problems.append(f"{name}:{i}: {heading} is of level {level}, below "
+                          f"one of {above}")
+        above = level
     self.check(problems)
 
   def test_formatted(self):

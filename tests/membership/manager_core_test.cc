@@ -599,6 +599,8 @@ TEST_F(SuspicionsTest, WhoDisputesTooLateIsLeftOut) {
                     .disputed = 1};
   EXPECT_TRUE(absl::IsNotFound(core_.Heartbeat("c", {"n2", 1, report}, now_)));
   EXPECT_TRUE(absl::IsUnavailable(core_.Register("c", all_[1], report, now_)));
+  core_.OnViewStored(*next);
+  EXPECT_GT(kept_out(), absl::ZeroDuration());
 }
 
 // A connection that was cut brings it when it is whole again. By it the node

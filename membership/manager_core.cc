@@ -256,6 +256,7 @@ absl::Status ManagerCore::TakeIn(const std::string& cluster_id,
       report.IsOvertakenBy(found->second.state.report)) {
     return Overtaken(member.node_id);
   }
+  HeedDispute(member, report);
   if (found != nodes_.end() && Leaves(found->second, now)) {
     return absl::UnavailableError(
         absl::StrCat("node ", member.node_id, " is being removed"));
@@ -349,6 +350,7 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
     return absl::NotFoundError(
         absl::StrCat("node ", beat.node_id, " is not registered"));
   }
+  HeedDispute(found->second.state.member, beat.report);
   if (Leaves(found->second, now)) {
     return absl::NotFoundError(
         absl::StrCat("node ", beat.node_id, " is being removed"));

@@ -26,6 +26,11 @@ void Suspects::Look(const View& view, const KnownNodes& nodes, absl::Time now) {
   present_ = SuspectOf(view, nodes, failure_timeout_, lately_);
 }
 
+void Suspects::Heed(const View& view, const Member& member,
+                    const NodeReport& report) {
+  if (DisputesWithHead(view, member, report)) LetGo();
+}
+
 void Suspects::OnView(const View& before, const View& after, absl::Time now) {
   if (!present_.has_value() || after.id == before.id) return;
   const bool stays =

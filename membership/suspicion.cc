@@ -57,6 +57,15 @@ std::optional<Suspicion> AccusationOf(const View& view,
 // not more than what was on its way.
 constexpr int kMending = 4;
 
+// `reports` of the members, in their order.
+bool SomebodyDisputes(const View& view,
+                      const std::vector<NodeReport>& reports) {
+  for (size_t i = 0; i < reports.size(); ++i) {
+    if (DisputesWithHead(view, view.members[i], reports[i])) return true;
+  }
+  return false;
+}
+
 // Of the last second: who stands in the chain's way; whom one may be slowed
 // down by what all are asked for.
 constexpr absl::Duration kTooLate = absl::Milliseconds(800);
@@ -115,7 +124,9 @@ std::optional<Suspicion> SuspectOf(const View& view, const KnownNodes& nodes,
                                    absl::Duration patience,
                                    const std::vector<Suspicion>& lately) {
   const auto reports = Reports(view, nodes);
-  if (!reports.has_value()) return std::nullopt;
+  if (!reports.has_value() || SomebodyDisputes(view, *reports)) {
+    return std::nullopt;
+  }
   const bool mending = std::any_of(
       reports->begin(), reports->end(),
       [](const NodeReport& each) { return HasToMend(each.condition); });
@@ -137,6 +148,12 @@ std::optional<Suspicion> SuspectOf(const View& view, const KnownNodes& nodes,
     return std::nullopt;
   }
   return found;
+}
+
+bool DisputesWithHead(const View& view, const Member& member,
+                      const NodeReport& report) {
+  return report.disputed != 0 &&
+         view.IndexOf(member.node_id, member.incarnation) > 0;
 }
 
 }  // namespace kamino::membership

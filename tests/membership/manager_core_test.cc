@@ -518,6 +518,7 @@ class SuspicionsTest : public ManagerCoreTest {
         const bool accuses =
             member.node_id == "n1" && core_.view().IndexOf("n2", 1) == 1;
         if (accuses) report.append_debt = absl::Seconds(5);
+        if (member.node_id == "n2") report.disputed = disputed_;
         core_.Heartbeat("c", {member.node_id, 1, report}, now_).IgnoreError();
       }
       if (auto view = core_.ProposeView(now_)) core_.OnViewStored(*view);
@@ -530,6 +531,8 @@ class SuspicionsTest : public ManagerCoreTest {
     }
     return absl::ZeroDuration();
   }
+
+  uint64_t disputed_ = 0;  // as n2 says
 
   // Until it may join again; then it does.
   void Rejoin() {
@@ -561,6 +564,43 @@ TEST_F(SuspicionsTest, NobodyIsLeftOutOfAChainThatTwoAreLeftOf) {
   ASSERT_EQ(Names(core_.view()), "n1.1 n2.1 ");
   PassAccusing(kTimeout * 5);
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
+}
+
+// Else nothing would tell that the head has erred.
+TEST_F(SuspicionsTest, ASuspectThatDisputesStays) {
+  FormChain();
+  PassAccusing(kBeat);
+  ASSERT_TRUE(core_.suspicion().has_value());
+  ASSERT_TRUE(absl::IsNotFound(Beat("n2")));
+  disputed_ = 1;
+  PassAccusing(kTimeout * 5);
+  EXPECT_FALSE(core_.suspicion().has_value());
+  EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 n3.1 ");
+  disputed_ = 0;
+  PassAccusing(kTimeout * 2.5);
+  EXPECT_EQ(Names(core_.view()), "n1.1 n3.1 ");
+}
+
+// The view without it may be stored, so that it may have no lease any more.
+TEST_F(SuspicionsTest, WhoDisputesTooLateIsLeftOut) {
+  FormChain();
+  PassAccusing(kBeat);
+  ASSERT_TRUE(core_.suspicion().has_value());
+  std::optional<View> next;
+  while (!next.has_value()) {
+    now_ += kBeat;
+    EXPECT_EQ(Beat("n1"), absl::OkStatus());
+    EXPECT_EQ(Beat("n3"), absl::OkStatus());
+    next = core_.ProposeView(now_);
+  }
+  EXPECT_EQ(Names(*next), "n1.1 n3.1 ");
+  NodeReport report{.view_id = core_.view().id,
+                    .condition = Condition::kSound,
+                    .disputed = 1};
+  EXPECT_TRUE(absl::IsNotFound(core_.Heartbeat("c", {"n2", 1, report}, now_)));
+  EXPECT_TRUE(absl::IsUnavailable(core_.Register("c", all_[1], report, now_)));
+  core_.OnViewStored(*next);
+  EXPECT_GT(kept_out(), absl::ZeroDuration());
 }
 
 // A connection that was cut brings it when it is whole again. By it the node

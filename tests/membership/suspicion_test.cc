@@ -176,6 +176,32 @@ TEST(SuspicionTest, WhoHasToMendIsGivenMoreTime) {
   }
 }
 
+// Without its result, or its successor's, nothing tells that the head errs.
+TEST(SuspicionTest, NobodyWhileAMemberDisputesWithTheHead) {
+  for (size_t disputes : {1, 2, 3}) {
+    for (size_t accuses : {0, 1, 2}) {
+      Chain chain(4);
+      chain.report(accuses).append_debt = kLong;
+      chain.report(disputes).disputed = 9;
+      EXPECT_EQ(chain.Suspect(), "nobody");
+      chain.report(disputes).disputed = 0;
+      EXPECT_NE(chain.Suspect(), "nobody");
+    }
+    Chain slow(4);
+    slow.report(1).late = kLate;
+    slow.report(disputes).disputed = 9;
+    EXPECT_EQ(slow.Suspect(), "nobody");
+  }
+}
+
+// It is with a head before it, which has gone.
+TEST(SuspicionTest, AHeadsOwnDisputeSparesNobody) {
+  Chain chain(4);
+  chain.report(0).disputed = 9;
+  chain.report(0).append_debt = kPatience;
+  EXPECT_EQ(chain.Suspect(), "n1 by n0");
+}
+
 TEST(SuspicionTest, OldMistakesAreNoticed) {
   Chain mends(4);
   mends.report(2).condition = Condition::kReturned;
@@ -183,6 +209,13 @@ TEST(SuspicionTest, OldMistakesAreNoticed) {
   {
     const faults::Planted fault("membership-waits-for-who-mends");
     EXPECT_EQ(mends.Suspect(), "nobody");
+  }
+  Chain disputes(4);
+  disputes.report(0).append_debt = kPatience;
+  disputes.report(1).disputed = 9;
+  {
+    const faults::Planted fault("membership-disputes-spare-nobody");
+    EXPECT_EQ(disputes.Suspect(), "n1 by n0");
   }
   Chain chain(4);
   chain.report(2).append_debt = kPatience;
@@ -252,6 +285,28 @@ TEST(SuspectsTest, AnAccusationThatCameToNothingBearsNobodyOut) {
   faults::PlantFault("membership-idle-accusations-count");
   EXPECT_EQ(SuspectAfterAnIdleAccusation(), "n3");
   faults::PlantFault("");
+}
+
+// The accusation comes first, as of a link that is down; then the link is up,
+// and the suspect disputes what it gets.
+std::string SuspectAfterADispute() {
+  Chain chain(4);
+  Suspects suspects(kPatience);
+  const absl::Time now = absl::FromUnixSeconds(1000);
+  chain.report(0).append_debt = kPatience;
+  suspects.Look(chain.view, chain.nodes, now);
+  EXPECT_TRUE(suspects.Is("n1"));
+  chain.report(0).append_debt = absl::ZeroDuration();
+  chain.report(1).disputed = 9;
+  suspects.Heed(chain.view, chain.view.members[1], chain.report(1));
+  suspects.Look(chain.view, chain.nodes, now);
+  return suspects.present().has_value() ? suspects.present()->suspect : "";
+}
+
+TEST(SuspectsTest, ASuspectThatDisputesStays) {
+  EXPECT_EQ(SuspectAfterADispute(), "");
+  const faults::Planted fault("membership-accusations-outlast-disputes");
+  EXPECT_EQ(SuspectAfterADispute(), "n1");
 }
 
 }  // namespace

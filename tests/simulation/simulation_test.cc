@@ -138,6 +138,10 @@ TEST(SeedsThatFailedTest, HoldNow) {
       {ChainMode::kKamino, 910850},
       {ChainMode::kKamino, 910972},
       {ChainMode::kKamino, 911114},
+      // A head that errs, whose successor disputes that and is left out as its
+      // link is down, before the one behind it is asked: others took the entry
+      // over as one that the successor might have died of.
+      {ChainMode::kImages, 4000804},
       // What no rule detects (docs/fault_model.md, Two limits, and why): these
       // runs do not come to it any more.
       {ChainMode::kKamino, 1009357},

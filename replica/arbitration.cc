@@ -9,7 +9,21 @@ namespace kamino::replica {
 
 using kamino::internal::v1::Vote;
 
+void Arbitration::TellPredecessor() {
+  if (!upstream_->attached() || upstream_->link() == told_) return;
+  told_ = upstream_->link();
+  SendVote(told_, dispute_->first(), dispute_->own_hash());
+}
+
+void Arbitration::SendVote(LinkId link, uint64_t first, uint64_t hash) {
+  Vote* vote = outbox_->Send(link).mutable_vote();
+  vote->set_first(first);
+  vote->set_image_hash(hash);
+  vote->set_origin(scrub_->origin());
+}
+
 void Arbitration::Continue(absl::Time now) {
+  TellPredecessor();
   switch (dispute_->Judge(static_cast<size_t>(place_->index),
                           place_->successor() != nullptr)) {
     case Dispute::Judgement::kAsk:
@@ -53,6 +67,8 @@ void Arbitration::OnVote(LinkId link, const Vote& vote) {
   if (!outbox_->Belongs(downstream_->Has(link) && downstream_->replicates())) {
     return;
   }
+  // This node asks only while it disputes an entry itself, and sends none then.
+  if (!dispute_->open()) return downstream_->OnDisputed();
   const std::string origin = scrub_->origin();
   dispute_->OnVote(vote.first(), vote.image_hash(),
                    /*one_origin=*/origin.empty() || vote.origin().empty() ||
@@ -77,10 +93,7 @@ void Arbitration::OnAsked(LinkId link, absl::string_view bytes, bool sound) {
                    : *hash == entry->image_hash()
                        ? "the same as at the head"
                        : "something else than at the head");
-  Vote* vote = outbox_->Send(link).mutable_vote();
-  vote->set_first(entry->first());
-  vote->set_image_hash(hash.ok() ? *hash : 0);
-  vote->set_origin(scrub_->origin());
+  SendVote(link, entry->first(), hash.ok() ? *hash : 0);
 }
 
 void Arbitration::OnConvict(LinkId link, uint64_t first, uint64_t completed) {

@@ -44,8 +44,13 @@ class Arbitration {
 
   // --- At the node that disputes, which has a head before it.
 
+  // Tells the predecessor, once over each link, what this node comes to: so
+  // nothing on its way to this node is taken for deadly (replica/
+  // deadly_entries.h) should this node be lost. Only while the dispute is open.
+  void TellPredecessor();
   // Does what the votes so far call for; only while the dispute is open.
   void Continue(absl::Time now);
+  // The successor's, also where it disputes an entry of this node.
   void OnVote(LinkId link, const kamino::internal::v1::Vote& vote);
 
   // --- At its successor. The predecessor asks about the entry of these bytes.
@@ -61,6 +66,7 @@ class Arbitration {
   void Convict(uint64_t first, absl::string_view by);
 
  private:
+  void SendVote(LinkId link, uint64_t first, uint64_t hash);
   // Once in a view.
   void TellUndecided();
 
@@ -74,6 +80,7 @@ class Arbitration {
   Downstream* const downstream_;
   Damage* const damage_;
   Outbox* const outbox_;
+  LinkId told_ = kNoLink;  // the last link that TellPredecessor has used
 };
 
 }  // namespace kamino::replica

@@ -30,6 +30,10 @@ void ChainCore::NoteOnTheWay(const View& next) {
   const Member* successor = !place_.inside() ? nullptr : place_.successor();
   if (successor == nullptr) return;
   if (next.IndexOf(successor->node_id, successor->incarnation) >= 0) return;
+  // It has outlived the entry that it disputes, and executes none after it.
+  // Those behind it execute them: else nobody would be left that tells a wrong
+  // result of the head's from a right one.
+  if (downstream_.disputes()) return;
   NoteDeadly(KnownComplete(), downstream_.sent());
 }
 

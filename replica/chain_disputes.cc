@@ -19,7 +19,7 @@ void ChainCore::OnDissent(const Execution::Dissent& dissent) {
   if (!place_.inside()) {  // it joins
     return arbitration_.Convict(dispute_.first(), "the chain");
   }
-  if (!is_head()) return;
+  if (!is_head()) return arbitration_.TellPredecessor();
   // What came from another head, which has gone.
   KeepOwnResult();
   if (!outbox_.failed()) deadly_.SetRedone(0);

@@ -11,6 +11,9 @@
 //     successor and executes it again (Kamino-Tx, section 5.3), and says so in
 //     its record before. If it dies of that, it drops the entry once it is
 //     back: nobody behind it can have it, and nobody was answered.
+// A node that disputes an entry (replica/dispute.h) has outlived it, and tells
+// its predecessor: nothing on its way to such a node is flagged.
+//
 // What was taken over is in flight, as what was interrupted is (invariant 4 of
 // replica/chain_core.h): it shares no object with what comes after it. Where
 // two entries do share one, the earlier is complete, and was executed.

@@ -45,6 +45,7 @@ void Downstream::Join(LinkId link) {
 
 void Downstream::Leave() {
   compare_.reset();
+  disputes_ = false;
   state_ = State::kNobody;
   dialer_.Leave();
 }

@@ -18,6 +18,7 @@
 //               OnClosed              kNobody
 //   kReplicate  SendInOrder           kReplicate  a Compare, once all up to its
 //                                                 position is sent
+//   kReplicate  OnDisputed            kReplicate  disputes() until Leave
 //   any         Join                  kSnapshot   closes the link to another
 //               Leave                 kNobody     closes the link
 // Appends: of what is applied and not sent, as far as the window allows.
@@ -79,6 +80,9 @@ class Downstream {
   bool Has(LinkId link) const { return dialer_.Has(link); }
   uint64_t sent() const { return sent_; }
   uint64_t acked() const { return acked_; }
+  // In this view the successor has told that it disputes an entry: it has
+  // executed those before, and executes none after.
+  bool disputes() const { return disputes_; }
 
   // The view has a successor for this node.
   void Enter(const membership::Member& successor, absl::Time now);
@@ -102,6 +106,7 @@ class Downstream {
   // It has applied everything up to there: what it is sent follows that.
   // Whether it can have; counts it if not.
   bool OnCleaned(uint64_t cleaned);
+  void OnDisputed() { disputes_ = true; }
   // Sends what is applied, as far as the window allows. What is sent lies in
   // the ring: nothing may be cleaned or appended before it has gone.
   // Those that are deadly are flagged.
@@ -120,6 +125,7 @@ class Downstream {
 
   Dialer dialer_;
   State state_ = State::kNobody;
+  bool disputes_ = false;
   // While it gets log entries.
   uint64_t sent_ = 0;
   uint64_t acked_ = 0;

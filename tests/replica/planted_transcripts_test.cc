@@ -22,6 +22,7 @@ constexpr Trial kTrials[] = {
     {"chain-sends-what-it-cannot-read", "rotten_ring"},
     {"downstream-flags-nothing-as-deadly", "deadly_entry"},
     {"chain-flags-what-is-complete", "deadly_behind"},
+    {"chain-takes-disputed-for-deadly", "disputed_left_out"},
     {"chain-discards-what-lacks-the-complete", "deadly_complete"},
     {"dispute-keeps-the-heads-image", "disputed_head"},
     {"dispute-counts-a-copy-twice", "disputed_by_copy"},

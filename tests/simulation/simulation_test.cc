@@ -141,6 +141,13 @@ TEST(SeedsThatFailedTest, HoldNow) {
       // A head errs while the member behind it is being left out, as it was
       // accused before, and its successor does not get its questions.
       {ChainMode::kKamino, 3001118},
+      // A head that errs, whose successor disputes that and is left out as its
+      // link is down, before the one behind it is asked: others took the entry
+      // over as one that the successor might have died of.
+      {ChainMode::kImages, 4000804},
+      // Deletes in a small heap find no page: requests that take room have
+      // filled the small pieces.
+      {ChainMode::kTraditional, 3000322},
       // What no rule detects (docs/fault_model.md, Two limits, and why): these
       // runs do not come to it any more.
       {ChainMode::kKamino, 1009357},

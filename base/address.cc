@@ -20,6 +20,16 @@ bool ReadIp4(absl::string_view host, in_addr* address) {
   return inet_pton(AF_INET, std::string(host).c_str(), address) == 1;
 }
 
+// A host such as 0x7f.1 or 0, which resolvers take for an address as well.
+bool ReadIp4OfAnyNotation(absl::string_view host, in_addr* address) {
+  return inet_aton(std::string(host).c_str(), address) == 1;
+}
+
+std::string TextOf(const in_addr& address) {
+  char text[INET_ADDRSTRLEN];
+  return inet_ntop(AF_INET, &address, text, sizeof(text));
+}
+
 bool ReadIp6(absl::string_view host, in6_addr* address) {
   return inet_pton(AF_INET6, std::string(host).c_str(), address) == 1;
 }
@@ -58,7 +68,13 @@ std::string WhyNoHost(absl::string_view host) {
     return absl::StrCat("a host name has no \"", absl::string_view(&c, 1),
                         "\"");
   }
-  if (LooksLikeIp4(host) && !IsIp4(host)) {
+  if (IsIp4(host)) return "";
+  if (in_addr other; ReadIp4OfAnyNotation(host, &other)) {
+    return absl::StrCat(host, " is no IPv4 address of four decimal numbers, ",
+                        "and a resolver takes it for ", TextOf(other),
+                        ": write that if it is meant");
+  }
+  if (LooksLikeIp4(host)) {
     return absl::StrCat(host, " is no IPv4 address of four numbers up to 255");
   }
   return "";
@@ -151,14 +167,19 @@ bool IsEveryAddress(absl::string_view host) {
   in_addr ip4;
   if (ReadIp4(host, &ip4)) return ip4.s_addr == INADDR_ANY;
   in6_addr ip6;
-  return ReadIp6(host, &ip6) && IN6_IS_ADDR_UNSPECIFIED(&ip6);
+  if (!ReadIp6(host.substr(0, host.find('%')), &ip6)) return false;
+  // As ::ffff:0.0.0.0.
+  const bool mapped_any = IN6_IS_ADDR_V4MAPPED(&ip6) &&
+                          std::all_of(ip6.s6_addr + 12, ip6.s6_addr + 16,
+                                      [](uint8_t byte) { return byte == 0; });
+  return IN6_IS_ADDR_UNSPECIFIED(&ip6) || mapped_any;
 }
 
 bool IsLoopbackNumber(absl::string_view host) {
   in_addr ip4;
   if (ReadIp4(host, &ip4)) return (ntohl(ip4.s_addr) >> 24) == 127;
   in6_addr ip6;
-  if (!ReadIp6(host, &ip6)) return false;
+  if (!ReadIp6(host.substr(0, host.find('%')), &ip6)) return false;
   return IN6_IS_ADDR_LOOPBACK(&ip6) ||
          (IN6_IS_ADDR_V4MAPPED(&ip6) && ip6.s6_addr[12] == 127);
 }

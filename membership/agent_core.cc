@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
 #include "membership/records.h"
@@ -52,6 +53,7 @@ AgentCore::AgentCore(Options options)
     : options_(std::move(options)),
       vouching_(options_.vouch),
       managers_(options_.managers),
+      clusters_(options_.managers),
       patience_(kFirstPatience) {
   CHECK(!managers_.empty());
 }
@@ -72,10 +74,12 @@ AgentCore::Call AgentCore::Next(absl::Time now) {
   report_.stopping = stopping_;
   ++report_.call;
   Call call;
-  call.manager = managers_[current_];
+  call.asks_cluster = AsksClusters();
+  call.manager =
+      call.asks_cluster ? options_.managers[asked_] : managers_[current_];
   call.sent = now;
-  call.anew = TakesNewConnection(now);
-  call.registers = !registered_;
+  call.anew = !clusters_.IsForeign(call.manager) && TakesNewConnection(now);
+  call.registers = !registered_ && !call.asks_cluster;
   if (call.registers) {
     call.registration.set_cluster_id(options_.cluster_id);
     call.registration.set_chain_id(options_.chain_id);
@@ -99,7 +103,7 @@ AgentCore::Call AgentCore::Next(absl::Time now) {
 bool AgentCore::IsAnswer(const Answer& answer) {
   const bool lost = absl::IsDeadlineExceeded(answer.status) ||
                     absl::IsUnavailable(answer.status);
-  return !lost || answer.names_cluster ||
+  return !lost || !answer.cluster_uuid.empty() ||
          rpc::LeaderIn(answer.status).has_value();
 }
 
@@ -152,8 +156,15 @@ absl::Duration AgentCore::Late(absl::Time now) const {
 
 AgentCore::Effects AgentCore::OnAnswer(const Call& call, const Answer& answer,
                                        absl::Time now) {
-  NoteReached(call, answer);
+  // Another cluster's manager says nothing of this one's.
+  if (!rpc::IsOtherCluster(answer.status)) NoteReached(call, answer);
   const Answer checked = Checked(call, answer);
+  clusters_.Note(call.manager, answer.cluster_uuid,
+                 rpc::IsOtherCluster(checked.status), OwnCluster(), now);
+  Effects effects;
+  if (IsOfNoCluster()) effects.refused = clusters_.CheckAlike();
+  if (call.asks_cluster) ++asked_;
+  if (call.asks_cluster || !effects.refused.ok()) return effects;
   return call.registers ? OnRegistered(call, checked, now)
                         : OnHeartbeat(call, checked, now);
 }
@@ -248,11 +259,11 @@ absl::Status AgentCore::Refusal(const Answer& answer, absl::Time now) {
     }
     return now < takeover_until_ ? absl::OkStatus() : answer.status;
   }
-  // A manager's address may become another cluster's while this node runs: its
-  // own managers may answer elsewhere. At a start it is a wrong --managers, or
-  // the wrong data.
-  if (rpc::IsOtherCluster(answer.status) && last_view_.view_id() != 0) {
-    return absl::OkStatus();
+  // Another cluster may use an address of --managers: the node goes on to its
+  // other managers. It ends only at a start, where it has no other one.
+  if (rpc::IsOtherCluster(answer.status)) {
+    return last_view_.view_id() == 0 ? clusters_.CheckAnyOwn(OwnCluster())
+                                     : absl::OkStatus();
   }
   switch (answer.status.code()) {
     case absl::StatusCode::kFailedPrecondition:
@@ -311,8 +322,17 @@ AgentCore::Effects AgentCore::OnHeartbeat(const Call& call,
   return effects;
 }
 
+std::string AgentCore::OwnCluster() const {
+  return rpc::ClusterName(
+      options_.cluster_id,
+      absl::BytesToHexString(last_view_.cluster_uuid().empty()
+                                 ? report_.cluster_uuid
+                                 : last_view_.cluster_uuid()));
+}
+
 void AgentCore::OnFailure(const Answer& answer, absl::Time now) {
-  if (now >= next_complaint_) {
+  // ManagerClusters tells of another cluster's manager.
+  if (now >= next_complaint_ && !rpc::IsOtherCluster(answer.status)) {
     next_complaint_ = now + kComplainEvery;
     LOG(WARNING) << "manager at " << managers_[current_] << ": "
                  << answer.status.message() << "; trying again";

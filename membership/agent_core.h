@@ -18,6 +18,7 @@
 #include "kamino/internal/v1/membership.pb.h"
 #include "membership/lateness.h"
 #include "membership/lease_share.h"
+#include "membership/manager_clusters.h"
 #include "membership/view.h"
 #include "membership/view_source.h"
 #include "membership/vouching.h"
@@ -42,6 +43,9 @@ class AgentCore {
     std::function<absl::Duration()> medium_time = nullptr;
     // Unlike that of any other process of this node; not 0.
     uint64_t process = 1;
+    // Answers come with Answer::cluster_uuid. A node of no cluster yet then
+    // asks each of several managers for it before it registers.
+    bool learns_clusters = false;
   };
 
   explicit AgentCore(Options options);
@@ -56,6 +60,8 @@ class AgentCore {
     // answer for long, and its other end may have moved, or be gone unseen.
     bool anew = false;
     bool registers = false;  // which of the two requests it is
+    // A heartbeat that only asks which cluster the manager belongs to.
+    bool asks_cluster = false;
     kamino::internal::v1::RegisterRequest registration;
     kamino::internal::v1::HeartbeatRequest heartbeat;
   };
@@ -83,11 +89,13 @@ class AgentCore {
   absl::Duration interval() const { return interval_; }
 
   struct Answer {
+    // Digits, from its metadata, where every manager of a formed cluster names
+    // it; "": none.
+    std::string cluster_uuid;
     absl::Status status;
     // On success that of the call's request.
     kamino::internal::v1::RegisterResponse registration;
     kamino::internal::v1::HeartbeatResponse heartbeat;
-    bool names_cluster = false;  // in its metadata, as every manager does
   };
   // Whether a manager has sent the answer: a manager that does not lead, or
   // that the node has to wait for, answers with an error.
@@ -170,6 +178,16 @@ class AgentCore {
   bool Follow(const std::string& leader);
   // Why no registration will succeed, if so.
   absl::Status Refusal(const Answer& answer, absl::Time now);
+  // The node has no data of a cluster, and no view.
+  bool IsOfNoCluster() const {
+    return report_.cluster_uuid.empty() && last_view_.view_id() == 0;
+  }
+  bool AsksClusters() const {
+    const size_t managers = options_.managers.size();
+    return options_.learns_clusters && IsOfNoCluster() && managers > 1 &&
+           asked_ < managers;
+  }
+  std::string OwnCluster() const;  // rpc::ClusterName
   // From now on this process goes by that lease alone, be it the shorter one:
   // the manager goes by what the next call says of it.
   void TakeLease(absl::Time sent, uint32_t lease_ms, uint64_t lease_view_id,
@@ -208,6 +226,8 @@ class AgentCore {
 
   std::vector<std::string> managers_;  // those given, and a leader named
   size_t current_ = 0;
+  ManagerClusters clusters_;
+  size_t asked_ = 0;  // of options_.managers, for their clusters
   bool registered_ = false;
   // The last that came out of OnAnswer, without what members say of themselves.
   kamino::internal::v1::ViewRecord last_view_;

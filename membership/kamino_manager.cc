@@ -131,6 +131,7 @@ absl::Status CheckSecure(const Deployment& deployment) {
   if (!deployment.web_listen.empty()) {
     reached.emplace_back("web_listen", deployment.web_listen);
   }
+  RETURN_IF_ERROR(CheckListeners(reached));
   RETURN_IF_ERROR(CheckEtcdFlags(deployment.etcd_endpoints));
   RETURN_IF_ERROR(security::CheckTlsFlags(reached));
   if (admin.empty() && security::FlagsNameCertificates()) {

@@ -30,7 +30,9 @@ ServerUnaryReactor* ManagerService::Heartbeat(
     kamino::internal::v1::HeartbeatResponse* response) {
   const absl::Time began = MonotonicNow();
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  absl::Status heard = rpc::MeetCaller(manager_->cluster(), context);
+  // A node that is of no cluster yet names none.
+  absl::Status heard = rpc::MeetCaller(manager_->cluster(), context,
+                                       /*counts_unnamed=*/false);
   if (heard.ok()) {
     heard = manager_->Heartbeat(*request, response, rpc::IdentityOf(*context));
   }

@@ -28,6 +28,7 @@ AgentCore::Options CoreOptions(const AgentOptions& options) {
   core.takeover_timeout = options.takeover_timeout;
   core.retry = options.retry;
   core.medium_time = options.medium_time;
+  core.learns_clusters = options.cluster != nullptr;
   absl::BitGen random;
   core.process = absl::Uniform<uint64_t>(absl::IntervalClosed, random, 1,
                                          std::numeric_limits<uint64_t>::max());
@@ -191,6 +192,7 @@ void MembershipAgent::Run() {
       absl::MutexLock lock(&mutex_);
       effects = core_.OnAnswer(call, answer, options_.clock());
     }
+    if (!effects.refused.ok()) continue;
     if (call.registers && answer.status.ok() && options_.takes_lease) {
       effects.refused =
           AwaitTakesLease(absl::Milliseconds(answer.registration.lease_ms()));
@@ -237,7 +239,7 @@ AgentCore::Answer MembershipAgent::CarryOut(const AgentCore::Call& call) {
           ? stub->Register(&context, call.registration, &answer.registration)
           : stub->Heartbeat(&context, call.heartbeat, &answer.heartbeat);
   answer.status = rpc::FromGrpc(status);
-  answer.names_cluster = !rpc::ClusterUuidIn(context).empty();
+  answer.cluster_uuid = rpc::ClusterUuidIn(context);
   connections_.NoteEnd(AgentCore::IsAnswer(answer));
   return answer;
 }

@@ -91,8 +91,10 @@ absl::Status ManagerCore::CheckCluster(const Member& member,
       options_.cluster_id, ", of uuid ",
       absl::BytesToHexString(report.cluster_uuid), "; this one's is ",
       absl::BytesToHexString(view_.cluster_uuid),
-      ": the data is left as it is; move its files away and start it again: it "
-      "joins as a new node"));
+      ": its --managers has an address that is wrong or is used by this "
+      "cluster "
+      "now; name the managers of its cluster. If the node is meant for this "
+      "cluster, start it with another --data_dir"));
 }
 
 bool ManagerCore::IsAbandoned(const Node& node) const {

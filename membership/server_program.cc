@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iostream>
+#include <map>
 #include <set>
 
 #include "absl/flags/reflection.h"
@@ -202,6 +204,21 @@ absl::Status CheckAddressFlag(absl::string_view flag, absl::string_view address,
   const absl::Status checked = CheckAddress(address, any_port);
   if (checked.ok()) return checked;
   return BadFlag(flag, absl::StrCat("must be host:port; ", checked.message()));
+}
+
+absl::Status CheckListeners(const std::vector<Listener>& listeners) {
+  std::map<std::pair<std::string, uint16_t>, std::string> taken;
+  for (const auto& [flag, address] : listeners) {
+    ASSIGN_OR_RETURN(const HostPort parsed, ParseAddress(address));
+    if (parsed.port == 0) continue;
+    const auto [found, added] = taken.try_emplace(
+        {absl::AsciiStrToLower(parsed.host), parsed.port}, flag);
+    if (added) continue;
+    return BadFlag(flag,
+                   absl::StrCat("is ", address, ", which --", found->second,
+                                " listens on; name another port"));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<std::string>> ReadAddressesFlag(

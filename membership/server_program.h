@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,6 +21,11 @@ absl::Status BadFlag(absl::string_view flag, absl::string_view why);
 // Whether `address` is host:port; port 0 only with `any_port`.
 absl::Status CheckAddressFlag(absl::string_view flag, absl::string_view address,
                               bool any_port);
+
+// One listener of the process: its flag and host:port, checked before.
+using Listener = std::pair<std::string, std::string>;
+// Whether no two of them have one host and port. Port 0 is any free port.
+absl::Status CheckListeners(const std::vector<Listener>& listeners);
 
 // Of "host:port,...": one address at least.
 absl::StatusOr<std::vector<std::string>> ReadAddressesFlag(

@@ -3,6 +3,7 @@
 #include <sys/un.h>
 
 #include <algorithm>
+#include <climits>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -138,6 +139,9 @@ namespace {
 constexpr uint64_t kMaxMegabytes = 1u << 20;  // 1 TiB
 constexpr uint32_t kMaxMinPassSeconds = 30 * 24 * 60 * 60;
 constexpr uint32_t kMaxKeepChangesSeconds = 24 * 60 * 60;
+// Of Linux.
+constexpr size_t kMaxPath = PATH_MAX - 1;
+constexpr size_t kMaxName = NAME_MAX;
 constexpr size_t kMaxSocketPath = sizeof(sockaddr_un::sun_path) - 1;
 constexpr int kMaxVerbsPort = 255;
 constexpr int kMaxGidIndex = 255;
@@ -196,6 +200,25 @@ absl::Status CheckMegabytes(absl::string_view flag, uint64_t megabytes,
                                     kMaxMegabytes, ", not ", megabytes));
 }
 
+absl::Status CheckDataDir(const std::string& path) {
+  if (path.empty()) return BadFlag("data_dir", "is required");
+  const std::filesystem::path whole = std::filesystem::absolute(path);
+  const size_t bytes = whole.native().size();
+  if (bytes > kMaxPath) {
+    return BadFlag("data_dir",
+                   absl::StrCat("is a path of ", bytes, " bytes, and may have ",
+                                kMaxPath, " at most; name a shorter one"));
+  }
+  for (const std::filesystem::path& name : whole) {
+    if (name.native().size() <= kMaxName) continue;
+    return BadFlag("data_dir",
+                   absl::StrCat("has a name of ", name.native().size(),
+                                " bytes in it, and a name may have ", kMaxName,
+                                " at most; name a shorter one"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadStorage(NodeFlags* flags) {
   StorageOptions* const storage = &flags->storage;
   storage->cluster_id = absl::GetFlag(FLAGS_cluster_id);
@@ -213,7 +236,7 @@ absl::Status ReadStorage(NodeFlags* flags) {
   storage->restart_limit = absl::GetFlag(FLAGS_restart_limit);
   storage->heap_bytes = heap_mb << 20;
   storage->ring_bytes = ring_mb << 20;
-  if (flags->data_dir.empty()) return BadFlag("data_dir", "is required");
+  RETURN_IF_ERROR(CheckDataDir(flags->data_dir));
   flags->device = absl::GetFlag(FLAGS_device);
   flags->format_device = absl::GetFlag(FLAGS_format_device);
   if (flags->format_device && flags->device.empty()) {
@@ -301,6 +324,7 @@ absl::Status CheckSecure(const NodeFlags& flags) {
   if (!flags.web_listen.empty()) {
     reached.emplace_back("web_listen", flags.web_listen);
   }
+  RETURN_IF_ERROR(membership::CheckListeners(reached));
   for (const std::string& manager : flags.managers) {
     reached.emplace_back("managers", manager);
   }

@@ -88,8 +88,30 @@ TEST(AddressTest, RefusesWhatIsNoAddress) {
            {"$(POD_IP):1", "a host name has no \"$\""},
            {"a@b:1", "a host name has no \"@\""},
            {"10.0.0.256:1", "10.0.0.256 is no IPv4 address"},
-           {"10.0.1:1", "10.0.1 is no IPv4 address"}}) {
+           {"10.0.1:1", "10.0.1 is no IPv4 address"},
+           {"a.0x.10:1", "a.0x.10 is no IPv4 address"}}) {
     EXPECT_THAT(WhyNot(text), HasSubstr(why));
+  }
+}
+
+TEST(AddressTest, RefusesOtherNotationsOfIp4Addresses) {
+  for (const auto& [host, dotted] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"0", "0.0.0.0"},
+           {"0x0", "0.0.0.0"},
+           {"0.0", "0.0.0.0"},
+           {"0x7f.1", "127.0.0.1"},
+           {"0X7F000001", "127.0.0.1"},
+           {"2130706433", "127.0.0.1"},
+           {"10.1", "10.0.0.1"},
+           {"010.0.0.1", "8.0.0.1"},
+           {"10.0.0.0xa", "10.0.0.10"}}) {
+    EXPECT_THAT(WhyNot(host + ":7001"),
+                HasSubstr("a resolver takes it for " + dotted + ": write"));
+  }
+  // These are names.
+  for (const char* text : {"0x:1", "x0:1", "0xg:1", "1.2.3.4.example:1"}) {
+    EXPECT_TRUE(ParseAddress(text).ok()) << text;
   }
 }
 
@@ -110,16 +132,18 @@ TEST(AddressTest, EachAddressOfAListIsRead) {
 }
 
 TEST(AddressTest, KnowsAddressesByTheirNumber) {
-  for (const char* host : {"0.0.0.0", "::", "::0", "0:0:0:0:0:0:0:0"}) {
+  for (const char* host : {"0.0.0.0", "::", "::0", "0:0:0:0:0:0:0:0",
+                           "::ffff:0.0.0.0", "::ffff:0:0", "::%eth0"}) {
     EXPECT_TRUE(IsEveryAddress(host)) << host;
     EXPECT_FALSE(IsLoopbackNumber(host)) << host;
   }
-  for (const char* host :
-       {"127.0.0.1", "127.0.1.1", "::1", "0:0::1", "::ffff:127.0.1.1"}) {
+  for (const char* host : {"127.0.0.1", "127.0.1.1", "::1", "0:0::1",
+                           "::ffff:127.0.1.1", "::1%lo"}) {
     EXPECT_TRUE(IsLoopbackNumber(host)) << host;
     EXPECT_FALSE(IsEveryAddress(host)) << host;
   }
-  for (const char* host : {"10.0.0.1", "fd00::1", "localhost", "", "h"}) {
+  for (const char* host : {"10.0.0.1", "fd00::1", "localhost", "", "h",
+                           "::ffff:10.0.0.0", "::ffff:0.0.0.1"}) {
     EXPECT_FALSE(IsLoopbackNumber(host)) << host;
     EXPECT_FALSE(IsEveryAddress(host)) << host;
   }

@@ -2,6 +2,7 @@
 prints is all of it, is taken by each, and what is wrong in it is found by
 --check_config, as at a start."""
 
+import itertools
 import json
 import os
 import re
@@ -33,7 +34,8 @@ WRONG_ADDRESSES = (
     ("10.0.0.1:65536", 'the port "65536" is no number from 0 to 65535'),
     ("10.0.0.1", "the port is missing"),
     (":7001", "the host is missing"),
-    ("10.0.0.1 :7001", "there is white space in it"))
+    ("10.0.0.1 :7001", "there is white space in it"),
+    ("0x0:7001", "a resolver takes it for 0.0.0.0"))
 
 
 class ProgramsTest(unittest.TestCase):
@@ -203,19 +205,64 @@ class ProgramsTest(unittest.TestCase):
             self.assertIn(said, done.stderr)
 
   def test_a_node_listens_on_its_own_machine_alone_in_the_clear(self):
-    flags = [f"--{flag}=10.0.0.1:1" for flag in (
+    flags = [f"--{flag}=10.0.0.1:{port}" for port, flag in enumerate((
         "listen", "peer_listen", "link_listen", "session_listen", "web_listen",
-        "managers")]
+        "managers"), 1)]
     for flag in flags:
       # Links over tcp would have to be reached, too.
       done = self.check_config("node", self.example("node"), flag,
                                "--transport=shm")
       self.assertEqual(done.returncode, 2, (flag, done.stderr))
-      self.assertIn(f"{flag.split('=')[0]}: 10.0.0.1:1 is not of this machine "
-                    "alone", done.stderr)
+      self.assertIn(f"{flag.replace('=', ': ')} is not of this machine alone",
+                    done.stderr)
     done = self.check_config("node", self.example("node"), "--insecure",
                              "--transport=shm", *flags)
     self.assertEqual(done.returncode, 0, done.stderr)
+
+  def check_node(self, code, said, *words):
+    with self.subTest(words=[each[:60] for each in words]):
+      done = self.check_config("node", self.example("node"), "--insecure",
+                               *words)
+      self.assertEqual((done.returncode, done.stdout if code else ""),
+                       (code, ""), done.stderr)
+      self.assertIn(said, done.stderr)
+
+  def test_every_address_is_none_to_be_reached_at(self):
+    for host in ("0.0.0.0", "[::]", "[::ffff:0.0.0.0]"):
+      self.check_node(2, "--advertise is required", f"--listen={host}:7001")
+      self.check_node(2, f"--advertise is {host}:7001, which is every address",
+                      f"--advertise={host}:7001")
+      for flag in ("link_listen", "link_advertise"):
+        self.check_node(2, f"--{flag} is {host}:7002, which is every address",
+                        f"--{flag}={host}:7002")
+
+  def test_each_listener_has_a_port_of_its_own(self):
+    flags = ("listen", "link_listen", "session_listen", "peer_listen",
+             "web_listen")
+    for first, second in itertools.combinations(flags, 2):
+      self.check_node(2, "127.0.0.1:7009, which --",
+                      f"--{first}=127.0.0.1:7009",
+                      f"--{second}=127.0.0.1:7009")
+    self.check_node(0, "", *(f"--{flag}=127.0.0.1:{port}"
+                             for port, flag in enumerate(flags, 7001)))
+    self.check_node(0, "", *(f"--{flag}=127.0.0.1:0" for flag in flags))
+    self.check_node(0, "", "--listen=127.0.0.1:7009",
+                    "--link_listen=127.0.0.2:7009")
+    words = ("kamino_manager", "--cluster_id=c", "--listen=127.0.0.1:7000",
+             "--etcd=127.0.0.1:1", "--check_config")
+    for flag in ("web_listen", "admin_listen"):
+      done = self.run_program(*words, f"--{flag}=127.0.0.1:7000")
+      self.assertEqual(done.returncode, 2, done.stderr)
+      self.assertIn(f"--{flag} is 127.0.0.1:7000, which --listen listens on",
+                    done.stderr)
+
+  def test_the_data_folder_is_one_that_can_be(self):
+    for length, code in ((255, 0), (256, 2)):
+      self.check_node(code, "has a name of 256 bytes" if code else "",
+                      f"--data_dir=/tmp/{'d' * length}/n1")
+    for names, code in ((2047, 0), (2048, 2)):
+      self.check_node(code, "is a path of 4096 bytes" if code else "",
+                      f"--data_dir={'/d' * names}")
 
   def test_etcd_is_not_spoken_to_in_the_clear(self):
     """But on this machine, or as somebody has said."""

@@ -1,8 +1,10 @@
-"""Another cluster gets addresses of this one, while clients of this one run."""
+"""Another cluster gets addresses of this one, while clients of this one run,
+or before nodes of this one start."""
 
 import json
 import os
 import re
+import signal
 import threading
 import urllib.request
 
@@ -123,6 +125,66 @@ class OtherClusterTest(ClusterTest):
                                f"--managers={','.join(managers)}", check=False)
     self.assert_names_both(done, "managers", managers)
     self.assertEqual(len(self.cluster.chain()[0]), 3)
+
+  def restart_with(self, node, managers):
+    """Of two flags the last one counts."""
+    self.cluster.state["node_args"].append(f"--managers={','.join(managers)}")
+    self.cluster.restart(node)
+
+  def run_node(self, name, managers):
+    """A node that must not stay."""
+    command = self.cluster.node_command(name, self.cluster.new_address(name))
+    done = self.run_program(*command, f"--managers={','.join(managers)}")
+    self.assertEqual(done.returncode, 1, done.stderr)
+    self.assertNotIn("files away", done.stderr)
+    return done.stderr.strip().splitlines()[-1]
+
+  def test_a_node_starts_though_a_manager_is_of_another_cluster(self):
+    self.kamino("put", "key", "own")
+    theirs, = self.other.addresses_of(["manager"])
+    own, = self.cluster.addresses_of(["manager"])
+    found = f"the manager at {theirs} is of the cluster of uuid "
+
+    def log():
+      return self.cluster.log_tail("n3", 1000)
+
+    self.cluster.kill("n3", signal.SIGTERM)
+    self.restart_with("n3", [theirs, own])
+    self.cluster.await_chain(self.cluster.nodes, timeout=60)
+    self.assertEqual(log().count(found), 1)
+
+    # It waits for its own manager as it does beside silent ones.
+    self.cluster.kill("manager")
+    self.cluster.kill("n3")
+    self.cluster.restart("n3")
+    wait_until(lambda: log().count(found) == 2 and
+               f"manager at {own}: " in log(), 30, "n3 to ask both managers")
+    self.assertTrue(self.cluster.alive("n3"))
+    self.cluster.restart("manager")
+    self.cluster.await_chain(self.cluster.nodes, timeout=60)
+
+    self.cluster.kill("n3", signal.SIGTERM)
+    said = self.run_node("n3", [theirs])
+    self.assertIn("--managers has addresses that are wrong or are used by "
+                  "another cluster", said)
+    self.assertIn(f"{theirs} is of the cluster of uuid ", said)
+    self.assertEqual(len(set(re.findall("uuid ([0-9a-f]{32})", said))), 2, said)
+    self.cluster.restart("n3")
+    self.cluster.await_chain(self.cluster.nodes, timeout=60)
+    self.assertEqual(self.kamino("get", "key"), "own\n")
+    self.assertEqual(self.objects_of_other(), [])
+
+  def test_a_new_node_joins_none_of_two_clusters(self):
+    managers = (self.other.addresses_of(["manager"]) +
+                self.cluster.addresses_of(["manager"]))
+    for order in (managers, managers[::-1]):
+      said = self.run_node("n9", order)
+      self.assertIn("the managers are of different clusters: ", said)
+      for manager in managers:
+        self.assertIn(f"{manager} is of the cluster of uuid ", said)
+    for cluster, manager in zip((self.other, self.cluster), managers):
+      told = cluster.kamino("admin", "status", f"--managers={manager}")
+      self.assertNotIn("n9", told.stdout)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,29 @@
 // The node's side of membership without threads: which manager it calls, by
-// which connection, and for how long while its core makes no progress.
+// which connection, what it makes of managers of other clusters, and for how
+// long it calls while its core makes no progress.
 #include "membership/agent_core.h"
 
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "membership/records.h"
+#include "rpc/cluster_identity.h"
 #include "rpc/redirect.h"
 #include "tests/faults/planted.h"
+#include "tests/logs/captured_lines.h"
 
 namespace kamino::membership {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr absl::Duration kLease = absl::Milliseconds(700);
 constexpr absl::Duration kMoment = absl::Milliseconds(10);
@@ -68,12 +82,207 @@ TEST(AgentCoreTest, AManagerThatDoesNotAnswerIsCalledByANewConnection) {
   // So is one that the node has to wait for.
   AgentCore::Answer not_yet;
   not_yet.status = absl::UnavailableError("the store of views is being read");
-  not_yet.names_cluster = true;
+  not_yet.cluster_uuid = "0123456789abcdef0123456789abcdef";
   while (now < begin + absl::Seconds(100)) call(not_yet);
   EXPECT_TRUE(anew.empty());
   const absl::Time again = now;
   while (now < again + absl::Seconds(2)) call(none);
   EXPECT_EQ(anew.size(), 1u);
+}
+
+const std::string kOwn(16, '\x11');
+const std::string kOwnUuid = absl::BytesToHexString(kOwn);
+const std::string kBeta(32, 'b');
+const std::string kGamma(32, 'c');
+
+// A node of cluster c, started with two managers' addresses.
+class ClustersOfManagersTest : public testing::Test {
+ protected:
+  // Starts it anew; a node without data is of no cluster.
+  void Start(bool has_data) {
+    AgentCore::Options options;
+    options.cluster_id = "c";
+    options.managers = {"a:1", "b:1"};
+    options.learns_clusters = true;
+    core_.emplace(options);
+    NodeReport report;
+    if (has_data) report.cluster_uuid = kOwn;
+    core_->SetReport(report);
+    core_->Begin(Member{"n1", 7, "n1:1", {{"tcp", "n1:2"}}, 64, "h"}, now_);
+  }
+
+  // As a channel ends a call that a manager of cluster `uuid` has answered.
+  static AgentCore::Answer Foreign(const std::string& uuid) {
+    AgentCore::Answer answer;
+    answer.status = rpc::OtherCluster("the manager's words");
+    answer.cluster_uuid = uuid;
+    return answer;
+  }
+  static AgentCore::Answer Silence() {
+    AgentCore::Answer answer;
+    answer.status = absl::DeadlineExceededError("no answer");
+    return answer;
+  }
+  static AgentCore::Answer Standby(const std::string& uuid) {
+    AgentCore::Answer answer;
+    answer.status = rpc::NotLeader("", kOnlyChain);
+    answer.cluster_uuid = uuid;
+    return answer;
+  }
+  static AgentCore::Answer TakesIn(const std::string& uuid) {
+    View view{"c", 1, {Member{"n1", 7, "n1:1", {{"tcp", "n1:2"}}, 64, "h"}}};
+    view.cluster_uuid = absl::HexStringToBytes(uuid);
+    AgentCore::Answer answer;
+    answer.cluster_uuid = uuid;
+    answer.registration.set_chain_id(kOnlyChain);
+    answer.registration.set_lease_view_id(1);
+    *answer.registration.mutable_view() = ToProto(view);
+    return answer;
+  }
+
+  // The next call is to `manager`, and this comes of it.
+  AgentCore::Effects Ask(const std::string& manager,
+                         const AgentCore::Answer& answer) {
+    call_ = core_->Next(now_);
+    EXPECT_EQ(call_.manager, manager);
+    const AgentCore::Effects effects = core_->OnAnswer(call_, answer, now_);
+    now_ += kMoment;
+    return effects;
+  }
+
+  std::optional<AgentCore> core_;
+  AgentCore::Call call_;  // the last one
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+};
+
+TEST_F(ClustersOfManagersTest, ANodeThatStartsGoesOnToItsOwnManager) {
+  Start(/*has_data=*/true);
+  EXPECT_EQ(Ask("a:1", Foreign(kBeta)).refused, absl::OkStatus());
+  EXPECT_TRUE(call_.registers);
+  EXPECT_TRUE(Ask("b:1", TakesIn(kOwnUuid)).view.has_value());
+}
+
+TEST_F(ClustersOfManagersTest, ItWaitsForItsOwnManagerWhileThatIsSilent) {
+  Start(/*has_data=*/true);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(Ask("a:1", Foreign(kBeta)).refused, absl::OkStatus());
+    const AgentCore::Effects silence = Ask("b:1", Silence());
+    ASSERT_EQ(silence.refused, absl::OkStatus());
+    ASSERT_GT(silence.wait, absl::ZeroDuration());
+  }
+  // A manager's last answer counts.
+  EXPECT_EQ(Ask("a:1", Silence()).refused, absl::OkStatus());
+  EXPECT_EQ(Ask("b:1", Foreign(kBeta)).refused, absl::OkStatus());
+  EXPECT_EQ(Ask("a:1", Standby(kOwnUuid)).refused, absl::OkStatus());
+}
+
+TEST_F(ClustersOfManagersTest, ItEndsWhenNoManagerIsOfItsCluster) {
+  Start(/*has_data=*/true);
+  EXPECT_EQ(Ask("a:1", Foreign(kBeta)).refused, absl::OkStatus());
+  const absl::Status refused = Ask("b:1", Foreign(kGamma)).refused;
+  EXPECT_TRUE(rpc::IsOtherCluster(refused)) << refused;
+  EXPECT_THAT(
+      std::string(refused.message()),
+      AllOf(StartsWith("--managers has addresses that are wrong or are used by "
+                       "another cluster: none is of a manager of cluster c "
+                       "(uuid 1111"),
+            HasSubstr(absl::StrCat("a:1 is of the cluster of uuid ", kBeta)),
+            HasSubstr(absl::StrCat("b:1 is of the cluster of uuid ", kGamma)),
+            HasSubstr("If this node is meant for the other cluster, then"),
+            Not(HasSubstr("files"))));
+}
+
+TEST_F(ClustersOfManagersTest, ANodeThatRunsNeverEndsForIt) {
+  Start(/*has_data=*/true);
+  ASSERT_TRUE(Ask("a:1", TakesIn(kOwnUuid)).view.has_value());
+  AgentCore::Answer forgotten;
+  forgotten.status = absl::NotFoundError("the node is not registered");
+  Ask("a:1", forgotten);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Ask("a:1", Foreign(kBeta)).refused, absl::OkStatus());
+    EXPECT_TRUE(call_.registers);
+    EXPECT_EQ(Ask("b:1", Foreign(kGamma)).refused, absl::OkStatus());
+  }
+}
+
+TEST_F(ClustersOfManagersTest, ItLogsEachOnceAMinute) {
+  Start(/*has_data=*/true);
+  logs::CapturedLines log;
+  const absl::Time began = now_;
+  while (now_ < began + absl::Seconds(59)) {
+    Ask("a:1", Foreign(kBeta));
+    Ask("b:1", Silence());
+  }
+  const auto told = log.With("the manager at a:1 is of the cluster of uuid bb");
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0].message,
+              HasSubstr(absl::StrCat("this node is of cluster c (uuid ",
+                                     kOwnUuid, ")")));
+  EXPECT_TRUE(log.With("manager at a:1").empty()) << "as of a silent one";
+  while (now_ < began + absl::Seconds(62)) {
+    Ask("a:1", Foreign(kBeta));
+    Ask("b:1", Silence());
+  }
+  EXPECT_EQ(log.With("the manager at a:1 is of").size(), 2u);
+}
+
+// Otherwise its answers would keep the node on a dead connection.
+TEST_F(ClustersOfManagersTest, TheirOwnSilenceIsCountedBesideIt) {
+  Start(/*has_data=*/true);
+  int anew = 0;
+  for (int i = 0; i < 1000; ++i) {
+    Ask("a:1", Foreign(kBeta));
+    EXPECT_FALSE(call_.anew) << "it answers";
+    Ask("b:1", Silence());
+    anew += call_.anew ? 1 : 0;
+  }
+  EXPECT_GE(anew, 2);
+}
+
+TEST_F(ClustersOfManagersTest, ANewNodeAsksAllBeforeItRegisters) {
+  Start(/*has_data=*/false);
+  EXPECT_EQ(Ask("a:1", Standby(kBeta)).refused, absl::OkStatus());
+  EXPECT_FALSE(call_.registers);
+  const absl::Status refused = Ask("b:1", Standby(kGamma)).refused;
+  EXPECT_FALSE(call_.registers);
+  EXPECT_EQ(std::string(refused.message()),
+            absl::StrCat("the managers are of different clusters: a:1 is of "
+                         "the cluster of uuid ",
+                         kBeta, ", b:1 is of the cluster of uuid ", kGamma,
+                         "; name managers of one cluster in --managers"));
+}
+
+TEST_F(ClustersOfManagersTest, ANewNodeRegistersWhereTheyAreAlikeOrSilent) {
+  for (const AgentCore::Answer& other : {Standby(kBeta), Silence()}) {
+    Start(/*has_data=*/false);
+    Ask("a:1", other);
+    EXPECT_EQ(Ask("b:1", Standby(kBeta)).refused, absl::OkStatus());
+    EXPECT_TRUE(Ask("a:1", TakesIn(kBeta)).view.has_value());
+    EXPECT_TRUE(call_.registers);
+  }
+}
+
+// As it was silent when all were asked.
+TEST_F(ClustersOfManagersTest, ANewNodeIsNotTakenInByTheSecondOfTwo) {
+  Start(/*has_data=*/false);
+  Ask("a:1", Silence());
+  Ask("b:1", Standby(kGamma));
+  const AgentCore::Effects effects = Ask("a:1", TakesIn(kBeta));
+  EXPECT_TRUE(rpc::IsOtherCluster(effects.refused)) << effects.refused;
+  EXPECT_FALSE(effects.view.has_value());
+}
+
+TEST_F(ClustersOfManagersTest, AnEndForOneManagerIsNoticed) {
+  const faults::Planted fault("membership-one-foreign-manager-ends-a-node");
+  Start(/*has_data=*/true);
+  EXPECT_NE(Ask("a:1", Foreign(kBeta)).refused, absl::OkStatus());
+}
+
+TEST_F(ClustersOfManagersTest, ManagersThatAreNotComparedAreNoticed) {
+  const faults::Planted fault("membership-managers-of-two-clusters-pass");
+  Start(/*has_data=*/false);
+  Ask("a:1", Standby(kBeta));
+  EXPECT_EQ(Ask("b:1", Standby(kGamma)).refused, absl::OkStatus());
 }
 
 class HungCoreTest : public testing::Test {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "base/chain_id.h"
@@ -51,6 +52,13 @@ class ScriptedManager final : public MembershipService::Service {
     on_heartbeat_ = std::move(answer);
   }
 
+  // Which cluster its answers name from now on; those to heartbeats as well.
+  void SetClusterUuid(const std::string& uuid, bool heartbeats = true) {
+    absl::MutexLock lock(&mutex_);
+    cluster_uuid_ = uuid;
+    heartbeats_name_it_ = heartbeats;
+  }
+
   int registers() const { return registers_; }
   int heartbeats() const { return heartbeats_; }
   std::vector<uint64_t> incarnations() const {
@@ -63,9 +71,13 @@ class ScriptedManager final : public MembershipService::Service {
   }
 
  private:
-  grpc::Status Register(grpc::ServerContext*, const RegisterRequest* request,
+  grpc::Status Register(grpc::ServerContext* context,
+                        const RegisterRequest* request,
                         RegisterResponse* response) override {
     absl::MutexLock lock(&mutex_);
+    if (!cluster_uuid_.empty()) {
+      context->AddInitialMetadata(rpc::kClusterUuidKey, cluster_uuid_);
+    }
     incarnations_.push_back(request->member().instance().incarnation());
     response->set_lease_ms(700);
     response->set_chain_id(kOnlyChain);
@@ -75,9 +87,13 @@ class ScriptedManager final : public MembershipService::Service {
     ++registers_;
     return status;
   }
-  grpc::Status Heartbeat(grpc::ServerContext*, const HeartbeatRequest* request,
+  grpc::Status Heartbeat(grpc::ServerContext* context,
+                         const HeartbeatRequest* request,
                          HeartbeatResponse* response) override {
     absl::MutexLock lock(&mutex_);
+    if (!cluster_uuid_.empty() && heartbeats_name_it_) {
+      context->AddInitialMetadata(rpc::kClusterUuidKey, cluster_uuid_);
+    }
     last_heartbeat_ = *request;
     response->set_chain_id(kOnlyChain);
     response->set_lease_ms(700);
@@ -92,6 +108,8 @@ class ScriptedManager final : public MembershipService::Service {
       on_register_ ABSL_GUARDED_BY(mutex_);
   std::function<grpc::Status(const HeartbeatRequest&, HeartbeatResponse*)>
       on_heartbeat_ ABSL_GUARDED_BY(mutex_);
+  std::string cluster_uuid_ ABSL_GUARDED_BY(mutex_);
+  bool heartbeats_name_it_ ABSL_GUARDED_BY(mutex_) = true;
   std::vector<uint64_t> incarnations_ ABSL_GUARDED_BY(mutex_);
   HeartbeatRequest last_heartbeat_ ABSL_GUARDED_BY(mutex_);
   std::atomic<int> registers_{0};
@@ -123,6 +141,7 @@ class MembershipAgentTest : public testing::Test {
       taken_in_by_.push_back(manager);
     };
     options.takes_lease = takes_lease_;
+    options.cluster = cluster_;
     agent_ = std::make_unique<MembershipAgent>(options);
     ViewSourceCallbacks callbacks;
     callbacks.on_view = [this](const View& view) {
@@ -163,6 +182,7 @@ class MembershipAgentTest : public testing::Test {
 
   TestClock clock_;
   std::function<absl::Status(absl::Duration)> takes_lease_;
+  std::shared_ptr<rpc::ClusterIdentity> cluster_;
   // For scripts, which may run until the managers are gone.
   std::atomic<int> left_{0};
   std::atomic<uint64_t> current_{1};
@@ -373,12 +393,47 @@ TEST_F(MembershipAgentTest, AManagerOfAnotherClusterDoesNotEndANodeThatRuns) {
   EXPECT_EQ(refused(), absl::OkStatus());
 }
 
-TEST_F(MembershipAgentTest, AManagerOfAnotherClusterRefusesANodeThatStarts) {
+TEST_F(MembershipAgentTest, ANodeThatStartsGoesOnToItsOwnManager) {
   manager_.OnRegister([&](const RegisterRequest&, RegisterResponse*) {
     return rpc::ToGrpc(rpc::OtherCluster("another"));
   });
   Start({manager_.address(), second_.address()});
+  ASSERT_TRUE(Eventually([&] { return second_.heartbeats() > 0; }));
+  EXPECT_EQ(manager_.registers(), 1);
+  EXPECT_EQ(refused(), absl::OkStatus());
+}
+
+TEST_F(MembershipAgentTest, AndEndsWhereAllManagersAreOfAnotherCluster) {
+  for (ScriptedManager* each : {&manager_, &second_}) {
+    each->OnRegister([&](const RegisterRequest&, RegisterResponse*) {
+      return rpc::ToGrpc(rpc::OtherCluster("another"));
+    });
+  }
+  Start({manager_.address(), second_.address()});
   EXPECT_TRUE(rpc::IsOtherCluster(AwaitRefusal()));
+  EXPECT_EQ(manager_.registers() + second_.registers(), 2);
+}
+
+TEST_F(MembershipAgentTest, ANewNodeRegistersWithNoneOfManagersOfTwoClusters) {
+  cluster_ = std::make_shared<rpc::ClusterIdentity>();
+  manager_.SetClusterUuid("1111");
+  second_.SetClusterUuid("2222");
+  Start({manager_.address(), second_.address()});
+  const absl::Status refused = AwaitRefusal();
+  EXPECT_TRUE(rpc::IsOtherCluster(refused)) << refused;
+  EXPECT_EQ(manager_.registers() + second_.registers(), 0);
+}
+
+// As where a manager has formed its cluster since it was asked for it.
+TEST_F(MembershipAgentTest, NorIsItTakenInWhereOnlyARegistrationShowsThem) {
+  cluster_ = std::make_shared<rpc::ClusterIdentity>();
+  manager_.SetClusterUuid("1111", /*heartbeats=*/false);
+  second_.SetClusterUuid("2222");
+  takes_lease_ = [](absl::Duration) { return absl::OkStatus(); };
+  Start({manager_.address(), second_.address()});
+  EXPECT_TRUE(rpc::IsOtherCluster(AwaitRefusal()));
+  absl::MutexLock lock(&mutex_);
+  EXPECT_TRUE(taken_in_by_.empty());
 }
 
 TEST_F(MembershipAgentTest, GoesRoundWhileNobodyLeads) {

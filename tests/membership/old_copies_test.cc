@@ -163,6 +163,8 @@ TEST_F(OldCopiesTest, ANodeOfAnotherClusterIsRefusedByName) {
     const absl::Status told = core_.Register("c", Node(id, 2), report, now_);
     EXPECT_TRUE(absl::IsFailedPrecondition(told));
     EXPECT_TRUE(absl::StrContains(told.message(), "another cluster named c"));
+    EXPECT_TRUE(absl::StrContains(told.message(), "--managers has an address"));
+    EXPECT_FALSE(absl::StrContains(told.message(), "files away"));
   }
   EXPECT_EQ(core_.WhyBehind(), "");
 }

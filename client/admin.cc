@@ -52,10 +52,12 @@ absl::Status NoManager(const std::string& address) {
 }  // namespace
 
 Admin::Admin(std::vector<std::string> managers, absl::Duration timeout,
-             std::shared_ptr<const rpc::Credentials> credentials)
+             std::shared_ptr<const rpc::Credentials> credentials,
+             std::shared_ptr<const rpc::ClusterIdentity> seeds_cluster)
     : managers_(std::move(managers)),
       timeout_(timeout),
-      credentials_(std::move(credentials)) {}
+      credentials_(std::move(credentials)),
+      cluster_(seeds_cluster == nullptr ? met_ : std::move(seeds_cluster)) {}
 
 std::unique_ptr<Admin::Stub> Admin::StubOf(const std::string& manager) const {
   rpc::ChannelOptions options;
@@ -93,9 +95,8 @@ std::vector<std::unique_ptr<Admin::Look>> Admin::LookAtManagers() const {
                                     });
   }
   left.Wait();
-  std::erase_if(looks, [](const auto& look) { return !look->status.ok(); });
   for (const auto& look : looks) {
-    look->uuid = rpc::ClusterUuidIn(look->context);
+    if (look->status.ok()) look->uuid = rpc::ClusterUuidIn(look->context);
   }
   return looks;
 }
@@ -103,13 +104,31 @@ std::vector<std::unique_ptr<Admin::Look>> Admin::LookAtManagers() const {
 std::vector<GetManagerResponse> Admin::GetManagers() {
   std::vector<GetManagerResponse> answers;
   for (const auto& look : LookAtManagers()) {
-    answers.push_back(std::move(look->answer));
+    if (look->status.ok()) answers.push_back(std::move(look->answer));
   }
   return answers;
 }
 
+absl::Status Admin::NotOfTheSeeds(const std::string& manager,
+                                  const grpc::ClientContext& context) const {
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, kamino::v1::REASON_OTHER_CLUSTER,
+      absl::StrCat("the seeds and the managers are of different clusters: the "
+                   "seeds are of ",
+                   cluster_->ToString(), ", and the manager ", manager,
+                   " is of the cluster of ",
+                   rpc::ClusterName("", rpc::ClusterUuidIn(context)),
+                   "; name seeds and managers of one cluster"));
+}
+
 absl::Status Admin::MeetCluster() {
-  const auto looks = LookAtManagers();
+  auto looks = LookAtManagers();
+  for (const auto& look : looks) {
+    if (cluster_ != met_ && rpc::IsOtherCluster(rpc::FromGrpc(look->status))) {
+      return NotOfTheSeeds(look->address, look->context);
+    }
+  }
+  std::erase_if(looks, [](const auto& look) { return !look->status.ok(); });
   for (size_t i = 0; i < looks.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       const Look& a = *looks[j];
@@ -129,7 +148,7 @@ absl::Status Admin::MeetCluster() {
     }
   }
   for (const auto& look : looks) {
-    cluster_->Pin(look->answer.cluster_id(), look->uuid);
+    met_->Pin(look->answer.cluster_id(), look->uuid);
   }
   return absl::OkStatus();
 }
@@ -147,7 +166,7 @@ absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
   while (MonotonicNow() < end) {
     // Again until a manager has named its cluster: those that were silent may
     // be of different ones.
-    if (!redirected && cluster_->uuid().empty()) {
+    if (!redirected && met_->uuid().empty()) {
       RETURN_IF_ERROR(MeetCluster());
     }
     const auto stub = StubOf(manager);
@@ -156,6 +175,10 @@ absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
     rpc::SetTimeout(std::min(attempt, left), &context);
     const absl::Status status = call(stub.get(), &context);
     if (absl::IsUnimplemented(status)) return NoManager(manager);
+    // A leader that a manager names may have lost its address since.
+    if (!redirected && cluster_ != met_ && rpc::IsOtherCluster(status)) {
+      return NotOfTheSeeds(manager, context);
+    }
     if (!IsPassing(status)) return status;
     // That the end came in the middle of a call says less than what was heard
     // before it.

@@ -20,13 +20,16 @@ namespace kamino::client {
 class Admin {
  public:
   // `managers`: host:port each, at least one. `timeout`: of each method.
-  // `credentials`: null: in the clear.
+  // `credentials`: null: in the clear. `seeds_cluster`: the cluster that the
+  // managers must be of, as the seeds of a client are; null: any.
   Admin(std::vector<std::string> managers, absl::Duration timeout,
-        std::shared_ptr<const rpc::Credentials> credentials = nullptr);
+        std::shared_ptr<const rpc::Credentials> credentials = nullptr,
+        std::shared_ptr<const rpc::ClusterIdentity> seeds_cluster = nullptr);
 
   // Errors as AdminService; kDeadlineExceeded: no manager leads, or none can be
   // reached; kInvalidArgument: what was asked is no manager, or, with
-  // REASON_OTHER_CLUSTER, the managers are of different clusters.
+  // REASON_OTHER_CLUSTER, the managers are of different clusters, or of another
+  // one than the seeds.
   absl::StatusOr<kamino::v1::GetClusterResponse> GetCluster();
   absl::Status RemoveNode(const kamino::v1::RemoveNodeRequest& request);
   absl::Status AddNode(const std::string& node_id);
@@ -37,6 +40,12 @@ class Admin {
   // What each manager says of itself, but for those that do not answer.
   std::vector<kamino::v1::GetManagerResponse> GetManagers();
 
+  // The cluster that calls name: of the seeds, or that the managers were met
+  // with.
+  std::shared_ptr<const rpc::ClusterIdentity> cluster() const {
+    return cluster_;
+  }
+
  private:
   using Stub = kamino::v1::AdminService::Stub;
   struct Look;
@@ -46,6 +55,10 @@ class Admin {
   // Before anything is asked of a leader: which one answers must not decide on
   // which cluster is meant.
   absl::Status MeetCluster();
+  // The error of a manager of another cluster than the seeds, which `context`
+  // has called.
+  absl::Status NotOfTheSeeds(const std::string& manager,
+                             const grpc::ClientContext& context) const;
   // One attempt.
   using Call = absl::FunctionRef<absl::Status(Stub*, grpc::ClientContext*)>;
   // `attempt`: how long one may take.
@@ -55,8 +68,9 @@ class Admin {
   const std::vector<std::string> managers_;
   const absl::Duration timeout_;
   const std::shared_ptr<const rpc::Credentials> credentials_;
-  const std::shared_ptr<rpc::ClusterIdentity> cluster_ =
+  const std::shared_ptr<rpc::ClusterIdentity> met_ =  // of the managers
       std::make_shared<rpc::ClusterIdentity>();
+  const std::shared_ptr<const rpc::ClusterIdentity> cluster_;
 };
 
 }  // namespace kamino::client

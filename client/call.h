@@ -34,6 +34,7 @@
 #include "client/retry.h"
 #include "client/runner.h"
 #include "client/session/connection.h"
+#include "client/start_scope.h"
 #include "client/trace_scope.h"
 #include "grpcpp/client_context.h"
 #include "logs/trace.h"
@@ -168,6 +169,14 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   }
 
   void Finish(const absl::Status& status) {
+    if (!StartScope::active()) return Tell(status);
+    runner_->timer().After(
+        absl::ZeroDuration(),
+        [self = this->shared_from_this(), status] { self->Tell(status); });
+  }
+
+  // Runs the callback on this stack, and leaves the runner.
+  void Tell(const absl::Status& status) {
     runner_->MakeRoom();
     if (status.ok()) {
       done_(std::move(response_));
@@ -436,11 +445,23 @@ class Mutation : public Call<Request, Response> {
         this->runner_->directory().seen(), this->deadline_,
         [self](std::optional<Lane> freed) {
           self->lane_ = freed;
-          self->Start();
+          self->StartByLane();
         });
     if (!lane.has_value()) return false;  // it may have begun by now
     lane_ = lane;
     return true;
+  }
+
+  // A call that ends at once frees its lane for the next one that waits. Each
+  // of these starts on its own stack, however many wait.
+  void StartByLane() {
+    if (!StartScope::active()) {
+      const StartScope scope;
+      return this->Start();
+    }
+    auto self = this->shared_from_this();
+    this->runner_->timer().After(absl::ZeroDuration(),
+                                 [self] { self->Start(); });
   }
 
   void BeforeRetry() override {

@@ -17,6 +17,7 @@
 #include "client/runner.h"
 #include "client/scan_call.h"
 #include "client/session/carriers.h"
+#include "client/start_scope.h"
 #include "client/transaction.h"
 #include "rpc/channel.h"
 #include "rpc/status.h"
@@ -101,6 +102,7 @@ template <typename Request>
 void Begin(Runner* runner, Request request, absl::Time deadline,
            Callback<ResponseOf<Request>> done) {
   using Response = ResponseOf<Request>;
+  const StartScope scope;
   if constexpr (Method<Request>::kMutation) {
     std::make_shared<Mutation<Request, Response>>(
         runner, &Method<Request>::Attempt, std::move(request), deadline,
@@ -182,8 +184,10 @@ Client::Client(ClientOptions options,
           ConnectionsFor(options_, std::move(credentials)))) {}
 
 Client::~Client() {
-  // Its threads are the parent's, and so is the session that it would close.
-  if (!runner_->CheckForks().ok()) (void)runner_.release();
+  // In a child of fork its threads are the parent's, and so is the session that
+  // it would close.
+  const bool ends = runner_->CheckForks().ok() && runner_->Stop();
+  if (!ends) (void)runner_.release();
 }
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
@@ -359,6 +363,7 @@ void Client::ScanAsync(
     std::function<void(const absl::Status&)> done) {
   if (absl::Status ok = runner_->CheckForks(); !ok.ok()) return done(ok);
   if (!runner_->TryEnter()) return done(TooMany());
+  const StartScope scope;
   PullParts(std::make_shared<ScanCall>(runner_.get(), std::move(request),
                                        options_.timeout),
             std::move(visit), std::move(done));

@@ -18,6 +18,12 @@ using kamino::v1::KaminoService;
 constexpr size_t kMaxStubs = 64;
 constexpr int kMaxAnswerBytes = 8 << 20;
 
+// Whether a node has answered, with an error that another try does not mend.
+bool IsAnswer(const absl::Status& error) {
+  return absl::IsInvalidArgument(error) || absl::IsFailedPrecondition(error) ||
+         absl::IsPermissionDenied(error);
+}
+
 // The same with the word whose it is.
 absl::Status From(const std::string& address, const absl::Status& error) {
   if (error.ok()) return error;
@@ -61,17 +67,25 @@ Directory::Directory(std::vector<std::string> seeds, ChainId chain_id,
                   [this](const std::string& address, Questions::Ended ended) {
                     Ask(address, std::move(ended));
                   },
-                  AfterOf(timer)}) {}
+                  AfterOf(timer)}),
+      silent_seeds_(seeds_, {MonotonicNow, AfterOf(timer),
+                             [this](const std::string& address) {
+                               return questions_.AskBeside(address);
+                             }}) {}
 
-Directory::~Directory() {
+Directory::~Directory() { Stop(absl::InfiniteDuration()); }
+
+bool Directory::Stop(absl::Duration patience) {
+  silent_seeds_.Stop();
   std::set<std::shared_ptr<grpc::ClientContext>> asking;
   {
     absl::MutexLock lock(&mutex_);
+    stopping_ = true;
     asking = asking_;
   }
   for (const auto& question : asking) question->TryCancel();
   asking.clear();
-  questions_.AwaitEnd();
+  return questions_.AwaitEnd(patience);
 }
 
 std::shared_ptr<Directory::Stub> Directory::AtLocked(
@@ -229,7 +243,8 @@ void Directory::Ask(const std::string& address, Questions::Ended ended) {
   {
     absl::MutexLock lock(&mutex_);
     asking_.insert(question->context);
-    meets = chain_.nodes().empty();
+    if (stopping_) question->context->TryCancel();
+    meets = chain_.nodes().empty() || silent_seeds_.Contains(address);
   }
   question->request.set_chain_id(chain_id());
   question->stub = At(address);
@@ -267,15 +282,20 @@ void Directory::TakeLocked(const std::string& address,
 }
 
 void Directory::Meet() {
-  absl::MutexLock lock(&mutex_);
-  if (!chain_.nodes().empty() || !seed_answers_.error().ok()) return;
-  for (const auto& [address, response] : seed_answers_.answers()) {
-    TakeLocked(address, response);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!chain_.nodes().empty() || !seed_answers_.error().ok()) return;
+    for (const auto& [address, response] : seed_answers_.answers()) {
+      TakeLocked(address, response);
+    }
+    if (chain_.nodes().empty()) return;
   }
+  silent_seeds_.Start();
 }
 
 void Directory::OnAnswer(const std::string& address, bool meets,
                          const kamino::v1::GetChainResponse& response) {
+  silent_seeds_.Heard(address);
   absl::MutexLock lock(&mutex_);
   if (meets) seed_answers_.Add(address, response);
   // Meet compares the seeds first.
@@ -285,6 +305,7 @@ void Directory::OnAnswer(const std::string& address, bool meets,
 
 void Directory::OnFailure(const std::string& address, bool meets,
                           const absl::Status& error) {
+  if (IsAnswer(error)) silent_seeds_.Heard(address);
   if (!rpc::IsOtherCluster(error)) return;
   absl::MutexLock lock(&mutex_);
   if (meets) seed_answers_.AddOther(error);

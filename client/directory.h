@@ -22,6 +22,7 @@
 #include "client/questions.h"
 #include "client/read_spread.h"
 #include "client/seed_answers.h"
+#include "client/silent_seeds.h"
 #include "client/timer.h"
 #include "grpcpp/client_context.h"
 #include "kamino/v1/kamino.grpc.pb.h"
@@ -46,14 +47,19 @@ class Directory {
 
   // `chain_id`: which chain of the seeds' cluster; 0: the only one. Without
   // `credentials` in the clear. A node that has not answered a question by
-  // `question_timeout` does not count. `timer`, which ends before this object,
-  // bounds how long Refresh waits; null: it waits for the questions.
+  // `question_timeout` does not count. `timer`, which ends before this object
+  // and after Stop, bounds how long Refresh waits, and runs the questions to
+  // silent seeds; null: Refresh waits for the questions, and only Refresh asks.
   Directory(std::vector<std::string> seeds, ChainId chain_id,
             std::shared_ptr<const rpc::Credentials> credentials = nullptr,
             absl::Duration question_timeout = kQuestionTimeout,
             Timer* timer = nullptr);
-  // Ends questions that are still under way.
+  // Ends questions that are still under way, however long that takes.
   ~Directory();
+  // Asks silent seeds no more in the background, and ends the questions under
+  // way. False: one does not end within `patience`, and this object must not
+  // end, either. Nothing calls Refresh from now on.
+  bool Stop(absl::Duration patience);
 
   // host:port; empty while no chain is known, as long as another cluster has
   // that node's address, or on seeds_error. Not of kAnyReplica.
@@ -84,7 +90,8 @@ class Directory {
   // when one has answered with a chain, all have failed, or half a second is
   // over. Calls at the same time share one round (client/questions.h). While no
   // chain is known, the round waits for all seeds, a quarter of a second at
-  // most.
+  // most. Seeds that have not answered once by then are asked in the background
+  // (client/silent_seeds.h).
   void Refresh(std::function<void()> done);
 
   // Of all nodes that are known, head first, then the other seeds. Not empty.
@@ -109,7 +116,8 @@ class Directory {
   std::shared_ptr<Stub> AtLocked(const std::string& address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Ask(const std::string& address, Questions::Ended ended);
-  // `meets`: the question was sent while no chain was known.
+  // `meets`: the question was sent while no chain was known, or is the first
+  // one that the seed answers.
   void OnAnswer(const std::string& address, bool meets,
                 const kamino::v1::GetChainResponse& response);
   void OnFailure(const std::string& address, bool meets,
@@ -144,8 +152,10 @@ class Directory {
   // this one does, or a newer view says more.
   std::set<std::string> foreign_ ABSL_GUARDED_BY(mutex_);
   uint64_t seen_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;  // questions end at once
 
   Questions questions_;
+  SilentSeeds silent_seeds_;
 };
 
 }  // namespace kamino::client

@@ -17,6 +17,11 @@ kamino::v1::Reason ReasonOf(const absl::Status& status) {
   return DetailOf(status).reason();
 }
 
+bool AreOfDifferentClusters(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) &&
+         ReasonOf(status) == kamino::v1::REASON_OTHER_CLUSTER;
+}
+
 absl::Duration RetryDelayOf(const absl::Status& status) {
   using google::rpc::RetryInfo;
   const auto info = rpc::DetailIn<RetryInfo>(status).value_or(RetryInfo());

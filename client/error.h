@@ -17,6 +17,9 @@ kamino::v1::ErrorDetail DetailOf(const absl::Status& status);
 // REASON_UNSPECIFIED when there is none: the error is the connection's or this
 // library's.
 kamino::v1::Reason ReasonOf(const absl::Status& status);
+// Whether the seeds or managers that were named are of different clusters. All
+// later calls with the same ones end so.
+bool AreOfDifferentClusters(const absl::Status& status);
 // How long the server asks to wait before a retry; zero when it does not say.
 absl::Duration RetryDelayOf(const absl::Status& status);
 

@@ -67,6 +67,20 @@ void Questions::Begin(const std::vector<std::string>& addresses, Until until,
         until == Until::kAll ? options_.patience / 2 : options_.patience;
     options_.after(patience, [this, round] { OnPatienceOver(round); });
   }
+  Send(chosen);
+}
+
+bool Questions::AskBeside(const std::string& address) {
+  std::vector<std::string> chosen;
+  {
+    absl::MutexLock lock(&mutex_);
+    chosen = Choose({address});
+  }
+  Send(chosen);
+  return !chosen.empty();
+}
+
+void Questions::Send(const std::vector<std::string>& chosen) {
   for (const std::string& address : chosen) {
     options_.ask(address, [this, address](const absl::Status& status) {
       OnEnded(address, status);
@@ -137,9 +151,10 @@ absl::Status Questions::last_error() const {
   return last_error_;
 }
 
-void Questions::AwaitEnd() {
+bool Questions::AwaitEnd(absl::Duration patience) {
   absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(this, &Questions::Idle));
+  return mutex_.AwaitWithTimeout(absl::Condition(this, &Questions::Idle),
+                                 patience);
 }
 
 }  // namespace kamino::client

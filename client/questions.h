@@ -28,7 +28,7 @@
 
 namespace kamino::client {
 
-// Thread-safe. Nothing is in flight when it ends (AwaitEnd).
+// Thread-safe. Nothing may be in flight when it ends (AwaitEnd).
 class Questions {
  public:
   static constexpr absl::Duration kQuick = absl::Milliseconds(50);
@@ -63,12 +63,17 @@ class Questions {
   void Begin(const std::vector<std::string>& addresses, Until until,
              std::function<void()> done);
 
+  // Sends a question to `address` beside the rounds: no round waits for it to
+  // be sent. False: the address may not be asked now.
+  bool AskBeside(const std::string& address);
+
   // Of the last round that ended without an answer.
   absl::Status last_error() const;
 
-  // Waits until no question is in flight and all waiters were told. The caller
-  // has cancelled the questions and begins none.
-  void AwaitEnd();
+  // Waits until no question is in flight and all waiters were told, for
+  // `patience` at most; says whether it is so. The caller has cancelled the
+  // questions and begins none.
+  bool AwaitEnd(absl::Duration patience);
 
  private:
   using Waiters = std::vector<std::function<void()>>;
@@ -87,6 +92,7 @@ class Questions {
   // Counts a question to each address that may be asked, and returns those.
   std::vector<std::string> Choose(const std::vector<std::string>& addresses)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Send(const std::vector<std::string>& chosen);
   void OnEnded(const std::string& address, const absl::Status& status);
   void OnPatienceOver(const std::shared_ptr<Round>& round);
   // Ends the round under way; its waiters are to be called without the lock.

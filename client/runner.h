@@ -24,6 +24,9 @@
 
 namespace kamino::client {
 
+// A cancelled question ends at once where gRPC works.
+inline constexpr absl::Duration kEndPatience = absl::Seconds(5);
+
 // Thread-safe.
 class Runner {
  public:
@@ -40,8 +43,11 @@ class Runner {
             },
             [this] { return directory_.AddressOf(Target::kHead); }),
         watch_(&directory_, &timer_) {}
-  // Waits for all calls; they end early once stopping() says so.
-  ~Runner() {
+  // Waits for all calls; they end early once stopping() says so. Once, before
+  // the end of this object. False: gRPC does not report the end of a question
+  // that was cancelled, as where it gets no memory for a thread; this object
+  // must then never end.
+  bool Stop() {
     {
       absl::MutexLock lock(&mutex_);
       stopping_ = true;
@@ -53,6 +59,7 @@ class Runner {
     }
     watch_.Stop();
     connections_.Stop();
+    return directory_.Stop(kEndPatience);
   }
 
   // kFailedPrecondition in a child of fork, where nothing else of this may be

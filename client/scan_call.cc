@@ -9,6 +9,7 @@
 #include "client/call.h"
 #include "client/error.h"
 #include "client/retry.h"
+#include "client/start_scope.h"
 #include "grpcpp/support/client_callback.h"
 #include "logs/trace.h"
 #include "rpc/channel.h"
@@ -199,6 +200,13 @@ void ScanCall::Reopen(absl::Duration delay, bool refresh) {
 }
 
 void ScanCall::Answer(absl::StatusOr<bool> answer) {
+  if (!StartScope::active()) return Tell(std::move(answer));
+  runner_->timer().After(
+      absl::ZeroDuration(),
+      [self = shared_from_this(), answer] { self->Tell(answer); });
+}
+
+void ScanCall::Tell(absl::StatusOr<bool> answer) {
   // The callback may ask for the next part, or drop the call.
   const PartDone done = std::move(done_);
   done_ = nullptr;

@@ -48,6 +48,8 @@ class ScanCall : public std::enable_shared_from_this<ScanCall> {
   void Retry(const absl::Status& status);
   void Reopen(absl::Duration delay, bool refresh);
   void Answer(absl::StatusOr<bool> answer);
+  // Runs the callback on this stack.
+  void Tell(absl::StatusOr<bool> answer);
 
   // Of the next attempt: as long as others, at first; longer each time that
   // brought nothing, so that a part that takes a slow node long arrives.

@@ -162,6 +162,7 @@ class Load {
                ? tally_.unknown
                : tally_.failed);
         if (tally_.first_failure.ok()) tally_.first_failure = status;
+        if (AreOfDifferentClusters(status)) StopLocked();
       }
       progress_.Show(ended_ + 1);
     }
@@ -171,11 +172,16 @@ class Load {
     ++ended_;
   }
 
+  // Starts no more calls.
+  void StopLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    ended_ += options_.count - started_;
+    started_ = options_.count;
+  }
+
   // No more calls: a log that lacks some would mislead whoever reads it.
   void LogFailed(int error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     acked_log_.close();
-    ended_ += options_.count - started_;
-    started_ = options_.count;
+    StopLocked();
     if (!tally_.first_failure.ok()) return;
     tally_.first_failure =
         absl::FailedPreconditionError(CannotWrite(options_.acked_log, error));

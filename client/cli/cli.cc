@@ -127,8 +127,9 @@ absl::StatusOr<Admin*> Cli::ConnectToManagers() {
   RETURN_IF_ERROR(Locate(Place::kManagers, FromEnvironment, &settings_));
   ASSIGN_OR_RETURN(auto credentials, Identify(settings_.tls, settings_.insecure,
                                               settings_.managers));
-  admin_ = std::make_unique<Admin>(settings_.managers, settings_.timeout,
-                                   std::move(credentials));
+  admin_ = std::make_unique<Admin>(
+      settings_.managers, settings_.timeout, std::move(credentials),
+      client_ == nullptr ? nullptr : client_->cluster());
   return admin_.get();
 }
 

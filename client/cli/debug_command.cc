@@ -3,6 +3,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "client/cli/json.h"
 #include "client/cli/text.h"
 #include "client/debug.h"
+#include "client/error.h"
 #include "client/identification.h"
 #include "config/toml_text.h"
 
@@ -39,7 +41,8 @@ missing.txt              what could not be had, and why; empty: nothing
 cluster.json             the cluster as the manager that leads sees it
 managers.json            what each manager says of itself
 chain.json               the view, as a node told it
-nodes/ID/status.json     as kamino status --json shows it
+nodes/ID/status.json     as kamino status --json shows it; a second node that
+                         is known by that ID has the folder nodes/ID-2
 .../settings.toml        what the process goes by; defaults behind a #
 .../log.txt              the last lines of its log
 .../metrics.txt          as Prometheus would have got it
@@ -49,9 +52,16 @@ managers/ADDRESS/...     the same of managers
 // An archive in the making, and what it lacks.
 class Dump {
  public:
-  Dump(Cli* cli, Archive* archive) : cli_(cli), archive_(archive) {}
+  // `client`, `admin`: why there is none, else.
+  Dump(Cli* cli, Archive* archive, absl::StatusOr<Client*> client,
+       absl::StatusOr<Admin*> admin)
+      : cli_(cli),
+        archive_(archive),
+        client_(std::move(client)),
+        admin_(std::move(admin)) {}
 
-  // Not OK: nothing can be written.
+  // Not OK: nothing can be written, or seeds and managers are of different
+  // clusters.
   absl::Status Make() {
     RETURN_IF_ERROR(Add("README.txt", kReadMe));
     RETURN_IF_ERROR(AddCluster());
@@ -68,8 +78,9 @@ class Dump {
       RETURN_IF_ERROR(AddNode(address, node_id));
     }
     for (const std::string& manager : cli_->settings().managers) {
-      RETURN_IF_ERROR(AddProcess(manager, security::Role::kManager,
-                                 "managers/" + NameOf(manager)));
+      RETURN_IF_ERROR(
+          AddProcess(manager, security::Role::kManager,
+                     UniqueName("managers/" + NameOf(manager), &folders_)));
     }
     std::string missing = absl::StrJoin(missing_, "\n");
     if (!missing.empty()) missing += "\n";
@@ -102,12 +113,12 @@ class Dump {
   }
 
   absl::Status AddCluster() {
-    auto admin = cli_->ConnectToManagers();
-    if (!admin.ok()) {
-      Miss("managers", admin.status());
+    if (!admin_.ok()) {
+      Miss("managers", admin_.status());
       return absl::OkStatus();
     }
-    auto cluster = (*admin)->GetCluster();
+    auto cluster = (*admin_)->GetCluster();
+    if (AreOfDifferentClusters(cluster.status())) return cluster.status();
     if (!cluster.ok()) {
       Miss("cluster.json", cluster.status());
     } else {
@@ -117,19 +128,18 @@ class Dump {
       RETURN_IF_ERROR(AddJson("cluster.json", *cluster));
     }
     std::string managers;
-    for (const auto& manager : (*admin)->GetManagers()) {
+    for (const auto& manager : (*admin_)->GetManagers()) {
       absl::StrAppend(&managers, ToJson(manager), "\n");
     }
     return Add("managers.json", managers);
   }
 
   absl::Status AddChain() {
-    auto client = cli_->Connect();
-    if (!client.ok()) {
-      Miss("chain.json", client.status());
+    if (!client_.ok()) {
+      Miss("chain.json", client_.status());
       return absl::OkStatus();
     }
-    const kamino::v1::Chain chain = (*client)->chain();
+    const kamino::v1::Chain chain = (*client_)->chain();
     for (const auto& member : chain.nodes()) {
       nodes_[member.address()] = member.node_id();
     }
@@ -137,7 +147,8 @@ class Dump {
   }
 
   absl::Status AddNode(const std::string& address, const std::string& node_id) {
-    const std::string folder = "nodes/" + NameOf(node_id);
+    const std::string folder =
+        UniqueName("nodes/" + NameOf(node_id), &folders_);
     auto channel = ChannelTo(address, security::Role::kNode);
     if (!channel.ok()) {
       Miss(folder, channel.status());
@@ -152,7 +163,7 @@ class Dump {
     return AddProcess(address, security::Role::kNode, folder);
   }
 
-  // As whoever the settings say.
+  // As whoever the settings say, to processes of the cluster that was met.
   absl::StatusOr<rpc::ChannelOptions> ChannelTo(const std::string& address,
                                                 security::Role role) const {
     const Settings& settings = cli_->settings();
@@ -160,6 +171,11 @@ class Dump {
     ASSIGN_OR_RETURN(channel.credentials,
                      Identify(settings.tls, settings.insecure, {address}));
     channel.server = role;
+    if (client_.ok()) {
+      channel.cluster = (*client_)->cluster();
+    } else if (admin_.ok()) {
+      channel.cluster = (*admin_)->cluster();
+    }
     return channel;
   }
 
@@ -199,21 +215,26 @@ class Dump {
 
   Cli* const cli_;
   Archive* const archive_;
+  const absl::StatusOr<Client*> client_;
+  const absl::StatusOr<Admin*> admin_;
+  std::set<std::string> folders_;             // that the archive has
   std::map<std::string, std::string> nodes_;  // ids by address
   std::vector<std::string> missing_;
 };
 
 int RunDump(Cli* cli, const std::string& path) {
+  // The chain first: the managers must be of its cluster.
+  const absl::StatusOr<Client*> client = cli->Connect();
+  const absl::StatusOr<Admin*> admin = cli->ConnectToManagers();
   // With neither there is nobody to ask.
-  if (absl::IsInvalidArgument(cli->ConnectToManagers().status())) {
-    const auto client = cli->Connect();
-    if (absl::IsInvalidArgument(client.status())) {
-      return cli->Fail(client.status());
-    }
+  if (AreOfDifferentClusters(client.status()) ||
+      (absl::IsInvalidArgument(client.status()) &&
+       absl::IsInvalidArgument(admin.status()))) {
+    return cli->Fail(client.status());
   }
   auto archive = Archive::Create(path);
   if (!archive.ok()) return cli->Fail(archive.status());
-  Dump dump(cli, archive->get());
+  Dump dump(cli, archive->get(), client, admin);
   if (absl::Status made = dump.Make(); !made.ok()) return cli->Fail(made);
   if (path != "-") std::cout << "wrote " << path << "\n";
   for (const std::string& missing : dump.missing()) {

@@ -23,6 +23,7 @@
 #include "client/cli/new_files.h"
 #include "client/cli/settings.h"
 #include "client/cli/standard_output.h"
+#include "client/cli/text.h"
 #include "client/trace_scope.h"
 #include "config/nearest_name.h"
 #include "glog/logging.h"
@@ -230,7 +231,7 @@ Words WordsToParse(const CLI::App& app, Words words, Words* literal) {
   const auto mark = std::find(words.begin(), words.end(), "--");
   Words parsed;
   for (auto word = words.begin(); word != mark; ++word) {
-    if (absl::StartsWith(*word, "--") && absl::EndsWith(*word, "=")) {
+    if (IsOptionWithoutValue(*word)) {
       parsed.push_back(word->substr(0, word->size() - 1));
       parsed.emplace_back();
     } else {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
@@ -18,6 +17,7 @@
 #include "client/cli/cli.h"
 #include "client/cli/cluster_text.h"
 #include "client/cli/heap_line.h"
+#include "client/cli/node_row.h"
 #include "client/cli/scrub_line.h"
 #include "client/cli/table.h"
 #include "client/cli/text.h"
@@ -25,6 +25,7 @@
 #include "client/error.h"
 #include "client/identification.h"
 #include "proto/words.h"
+#include "rpc/cluster_identity.h"
 
 namespace kamino::client {
 namespace {
@@ -34,53 +35,6 @@ using kamino::v1::Member;
 
 // Who does not answer is not waited for any longer.
 constexpr absl::Duration kLook = absl::Seconds(1);
-
-std::string HitRate(const GetNodeStatusResponse& status) {
-  if (!status.has_undo_copy()) return "-";
-  const uint64_t all = status.undo_copy().hits() + status.undo_copy().misses();
-  const std::string kind = Word(status.undo_copy().kind());
-  if (status.undo_copy().kind() == kamino::v1::UNDO_COPY_KIND_LOG) return kind;
-  if (all == 0) return absl::StrCat(kind, " -");
-  return absl::StrFormat("%s %.1f%%", kind,
-                         100.0 * status.undo_copy().hits() / all);
-}
-
-// "n1 tcp, n3 verbs": which neighbour over what.
-std::string Links(const GetNodeStatusResponse& status) {
-  std::vector<std::string> links;
-  for (const auto& link : status.links()) {
-    const std::string one = absl::StrCat(
-        link.peer(), " ", link.connected() ? link.transport() : "down");
-    // Two links to one neighbour, of a chain of two, are mostly alike.
-    if (std::find(links.begin(), links.end(), one) == links.end()) {
-      links.push_back(one);
-    }
-  }
-  return links.empty() ? "-" : absl::StrJoin(links, ", ");
-}
-
-std::vector<std::string> RowOf(
-    const Member& node, const absl::StatusOr<GetNodeStatusResponse>& status) {
-  if (!status.ok()) {
-    return {node.node_id(), Word(node.role()), node.address(),
-            absl::IsPermissionDenied(status.status()) ? "not allowed"
-                                                      : "unreachable"};
-  }
-  return {status->node_id(),
-          Word(status->role()),
-          node.address(),
-          Word(status->condition()),
-          absl::StrCat(status->header().view_id()),
-          status->lease_valid() ? "yes" : "no",
-          absl::StrCat(status->received()),
-          absl::StrCat(status->applied()),
-          absl::StrCat(status->cleaned()),
-          absl::StrCat(FormatBytes(status->heap_bytes_used()), " of ",
-                       FormatBytes(status->heap_bytes_total())),
-          HitRate(*status),
-          absl::StrCat(status->restarts()),
-          Links(*status)};
-}
 
 // "n1 has no link to n2, its successor". Links of one that joins come and go.
 std::string MissingLinks(const GetNodeStatusResponse& status) {
@@ -97,8 +51,10 @@ std::string MissingLinks(const GetNodeStatusResponse& status) {
 }
 
 // Of nodes outside the chain only managers know. "": none is known to stand by,
-// or nobody has said where managers are.
-std::string StandsByLine(const Cli& cli) {
+// or nobody has said where managers are. kInvalidArgument with
+// REASON_OTHER_CLUSTER: the managers are not of the client's cluster, or of
+// different ones.
+absl::StatusOr<std::string> StandsByLine(const Cli& cli, const Client& client) {
   const Settings& settings = cli.settings();
   if (settings.managers.empty()) return "";
   auto credentials =
@@ -107,11 +63,12 @@ std::string StandsByLine(const Cli& cli) {
       absl::UnavailableError("");
   if (credentials.ok()) {
     cluster = Admin(settings.managers, std::min(settings.timeout, kLook),
-                    *std::move(credentials))
+                    *std::move(credentials), client.cluster())
                   .GetCluster();
   } else {
     cluster = credentials.status();
   }
+  if (AreOfDifferentClusters(cluster.status())) return cluster.status();
   if (!cluster.ok()) {
     return absl::StrCat("who stands by is not known: ",
                         Printable(cluster.status().message()), "\n");
@@ -123,7 +80,7 @@ std::string StandsByLine(const Cli& cli) {
 }
 
 // What nodes say of themselves, or why they do not.
-using Statuses = std::vector<absl::StatusOr<GetNodeStatusResponse>>;
+using Statuses = std::vector<StatusOfNode>;
 
 Statuses Ask(Client* client, const kamino::v1::Chain& chain) {
   Statuses statuses;
@@ -133,13 +90,16 @@ Statuses Ask(Client* client, const kamino::v1::Chain& chain) {
   return statuses;
 }
 
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsPermissionDenied(status) || rpc::IsOtherCluster(status);
+}
+
 // A refusal goes before silence: a retry does not help against it.
 absl::Status WhyNone(const Statuses& statuses) {
   absl::Status why;
   for (const auto& status : statuses) {
     if (status.ok()) return absl::OkStatus();
-    if (why.ok() || (absl::IsPermissionDenied(status.status()) &&
-                     !absl::IsPermissionDenied(why))) {
+    if (why.ok() || (IsRefusal(status.status()) && !IsRefusal(why))) {
       why = status.status();
     }
   }
@@ -165,11 +125,12 @@ std::string AwayLine(const kamino::v1::Chain& chain) {
       "; kamino admin status says for how long their places are kept\n");
 }
 
-std::string TableOf(const Cli& cli, const kamino::v1::Chain& chain,
-                    const Statuses& statuses) {
+std::string TableOf(const std::string& stands_by,
+                    const kamino::v1::Chain& chain, const Statuses& statuses) {
   std::vector<std::vector<std::string>> rows = {
       {"NODE", "ROLE", "ADDRESS", "STATE", "VIEW", "LEASE", "RECEIVED",
        "APPLIED", "CLEANED", "HEAP", "UNDO COPY", "RESTARTS", "LINKS"}};
+  std::string strangers;
   std::string disputes;
   std::string unlinked;
   std::string heap;
@@ -180,7 +141,8 @@ std::string TableOf(const Cli& cli, const kamino::v1::Chain& chain,
     const Member& node = chain.nodes(i);
     const auto& status = statuses[i];
     rows.push_back(RowOf(node, status));
-    if (!status.ok()) continue;
+    strangers += StrangerLine(node, status);
+    if (!status.ok() || IsStranger(node, status)) continue;
     disputes += DisputeOf(node.node_id(), status->disputed());
     unlinked += MissingLinks(*status);
     transfers += TransferLine(*status);
@@ -193,13 +155,14 @@ std::string TableOf(const Cli& cli, const kamino::v1::Chain& chain,
       mode = absl::StrCat(", mode ", Word(status->chain_mode()));
     }
   }
-  return absl::StrCat(
-      "cluster ", chain.cluster_id(), ", view ", chain.view_id(), mode, "\n",
-      FormatTable(rows), NotAllowedLines(statuses), AwayLine(chain),
-      StandsByLine(cli), unlinked, disputes, transfers, heap, scrub);
+  return absl::StrCat("cluster ", chain.cluster_id(), ", view ",
+                      chain.view_id(), mode, "\n", FormatTable(rows),
+                      NotAllowedLines(statuses), strangers, AwayLine(chain),
+                      stands_by, unlinked, disputes, transfers, heap, scrub);
 }
 
-// Why no node's state is shown; OK: one's is, or there are no nodes.
+// Why no node's state is shown; OK: one's is, or there are no nodes. An error
+// of StandsByLine: nothing is printed.
 absl::Status Show(const Cli& cli, Client* client) {
   const kamino::v1::Chain chain = client->chain();
   const Statuses statuses = Ask(client, chain);
@@ -208,7 +171,9 @@ absl::Status Show(const Cli& cli, Client* client) {
       if (status.ok()) PrintJson(*status);
     }
   } else {
-    std::cout << TableOf(cli, chain, statuses);
+    const auto stands_by = StandsByLine(cli, *client);
+    if (!stands_by.ok()) return stands_by.status();
+    std::cout << TableOf(*stands_by, chain, statuses);
   }
   std::cout.flush();
   return WhyNone(statuses);
@@ -220,7 +185,7 @@ int RunStatus(Cli& cli, bool watch) {
   if (cli.json()) PrintJson((*client)->chain());
   absl::Status shown = Show(cli, *client);
   // Until the terminal is gone.
-  while (watch && std::cout.good()) {
+  while (watch && std::cout.good() && !AreOfDifferentClusters(shown)) {
     sleep(1);
     if (absl::Status refreshed = (*client)->Refresh(); !refreshed.ok()) {
       cli.Fail(refreshed);
@@ -229,6 +194,7 @@ int RunStatus(Cli& cli, bool watch) {
     shown = Show(cli, *client);
   }
   if (shown.ok()) return kExitOk;
+  if (AreOfDifferentClusters(shown)) return cli.Fail(shown);
   return cli.Fail(WithMore(shown, "; so no node's state is known"));
 }
 

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
@@ -182,6 +183,18 @@ absl::StatusOr<std::string> FromHex(absl::string_view text) {
     at += 2;
   }
   return bytes;
+}
+
+bool IsOptionWithoutValue(absl::string_view word) {
+  return absl::StartsWith(word, "--") && word.find('=') == word.size() - 1;
+}
+
+std::string UniqueName(const std::string& name, std::set<std::string>* taken) {
+  std::string unique = name;
+  for (int count = 2; !taken->insert(unique).second; ++count) {
+    unique = absl::StrCat(name, "-", count);
+  }
+  return unique;
 }
 
 }  // namespace kamino::client

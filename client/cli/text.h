@@ -2,6 +2,7 @@
 #ifndef KAMINO_CLIENT_CLI_TEXT_H_
 #define KAMINO_CLIENT_CLI_TEXT_H_
 
+#include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -29,6 +30,14 @@ std::string ToUtf8(absl::string_view bytes);
 // "00ff" and back; white space between the bytes is skipped.
 std::string ToHex(absl::string_view bytes);
 absl::StatusOr<std::string> FromHex(absl::string_view text);
+
+// Whether a word of the command line is an option with an empty value, such as
+// --prefix=. The value of --prefix=YQ== is YQ==.
+bool IsOptionWithoutValue(absl::string_view word);
+
+// `name`, or name-2, name-3 and so on: the first one that is not in `taken`,
+// to which it is added.
+std::string UniqueName(const std::string& name, std::set<std::string>* taken);
 
 }  // namespace kamino::client
 

@@ -235,6 +235,49 @@ TEST_F(AdminTest, ALeaderOfAnotherClusterIsNotFollowed) {
   EXPECT_TRUE(rpc::IsOtherCluster(refused)) << refused;
 }
 
+// The managers are asked for the seeds' cluster.
+class SeedsClusterTest : public AdminTest {
+ protected:
+  SeedsClusterTest() {
+    auto seeds = std::make_shared<rpc::ClusterIdentity>();
+    seeds->Set("alpha", std::string(32, 'a'));
+    admin_ = std::make_unique<Admin>(
+        std::vector<std::string>{first_.address(), second_.address()},
+        Patience(absl::Seconds(20)), /*credentials=*/nullptr, seeds);
+    first_.cluster.Set("alpha", std::string(32, 'a'));
+    second_.cluster.Set("alpha", std::string(32, 'a'));
+  }
+  void ExpectError(const absl::Status& error, const Manager& other) {
+    EXPECT_TRUE(absl::IsInvalidArgument(error)) << error;
+    EXPECT_TRUE(rpc::IsOtherCluster(error)) << error;
+    for (const std::string& part :
+         {std::string("the seeds are of alpha (uuid aaaa"),
+          absl::StrCat("the manager ", other.address(),
+                       " is of the cluster of uuid bbbb")}) {
+      EXPECT_TRUE(absl::StrContains(error.message(), part)) << error;
+    }
+  }
+
+  std::unique_ptr<Admin> admin_;
+};
+
+TEST_F(SeedsClusterTest, ManagersOfItAreAsked) {
+  EXPECT_TRUE(admin_->GetCluster().ok());
+}
+
+TEST_F(SeedsClusterTest, AManagerOfAnotherOneIsAnErrorThatNamesBoth) {
+  second_.cluster.Set("alpha", std::string(32, 'b'));
+  ExpectError(admin_->GetCluster().status(), second_);
+  EXPECT_EQ(first_.asked() + second_.asked(), 0);
+}
+
+// It does not answer the look at all managers.
+TEST_F(SeedsClusterTest, SoIsOneThatAnswersLate) {
+  first_.cluster.Set("alpha", std::string(32, 'b'));
+  first_.refused_looks = 1;
+  ExpectError(admin_->GetCluster().status(), first_);
+}
+
 TEST_F(AdminTest, PlantedFaultsAreNoticed) {
   faults::PlantFault("admin-ignores-the-leader-that-is-named");
   first_.answer = Redirect(leader_.address());

@@ -22,6 +22,7 @@
 #include "rpc/credentials.h"
 #include "rpc/server.h"
 #include "rpc/status.h"
+#include "tests/patience.h"
 
 namespace kamino::client {
 namespace {
@@ -168,6 +169,20 @@ class Seed final : public kamino::v1::KaminoService::CallbackService {
     for (const std::string& node : nodes) chain_.add_nodes()->set_address(node);
   }
 
+  // The next question ends as if nobody were there.
+  void FailNext() {
+    absl::MutexLock lock(&mutex_);
+    fails_ = true;
+  }
+  bool AwaitQuestions(int count) {
+    absl::MutexLock lock(&mutex_);
+    const auto asked = [this, count]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return questions_ >= count;
+    };
+    return mutex_.AwaitWithTimeout(absl::Condition(&asked),
+                                   Patience(absl::Seconds(30)));
+  }
+
   // The next question is answered by Release.
   void Hold() {
     absl::MutexLock lock(&mutex_);
@@ -186,8 +201,13 @@ class Seed final : public kamino::v1::KaminoService::CallbackService {
       grpc::CallbackServerContext* context, const kamino::v1::GetChainRequest*,
       kamino::v1::GetChainResponse* response) override {
     auto* const reactor = context->DefaultReactor();
-    const absl::Status met = rpc::MeetCaller(cluster_, context);
     absl::MutexLock lock(&mutex_);
+    ++questions_;
+    if (std::exchange(fails_, false)) {
+      reactor->Finish(rpc::ToGrpc(absl::UnavailableError("no connection")));
+      return reactor;
+    }
+    const absl::Status met = rpc::MeetCaller(cluster_, context);
     *response->mutable_chain() = chain_;
     if (std::exchange(holds_, false)) {
       held_ = reactor;
@@ -198,6 +218,8 @@ class Seed final : public kamino::v1::KaminoService::CallbackService {
   }
 
   absl::Mutex mutex_;
+  int questions_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool fails_ ABSL_GUARDED_BY(mutex_) = false;
   bool holds_ ABSL_GUARDED_BY(mutex_) = false;
   grpc::ServerUnaryReactor* held_ ABSL_GUARDED_BY(mutex_) = nullptr;
   kamino::v1::Chain chain_ ABSL_GUARDED_BY(mutex_);
@@ -295,6 +317,46 @@ TEST_F(ClustersTest, ASeedThatAnswersLateMakesThemDifferentAllTheSame) {
   EXPECT_EQ(directory_->ReplicaAt(0).address, "");
   Refresh();
   EXPECT_EQ(Head(), "");
+}
+
+// It cannot be reached while the client meets its cluster, and no call asks for
+// the chain afterwards.
+TEST_F(ClustersTest, ASilentSeedIsAskedUntilItHasAnswered) {
+  one_.Become("alpha", kAlpha, 1, {one_.address()});
+  two_.Become("alpha", kBeta, 1, {two_.address()});
+  two_.FailNext();
+  auto timer = std::make_unique<Timer>();
+  directory_ = std::make_unique<Directory>(
+      std::vector<std::string>{one_.address(), two_.address()},
+      /*chain_id=*/0, /*credentials=*/nullptr,
+      /*question_timeout=*/absl::Hours(1), timer.get());
+  RefreshUntilHeadIs(one_.address());
+  EXPECT_TRUE(two_.AwaitQuestions(2)) << "it was not asked again";
+  while (directory_->seeds_error().ok()) Refresh();
+  const absl::Status error = directory_->seeds_error();
+  for (const std::string& part :
+       {two_.address(), std::string("uuid ffee"), std::string("uuid 0011")}) {
+    EXPECT_TRUE(absl::StrContains(error.message(), part)) << error;
+  }
+  EXPECT_EQ(Head(), "");
+  EXPECT_TRUE(directory_->Stop(absl::InfiniteDuration()));
+  timer.reset();
+}
+
+// Its end, and the timer's, wait for no question and no pause.
+TEST_F(ClustersTest, ASilentSeedDelaysNoEnd) {
+  one_.Become("alpha", kAlpha, 1, {one_.address()});
+  Silent silent;
+  const Served served(&silent);
+  auto timer = std::make_unique<Timer>();
+  directory_ = std::make_unique<Directory>(
+      std::vector<std::string>{one_.address(), served.address()},
+      /*chain_id=*/0, /*credentials=*/nullptr,
+      /*question_timeout=*/absl::Hours(1), timer.get());
+  RefreshUntilHeadIs(one_.address());
+  EXPECT_TRUE(directory_->Stop(absl::InfiniteDuration()));
+  timer.reset();
+  directory_.reset();
 }
 
 // No question of the first rounds finds it.

@@ -201,10 +201,27 @@ TEST_F(QuestionsTest, WhereNoneMayBeAskedTheWaiterIsToldAtOnce) {
   EXPECT_EQ(questions_.last_error(), absl::UnavailableError("down"));
 }
 
-TEST_F(QuestionsTest, ItsEndWaitsForNothingOnceAllHaveAnswered) {
-  Begin({"a"});
+TEST_F(QuestionsTest, OneBesideTheRoundsIsBoundedAsTheirsAre) {
+  EXPECT_TRUE(questions_.AskBeside("a"));
+  EXPECT_FALSE(questions_.AskBeside("a")) << "one is in flight";
+  now_ += absl::Seconds(1);
+  Answer("a", absl::UnavailableError("down"));
+  EXPECT_FALSE(questions_.AskBeside("a")) << "it rests";
+  now_ += absl::Seconds(1);
+  EXPECT_TRUE(questions_.AskBeside("a"));
+  Asked();
+  Begin({"a", "b"});
+  EXPECT_THAT(Asked(), ElementsAre("b"));
+  Answer("b");
+  EXPECT_EQ(ended_, 1) << "the round does not wait for the other question";
   Answer("a");
-  questions_.AwaitEnd();
+}
+
+TEST_F(QuestionsTest, ItsEndWaitsOnlyForQuestionsInFlight) {
+  Begin({"a"});
+  EXPECT_FALSE(questions_.AwaitEnd(absl::Milliseconds(1)));
+  Answer("a");
+  EXPECT_TRUE(questions_.AwaitEnd(absl::InfiniteDuration()));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "client/cli/text.h"
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -138,6 +139,23 @@ TEST(KeyEncodingTest, WhatIsWrongIsNamedWithItsPlace) {
                 HasSubstr(absl::StrCat("at byte ", at, " (counted")))
         << text;
   }
+}
+
+TEST(TextTest, OnlyTheFirstEqualsSignEndsAnOptionsName) {
+  EXPECT_TRUE(IsOptionWithoutValue("--prefix="));
+  for (const char* word :
+       {"--prefix", "--prefix=a",
+        "--prefix=YQ==", "--file=/tmp/x=", "--prefix==", "prefix=", "-=", ""}) {
+    EXPECT_FALSE(IsOptionWithoutValue(word)) << word;
+  }
+}
+
+TEST(TextTest, AUniqueNameIsTheFirstThatIsNotTaken) {
+  std::set<std::string> taken = {"n1-2"};
+  EXPECT_EQ(UniqueName("n1", &taken), "n1");
+  EXPECT_EQ(UniqueName("n1", &taken), "n1-3");
+  EXPECT_EQ(UniqueName("n1-3", &taken), "n1-3-2");
+  EXPECT_EQ(UniqueName("n2", &taken), "n2");
 }
 
 }  // namespace

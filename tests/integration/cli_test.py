@@ -161,6 +161,8 @@ class CliTest(ClusterTest):
     self.kamino("bench", "put", "--count=0x10", expect=2, stderr="no number")
     self.assertIn("number\t", self.kamino("scan", "--prefix="))
     self.kamino("scan", "--prefix=", "number", expect=2, stderr="--prefix")
+    self.assertIn("bnVtYmVy\t", self.kamino(
+        "scan", "--prefix=bnVtYg==", "--key_encoding=base64"))
     self.kamino("commit", "put", "number", "-y", expect=2, stderr="-y")
     done = self.cluster.kamino("get", "k", os.fsdecode(b"\xff"), "--json",
                                check=False)

@@ -103,6 +103,11 @@ class OtherClusterTest(ClusterTest):
         self.cluster.start_node(tail)  # at another address
         self.cluster.await_chain(self.cluster.nodes, timeout=60)
 
+  def applied(self):
+    done = self.cluster.kamino("status", "--json")
+    return max(int(status.get("applied", 0))
+               for status in map(json.loads, done.stdout.splitlines()[1:]))
+
   def assert_names_both(self, done, what, places):
     self.assertEqual(done.returncode, 2, done.stderr)
     self.assertIn(f"the {what} are of different clusters: ", done.stderr)
@@ -185,6 +190,59 @@ class OtherClusterTest(ClusterTest):
     for cluster, manager in zip((self.other, self.cluster), managers):
       told = cluster.kamino("admin", "status", f"--managers={manager}")
       self.assertNotIn("n9", told.stdout)
+
+  def test_a_seed_that_hangs_at_first_ends_the_load_once_it_answers(self):
+    count = 10**8  # more than fit in the time
+    seeds = self.cluster.addresses_of(["n1"]) + self.other.addresses_of(["n1"])
+    for outstanding in ("2", "512"):
+      with self.subTest(outstanding=outstanding):
+        before = self.applied()
+        self.other.kill("n1", signal.SIGSTOP)
+        done = []
+        load = threading.Thread(target=lambda o=outstanding, d=done: d.append(
+            self.cluster.kamino("bench", "put", f"--count={count}",
+                                f"--outstanding={o}", "--json",
+                                seeds=",".join(seeds), check=False,
+                                timeout=120)))
+        load.start()
+        # The client has met its cluster without the seed that hangs.
+        wait_until(lambda b=before: self.applied() > b, 30, "the first put")
+        self.other.kill("n1", signal.SIGCONT)
+        load.join()
+        self.assertEqual(done[0].returncode, 2, done[0].stderr)
+        self.assertIn("the seeds are of different clusters: " + seeds[1],
+                      done[0].stderr)
+        uuids = re.findall("uuid ([0-9a-f]{32})", done[0].stderr)
+        self.assertEqual(len(set(uuids)), 2, done[0].stderr)
+        counted = json.loads(done[0].stdout)
+        self.assertGreater(counted["ok"], 0)
+        self.assertLess(counted["failed"], 1024)
+
+  def test_managers_of_another_cluster_than_the_seeds_are_an_error(self):
+    manager = self.other.addresses_of(["manager"])[0]
+    path = os.path.join(self.folder, "dump.tar.gz")
+    for words in (["status"], ["debug", "dump", path]):
+      done = self.cluster.kamino(*words, f"--managers={manager}", check=False)
+      self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+      self.assertIn("the seeds and the managers are of different clusters: ",
+                    done.stderr)
+      self.assertIn(manager, done.stderr)
+      uuids = re.findall(r"uuid ([0-9a-f]{32})", done.stderr)
+      self.assertEqual(len(set(uuids)), 2, done.stderr)
+      self.assertEqual(done.stdout, "")
+    self.assertFalse(os.path.exists(path))
+
+  def test_status_names_an_address_that_another_cluster_has(self):
+    # Without a manager the chain keeps the node that dies.
+    for name in self.cluster.managers + ["n2"]:
+      self.cluster.kill(name)
+    address = self.cluster.state["addresses"]["n2"]
+    self.move_other_to(address)
+    seeds = ",".join(self.cluster.addresses_of(["n1"]))
+    done = self.cluster.kamino("status", seeds=seeds)
+    self.assertRegex(done.stdout, r"(?m)^n2 .* other cluster\b")
+    self.assertIn(f"a node of another cluster answers at {address}, the "
+                  "address of n2: ", done.stdout)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,65 @@
+// The seeds that have not answered a client yet. The client asks them in the
+// background until each one has answered once: a seed of another cluster that
+// answers late is an error all the same (client/seed_answers.h). Private to the
+// library.
+#ifndef KAMINO_CLIENT_SILENT_SEEDS_H_
+#define KAMINO_CLIENT_SILENT_SEEDS_H_
+
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace kamino::client {
+
+// Thread-safe.
+class SilentSeeds {
+ public:
+  // Between two passes over the silent seeds. It doubles after each pass in
+  // which a seed was asked.
+  static constexpr absl::Duration kFirstPause = absl::Seconds(1);
+  static constexpr absl::Duration kMaxPause = absl::Seconds(30);
+
+  struct Options {
+    std::function<absl::Time()> clock;
+    // Runs `task` after `delay`, on any thread but not within the call. May run
+    // it early. Null: no seed is asked.
+    std::function<void(absl::Duration delay, std::function<void()> task)> after;
+    // Sends a question to a seed; false: the seed may not be asked now. Does
+    // not wait.
+    std::function<bool(const std::string& address)> ask;
+  };
+
+  SilentSeeds(const std::vector<std::string>& seeds, Options options)
+      : options_(std::move(options)), silent_(seeds.begin(), seeds.end()) {}
+
+  // Begins to ask, the first time that it is called.
+  void Start();
+  // Asks no more. To be called before the end of what `after` runs on, which
+  // may hold a task of this object.
+  void Stop();
+
+  // The seed at `address` has answered. Other addresses are ignored.
+  void Heard(const std::string& address);
+  bool Contains(const std::string& address) const;
+
+ private:
+  void AskAt(absl::Time time, absl::Duration pause);
+  void OnTime(absl::Time time, absl::Duration pause);
+
+  const Options options_;
+
+  mutable absl::Mutex mutex_;
+  std::set<std::string> silent_ ABSL_GUARDED_BY(mutex_);
+  bool started_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_SILENT_SEEDS_H_

@@ -30,6 +30,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "client/call_errors.h"
 #include "client/error.h"
 #include "client/retry.h"
 #include "client/runner.h"
@@ -55,33 +56,6 @@ inline constexpr absl::Duration kRenewDelay = absl::Milliseconds(1);
 
 // What goes by a connection; a node takes less of a mutation.
 inline constexpr size_t kMaxBodyBytes = size_t{4} << 20;
-
-inline absl::Status Closed() {
-  return absl::CancelledError("the client is closed");
-}
-
-inline absl::Status NoRoomInWindow(uint32_t window) {
-  return MakeError(
-      absl::StatusCode::kResourceExhausted, kamino::v1::REASON_OVERLOADED,
-      absl::StrCat("no room in time among the ", window,
-                   " mutations of this client that may be under way at once"));
-}
-
-inline absl::Status OutcomeUnknown(const Lane& lane,
-                                   const absl::Status& cause) {
-  return MakeError(
-      absl::StatusCode::kDeadlineExceeded, kamino::v1::REASON_OUTCOME_UNKNOWN,
-      absl::StrCat("the outcome is unknown; it is told by: kamino outcome ",
-                   lane.client_id, " ", lane.number, " ",
-                   lane.in_session ? "session" : absl::StrCat(lane.since),
-                   " (last error: ", cause.message(), ")"));
-}
-
-inline absl::Status SessionExpired() {
-  return MakeError(absl::StatusCode::kFailedPrecondition,
-                   kamino::v1::REASON_SESSION_EXPIRED,
-                   "the session that it was sent in has expired");
-}
 
 // How a request goes by a connection; 0: it has no such way.
 template <typename Request>

@@ -96,8 +96,6 @@ struct Deployment {
 };
 
 absl::Status CheckNames(const Deployment& deployment) {
-  RETURN_IF_ERROR(
-      CheckIdFlag("cluster_id", deployment.manager.core.cluster_id));
   const std::string& prefix = deployment.manager.etcd_prefix;
   if (!absl::StartsWith(prefix, "/") || absl::EndsWith(prefix, "/")) {
     return BadFlag("etcd_prefix", "must start with / and not end with one");
@@ -146,6 +144,7 @@ absl::StatusOr<Deployment> ReadFlags() {
   Deployment deployment;
   Manager::Options& options = deployment.manager;
   options.core.cluster_id = absl::GetFlag(FLAGS_cluster_id);
+  RETURN_IF_ERROR(CheckIdFlag("cluster_id", options.core.cluster_id));
   options.etcd_prefix = absl::GetFlag(FLAGS_etcd_prefix);
   options.name = absl::GetFlag(FLAGS_advertise).empty()
                      ? absl::GetFlag(FLAGS_listen)

@@ -57,12 +57,13 @@ struct Tally {
   absl::Duration elapsed;
 };
 
-// Whether the service said no, as the load expects it to. Each other refusal,
-// as by a cluster that takes a backup in, is a failure.
+// Whether the service said no to this one request, as a load may expect it to.
+// Each other refusal, as by a cluster that takes a backup in, is a failure.
 bool IsDeclined(const absl::Status& status) {
   const kamino::v1::Reason reason = ReasonOf(status);
   return reason == kamino::v1::REASON_KEY_NOT_FOUND ||
-         reason == kamino::v1::REASON_PROCEDURE_FAILED;
+         reason == kamino::v1::REASON_PROCEDURE_FAILED ||
+         reason == kamino::v1::REASON_POISONOUS;
 }
 
 // Keeps a number of calls under way; each one that ends starts the next.

@@ -13,8 +13,8 @@
 namespace kamino::node {
 
 // OK stays OK. The detail of `status` is completed with the node that answers
-// and, unless the caller is of another cluster, with the head's and the tail's
-// addresses in `chain`. `request` is the number that log lines of the call have.
+// and, unless the caller is of another cluster, with the addresses of head and
+// tail in `chain`. `request` is the number that log lines of the call have.
 grpc::Status ToGrpcStatus(const absl::Status& status,
                           const kamino::v1::Chain& chain,
                           const std::string& node_id,

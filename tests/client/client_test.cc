@@ -20,6 +20,8 @@
 #include "gtest/gtest.h"
 #include "kamino/v1/kamino.grpc.pb.h"
 #include "rpc/credentials.h"
+#include "tests/client/call_sequence.h"
+#include "tests/client/late_seed.h"
 #include "tests/patience.h"
 
 namespace kamino::client {
@@ -533,86 +535,6 @@ TEST_F(ClientTest, AsynchronousCallsAreBounded) {
   for (auto& done : answered) done.WaitForNotification();
 }
 
-// A seed of another cluster. It answers once it is told to.
-class LateSeed final : public kamino::v1::KaminoService::Service {
- public:
-  LateSeed() {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort("127.0.0.1:0", rpc::ServerCredentials(), &port_);
-    builder.RegisterService(this);
-    server_ = builder.BuildAndStart();
-  }
-  ~LateSeed() override { Answer(); }
-
-  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
-  void Answer() {
-    if (!answers_.HasBeenNotified()) answers_.Notify();
-  }
-
- private:
-  grpc::Status GetChain(grpc::ServerContext*,
-                        const kamino::v1::GetChainRequest*,
-                        kamino::v1::GetChainResponse* response) override {
-    answers_.WaitForNotification();
-    response->mutable_chain()->set_cluster_id("another");
-    response->mutable_chain()->set_chain_id(1);
-    response->mutable_chain()->set_view_id(1);
-    response->mutable_chain()->add_nodes()->set_address(address());
-    return grpc::Status::OK;
-  }
-
-  int port_ = 0;
-  absl::Notification answers_;
-  std::unique_ptr<grpc::Server> server_;
-};
-
-// Calls that each begin the next one from their callback.
-class Sequence {
- public:
-  Sequence(Client* client, int calls) : client_(client), left_(calls) {}
-
-  void Next() {
-    const bool outer = std::exchange(beginning_, true);
-    if (left_ % 3 == 1) {
-      kamino::v1::GetRequest get;
-      get.set_key("key");
-      client_->GetAsync(get, [this](const auto& got) { End(got.status()); });
-    } else if (left_ % 3 == 2) {
-      kamino::v1::PutRequest put;
-      put.set_key("key");
-      client_->PutAsync(put, [this](const auto& done) { End(done.status()); });
-    } else {
-      client_->ScanAsync(
-          kamino::v1::ScanRequest(), [](const auto&) { return true; },
-          [this](const absl::Status& status) { End(status); });
-    }
-    beginning_ = outer;
-  }
-  // Of the last call.
-  absl::Status Wait() {
-    ended_.WaitForNotification();
-    return last_;
-  }
-  int nested() const { return nested_; }
-
- private:
-  void End(const absl::Status& status) {
-    if (beginning_) ++nested_;
-    last_ = status;
-    if (--left_ > 0) return Next();
-    ended_.Notify();
-  }
-
-  // Whether this thread is within a function that begins a call.
-  static inline thread_local bool beginning_ = false;
-
-  Client* const client_;
-  int left_;
-  int nested_ = 0;
-  absl::Status last_;
-  absl::Notification ended_;
-};
-
 // Else callbacks that begin the next call would use up the stack.
 TEST_F(ClientTest, ACallThatEndsAtOnceRunsItsCallbackOnAnotherStack) {
   LateSeed late;
@@ -624,7 +546,7 @@ TEST_F(ClientTest, ACallThatEndsAtOnceRunsItsCallbackOnAnotherStack) {
   // Until the answer of the late seed has come.
   while (!AreOfDifferentClusters((*client)->Get("key").status())) {
   }
-  Sequence sequence(client->get(), 300);
+  CallSequence sequence(client->get(), 300);
   sequence.Next();
   const absl::Status last = sequence.Wait();
   EXPECT_TRUE(AreOfDifferentClusters(last)) << last;
@@ -638,7 +560,7 @@ TEST_F(ClientTest, SoDoesACallWhoseTimeIsOverAtOnce) {
   auto client = Client::Connect(options);
   // A node of a busy machine may answer after the first round.
   while (!client.ok()) client = Client::Connect(options);
-  Sequence sequence(client->get(), 300);
+  CallSequence sequence(client->get(), 300);
   sequence.Next();
   const absl::Status last = sequence.Wait();
   EXPECT_TRUE(absl::IsDeadlineExceeded(last)) << last;

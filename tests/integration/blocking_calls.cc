@@ -6,8 +6,8 @@
 //                      way that led to it, "CALL<tab>DETAIL<tab>FRAME FRAME..."
 //                      where a frame is FILE+0xOFFSET, innermost first
 //   KAMINO_TEST_NAMES  a file with lines "NAME NUMBER", which getaddrinfo
-//                      finds; while a file of that name and ".hang" is there, lookups
-//                      of these names do not return
+//                      finds; while a file of that name and ".hang" is
+//                      there, lookups of these names do not return
 //
 // Calls that cannot block are not noted: on sockets that are not blocking, and
 // on event descriptors. The C library's own calls within it are not seen, hence

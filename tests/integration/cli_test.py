@@ -352,9 +352,9 @@ class CliTest(ClusterTest):
   def test_a_get_from_behind_the_end(self):
     self.kamino("put", "k", "abc")
     self.kamino("get", "k", "--offset=5", expect=1,
-                stderr="bytes from 5 on are not within the 3 bytes of k")
+                stderr='bytes from 5 on are not within the 3 bytes of "k"')
     self.kamino("get", "k", "--offset=1", "--length=3", expect=1,
-                stderr="bytes [1, 1 + 3) are not within the 3 bytes of k")
+                stderr='bytes [1, 1 + 3) are not within the 3 bytes of "k"')
 
   def test_a_manager_of_another_cluster(self):
     manager = self.cluster.state["addresses"]["manager"]

@@ -51,7 +51,7 @@ TEST_F(TlsFlagsTest, WhatDoesNotFitIsAnError) {
   Set({files.certificate, "", files.authorities, ""});
   EXPECT_EQ(CheckTlsFlags({}).message(),
             "--tls_cert and --tls_ca are given, but --tls_key is missing, and "
-            "they go together: give --tls_key=FILE, set tls_key in the "
+            "they go together: give --tls_key=FILE, or set tls_key in the "
             "configuration file");
   Set(authority_.Write({"c", Role::kNode, "n2"}));
   EXPECT_THAT(Error(), HasSubstr("is the certificate of kamino://c/node/n2"));

@@ -16,6 +16,7 @@ constexpr size_t kLine = 64;
 // Few such keys fill a page, so that pages split and go.
 constexpr size_t kLongKeyBytes = 700;
 constexpr uint32_t kHugeBytes = 40u << 10;
+constexpr size_t kMostExpected = 4;
 
 }  // namespace
 
@@ -70,7 +71,7 @@ absl::Status Session::DoSomething() {
   what_.clear();
   absl::Status done = LookAt(*directory);
   if (done.ok() && *object != kNullObject) done = LookAt(*object);
-  if (done.ok()) done = ExpectWrites(*directory, number);
+  if (done.ok()) done = ExpectWrites(*directory, number, slot);
   if (!done.ok()) return done;
   if (*object == kNullObject || Random(4) == 0) {
     return Replace(*directory, slot, *object);
@@ -84,12 +85,14 @@ absl::Status Session::DoSomething() {
   return done;
 }
 
-absl::Status Session::ExpectWrites(ObjectId directory, uint32_t number) {
+absl::Status Session::ExpectWrites(ObjectId directory, uint32_t number,
+                                   uint32_t first) {
   // Not by chance, so that seeds do what they did.
   if (number % 3 != 0) return absl::OkStatus();
+  // Few: each one takes an intent, and they are to be had for what follows.
   std::vector<ObjectId> objects = {directory};
-  for (uint32_t slot = 0; slot < kSlots; ++slot) {
-    auto object = ReadId(*transaction_, directory, slot);
+  for (uint32_t i = 0; i < kSlots && objects.size() < kMostExpected; ++i) {
+    auto object = ReadId(*transaction_, directory, (first + i) % kSlots);
     if (!object.ok()) return object.status();
     if (*object != kNullObject) objects.push_back(*object);
   }

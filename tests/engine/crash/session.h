@@ -73,8 +73,10 @@ class Session {
   std::string& Mine(ObjectId id);
   Part RandomPart(ObjectId id);
 
-  // Of some directories, which are always the same: this one, and its objects.
-  absl::Status ExpectWrites(ObjectId directory, uint32_t number);
+  // Of some directories, which are always the same: the directory, and some of
+  // its objects, from slot `first` on.
+  absl::Status ExpectWrites(ObjectId directory, uint32_t number,
+                            uint32_t first);
 
   // One call on the object.
   absl::Status Touch(ObjectId id);

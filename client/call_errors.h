@@ -1,0 +1,45 @@
+// Errors with which a call ends that no server has answered. Private to the
+// library.
+#ifndef KAMINO_CLIENT_CALL_ERRORS_H_
+#define KAMINO_CLIENT_CALL_ERRORS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/error.h"
+#include "client/lane_pool.h"
+#include "kamino/v1/kamino.pb.h"
+
+namespace kamino::client {
+
+inline absl::Status Closed() {
+  return absl::CancelledError("the client is closed");
+}
+
+inline absl::Status NoRoomInWindow(uint32_t window) {
+  return MakeError(
+      absl::StatusCode::kResourceExhausted, kamino::v1::REASON_OVERLOADED,
+      absl::StrCat("no room in time among the ", window,
+                   " mutations of this client that may be under way at once"));
+}
+
+inline absl::Status OutcomeUnknown(const Lane& lane,
+                                   const absl::Status& cause) {
+  return MakeError(
+      absl::StatusCode::kDeadlineExceeded, kamino::v1::REASON_OUTCOME_UNKNOWN,
+      absl::StrCat("the outcome is unknown; it is told by: kamino outcome ",
+                   lane.client_id, " ", lane.number, " ",
+                   lane.in_session ? "session" : absl::StrCat(lane.since),
+                   " (last error: ", cause.message(), ")"));
+}
+
+inline absl::Status SessionExpired() {
+  return MakeError(absl::StatusCode::kFailedPrecondition,
+                   kamino::v1::REASON_SESSION_EXPIRED,
+                   "the session that it was sent in has expired");
+}
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_CALL_ERRORS_H_

@@ -1,0 +1,140 @@
+// What the manager makes of accusations (membership/suspicion.h).
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "membership/manager_core.h"
+#include "tests/faults/fault.h"
+#include "tests/membership/manager_core_fixture.h"
+
+namespace kamino::membership {
+namespace {
+
+// n1 says that n2 does not answer, for as long as it is its successor.
+class SuspicionsTest : public ManagerCoreTest {
+ protected:
+  void PassAccusing(absl::Duration time) {
+    for (const absl::Time end = now_ + time; now_ < end; now_ += kBeat) {
+      for (const Member& member : all_) {
+        NodeReport report{.view_id = core_.view().id,
+                          .condition = Condition::kSound};
+        const bool accuses =
+            member.node_id == "n1" && core_.view().IndexOf("n2", 1) == 1;
+        if (accuses) report.append_debt = absl::Seconds(5);
+        if (member.node_id == "n2") report.disputed = disputed_;
+        core_.Heartbeat("c", {member.node_id, 1, report}, now_).IgnoreError();
+      }
+      if (auto view = core_.ProposeView(now_)) core_.OnViewStored(*view);
+    }
+  }
+
+  absl::Duration kept_out() const {
+    for (const auto& known : core_.nodes(now_)) {
+      if (known.state.member.node_id == "n2") return known.kept_out;
+    }
+    return absl::ZeroDuration();
+  }
+
+  uint64_t disputed_ = 0;  // as n2 says
+
+  // Until it may join again; then it does.
+  void Rejoin() {
+    ASSERT_EQ(Register(Node("n2"), Condition::kBehind), absl::OkStatus());
+    Member third = all_[2];
+    while (!core_.ShouldJoin("n2", now_)) {
+      ASSERT_GT(kept_out(), absl::ZeroDuration());
+      Pass(kBeat, {all_[0], third});
+      ASSERT_EQ(Beat("n2", 1, Condition::kBehind), absl::OkStatus());
+    }
+  }
+};
+
+TEST_F(SuspicionsTest, WhoDoesNotAnswerIsLeftOutAndKeptOutForAWhile) {
+  FormChain();
+  PassAccusing(kTimeout * 2.5);
+  EXPECT_EQ(Names(core_.view()), "n1.1 n3.1 ");
+  EXPECT_GT(kept_out(), kTimeout * 2);
+  EXPECT_LE(kept_out(), kTimeout * 4);
+  const absl::Time left_out = now_;
+  Rejoin();
+  EXPECT_EQ(kept_out(), absl::ZeroDuration());
+  EXPECT_GT(now_ - left_out, kTimeout * 2);
+}
+
+TEST_F(SuspicionsTest, NobodyIsLeftOutOfAChainThatTwoAreLeftOf) {
+  FormChain();
+  Pass(kTimeout * 2, {all_[0], all_[1]});
+  ASSERT_EQ(Names(core_.view()), "n1.1 n2.1 ");
+  PassAccusing(kTimeout * 5);
+  EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
+}
+
+// Else nothing would tell that the head has erred.
+TEST_F(SuspicionsTest, ASuspectThatDisputesStays) {
+  FormChain();
+  PassAccusing(kBeat);
+  ASSERT_TRUE(core_.suspicion().has_value());
+  ASSERT_TRUE(absl::IsNotFound(Beat("n2")));
+  disputed_ = 1;
+  PassAccusing(kTimeout * 5);
+  EXPECT_FALSE(core_.suspicion().has_value());
+  EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 n3.1 ");
+  disputed_ = 0;
+  PassAccusing(kTimeout * 2.5);
+  EXPECT_EQ(Names(core_.view()), "n1.1 n3.1 ");
+}
+
+// The view without it may be stored, so that it may have no lease any more.
+TEST_F(SuspicionsTest, WhoDisputesTooLateIsLeftOut) {
+  FormChain();
+  PassAccusing(kBeat);
+  ASSERT_TRUE(core_.suspicion().has_value());
+  std::optional<View> next;
+  while (!next.has_value()) {
+    now_ += kBeat;
+    EXPECT_EQ(Beat("n1"), absl::OkStatus());
+    EXPECT_EQ(Beat("n3"), absl::OkStatus());
+    next = core_.ProposeView(now_);
+  }
+  EXPECT_EQ(Names(*next), "n1.1 n3.1 ");
+  NodeReport report{.view_id = core_.view().id,
+                    .condition = Condition::kSound,
+                    .disputed = 1};
+  EXPECT_TRUE(absl::IsNotFound(core_.Heartbeat("c", {"n2", 1, report}, now_)));
+  EXPECT_TRUE(absl::IsUnavailable(core_.Register("c", all_[1], report, now_)));
+  core_.OnViewStored(*next);
+  EXPECT_GT(kept_out(), absl::ZeroDuration());
+}
+
+// A connection that was cut brings it when it is whole again. By it the node
+// would hold something else than the view says, be left out at once, and go on
+// with the lease that it has.
+TEST_F(ManagerCoreTest, WhatALaterCallHasOvertakenDoesNotCount) {
+  FormChain();
+  const std::string other_heap(16, 'o');
+  NodeReport report{.view_id = core_.view().id,
+                    .condition = Condition::kSound,
+                    .process = 7,
+                    .call = 5};
+  EXPECT_EQ(core_.Heartbeat("c", {"n3", 1, report}, now_), absl::OkStatus());
+  NodeReport earlier = report;
+  earlier.call = 4;
+  earlier.heap_id = other_heap;
+  EXPECT_TRUE(
+      absl::IsUnavailable(core_.Heartbeat("c", {"n3", 1, earlier}, now_)));
+  EXPECT_TRUE(
+      absl::IsUnavailable(core_.Register("c", Node("n3"), earlier, now_)));
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());
+  // Another process of that incarnation begins to count anew.
+  NodeReport another = report;
+  another.process = 8;
+  another.call = 1;
+  EXPECT_EQ(core_.Heartbeat("c", {"n3", 1, another}, now_), absl::OkStatus());
+  // What it says later counts.
+  another.call = 2;
+  another.heap_id = other_heap;
+  EXPECT_EQ(core_.Heartbeat("c", {"n3", 1, another}, now_), absl::OkStatus());
+  ASSERT_TRUE(core_.ProposeView(now_).has_value());
+  EXPECT_EQ(core_.ProposeView(now_)->members.size(), 2u);
+}
+
+}  // namespace
+}  // namespace kamino::membership

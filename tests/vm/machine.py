@@ -18,8 +18,6 @@ QEMU = "qemu-system-x86_64"
 GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest")
 BOOT_TIMEOUT_S = 600.0
 ANSWER_SLACK_S = 15.0  # what an answer may take beyond the command's time
-# An emulated processor is slow, and shares the host's with other tests.
-EMULATED = 3
 LIFE_S = 3600.0  # then the machine is ended, whatever it does
 LABEL_KB = 128  # of an NVDIMM: where its namespaces are described
 ALIGN_MB = 16  # of an NVDIMM without its labels
@@ -193,7 +191,8 @@ class Machine:
   @staticmethod
   def _environment():
     """The environment of commands inside."""
-    return ["env", f"{TIME_SCALE}={EMULATED * time_scale():g}"]
+    scale = time_scale()
+    return [] if scale == 1 else ["env", f"{TIME_SCALE}={scale:g}"]
 
   def run(self, *words, timeout=60.0, check=True):
     """Runs a command inside; exit code and output."""

@@ -24,8 +24,8 @@ class Suspects {
   // Looks for somebody to leave out, by what is known now, or lets go of it. To
   // be called often while a view is in force and nobody is given time.
   void Look(const View& view, const KnownNodes& nodes, absl::Time now);
-  // `member` of `view` says that. If it disputes an entry with the head, nobody
-  // is left out for now: the dispute may have begun after the accusation.
+  // `member` of `view` has sent `report`. If it disputes an entry with the
+  // head, the accusation is dropped: the dispute may have begun after it.
   void Heed(const View& view, const Member& member, const NodeReport& report);
   // Nobody is left out for now.
   void LetGo() { present_.reset(); }

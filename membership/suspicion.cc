@@ -58,8 +58,8 @@ std::optional<Suspicion> AccusationOf(const View& view,
 constexpr int kMending = 4;
 
 // `reports` of the members, in their order.
-bool SomebodyDisputes(const View& view,
-                      const std::vector<NodeReport>& reports) {
+bool AnyMemberDisputes(const View& view,
+                       const std::vector<NodeReport>& reports) {
   for (size_t i = 0; i < reports.size(); ++i) {
     if (DisputesWithHead(view, view.members[i], reports[i])) return true;
   }
@@ -124,7 +124,7 @@ std::optional<Suspicion> SuspectOf(const View& view, const KnownNodes& nodes,
                                    absl::Duration patience,
                                    const std::vector<Suspicion>& lately) {
   const auto reports = Reports(view, nodes);
-  if (!reports.has_value() || SomebodyDisputes(view, *reports)) {
+  if (!reports.has_value() || AnyMemberDisputes(view, *reports)) {
     return std::nullopt;
   }
   const bool mending = std::any_of(

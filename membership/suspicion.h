@@ -47,9 +47,9 @@ struct Suspicion {
 // While a member has something to mend, which takes time, four times `patience`
 // is what counts, and nobody is slow: that member may wait for a link, too.
 //
-// While a member disputes an entry with the head, nobody: without that member's
-// result and its successor's the chain would complete the head's, which may be
-// wrong.
+// While a member disputes an entry with the head, no member is accused: without
+// that member's result and its successor's the chain would complete the head's,
+// which may be wrong.
 //
 // Nobody, if one member alone would be left, but for one that has just joined
 // and is behind, or those who are left could not go on; and nobody before all
@@ -58,8 +58,9 @@ std::optional<Suspicion> SuspectOf(const View& view, const KnownNodes& nodes,
                                    absl::Duration patience,
                                    const std::vector<Suspicion>& lately);
 
-// By `report` of `member`, it disputes an entry with the head of `view`. A head
-// that disputes an entry of a head before it asks for nobody's vote.
+// Whether `report` says that `member` disputes an entry with the head of
+// `view`. A head that disputes an entry of a former head asks no member for its
+// vote.
 bool DisputesWithHead(const View& view, const Member& member,
                       const NodeReport& report);
 

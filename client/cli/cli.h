@@ -53,7 +53,7 @@ class Cli {
   absl::StatusOr<std::string> KeyOf(const std::string& word);
 
   // The chain's client, or the managers'; made when it is asked for first.
-  // kInvalidArgument: nobody has said where they are. A command that asks both
+  // kInvalidArgument: the settings name no address. A command that asks both
   // connects to the chain first: the managers must be of its cluster.
   absl::StatusOr<Client*> Connect();
   absl::StatusOr<Admin*> ConnectToManagers();

@@ -163,7 +163,8 @@ class Dump {
     return AddProcess(address, security::Role::kNode, folder);
   }
 
-  // As whoever the settings say, to processes of the cluster that was met.
+  // With the certificate of the settings. A process of another cluster than the
+  // one that has answered first is refused.
   absl::StatusOr<rpc::ChannelOptions> ChannelTo(const std::string& address,
                                                 security::Role role) const {
     const Settings& settings = cli_->settings();

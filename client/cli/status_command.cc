@@ -50,8 +50,8 @@ std::string MissingLinks(const GetNodeStatusResponse& status) {
   return text;
 }
 
-// Of nodes outside the chain only managers know. "": none is known to stand by,
-// or nobody has said where managers are. kInvalidArgument with
+// Names the nodes outside the chain, which only managers know. "": no node is
+// known to stand by, or the settings name no manager. kInvalidArgument with
 // REASON_OTHER_CLUSTER: the managers are not of the client's cluster, or of
 // different ones.
 absl::StatusOr<std::string> StandsByLine(const Cli& cli, const Client& client) {

@@ -169,7 +169,7 @@ class Seed final : public kamino::v1::KaminoService::CallbackService {
     for (const std::string& node : nodes) chain_.add_nodes()->set_address(node);
   }
 
-  // The next question ends as if nobody were there.
+  // The next question ends as one to an address without a server.
   void FailNext() {
     absl::MutexLock lock(&mutex_);
     fails_ = true;

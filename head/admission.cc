@@ -420,12 +420,17 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
       for (Request& request : *batch) waiting_.AddAlone(std::move(request));
       return;
     }
-    ++counters_.rejected;
     // The heap is as before. The ring has no room now, or never has for this.
     const absl::Status answer =
         MakeError(IsTooLarge(committed) ? kamino::v1::REASON_TOO_LARGE
                                         : kamino::v1::REASON_OVERLOADED,
                   committed.message());
+    if (batch->size() == 1 && MayEvictLess(batch->front(), answer)) {
+      batch->front().evicts_least = true;
+      waiting_.PutBackAlone(std::move(batch->front()));
+      return;
+    }
+    ++counters_.rejected;
     for (Request& request : *batch) AnswerWhatItSaw(request, {answer, "", 0});
     return;
   }

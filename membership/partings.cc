@@ -27,23 +27,25 @@ Parting Partings::Answer(const View& view, const KnownNodes& nodes,
   if (asked.goes) return Parting::kGo;
   const Parting parting = PartingOf(view, nodes, excluded);
   if (parting != Parting::kGo) return parting;
-  if (!AllLookOften(view, nodes, asked, now)) return Parting::kWait;
+  if (!OthersCalled(view, nodes, asked, now)) return Parting::kWait;
   asked.goes = true;
   return Parting::kGo;
 }
 
-bool Partings::AllLookOften(const View& view, const KnownNodes& nodes,
+bool Partings::OthersCalled(const View& view, const KnownNodes& nodes,
                             const Asked& asked, absl::Time now) const {
-  if (now - asked.since >= patience_) return true;
-  return std::all_of(
-      view.members.begin(), view.members.end(), [&](const Member& member) {
-        const auto node = nodes.find(member.node_id);
-        if (node == nodes.end() || IsParting(view, member, node->second)) {
-          return true;
-        }
-        const auto told = told_.find(member.node_id);
-        return told != told_.end() && told->second >= asked.since;
-      });
+  uint64_t called = 0;
+  bool all = true;
+  for (const Member& member : view.members) {
+    const auto node = nodes.find(member.node_id);
+    if (node == nodes.end() || IsParting(view, member, node->second)) continue;
+    const auto told = told_.find(member.node_id);
+    const bool has = told != told_.end() && told->second >= asked.since;
+    called += has ? 1 : 0;
+    all = all && has;
+  }
+  if (called < LeastMembers(view.mode())) return false;
+  return all || now - asked.since >= patience_;
 }
 
 absl::Duration Partings::CallAgainAfter(const View& view,

@@ -22,8 +22,8 @@ class Partings {
   // Longer than any node asks; whoever does all the same hurries nobody.
   static constexpr absl::Duration kLongest = absl::Seconds(10);
 
-  // `patience`: so long a member that does not call is waited for to be told
-  // to look often.
+  // A member that does not call for `patience` is not waited for to be told to
+  // look often, as long as LeastMembers of those that stay have called.
   explicit Partings(absl::Duration patience) : patience_(patience) {}
 
   // To that member of `view`, which asks. What it was told last holds: kGo for
@@ -45,7 +45,10 @@ class Partings {
     bool goes = false;
   };
 
-  bool AllLookOften(const View& view, const KnownNodes& nodes,
+  // Whether enough of those that stay have called since it asked. A member that
+  // died just before holds its place in the view still: the last one that holds
+  // the data must not go by what such a member reported.
+  bool OthersCalled(const View& view, const KnownNodes& nodes,
                     const Asked& asked, absl::Time now) const;
 
   const absl::Duration patience_;

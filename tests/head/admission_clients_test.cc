@@ -132,6 +132,56 @@ TEST_F(ManyClientsTest, OneThatEvictsMayBeAsLargeAsAnyOther) {
   EXPECT_EQ(admission_->stats().evicted, 1u) << fits << " objects fit";
 }
 
+// Log entries that do not take as many evictions as are made at once.
+class SmallEntriesTest : public AdmissionTest {
+ protected:
+  static constexpr uint64_t kClients = 100;
+  static AdmissionOptions Many() {
+    AdmissionOptions options;
+    options.max_clients = kClients;
+    options.evict_at_once = kClients;
+    return options;
+  }
+  static replica::ChainOptions SmallEntries() {
+    replica::ChainOptions options = CoreOptions();
+    options.max_entry_bytes = 2048;
+    return options;
+  }
+  SmallEntriesTest() : AdmissionTest(Many(), SmallEntries()) {
+    for (uint64_t client = 1; client <= kClients; ++client) {
+      Put("a", "1", client);
+      Run();
+    }
+    EXPECT_EQ(admission_->stats().clients, kClients);
+    now_ += absl::Hours(1);
+    since_ = ring_->applied();
+  }
+  ~SmallEntriesTest() override { faults::PlantFault(""); }
+
+  void Run() {
+    do {
+      Execute();
+      Complete();
+    } while (admission_->has_ready());
+    ring_->Clean(ring_->applied());
+  }
+};
+
+TEST_F(SmallEntriesTest, ANewClientEvictsNoMoreThanTheEntryTakes) {
+  const size_t put = Put("a", "2", 1001);
+  Run();
+  EXPECT_TRUE(StatusOf(put).ok()) << StatusOf(put);
+  EXPECT_EQ(admission_->stats().evicted, 1u);
+}
+
+TEST_F(SmallEntriesTest, AHeadThatEvictsAsManyAgainIsNoticed) {
+  faults::PlantFault("head-evicts-as-many-again");
+  const size_t put = Put("a", "2", 1001);
+  Run();
+  EXPECT_EQ(ReasonOf(StatusOf(put)), kamino::v1::REASON_TOO_LARGE);
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
+}
+
 class FewClientsTest : public AdmissionTest {
  protected:
   static AdmissionOptions Few() {

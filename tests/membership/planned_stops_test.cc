@@ -8,6 +8,7 @@
 #include "base/chain_mode.h"
 #include "gtest/gtest.h"
 #include "membership/next_view.h"
+#include "membership/partings.h"
 #include "membership/records.h"
 #include "tests/faults/fault.h"
 #include "tests/membership/manager_core_fixture.h"
@@ -220,6 +221,64 @@ TEST(PlannedStopTest, IsStoredWithTheView) {
   EXPECT_EQ(FromProto(ToProto(view)), view);
 }
 
+// --- When a member that asks may go.
+
+TEST(PartingsTest, ASilentMemberIsNotWaitedForLong) {
+  for (ChainMode mode : {ChainMode::kKamino, ChainMode::kImages}) {
+    const View view = ViewOf(4, mode);
+    const KnownNodes nodes = NodesAt({kAsks, kServes, kServes, kServes});
+    Partings partings(kBeat * 3);
+    absl::Time now = absl::UnixEpoch();
+    const auto answer = [&] {
+      return partings.Answer(view, nodes, {}, view.members[0], now);
+    };
+    EXPECT_EQ(answer(), Parting::kWait);
+    for (uint64_t i = 1; i <= LeastMembers(mode); ++i) {
+      partings.CallAgainAfter(view, nodes, Id(static_cast<int>(i)), now);
+    }
+    EXPECT_EQ(answer(), Parting::kWait);
+    now += kBeat * 3;
+    EXPECT_EQ(answer(), Parting::kGo);
+  }
+}
+
+TEST(PartingsTest, EnoughOthersCallBeforeAMemberGoes) {
+  for (ChainMode mode : {ChainMode::kKamino, ChainMode::kImages}) {
+    // The others have died, and nothing tells so yet.
+    const auto least = static_cast<int>(LeastMembers(mode));
+    const View view = ViewOf(least + 1, mode);
+    std::vector<At> at(view.members.size(), kServes);
+    at[0] = kAsks;
+    const KnownNodes nodes = NodesAt(at);
+    Partings partings(kBeat * 3);
+    absl::Time now = absl::UnixEpoch();
+    const auto answer = [&] {
+      return partings.Answer(view, nodes, {}, view.members[0], now);
+    };
+    EXPECT_EQ(answer(), Parting::kWait);
+    for (int i = 1; i < least; ++i) {
+      partings.CallAgainAfter(view, nodes, Id(i), now);
+    }
+    now += kBeat * 3;
+    EXPECT_EQ(answer(), Parting::kWait);
+    faults::PlantFault("membership-lets-the-last-copy-go");
+    EXPECT_EQ(answer(), Parting::kGo);
+    faults::PlantFault("");
+  }
+}
+
+TEST(PartingsTest, AMemberStaysOnceTheOthersAreKnownToBeDead) {
+  const View view = ViewOf(2, ChainMode::kTraditional);
+  Partings partings(kBeat * 3);
+  const absl::Time now = absl::UnixEpoch();
+  EXPECT_EQ(partings.Answer(view, NodesAt({kServes, kAsks}), {},
+                            view.members[1], now),
+            Parting::kWait);
+  EXPECT_EQ(
+      partings.Answer(view, NodesAt({kDied, kAsks}), {}, view.members[1], now),
+      Parting::kStay);
+}
+
 // --- The manager.
 
 class ManagerStopTest : public ManagerCoreTest {
@@ -273,12 +332,6 @@ TEST_F(ManagerStopTest, AMemberIsAwayAtOnce) {
   // What it sent before comes late.
   EXPECT_TRUE(Say("n1", Stopping::kAsks).ok());
   EXPECT_EQ(core_.PartingFor("n1", now_), Parting::kGo);
-}
-
-TEST_F(ManagerStopTest, OneThatDoesNotHearIsNotWaitedForForLong) {
-  EXPECT_EQ(Ask("n1"), Parting::kWait);
-  now_ += kBeat * 3;
-  EXPECT_EQ(Ask("n1"), Parting::kGo);
 }
 
 TEST_F(ManagerStopTest, TheSecondOfThreeStaysAndIsWaitedFor) {

@@ -153,10 +153,17 @@ void Cluster::StopClients() {
   for (const auto& client : session_clients_) client->Stop();
 }
 
-bool Cluster::ClientsAreIdle() const {
-  const auto idle = [](const auto& client) { return client->idle(); };
-  return std::all_of(clients_.begin(), clients_.end(), idle) &&
-         std::all_of(session_clients_.begin(), session_clients_.end(), idle);
+std::vector<std::string> Cluster::BusyClients() const {
+  std::vector<std::string> busy;
+  for (const auto& client : clients_) {
+    if (client->idle()) continue;
+    busy.push_back(absl::StrCat(client->name(), " (",
+                                client->last_refusal().message(), ")"));
+  }
+  for (const auto& client : session_clients_) {
+    if (!client->idle()) busy.push_back(client->name());
+  }
+  return busy;
 }
 
 SimNode::Options Cluster::NodeOptions(const std::string& name) const {
@@ -193,6 +200,9 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.cold = workload_.ColdValues();
   options.node.chain.retain = absl::Seconds(1);
   options.node.admission.max_in_flight = 16;
+  // Within the patience of a run: stored results that fill their share of the
+  // heap refuse others until clients have been silent for as long.
+  options.node.admission.client_min_idle = absl::Seconds(3);
   if (options_.client_records > 0) {
     options.node.admission.max_clients = options_.client_records;
     options.node.admission.evict_at_once = options_.evict_at_once;

@@ -85,7 +85,10 @@ class Cluster {
   // Of all clients.
   std::vector<std::string> ClientNames() const;
   void StopClients();
-  bool ClientsAreIdle() const;
+  bool ClientsAreIdle() const { return BusyClients().empty(); }
+  // The clients that have something under way, with the last refusal that each
+  // of them was told to retry after.
+  std::vector<std::string> BusyClients() const;
   SimNode* node(const std::string& name) { return peers_.nodes.at(name); }
 
   // The view that is in force: stored at etcd.

@@ -145,6 +145,7 @@ void SimClient::Begin(Record record) {
   phase_ = Phase::kAsk;
   tries_ = 0;
   outcome_unknown_ = false;
+  last_refusal_ = absl::OkStatus();
   Attempt();
 }
 
@@ -242,6 +243,7 @@ void SimClient::OnAnswer(const NodeAnswer& answer) {
   }
   outcome_unknown_ |= decision.outcome_unknown;
   if (!decision.retry) return OnRefused(answer.status);
+  last_refusal_ = answer.status;
   if (outcome_unknown_ && !record_->is_read &&
       random_.Percent(options_.abandon_percent)) {
     Trace("gives up on ", record_->id);

@@ -54,6 +54,8 @@ class SimClient final : public Process {
   bool idle() const { return idle_; }
   bool done_first() const { return operations_ > 0; }
   uint64_t operations() const { return operations_; }
+  // The last refusal after which the operation under way is tried again.
+  const absl::Status& last_refusal() const { return last_refusal_; }
 
  private:
   enum class Phase {
@@ -117,6 +119,7 @@ class SimClient final : public Process {
   bool outcome_unknown_ = false;
   bool expired_ = false;  // another id is to be taken
   absl::Status refusal_;  // to be settled
+  absl::Status last_refusal_;
 };
 
 }  // namespace kamino::simulation

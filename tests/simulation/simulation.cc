@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tests/simulation/checker.h"
 #include "tests/simulation/client_view_checker.h"
 #include "tests/simulation/cluster.h"
@@ -207,8 +208,7 @@ class Simulation {
       strangers_.Stop();
       world_.RunUntil(world_.now() + kRest);
       cluster_.StopClients();
-      status = WaitFor("all clients are done",
-                       [this] { return cluster_.ClientsAreIdle(); });
+      status = WaitForClients();
       if (status.ok()) {
         status = WaitFor("bits that changed are found",
                          [this] { return !faults_.SomebodyDecays(); });
@@ -234,6 +234,15 @@ class Simulation {
       world_.RunUntil(world_.now() + kStep);
     }
     return world_.violation();
+  }
+
+  absl::Status WaitForClients() {
+    absl::Status status = WaitFor("all clients are done",
+                                  [this] { return cluster_.ClientsAreIdle(); });
+    if (!absl::IsDeadlineExceeded(status)) return status;
+    return absl::DeadlineExceededError(
+        absl::StrCat(status.message(),
+                     "; busy: ", absl::StrJoin(cluster_.BusyClients(), ", ")));
   }
 
   // Everyone is back who comes back at all, and nobody is kept out for ever.

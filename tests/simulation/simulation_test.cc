@@ -148,6 +148,10 @@ TEST(SeedsThatFailedTest, HoldNow) {
       // Deletes in a small heap find no page: requests that take room have
       // filled the small pieces.
       {ChainMode::kTraditional, 3000322},
+      // A member parts while the only other one, which is still in the view,
+      // has lost its disk.
+      {ChainMode::kTraditional, 5000122},
+      {ChainMode::kImages, 5000122},
       // What no rule detects (docs/fault_model.md, Two limits, and why): these
       // runs do not come to it any more.
       {ChainMode::kKamino, 1009357},

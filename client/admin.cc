@@ -176,10 +176,11 @@ absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
     const absl::Status status = call(stub.get(), &context);
     if (absl::IsUnimplemented(status)) return NoManager(manager);
     // A leader that a manager names may have lost its address since.
-    if (!redirected && cluster_ != met_ && rpc::IsOtherCluster(status)) {
+    const bool moved = redirected && rpc::IsOtherCluster(status);
+    if (cluster_ != met_ && !moved && rpc::IsOtherCluster(status)) {
       return NotOfTheSeeds(manager, context);
     }
-    if (!IsPassing(status)) return status;
+    if (!IsPassing(status) && !moved) return status;
     // That the end came in the middle of a call says less than what was heard
     // before it.
     const bool cut_short = left < attempt && absl::IsDeadlineExceeded(status);

@@ -244,7 +244,7 @@ void Directory::Ask(const std::string& address, Questions::Ended ended) {
     absl::MutexLock lock(&mutex_);
     asking_.insert(question->context);
     if (stopping_) question->context->TryCancel();
-    meets = chain_.nodes().empty() || silent_seeds_.Contains(address);
+    meets = chain_.nodes().empty() || silent_seeds_.Compares(address);
   }
   question->request.set_chain_id(chain_id());
   question->stub = At(address);

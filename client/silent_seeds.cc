@@ -1,6 +1,7 @@
 #include "client/silent_seeds.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace kamino::client {
 
@@ -8,6 +9,7 @@ void SilentSeeds::Start() {
   {
     absl::MutexLock lock(&mutex_);
     if (std::exchange(started_, true)) return;
+    compared_until_ = options_.clock() + kCompared;
   }
   if (options_.after == nullptr) return;
   AskAt(options_.clock() + kFirstPause, kFirstPause);
@@ -23,9 +25,9 @@ void SilentSeeds::Heard(const std::string& address) {
   silent_.erase(address);
 }
 
-bool SilentSeeds::Contains(const std::string& address) const {
+bool SilentSeeds::Compares(const std::string& address) const {
   absl::MutexLock lock(&mutex_);
-  return silent_.contains(address);
+  return silent_.contains(address) && options_.clock() < compared_until_;
 }
 
 void SilentSeeds::AskAt(absl::Time time, absl::Duration pause) {
@@ -38,6 +40,7 @@ void SilentSeeds::OnTime(absl::Time time, absl::Duration pause) {
   {
     absl::MutexLock lock(&mutex_);
     if (stopped_ || silent_.empty()) return;
+    if (options_.clock() >= compared_until_) return;
     silent = silent_;
   }
   // Run early: the pause bounds how often a seed is asked.

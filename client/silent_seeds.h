@@ -24,6 +24,9 @@ class SilentSeeds {
   // which a seed was asked.
   static constexpr absl::Duration kFirstPause = absl::Seconds(1);
   static constexpr absl::Duration kMaxPause = absl::Seconds(30);
+  // A seed that first answers later than that after Start is no longer
+  // compared: another cluster may use its address by then.
+  static constexpr absl::Duration kCompared = absl::Minutes(10);
 
   struct Options {
     std::function<absl::Time()> clock;
@@ -46,7 +49,8 @@ class SilentSeeds {
 
   // The seed at `address` has answered. Other addresses are ignored.
   void Heard(const std::string& address);
-  bool Contains(const std::string& address) const;
+  // Whether the seed at `address` has not answered, and is still compared.
+  bool Compares(const std::string& address) const;
 
  private:
   void AskAt(absl::Time time, absl::Duration pause);
@@ -57,6 +61,7 @@ class SilentSeeds {
   mutable absl::Mutex mutex_;
   std::set<std::string> silent_ ABSL_GUARDED_BY(mutex_);
   bool started_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time compared_until_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

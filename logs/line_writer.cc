@@ -63,11 +63,12 @@ void LineWriter::Push(std::string line, std::shared_ptr<Receipt> receipt) {
   ++added_;
   bytes_ += line.size();
   if (receipt != nullptr) receipt->number_ = added_;
-  lines_.push_back({std::move(line), std::move(receipt)});
+  lines_.push_back({.text = std::move(line), .receipt = std::move(receipt)});
 }
 
 void LineWriter::PushNotice() {
-  Push(options_.notice(std::exchange(untold_, 0)), nullptr);
+  Push(options_.notice(untold_), nullptr);
+  lines_.back().tells_of = std::exchange(untold_, 0);
   dropping_ = false;
 }
 
@@ -185,8 +186,9 @@ void LineWriter::Finish(const Line& line, int error) {
   if (line.receipt != nullptr) {
     line.receipt->error_ = error;
   } else if (error != 0) {
-    ++untold_;
-    ++dropped_;
+    const bool is_notice = line.tells_of > 0;
+    untold_ += is_notice ? line.tells_of : 1;
+    dropped_ += is_notice ? 0 : 1;
   }
   // With a write that succeeded: else the notice would be lost as well.
   const bool tells = error == 0 && untold_ > 0 && !ended_;

@@ -96,6 +96,7 @@ class LineWriter {
   struct Line {
     std::string text;
     std::shared_ptr<Receipt> receipt;  // of a kept line
+    uint64_t tells_of = 0;  // dropped lines, of which this one is the notice
   };
 
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -350,14 +350,14 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
     return absl::NotFoundError(
         absl::StrCat("node ", beat.node_id, " is not registered"));
   }
-  HeedDispute(found->second.state.member, beat.report);
-  if (Leaves(found->second, now)) {
-    return absl::NotFoundError(
-        absl::StrCat("node ", beat.node_id, " is being removed"));
-  }
   const Member& member = found->second.state.member;
   if (beat.report.IsOvertakenBy(found->second.state.report)) {
     return Overtaken(beat.node_id);
+  }
+  HeedDispute(member, beat.report);
+  if (Leaves(found->second, now)) {
+    return absl::NotFoundError(
+        absl::StrCat("node ", beat.node_id, " is being removed"));
   }
   if (!CheckClaims(member, beat.report).ok() || IsAhead(beat.report) ||
       !CheckHistory(beat.node_id, beat.report, View(), now).ok()) {

@@ -34,14 +34,14 @@ Parting Partings::Answer(const View& view, const KnownNodes& nodes,
 
 bool Partings::OthersCalled(const View& view, const KnownNodes& nodes,
                             const Asked& asked, absl::Time now) const {
-  uint64_t called = 0;
+  uint64_t called = 0;  // lately
   bool all = true;
   for (const Member& member : view.members) {
     const auto node = nodes.find(member.node_id);
     if (node == nodes.end() || IsParting(view, member, node->second)) continue;
     const auto told = told_.find(member.node_id);
     const bool has = told != told_.end() && told->second >= asked.since;
-    called += has ? 1 : 0;
+    called += has && now - told->second < patience_ ? 1 : 0;
     all = all && has;
   }
   if (called < LeastMembers(view.mode())) return false;

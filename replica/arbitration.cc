@@ -67,8 +67,10 @@ void Arbitration::OnVote(LinkId link, const Vote& vote) {
   if (!outbox_->Belongs(downstream_->Has(link) && downstream_->replicates())) {
     return;
   }
-  // This node asks only while it disputes an entry itself, and sends none then.
-  if (!dispute_->open()) return downstream_->OnDisputed();
+  // Unasked: the successor disputes an entry that this node has executed.
+  if (!dispute_->open() || vote.first() <= ring_->applied()) {
+    return downstream_->OnDisputed();
+  }
   const std::string origin = scrub_->origin();
   dispute_->OnVote(vote.first(), vote.image_hash(),
                    /*one_origin=*/origin.empty() || vote.origin().empty() ||

@@ -44,6 +44,9 @@ absl::Status ProcedureContext::Delete(absl::string_view key) {
 
 absl::Status ProcedureContext::Expect(
     absl::Span<const engine::KeyValue::Change> changes) {
+  // It holds the objects' locks and copies from now on: a request that fails
+  // is taken back, though it has written nothing.
+  changed_ = true;
   return Explain(objects_->Expect(changes),
                  changes.empty() ? "" : changes.front().key);
 }

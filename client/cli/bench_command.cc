@@ -16,6 +16,7 @@
 #include "base/status_macros.h"
 #include "client/check.h"
 #include "client/cli/cli.h"
+#include "client/cli/interrupts.h"
 #include "client/cli/new_files.h"
 #include "client/cli/progress.h"
 #include "client/cli/table.h"
@@ -55,6 +56,8 @@ struct Tally {
   absl::Status first_failure;
   std::vector<absl::Duration> latencies;  // of ok and declined
   absl::Duration elapsed;
+
+  uint64_t calls() const { return ok + declined + unknown + failed; }
 };
 
 // Whether the service said no to this one request, as a load may expect it to.
@@ -95,6 +98,7 @@ class Load {
     uint64_t a, b, amount;
     {
       absl::MutexLock lock(&mutex_);
+      if (Interrupts::Noted()) StopLocked();
       if (started_ == options_.count) return;
       const uint64_t number = started_++;
       const uint64_t range =
@@ -289,8 +293,13 @@ int RunBench(Cli& cli, const BenchOptions& options) {
                              : CheckAccounts(*client, options.accounts);
     if (!ready.ok()) return cli.Fail(ready);
   }
+  const Interrupts interrupts;
   Load load(*client, options, std::move(acked_log));
   const Tally tally = load.Run(options.outstanding);
+  if (Interrupts::Noted()) {
+    std::cerr << absl::StrCat("interrupted after ", tally.calls(), " of ",
+                              options.count, " calls\n");
+  }
   Print(cli, options.kind, tally);
   if (options.any_replica && !cli.json()) PrintReplicaReads(**client);
   return tally.first_failure.ok() ? kExitOk : cli.Fail(tally.first_failure);

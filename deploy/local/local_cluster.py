@@ -344,8 +344,11 @@ class LocalCluster:
       return False
     return start_time(record["pid"]) == record["start_time"]
 
-  def kamino(self, *words, check=True, timeout=60, seeds=None):
-    """Runs the command line; returns the finished process."""
+  def kamino(self, *words, check=True, timeout=60, seeds=None, started=None):
+    """Runs the command line; returns the finished process.
+
+    `started`: called with the running process.
+    """
     arguments = self.command_for("kamino", [
         self.binary("kamino"), f"--seeds={seeds or self.seeds}", *self.trust(),
         *words])
@@ -354,6 +357,8 @@ class LocalCluster:
                           env=client_environment(), text=True) as process:
       with self._commands_lock:
         self._commands.add(process)
+      if started is not None:
+        started(process)
       try:
         timeout = patience(timeout * self.patience)
         output, errors = process.communicate(timeout=timeout)

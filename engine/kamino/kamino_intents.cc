@@ -26,9 +26,11 @@ absl::Status KaminoTransaction::MakeSticky(Object* object) {
       case StickyIntents::Added::kReplaced:
         undrained_.push_back(
             {object->id, added == StickyIntents::Added::kReplaced});
+        object->intended = true;
         if (!declares_many_) DrainIntents();
         return absl::OkStatus();
       case StickyIntents::Added::kWasThere:
+        object->intended = true;
         return absl::OkStatus();
       case StickyIntents::Added::kNoRoom:
         if (again && store_->PropagateAll()) continue;
@@ -92,7 +94,7 @@ absl::Status KaminoTransaction::ExpectWrites(absl::Span<const ObjectId> ids) {
   std::vector<ObjectId> lacking;
   for (ObjectId id : ids) {
     ASSIGN_OR_RETURN(const Object* object, LockLive(id));
-    if (!object->allocated && object->copy == nullptr) lacking.push_back(id);
+    if (!object->allocated && !object->intended) lacking.push_back(id);
   }
   std::sort(lacking.begin(), lacking.end());
   lacking.erase(std::unique(lacking.begin(), lacking.end()), lacking.end());

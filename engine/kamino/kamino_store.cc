@@ -224,6 +224,10 @@ void KaminoStore::CommittedNothing(State state) {
     SpinLockHolder lock(&lane.mutex);
     ++lane.committed;
   }
+  // ExpectWrites may have made copies, though nothing was written.
+  for (const TransactionState::Object& object : state->objects) {
+    if (Pinned(object)) backup_->Unpin(object.id);
+  }
   Unlock(std::move(state));
 }
 

@@ -148,7 +148,7 @@ absl::StatusOr<KaminoTransaction::Object*> KaminoTransaction::OpenForWrite(
         object->payload.size(), " bytes of object ", id));
   }
   if (object->allocated) return object;
-  if (object->copy == nullptr) RETURN_IF_ERROR(MakeSticky(object));
+  if (!object->intended) RETURN_IF_ERROR(MakeSticky(object));
   store_->BeforeChange(id, IntentKind::kWrite);
   return object;
 }

@@ -55,6 +55,7 @@ struct TransactionState {
     bool allocated = false;
     bool freed = false;
     std::byte* copy = nullptr;            // pinned in the backup
+    bool intended = false;  // its intent is stored; DrainIntents completes it
     absl::Span<const std::byte> cleared;  // freed: its intent, to be flushed
     // Allocated: false while the payload still holds what was there before. It
     // must be zeroed before anyone reads it, unless its one range covers it.

@@ -57,8 +57,8 @@ TEST_F(SilentSeedsTest, AsksEachUntilItHasAnswered) {
   EXPECT_THAT(Asked(), ElementsAre("a", "b"));
   seeds_.Heard("a");
   seeds_.Heard("c");
-  EXPECT_FALSE(seeds_.Contains("a"));
-  EXPECT_TRUE(seeds_.Contains("b"));
+  EXPECT_FALSE(seeds_.Compares("a"));
+  EXPECT_TRUE(seeds_.Compares("b"));
   PassTime();
   EXPECT_THAT(Asked(), ElementsAre("b"));
   seeds_.Heard("b");
@@ -95,6 +95,18 @@ TEST_F(SilentSeedsTest, ATaskThatRunsEarlyAsksNobody) {
   EXPECT_EQ(delay_, SilentSeeds::kFirstPause * 3 / 4);
   PassTime();
   EXPECT_THAT(Asked(), ElementsAre("a", "b"));
+}
+
+// Another cluster may use the address by then.
+TEST_F(SilentSeedsTest, ASeedThatIsSilentForLongIsNoLongerCompared) {
+  seeds_.Start();
+  const absl::Time start = now_;
+  while (task_ != nullptr) {
+    EXPECT_EQ(seeds_.Compares("a"), now_ < start + SilentSeeds::kCompared);
+    PassTime();
+  }
+  EXPECT_FALSE(seeds_.Compares("a"));
+  EXPECT_GE(now_, start + SilentSeeds::kCompared);
 }
 
 // The timer runs at its end what waits.

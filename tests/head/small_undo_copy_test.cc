@@ -1,5 +1,5 @@
-// What a head does with requests that write to more than its undo copy has room
-// for, or to nearly as much.
+// Requests that write to more than the head's undo copy has room for, or to
+// nearly as much, and requests that announce their writes.
 #include <string>
 #include <vector>
 
@@ -80,6 +80,35 @@ TEST_F(SmallUndoCopyTest, WhatNeverFitsItIsTooLarge) {
   EXPECT_THAT(std::string(status.message()),
               ::testing::HasSubstr(absl::StrCat("has room for ", room_)));
   EXPECT_TRUE(Patch({"a", "b"}).ok());
+}
+
+// A commit of many operations locks its objects before the first one is
+// executed.
+TEST_F(AdmissionTest, ARefusedCommitHoldsNoLocks) {
+  kamino::v1::CommitRequest commit;
+  auto* patch = commit.add_then_operations()->mutable_patch();
+  patch->set_key("absent");
+  patch->set_data("p");
+  for (int i = 0; i < 10; ++i) {
+    const std::string key = absl::StrCat("k", i);
+    auto* put = commit.add_then_operations()->mutable_put();
+    put->set_key(key);
+    put->set_value("w");
+    Put(key, "v", 10 + i);
+  }
+  Execute();
+  Complete();
+  // Of one batch; the other one commits.
+  const size_t other = Put("other", "v", 30);
+  const size_t refused =
+      Submit(replica::kCommitFunction, commit.SerializeAsString(), 31);
+  for (int i = 0; i < 3; ++i) Execute();
+  EXPECT_EQ(ReasonOf(StatusOf(refused)), kamino::v1::REASON_KEY_NOT_FOUND);
+  EXPECT_FALSE(Answered(other));
+  Put("k5", "later", 32);
+  Execute();
+  EXPECT_EQ(admission_->stats().parked, 0u);
+  EXPECT_EQ(Get("k5"), "later");
 }
 
 }  // namespace

@@ -10,8 +10,8 @@ import subprocess
 import threading
 from random import Random
 
-from harness import (ROOT, ClusterTest, Load, free_port, main, patience, scaled,
-                     wait_until)
+from harness import (ENDLESS, ROOT, ClusterTest, Load, free_port, main,
+                     patience, scaled, wait_until)
 from local_cluster import LocalCluster
 
 SMALL = {"nodes": 3, "heap_mb": 32, "ring_mb": 16}
@@ -108,7 +108,7 @@ class SaveTest(BackupTest):
 
   def test_of_one_moment_under_load_and_back(self):
     self.open_bank()
-    load = Load(self.cluster, count=100000)
+    load = Load(self.cluster, count=ENDLESS)
     load.await_acked(500)
     acked = load.acked()
     saved = self.save("--rate=1")
@@ -464,7 +464,7 @@ class CheckTest(BackupTest):
 
   def test_what_a_kill_leaves_is_no_finding(self):
     self.open_bank()
-    load = Load(self.cluster, count=100000)
+    load = Load(self.cluster, count=ENDLESS)
     load.await_acked(1000)
     for name in ("n1", "n2", "n3"):
       self.cluster.kill(name, signal.SIGKILL)

@@ -2,7 +2,7 @@
 
 import json
 
-from harness import ClusterTest, Load, main, wait_until
+from harness import ENDLESS, ClusterTest, Load, main, wait_until
 
 HEAP_MB = 128
 VALUE = 16 << 10
@@ -58,7 +58,7 @@ class CatchUpTest(ClusterTest):
 
   def test_under_load(self):
     self.open_bank()
-    load = Load(self.cluster, count=60000)
+    load = Load(self.cluster, count=ENDLESS)
     load.await_acked(1000)
     for position in (0, 1, -1):
       chain, _ = self.cluster.chain()
@@ -67,7 +67,6 @@ class CatchUpTest(ClusterTest):
       self.cluster.await_chain([n for n in chain if n != victim], 20)
       load.await_acked(load.acked() + 100)
       self.assertTrue(self.comes_back(victim).get("of_changes"))
-    self.assertTrue(load.is_alive(), "the load was too short")
     self.check_bank(load)
     self.check_alike()
 

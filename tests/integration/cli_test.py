@@ -10,7 +10,8 @@ import signal
 import subprocess
 from unittest import mock
 
-from harness import ClusterTest, free_port, main, patience, wait_until
+from harness import (ENDLESS, ClusterTest, Load, free_port, main, patience,
+                     wait_until)
 from local_certificates import OPERATOR, LocalCertificates
 
 
@@ -407,6 +408,20 @@ class CliTest(ClusterTest):
 
   def test_a_bench_without_accounts_says_so(self):
     self.kamino("bench", "transfer", "--count=1", expect=1, stderr="--setup")
+
+  def test_an_interrupted_bench_prints_what_it_measured(self):
+    self.open_bank()
+    for number in (signal.SIGINT, signal.SIGTERM):
+      load = Load(self.cluster, count=ENDLESS, log=f"{number}.log")
+      load.await_acked(100)
+      load.process.send_signal(number)
+      load.join()
+      self.assertEqual(load.done.returncode, 0, load.done.stderr)
+      table = json.loads(load.done.stdout)
+      self.assertEqual(table["ok"], len(load.transfers()))
+      self.assertEqual(table["unknown"] + table["failed"], 0)
+      self.assertRegex(load.done.stderr,
+                       rf"^interrupted after \d+ of {ENDLESS} calls$")
 
   def test_named_clusters(self):
     seeds = ", ".join(f'"{s}"' for s in self.cluster.seeds.split(","))

@@ -3,6 +3,7 @@
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,8 +18,8 @@ from binaries import Binaries
 from local_cluster import ClusterError, LocalCluster, default_parent, needed_mb
 from processes import free_port, patience, time_scale, wait_until
 
-__all__ = ["ROOT", "ClusterError", "ClusterTest", "Load", "free_port",
-           "main", "patience", "scaled", "wait_until"]
+__all__ = ["ENDLESS", "ROOT", "ClusterError", "ClusterTest", "Load",
+           "free_port", "main", "patience", "scaled", "wait_until"]
 
 ACCOUNTS = 50
 BALANCE = 1000
@@ -73,10 +74,16 @@ def scaled(settings):
           "leader_ttl_s": math.ceil(scale * settings.get("leader_ttl_s", 2))}
 
 
+ENDLESS = 10**12  # calls of a load that goes on until it is told to stop
+LONGEST_S = 600  # of such a load
+
+
 class Load(threading.Thread):
   """A load of bank transfers in the background.
 
-  `words`: what else `kamino bench transfer` is told.
+  `count`: transfers; ENDLESS: it goes on until `stop`, so that it outlasts what
+  the test does meanwhile, however fast the machine is.
+  `words`: further options of `kamino bench transfer`.
   """
 
   def __init__(self, cluster, count=20000, log="acked.log", outstanding=32,
@@ -88,6 +95,7 @@ class Load(threading.Thread):
     self.outstanding = outstanding
     self.words = words
     self.done = None
+    self.process = None
     self.start()
 
   def run(self):
@@ -95,7 +103,21 @@ class Load(threading.Thread):
         "bench", "transfer", f"--count={self.count}",
         f"--outstanding={self.outstanding}",
         f"--accounts={ACCOUNTS}", f"--acked_log={self.log}", "--timeout=30s",
-        "--json", *self.words, check=False, timeout=120)
+        "--json", *self.words, check=False,
+        timeout=LONGEST_S if self.count == ENDLESS else 120,
+        started=self._note)
+
+  def _note(self, process):
+    self.process = process
+
+  def stop(self):
+    """Waits for its end; an endless one is told to end first."""
+    if self.count == ENDLESS:
+      wait_until(lambda: self.process is not None or not self.is_alive(), 60,
+                 "the load to start")
+      if self.done is None:
+        self.process.send_signal(signal.SIGINT)
+    self.join()
 
   def acked(self):
     try:
@@ -184,7 +206,7 @@ class ClusterTest(unittest.TestCase):
     balances = {f"bank/{i:06d}": BALANCE for i in range(ACCOUNTS)}
     transfers = Load.transfers(_Log(self.cluster.folder, "first.log"))
     for load in loads:
-      load.join()
+      load.stop()
       self.assertEqual(load.done.returncode, 0, load.done.stderr)
       transfers += load.transfers()
     for source, target, amount in transfers:

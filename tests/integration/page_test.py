@@ -14,7 +14,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from harness import ClusterTest, Load, free_port, main, wait_until
+from harness import ENDLESS, ClusterTest, Load, free_port, main, wait_until
 
 CHROMIUM = "/usr/bin/chromium"
 DRIVER = "/usr/bin/chromedriver"
@@ -96,7 +96,7 @@ class PageTest(ClusterTest):
     wait_until(lambda: self.text("#chain").count("tcp") == 3, PATIENCE_S,
                "three links")
     self.open_bank()
-    load = Load(self.cluster, count=60000)
+    load = Load(self.cluster, count=ENDLESS)
     wait_until(lambda: "/s" in self.cards()[0], PATIENCE_S,
                "the cursors to move")
     self.shoot("light")
@@ -110,7 +110,6 @@ class PageTest(ClusterTest):
     self.shoot("without-the-tail")
     self.cluster.restart("n4")
     self.await_members(["n1", "n2", "n3", "n4"])
-    load.join()
     self.check_bank(load)
     self.no_errors()
     self.manager_goes()

@@ -289,6 +289,23 @@ TEST_F(LineWriterTest, ANewReaderGetsLinesAgain) {
   EXPECT_THAT(stream.ReadUntil("again"), testing::Contains("dropped 100"));
 }
 
+// The notice fails as well: its number is not lost.
+TEST_F(LineWriterTest, ANoticeThatFailsIsGivenAgain) {
+  Stream stream(Stream::Kind::kFifo);
+  const auto writer = WriterTo(stream.written());
+  stream.Fill();
+  for (int i = 0; i < 100; ++i) writer->Add(std::string(96, 'x'));
+  stream.CloseReader();
+  ASSERT_TRUE(writer->Drain(kHangs));
+  ASSERT_EQ(writer->dropped(), 100u);
+  writer->Add("lost with the notice");
+  ASSERT_TRUE(writer->Drain(kHangs));
+  EXPECT_EQ(writer->dropped(), 101u);
+  stream.OpenReader();
+  writer->Add("again");
+  EXPECT_THAT(stream.ReadUntil("dropped 101"), testing::Contains("again"));
+}
+
 TEST_F(LineWriterTest, WhatADiskDoesNotTakeIsCountedAndTold) {
   const std::string path = ::testing::TempDir() + "/full";
   const int file =

@@ -375,6 +375,45 @@ TEST(DynamicBackupTest, EvictsWhatIsNotLockedAndNeverWhatIs) {
   EXPECT_TRUE(under.Begin()->Write(ids.back(), 0, 1).ok());
 }
 
+// Copies that were made for writes that did not come are not kept for good.
+TEST(DynamicBackupTest, ExpectedWritesThatDoNotComeLeaveNoPin) {
+  StoreUnderTest under(Scheme::kDynamic);
+  std::vector<ObjectId> ids;
+  for (int i = 0; i < 8; ++i) {
+    ids.push_back(under.Make(std::string(700 << 10, 'a' + i)));
+  }
+  for (ObjectId id : ids) {
+    auto transaction = under.Begin();
+    const absl::Status expected = transaction->ExpectWrites({id});
+    ASSERT_TRUE(expected.ok()) << expected;
+    ASSERT_TRUE(transaction->Commit().ok());
+  }
+}
+
+// An object whose copy was made, but whose intent found no room, gets its
+// intent with the write.
+TEST(DynamicBackupTest, AWriteAfterAFailedExpectWritesHasAnIntent) {
+  StoreUnderTest under(Scheme::kSimple);
+  std::vector<ObjectId> ids;
+  auto filler = under.Begin();
+  while (true) {
+    ids.push_back(under.Make(std::string(64, 'a')));
+    if (!filler->Write(ids.back(), 0, 1).ok()) break;
+  }
+  // No room is left for this one's intent.
+  const ObjectId last = ids.back();
+  ASSERT_TRUE(filler->Abort().ok());
+  filler = under.Begin();
+  for (ObjectId id : ids) {
+    if (id != last) {
+      ASSERT_TRUE(filler->Write(id, 0, 1).ok());
+    }
+  }
+  auto transaction = under.Begin();
+  EXPECT_FALSE(transaction->ExpectWrites({last}).ok());
+  EXPECT_FALSE(transaction->Write(last, 0, 1).ok());
+}
+
 // Copies that fit together, but not as they come to lie: what was copied before
 // them lies in the way. Once they are given up they are made one behind the
 // other.

@@ -1,0 +1,31 @@
+// A command that has results to print when it is interrupted.
+#ifndef KAMINO_CLIENT_CLI_INTERRUPTS_H_
+#define KAMINO_CLIENT_CLI_INTERRUPTS_H_
+
+#include <signal.h>
+
+#include <array>
+#include <utility>
+
+namespace kamino::client {
+
+// While one exists, the first SIGINT or SIGTERM is noted, and a second one ends
+// the process. A signal that is ignored, as by nohup, stays so. One at a time;
+// the thread that constructs it also destroys it.
+class Interrupts {
+ public:
+  Interrupts();
+  ~Interrupts();
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+
+  // Whether a signal has been noted. Any thread may ask.
+  static bool Noted();
+
+ private:
+  std::array<std::pair<int, struct sigaction>, 2> before_;
+};
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_CLI_INTERRUPTS_H_

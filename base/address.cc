@@ -168,7 +168,7 @@ bool IsEveryAddress(absl::string_view host) {
   if (ReadIp4(host, &ip4)) return ip4.s_addr == INADDR_ANY;
   in6_addr ip6;
   if (!ReadIp6(host.substr(0, host.find('%')), &ip6)) return false;
-  // As ::ffff:0.0.0.0.
+  // For example ::ffff:0.0.0.0.
   const bool mapped_any = IN6_IS_ADDR_V4MAPPED(&ip6) &&
                           std::all_of(ip6.s6_addr + 12, ip6.s6_addr + 16,
                                       [](uint8_t byte) { return byte == 0; });

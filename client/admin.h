@@ -40,8 +40,8 @@ class Admin {
   // What each manager says of itself, but for those that do not answer.
   std::vector<kamino::v1::GetManagerResponse> GetManagers();
 
-  // The cluster that calls name: of the seeds, or that the managers were met
-  // with.
+  // The cluster that calls name: the seeds' cluster, or the one that the
+  // managers reported.
   std::shared_ptr<const rpc::ClusterIdentity> cluster() const {
     return cluster_;
   }

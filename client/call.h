@@ -426,8 +426,8 @@ class Mutation : public Call<Request, Response> {
     return true;
   }
 
-  // A call that ends at once frees its lane for the next one that waits. Each
-  // of these starts on its own stack, however many wait.
+  // A call that ends at once gives its lane to the next waiting call. Each
+  // waiting call starts on a stack of its own.
   void StartByLane() {
     if (!StartScope::active()) {
       const StartScope scope;

@@ -1,5 +1,5 @@
-// Errors with which a call ends that no server has answered. Private to the
-// library.
+// Errors that the library itself ends a call with, without a server's answer.
+// Private to the library.
 #ifndef KAMINO_CLIENT_CALL_ERRORS_H_
 #define KAMINO_CLIENT_CALL_ERRORS_H_
 

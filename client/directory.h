@@ -54,7 +54,7 @@ class Directory {
             std::shared_ptr<const rpc::Credentials> credentials = nullptr,
             absl::Duration question_timeout = kQuestionTimeout,
             Timer* timer = nullptr);
-  // Ends questions that are still under way, however long that takes.
+  // Cancels the questions under way and waits for their end, without a bound.
   ~Directory();
   // Asks silent seeds no more in the background, and ends the questions under
   // way. False: one does not end within `patience`, and this object must not

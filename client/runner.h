@@ -24,7 +24,8 @@
 
 namespace kamino::client {
 
-// A cancelled question ends at once where gRPC works.
+// How long Stop waits for cancelled questions; they end at once unless gRPC
+// fails.
 inline constexpr absl::Duration kEndPatience = absl::Seconds(5);
 
 // Thread-safe.

@@ -43,8 +43,8 @@ class SilentSeeds {
 
   // Begins to ask, the first time that it is called.
   void Start();
-  // Asks no more. To be called before the end of what `after` runs on, which
-  // may hold a task of this object.
+  // Stops asking. Call it before the timer behind `after` ends: the timer may
+  // hold a task of this object.
   void Stop();
 
   // The seed at `address` has answered. Other addresses are ignored.

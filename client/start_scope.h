@@ -7,7 +7,7 @@
 
 namespace kamino::client {
 
-// Of the thread that makes it.
+// Applies to the thread that constructs it.
 class StartScope {
  public:
   StartScope() { ++depth; }

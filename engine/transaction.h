@@ -155,11 +155,10 @@ class Transaction : public Reader {
     return absl::OkStatus();
   }
 
-  // Writes to these live objects are expected, in any order; an object may
-  // come more than once. Declares nothing, but locks the objects as Write does.
-  // A scheme that makes a copy of an object durable before the first write to
-  // it does so for all of them with one set of drains, where writes would each
-  // have their own. Errors: as Write's.
+  // Writes to these live objects are expected, in any order; an object may come
+  // more than once. Declares nothing, but locks the objects as Write does. A
+  // scheme that copies an object before its first write makes all these copies
+  // durable with one set of drains. Errors: as Write's.
   virtual absl::Status ExpectWrites(absl::Span<const ObjectId> /*objects*/) {
     return absl::OkStatus();
   }

@@ -32,7 +32,8 @@ kamino::internal::v1::OpenSession SessionIn(const replica::Mutation& mutation) {
   return wanted;
 }
 
-// Which bound a request meets that would leave `left` bytes `of` others.
+// Names the limit that refuses a request which would leave `left` of `of`
+// bytes.
 std::string WhyFull(RoomUse use, uint64_t left, const std::string& of,
                     uint64_t kept) {
   const uint64_t least = use == RoomUse::kFrees     ? kept / 4

@@ -156,7 +156,8 @@ absl::Duration AgentCore::Late(absl::Time now) const {
 
 AgentCore::Effects AgentCore::OnAnswer(const Call& call, const Answer& answer,
                                        absl::Time now) {
-  // Another cluster's manager says nothing of this one's.
+  // An answer from another cluster's manager does not show that this cluster's
+  // managers are reachable.
   if (!rpc::IsOtherCluster(answer.status)) NoteReached(call, answer);
   const Answer checked = Checked(call, answer);
   clusters_.Note(call.manager, answer.cluster_uuid,

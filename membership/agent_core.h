@@ -89,8 +89,8 @@ class AgentCore {
   absl::Duration interval() const { return interval_; }
 
   struct Answer {
-    // Digits, from its metadata, where every manager of a formed cluster names
-    // it; "": none.
+    // The cluster uuid in the answer's metadata, as hexadecimal digits; empty
+    // if the manager named none.
     std::string cluster_uuid;
     absl::Status status;
     // On success that of the call's request.

@@ -356,8 +356,8 @@ class ManagerCore {
                           const Exclusions& excluded) const;
   KnownNode StateOf(const Node& node, absl::Time now) const;
   KnownNodes States(absl::Time now) const;
-  // Before it is decided whether it leaves: a suspect that disputes an entry
-  // with the head stays, unless a view without it may be stored.
+  // Call before Leaves: a suspect that disputes an entry with the head stays,
+  // unless a view without it is already proposed.
   void HeedDispute(const Member& member, const NodeReport& report) {
     if (!proposed_.has_value()) suspects_.Heed(view_, member, report);
   }

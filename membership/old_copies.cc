@@ -92,9 +92,8 @@ absl::Status ManagerCore::CheckCluster(const Member& member,
       absl::BytesToHexString(report.cluster_uuid), "; this one's is ",
       absl::BytesToHexString(view_.cluster_uuid),
       ": its --managers has an address that is wrong or is used by this "
-      "cluster "
-      "now; name the managers of its cluster. If the node is meant for this "
-      "cluster, start it with another --data_dir"));
+      "cluster now; name the managers of its cluster. If the node is meant for "
+      "this cluster, start it with another --data_dir"));
 }
 
 bool ManagerCore::IsAbandoned(const Node& node) const {

@@ -47,9 +47,9 @@ struct Suspicion {
 // While a member has something to mend, which takes time, four times `patience`
 // is what counts, and nobody is slow: that member may wait for a link, too.
 //
-// While a member disputes an entry with the head, no member is accused: without
-// that member's result and its successor's the chain would complete the head's,
-// which may be wrong.
+// While a member disputes an entry with the head, no member is accused. The
+// votes of that member and its successor decide whether the head's result is
+// wrong.
 //
 // Nobody, if one member alone would be left, but for one that has just joined
 // and is behind, or those who are left could not go on; and nobody before all

@@ -21,7 +21,7 @@ constexpr absl::Duration kHandOverTime = absl::Seconds(6);
 constexpr absl::Duration kRedirecting = absl::Milliseconds(200);
 constexpr absl::Duration kLookAgain = absl::Milliseconds(5);
 
-// Of the chain as this node knows it.
+// By the chain that this node knows.
 bool IsMember(Node* node) {
   const ViewBoard::Snapshot chain = node->view_board().current();
   return std::any_of(chain->nodes().begin(), chain->nodes().end(),

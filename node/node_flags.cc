@@ -139,7 +139,7 @@ namespace {
 constexpr uint64_t kMaxMegabytes = 1u << 20;  // 1 TiB
 constexpr uint32_t kMaxMinPassSeconds = 30 * 24 * 60 * 60;
 constexpr uint32_t kMaxKeepChangesSeconds = 24 * 60 * 60;
-// Of Linux.
+// Limits of Linux.
 constexpr size_t kMaxPath = PATH_MAX - 1;
 constexpr size_t kMaxName = NAME_MAX;
 constexpr size_t kMaxSocketPath = sizeof(sockaddr_un::sun_path) - 1;

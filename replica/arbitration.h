@@ -50,7 +50,8 @@ class Arbitration {
   void TellPredecessor();
   // Does what the votes so far call for; only while the dispute is open.
   void Continue(absl::Time now);
-  // The successor's, also where it disputes an entry of this node.
+  // A vote of the successor: an answer to a question, or notice that the
+  // successor disputes an entry.
   void OnVote(LinkId link, const kamino::internal::v1::Vote& vote);
 
   // --- At its successor. The predecessor asks about the entry of these bytes.

@@ -30,9 +30,9 @@ void ChainCore::NoteOnTheWay(const View& next) {
   const Member* successor = !place_.inside() ? nullptr : place_.successor();
   if (successor == nullptr) return;
   if (next.IndexOf(successor->node_id, successor->incarnation) >= 0) return;
-  // It has outlived the entry that it disputes, and executes none after it.
-  // Those behind it execute them: else nobody would be left that tells a wrong
-  // result of the head's from a right one.
+  // The successor survived the disputed entry and executes none after it, so
+  // none of the entries sent to it is deadly. The nodes behind it must execute
+  // them: only their results can show that the head's is wrong.
   if (downstream_.disputes()) return;
   NoteDeadly(KnownComplete(), downstream_.sent());
 }

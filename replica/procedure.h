@@ -65,9 +65,9 @@ class ProcedureContext {
   absl::Status Patch(absl::string_view key, uint64_t offset,
                      absl::string_view data);
   absl::Status Delete(absl::string_view key);
-  // For a procedure that changes many objects: it is about to call Put, Patch
-  // and Delete like this. The head then makes what it needs to undo them
-  // durable at once, and not for each object: on a disk each time is a sync.
+  // Announces Put, Patch and Delete calls that follow. The head makes their
+  // undo data durable together: on a disk, one set of syncs instead of one per
+  // object. An error of it must end the procedure.
   absl::Status Expect(absl::Span<const engine::KeyValue::Change> changes);
   // Ascending keys of [start, end), an empty end meaning all, until `visit`
   // returns false. `visit` must not write.

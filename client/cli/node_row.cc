@@ -40,7 +40,7 @@ std::string Links(const GetNodeStatusResponse& status) {
   return links.empty() ? "-" : absl::StrJoin(links, ", ");
 }
 
-// The STATE of a node that has not told its own.
+// The STATE column of a node without a status of its own.
 std::string WhyNoState(const StatusOfNode& status) {
   if (status.ok()) {
     return absl::StrCat("is ", Printable(status->node_id()));

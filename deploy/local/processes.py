@@ -9,8 +9,8 @@ POLL_S = 0.02
 # A factor for every wait for an event: CONTRIBUTING.md, A slower machine.
 TIME_SCALE = "KAMINO_TEST_TIME_SCALE"
 _LISTENING = "0A"  # a state in /proc/net/tcp
-# By which a shell tells kamino of a cluster, and which may be of another one: a
-# script that runs kamino tells it all by options.
+# Variables that tell kamino about a cluster. A shell may have set them for
+# another cluster, so scripts remove them and pass options.
 CLIENT_VARIABLES = ("KAMINO_SEEDS", "KAMINO_MANAGERS", "KAMINO_CLUSTER",
                     "KAMINO_CONFIG", "KAMINO_INSECURE", "KAMINO_TLS_CERT",
                     "KAMINO_TLS_KEY", "KAMINO_TLS_CA", "KAMINO_TLS_CRL_DIR")

@@ -47,8 +47,8 @@ class Backup {
   // those before the transaction. kResourceExhausted: all copies are pinned.
   virtual absl::StatusOr<std::byte*> EnsureCopy(ObjectId id) = 0;
 
-  // EnsureCopy of each of these, which differ, with one set of drains for all:
-  // their copies' bytes, null where there is no room.
+  // As EnsureCopy for several distinct objects, with one set of drains. Returns
+  // their copies' bytes in order; null where there is no room.
   virtual std::vector<std::byte*> EnsureCopies(absl::Span<const ObjectId> ids);
 
   // The object is new: a place for a copy of its whole payload, which the
@@ -73,7 +73,7 @@ class Backup {
   // For this thread's drains.
   virtual Region* region() const = 0;
 
-  // Called before copies are given up for others; what it changes must be
+  // Called before copies are evicted; the listener's own changes must be
   // durable when it returns.
   using EvictionListener = std::function<void(absl::Span<const ObjectId>)>;
   virtual void SetEvictionListener(EvictionListener listener) = 0;

@@ -106,8 +106,8 @@ class DynamicBackup final : public Backup {
   // `to_evict` units at a time.
   absl::StatusOr<CopyOf*> Make(ObjectId id, uint64_t to_evict)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of the copies used longest ago as many as have `units`, or all that may go;
-  // false: none may.
+  // Evicts unpinned copies, the least recently used first, until they have
+  // freed `units` or none is left. False: nothing was evicted.
   bool Evict(uint64_t units) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Heap* const heap_;
@@ -223,7 +223,8 @@ std::vector<std::byte*> DynamicBackup::EnsureCopies(
   MutexLock lock(&mutex_);
   std::vector<std::byte*> copies;
   uint64_t lacking = 0;  // units of those that have no copy yet
-  // First of all those that are there: they may not be evicted for others.
+  // Existing copies are pinned first, so that making the others cannot evict
+  // them.
   for (ObjectId id : ids) {
     copies.push_back(PinExisting(id));
     if (copies.back() == nullptr) lacking += UnitsOfCopy(id);

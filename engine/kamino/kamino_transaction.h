@@ -52,7 +52,7 @@ class KaminoTransaction final : public Transaction {
   absl::Status LockShared(ObjectId id);
   // The object, locked and not freed. Valid until the next one is locked.
   absl::StatusOr<Object*> LockExclusive(ObjectId id);
-  // The same, and its payload is known.
+  // As LockExclusive, and sets `payload`.
   absl::StatusOr<Object*> LockLive(ObjectId id);
   // The same, with a durable intent and copy, and the range within it.
   absl::StatusOr<Object*> OpenForWrite(ObjectId id, uint32_t offset,

@@ -132,7 +132,8 @@ class SimpleBackup final : public Backup {
   bool Has(ObjectId id) const {
     return (__atomic_load_n(WordOf(id), __ATOMIC_ACQUIRE) & MaskOf(id)) != 0;
   }
-  // Stores and flushes a copy, which counts once it is durable and its bit is.
+  // Stores and flushes the copy. It is valid once the copy and then its bit are
+  // durable.
   void Mirror(ObjectId id) {
     Reached(Branch::kCopyMade);
     counts_[Mine()].misses.Add();

@@ -119,12 +119,12 @@ void PrintReport(const CheckReport& report, bool json) {
   }
   if (report.interrupted > 0) {
     std::cout << (report.interrupted == 1
-                      ? "1 thing is half done, of what the node was executing: "
-                        "it mends it, or takes it back, when it starts\n"
+                      ? "1 change was interrupted: the node completes it or "
+                        "rolls it back when it starts\n"
                       : absl::StrCat(report.interrupted,
-                                     " things are half done, of what the node "
-                                     "was executing: it mends them, or takes "
-                                     "them back, when it starts\n"));
+                                     " changes were interrupted: the node "
+                                     "completes them or rolls them back when "
+                                     "it starts\n"));
   }
   std::cout << (report.findings == 0 ? std::string("sound\n")
                 : report.findings == 1

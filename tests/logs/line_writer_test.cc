@@ -42,6 +42,7 @@ class Stream {
     signal(SIGPIPE, SIG_IGN);
     if (kind == Kind::kFifo) {
       path_ = ::testing::TempDir() + "/fifo";
+      unlink(path_.c_str());
       EXPECT_EQ(mkfifo(path_.c_str(), 0600), 0);
       OpenReader();
       written_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);

@@ -186,11 +186,21 @@ TEST_F(LogDeathTest, TheLastLinesAreKept) {
                    size_t bytes = 0;
                    const auto lines = RecentLines();
                    for (const std::string& line : lines) bytes += line.size();
-                   CHECK_EQ(bytes, kRecentBytes);
-                   CHECK_EQ(lines.back().size(), kRecentLineBytes);
-                   CHECK(absl::StrContains(lines.back(), "] 199 xxx"));
+                   CHECK_GT(bytes, kRecentBytes - kRecentLineBytes);
+                   CHECK_LE(bytes, kRecentBytes);
+                   CHECK(std::any_of(
+                       lines.begin(), lines.end(), [](const auto& line) {
+                         return line.size() == kRecentLineBytes &&
+                                absl::StrContains(line, "] 199 xxx");
+                       }));
                    LOG(INFO) << "kept";
-                   CHECK(absl::EndsWith(RecentLines().back(), "] kept"));
+                   // A slow reader of stderr makes the log's thread add a
+                   // notice of dropped lines.
+                   bool kept = false;
+                   for (const std::string& line : RecentLines()) {
+                     kept |= absl::EndsWith(line, "] kept");
+                   }
+                   CHECK(kept);
                  }),
       ::testing::ExitedWithCode(7), "");
 }

@@ -15,7 +15,6 @@ namespace {
 using kamino::v1::Chain;
 using kamino::v1::KaminoService;
 
-constexpr size_t kMaxStubs = 64;
 constexpr int kMaxAnswerBytes = 8 << 20;
 
 // Whether a node has answered, with an error that another try does not mend.
@@ -63,6 +62,11 @@ Directory::Directory(std::vector<std::string> seeds, ChainId chain_id,
       wanted_chain_(chain_id),
       credentials_(std::move(credentials)),
       question_timeout_(question_timeout),
+      stubs_(
+          [this](const std::string& address) {
+            return Connect(address, credentials_, cluster_);
+          },
+          timer),
       questions_({MonotonicNow,
                   [this](const std::string& address, Questions::Ended ended) {
                     Ask(address, std::move(ended));
@@ -88,21 +92,14 @@ bool Directory::Stop(absl::Duration patience) {
   return questions_.AwaitEnd(patience);
 }
 
-std::shared_ptr<Directory::Stub> Directory::AtLocked(
-    const std::string& address) {
-  auto found = stubs_.find(address);
-  if (found != stubs_.end()) return found->second;
-  // Addresses come and go with nodes; those in use come back at once.
-  if (stubs_.size() >= kMaxStubs) stubs_.clear();
-  std::shared_ptr<Stub> stub =
-      KaminoService::NewStub(Connect(address, credentials_, cluster_));
-  stubs_[address] = stub;
-  return stub;
+std::shared_ptr<Directory::Stub> Directory::At(const std::string& address) {
+  return stubs_.At(address);
 }
 
-std::shared_ptr<Directory::Stub> Directory::At(const std::string& address) {
-  absl::MutexLock lock(&mutex_);
-  return AtLocked(address);
+void Directory::AvoidLocked(const std::string& address) {
+  foreign_.insert(address);
+  // Its name may have moved.
+  stubs_.Renew(address);
 }
 
 std::string Directory::AddressOf(Target target) const {
@@ -153,7 +150,7 @@ bool Directory::LearnLocked(const Chain& chain) {
 void Directory::OnRefused(const std::string& address, const absl::Status& why) {
   absl::MutexLock lock(&mutex_);
   if (rpc::IsOtherCluster(why)) {
-    foreign_.insert(address);
+    AvoidLocked(address);
   } else {
     LearnLocked(DetailOf(why).chain());
   }
@@ -272,10 +269,7 @@ void Directory::Ask(const std::string& address, Questions::Ended ended) {
 void Directory::TakeLocked(const std::string& address,
                            const kamino::v1::GetChainResponse& response) {
   LearnLocked(response.chain());
-  if (!IsOursLocked(response.chain())) {
-    foreign_.insert(address);
-    return;
-  }
+  if (!IsOursLocked(response.chain())) return AvoidLocked(address);
   foreign_.erase(address);
   // A node of another cluster or chain counts something else.
   seen_ = std::max<uint64_t>(seen_, response.header().sequence());
@@ -309,7 +303,7 @@ void Directory::OnFailure(const std::string& address, bool meets,
   if (!rpc::IsOtherCluster(error)) return;
   absl::MutexLock lock(&mutex_);
   if (meets) seed_answers_.AddOther(error);
-  foreign_.insert(address);
+  AvoidLocked(address);
 }
 
 }  // namespace kamino::client

@@ -23,6 +23,7 @@
 #include "client/read_spread.h"
 #include "client/seed_answers.h"
 #include "client/silent_seeds.h"
+#include "client/stubs.h"
 #include "client/timer.h"
 #include "grpcpp/client_context.h"
 #include "kamino/v1/kamino.grpc.pb.h"
@@ -113,7 +114,8 @@ class Directory {
  private:
   std::vector<std::string> AddressesLocked() const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::shared_ptr<Stub> AtLocked(const std::string& address)
+  // Another cluster has that address.
+  void AvoidLocked(const std::string& address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Ask(const std::string& address, Questions::Ended ended);
   // `meets`: the question was sent while no chain was known, or is the first
@@ -141,9 +143,10 @@ class Directory {
   const std::shared_ptr<rpc::ClusterIdentity> cluster_ =
       std::make_shared<rpc::ClusterIdentity>();
 
+  Stubs<kamino::v1::KaminoService> stubs_;
+
   mutable absl::Mutex mutex_;
   kamino::v1::Chain chain_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, std::shared_ptr<Stub>> stubs_ ABSL_GUARDED_BY(mutex_);
   // Of those that were not answered yet.
   std::set<std::shared_ptr<grpc::ClientContext>> asking_
       ABSL_GUARDED_BY(mutex_);

@@ -54,6 +54,8 @@ Connections::Connections(ConnectionsOptions options, LanePool* lanes,
       timer_(timer),
       refused_(std::move(refused)),
       head_(std::move(head)),
+      stubs_([this](const std::string& address) { return ConnectTo(address); },
+             timer),
       carriers_(options_.carrier == "unary" ? "" : options_.carrier,
                 options_.devices,
                 options_.credentials == nullptr
@@ -118,25 +120,20 @@ std::shared_ptr<Connection> Connections::FindOf(uint64_t id,
 
 // --- A connection is made.
 
-std::shared_ptr<SessionService::Stub> Connections::StubOf(
-    const std::string& address) {
-  absl::MutexLock lock(&mutex_);
-  std::shared_ptr<SessionService::Stub>& stub = stubs_[address];
-  if (stub == nullptr) {
-    rpc::ChannelOptions channel;
-    channel.max_answer_bytes = kMaxAnswerBytes;
-    channel.credentials = options_.credentials;
-    channel.cluster = options_.cluster;
-    stub = SessionService::NewStub(rpc::MakeChannel(address, channel));
-  }
-  return stub;
+std::shared_ptr<grpc::Channel> Connections::ConnectTo(
+    const std::string& address) const {
+  rpc::ChannelOptions channel;
+  channel.max_answer_bytes = kMaxAnswerBytes;
+  channel.credentials = options_.credentials;
+  channel.cluster = options_.cluster;
+  return rpc::MakeChannel(address, channel);
 }
 
 void Connections::Dial(const Key& key, ChainId chain_id) {
   auto attempt = std::make_shared<Attempt>();
   attempt->key = key;
   attempt->chain_id = chain_id;
-  attempt->stub = StubOf(key.first);
+  attempt->stub = stubs_.At(key.first);
   attempt->request.set_chain_id(chain_id);
   rpc::SetTimeout(kAskTimeout, attempt->context.get());
   attempt->stub->async()->GetCarriers(
@@ -255,6 +252,7 @@ void Connections::OnSession(const SessionName& session) {
 void Connections::OnRefused(const std::shared_ptr<Attempt>& attempt,
                             const absl::Status& why) {
   refused_(attempt->key.first, why);
+  if (rpc::IsOtherCluster(why)) stubs_.Renew(attempt->key.first);
   if (ReasonOf(why) == kamino::v1::REASON_SESSION_EXPIRED) {
     Expired(attempt->session_id);
   }

@@ -20,8 +20,9 @@
 #include "client/lane_pool.h"
 #include "client/session/carriers.h"
 #include "client/session/connection.h"
+#include "client/stubs.h"
 #include "client/timer.h"
-#include "kamino/v1/session.pb.h"
+#include "kamino/v1/session.grpc.pb.h"
 #include "rpc/cluster_identity.h"
 #include "rpc/credentials.h"
 
@@ -82,8 +83,7 @@ class Connections {
   using Key = std::pair<std::string, bool>;  // address, mutates
   struct Attempt;
 
-  std::shared_ptr<kamino::v1::SessionService::Stub> StubOf(
-      const std::string& address);
+  std::shared_ptr<grpc::Channel> ConnectTo(const std::string& address) const;
   void Dial(const Key& key, ChainId chain_id);
   void TryWay(std::shared_ptr<Attempt> attempt);
   // Closes it then if it is still being opened; earlier when this stops, or
@@ -124,15 +124,13 @@ class Connections {
   Timer* const timer_;
   const Refused refused_;
   const Head head_;
+  Stubs<kamino::v1::SessionService> stubs_;
 
   absl::Mutex mutex_;
   std::map<Key, Route> routes_ ABSL_GUARDED_BY(mutex_);
   // Of sessions that have expired, or to other clusters: until nothing is under
   // way by them.
   std::vector<std::shared_ptr<Connection>> retired_ ABSL_GUARDED_BY(mutex_);
-  // Until the end, so that no channel ends on a thread of gRPC's.
-  std::map<std::string, std::shared_ptr<kamino::v1::SessionService::Stub>>
-      stubs_ ABSL_GUARDED_BY(mutex_);
   // As the next hello names it; epoch 0: it is not open yet.
   kamino::v1::SessionName session_ ABSL_GUARDED_BY(mutex_);
   // A hello that opens it is under way. No second one may be: late, it would

@@ -1,0 +1,93 @@
+// A client's stubs of one service, by address. Private to the library.
+//
+// A channel looks its name up when it connects, and not again while the
+// connection lasts. Where a name has moved to another address and a process of
+// another cluster has the former one, only a new channel finds the name's new
+// address.
+#ifndef KAMINO_CLIENT_STUBS_H_
+#define KAMINO_CLIENT_STUBS_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "client/timer.h"
+#include "grpcpp/channel.h"
+
+namespace kamino::client {
+
+// Thread-safe.
+template <typename Service>
+class Stubs {
+ public:
+  using Stub = typename Service::Stub;
+  using Connect =
+      std::function<std::shared_ptr<grpc::Channel>(const std::string& address)>;
+
+  // Between two channels to one address.
+  static constexpr absl::Duration kRenewAfter = absl::Seconds(1);
+
+  // `timer` outlives all calls of this object.
+  Stubs(Connect connect, Timer* timer,
+        std::function<absl::Time()> clock = MonotonicNow)
+      : connect_(std::move(connect)), timer_(timer), clock_(std::move(clock)) {}
+
+  std::shared_ptr<Stub> At(const std::string& address) {
+    absl::MutexLock lock(&mutex_);
+    // Addresses come and go with nodes; those in use come back at once.
+    if (stubs_.size() >= kMaxStubs && !stubs_.contains(address)) {
+      for (auto& [other, entry] : stubs_) Retire(std::move(entry.stub));
+      stubs_.clear();
+    }
+    Entry& entry = stubs_[address];
+    if (entry.stub == nullptr) {
+      entry = {Service::NewStub(connect_(address)), clock_()};
+    }
+    return entry.stub;
+  }
+
+  // A process of another cluster answers at `address`: the next call of At
+  // makes a new channel, unless this one is younger than kRenewAfter.
+  void Renew(const std::string& address) {
+    absl::MutexLock lock(&mutex_);
+    const auto found = stubs_.find(address);
+    if (found == stubs_.end() ||
+        clock_() < found->second.made + kRenewAfter) {
+      return;
+    }
+    Retire(std::move(found->second.stub));
+    stubs_.erase(found);
+  }
+
+ private:
+  static constexpr size_t kMaxStubs = 64;
+  // By then the calls that use a former channel have ended.
+  static constexpr absl::Duration kRetireAfter = absl::Seconds(10);
+
+  struct Entry {
+    std::shared_ptr<Stub> stub;
+    absl::Time made;
+  };
+
+  // A channel must not end on a thread of gRPC's: its end waits for them.
+  void Retire(std::shared_ptr<Stub> stub) {
+    if (timer_ == nullptr) return;
+    timer_->After(kRetireAfter, [stub = std::move(stub)] {});
+  }
+
+  const Connect connect_;
+  Timer* const timer_;
+  const std::function<absl::Time()> clock_;
+  absl::Mutex mutex_;
+  std::map<std::string, Entry> stubs_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace kamino::client
+
+#endif  // KAMINO_CLIENT_STUBS_H_

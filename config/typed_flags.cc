@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/parse_flags.h"
+#include "base/status_macros.h"
 #include "config/nearest_name.h"
 #include "config/own_flags.h"
 
@@ -45,6 +46,13 @@ absl::Status Set(absl::CommandLineFlag* flag, absl::string_view text) {
   std::string error;
   if (!IsOwnFlagFile(flag->Filename()) || flag->ParseFrom(text, &error)) {
     return absl::OkStatus();
+  }
+  // Abseil's words for what this error says, and "; " before the flag's own.
+  constexpr char kOfAbseil[] = "' specified for flag '";
+  const size_t said = error.find(kOfAbseil);
+  const size_t own = error.find("; ", said);
+  if (said != std::string::npos) {
+    error = own == std::string::npos ? "" : error.substr(own + 2);
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "--", flag->Name(), " cannot be \"", text, "\": ",
@@ -85,7 +93,6 @@ absl::Status SetByWord(absl::string_view word, const char* next,
 
 absl::Status SetTypedFlags(int argc, const char* const* argv) {
   if (TypedFlags(argc, argv).count("undefok") > 0) return absl::OkStatus();
-  absl::Status first;
   for (int i = 1; i < argc; ++i) {
     absl::string_view word = argv[i];
     if (word == "--") break;
@@ -93,11 +100,11 @@ absl::Status SetTypedFlags(int argc, const char* const* argv) {
     if (!absl::ConsumePrefix(&word, "-") || word.empty()) continue;
     absl::ConsumePrefix(&word, "-");
     bool took_next = false;
-    first.Update(
+    RETURN_IF_ERROR(
         SetByWord(word, i + 1 < argc ? argv[i + 1] : nullptr, &took_next));
     if (took_next) ++i;
   }
-  return first;
+  return absl::OkStatus();
 }
 
 }  // namespace kamino::config

@@ -7,10 +7,9 @@
 namespace kamino::config {
 
 // Sets the program's own flags as the command line says. kInvalidArgument: it
-// names an unknown flag, or a value that a flag does not take; the message is
-// about the first of these, and all other flags are set. Abseil's own flags
-// stay as they are, and with --undefok no flag is set: absl::ParseCommandLine,
-// which comes after, knows them.
+// names an unknown flag, or a value that a flag does not take; the flags behind
+// the first of these are not set. Abseil's own flags stay as they are, and with
+// --undefok all do: absl::ParseCommandLine, which comes after, knows them.
 absl::Status SetTypedFlags(int argc, const char* const* argv);
 
 }  // namespace kamino::config

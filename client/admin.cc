@@ -46,7 +46,16 @@ bool Differ(const std::string& one, const std::string& other) {
 
 absl::Status NoManager(const std::string& address) {
   return absl::InvalidArgumentError(
-      absl::StrCat(address, " answers, but is no manager (a node, perhaps)"));
+      absl::StrCat(address,
+                   " answers, but is no manager (a node or etcd, perhaps; "
+                   "operators call a manager's --admin_listen)"));
+}
+
+// gRPC's words for a call that had no answer in time.
+absl::string_view WhySilent(const absl::Status& status) {
+  if (status.message() != "Deadline Exceeded") return "";
+  return " (no answer: the process hangs, another program has the address, or "
+         "its host is not reached)";
 }
 
 }  // namespace
@@ -185,7 +194,7 @@ absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
     // before it.
     const bool cut_short = left < attempt && absl::IsDeadlineExceeded(status);
     if (why.empty() || !cut_short) {
-      why = absl::StrCat(manager, ": ", status.message());
+      why = absl::StrCat(manager, ": ", status.message(), WhySilent(status));
     }
     const std::string leader = rpc::LeaderIn(status).value_or("");
     // Two that each take the other one for the leader are not to be asked

@@ -28,7 +28,9 @@ absl::Status From(const std::string& address, const absl::Status& error) {
   if (error.ok()) return error;
   if (absl::IsUnimplemented(error)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(address, " answers, but is no node (a manager, perhaps)"));
+        absl::StrCat(address,
+                     " answers, but is no node (a manager or etcd, "
+                     "perhaps)"));
   }
   return MakeError(error.code(), DetailOf(error),
                    absl::StrCat(address, ": ", error.message()));

@@ -129,7 +129,8 @@ void Questions::OnPatienceOver(const std::shared_ptr<Round>& round) {
       error = absl::DeadlineExceededError(absl::StrCat(
           silent->first, " has not answered yet; asked ",
           absl::FormatDuration(options_.clock() - silent->second.asked),
-          " ago"));
+          " ago (if it stays so: the process hangs, another program has the "
+          "address, or its host is not reached)"));
     }
     waiters = EndRound(error);
     ++busy_;

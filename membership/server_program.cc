@@ -25,6 +25,7 @@
 #include "config/example.h"
 #include "config/program_config.h"
 #include "config/reload.h"
+#include "config/typed_flags.h"
 #include "glog/logging.h"
 #include "logs/log.h"
 #include "proto/version.h"
@@ -264,7 +265,11 @@ bool IsAskedAgainToEnd(absl::Duration within) {
 int RunServer(const ServerProgram& program, int argc, char** argv) {
   config::ProgramConfig config(SectionOf(program));
   absl::Status loaded;
-  if (!AsksForHelp(argc, argv)) loaded = config.Load(argc, argv);
+  if (!AsksForHelp(argc, argv)) {
+    loaded = config.Load(argc, argv);
+    const absl::Status typed = config::SetTypedFlags(argc, argv);
+    if (!typed.ok()) return Refuse(program, config, typed);
+  }
   ParseFlags(program.name, program.usage, kVersion, argc, argv);
   if (config::OnlyPrintsExample()) {
     std::cout << config::ExampleSection(SectionOf(program), program.example);

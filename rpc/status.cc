@@ -22,11 +22,20 @@ constexpr char kHungUp[] = "Socket closed";
 constexpr char kRefused[] = "Connection refused";
 // OpenSSL's, of a peer that does not begin a handshake.
 constexpr char kNoTls[] = "wrong version number";
+constexpr char kSilent[] = "timed out before receiving SETTINGS frame";
+// A server of HTTP/1 and one of neither.
+constexpr char kHttp1[] = "Trying to connect an http1.x server";
+constexpr char kNoHttp2[] = "Failed parsing HTTP/2";
 
 constexpr char kWhyHungUp[] =
     " (the server took the connection and hung up: it may want a certificate, "
     "or another one; its log says why)";
 constexpr char kWhyRefused[] = " (nothing listens there)";
+constexpr char kWhySilent[] =
+    " (it takes connections but does not answer: the process hangs, or is "
+    "another program)";
+constexpr char kWhyNoHttp2[] =
+    " (another program answers there; check the address)";
 constexpr char kWhyNoTls[] =
     " (the server does not use TLS: leave out the certificates, --tls_* and, "
     "of etcd, --etcd_tls_*, and unset KAMINO_TLS_*; or start the server with "
@@ -47,10 +56,15 @@ std::string WithoutConnection(absl::string_view message) {
   absl::ConsumePrefix(&message, "; last error: ");
   absl::ConsumePrefix(&message, "UNKNOWN: ");
   absl::ConsumePrefix(&message, "UNAVAILABLE: ");
+  absl::ConsumePrefix(&message, "INTERNAL: ");
   std::string text = absl::StrReplaceAll(
       message, {{"Failed to connect to remote host: ", ""}});
   if (absl::StrContains(text, kHungUp)) text += kWhyHungUp;
   if (absl::EndsWith(text, kRefused)) text += kWhyRefused;
+  if (absl::EndsWith(text, kSilent)) text += kWhySilent;
+  if (absl::StrContains(text, kHttp1) || absl::StrContains(text, kNoHttp2)) {
+    text += kWhyNoHttp2;
+  }
   // BoringSSL has it as WRONG_VERSION_NUMBER.
   const std::string plain =
       absl::StrReplaceAll(absl::AsciiStrToLower(text), {{"_", " "}});

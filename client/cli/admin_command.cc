@@ -221,8 +221,14 @@ CLI::App* AddChange(CLI::App* admin, Cli* cli, const std::string& name,
   command->add_option("NODE", change->node_id, "Its --node_id.")
       ->required()
       ->type_name("");
-  command->add_flag("--wait,!--no_wait", change->wait,
-                    "Wait until it is so, up to --timeout (the default).");
+  auto* wait =
+      command->add_flag("--wait", change->wait,
+                        "Waits until it is so, up to --timeout: the default.");
+  command
+      ->add_flag_callback(
+          "--no_wait", [change] { change->wait = false; },
+          "Does not wait: ends once the managers have taken it.")
+      ->excludes(wait);
   command->callback([=] { cli->run = [=] { return run(*cli, *change); }; });
   return command;
 }

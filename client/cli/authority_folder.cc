@@ -1,6 +1,9 @@
 #include "client/cli/authority_folder.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <tuple>
@@ -9,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "base/address.h"
 #include "base/status_macros.h"
 #include "client/cli/files.h"
 #include "client/cli/new_files.h"
@@ -50,6 +54,22 @@ std::string Joined(absl::string_view folder, absl::string_view name) {
 
 CertificatePair PairNamed(const std::string& stem) {
   return {stem + ".pem", stem + ".key"};
+}
+
+// Whether there is no such file. Of one that cannot be reached this is not
+// known: reading it says why.
+bool IsMissing(const std::string& path) {
+  struct stat info = {};
+  return stat(path.c_str(), &info) != 0 && errno == ENOENT;
+}
+
+// An IPv4 address with a mistake in it would pass for a host's name.
+absl::Status CheckHost(const std::string& host) {
+  const absl::Status checked = ParseAddress(host + ":1").status();
+  const size_t why = checked.message().find(host + " is no IPv4 address");
+  if (why == absl::string_view::npos) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--host: ", checked.message().substr(why)));
 }
 
 // A pair that is written, and not there under its names yet: a disk that has no
@@ -136,8 +156,8 @@ absl::StatusOr<AuthorityFolder> AuthorityFolder::Make(
 
 absl::StatusOr<AuthorityFolder> AuthorityFolder::Open(const std::string& path) {
   const CertificatePair pair = PairNamed(Joined(path, "ca"));
-  if (!IsThere(pair.certificate) || !IsThere(pair.key)) {
-    return absl::NotFoundError(absl::StrCat(
+  if (IsMissing(pair.certificate) || IsMissing(pair.key)) {
+    return absl::InvalidArgumentError(absl::StrCat(
         path,
         " has no authority (ca.pem and ca.key); kamino cert ca makes "
         "one, --dir says where it is"));
@@ -177,6 +197,9 @@ absl::Status AuthorityFolder::CheckKind(const Wanted& wanted) const {
     return absl::InvalidArgumentError(
         "--host is missing: etcd's members and managers look at the name or "
         "address by which they call it");
+  }
+  for (const std::string& host : wanted.hosts) {
+    RETURN_IF_ERROR(CheckHost(host));
   }
   if (of_etcd &&
       (wanted.name.empty() || wanted.name.find('/') != std::string::npos)) {
@@ -288,7 +311,7 @@ absl::StatusOr<CertificatePair> AuthorityFolder::Renew(
   const CertificatePair pair =
       PairNamed(std::string(absl::StripSuffix(certificate, ".pem")));
   if (!IsThere(pair.key)) {
-    return absl::NotFoundError(absl::StrCat(
+    return absl::InvalidArgumentError(absl::StrCat(
         pair.key, " is not there: pairs are renewed where they are used"));
   }
   ASSIGN_OR_RETURN(const Validity validity, ValidFor(duration));
@@ -310,7 +333,7 @@ absl::StatusOr<CertificateFacts> AuthorityFolder::Revoke(
   std::string file = what;
   if (!IsThere(file)) file = InFolder(absl::StrCat("issued/", what, ".pem"));
   if (!IsThere(file)) {
-    return absl::NotFoundError(absl::StrCat(
+    return absl::InvalidArgumentError(absl::StrCat(
         what,
         " is neither a file nor the serial number of a certificate that "
         "is in ",

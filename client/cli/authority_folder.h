@@ -44,7 +44,7 @@ class AuthorityFolder {
   static absl::StatusOr<AuthorityFolder> Make(const std::string& path,
                                               const std::string& cluster,
                                               absl::Duration validity);
-  // kNotFound: there is none. kInvalidArgument: it cannot be read.
+  // kInvalidArgument: there is none, or it cannot be read.
   static absl::StatusOr<AuthorityFolder> Open(const std::string& path);
 
   struct Wanted {
@@ -61,8 +61,8 @@ class AuthorityFolder {
   // Replaces the pair of a certificate with one for the same holder and hosts.
   absl::StatusOr<CertificatePair> Renew(const std::string& certificate,
                                         absl::Duration validity) const;
-  // `what`: a file, or a serial number. Returns what it was. kNotFound: it is
-  // neither.
+  // `what`: a file, or a serial number. Returns what it was.
+  // kInvalidArgument: it is neither.
   absl::StatusOr<security::CertificateFacts> Revoke(
       const std::string& what) const;
 

@@ -63,13 +63,15 @@ absl::StatusOr<BackupSummary> VerifyBackup(
     OldFile* file, absl::FunctionRef<void(uint64_t)> passed) {
   BackupReader reader(
       [file](char* to, size_t most) { return file->Read(to, most); });
-  ASSIGN_OR_RETURN(const BackupHeader header, reader.Begin());
+  const absl::StatusOr<BackupHeader> header = reader.Begin();
+  if (!header.ok()) return file->Named(header.status());
   while (true) {
-    ASSIGN_OR_RETURN(const absl::string_view records, reader.Next());
+    const absl::StatusOr<absl::string_view> records = reader.Next();
+    if (!records.ok()) return file->Named(records.status());
     passed(reader.file_bytes());
-    if (records.empty()) break;
+    if (records->empty()) break;
   }
-  return Summarize(header, reader.trailer(), reader.file_bytes(),
+  return Summarize(*header, reader.trailer(), reader.file_bytes(),
                    absl::ZeroDuration());
 }
 

@@ -1,4 +1,6 @@
 // kamino backup: save, verify, hash. Its way back: restore_command.cc.
+#include <unistd.h>
+
 #include <algorithm>
 #include <functional>
 #include <iostream>
@@ -73,8 +75,8 @@ absl::StatusOr<std::unique_ptr<NewFile>> Make(const SaveOptions& options) {
 absl::StatusOr<BackupSummary> SaveOnce(Cli* cli, const SaveOptions& options,
                                        bool* wrote) {
   const absl::Time begun = MonotonicNow();
-  ASSIGN_OR_RETURN(const NodePlace tail, FindTail(cli));
   ASSIGN_OR_RETURN(const auto file, Make(options));
+  ASSIGN_OR_RETURN(const NodePlace tail, FindTail(cli));
   BackupWriter writer(
       [&](absl::string_view bytes) {
         *wrote = true;
@@ -115,18 +117,25 @@ absl::Status Explain(const absl::Status& status) {
                   "--snapshot_mb is what is kept)");
 }
 
+// Where standard output is the backup itself, standard error has the summary
+// for a terminal only: programs take what is on it for an error.
+void Tell(const Cli& cli, const std::string& file,
+          const BackupSummary& summary) {
+  if (file == "-" && isatty(STDERR_FILENO) != 1) return;
+  std::ostream& out = file == "-" ? std::cerr : std::cout;
+  if (cli.json()) {
+    out << ToJson(summary) << "\n";
+  } else {
+    out << Describe(summary);
+  }
+}
+
 int RunSave(Cli* cli, const SaveOptions& options) {
   for (int left = options.retries;; --left) {
     bool wrote = false;
     auto summary = SaveOnce(cli, options, &wrote);
     if (summary.ok()) {
-      // Standard output may be the backup itself.
-      std::ostream& out = options.file == "-" ? std::cerr : std::cout;
-      if (cli->json()) {
-        out << ToJson(*summary) << "\n";
-      } else {
-        out << Describe(*summary);
-      }
+      Tell(*cli, options.file, *summary);
       return kExitOk;
     }
     const bool again = left > 0 && MayGoWellAgain(summary.status()) &&

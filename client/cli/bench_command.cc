@@ -271,9 +271,10 @@ absl::Status SetUp(Client* client, const BenchOptions& options) {
 absl::Status CheckAccounts(Client* client, uint64_t accounts) {
   auto last = client->Get(Account(accounts - 1));
   if (!absl::IsNotFound(last.status())) return last.status();
-  return absl::FailedPreconditionError(
-      absl::StrCat("there are no ", accounts,
-                   " accounts; kamino bench transfer --setup makes them"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "there are no ", accounts,
+      " accounts; kamino bench transfer --setup --accounts=", accounts,
+      " makes them"));
 }
 
 int RunBench(Cli& cli, const BenchOptions& options) {

@@ -22,6 +22,7 @@
 #include "client/cli/program_call.h"
 #include "client/cli/settings.h"
 #include "deploy/config/server_examples.h"
+#include "google/protobuf/struct.pb.h"
 
 namespace kamino::client {
 namespace {
@@ -116,43 +117,85 @@ bool IsRegular(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
+// What of a file was checked, and found right.
+struct Checked {
+  struct Server {
+    std::string program;
+    std::string said;  // "": it was not asked, as it is not here
+    std::string rest;  // the command that checks what was not
+  };
+  std::string path;
+  bool may_ask = true;  // servers take such a file
+  std::vector<Server> servers;
+};
+
+std::string TextOf(const Checked& checked) {
+  std::string text = absl::StrCat(
+      checked.path, " is right: all names, and what is for kamino\n");
+  if (!checked.may_ask) {
+    return absl::StrCat(text,
+                        "what is for servers was not checked: they take a "
+                        "regular file alone, and this is none\n");
+  }
+  std::string files;
+  for (const Checked::Server& server : checked.servers) {
+    if (server.said.empty()) {
+      absl::StrAppend(&text, server.program,
+                      ": values were not checked, as the program is not here; "
+                      "where it is: ",
+                      server.program, " --config=", checked.path,
+                      " --check_config_file\n");
+    } else {
+      absl::StrAppend(&text, server.program, ": ", server.said, "\n");
+    }
+    absl::StrAppend(&files, "  ", server.rest, "\n");
+  }
+  if (files.empty()) return text;
+  return absl::StrCat(
+      text,
+      "not looked at: files that it names, and what command lines add; for "
+      "that, as the services' users, with their other flags:\n",
+      files);
+}
+
+google::protobuf::Struct StructOf(const Checked& checked) {
+  google::protobuf::Struct whole;
+  auto& fields = *whole.mutable_fields();
+  fields["file"].set_string_value(checked.path);
+  auto& servers = *fields["servers"].mutable_list_value();
+  for (const Checked::Server& server : checked.servers) {
+    auto& of = *servers.add_values()->mutable_struct_value()->mutable_fields();
+    of["program"].set_string_value(server.program);
+    of["checked"].set_bool_value(!server.said.empty());
+    of["said"].set_string_value(server.said);
+    of["rest"].set_string_value(server.rest);
+  }
+  return whole;
+}
+
 int Check(const Cli& cli, const std::string& path) {
   const ServerSettings servers = SettingsOfServers();
   absl::Status checked = CheckConfigFile(path, servers);
   if (!checked.ok()) return cli.Fail(checked);
   const auto of = ServersOf(path, servers, OptionsOfFiles());
   if (!of.ok()) return cli.Fail(of.status());
-  std::string text =
-      absl::StrCat(path, " is right: all names, and what is for kamino\n");
-  std::string files;
-  if (!of->empty() && !IsRegular(path)) {
-    std::cout << text << "what is for servers was not checked: they take a "
-              << "regular file alone, and this is none\n";
-    return kExitOk;
-  }
+  Checked result;
+  result.path = path;
+  result.may_ask = of->empty() || IsRegular(path);
   for (const std::string& server : *of) {
     const std::string program = absl::StrCat("kamino_", server);
-    const std::string ask = absl::StrCat(program, " --config=", path);
-    const auto said = AskServer(program, path);
+    absl::StatusOr<std::string> said = std::string();
+    if (result.may_ask) said = AskServer(program, path);
     if (!said.ok()) return cli.Fail(said.status());
-    if (said->empty()) {
-      absl::StrAppend(&text, program,
-                      ": values were not checked, as the program is not here; "
-                      "where it is: ",
-                      ask, " --check_config_file\n");
-    } else {
-      absl::StrAppend(&text, program, ": ", *said, "\n");
-    }
-    absl::StrAppend(&files, "  ", ask, " --check_config\n");
+    result.servers.push_back(
+        {program, *said,
+         absl::StrCat(program, " --config=", path, " --check_config")});
   }
-  if (!files.empty()) {
-    absl::StrAppend(&text,
-                    "not looked at: files that it names, and what command "
-                    "lines add; for that, as the services' users, with their "
-                    "other flags:\n",
-                    files);
+  if (cli.json()) {
+    PrintJson(StructOf(result));
+  } else {
+    std::cout << TextOf(result);
   }
-  std::cout << text;
   return kExitOk;
 }
 

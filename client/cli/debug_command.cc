@@ -13,8 +13,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "client/cli/archive.h"
 #include "client/cli/cli.h"
@@ -24,6 +28,8 @@
 #include "client/error.h"
 #include "client/identification.h"
 #include "config/toml_text.h"
+#include "deploy/config/server_examples.h"
+#include "google/protobuf/struct.pb.h"
 
 namespace kamino::client {
 namespace {
@@ -88,6 +94,8 @@ class Dump {
     return archive_->Finish();
   }
   const std::vector<std::string>& missing() const { return missing_; }
+  // The first refusal of a process to say something; OK: there is none.
+  const absl::Status& refused() const { return refused_; }
 
  private:
   // What others call themselves is no path.
@@ -110,6 +118,7 @@ class Dump {
   }
   void Miss(absl::string_view what, const absl::Status& why) {
     missing_.push_back(absl::StrCat(what, ": ", Printable(why.message())));
+    if (refused_.ok() && absl::IsPermissionDenied(why)) refused_ = why;
   }
 
   absl::Status AddCluster() {
@@ -180,14 +189,43 @@ class Dump {
     return channel;
   }
 
+  // Those of a program that are no texts, by the example that it prints.
+  static std::set<std::string> NumbersOf(absl::string_view program) {
+    std::set<std::string> numbers;
+    const absl::string_view example =
+        program == "kamino_manager" ? kManagerExample : kNodeExample;
+    for (absl::string_view line : absl::StrSplit(example, '\n')) {
+      absl::ConsumePrefix(&line, "#");
+      const std::pair<absl::string_view, absl::string_view> parts =
+          absl::StrSplit(line, absl::MaxSplits(" = ", 1));
+      // Lines of help begin with a space behind the #.
+      if (absl::StartsWith(line, " ") || parts.second.empty()) continue;
+      if (parts.second[0] != '"') numbers.emplace(parts.first);
+    }
+    return numbers;
+  }
+
+  // Without quotes where a file for --config has none. The process may be of
+  // another release, and say anything.
+  static std::string ValueOf(const std::set<std::string>& numbers,
+                             const kamino::v1::DebugSetting& setting) {
+    double ignored = 0;
+    const bool bare = setting.value() == "true" || setting.value() == "false" ||
+                      absl::SimpleAtod(setting.value(), &ignored);
+    return bare && numbers.count(setting.name()) > 0
+               ? std::string(absl::StripAsciiWhitespace(setting.value()))
+               : config::TomlText(setting.value());
+  }
+
   static std::string SettingsOf(const kamino::v1::GetDebugResponse& debug) {
     std::string settings =
         absl::StrCat("# ", absl::Utf8SafeCEscape(debug.program()), " ",
                      absl::Utf8SafeCEscape(debug.version()), "\n");
+    const std::set<std::string> numbers = NumbersOf(debug.program());
     for (const auto& setting : debug.settings()) {
       absl::StrAppend(&settings, setting.is_default() ? "#" : "",
                       config::TomlKey(setting.name()), " = ",
-                      config::TomlText(setting.value()), "\n");
+                      ValueOf(numbers, setting), "\n");
     }
     return settings;
   }
@@ -221,7 +259,37 @@ class Dump {
   std::set<std::string> folders_;             // that the archive has
   std::map<std::string, std::string> nodes_;  // ids by address
   std::vector<std::string> missing_;
+  absl::Status refused_;
 };
+
+absl::StatusOr<std::unique_ptr<Archive>> MakeArchive(const std::string& path) {
+  auto archive = Archive::Create(path);
+  if (!absl::IsAlreadyExists(archive.status())) return archive;
+  return WithMore(archive.status(),
+                  "; name another file (kamino debug dump FILE), or remove "
+                  "this one");
+}
+
+// What was written, and what is not in it.
+void Tell(bool json, const std::string& path,
+          const std::vector<std::string>& missing) {
+  const bool is_output = path == "-";
+  if (json && !is_output) {
+    google::protobuf::Struct whole;
+    auto& fields = *whole.mutable_fields();
+    fields["file"].set_string_value(path);
+    auto& list = *fields["missing"].mutable_list_value();
+    for (const std::string& each : missing) {
+      list.add_values()->set_string_value(ToUtf8(each));
+    }
+    PrintJson(whole);
+    return;
+  }
+  if (!is_output) std::cout << "wrote " << path << "\n";
+  for (const std::string& each : missing) {
+    std::cerr << "kamino: not in it: " << each << "\n";
+  }
+}
 
 int RunDump(Cli* cli, const std::string& path) {
   // The chain first: the managers must be of its cluster.
@@ -233,14 +301,13 @@ int RunDump(Cli* cli, const std::string& path) {
        absl::IsInvalidArgument(admin.status()))) {
     return cli->Fail(client.status());
   }
-  auto archive = Archive::Create(path);
+  auto archive = MakeArchive(path);
   if (!archive.ok()) return cli->Fail(archive.status());
   Dump dump(cli, archive->get(), client, admin);
   if (absl::Status made = dump.Make(); !made.ok()) return cli->Fail(made);
-  if (path != "-") std::cout << "wrote " << path << "\n";
-  for (const std::string& missing : dump.missing()) {
-    std::cerr << "kamino: not in it: " << missing << "\n";
-  }
+  Tell(cli->json(), path, dump.missing());
+  // A retry does not help against a refusal, another certificate may.
+  if (!dump.refused().ok()) return cli->Fail(dump.refused());
   return dump.missing().empty() ? kExitOk : kExitNoAnswer;
 }
 
@@ -257,7 +324,8 @@ void AddDebugCommand(CLI::App* app, Cli* cli) {
       "Writes an archive with what all nodes and managers say of themselves: "
       "states, views, settings, metrics, the last lines of their logs; no "
       "keys, no values, no secrets. Ends with 3 where one of them could not be "
-      "reached, and the archive says which; with 1 where it cannot be written.",
+      "reached, with 1 where one refuses, and the archive says which; with 1 "
+      "where it cannot be written.",
       "  kamino debug dump\n  kamino debug dump /tmp/at-noon.tar.gz\n"
       "  kamino debug dump - | ssh elsewhere 'cat > dump.tar.gz'");
   dump->add_option("FILE", *path,

@@ -30,8 +30,8 @@ absl::Status Failed(absl::string_view what, absl::string_view path) {
   return absl::FailedPreconditionError(Cannot(what, path));
 }
 
-// Of a file that cannot be opened: the command line names a wrong one, unless
-// the disk is full.
+// Of a file or folder that cannot be opened or made: the command line names a
+// wrong one, unless the disk is full.
 absl::Status NotOpened(absl::string_view what, absl::string_view path) {
   if (errno == ENOSPC || errno == EDQUOT || errno == EIO) {
     return Failed(what, path);
@@ -173,6 +173,10 @@ absl::StatusOr<std::unique_ptr<NewFile>> NewFile::Create(
   }
   struct stat info = {};
   if (lstat(path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "cannot make ", path, ": it is a directory; name a file"));
+    }
     if (existing == Existing::kStays) return IsThereAlready(path);
     if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode)) {
       return absl::InvalidArgumentError(
@@ -276,7 +280,7 @@ absl::Status MakeFolder(const std::string& path, Readers readers) {
   if (error ||
       mkdir(path.c_str(), readers == Readers::kEverybody ? 0755 : 0700) != 0) {
     if (error) errno = error.value();
-    return Failed("make the folder", path);
+    return NotOpened("make the folder", path);
   }
   return absl::OkStatus();
 }

@@ -80,7 +80,7 @@ absl::Status WriteFile(const std::string& path, absl::string_view text,
 absl::Status WriteOver(const std::string& path, absl::string_view bytes);
 
 // Makes a folder, and those above it; one that is there stays as it is.
-// kFailedPrecondition: it cannot be made.
+// Errors: as NewFile::Create's.
 absl::Status MakeFolder(const std::string& path, Readers readers);
 
 bool IsThere(const std::string& path);

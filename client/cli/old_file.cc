@@ -35,6 +35,13 @@ absl::StatusOr<std::unique_ptr<OldFile>> OldFile::Open(
 
 OldFile::~OldFile() { close(file_); }
 
+absl::Status OldFile::Named(const absl::Status& error) const {
+  // Read's own errors name it.
+  if (error.ok() || absl::IsInvalidArgument(error)) return error;
+  return absl::Status(error.code(),
+                      absl::StrCat(NameOf(path_), ": ", error.message()));
+}
+
 absl::Status OldFile::Rewind() {
   if (lseek(file_, 0, SEEK_SET) == 0) return absl::OkStatus();
   return Failed(path_);

@@ -21,6 +21,9 @@ class OldFile {
   OldFile(const OldFile&) = delete;
   OldFile& operator=(const OldFile&) = delete;
 
+  // `error`, which is about what the file holds, after the file's name.
+  absl::Status Named(const absl::Status& error) const;
+
   // Whether it can be read again from the begin.
   bool can_rewind() const { return can_rewind_; }
   absl::Status Rewind();

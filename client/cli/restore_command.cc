@@ -149,14 +149,15 @@ RestoreRequest StepOf(const BackupHeader& header) {
   return step;
 }
 
-absl::Status PutAll(BackupReader* reader, const BackupHeader& header,
-                    Restorer* restorer) {
+absl::Status PutAll(const OldFile& file, BackupReader* reader,
+                    const BackupHeader& header, Restorer* restorer) {
   Steps steps(restorer);
   Progress tally = Progress::OfBytes("restoring");
   while (true) {
-    ASSIGN_OR_RETURN(const absl::string_view records, reader->Next());
-    if (records.empty()) break;
-    RETURN_IF_ERROR(CutIntoSteps(records, [&](absl::string_view piece) {
+    const absl::StatusOr<absl::string_view> records = reader->Next();
+    if (!records.ok()) return file.Named(records.status());
+    if (records->empty()) break;
+    RETURN_IF_ERROR(CutIntoSteps(*records, [&](absl::string_view piece) {
       RestoreRequest step = StepOf(header);
       step.set_records(piece.data(), piece.size());
       return steps.Add(std::move(step));
@@ -197,7 +198,9 @@ absl::StatusOr<BackupSummary> Restore(Cli* cli, OldFile* file) {
   }
   BackupReader reader(
       [file](char* to, size_t most) { return file->Read(to, most); });
-  ASSIGN_OR_RETURN(const BackupHeader header, reader.Begin());
+  const absl::StatusOr<BackupHeader> begun_with = reader.Begin();
+  if (!begun_with.ok()) return file->Named(begun_with.status());
+  const BackupHeader& header = *begun_with;
   ASSIGN_OR_RETURN(const auto restorer, MakeRestorer(cli));
   RestoreRequest begin = StepOf(header);
   begin.mutable_begin()->set_base(BaseFor(header));
@@ -210,7 +213,7 @@ absl::StatusOr<BackupSummary> Restore(Cli* cli, OldFile* file) {
                     "nobody until the restore is run again or given up (kamino "
                     "backup restore --give_up)");
   }
-  absl::Status done = PutAll(&reader, header, restorer.get());
+  absl::Status done = PutAll(*file, &reader, header, restorer.get());
   if (done.ok()) done = Compare(cli, reader.trailer());
   if (done.ok()) {
     RestoreRequest finish = StepOf(header);

@@ -61,12 +61,12 @@ class ProgramsTest(unittest.TestCase):
         stderr=subprocess.PIPE, text=True, check=False,
         env=environment)
 
-  def check_file(self, text):
+  def check_file(self, text, *words):
     """`kamino config check`, where the servers are installed."""
     servers = os.pathsep.join(os.path.dirname(self.binaries.path(name))
                               for name in ("kamino_node", "kamino_manager"))
     return self.run_program("kamino", "config", "check", self.write(text),
-                            path=servers)
+                            *words, path=servers)
 
   def check_config(self, server, text, *words):
     return self.run_program(f"kamino_{server}", "--check_config",
@@ -118,6 +118,30 @@ class ProgramsTest(unittest.TestCase):
     self.assertIn("no cluster office; it has home", done.stderr)
     for option in ("timeout", "carrier"):
       self.assertIn(f"\n#{option} = ", self.example("client"))
+
+  def test_a_flag_that_is_wrong_is_said_as_other_settings_are(self):
+    for words, said in (
+        (("--hep_mb=16",), "there is no flag --hep_mb (did you mean "
+         "--heap_mb?); --help lists all flags"),
+        (("--heap_mb=x",), '--heap_mb cannot be "x": it takes a whole number '
+         "in its range"),
+        (("--heap_mb",), "--heap_mb needs a value"),
+        (("--insecure=maybe",), '--insecure cannot be "maybe": it takes true '
+         "or false"),
+        (("--noinsecure=1",), "--noinsecure=1 is no form of --insecure"),
+        (("--noheap_mb",), "--noheap_mb is no form of --heap_mb"),
+        (("-noinsecure", "--heap_mb", "-1"), '--heap_mb cannot be "-1": it '
+         "takes a whole number in its range"),
+        # The first one.
+        (("--foo_bar_baz=1", "--heap_mb=x"), "there is no flag --foo_bar_baz; "
+         "--help lists all flags")):
+      done = self.run_program("kamino_node", *words)
+      self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+      self.assertEqual(done.stderr, f"kamino_node: {said}\n")
+    done = self.run_program("kamino_manager", "--foo_bar_baz")
+    self.assertEqual(done.returncode, 2)
+    self.assertEqual(done.stderr, "kamino_manager: there is no flag "
+                     "--foo_bar_baz; --help lists all flags\n")
 
   def test_what_is_wrong_is_found_without_a_start(self):
     example = self.example("node")
@@ -376,6 +400,20 @@ managers = "10.0.0.1:7000"
         '[node]\nlisten = "10.0.0.1:7001"\nheap_mb = 0\n')
     self.assertEqual(done.returncode, 2)
     self.assertIn("heap_mb", done.stderr)
+
+  def test_it_says_it_as_json(self):
+    text = "[node]\nheap_mb = 16\n"
+    path = self.write(text)
+    done = self.run_program("kamino", "config", "check", path, "--json",
+                            path="/no/such")
+    self.assertEqual((done.returncode, done.stderr), (0, ""))
+    self.assertEqual(json.loads(done.stdout), {"file": path, "servers": [{
+        "program": "kamino_node", "checked": False, "said": "",
+        "rest": f"kamino_node --config={path} --check_config"}]})
+    done = self.check_file(text, "--json")
+    [server] = json.loads(done.stdout)["servers"]
+    self.assertTrue(server["checked"])
+    self.assertIn("values are right", server["said"])
 
   def test_where_there_are_no_servers_it_says_what_was_not_checked(self):
     path = self.write("[node]\nheap_mb = 0\n")

@@ -175,10 +175,11 @@ class SaveTest(BackupTest):
     binary = self.cluster.binary("kamino")
     with subprocess.Popen([binary, seeds, "backup", "save", "-"],
                           stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL) as save:
+                          stderr=subprocess.PIPE) as save:
       done = subprocess.run([binary, "backup", "verify", "-", "--json"],
                             stdin=save.stdout, stdout=subprocess.PIPE,
                             check=True)
+      self.assertEqual(save.stderr.read(), b"")
     self.assertEqual(json.loads(done.stdout)["content_hash"],
                      saved["content_hash"])
     self.assertEqual(sorted(os.listdir(self.folder)),
@@ -264,6 +265,7 @@ class DamageTest(BackupTest):
         f.write(damaged)
       done = self.run_kamino(self.cluster, "backup", "verify", bad)
       self.assertEqual(done.returncode, 1, f"byte {place}: {done.stderr}")
+      self.assertTrue(done.stderr.startswith(f"kamino: {bad}: "), done.stderr)
     for length in (0, 10, 24, 100, len(good) // 2, len(good) - 1):
       with open(bad, "wb") as f:
         f.write(good[:length])
@@ -280,6 +282,7 @@ class DamageTest(BackupTest):
     other = self.other_cluster()
     done = self.run_kamino(other, "backup", "restore", bad)
     self.assertEqual(done.returncode, 1, done.stderr)
+    self.assertTrue(done.stderr.startswith(f"kamino: {bad}: "), done.stderr)
     other.kamino("put", "a", "1")
 
 

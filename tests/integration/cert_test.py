@@ -121,7 +121,17 @@ class CertTest(unittest.TestCase):
               stderr="etcd-ca has an authority for etcd")
     self.cert("issue", "etcd", "e1", "--dir=etcd-ca", expect=2,
               stderr="--host is missing")
-    self.cert("issue", "node", "n1", "--dir=none", expect=1,
+    for host, why in (
+        ("999.1.1.1", "no IPv4 address of four numbers up to 255"),
+        ("1.2.3", "no IPv4 address of four decimal numbers, and a resolver "
+         "takes it for 1.2.0.3: write that if it is meant")):
+      self.cert("issue", "node", "n1", f"--host=10.0.0.1,{host}", expect=2,
+                stderr=f"--host: {host} is {why}")
+    self.cert("issue", "node", "n1", "--out=kamino-ca/ca.pem/x", expect=2,
+              stderr="cannot make the folder kamino-ca/ca.pem/x")
+    self.cert("list", "--dir=kamino-ca/ca.pem", expect=2,
+              stderr="cannot read kamino-ca/ca.pem/ca.pem: Not a directory")
+    self.cert("issue", "node", "n1", "--dir=none", expect=2,
               stderr="none has no authority (ca.pem and ca.key); kamino cert "
               "ca makes one")
     # Nothing is left of what failed.
@@ -191,7 +201,7 @@ class CertTest(unittest.TestCase):
     self.assertEqual({each["state"] for each in self.json("list")
                       if each["holder"].endswith("/leaves")},
                      {"certificate revoked"})
-    self.cert("revoke", "nothing", expect=1,
+    self.cert("revoke", "nothing", expect=2,
               stderr="nothing is neither a file nor the serial number")
     self.cert("revoke", "etcd-ca/ca.pem", expect=2,
               stderr="etcd-ca/ca.pem is not of this authority")

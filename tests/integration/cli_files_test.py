@@ -107,6 +107,17 @@ class CliFilesTest(ClusterTest):
     self.kamino("get", "a", "-o", "/dev/full", expect=1,
                 stderr="cannot write /dev/full: No space left on device")
 
+  def test_a_folder_is_no_file(self):
+    there = self.path("there.gz", b"as it was")
+    for words in (("backup", "save"), ("backup", "save", "--force"),
+                  ("debug", "dump")):
+      self.kamino(*words, self.work, expect=2,
+                  stderr=f"cannot make {self.work}: it is a directory; name a "
+                         "file")
+    self.kamino("debug", "dump", there, expect=1,
+                stderr=f"{there} is there already; name another file (kamino "
+                       "debug dump FILE), or remove this one")
+
   def test_a_full_disk_leaves_nothing(self):
     self.kamino("put", "a", "v" * 100000)
     disk = self.path("disk")

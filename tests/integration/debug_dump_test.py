@@ -19,9 +19,9 @@ class DebugDumpTest(ClusterTest):
   start = {"nodes": 3, "heap_mb": 16, "ring_mb": 16,
            "node_flags": (f"--verbs_device={ODD}",)}
 
-  def dump(self, path, expect=0):
+  def dump(self, path, *words, expect=0):
     managers = ",".join(self.cluster.addresses_of(self.cluster.managers))
-    done = self.cluster.kamino("debug", "dump", path,
+    done = self.cluster.kamino("debug", "dump", path, *words,
                                f"--managers={managers}", check=False)
     self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
     return done
@@ -51,9 +51,12 @@ class DebugDumpTest(ClusterTest):
       self.assertIn("cluster_id", files[f"{folder}/settings.toml"])
       self.assertIn("] ", files[f"{folder}/log.txt"])
     self.assertIn("taken in by the manager", files["nodes/n2/log.txt"])
-    self.assertIn('\nheap_mb = "16"\n', files["nodes/n1/settings.toml"])
+    self.assertIn("\nheap_mb = 16\n", files["nodes/n1/settings.toml"])
     settings = tomllib.loads(files["nodes/n1/settings.toml"])
     self.assertEqual(settings["verbs_device"], ODD)
+    for folder, program in (("nodes/n1", "kamino_node"),
+                            (manager, "kamino_manager")):
+      self.check_settings(program, files[f"{folder}/settings.toml"])
     self.assertIn('\n#log_level = "info"\n', files["nodes/n1/settings.toml"])
     self.assertEqual(json.loads(files["nodes/n1/status.json"])["node_id"], "n1")
     self.assertEqual(len(json.loads(files["cluster.json"])["nodes"]), 3)
@@ -64,6 +67,9 @@ class DebugDumpTest(ClusterTest):
 
     # What is there is not overwritten.
     self.assertIn("is there already", self.dump(path, expect=1).stderr)
+    other = os.path.join(self.folder, "json.tar.gz")
+    told = json.loads(self.dump(other, "--json").stdout)
+    self.assertEqual(told, {"file": other, "missing": []})
 
     self.cluster.kill("n3")
     self.check_a_full_disk()
@@ -74,6 +80,16 @@ class DebugDumpTest(ClusterTest):
     self.assertIn("nodes/n3 of ", said)
     self.assertNotIn("nodes/n3/log.txt", files)
     self.assertIn("nodes/n1/log.txt", files)
+
+  def check_settings(self, program, text):
+    """The program takes them, those behind a # as well."""
+    path = os.path.join(self.folder, "settings.toml")
+    for settings in (text, text.replace("\n#", "\n")):
+      with open(path, "w", encoding="utf-8") as f:
+        f.write(settings)
+      done = self.run_program(self.cluster.binary(program),
+                              f"--config={path}", "--check_config_file")
+      self.assertEqual(done.returncode, 0, done.stderr + settings)
 
   def check_a_full_disk(self):
     """Nothing is left, so it can be run again."""

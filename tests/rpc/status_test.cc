@@ -75,6 +75,20 @@ TEST(StatusTest, WhyThereIsNoConnectionIsSaidPlainly) {
             "(the server does not use TLS: leave out the certificates, --tls_* "
             "and, of etcd, --etcd_tls_*, and unset KAMINO_TLS_*; or start the "
             "server with certificates)");
+  EXPECT_EQ(said("failed to connect to all addresses; last error: UNKNOWN: "
+                 "ipv4:127.0.0.1:1: connection attempt timed out before "
+                 "receiving SETTINGS frame"),
+            "no connection: ipv4:127.0.0.1:1: connection attempt timed out "
+            "before receiving SETTINGS frame (it takes connections but does "
+            "not answer: the process hangs, or is another program)");
+  EXPECT_EQ(said("failed to connect to all addresses; last error: INTERNAL: "
+                 "ipv4:127.0.0.1:1: Trying to connect an http1.x server"),
+            "no connection: ipv4:127.0.0.1:1: Trying to connect an http1.x "
+            "server (another program answers there; check the address)");
+  EXPECT_EQ(said("failed to connect to all addresses; last error: UNKNOWN: "
+                 "ipv4:127.0.0.1:1: Failed parsing HTTP/2"),
+            "no connection: ipv4:127.0.0.1:1: Failed parsing HTTP/2 (another "
+            "program answers there; check the address)");
   EXPECT_EQ(said("failed to connect to all addresses"),
             "no connection: to no address");
   EXPECT_EQ(said("DNS resolution failed for nowhere:7001: C-ares status is not "

@@ -1,0 +1,110 @@
+#include "config/typed_flags.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/flags/reflection.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "base/parse_flags.h"
+#include "base/status_macros.h"
+#include "config/nearest_name.h"
+#include "config/own_flags.h"
+
+namespace kamino::config {
+namespace {
+
+absl::Status Unknown(absl::string_view name) {
+  std::vector<std::string> known = {"--help", "--version"};
+  for (const auto& [own, flag] : absl::GetAllFlags()) {
+    if (IsOwnFlagFile(flag->Filename()))
+      known.push_back(absl::StrCat("--", own));
+  }
+  const std::string typed = absl::StrCat("--", name);
+  return absl::InvalidArgumentError(absl::StrCat("there is no flag ", typed,
+                                                 DidYouMean(typed, known),
+                                                 "; --help lists all flags"));
+}
+
+absl::string_view Takes(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::kBool:
+      return "true or false";
+    case ValueKind::kWhole:
+      return "a whole number in its range";
+    case ValueKind::kReal:
+      return "a number";
+    case ValueKind::kText:
+      return "another text";
+  }
+  return "";
+}
+
+absl::Status Set(absl::CommandLineFlag* flag, absl::string_view text) {
+  std::string error;
+  if (!IsOwnFlagFile(flag->Filename()) || flag->ParseFrom(text, &error)) {
+    return absl::OkStatus();
+  }
+  // Abseil's words for what this error says, and "; " before the flag's own.
+  constexpr char kOfAbseil[] = "' specified for flag '";
+  const size_t said = error.find(kOfAbseil);
+  const size_t own = error.find("; ", said);
+  if (said != std::string::npos) {
+    error = own == std::string::npos ? "" : error.substr(own + 2);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--", flag->Name(), " cannot be \"", text, "\": ",
+      error.empty() ? absl::StrCat("it takes ", Takes(KindOf(*flag))) : error));
+}
+
+// One word, without its dashes. `next`: the word behind it, or null. Sets
+// `took_next` where that is the flag's value.
+absl::Status SetByWord(absl::string_view word, const char* next,
+                       bool* took_next) {
+  const size_t equals = word.find('=');
+  const absl::string_view name = word.substr(0, equals);
+  std::optional<absl::string_view> value;
+  if (equals != absl::string_view::npos) value = word.substr(equals + 1);
+  absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
+  absl::string_view positive = name;
+  if (flag == nullptr && absl::ConsumePrefix(&positive, "no")) {
+    flag = absl::FindCommandLineFlag(positive);
+    if (flag == nullptr) return Unknown(name);
+    if (KindOf(*flag) != ValueKind::kBool || value.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", word, " is no form of --", positive));
+    }
+    return Set(flag, "false");
+  }
+  if (flag == nullptr) return Unknown(name);
+  if (value.has_value()) return Set(flag, *value);
+  if (KindOf(*flag) == ValueKind::kBool) return Set(flag, "true");
+  if (next == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", name, " needs a value"));
+  }
+  *took_next = true;
+  return Set(flag, next);
+}
+
+}  // namespace
+
+absl::Status SetTypedFlags(int argc, const char* const* argv) {
+  if (TypedFlags(argc, argv).count("undefok") > 0) return absl::OkStatus();
+  for (int i = 1; i < argc; ++i) {
+    absl::string_view word = argv[i];
+    if (word == "--") break;
+    // absl::ParseCommandLine returns what is no flag.
+    if (!absl::ConsumePrefix(&word, "-") || word.empty()) continue;
+    absl::ConsumePrefix(&word, "-");
+    bool took_next = false;
+    RETURN_IF_ERROR(
+        SetByWord(word, i + 1 < argc ? argv[i + 1] : nullptr, &took_next));
+    if (took_next) ++i;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace kamino::config

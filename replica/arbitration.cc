@@ -1,6 +1,7 @@
 #include "replica/arbitration.h"
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
@@ -27,7 +28,9 @@ void Arbitration::Continue(absl::Time now) {
   switch (dispute_->Judge(static_cast<size_t>(place_->index),
                           place_->successor() != nullptr)) {
     case Dispute::Judgement::kAsk:
-      if (downstream_->replicates() && dispute_->MaySpeak(now)) {
+      if (!downstream_->replicates()) return TellUnasked();
+      unasked_told_ = false;
+      if (dispute_->MaySpeak(now)) {
         outbox_
             ->SendEntry(downstream_->link(), ring_->EntryOf(dispute_->first()))
             ->set_disputed(true);
@@ -45,6 +48,18 @@ void Arbitration::Continue(absl::Time now) {
     case Dispute::Judgement::kUndecided:
       return TellUndecided();
   }
+}
+
+void Arbitration::TellUnasked() {
+  if (std::exchange(unasked_told_, true)) return;
+  const std::string& successor = place_->successor()->node_id;
+  LOG(WARNING) << "mutation " << dispute_->first() << " is disputed, and "
+               << successor
+               << " cannot be asked: there is no link to it; the chain stands "
+                  "still until the link is back or "
+               << successor
+               << " is taken out (kamino admin remove); see "
+                  "docs/recovery.md, Disputes";
 }
 
 void Arbitration::TellUndecided() {

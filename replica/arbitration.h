@@ -70,6 +70,7 @@ class Arbitration {
   void SendVote(LinkId link, uint64_t first, uint64_t hash);
   // Once in a view.
   void TellUndecided();
+  void TellUnasked();
 
   const ChainOptions& options_;
   const Place* const place_;
@@ -81,7 +82,8 @@ class Arbitration {
   Downstream* const downstream_;
   Damage* const damage_;
   Outbox* const outbox_;
-  LinkId told_ = kNoLink;  // the last link that TellPredecessor has used
+  LinkId told_ = kNoLink;      // the last link that TellPredecessor has used
+  bool unasked_told_ = false;  // since the successor had no link
 };
 
 }  // namespace kamino::replica

@@ -238,7 +238,18 @@ int RunRestore(Cli* cli, const std::string& path) {
   return kExitOk;
 }
 
+// Whether a restore is under way, by how the cluster answers a read.
+absl::StatusOr<bool> IsRestoring(Cli* cli) {
+  ASSIGN_OR_RETURN(Client * client, cli->Connect());
+  const absl::Status read = client->Get("any").status();
+  if (ReasonOf(read) == kamino::v1::REASON_RESTORING) return true;
+  if (read.ok() || absl::IsNotFound(read)) return false;
+  return read;
+}
+
 int RunGiveUp(Cli* cli) {
+  const auto restoring = IsRestoring(cli);
+  if (!restoring.ok()) return cli->Fail(restoring.status());
   auto restorer = MakeRestorer(cli);
   if (!restorer.ok()) return cli->Fail(restorer.status());
   RestoreRequest give_up;
@@ -249,10 +260,11 @@ int RunGiveUp(Cli* cli) {
     if (!step->more()) break;
   }
   if (cli->json()) {
-    std::cout << "{\"given_up\": true}\n";
+    std::cout << "{\"given_up\": " << (*restoring ? "true" : "false") << "}\n";
+  } else if (*restoring) {
+    std::cout << "the restore is given up: what it had brought is deleted\n";
   } else {
-    std::cout << "nothing is being restored: if a restore had been "
-                 "interrupted, what it had brought is deleted\n";
+    std::cout << "nothing was being restored; nothing is deleted\n";
   }
   return kExitOk;
 }

@@ -353,11 +353,15 @@ class RestoreTest(BackupTest):
     self.assertEqual(done.returncode, 1, done.stderr)
     self.assertIn("[restoring]", done.stderr)
     self.assertRegex(done.stdout, r"(?m)^put +0 +0 +0 +3 ")
-    other.kamino("backup", "restore", "--give_up")
+    done = other.kamino("backup", "restore", "--give_up")
+    self.assertIn("the restore is given up", done.stdout)
     self.assertEqual(self.objects_of(other), {})
     other.kamino("put", "a", "1")
     # Its answer may have been lost: it is asked for again, and changes nothing.
-    other.kamino("backup", "restore", "--give_up")
+    done = other.kamino("backup", "restore", "--give_up")
+    self.assertIn("nothing was being restored", done.stdout)
+    done = other.kamino("backup", "restore", "--give_up", "--json")
+    self.assertEqual(json.loads(done.stdout), {"given_up": False})
     self.assertEqual(other.kamino("get", "a").stdout, "1\n")
 
   def test_what_was_restored_is_not_given_up(self):

@@ -59,14 +59,17 @@ Questions::After AfterOf(Timer* timer) {
 
 Directory::Directory(std::vector<std::string> seeds, ChainId chain_id,
                      std::shared_ptr<const rpc::Credentials> credentials,
-                     absl::Duration question_timeout, Timer* timer)
+                     absl::Duration question_timeout, Timer* timer,
+                     Stubs<KaminoService>::Connect connect)
     : seeds_(std::move(seeds)),
       wanted_chain_(chain_id),
       credentials_(std::move(credentials)),
       question_timeout_(question_timeout),
       stubs_(
-          [this](const std::string& address) {
-            return Connect(address, credentials_, cluster_);
+          [this, connect = std::move(connect)](const std::string& address) {
+            return connect != nullptr
+                       ? connect(address)
+                       : Connect(address, credentials_, cluster_);
           },
           timer),
       questions_({MonotonicNow,

@@ -51,10 +51,12 @@ class Directory {
   // `question_timeout` does not count. `timer`, which ends before this object
   // and after Stop, bounds how long Refresh waits, and runs the questions to
   // silent seeds; null: Refresh waits for the questions, and only Refresh asks.
+  // `connect` makes the channels; null: over gRPC.
   Directory(std::vector<std::string> seeds, ChainId chain_id,
             std::shared_ptr<const rpc::Credentials> credentials = nullptr,
             absl::Duration question_timeout = kQuestionTimeout,
-            Timer* timer = nullptr);
+            Timer* timer = nullptr,
+            Stubs<kamino::v1::KaminoService>::Connect connect = nullptr);
   // Cancels the questions under way and waits for their end, without a bound.
   ~Directory();
   // Asks silent seeds no more in the background, and ends the questions under

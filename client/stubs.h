@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -33,7 +34,8 @@ class Stubs {
   // Between two channels to one address.
   static constexpr absl::Duration kRenewAfter = absl::Seconds(1);
 
-  // `timer` outlives all calls of this object.
+  // `timer` outlives all calls of this object. Null: former stubs are kept
+  // until this object's end.
   Stubs(Connect connect, Timer* timer,
         std::function<absl::Time()> clock = MonotonicNow)
       : connect_(std::move(connect)), timer_(timer), clock_(std::move(clock)) {}
@@ -57,8 +59,7 @@ class Stubs {
   void Renew(const std::string& address) {
     absl::MutexLock lock(&mutex_);
     const auto found = stubs_.find(address);
-    if (found == stubs_.end() ||
-        clock_() < found->second.made + kRenewAfter) {
+    if (found == stubs_.end() || clock_() < found->second.made + kRenewAfter) {
       return;
     }
     Retire(std::move(found->second.stub));
@@ -67,23 +68,43 @@ class Stubs {
 
  private:
   static constexpr size_t kMaxStubs = 64;
-  // By then the calls that use a former channel have ended.
-  static constexpr absl::Duration kRetireAfter = absl::Seconds(10);
+  static constexpr absl::Duration kSweepAfter = absl::Seconds(10);
 
   struct Entry {
     std::shared_ptr<Stub> stub;
     absl::Time made;
   };
 
-  // A channel must not end on a thread of gRPC's: its end waits for them.
+  // A channel must not end on a thread of gRPC's: its end waits for them. So
+  // the timer lets go of a former stub, in the first sweep that finds no call
+  // with it; what is left goes with this object.
+  struct Retired {
+    void Sweep() {
+      std::vector<std::shared_ptr<Stub>> unused;  // they end without the lock
+      absl::MutexLock lock(&mutex);
+      sweeps = false;
+      for (auto& stub : stubs) {
+        if (stub.use_count() == 1) unused.push_back(std::move(stub));
+      }
+      std::erase(stubs, nullptr);
+    }
+
+    absl::Mutex mutex;
+    std::vector<std::shared_ptr<Stub>> stubs ABSL_GUARDED_BY(mutex);
+    bool sweeps ABSL_GUARDED_BY(mutex) = false;
+  };
+
   void Retire(std::shared_ptr<Stub> stub) {
-    if (timer_ == nullptr) return;
-    timer_->After(kRetireAfter, [stub = std::move(stub)] {});
+    absl::MutexLock lock(&retired_->mutex);
+    retired_->stubs.push_back(std::move(stub));
+    if (timer_ == nullptr || std::exchange(retired_->sweeps, true)) return;
+    timer_->After(kSweepAfter, [retired = retired_] { retired->Sweep(); });
   }
 
   const Connect connect_;
   Timer* const timer_;
   const std::function<absl::Time()> clock_;
+  const std::shared_ptr<Retired> retired_ = std::make_shared<Retired>();
   absl::Mutex mutex_;
   std::map<std::string, Entry> stubs_ ABSL_GUARDED_BY(mutex_);
 };

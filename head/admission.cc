@@ -319,6 +319,7 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
     attempt.outcome.sequence = execution->sequence;
     attempt.outcome.result = std::move(execution->result);
     attempt.outcome.voided = execution->voided;
+    attempt.outcome.repeated = execution->repeated;
     if (execution->repeated) {
       ++counters_.repeated;
       return attempt;

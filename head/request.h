@@ -60,6 +60,8 @@ struct RequestOutcome {
   // is what who voids it gets; for whoever sent a mutation under it that is
   // another matter.
   bool voided = false;
+  // Nothing was executed: it had been before, or there was nothing to do.
+  bool repeated = false;
   // Until `done` returns. Null: slow operations are not told of.
   const RequestTimesSource* times = nullptr;
 };

@@ -9,8 +9,9 @@ namespace kamino::membership {
 
 using kamino::internal::v1::MembershipService;
 
-ManagerConnections::ManagerConnections(Connect connect, size_t most)
-    : connect_(std::move(connect)), most_(most) {
+ManagerConnections::ManagerConnections(Connect connect, size_t most,
+                                       std::function<absl::Time()> clock)
+    : connect_(std::move(connect)), most_(most), clock_(std::move(clock)) {
   CHECK_GT(most, 0u);
 }
 
@@ -31,6 +32,7 @@ ManagerConnections::Stub* ManagerConnections::To(const std::string& manager) {
   if (connection.stub == nullptr) {
     connection.channel = connect_(manager);
     connection.stub = MembershipService::NewStub(connection.channel);
+    connection.made = clock_();
   }
   connection.last_use = ++uses_;
   CloseLeastRecentlyUsed();
@@ -43,6 +45,12 @@ void ManagerConnections::NoteEnd(bool answered) {
 
 void ManagerConnections::End(const std::string& manager) {
   connections_.erase(manager);
+}
+
+void ManagerConnections::Renew(const std::string& manager) {
+  const auto found = connections_.find(manager);
+  if (found == connections_.end()) return;
+  if (clock_() >= found->second.made + kRenewAfter) connections_.erase(found);
 }
 
 void ManagerConnections::Leave() {

@@ -15,6 +15,8 @@
 #include <memory>
 #include <string>
 
+#include "absl/time/time.h"
+#include "base/clock.h"
 #include "grpcpp/channel.h"
 #include "kamino/internal/v1/membership.grpc.pb.h"
 
@@ -28,7 +30,8 @@ class ManagerConnections {
       std::function<std::shared_ptr<grpc::Channel>(const std::string& address)>;
 
   // Keeps `most` at a time, at least 1: the most recently used ones.
-  ManagerConnections(Connect connect, size_t most);
+  ManagerConnections(Connect connect, size_t most,
+                     std::function<absl::Time()> clock = MonotonicNow);
 
   // The stub for a call to `manager`; valid until the next call of To or End.
   // When `manager` is another one than before, the former connection is closed
@@ -41,12 +44,20 @@ class ManagerConnections {
   // Closes the connection to `manager`: the next call to it opens a new one.
   void End(const std::string& manager);
 
+  // A manager of another cluster has answered at that address: as End, unless
+  // the connection is younger than kRenewAfter. A new connection looks the
+  // manager's name up, which may have moved.
+  void Renew(const std::string& manager);
+
+  static constexpr absl::Duration kRenewAfter = absl::Seconds(1);
+
  private:
   struct Connection {
     std::shared_ptr<grpc::Channel> channel;
     std::unique_ptr<Stub> stub;
     bool answers = false;  // the last call over it was answered
     uint64_t last_use = 0;
+    absl::Time made;
   };
 
   void Leave();
@@ -54,6 +65,7 @@ class ManagerConnections {
 
   const Connect connect_;
   const size_t most_;
+  const std::function<absl::Time()> clock_;
   uint64_t uses_ = 0;
   std::string current_;
   std::map<std::string, Connection> connections_;  // by address

@@ -241,8 +241,7 @@ AgentCore::Answer MembershipAgent::CarryOut(const AgentCore::Call& call) {
   answer.status = rpc::FromGrpc(status);
   answer.cluster_uuid = rpc::ClusterUuidIn(context);
   connections_.NoteEnd(AgentCore::IsAnswer(answer));
-  // The manager's name may have moved: only a new connection looks it up.
-  if (rpc::IsOtherCluster(answer.status)) connections_.End(call.manager);
+  if (rpc::IsOtherCluster(answer.status)) connections_.Renew(call.manager);
   return answer;
 }
 

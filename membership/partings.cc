@@ -15,6 +15,19 @@ bool IsParting(const View& view, const Member& member, const KnownNode& node) {
          node.report.stopping != Stopping::kNo;
 }
 
+// Whether that member neither parts, nor has ended, nor is to be taken out.
+bool Stays(const View& view, const KnownNodes& nodes,
+           const Exclusions& excluded, const Member& member) {
+  const auto node = nodes.find(member.node_id);
+  const auto away = view.away.find(member.node_id);
+  const bool has_ended =
+      away != view.away.end() && away->second.incarnation == member.incarnation;
+  return node != nodes.end() && !has_ended &&
+         node->second.member.incarnation == member.incarnation &&
+         node->second.report.stopping == Stopping::kNo &&
+         !excluded.contains(member.node_id);
+}
+
 }  // namespace
 
 Parting Partings::Answer(const View& view, const KnownNodes& nodes,
@@ -27,25 +40,34 @@ Parting Partings::Answer(const View& view, const KnownNodes& nodes,
   if (asked.goes) return Parting::kGo;
   const Parting parting = PartingOf(view, nodes, excluded);
   if (parting != Parting::kGo) return parting;
-  if (!OthersCalled(view, nodes, asked, now)) return Parting::kWait;
+  if (!EnoughCalled(view, nodes, excluded, now)) return Parting::kWait;
+  if (now - asked.since < patience_ &&
+      !AllCalled(view, nodes, excluded, asked)) {
+    return Parting::kWait;
+  }
   asked.goes = true;
   return Parting::kGo;
 }
 
-bool Partings::OthersCalled(const View& view, const KnownNodes& nodes,
-                            const Asked& asked, absl::Time now) const {
-  uint64_t called = 0;  // lately
-  bool all = true;
-  for (const Member& member : view.members) {
-    const auto node = nodes.find(member.node_id);
-    if (node == nodes.end() || IsParting(view, member, node->second)) continue;
-    const auto told = told_.find(member.node_id);
-    const bool has = told != told_.end() && told->second >= asked.since;
-    called += has && now - told->second < patience_ ? 1 : 0;
-    all = all && has;
-  }
-  if (called < LeastMembers(view.mode())) return false;
-  return all || now - asked.since >= patience_;
+bool Partings::EnoughCalled(const View& view, const KnownNodes& nodes,
+                            const Exclusions& excluded, absl::Time now) const {
+  const auto called = std::count_if(
+      view.members.begin(), view.members.end(), [&](const Member& member) {
+        const auto told = told_.find(member.node_id);
+        return Stays(view, nodes, excluded, member) && told != told_.end() &&
+               now - told->second < patience_;
+      });
+  return static_cast<uint64_t>(called) >= LeastMembers(view.mode());
+}
+
+bool Partings::AllCalled(const View& view, const KnownNodes& nodes,
+                         const Exclusions& excluded, const Asked& asked) const {
+  return std::all_of(
+      view.members.begin(), view.members.end(), [&](const Member& member) {
+        const auto told = told_.find(member.node_id);
+        return !Stays(view, nodes, excluded, member) ||
+               (told != told_.end() && told->second >= asked.since);
+      });
 }
 
 absl::Duration Partings::CallAgainAfter(const View& view,

@@ -31,6 +31,11 @@ class Partings {
   Parting Answer(const View& view, const KnownNodes& nodes,
                  const Exclusions& excluded, const Member& member,
                  absl::Time now);
+  // Whether enough of the members that stay have called lately for the chain to
+  // go on without those that part. A member that has just died is still in the
+  // view: its last report must not let the last holder of the data go.
+  bool EnoughCalled(const View& view, const KnownNodes& nodes,
+                    const Exclusions& excluded, absl::Time now) const;
   // When that node, which calls, is to call again; zero: as always.
   absl::Duration CallAgainAfter(const View& view, const KnownNodes& nodes,
                                 const std::string& node_id, absl::Time now);
@@ -45,11 +50,9 @@ class Partings {
     bool goes = false;
   };
 
-  // Whether enough of those that stay have called since it asked. A member that
-  // died just before holds its place in the view still: the last one that holds
-  // the data must not go by what such a member reported.
-  bool OthersCalled(const View& view, const KnownNodes& nodes,
-                    const Asked& asked, absl::Time now) const;
+  // Whether all that stay have called since that member asked.
+  bool AllCalled(const View& view, const KnownNodes& nodes,
+                 const Exclusions& excluded, const Asked& asked) const;
 
   const absl::Duration patience_;
   std::map<std::string, Asked> asked_;      // by node id

@@ -1,7 +1,6 @@
 #include "replica/arbitration.h"
 
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
@@ -9,6 +8,13 @@
 namespace kamino::replica {
 
 using kamino::internal::v1::Vote;
+
+namespace {
+
+// A link is down for a moment in each new view.
+constexpr absl::Duration kTellUnaskedAfter = absl::Seconds(2);
+
+}  // namespace
 
 void Arbitration::TellPredecessor() {
   if (!upstream_->attached() || upstream_->link() == told_) return;
@@ -28,8 +34,8 @@ void Arbitration::Continue(absl::Time now) {
   switch (dispute_->Judge(static_cast<size_t>(place_->index),
                           place_->successor() != nullptr)) {
     case Dispute::Judgement::kAsk:
-      if (!downstream_->replicates()) return TellUnasked();
-      unasked_told_ = false;
+      if (!downstream_->replicates()) return TellUnasked(now);
+      unasked_.clear();
       if (dispute_->MaySpeak(now)) {
         outbox_
             ->SendEntry(downstream_->link(), ring_->EntryOf(dispute_->first()))
@@ -50,16 +56,21 @@ void Arbitration::Continue(absl::Time now) {
   }
 }
 
-void Arbitration::TellUnasked() {
-  if (std::exchange(unasked_told_, true)) return;
+void Arbitration::TellUnasked(absl::Time now) {
   const std::string& successor = place_->successor()->node_id;
+  if (unasked_ != successor) {
+    unasked_ = successor;
+    tell_unasked_at_ = now + kTellUnaskedAfter;
+  }
+  if (now < tell_unasked_at_) return;
+  tell_unasked_at_ = absl::InfiniteFuture();
   LOG(WARNING) << "mutation " << dispute_->first() << " is disputed, and "
+               << successor << " cannot be asked: there has been no link to it "
+               << "for " << kTellUnaskedAfter
+               << "; the chain stands still until the link is back or "
                << successor
-               << " cannot be asked: there is no link to it; the chain stands "
-                  "still until the link is back or "
-               << successor
-               << " is taken out (kamino admin remove); see "
-                  "docs/recovery.md, Disputes";
+               << " is taken out (kamino admin remove); see docs/recovery.md, "
+                  "Disputes";
 }
 
 void Arbitration::TellUndecided() {

@@ -70,7 +70,7 @@ class Arbitration {
   void SendVote(LinkId link, uint64_t first, uint64_t hash);
   // Once in a view.
   void TellUndecided();
-  void TellUnasked();
+  void TellUnasked(absl::Time now);
 
   const ChainOptions& options_;
   const Place* const place_;
@@ -82,8 +82,10 @@ class Arbitration {
   Downstream* const downstream_;
   Damage* const damage_;
   Outbox* const outbox_;
-  LinkId told_ = kNoLink;      // the last link that TellPredecessor has used
-  bool unasked_told_ = false;  // since the successor had no link
+  LinkId told_ = kNoLink;  // the last link that TellPredecessor has used
+  // The successor that has no link, and when that is told.
+  std::string unasked_;
+  absl::Time tell_unasked_at_;
 };
 
 }  // namespace kamino::replica

@@ -169,7 +169,7 @@ class Load {
         if (tally_.first_failure.ok()) tally_.first_failure = status;
         if (AreOfDifferentClusters(status)) StopLocked();
       }
-      progress_.Show(ended_ + 1);
+      progress_.Show(tally_.calls());
     }
     Next();
     // Last: Run may return after it.

@@ -238,30 +238,21 @@ int RunRestore(Cli* cli, const std::string& path) {
   return kExitOk;
 }
 
-// Whether a restore is under way, by how the cluster answers a read.
-absl::StatusOr<bool> IsRestoring(Cli* cli) {
-  ASSIGN_OR_RETURN(Client * client, cli->Connect());
-  const absl::Status read = client->Get("any").status();
-  if (ReasonOf(read) == kamino::v1::REASON_RESTORING) return true;
-  if (read.ok() || absl::IsNotFound(read)) return false;
-  return read;
-}
-
 int RunGiveUp(Cli* cli) {
-  const auto restoring = IsRestoring(cli);
-  if (!restoring.ok()) return cli->Fail(restoring.status());
   auto restorer = MakeRestorer(cli);
   if (!restorer.ok()) return cli->Fail(restorer.status());
   RestoreRequest give_up;
   give_up.mutable_give_up();
+  bool given_up = false;
   while (true) {
     auto step = (*restorer)->Step(give_up);
     if (!step.ok()) return cli->Fail(step.status());
+    given_up |= !step->nothing_to_give_up();
     if (!step->more()) break;
   }
   if (cli->json()) {
-    std::cout << "{\"given_up\": " << (*restoring ? "true" : "false") << "}\n";
-  } else if (*restoring) {
+    std::cout << "{\"given_up\": " << (given_up ? "true" : "false") << "}\n";
+  } else if (given_up) {
     std::cout << "the restore is given up: what it had brought is deleted\n";
   } else {
     std::cout << "nothing was being restored; nothing is deleted\n";

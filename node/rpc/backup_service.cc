@@ -188,6 +188,8 @@ void BackupService::Execute(const Step& step) {
     step.response->set_chain_id(node_->chain_id());
     step.response->set_sequence(outcome.sequence);
     step.response->set_more(!outcome.result.empty());
+    step.response->set_nothing_to_give_up(
+        step.request->has_give_up() && outcome.status.ok() && outcome.repeated);
     Finish(step, outcome.status);
   };
   node_->Mutate(std::move(request));

@@ -18,6 +18,7 @@
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "kamino/v1/kamino.grpc.pb.h"
+#include "rpc/channel.h"
 #include "rpc/cluster_calls.h"
 #include "rpc/credentials.h"
 #include "rpc/server.h"
@@ -317,6 +318,33 @@ TEST_F(ClustersTest, ASeedThatAnswersLateMakesThemDifferentAllTheSame) {
   EXPECT_EQ(directory_->ReplicaAt(0).address, "");
   Refresh();
   EXPECT_EQ(Head(), "");
+}
+
+// A node moves, its name follows, and another cluster's node has its former
+// address: a connection to that one leads nowhere.
+TEST_F(ClustersTest, ANameThatHasMovedIsLookedUpAgain) {
+  const std::string name = "node.test:1";
+  const Seed* leads_to = &one_;
+  absl::Mutex mutex;
+  one_.Become("alpha", kAlpha, 1, {name});
+  Timer timer;
+  directory_ = std::make_unique<Directory>(
+      std::vector<std::string>{name}, /*chain_id=*/0, /*credentials=*/nullptr,
+      /*question_timeout=*/absl::Hours(1), &timer, [&](const std::string&) {
+        absl::MutexLock lock(&mutex);
+        return rpc::MakeChannel(leads_to->address());
+      });
+  RefreshUntilHeadIs(name);
+  one_.Become("alpha", kBeta, 1, {name});
+  two_.Become("alpha", kAlpha, 2, {name});
+  {
+    absl::MutexLock lock(&mutex);
+    leads_to = &two_;
+  }
+  while (directory_->view_id() != 2) Refresh();
+  EXPECT_EQ(Head(), name);
+  EXPECT_TRUE(directory_->Stop(absl::InfiniteDuration()));
+  directory_.reset();
 }
 
 // It cannot be reached while the client meets its cluster, and no call asks for

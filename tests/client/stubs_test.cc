@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "client/timer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -19,6 +20,13 @@ using ::testing::ElementsAre;
 
 class StubsTest : public ::testing::Test {
  protected:
+  // What is due has run.
+  void AwaitTimer() {
+    absl::Notification ran;
+    timer_.After(absl::ZeroDuration(), [&ran] { ran.Notify(); });
+    ran.WaitForNotification();
+  }
+
   std::vector<std::string> connected_;
   absl::Time now_ = absl::UnixEpoch();
   Timer timer_;
@@ -50,6 +58,25 @@ TEST_F(StubsTest, AStubIsRenewedOnceItIsOldEnough) {
   stubs_.Renew("localhost:1");
   EXPECT_EQ(stubs_.At("localhost:1"), renewed);
   EXPECT_EQ(connected_.size(), 2u);
+}
+
+// The call's end would destroy the channel on a thread of gRPC's.
+TEST_F(StubsTest, AFormerStubOutlivesTheCallsThatUseIt) {
+  auto call = stubs_.At("localhost:1");
+  const std::weak_ptr<KaminoService::Stub> former = call;
+  now_ += Stubs<KaminoService>::kRenewAfter;
+  stubs_.Renew("localhost:1");
+  timer_.Hurry();
+  AwaitTimer();
+  call = nullptr;
+  EXPECT_FALSE(former.expired());
+  // The next one that is retired begins another sweep.
+  stubs_.At("localhost:1");
+  now_ += Stubs<KaminoService>::kRenewAfter;
+  stubs_.Renew("localhost:1");
+  timer_.Hurry();
+  AwaitTimer();
+  EXPECT_TRUE(former.expired());
 }
 
 TEST_F(StubsTest, TheirNumberIsBounded) {

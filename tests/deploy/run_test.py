@@ -1,8 +1,12 @@
 """tests/run and .ci/run: the counts are right, and failures fail."""
 
+import importlib.machinery
 import json
 import os
+import shutil
 import subprocess
+import tempfile
+import types
 import unittest
 
 from programs import ROOT, ProgramTest
@@ -47,7 +51,7 @@ cat >"$file" <<'END'
 END
 exit {exit_code}
 """)
-    done = self.run_script("tests/run")
+    done = self.run_script("tests/run", KAMINO_TEST_TIME_SCALE="1")
     return done.returncode, done.stdout.splitlines()
 
   def test_all_pass(self):
@@ -131,13 +135,13 @@ class TimeScaleTest(ProgramTest):
     return done.returncode, done.stdout, " ".join(self.calls())
 
   def test_the_timeouts_of_tests_scale(self):
-    for scale, timeouts in (("", "180,600,1800,3600"),
+    for scale, timeouts in (("1", "180,600,1800,3600"),
                             ("2.5", "450,1500,4500,9000"),
                             ("0.001", "1,1,2,4")):
       self.assertIn(f"--test_timeout={timeouts} ", self.run_with(scale)[2])
 
   def test_the_programs_are_built_first(self):
-    calls = self.run_with("")[2]
+    calls = self.run_with("1")[2]
     self.assertRegex(calls, "^bazel build .*//node:kamino_node.* bazel test ")
 
   def test_what_is_no_factor_is_refused(self):
@@ -145,6 +149,49 @@ class TimeScaleTest(ProgramTest):
       code, output, calls = self.run_with(scale)
       self.assertEqual((code, calls), (2, ""))
       self.assertIn(f"KAMINO_TEST_TIME_SCALE is {scale}; it must be", output)
+
+
+class ProcessorsTest(unittest.TestCase):
+  """What cgroups of either version grant."""
+
+  def setUp(self):
+    self.root = tempfile.mkdtemp()
+    self.addCleanup(shutil.rmtree, self.root)
+    loader = importlib.machinery.SourceFileLoader(
+        "tests_run", os.path.join(ROOT, "tests", "run"))
+    self.module = types.ModuleType(loader.name)
+    self.module.__file__ = loader.path
+    loader.exec_module(self.module)
+
+  def write(self, path, text):
+    path = os.path.join(self.root, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="ascii") as f:
+      f.write(text)
+
+  def granted(self):
+    return self.module.processors_granted(self.root)
+
+  def test_no_quota(self):
+    self.assertEqual(self.granted(), float("inf"))
+    self.write("proc/self/cgroup", "0::/a\n")
+    self.write("sys/fs/cgroup/a/cpu.max", "max 100000\n")
+    self.assertEqual(self.granted(), float("inf"))
+
+  def test_the_least_of_a_group_and_those_above_it(self):
+    self.write("proc/self/cgroup", "0::/a/b\n")
+    self.write("sys/fs/cgroup/a/b/cpu.max", "200000 100000\n")
+    self.write("sys/fs/cgroup/a/cpu.max", "150000 100000\n")
+    self.assertEqual(self.granted(), 1.5)
+
+  def test_version_1(self):
+    self.write("proc/self/cgroup",
+               "5:memory:/other\n3:cpu,cpuacct:/a\n0::/\n")
+    self.write("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "100000\n")
+    self.write("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n")
+    self.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n")
+    self.write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n")
+    self.assertEqual(self.granted(), 1)
 
 
 class HelpTest(ProgramTest):

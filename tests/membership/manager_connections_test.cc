@@ -70,7 +70,8 @@ class ManagerConnectionsTest : public ::testing::Test {
         return made_[address].emplace_back(
             rpc::MakePlainChannel(address, rpc::ChannelCredentials()));
       },
-      kMost};
+      kMost, [this] { return now_; }};
+  absl::Time now_ = absl::UnixEpoch();
   SilentPort one_, other_, third_;
 };
 
@@ -84,6 +85,19 @@ TEST_F(ManagerConnectionsTest, KeepsTheMostRecentlyUsed) {
   EXPECT_EQ(Made(third_), 1u);
   Use(other_);
   EXPECT_EQ(Made(other_), 2u);
+}
+
+// So that a name that has moved is looked up again, once a second at most.
+TEST_F(ManagerConnectionsTest, RenewsAConnectionThatIsOldEnough) {
+  Use(one_);
+  connections_.Renew(one_.address());
+  Use(one_);
+  EXPECT_EQ(Made(one_), 1u);
+  now_ += ManagerConnections::kRenewAfter;
+  connections_.Renew(other_.address());
+  connections_.Renew(one_.address());
+  Use(one_);
+  EXPECT_EQ(Made(one_), 2u);
 }
 
 }  // namespace

@@ -396,6 +396,19 @@ TEST_F(ManagerStopTest, ANewLeaderHandsOverOnceItHasHeardAll) {
   Beat("n2").IgnoreError();
   EXPECT_FALSE(Store());
   Beat("n3").IgnoreError();
+  EXPECT_FALSE(Store());
+  TellOthers("n1");
+  EXPECT_TRUE(Store());
+  EXPECT_EQ(Names(core_.view()), "n2.1 n3.1 ");
+}
+
+// A node surrenders its lease after some time even if it was not told to go.
+TEST_F(ManagerStopTest, ASurrenderIsNoHandoverWhileTheOthersAreSilent) {
+  EXPECT_EQ(Ask("n1"), Parting::kWait);
+  now_ += kBeat * 5;
+  EXPECT_TRUE(Say("n1", Stopping::kSurrendered).ok());
+  EXPECT_FALSE(Store());
+  TellOthers("n1");
   EXPECT_TRUE(Store());
   EXPECT_EQ(Names(core_.view()), "n2.1 n3.1 ");
 }

@@ -441,6 +441,11 @@ std::optional<View> ManagerCore::ProposeView(absl::Time now) {
     proposed_ =
         NextView(WithoutGone(now), states, options_.chain_length, excluded_);
   }
+  if (proposed_.has_value() &&
+      !partings_.MayFollow(view_, *proposed_, states, excluded_, now)) {
+    proposed_.reset();
+    return std::nullopt;
+  }
   if (proposed_.has_value()) {
     proposed_->Agree(view_.in_force);
   } else {

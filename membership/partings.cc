@@ -49,6 +49,19 @@ Parting Partings::Answer(const View& view, const KnownNodes& nodes,
   return Parting::kGo;
 }
 
+bool Partings::MayFollow(const View& view, const View& next,
+                         const KnownNodes& nodes, const Exclusions& excluded,
+                         absl::Time now) const {
+  const bool leaves_out = std::any_of(
+      view.members.begin(), view.members.end(), [&](const Member& member) {
+        const auto node = nodes.find(member.node_id);
+        return next.IndexOf(member.node_id, member.incarnation) < 0 &&
+               node != nodes.end() && node->second.surrendered() &&
+               IsParting(view, member, node->second);
+      });
+  return !leaves_out || EnoughCalled(view, nodes, excluded, now);
+}
+
 bool Partings::EnoughCalled(const View& view, const KnownNodes& nodes,
                             const Exclusions& excluded, absl::Time now) const {
   const auto called = std::count_if(
@@ -74,18 +87,17 @@ absl::Duration Partings::CallAgainAfter(const View& view,
                                         const KnownNodes& nodes,
                                         const std::string& node_id,
                                         absl::Time now) {
-  const bool any = std::any_of(
-      view.members.begin(), view.members.end(), [&](const Member& member) {
-        const auto node = nodes.find(member.node_id);
-        if (node == nodes.end() || !IsParting(view, member, node->second)) {
-          return false;
-        }
-        const auto asked = asked_.find(member.node_id);
-        return asked == asked_.end() || now - asked->second.since < kLongest;
-      });
-  if (!any) return absl::ZeroDuration();
-  told_[node_id] = now;
-  return kLook;
+  bool any = false;
+  bool hurries = false;
+  for (const Member& member : view.members) {
+    const auto node = nodes.find(member.node_id);
+    if (node == nodes.end() || !IsParting(view, member, node->second)) continue;
+    any = true;
+    const auto asked = asked_.find(member.node_id);
+    hurries |= asked == asked_.end() || now - asked->second.since < kLongest;
+  }
+  if (any) told_[node_id] = now;
+  return hurries ? kLook : absl::ZeroDuration();
 }
 
 void Partings::OnView(const View& view) {

@@ -31,11 +31,12 @@ class Partings {
   Parting Answer(const View& view, const KnownNodes& nodes,
                  const Exclusions& excluded, const Member& member,
                  absl::Time now);
-  // Whether enough of the members that stay have called lately for the chain to
-  // go on without those that part. A member that has just died is still in the
-  // view: its last report must not let the last holder of the data go.
-  bool EnoughCalled(const View& view, const KnownNodes& nodes,
-                    const Exclusions& excluded, absl::Time now) const;
+  // Whether `next` may follow `view`: where it leaves out a member that has
+  // surrendered its lease, enough of those that stay have called lately for the
+  // chain to go on. A node surrenders its lease after some time even if it was
+  // not told to go.
+  bool MayFollow(const View& view, const View& next, const KnownNodes& nodes,
+                 const Exclusions& excluded, absl::Time now) const;
   // When that node, which calls, is to call again; zero: as always.
   absl::Duration CallAgainAfter(const View& view, const KnownNodes& nodes,
                                 const std::string& node_id, absl::Time now);
@@ -50,6 +51,11 @@ class Partings {
     bool goes = false;
   };
 
+  // Whether enough of the members that stay have called lately. A member that
+  // has just died is still in the view: its last report must not let the last
+  // holder of the data go.
+  bool EnoughCalled(const View& view, const KnownNodes& nodes,
+                    const Exclusions& excluded, absl::Time now) const;
   // Whether all that stay have called since that member asked.
   bool AllCalled(const View& view, const KnownNodes& nodes,
                  const Exclusions& excluded, const Asked& asked) const;

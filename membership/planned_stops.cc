@@ -46,15 +46,8 @@ std::optional<View> ManagerCore::HandedOver(absl::Time now) const {
   const View view = WithoutGone(now);
   const KnownNodes states = States(now);
   auto next = NextView(view, states, options_.chain_length, excluded_);
-  if (!next.has_value() || !IsHandover(view, *next, states)) {
-    return std::nullopt;
-  }
-  // A node surrenders its lease also where it was not told to go in time.
-  if (next->members.size() < view.members.size() &&
-      !partings_.EnoughCalled(view, states, excluded_, now)) {
-    return std::nullopt;
-  }
-  return next;
+  if (next.has_value() && IsHandover(view, *next, states)) return next;
+  return std::nullopt;
 }
 
 // --- How long they are away.

@@ -388,17 +388,6 @@ bool ManagerCore::ShouldJoin(const std::string& node_id, absl::Time now) {
   return invitation_.holder() == node_id;
 }
 
-KnownNode ManagerCore::StateOf(const Node& node, absl::Time now) const {
-  KnownNode state = node.state;
-  state.alive = Alive(node, now) && !state.surrendered();
-  // Nobody waits for it any longer.
-  if (IsGone(state.member.node_id, now)) {
-    state.report.stopping = Stopping::kNo;
-  }
-  state.must_hold = progress_.acknowledged;
-  return state;
-}
-
 // Heartbeats come at different moments: when all of them stop together, one
 // member is over its time before the others are. But nobody who is alive is
 // silent for half of it.

@@ -50,6 +50,17 @@ std::optional<View> ManagerCore::HandedOver(absl::Time now) const {
   return std::nullopt;
 }
 
+KnownNode ManagerCore::StateOf(const Node& node, absl::Time now) const {
+  KnownNode state = node.state;
+  state.alive = Alive(node, now) && !state.surrendered();
+  // Nobody waits for it any longer.
+  if (IsGone(state.member.node_id, now)) {
+    state.report.stopping = Stopping::kNo;
+  }
+  state.must_hold = progress_.acknowledged;
+  return state;
+}
+
 // --- How long they are away.
 
 void ManagerCore::NoteAway(const AwayTimes& before, absl::Time now) {

@@ -174,6 +174,9 @@ def _free_and_revive(stage):
   revive(stage)
 
 
+ETCD_ENDS_S = 90  # it goes on for as long as its log has room set aside
+
+
 def _fill_etcd(stage):
   """Etcd ends when it cannot write its log: no view can change."""
   stage.cluster.fill_disk(stage.hit("etcd"))
@@ -237,7 +240,7 @@ FAULTS = [
     _control("kill etcd, long", _kill_etcd, revive, RARELY),
     _control("pause etcd", _pause_etcd, _resume, (2, 4)),
     _control("disk full, etcd", _fill_etcd, _free_and_revive_etcd, LONG,
-             took=_etcd_has_ended),
+             took=_etcd_has_ended, effect_s=ETCD_ENDS_S),
     Fault("disk full, node", _fill_node, _free, LONG),
     Fault("disk full, next head", _fill_second_and_kill_head,
           _free_and_revive, LONG, 2, took=left),

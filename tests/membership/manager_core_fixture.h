@@ -97,6 +97,7 @@ class ManagerCoreTest : public testing::Test {
       for (const Member& member : beating) {
         EXPECT_EQ(Beat(member.node_id, member.incarnation, condition).code(),
                   answer);
+        core_.CallAgainAfter(member.node_id, now_);  // as the manager does
       }
       if (auto view = core_.ProposeView(now_)) core_.OnViewStored(*view);
     }

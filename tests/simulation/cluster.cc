@@ -202,7 +202,7 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.node.admission.max_in_flight = 16;
   // Within the patience of a run: stored results that fill their share of the
   // heap refuse others until clients have been silent for as long.
-  options.node.admission.client_min_idle = absl::Seconds(3);
+  options.node.admission.client_min_idle = absl::Seconds(20);
   if (options_.client_records > 0) {
     options.node.admission.max_clients = options_.client_records;
     options.node.admission.evict_at_once = options_.evict_at_once;

@@ -96,7 +96,7 @@ absl::Status SetTypedFlags(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     absl::string_view word = argv[i];
     if (word == "--") break;
-    // absl::ParseCommandLine returns what is no flag.
+    // absl::ParseCommandLine returns words that are not flags.
     if (!absl::ConsumePrefix(&word, "-") || word.empty()) continue;
     absl::ConsumePrefix(&word, "-");
     bool took_next = false;

@@ -53,7 +53,7 @@ std::optional<View> ManagerCore::HandedOver(absl::Time now) const {
 KnownNode ManagerCore::StateOf(const Node& node, absl::Time now) const {
   KnownNode state = node.state;
   state.alive = Alive(node, now) && !state.surrendered();
-  // Nobody waits for it any longer.
+  // Its place is no longer kept: the manager treats it as any silent node.
   if (IsGone(state.member.node_id, now)) {
     state.report.stopping = Stopping::kNo;
   }

@@ -66,7 +66,10 @@ void ManagerLog::TellWhoIsSilent(const ManagerCore& core, absl::Time now) {
     alive[id] = node.state.alive;
     const auto told = alive_.find(id);
     if (told == alive_.end() || told->second == node.state.alive) continue;
-    if (node.state.alive) {
+    // The manager refuses its heartbeats, so it does not count as heard of.
+    if (node.suspect || node.kept_out > absl::ZeroDuration()) {
+      alive[id] = told->second;
+    } else if (node.state.alive) {
       Say(google::GLOG_INFO, absl::StrCat(id, " is heard of again"), now);
     } else {
       Say(google::GLOG_WARNING,

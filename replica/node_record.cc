@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <cstring>
+#include <utility>
 
 #include "replica/ring_format.h"
 
@@ -139,7 +140,14 @@ absl::Status NodeRecord::Open() {
   return absl::OkStatus();
 }
 
+void NodeRecord::UpdateLater(const NodeState& state,
+                             std::function<void()> before) {
+  state_ = state;
+  before_update_ = std::move(before);
+}
+
 void NodeRecord::Update(const NodeState& state) {
+  if (auto before = std::exchange(before_update_, nullptr)) before();
   state_ = state;
   ++serial_;
   Write(1 - current_);

@@ -14,6 +14,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -91,6 +92,10 @@ class NodeRecord {
   const NodeState& state() const { return state_; }
   // Durable on return; one crash leaves either the old or the new state.
   void Update(const NodeState& state);
+  // state() is that from here on, and the next Update makes it durable with its
+  // own. That calls `before` first, which makes durable what `state` says of
+  // other data. A crash before leaves the old state.
+  void UpdateLater(const NodeState& state, std::function<void()> before);
   // Grows with each Update.
   uint64_t serial() const { return serial_; }
 
@@ -100,6 +105,7 @@ class NodeRecord {
 
   engine::Region* const region_;
   NodeState state_;
+  std::function<void()> before_update_;  // null: all of state_ is durable
   uint64_t serial_ = 0;
   int current_ = 0;  // the version that counts
 };

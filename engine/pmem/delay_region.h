@@ -63,6 +63,7 @@ class DelayRegion final : public Region {
   std::byte* base() const override { return below_->base(); }
   size_t size() const override { return below_->size(); }
   bool DrainsAll() const override { return below_->DrainsAll(); }
+  bool SyncsPages() const override { return below_->SyncsPages(); }
 
   void Flush(const void* data, size_t length) override;
   void Drain() override;

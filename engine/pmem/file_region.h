@@ -65,6 +65,7 @@ class FileRegion final : public Region {
   void Drain() override;
   // A fence is the processor's.
   bool DrainsAll() const override { return kind_ != FlushKind::kPage; }
+  bool SyncsPages() const override { return kind_ == FlushKind::kPage; }
   void CopyFlush(void* destination, const void* source, size_t length) override;
 
   // Touches all of a new region, so that no store waits for the kernel to find

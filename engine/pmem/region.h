@@ -38,6 +38,9 @@ class Region {
   // that says so, not in this one only.
   virtual bool DrainsAll() const { return false; }
 
+  // Whether Drain writes pages to a disk, which may take milliseconds.
+  virtual bool SyncsPages() const { return false; }
+
   // memcpy into the region and Flush; `source` may lie anywhere and must not
   // overlap. May store aligned words of 8 bytes whole that are covered in part:
   // nobody else may store to them at the same time.

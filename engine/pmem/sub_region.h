@@ -23,6 +23,7 @@ class SubRegion final : public Region {
   }
   void Drain() override { whole_->Drain(); }
   bool DrainsAll() const override { return whole_->DrainsAll(); }
+  bool SyncsPages() const override { return whole_->SyncsPages(); }
   void CopyFlush(void* destination, const void* source,
                  size_t length) override {
     whole_->CopyFlush(destination, source, length);

@@ -13,6 +13,7 @@
 #include "engine/kamino/kamino_store.h"
 #include "glog/logging.h"
 #include "node/storage/stamp_format.h"
+#include "node/storage/wrapped_media.h"
 #include "replica/scrub_format.h"
 
 namespace kamino::node {
@@ -60,6 +61,13 @@ size_t Storage::MinRingBytes() const {
   return options_.tiny_log_bytes > 0 ? LogRing::kMinTinyBytes
                                      : LogRing::kMinBytes;
 }
+
+Storage::Storage(StorageOptions options, std::unique_ptr<Media> media)
+    : options_(std::move(options)),
+      media_(WithWrappedRegions(std::move(media),
+                                [this](std::unique_ptr<Region> region) {
+                                  return drains_.Wrap(std::move(region));
+                                })) {}
 
 absl::StatusOr<std::unique_ptr<Storage>> Storage::Open(
     StorageOptions options, std::unique_ptr<Media> media) {
@@ -358,11 +366,17 @@ void Storage::BeginReceiving() {
 absl::Status Storage::FinishReceiving(uint64_t sequence) {
   heap_region_->Drain();
   RETURN_IF_ERROR(heap_->Load());
+  if (heap_region_->SyncsPages()) drains_.Begin();
   ring_->Restart(sequence, static_cast<uint32_t>(record_->serial()));
   NodeState state = record_->state();
   state.condition = Condition::kBehind;
-  record_->Update(state);
+  Record(state);
   return absl::OkStatus();
+}
+
+void Storage::Record(const NodeState& state) {
+  if (!drains_.deferred()) return record_->Update(state);
+  record_->UpdateLater(state, [this] { drains_.End(); });
 }
 
 }  // namespace kamino::node

@@ -16,6 +16,7 @@
 #include "base/undo_copy_kind.h"
 #include "engine/heap/heap.h"
 #include "engine/kamino/backup.h"
+#include "engine/pmem/deferred_drains.h"
 #include "engine/pmem/tracked_region.h"
 #include "node/storage/media.h"
 #include "node/storage/media_age.h"
@@ -92,11 +93,15 @@ class Storage final : public replica::LocalUndoSource {
   void BeginReceiving();
   // The transfer is done: the heap is the chain's after mutation `sequence`,
   // and the ring goes on from there. kDataLoss: it is not a heap.
+  // On a disk nothing of that is durable before the next update of the record,
+  // which says kReceiving until then. A node that follows the chain is not a
+  // member yet, so it need not sync each log entry that it executes. If it
+  // synced each, it would fall behind the chain, and the chain would wait for
+  // it once it is a member.
   absl::Status FinishReceiving(uint64_t sequence);
 
  private:
-  Storage(StorageOptions options, std::unique_ptr<Media> media)
-      : options_(std::move(options)), media_(std::move(media)) {}
+  Storage(StorageOptions options, std::unique_ptr<Media> media);
 
   absl::Status Create();
   absl::Status OpenExisting();
@@ -134,6 +139,8 @@ class Storage final : public replica::LocalUndoSource {
   absl::StatusOr<std::unique_ptr<engine::Backup>> OpenBackup();
   // What has a commit mark is applied.
   absl::Status KeepCommitted(uint64_t last_sequence);
+  // Durable on return; while drains are deferred, with the next update.
+  void Record(const replica::NodeState& state);
   absl::Status CheckOwner() const;
   absl::StatusOr<std::unique_ptr<engine::Region>> MakeUndoCopyRegion();
   void EmptyLog();
@@ -143,6 +150,7 @@ class Storage final : public replica::LocalUndoSource {
   size_t MinRingBytes() const;
 
   const StorageOptions options_;
+  engine::DeferredDrains drains_;  // of all regions
   const std::unique_ptr<Media> media_;
   std::unique_ptr<engine::TrackedRegion> heap_region_;
   std::unique_ptr<engine::Region> ring_region_;

@@ -200,7 +200,7 @@ absl::StatusOr<replica::LocalUndo*> Storage::BeginLocalUndo() {
       replica::MakeLocalUndo(heap_.get(), ring_.get(), local_backup_.get());
   NodeState state = record_->state();
   state.local_undo = true;
-  record_->Update(state);
+  Record(state);
   return local_undo_.get();
 }
 

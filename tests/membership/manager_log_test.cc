@@ -95,5 +95,25 @@ TEST_F(SilentNodesTest, WhoIsSilentIsToldOnce) {
   EXPECT_EQ(Told()[0].find("n3 was not heard of for 1s"), 0u) << Told()[0];
 }
 
+// It calls, and the manager refuses that.
+TEST_F(SilentNodesTest, AMemberThatIsLeftOutIsNotToldAsSilent) {
+  FormChain();
+  HearMembers();
+  for (const absl::Time end = now_ + 3 * kTimeout; now_ < end;) {
+    now_ += kBeat;
+    for (const Member& member : all_) {
+      NodeReport report{.view_id = core_.view().id,
+                        .condition = Condition::kSound};
+      const bool accuses = member.node_id == "n1" && core_.view().id == 1;
+      if (accuses) report.append_debt = absl::Seconds(5);
+      core_.Heartbeat("c", {member.node_id, 1, report}, now_).IgnoreError();
+    }
+    if (auto view = core_.ProposeView(now_)) core_.OnViewStored(*view);
+    log_.Tell(core_, now_);
+  }
+  EXPECT_EQ(core_.view().members.size(), 2u);
+  EXPECT_EQ(Told(), std::vector<std::string>());
+}
+
 }  // namespace
 }  // namespace kamino::membership

@@ -178,6 +178,7 @@ class SimMedia final : public Media {
     }
     void Drain() override { disk_->Drain(life_, region_); }
     bool DrainsAll() const override { return disk_->drains_all_; }
+    bool SyncsPages() const override { return disk_->pages_; }
     void CopyFlush(void* destination, const void* source,
                    size_t length) override {
       region_->CopyFlush(destination, source, length);

@@ -102,6 +102,9 @@ TEST_F(NodeServerTest, TheChainIsToldWhileTheCoreThreadIsBusy) {
   EXPECT_EQ(chain.header().sequence(), got.version());
 }
 
+// How often a call is given up until the server is the first to notice.
+constexpr int kTries = 100;
+
 TEST_F(NodeServerTest, AStatusThatNobodyWaitsForIsNotMadeUp) {
   views_.Install(1);
   const auto described = [] {
@@ -109,11 +112,15 @@ TEST_F(NodeServerTest, AStatusThatNobodyWaitsForIsNotMadeUp) {
         .Read("/kamino.v1.KaminoService/GetNodeStatus")
         .ended[grpc::StatusCode::OK];
   };
-  const uint64_t before = described();
-  SendAndGiveUp<kamino::v1::GetNodeStatusResponse>(
-      &Stub::GetNodeStatus, kamino::v1::GetNodeStatusRequest());
-  Status();  // one that is answered after it
-  EXPECT_EQ(described(), before + 1);
+  uint64_t made = 2;
+  for (int i = 0; i < kTries && made != 1; ++i) {
+    const uint64_t before = described();
+    SendAndGiveUp<kamino::v1::GetNodeStatusResponse>(
+        &Stub::GetNodeStatus, kamino::v1::GetNodeStatusRequest());
+    Status();  // one that is answered after it
+    made = described() - before;
+  }
+  EXPECT_EQ(made, 1u);
 }
 
 TEST_F(NodeServerTest, EveryMethod) {
@@ -206,9 +213,6 @@ TEST_F(NodeServerTest, RefusesBadRequests) {
         << name;
   }
 }
-
-// How often a call is given up until the server is the first to notice.
-constexpr int kTries = 100;
 
 TEST_F(NodeServerTest, AReadThatWasGivenUpIsNotDone) {
   views_.Install(1);

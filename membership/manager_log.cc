@@ -15,6 +15,9 @@ constexpr absl::Duration kComplainEvery = absl::Seconds(5);
 constexpr absl::Duration kRefusalsEvery = absl::Seconds(1);
 // Between two looks at who is there.
 constexpr absl::Duration kSilentEvery = absl::Milliseconds(50);
+// A member that is left out leaves the view within two failure timeouts, and
+// registers again then.
+constexpr int kRefusedTimeouts = 3;
 
 }  // namespace
 
@@ -60,14 +63,20 @@ void ManagerLog::TellWhoIsRefused(const ManagerCore& core, absl::Time now) {
 void ManagerLog::TellWhoIsSilent(const ManagerCore& core, absl::Time now) {
   if (now < next_silent_) return;
   next_silent_ = now + kSilentEvery;
+  const absl::Duration most_refused =
+      kRefusedTimeouts * core.options().failure_timeout;
   std::map<std::string, bool> alive;
   for (const ManagerCore::Known& node : core.nodes(now)) {
     const std::string& id = node.state.member.node_id;
     alive[id] = node.state.alive;
     const auto told = alive_.find(id);
     if (told == alive_.end() || told->second == node.state.alive) continue;
-    // The manager refuses its heartbeats, so it does not count as heard of.
-    if (node.suspect || node.kept_out > absl::ZeroDuration()) {
+    // The manager refuses the heartbeats of a member that it leaves out, so the
+    // node counts as silent until it registers again.
+    const bool refused =
+        node.suspect ||
+        (node.kept_out > absl::ZeroDuration() && node.silent < most_refused);
+    if (refused) {
       alive[id] = told->second;
     } else if (node.state.alive) {
       Say(google::GLOG_INFO, absl::StrCat(id, " is heard of again"), now);

@@ -296,11 +296,12 @@ absl::Status NodeProcess::MakeNode() {
   const absl::Duration sync = MeasureSync(region, MonotonicNow);
   const std::string medium = TellMedium(sync, SyncsOf(flags_));
   if (!medium.empty()) LOG(INFO) << medium;
-  medium_check_.emplace(sync, SyncsOf(flags_), MonotonicNow, [this, region] {
-    // On the core thread, which owns the heap.
-    node_->Run([this, region](ChainNode&) {
-      medium_check_->Note(MeasureSync(region, MonotonicNow));
-    });
+  const auto measure = [this, region, opened = storage.get()](ChainNode&) {
+    opened->EndDeferredDrains();
+    medium_check_->Note(MeasureSync(region, MonotonicNow));
+  };
+  medium_check_.emplace(sync, SyncsOf(flags_), MonotonicNow, [this, measure] {
+    node_->Run(measure);  // on the core thread, which owns the heap
   });
   procedures_.Register(head::kBankTransfer, head::BankTransfer);
   MakeAgent();

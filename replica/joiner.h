@@ -31,7 +31,8 @@
 // Invariants:
 //   1. Upstream is attached to the tail exactly while kFollowing.
 //   2. The heap counts for nothing, durably, from when it is void until the
-//      snapshot has ended. What is stored meanwhile was checked before.
+//      snapshot has ended; on a disk, until the node's record is updated after
+//      that. What is stored meanwhile was checked before.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_JOINER_H_

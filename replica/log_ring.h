@@ -12,7 +12,8 @@
 // numbers [first, last]. Cursors only ever stand at the end of an entry.
 //
 // Invariants:
-//   1. An entry is durable before Append returns.
+//   1. An entry is durable before Append returns, unless the drains of the
+//      region are deferred (engine/pmem/deferred_drains.h).
 //   2. Space of a cleaned entry is reused only once `cleaned` is durable past
 //      it, so that a restart never begins its scan in overwritten bytes.
 //   3. `applied` on media may lag behind until PersistApplied; it never runs

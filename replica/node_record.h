@@ -93,9 +93,11 @@ class NodeRecord {
   // Durable on return; one crash leaves either the old or the new state.
   void Update(const NodeState& state);
   // state() is that from here on, and the next Update makes it durable with its
-  // own. That calls `before` first, which makes durable what `state` says of
-  // other data. A crash before leaves the old state.
+  // own. Update calls `before` first, which makes durable the other data that
+  // `state` describes. A crash before that leaves the old state.
   void UpdateLater(const NodeState& state, std::function<void()> before);
+  // Whether a crash leaves state().
+  bool durable() const { return before_update_ == nullptr; }
   // Grows with each Update.
   uint64_t serial() const { return serial_; }
 

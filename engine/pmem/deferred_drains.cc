@@ -46,4 +46,11 @@ void DeferredDrains::End() {
   for (DeferringRegion* region : regions_) region->Drain();
 }
 
+void DeferredDrains::DrainNow() {
+  const bool deferred = deferred_;
+  deferred_ = false;
+  for (DeferringRegion* region : regions_) region->Drain();
+  deferred_ = deferred;
+}
+
 }  // namespace kamino::engine

@@ -23,6 +23,8 @@ class DeferredDrains {
   // All that was flushed is durable on return, and drains are no longer
   // deferred. Does nothing where they are not.
   void End();
+  // While drains stay deferred: all that was flushed is durable on return.
+  void DrainNow();
   bool deferred() const { return deferred_; }
 
  private:

@@ -196,6 +196,9 @@ absl::StatusOr<replica::LocalUndo*> Storage::BeginLocalUndo() {
   if (local_undo_ != nullptr) return local_undo_.get();
   CHECK(!record_->state().was_head) << "the head takes back by the undo copy";
   ASSIGN_OR_RETURN(local_backup_, NewUndoCopy());
+  // An undo log tells its records from those of before by the number of its
+  // round, so that number is durable before any record of the round is.
+  if (drains_.deferred()) drains_.DrainNow();
   local_undo_ =
       replica::MakeLocalUndo(heap_.get(), ring_.get(), local_backup_.get());
   NodeState state = record_->state();

@@ -263,8 +263,7 @@ void SimNode::DieByItself() {
 void SimNode::GoDown(Crash crash) {
   if (storage_ != nullptr) {
     applied_before_ = storage_->ring()->mark().begin();
-    was_receiving_ = storage_->record()->state().condition ==
-                     membership::Condition::kReceiving;
+    was_receiving_ = FilesSayReceiving();
   }
   // Longer than by its own clock.
   const absl::Duration long_life = options_.node.restarts.long_life * 1.2;

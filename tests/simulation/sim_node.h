@@ -157,6 +157,8 @@ class SimNode final : public Process {
     node::SimDisk::Images images;
   };
   Copy TakeCopy() const;
+  // A node that follows the chain may say so in its files alone.
+  bool FilesSayReceiving() const;
   // The same of one that is down.
   Copy TakeCopyOfDisk() const;
   // Whether it still is in that life and view.

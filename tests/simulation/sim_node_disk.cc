@@ -63,9 +63,13 @@ void SimNode::SlowMedia(absl::Duration drain) {
 
 SimNode::Copy SimNode::TakeCopy() const {
   return {incarnation_, node()->core().view().id,
-          node()->core().ring().applied(),
-          node()->core().condition() == membership::Condition::kReceiving,
-          disk_->Copy()};
+          node()->core().ring().applied(), FilesSayReceiving(), disk_->Copy()};
+}
+
+bool SimNode::FilesSayReceiving() const {
+  const replica::NodeRecord& record = *storage_->record();
+  return !record.durable() ||
+         record.state().condition == membership::Condition::kReceiving;
 }
 
 SimNode::Copy SimNode::TakeCopyOfDisk() const {

@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/faults/planted.h"
 #include "tests/node/storage/sim_media.h"
+#include "tests/node/storage/tiny_storage.h"
 #include "tests/replica/text_entry.h"
 
 namespace kamino::node {
@@ -27,18 +28,6 @@ using replica::NodeState;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Part = Media::Part;
-
-StorageOptions Tiny() {
-  StorageOptions options;
-  options.cluster_id = "c";
-  options.node_id = "n1";
-  options.heap_bytes = 256 << 10;
-  options.ring_bytes = 64 << 10;
-  options.undo_copy = UndoCopyKind::kSimple;
-  options.first_incarnation = 1000;
-  options.tiny_log_bytes = 64 << 10;
-  return options;
-}
 
 class StorageTest : public ::testing::Test {
  protected:
@@ -256,21 +245,6 @@ TEST_F(StorageTest, ARingDoesNotBecomeTooSmallForWhatIsInIt) {
   EXPECT_EQ(Open(larger)->ring()->received(), 7u);
 }
 
-// The state of another node, after that mutation.
-void Receive(Storage* storage, uint64_t sequence) {
-  storage->BeginReceiving();
-  StorageOptions other = Tiny();
-  other.node_id = "n2";
-  SimDisk source_disk;
-  auto source = *Storage::Open(other, std::make_unique<SimMedia>(&source_disk));
-  const size_t begin = storage->heap()->root() - 64;
-  storage->heap_region()->CopyFlush(storage->heap_region()->base() + begin,
-                                    source->heap_region()->base() + begin,
-                                    storage->heap_region()->size() - begin);
-  storage->heap_region()->Drain();
-  ASSERT_TRUE(storage->FinishReceiving(sequence).ok());
-}
-
 TEST_F(StorageTest, AnUnfinishedTransferIsNotTakenForAHeap) {
   auto storage = Open();
   storage->BeginReceiving();
@@ -290,57 +264,7 @@ TEST_F(StorageTest, AnUnfinishedTransferIsNotTakenForAHeap) {
   EXPECT_EQ(storage->ring()->received(), 42u);
 }
 
-// A node on a disk has the chain's state as of mutation 41, executes 20 entries
-// as it follows, and joins then if it `joins`; whether it has them after a
-// power cut.
-bool HasWhatItFollowed(SimDisk* disk, bool joins, int* drains) {
-  disk->SyncPages();
-  auto storage = *Storage::Open(Tiny(), std::make_unique<SimMedia>(disk));
-  Receive(storage.get(), 41);
-  disk->SetDrainHook([drains] { ++*drains; });
-  for (int i = 0; i < 20; ++i) {
-    EXPECT_TRUE(replica::AppendText(storage->ring(), "entry").ok());
-    storage->ring()->MarkApplied(storage->ring()->received());
-    storage->ring()->PersistApplied();
-  }
-  disk->SetDrainHook(nullptr);
-  NodeState state = storage->record()->state();
-  EXPECT_EQ(state.condition, Condition::kBehind);
-  state.view_id = 7;
-  if (joins) storage->record()->Update(state);
-  disk->Crash(5);
-  auto after = Storage::Open(Tiny(), std::make_unique<SimMedia>(disk));
-  if (!after.ok()) return false;
-  EXPECT_EQ((*after)->record()->state().view_id, joins ? 7u : 0u);
-  return (*after)->record()->state().condition == Condition::kBehind &&
-         (*after)->ring()->applied() == 61u;
-}
-
-TEST_F(StorageTest, ANodeThatFollowsSyncsNothingBeforeItJoins) {
-  int drains = 0;
-  EXPECT_TRUE(HasWhatItFollowed(&disk_, /*joins=*/true, &drains));
-  EXPECT_EQ(drains, 0);
-}
-
-TEST_F(StorageTest, ANodeThatFollowedReceivesAnewAfterACrash) {
-  int drains = 0;
-  EXPECT_FALSE(HasWhatItFollowed(&disk_, /*joins=*/false, &drains));
-  EXPECT_EQ(Open()->record()->state().condition, Condition::kReceiving);
-}
-
-TEST_F(StorageTest, NoticesAMemberThatJoinsWithoutASync) {
-  faults::Planted fault("storage-joins-without-a-sync");
-  int drains = 0;
-  EXPECT_FALSE(HasWhatItFollowed(&disk_, /*joins=*/true, &drains));
-}
-
 // --- Files of different ages.
-
-void ApplyOne(Storage* storage) {
-  ASSERT_TRUE(replica::AppendText(storage->ring(), "entry").ok());
-  storage->ring()->MarkApplied(storage->ring()->received());
-  storage->ring()->PersistApplied();
-}
 
 SimDisk::Images Only(SimDisk::Images images, std::initializer_list<Part> kept) {
   for (Part part : {Part::kHeap, Part::kRing, Part::kUndoCopy}) {

@@ -138,9 +138,9 @@ class StateCopy {
   // The next bytes of the snapshot. Errors: they are not what was sent, or of
   // no heap like this one; nothing of a damaged part was stored.
   virtual absl::StatusOr<Taken> Take(absl::string_view chunk) = 0;
-  // The heap is the chain's after mutation `sequence`, and the ring goes on from
-  // there. A crash may leave a heap that has to be received again, until the
-  // node's record is updated. kDataLoss: it is not a heap.
+  // The heap is the chain's after mutation `sequence`, and the ring goes on
+  // from there. A crash may leave a heap that has to be received again, until
+  // the node's record is updated. kDataLoss: it is not a heap.
   virtual absl::Status FinishReceiving(uint64_t sequence) = 0;
 };
 

@@ -15,17 +15,23 @@ bool IsParting(const View& view, const Member& member, const KnownNode& node) {
          node.report.stopping != Stopping::kNo;
 }
 
-// Whether that member neither parts, nor has ended, nor is to be taken out.
+// Whether that member neither parts, nor has ended, nor is to be taken out. A
+// process that was started again on the member's heap stays as well: the view
+// still names the process before it.
 bool Stays(const View& view, const KnownNodes& nodes,
            const Exclusions& excluded, const Member& member) {
   const auto node = nodes.find(member.node_id);
+  if (node == nodes.end() || excluded.contains(member.node_id) ||
+      node->second.report.stopping != Stopping::kNo) {
+    return false;
+  }
   const auto away = view.away.find(member.node_id);
   const bool has_ended =
       away != view.away.end() && away->second.incarnation == member.incarnation;
-  return node != nodes.end() && !has_ended &&
-         node->second.member.incarnation == member.incarnation &&
-         node->second.report.stopping == Stopping::kNo &&
-         !excluded.contains(member.node_id);
+  const Member& known = node->second.member;
+  return known.incarnation == member.incarnation
+             ? !has_ended
+             : known.heap_id == member.heap_id;
 }
 
 }  // namespace

@@ -375,6 +375,25 @@ TEST_F(ManagerStopTest, AllAtOnceStayAndComeBack) {
   EXPECT_TRUE(core_.view().away.empty());
 }
 
+// The view names only processes that have ended. A process that was started
+// again counts as a member that stays, so the one that is gone is left out.
+TEST_F(ManagerStopTest, ThoseThatComeBackGoOnWithoutTheOneThatDoesNot) {
+  for (const char* id : {"n1", "n2", "n3"}) Ask(id);
+  for (const char* id : {"n1", "n2", "n3"}) {
+    EXPECT_TRUE(Say(id, Stopping::kSurrendered).ok());
+  }
+  for (const char* id : {"n1", "n2"}) EXPECT_TRUE(Return(id, {}).ok());
+  const auto pass = [this] {
+    Pass(kTimeout * 3, {Node("n1", 2), Node("n2", 2)}, Condition::kReturned);
+  };
+  faults::PlantFault("membership-counts-no-member-that-came-back");
+  pass();
+  EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 n3.1 ");
+  faults::PlantFault("");
+  pass();
+  EXPECT_EQ(Names(core_.view()), "n1.2 n2.2 ");
+}
+
 TEST_F(ManagerStopTest, ANewLeaderIsToldAndCountsOn) {
   HandOver("n1");
   Pass(absl::Minutes(2), {Node("n2"), Node("n3")});

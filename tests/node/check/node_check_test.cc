@@ -33,6 +33,7 @@
 #include "replica/node_record.h"
 #include "replica/ring_format.h"
 #include "replica/state_machine.h"
+#include "tests/node/storage/tiny_storage.h"
 #include "tests/replica/text_entry.h"
 
 namespace kamino::node {
@@ -58,18 +59,6 @@ class NodeCheckTest : public ::testing::Test {
   NodeCheckTest() : folder_(absl::StrCat(::testing::TempDir(), "/check")) {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
-  }
-
-  static StorageOptions Tiny() {
-    StorageOptions options;
-    options.cluster_id = "c";
-    options.node_id = "n1";
-    options.heap_bytes = 256 << 10;
-    options.ring_bytes = 64 << 10;
-    options.undo_copy = UndoCopyKind::kSimple;
-    options.first_incarnation = 1000;
-    options.tiny_log_bytes = 64 << 10;
-    return options;
   }
 
   // A node's start; none runs at the time.

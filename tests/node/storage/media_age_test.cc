@@ -13,6 +13,7 @@
 #include "node/storage/storage.h"
 #include "tests/faults/planted.h"
 #include "tests/node/storage/sim_media.h"
+#include "tests/node/storage/tiny_storage.h"
 
 namespace kamino::node {
 namespace {
@@ -58,14 +59,8 @@ class TwoLivesTest : public ::testing::Test {
 
  private:
   absl::StatusOr<std::unique_ptr<Storage>> Open(uint64_t first_incarnation) {
-    StorageOptions options;
-    options.cluster_id = "c";
-    options.node_id = "n1";
-    options.heap_bytes = 256 << 10;
-    options.ring_bytes = 64 << 10;
-    options.undo_copy = UndoCopyKind::kSimple;
+    StorageOptions options = Tiny();
     options.first_incarnation = first_incarnation;
-    options.tiny_log_bytes = 64 << 10;
     return Storage::Open(options, std::make_unique<SimMedia>(&disk_));
   }
   SimDisk::Images Head(uint64_t first_incarnation) {

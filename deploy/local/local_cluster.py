@@ -58,8 +58,7 @@ class LocalCluster:
 
   # Whether its addresses are others than this machine's own.
   insecure = False
-  # With certificates: what the file of --roles has.
-  roles = ROLES
+  roles = ROLES  # what the file of --roles has, with certificates
 
   def __init__(self, folder, binaries, patience=1):
     self.folder = os.path.abspath(folder)
@@ -351,7 +350,7 @@ class LocalCluster:
     """
     arguments = self.command_for("kamino", [
         self.binary("kamino"), f"--seeds={seeds or self.seeds}", *self.trust(),
-        *words])
+        *self._longer_timeout(words), *words])
     with subprocess.Popen(arguments, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           env=client_environment(), text=True) as process:
@@ -379,7 +378,7 @@ class LocalCluster:
     return done
 
   def look_at_stuck(self, pid):
-    """A command has not ended in time, and is killed next."""
+    """Called before a command that has not ended in time is killed."""
 
   def chain(self):
     """Names of the chain's nodes, head first, and the view id."""
@@ -408,19 +407,16 @@ class LocalCluster:
     return arguments
 
   def trust(self, who=OPERATOR):
-    """By what its programs know whom to trust; who they are, by default the
-    command line."""
+    """Flags with the credentials of `who`, by default of the command line."""
     if self.tls:
       return self.certificates.flags(who)
     return ["--insecure"] if self.insecure else []
 
   def environment(self):
-    """What the command line has to be told, as variables."""
-    told = {"KAMINO_SEEDS": self.seeds,
-            "KAMINO_MANAGERS": ",".join(self.operators_addresses)}
-    if self.tls:
-      told.update(self.certificates.environment(OPERATOR))
-    return told
+    """Variables that make the command line find and trust this cluster."""
+    secure = self.certificates.environment(OPERATOR) if self.tls else {}
+    return {"KAMINO_SEEDS": self.seeds,
+            "KAMINO_MANAGERS": ",".join(self.operators_addresses), **secure}
 
   # --- Inside.
 
@@ -492,6 +488,12 @@ class LocalCluster:
     except ClusterError as error:
       self._not_formed = str(error)
     return False
+
+  def _longer_timeout(self, words):
+    """A slow machine needs more than the default of a command."""
+    given = any(word.startswith("--timeout") for word in words)
+    usual = given or patience(self.patience) == 1
+    return [] if usual else [self._status_timeout()]
 
   def _status_timeout(self):
     return f"--timeout={patience(STATUS_TIMEOUT_S * self.patience):g}s"

@@ -94,6 +94,7 @@ class Load(threading.Thread):
     self.count = count
     self.outstanding = outstanding
     self.words = words
+    self._patience_s = 60 * cluster.patience
     self.done = None
     self.process = None
     self.start()
@@ -113,8 +114,8 @@ class Load(threading.Thread):
   def stop(self):
     """Waits for its end; an endless one is told to end first."""
     if self.count == ENDLESS:
-      wait_until(lambda: self.process is not None or not self.is_alive(), 60,
-                 "the load to start")
+      wait_until(lambda: self.process is not None or not self.is_alive(),
+                 self._patience_s, "the load to start")
       if self.done is None:
         self.process.send_signal(signal.SIGINT)
     self.join()
@@ -128,8 +129,8 @@ class Load(threading.Thread):
 
   def await_acked(self, count):
     try:
-      wait_until(lambda: self.acked() >= count or not self.is_alive(), 60,
-                 f"{count} transfers")
+      wait_until(lambda: self.acked() >= count or not self.is_alive(),
+                 self._patience_s, f"{count} transfers")
     except ClusterError as error:
       raise ClusterError(f"{error}; there are {self.acked()}") from error
 

@@ -6,20 +6,15 @@ FOLDER is on a file system with DAX, for the heaps unless there is DEVICES, a
 folder of links to devices by their nodes' names.
 """
 
-import json
 import os
 import sys
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "integration"))
-# pylint: disable=wrong-import-position
-from harness import ENDLESS, ClusterTest, Load, wait_until
+from guest_cluster import PATIENCE_S, GuestClusterTest
+from harness import ENDLESS, Load, wait_until
 
-# A machine of this kind may be a hundred times slower than its host.
 TRANSFERS = 40  # before a kill, and after it
 OUTSTANDING = 8
-PATIENCE_S = 60
 
 
 def mapping_flags(pid, name):
@@ -35,17 +30,10 @@ def mapping_flags(pid, name):
   return []
 
 
-class NvdimmChainTest(ClusterTest):
-  """One test over one cluster: starting it takes seconds."""
-
-  start = {"pmem": "auto", "heap_mb": 64, "ring_mb": 16,
-           "failure_timeout_ms": 8000, "leader_ttl_s": 10,
-           "manager_flags": ["--heartbeat_interval_ms=1000"]}
-  patience = 10
-
+class NvdimmChainTest(GuestClusterTest):
   def test_tail_and_head_are_killed_under_load(self):
     self.heaps_are_mapped_with_dax()
-    self.links_are(self.start["transport"])
+    self.await_links(self.start["transport"])
     self.open_bank()
     chain, _ = self.cluster.chain()
     loads = []
@@ -61,16 +49,7 @@ class NvdimmChainTest(ClusterTest):
     self.check_bank(*loads)
     # A busy host may have had one dropped that was merely slow: it is back.
     self.cluster.await_chain(chain, timeout=PATIENCE_S)
-    self.links_are(self.start["transport"])
-
-  def links_are(self, transport):
-    """Not another one, which a node takes when its first choice fails."""
-    def links():
-      lines = self.kamino("status", "--json").splitlines()[1:]
-      return {(link["transport"], link["connected"])
-              for node in map(json.loads, lines) for link in node["links"]}
-    wait_until(lambda: links() == {(transport, True)}, PATIENCE_S,
-               f"all links to be {transport}")
+    self.await_links(self.start["transport"])
 
   def heaps_are_mapped_with_dax(self):
     """"sf": a store is durable once its cache line is written back."""

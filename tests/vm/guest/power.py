@@ -23,7 +23,7 @@ from local_cluster import LocalCluster
 from processes import ClusterError, wait_until
 
 PATIENCE = 10  # times what a real machine needs
-WAIT_S = 120
+WAIT_S = 600
 ENDLESS = 1000000
 
 

@@ -3,22 +3,18 @@
   sessions.py FOLDER     FOLDER: on a file system with DAX
 """
 
-import json
 import os
 import subprocess
 import sys
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "integration"))
-# pylint: disable=wrong-import-position
-from harness import ClusterTest, Load, wait_until
+from guest_cluster import PATIENCE_S, GuestClusterTest
+from harness import Load, wait_until
 from local_cluster import ClusterError
 
 TRANSFERS = 600  # of a load
 OUTSTANDING = 8
 CALLS = 200
-PATIENCE_S = 60
 CARRIER = "--carrier=verbs"
 
 
@@ -62,16 +58,11 @@ def of_nodes_for_clients():
              for program, other in pairs())
 
 
-class SessionsTest(ClusterTest):
-  """One test over one cluster: starting it takes seconds."""
-
-  start = {"pmem": "auto", "heap_mb": 64, "ring_mb": 16, "transport": "verbs",
-           "failure_timeout_ms": 8000, "leader_ttl_s": 10,
-           "manager_flags": ["--heartbeat_interval_ms=1000"]}
-  patience = 10
+class SessionsTest(GuestClusterTest):
+  start = {**GuestClusterTest.start, "transport": "verbs"}
 
   def test_mutations_and_reads_go_by_them(self):
-    self.await_links()
+    self.await_links("verbs")
     self.assertEqual(of_nodes_for_clients(), 0, listing())
     self.open_bank()
     load = Load(self.cluster, TRANSFERS, "verbs.acked.log", OUTSTANDING,
@@ -115,15 +106,6 @@ class SessionsTest(ClusterTest):
                  "the nodes to let go of their clients' queue pairs")
     except ClusterError as error:
       self.fail(f"{error}\n{listing()}")
-
-  def await_links(self):
-    def links():
-      done = self.cluster.kamino("status", "--json", check=False)
-      return {(link["transport"], link["connected"])
-              for node in map(json.loads, done.stdout.splitlines()[1:])
-              for link in node["links"]}
-    wait_until(lambda: links() == {("verbs", True)}, PATIENCE_S,
-               "all links to be verbs")
 
 
 if __name__ == "__main__":

@@ -164,8 +164,8 @@ absl::Status LocateCluster(const std::string& cluster,
     return absl::InvalidArgumentError(absl::StrCat(
         "there is no configuration file ", path,
         asked_for ? ""
-                  : absl::StrCat(", which is to say where cluster ", cluster,
-                                 " is")));
+                  : absl::StrCat("; --cluster=", cluster,
+                                 " takes its addresses from there")));
   }
   ASSIGN_OR_RETURN(
       const ClientConfig config,

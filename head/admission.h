@@ -74,12 +74,13 @@ struct AdmissionOptions {
   // Objects that one request may touch. One call of ExecuteReady ends after
   // about as many, and so does a batch; what is left waits for the next.
   uint64_t max_touched = replica::kMaxTouchedObjects;
-  // Log entries that the undo copy lacks; ready requests wait for it. So a slow
-  // medium slows clients down, and no transaction waits for a long backlog.
+  // The undo copy may lack this many log entries; then ready requests wait for
+  // it. So a slow medium slows clients down, instead of building a backlog that
+  // a single transaction has to wait for.
   size_t max_unpropagated = 64;
-  // One call of ExecuteReady ends after about so long, by `clock`, and a batch
-  // takes no further requests: ticks and messages wait for it as a whole. A
-  // null clock: it lasts as long as it takes.
+  // A call of ExecuteReady ends after about max_turn, by `clock`, and leaves
+  // the remaining requests to the next call, because ticks and messages wait
+  // for the whole call. With a null clock there is no such limit.
   std::function<absl::Time()> clock;
   absl::Duration max_turn = absl::Milliseconds(40);
   // Results that are kept until the tail has completed what they are of. With
@@ -299,7 +300,7 @@ class Admission {
   std::optional<std::pair<size_t, Attempt>> TryBatch(
       std::vector<Request>* batch, absl::Time now, replica::Actions* actions);
   void Park(engine::ObjectId object, Request request, absl::Time now);
-  // Of one that is executed now.
+  // Tells the waiting time of a request that is executed now.
   void TellHowLongItWaited(Request* request, absl::Time now);
   // At the begin of ExecuteReady.
   void NoteTurn(absl::Time now);
@@ -358,15 +359,16 @@ class Admission {
   // dropped, if there are any: `refusal` says so then.
   void DropForRoom(absl::Time now, absl::Status* refusal);
   void SubmitDrop();
-  // Not OK: it has taken room that is kept for others (head/reserve.h), and is
-  // taken back. `before`: the reserve as it was when its execution began.
+  // Not OK: the request has taken room of the reserve (head/reserve.h) that it
+  // may not use, and must be rolled back. `before`: the reserve when its
+  // execution began.
   absl::Status CheckReserve(const replica::Mutation& mutation,
                             const replica::RoomTaken& room,
                             const Attempt& attempt,
                             const engine::HeapReserve& before) const;
   // Chooses clients for a mutation that only drops.
   absl::Status ChooseDropped(absl::Time now, Request* request);
-  // What a stored result takes beyond the room that each outcome has.
+  // The bytes of a stored result beyond the room that each outcome has.
   static size_t StoredBytes(const replica::Mutation& mutation,
                             absl::string_view result);
 
@@ -381,7 +383,7 @@ class Admission {
                              const Request& request) const;
   absl::Status CheckRoomForSession(const replica::Mutation& mutation,
                                    const BatchClients& batch) const;
-  // The session that the mutation opens gets few slots.
+  // Limits the session that the mutation opens to kNarrowWindow slots.
   static void NarrowWindow(replica::Mutation* mutation);
   // Of CheckRoomForSession; `most_slots`: of all sessions.
   absl::Status CheckShare(const kamino::internal::v1::OpenSession& wanted,

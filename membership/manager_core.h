@@ -66,7 +66,7 @@ struct ManagerOptions {
   // A new leader drops nobody for so long: nodes have to find it first, and an
   // attempt at a manager that hangs takes them a while (AgentOptions).
   absl::Duration takeover_grace = absl::Milliseconds(500);
-  std::string address;  // of this manager, for texts; "": not told
+  std::string address;  // of this manager, for messages; "": not known
 
   absl::Duration lease() const { return failure_timeout * kLeaseShare; }
   // How long a new leader waits to be found by those that it does not hear.
@@ -91,8 +91,8 @@ class ManagerCore {
   // Leases that former leaders granted, or grant, run for up to
   // `former_leases` from now. `progress` is what they have stored; what this
   // one knew when it led last, in the same recovery epoch, counts as well.
-  // `lease_term` names this leadership, as no other is named, in the leases
-  // that it grants; 0: nodes are not told, and former leases count in full.
+  // `lease_term` is the unique number of this leadership, sent with the leases
+  // that it grants. With 0 it is not sent, and former leases count in full.
   void BecomeLeader(const View& view, absl::Duration former_leases,
                     absl::Time now, const Progress& progress = {},
                     uint64_t lease_term = 0);
@@ -239,8 +239,8 @@ class ManagerCore {
     bool suspect;
     // It was left out so: for how long it may not join yet.
     absl::Duration kept_out;
-    // A member: how long a lease of a former leader may run on at it that is
-    // longer than this leader's.
+    // A member: how much longer it may hold a former leader's lease that
+    // outlasts this leader's.
     absl::Duration former_lease;
   };
   std::vector<Known> nodes(absl::Time now) const;
@@ -380,13 +380,14 @@ class ManagerCore {
   void Propose(std::optional<View> view);
   // --- Leases of former leaders (former_leases.cc).
 
-  // Whether the process goes by a lease of this leadership.
+  // Whether the process holds a lease of this leadership.
   bool HasRenewed(const NodeReport& report) const;
-  // When a node counts as heard of that is heard now and says that; `before`:
-  // when it counted so up to now.
+  // The time at which a node that sends `report` now counts as heard of.
+  // `before`: that time before this report; later than `now` while a former
+  // lease may run.
   absl::Time HeardAt(const NodeReport& report, absl::Time before,
                      absl::Time now) const;
-  // Has them count for the nodes that become members by `next`.
+  // Makes former leases count for the nodes that become members with `next`.
   void HeedFormerLeases(const View& next);
   // What an operator asked to be finalized; nothing else changes.
   std::optional<View> FinalizedView() const;

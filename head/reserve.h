@@ -45,8 +45,8 @@
 
 namespace kamino::head {
 
-// The reserve of a heap that has `bytes_total` for objects: 1/32 of it, at most
-// 1 MiB, in pages of the index; 1/16 of it as long as that is not over 32 KiB.
+// The reserve of a heap that has `bytes_total` for objects: 1/32 of it, or 1/16
+// up to 32 KiB if that is more, at most 1 MiB, in whole pages of the index.
 // Freed blocks of other objects seldom make a page, so the number of pages
 // bounds how many new clients can delete before other space comes back.
 //

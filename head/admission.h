@@ -115,7 +115,7 @@ struct AdmissionOptions {
   std::function<bool()> lease_valid = [] { return true; };
   // Told of the stages of requests and log entries; may be null.
   replica::StageWatch* stages = nullptr;
-  // Called before a request is executed; for whoever watches.
+  // Called before a request is executed, for observers.
   std::function<void(absl::string_view function, uint64_t client)> executing =
       [](absl::string_view, uint64_t) {};
 };
@@ -161,35 +161,35 @@ class Admission {
 
   // --- Sessions (docs/session_format.md).
 
-  // Opens one, as a mutation. `done` is called exactly once, on the core
-  // thread, and must not call back into the node; it gets the session as it is,
-  // which may have been opened before. It belongs to who has opened it, and so
-  // for all below: `by` who is somebody else gets kPermissionDenied; null is
-  // nobody else. Errors: REASON_INVALID_ARGUMENT: no id, window or lease, or
-  // too long a name; REASON_OVERLOADED: no room for one more;
-  // REASON_SESSION_EXPIRED: of that id there is one of another recovery epoch,
-  // or it was closed meanwhile; those of Submit.
+  // Opens a session, as a mutation. `done` is called exactly once, on the core
+  // thread, and must not call back into the node; it gets the current state of
+  // the session, which may have been open before. The session belongs to its
+  // opener: here and below, another `by` gets kPermissionDenied; a null `by`
+  // may use any session. Errors: REASON_INVALID_ARGUMENT: no id, window or
+  // lease, or too long a name; REASON_OVERLOADED: no room for one more session;
+  // REASON_SESSION_EXPIRED: the session is of another recovery epoch, or was
+  // closed meanwhile; those of Submit.
   using SessionOpened = absl::AnyInvocable<void(absl::StatusOr<SessionInfo>)>;
   void OpenSession(const SessionParams& params, absl::Time now,
                    SessionOpened done);
-  // The session of that id and recovery epoch as it is, and renews its lease.
-  // `done` as above. REASON_SESSION_EXPIRED: it is not open any more, whoever
-  // is head next: what closed it has gone through the chain.
-  // REASON_RECONFIGURING: there may be another head, that knows better.
+  // Returns the current state of the session of that id and recovery epoch, and
+  // renews its lease. `done` as above. REASON_SESSION_EXPIRED: it is closed,
+  // for any later head too: its end has gone through the chain.
+  // REASON_RECONFIGURING: another head may have newer state.
   void AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
                      SessionOpened done, const PrincipalPtr& by = nullptr);
-  // Closes one, as a mutation: OK once the chain has closed it.
+  // Closes a session, as a mutation: OK once the chain has closed it.
   // REASON_SESSION_EXPIRED: there is none; those of Submit. `done` as above.
   void CloseSession(uint64_t id, absl::Time now,
                     absl::AnyInvocable<void(absl::Status)> done,
                     const PrincipalPtr& by = nullptr);
-  // It has a whole lease again. Nothing is done for one that is not there.
+  // Renews the session's lease; does nothing if there is no such session.
   void HearSession(uint64_t id, absl::Time now);
-  // Nothing: there is none of that id, or none of this recovery epoch.
+  // nullopt: there is none of that id in this recovery epoch.
   std::optional<SessionInfo> FindSession(uint64_t id) const;
 
-  // Executes what is ready: answers, parks or sends. May leave something ready,
-  // so that it does not take long.
+  // Executes ready requests: answers, parks or sends them. May leave some for
+  // the next call, to limit its duration.
   void ExecuteReady(absl::Time now, replica::Actions* actions);
 
   // The tail has applied everything up to `sequence`: answers, releases locks.
@@ -199,8 +199,8 @@ class Admission {
   // their locks. Returns how many are left.
   size_t PropagateToBackup(size_t max);
 
-  // Nothing more is executed, as below; but what comes waits for another head,
-  // that whoever asks is sent to once this one is none any more.
+  // Stops executing, as below; but new requests wait until there is another
+  // head, and are then redirected to it.
   void Hold() { held_ = true; }
 
   // This process ends in order: nothing more is executed, and with the next
@@ -296,7 +296,7 @@ class Admission {
   void ExecuteBatch(std::vector<Request> batch, absl::Time now,
                     replica::Actions* actions);
   // Executes `batch` in one transaction. When batch[i] spoils it, everything
-  // is taken back, nobody is answered, and the attempt and i are returned.
+  // is rolled back, no request is answered, and the attempt and i are returned.
   std::optional<std::pair<size_t, Attempt>> TryBatch(
       std::vector<Request>* batch, absl::Time now, replica::Actions* actions);
   void Park(engine::ObjectId object, Request request, absl::Time now);

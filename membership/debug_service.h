@@ -1,5 +1,5 @@
-// What a process tells of itself to whoever looks for what is wrong, over gRPC
-// (proto/kamino/v1/debug.proto).
+// The DebugService (proto/kamino/v1/debug.proto): a process's settings, metrics
+// and last log lines, for kamino debug dump.
 #ifndef KAMINO_MEMBERSHIP_DEBUG_SERVICE_H_
 #define KAMINO_MEMBERSHIP_DEBUG_SERVICE_H_
 

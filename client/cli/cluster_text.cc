@@ -160,13 +160,13 @@ std::string RemarkOn(const ClusterNode& node) {
 
 std::vector<std::string> StandingBy(const GetClusterResponse& cluster) {
   std::vector<std::string> nodes;
-  // Who is away has a place that nobody else takes.
+  // A node that is away keeps its place in the chain.
   size_t places = 0;
   for (const ClusterNode& node : cluster.nodes()) {
     places += IsIn(node) || node.away();
   }
   if (cluster.view_id() == 0 || places < cluster.chain_length()) {
-    return nodes;  // nobody waits, or all who can are to join
+    return nodes;  // the nodes outside the chain are about to join it
   }
   for (const ClusterNode& node : cluster.nodes()) {
     const bool busy = node.removed() || node.draining() || node.away() ||

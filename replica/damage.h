@@ -29,7 +29,7 @@ class Damage {
   void Condemn(absl::string_view why, LinkId listener, absl::Time until);
   bool condemned() const { return !condemned_.ok(); }
   void OnLinkClosed(LinkId link);
-  void OnTick(absl::Time now);  // ends the node if it is condemned and due
+  void OnTick(absl::Time now);  // ends the node that is condemned
 
  private:
   // Durably; returns what the node is to end with.

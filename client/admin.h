@@ -20,16 +20,16 @@ namespace kamino::client {
 class Admin {
  public:
   // `managers`: host:port each, at least one. `timeout`: of each method.
-  // `credentials`: null: in the clear. `seeds_cluster`: the cluster that the
-  // managers must be of, as the seeds of a client are; null: any.
+  // `credentials`: null: without TLS. `seeds_cluster`: the cluster of the
+  // seeds, to which the managers must belong as well; null: any cluster.
   Admin(std::vector<std::string> managers, absl::Duration timeout,
         std::shared_ptr<const rpc::Credentials> credentials = nullptr,
         std::shared_ptr<const rpc::ClusterIdentity> seeds_cluster = nullptr);
 
   // Errors as AdminService; kDeadlineExceeded: no manager leads, or none can be
-  // reached; kInvalidArgument: what was asked is no manager, or, with
-  // REASON_OTHER_CLUSTER, the managers are of different clusters, or of another
-  // one than the seeds.
+  // reached; kInvalidArgument: the process at an address is no manager, or,
+  // with REASON_OTHER_CLUSTER, the managers belong to different clusters, or to
+  // another one than the seeds.
   absl::StatusOr<kamino::v1::GetClusterResponse> GetCluster();
   absl::Status RemoveNode(const kamino::v1::RemoveNodeRequest& request);
   absl::Status AddNode(const std::string& node_id);
@@ -49,14 +49,13 @@ class Admin {
  private:
   using Stub = kamino::v1::AdminService::Stub;
   struct Look;
-  // What GetManager says at each; all are asked at once, and none is waited for
-  // for long.
+  // Calls GetManager at all managers at once, with a short timeout.
   std::vector<std::unique_ptr<Look>> LookAtManagers() const;
-  // Before anything is asked of a leader: which one answers must not decide on
-  // which cluster is meant.
+  // Checks that all managers belong to one cluster, before any call to a
+  // leader: the first manager to answer must not decide which cluster is meant.
   absl::Status MeetCluster();
-  // The error of a manager of another cluster than the seeds, which `context`
-  // has called.
+  // The error if `manager`, which `context` has called, belongs to another
+  // cluster than the seeds.
   absl::Status NotOfTheSeeds(const std::string& manager,
                              const grpc::ClientContext& context) const;
   // One attempt.

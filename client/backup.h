@@ -26,12 +26,11 @@ struct BackupSink {
   std::function<void(uint64_t objects)> passed;
 };
 
-// All objects of the chain whose tail is at `tail`, as of one moment, over such
-// a channel. The
-// trailer; without it nothing of what came is a backup. It goes on where the
-// node becomes another than the tail meanwhile. kUnavailable also: the node has
-// gone in the middle. kResourceExhausted (REASON_OVERLOADED) also: `sink` took
-// too long over what had come.
+// Reads all objects of the chain whose tail is at `tail`, as of one moment, and
+// passes them to `sink`. Returns the trailer; without it the records are no
+// backup. Goes on if the node stops being the tail meanwhile. kUnavailable
+// also: the connection is lost midway. kResourceExhausted (REASON_OVERLOADED)
+// also: `sink` was too slow.
 absl::StatusOr<kamino::v1::BackupTrailer> SaveBackup(
     const std::string& tail, const rpc::ChannelOptions& channel,
     const kamino::v1::SaveRequest& request, const BackupSink& sink);
@@ -40,12 +39,12 @@ absl::StatusOr<kamino::v1::BackupTrailer> SaveBackup(
 class Restorer {
  public:
   struct Options {
-    // To the head. It names the cluster that takes the restore; where the
-    // backup is from does not matter.
+    // For channels to the head. `cluster` names the cluster that the backup is
+    // restored into, not the one that it comes from.
     rpc::ChannelOptions channel;
     // Where the head is now; asked again when a step has failed.
     std::function<std::string()> head;
-    // A step that the cluster does not take for so long fails.
+    // A step fails if the cluster does not accept it within this time.
     absl::Duration timeout = absl::Seconds(30);
   };
   explicit Restorer(Options options);

@@ -17,11 +17,11 @@
 //     still overloaded;
 //   kFailedPrecondition without a reason: this process is a child of the one
 //     that made the client, by fork.
-// A client belongs to the cluster that its seeds are of when it connects, for
-// good: a node of another one that has an address of this one's now is refused,
-// and left (REASON_OTHER_CLUSTER). kInvalidArgument with REASON_OTHER_CLUSTER:
-// the seeds are of different clusters; a seed may show that after Connect, and
-// from then on all calls end so.
+// A client belongs to the cluster that its seeds belong to when it connects,
+// for its whole life. If a node of another cluster takes over an address, the
+// client stops using that address (REASON_OTHER_CLUSTER). kInvalidArgument with
+// REASON_OTHER_CLUSTER: the seeds belong to different clusters. A seed may
+// answer only after Connect; from then on all calls end with this error.
 #ifndef KAMINO_CLIENT_CLIENT_H_
 #define KAMINO_CLIENT_CLIENT_H_
 

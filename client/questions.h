@@ -106,7 +106,7 @@ class Questions {
   std::shared_ptr<Round> round_ ABSL_GUARDED_BY(mutex_);  // null: none
   std::map<std::string, Place> places_ ABSL_GUARDED_BY(mutex_);
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Questions in flight, and those whose waiters are being told.
+  // Questions in flight, and those whose waiters are being called.
   int busy_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
 };

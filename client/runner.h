@@ -44,10 +44,10 @@ class Runner {
             },
             [this] { return directory_.AddressOf(Target::kHead); }),
         watch_(&directory_, &timer_) {}
-  // Waits for all calls; they end early once stopping() says so. Once, before
-  // the end of this object. False: gRPC does not report the end of a question
-  // that was cancelled, as where it gets no memory for a thread; this object
-  // must then never end.
+  // Waits for all calls, which end early once stopping() is true. Call it once,
+  // before the destructor. False: gRPC has not reported the end of a cancelled
+  // question, for example for lack of memory for a thread; this object must
+  // then never be destroyed.
   bool Stop() {
     {
       absl::MutexLock lock(&mutex_);

@@ -31,11 +31,12 @@ class ScanCall : public std::enable_shared_from_this<ScanCall> {
            absl::Duration timeout);
   ~ScanCall();
 
-  // Not while another one is under way, and not after false, an error or Stop.
+  // Must not be called while another Next is under way, or after false, an
+  // error or Stop.
   void Next(PartDone done);
   const kamino::v1::ScanResponse& part() const { return part_; }
 
-  // No more is wanted.
+  // Ends the scan early.
   void Stop();
 
  private:
@@ -51,8 +52,8 @@ class ScanCall : public std::enable_shared_from_this<ScanCall> {
   // Runs the callback on this stack.
   void Tell(absl::StatusOr<bool> answer);
 
-  // Of the next attempt: as long as others, at first; longer each time that
-  // brought nothing, so that a part that takes a slow node long arrives.
+  // The timeout of the next attempt. It grows with each attempt that brought no
+  // part, so that a part from a slow node arrives.
   absl::Duration AttemptTimeout() const;
   absl::Status NoPartInTime() const;
 
@@ -68,7 +69,7 @@ class ScanCall : public std::enable_shared_from_this<ScanCall> {
   absl::Status last_error_ = absl::UnavailableError("no chain is known");
   int attempts_ = 0;  // since the last part
   uint64_t parts_ = 0;
-  bool got_on_ = true;     // since the deadline was set
+  bool got_on_ = true;     // objects have come since the deadline was set
   bool complete_ = false;  // the limit is reached
   bool room_made_ = false;
 };

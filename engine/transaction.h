@@ -136,29 +136,28 @@ class Transaction : public Reader {
                                            uint32_t length) = 0;
 
   // Declares an intent for each of these, which are all kWrite, as a Write of
-  // each would, in this order; a scheme does so with one set of drains, where
-  // Writes would each have their own, but that REWIND's noforce-simple and
+  // each would, in this order. A scheme does so with one set of drains, while
+  // each Write would have its own; but REWIND's noforce-simple and
   // noforce-batch drain more often than for Writes (docs/rewind_log_format.md).
-  // Bytes are had and changed by Write or Overwrite of what lies within. These
-  // count as ranges of their own where those are counted, and wait for nothing
-  // to become durable; but Kamino over an undo log saves what they change once
-  // more.
+  // Later calls of Write or Overwrite within a declared range change its bytes.
+  // These calls count as ranges of their own where ranges are counted, and wait
+  // for no drain; but Kamino over an undo log saves what they change once more.
   //
   // kInvalidArgument: an intent of another kind, and nothing was declared.
   // Errors otherwise: as Write's.
   virtual absl::Status Declare(absl::Span<const Intent> intents);
 
-  // Write is about to be called for these, in this order. Declares nothing; but
-  // a scheme that has to make durable what lies there can do so for all of them
-  // at once. Errors: as Write's.
+  // Announces calls of Write for these ranges, in this order. Declares nothing;
+  // but a scheme that has to save the old bytes can make them all durable at
+  // once. Errors: as Write's.
   virtual absl::Status ForeseeWrites(absl::Span<const Intent> /*writes*/) {
     return absl::OkStatus();
   }
 
-  // Writes to these live objects are expected, in any order; an object may come
-  // more than once. Declares nothing, but locks the objects as Write does. A
-  // scheme that copies an object before its first write makes all these copies
-  // durable with one set of drains. Errors: as Write's.
+  // Announces writes to these live objects, in any order; `objects` may repeat
+  // one. Declares nothing, but locks the objects as Write does. A scheme that
+  // copies an object before its first write makes all these copies durable with
+  // one set of drains. Errors: as Write's.
   virtual absl::Status ExpectWrites(absl::Span<const ObjectId> /*objects*/) {
     return absl::OkStatus();
   }

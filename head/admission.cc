@@ -312,7 +312,7 @@ Admission::Attempt Admission::ExecuteOne(Transaction& transaction,
   replica::RequestMeter meter(options_.max_touched, &request.abandoned);
   auto execution = state_->Execute(transaction, request.mutation, sequence,
                                    &changed, &meter, ScopeOf(request.by));
-  // The meter does not see what the head's own requests do.
+  // The meter does not cover the head's own requests.
   touched_ += std::max<uint64_t>(meter.touched(),
                                  transaction.write_set().size() - declared);
   if (execution.ok()) {

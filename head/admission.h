@@ -74,12 +74,13 @@ struct AdmissionOptions {
   // Objects that one request may touch. One call of ExecuteReady ends after
   // about as many, and so does a batch; what is left waits for the next.
   uint64_t max_touched = replica::kMaxTouchedObjects;
-  // Log entries that the undo copy lacks; ready requests wait for it. So a slow
-  // medium slows clients down, and no transaction waits for a long backlog.
+  // The undo copy may lack this many log entries; then ready requests wait for
+  // it. So a slow medium slows clients down, instead of building a backlog that
+  // a single transaction has to wait for.
   size_t max_unpropagated = 64;
-  // One call of ExecuteReady ends after about so long, by `clock`, and a batch
-  // takes no further requests: ticks and messages wait for it as a whole. A
-  // null clock: it lasts as long as it takes.
+  // A call of ExecuteReady ends after about max_turn, by `clock`, and leaves
+  // the remaining requests to the next call, because ticks and messages wait
+  // for the whole call. With a null clock there is no such limit.
   std::function<absl::Time()> clock;
   absl::Duration max_turn = absl::Milliseconds(40);
   // Results that are kept until the tail has completed what they are of. With
@@ -114,7 +115,7 @@ struct AdmissionOptions {
   std::function<bool()> lease_valid = [] { return true; };
   // Told of the stages of requests and log entries; may be null.
   replica::StageWatch* stages = nullptr;
-  // Called before a request is executed; for whoever watches.
+  // Called before a request is executed, for observers.
   std::function<void(absl::string_view function, uint64_t client)> executing =
       [](absl::string_view, uint64_t) {};
 };
@@ -160,35 +161,35 @@ class Admission {
 
   // --- Sessions (docs/session_format.md).
 
-  // Opens one, as a mutation. `done` is called exactly once, on the core
-  // thread, and must not call back into the node; it gets the session as it is,
-  // which may have been opened before. It belongs to who has opened it, and so
-  // for all below: `by` who is somebody else gets kPermissionDenied; null is
-  // nobody else. Errors: REASON_INVALID_ARGUMENT: no id, window or lease, or
-  // too long a name; REASON_OVERLOADED: no room for one more;
-  // REASON_SESSION_EXPIRED: of that id there is one of another recovery epoch,
-  // or it was closed meanwhile; those of Submit.
+  // Opens a session, as a mutation. `done` is called exactly once, on the core
+  // thread, and must not call back into the node; it gets the current state of
+  // the session, which may have been open before. The session belongs to its
+  // opener: here and below, another `by` gets kPermissionDenied; a null `by`
+  // may use any session. Errors: REASON_INVALID_ARGUMENT: no id, window or
+  // lease, or too long a name; REASON_OVERLOADED: no room for one more session;
+  // REASON_SESSION_EXPIRED: the session is of another recovery epoch, or was
+  // closed meanwhile; those of Submit.
   using SessionOpened = absl::AnyInvocable<void(absl::StatusOr<SessionInfo>)>;
   void OpenSession(const SessionParams& params, absl::Time now,
                    SessionOpened done);
-  // The session of that id and recovery epoch as it is, and renews its lease.
-  // `done` as above. REASON_SESSION_EXPIRED: it is not open any more, whoever
-  // is head next: what closed it has gone through the chain.
-  // REASON_RECONFIGURING: there may be another head, that knows better.
+  // Returns the current state of the session of that id and recovery epoch, and
+  // renews its lease. `done` as above. REASON_SESSION_EXPIRED: it is closed,
+  // for any later head too: its end has gone through the chain.
+  // REASON_RECONFIGURING: another head may have newer state.
   void AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
                      SessionOpened done, const PrincipalPtr& by = nullptr);
-  // Closes one, as a mutation: OK once the chain has closed it.
+  // Closes a session, as a mutation: OK once the chain has closed it.
   // REASON_SESSION_EXPIRED: there is none; those of Submit. `done` as above.
   void CloseSession(uint64_t id, absl::Time now,
                     absl::AnyInvocable<void(absl::Status)> done,
                     const PrincipalPtr& by = nullptr);
-  // It has a whole lease again. Nothing is done for one that is not there.
+  // Renews the session's lease; does nothing if there is no such session.
   void HearSession(uint64_t id, absl::Time now);
-  // Nothing: there is none of that id, or none of this recovery epoch.
+  // nullopt: there is none of that id in this recovery epoch.
   std::optional<SessionInfo> FindSession(uint64_t id) const;
 
-  // Executes what is ready: answers, parks or sends. May leave something ready,
-  // so that it does not take long.
+  // Executes ready requests: answers, parks or sends them. May leave some for
+  // the next call, to limit its duration.
   void ExecuteReady(absl::Time now, replica::Actions* actions);
 
   // The tail has applied everything up to `sequence`: answers, releases locks.
@@ -198,8 +199,8 @@ class Admission {
   // their locks. Returns how many are left.
   size_t PropagateToBackup(size_t max);
 
-  // Nothing more is executed, as below; but what comes waits for another head,
-  // that whoever asks is sent to once this one is none any more.
+  // Stops executing, as below; but new requests wait until there is another
+  // head, and are then redirected to it.
   void Hold() { held_ = true; }
 
   // This process ends in order: nothing more is executed, and with the next
@@ -295,11 +296,11 @@ class Admission {
   void ExecuteBatch(std::vector<Request> batch, absl::Time now,
                     replica::Actions* actions);
   // Executes `batch` in one transaction. When batch[i] spoils it, everything
-  // is taken back, nobody is answered, and the attempt and i are returned.
+  // is rolled back, no request is answered, and the attempt and i are returned.
   std::optional<std::pair<size_t, Attempt>> TryBatch(
       std::vector<Request>* batch, absl::Time now, replica::Actions* actions);
   void Park(engine::ObjectId object, Request request, absl::Time now);
-  // Of one that is executed now.
+  // Tells the waiting time of a request that is executed now.
   void TellHowLongItWaited(Request* request, absl::Time now);
   // At the begin of ExecuteReady.
   void NoteTurn(absl::Time now);
@@ -358,15 +359,16 @@ class Admission {
   // dropped, if there are any: `refusal` says so then.
   void DropForRoom(absl::Time now, absl::Status* refusal);
   void SubmitDrop();
-  // Not OK: it has taken room that is kept for others (head/reserve.h), and is
-  // taken back. `before`: the reserve as it was when its execution began.
+  // Not OK: the request has taken room of the reserve (head/reserve.h) that it
+  // may not use, and must be rolled back. `before`: the reserve when its
+  // execution began.
   absl::Status CheckReserve(const replica::Mutation& mutation,
                             const replica::RoomTaken& room,
                             const Attempt& attempt,
                             const engine::HeapReserve& before) const;
   // Chooses clients for a mutation that only drops.
   absl::Status ChooseDropped(absl::Time now, Request* request);
-  // What a stored result takes beyond the room that each outcome has.
+  // The bytes of a stored result beyond the room that each outcome has.
   static size_t StoredBytes(const replica::Mutation& mutation,
                             absl::string_view result);
 
@@ -381,7 +383,7 @@ class Admission {
                              const Request& request) const;
   absl::Status CheckRoomForSession(const replica::Mutation& mutation,
                                    const BatchClients& batch) const;
-  // The session that the mutation opens gets few slots.
+  // Limits the session that the mutation opens to kNarrowWindow slots.
   static void NarrowWindow(replica::Mutation* mutation);
   // Of CheckRoomForSession; `most_slots`: of all sessions.
   absl::Status CheckShare(const kamino::internal::v1::OpenSession& wanted,

@@ -1,4 +1,4 @@
-// Of Admission, who is told what, and when.
+// The part of Admission that answers requests.
 #include <algorithm>
 #include <utility>
 

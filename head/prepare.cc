@@ -1,4 +1,4 @@
-// What a head decides of a request before it executes it.
+// What the head decides about a request before it executes the request.
 #include "base/status_macros.h"
 #include "head/admission.h"
 #include "replica/restore.h"

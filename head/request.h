@@ -56,9 +56,9 @@ struct RequestOutcome {
   absl::Status status;    // with an ErrorDetail payload when not OK
   std::string result;     // of the function
   uint64_t sequence = 0;  // of the mutation the result is of
-  // Of a session: its number was voided, and what had it was not executed. OK
-  // is what who voids it gets; for whoever sent a mutation under it that is
-  // another matter.
+  // For a session: its number was voided, and the mutation with that number was
+  // not executed. The request that voids it succeeds; a request that sent a
+  // mutation under that number fails.
   bool voided = false;
   // Nothing was executed: it had been before, or there was nothing to do.
   bool repeated = false;
@@ -66,21 +66,22 @@ struct RequestOutcome {
   const RequestTimesSource* times = nullptr;
 };
 
-// Moved only: whoever holds it owes the answer.
+// Move-only: the holder must answer it.
 struct Request {
   replica::Mutation mutation;
-  // Whose request it is: it may touch what that scope has, and sessions that
-  // are his. Null: it may do everything.
+  // The caller: the request may touch objects of its scope, and its sessions.
+  // Null: no limit.
   PrincipalPtr by;
   // On the node's monotonic clock. A request that has not been executed by
   // then is answered kDeadlineExceeded and leaves no trace.
   absl::Time deadline = absl::InfiniteFuture();
-  // Of the head's: it drops no more outcomes, or closes no more sessions, than
-  // it must, since with more its transaction was too large; or the session that
-  // it opens gets few slots, since the heap had no room for more.
+  // Set by the head after a failed attempt: the request drops no more outcomes,
+  // and closes no more sessions, than it must, because the transaction was too
+  // large; or the session that it opens gets few slots, because the heap had no
+  // room for more.
   bool evicts_least = false;
-  // Of the head's: as so many bytes of arguments it counts in a batch, beyond
-  // those that it has.
+  // Set by the head: extra bytes charged to the batch limit, beyond the
+  // arguments.
   size_t weight = 0;
   // Of the head's: it closes the sessions that are due when it is executed.
   bool closes_silent = false;

@@ -18,12 +18,13 @@ constexpr uint64_t kSmallShare = 16;
 constexpr uint64_t kSmallBytes = 32u << 10;
 constexpr uint64_t kMostBytes = 1u << 20;
 constexpr uint64_t kPageBytes = 4096;
-// While the reserve lacks pages, requests that take room leave so many times
-// its size free: small pieces become pages again only where nothing fills them.
+// While the reserve lacks pages, requests that take room must leave this many
+// times its size free, so that they do not fill the small pieces that would
+// merge to pages again.
 constexpr uint64_t kPartsWhileBroken = 4;
 
-// Makes up for a stored outcome, a block of 128 bytes, and its share of the
-// pages that lead to it.
+// A request that frees this many bytes makes up for its stored outcome: a block
+// of 128 bytes and its share of the index pages.
 constexpr uint64_t kPaysForOutcome = 256;
 
 kamino::internal::v1::OpenSession SessionIn(const replica::Mutation& mutation) {
@@ -119,7 +120,8 @@ absl::Status Admission::CheckReserve(const replica::Mutation& mutation,
                   free >= kPartsWhileBroken * reserve.bytes_kept)) {
     return absl::OkStatus();
   }
-  // Of a reserve that is in small pieces any will do, unless it took a page.
+  // A reserve in small pieces counts all free space, unless the request took a
+  // page.
   const uint64_t left =
       reserve.bytes_whole < before.bytes_whole ? reserve.bytes_whole : free;
   const size_t had = std::min(attempt.replaced_bytes, attempt.stored_bytes);
@@ -139,7 +141,7 @@ absl::Status Admission::CheckReserve(const replica::Mutation& mutation,
                         left == free ? absl::StrCat(heap.bytes_total) : last,
                         reserve.bytes_kept),
           "; ",
-          BringsBackup(mutation) ? "restore into one of a larger heap"
+          BringsBackup(mutation) ? "restore into a cluster with larger heaps"
                                  : "delete something"));
 }
 

@@ -1,10 +1,11 @@
-// The free space that a head keeps for requests that free some.
+// The free space that a head keeps for requests that free room.
 //
-// Also a request that only deletes needs room: its outcome is an object, which
-// is stored in the same transaction, while what the request frees is not free
-// before the chain has completed it. So a heap that is full to the last byte
-// could not be emptied. The head therefore keeps the last free space, the
-// reserve, and lets a request take from it by what the request has done:
+// Even a request that only deletes needs room: its outcome is an object, stored
+// in the same transaction, while the deleted objects' space becomes free only
+// once the chain has completed the request. So a heap that is full to the last
+// byte could not be emptied. The head therefore keeps the last free space as
+// the reserve. How much of it a request may take depends on what the request
+// has done:
 //
 //   the request                                     may leave of the reserve
 //   frees more than it takes, its outcome included  nothing
@@ -12,24 +13,26 @@
 //   changes no object, or opens a narrow session    half
 //   any other                                       all
 //
-// A result that does not fit the room of an outcome counts as taken.
+// The part of a result beyond the room of an outcome counts as taken.
 //
-// Space that the first kind takes comes back; so what the others leave to it is
-// there for as long as something is left to delete. The head's own mutations,
-// which drop outcomes or close sessions, are not limited, but for the objects
-// of a backup: no client of a restored cluster has a stored outcome, so none
-// could delete anything in a heap that a restore has filled.
+// A request of the first kind gives back more than it takes. So the space that
+// the other kinds must leave lasts until nothing is left to delete. The head's
+// own mutations, which drop outcomes or close sessions, are not limited, except
+// those that store objects of a backup: no client of a restored cluster has a
+// stored outcome, so no client could delete anything in a heap that a restore
+// has filled.
 //
-// While the reserve lacks pages, a request that takes more than it frees is
-// refused until four times the reserve is free, in pieces of any size: else it
-// would fill the small pieces that deletes leave, and no page would come back.
+// While the reserve lacks pages, the head refuses a request that takes more
+// than it frees until four times the reserve is free, in pieces of any size.
+// Otherwise such requests would fill the small pieces that deletes leave, and
+// these would never merge to pages again.
 //
-// That is known once the request was executed, and before the commit: one that
-// took too much is taken back, and answered with REASON_HEAP_FULL. The chain
-// never sees it. Only the head decides; a replica takes the blocks that the log
-// names, and the heap has no trace of a reserve. A heap that has less free
-// space than its reserve, as one that an older release has filled, is used as
-// it is: the reserve fills up as objects are deleted.
+// The head checks a request after its execution and before the commit. It rolls
+// back one that took too much, and answers REASON_HEAP_FULL; the chain never
+// sees that request. Only the head decides: a replica takes the blocks that the
+// log names, and media have no trace of a reserve. In a heap with less free
+// space than its reserve, such as one that an older release has filled, the
+// reserve fills up as objects are deleted.
 #ifndef KAMINO_HEAD_RESERVE_H_
 #define KAMINO_HEAD_RESERVE_H_
 
@@ -42,16 +45,16 @@
 
 namespace kamino::head {
 
-// The reserve of a heap that has `bytes_total` for objects: 1/32 of it, at most
-// 1 MiB, in pages of the index; 1/16 of it as long as that is not over 32 KiB.
+// The reserve of a heap that has `bytes_total` for objects: 1/32 of it, or 1/16
+// up to 32 KiB if that is more, at most 1 MiB, in whole pages of the index.
 // Freed blocks of other objects seldom make a page, so the number of pages
 // bounds how many new clients can delete before other space comes back.
 //
 // The outcome of a client that had none takes 160 bytes on average, its share
 // of the pages of the index included (tests/head/reserve_test.cc measures it).
 // So three quarters of 1 MiB are enough for 4,900 deletes by such clients whose
-// objects are too small to make up for that; and twice over for the 2,048 that
-// can be under way at once, whose space is not free yet.
+// objects are too small to make up for that. That is more than twice the 2,048
+// deletes that can be under way at once, whose space is not free yet.
 uint64_t ReserveBytes(uint64_t bytes_total);
 
 enum class RoomUse {
@@ -61,12 +64,14 @@ enum class RoomUse {
   kPaysBack,  // its outcome included; or it is the head's own, and no backup's
 };
 
-// Of a mutation that was executed; `room`: by its function; `result_bytes`: of
-// the heap, that its result takes beyond the room of an outcome.
+// Classifies an executed mutation. `room`: taken and freed by its function.
+// `result_bytes`: heap bytes that its result takes beyond the room of an
+// outcome.
 RoomUse RoomUseOf(const replica::Mutation& mutation,
                   const replica::RoomTaken& room, size_t result_bytes);
 
-// Whether a request of that use may leave so many bytes of the reserve.
+// Whether a request of that kind may leave only `left` bytes of a reserve of
+// `kept`.
 bool MayLeave(RoomUse use, uint64_t left, uint64_t kept);
 
 // The room of a head's heap.
@@ -80,13 +85,13 @@ struct HeapRoom {
 };
 HeapRoom RoomOf(const engine::Heap& heap);
 
-// Whether it is the head's own and puts objects of a backup.
+// Whether the head's own mutation stores objects of a backup.
 bool BringsBackup(const replica::Mutation& mutation);
 
-// Whether the head opens a session by it.
+// Whether the head's own mutation opens a session.
 bool OpensSession(const replica::Mutation& mutation);
 
-// Most slots of a session for which there is no room but the reserve.
+// The most slots of a session that is opened with room of the reserve only.
 inline constexpr uint32_t kNarrowWindow = 32;
 
 }  // namespace kamino::head

@@ -30,8 +30,8 @@ struct SessionParams {
   uint32_t window = 0;   // 1 to replica::session_format::kMaxWindow
   absl::Duration lease;  // kMinSessionLease to kMaxSessionLease
   absl::Time deadline = absl::InfiniteFuture();  // as Request::deadline
-  PrincipalPtr by;                  // whose it is to be; null: anybody's
-  std::function<bool()> abandoned;  // as Request::abandoned
+  PrincipalPtr by;                               // its owner; null: any caller
+  std::function<bool()> abandoned;               // as Request::abandoned
 };
 
 inline constexpr absl::Duration kMinSessionLease = absl::Seconds(1);

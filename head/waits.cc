@@ -11,9 +11,10 @@ namespace {
 // as all else that is counted of it.
 constexpr uint32_t kAdmitOneOf = 16;
 
-// Requests of a batch between two looks at the clock. Each takes microseconds
-// on memory, and some syncs of the medium on a disk. Some touch a thousand
-// objects, as one that opens a session: a look follows each of these.
+// Requests of a batch between two reads of the clock. A request takes
+// microseconds on memory, and several syncs of the medium on a disk. A request
+// that touches many objects, such as one that opens a session, is followed by a
+// read at once.
 constexpr size_t kRequestsALook = 4;
 constexpr uint64_t kTouchedALook = 64;
 

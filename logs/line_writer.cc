@@ -110,7 +110,7 @@ uint64_t LineWriter::dropped() const {
 absl::Status LineWriter::NotTaken() const {
   return absl::FailedPreconditionError(absl::StrCat(
       "the reader of stderr takes no lines of the log (", added_ - written_,
-      " wait); restart the reader, or the process with another stderr"));
+      " are queued); restart the reader, or the process with another stderr"));
 }
 
 bool LineWriter::AwaitNumber(uint64_t number, absl::Duration patience,

@@ -1,10 +1,10 @@
-// Writes lines to a descriptor by a thread of its own, in the order in which
-// they were added, so that a reader that stands still holds up no other thread.
+// Writes lines to a descriptor on its own thread, in the order in which they
+// were added, so that a reader that stands still blocks no other thread.
 //
-// Lines wait in a queue of bounded size. Once it is full ordinary lines are
-// dropped until half of it has been written; then a line says how many were
-// dropped. Kept lines are never dropped: Keep refuses them, and the caller has
-// to fail what the line was about.
+// Lines wait in a bounded queue. Once it is full, ordinary lines are dropped
+// until half of it has been written; then a line says how many were dropped. A
+// kept line is never dropped: if there is no room, Keep refuses it, and the
+// caller must fail the operation that the line reports.
 #ifndef KAMINO_LOGS_LINE_WRITER_H_
 #define KAMINO_LOGS_LINE_WRITER_H_
 
@@ -37,11 +37,12 @@ class LineWriter {
  public:
   struct Options {
     int file = -1;
-    // Of lines that wait: ordinary ones, and with kept ones beyond that.
+    // Limits of the queue: for ordinary lines, and for all lines. Kept lines
+    // can thus use room that ordinary lines cannot.
     size_t most_bytes = 1u << 20;
     size_t most_bytes_with_kept = (1u << 20) + (256u << 10);
-    // How long a caller of AwaitWritten waits while the reader takes nothing,
-    // and in all. An operator's call has a second.
+    // How long AwaitWritten waits while the reader takes nothing, and in all.
+    // The sum of an operator's waits must stay below a second.
     absl::Duration patience = absl::Milliseconds(300);
     absl::Duration longest_wait = absl::Milliseconds(600);
     // Makes the line that says how many were dropped, without its end. It must
@@ -53,11 +54,11 @@ class LineWriter {
    private:
     friend class LineWriter;
     uint64_t number_ = 0;
-    int error_ = 0;  // of its write; guarded by the writer's mutex_
+    int error_ = 0;  // errno of its write; guarded by the writer's mutex_
   };
 
   explicit LineWriter(Options options);
-  // What is queued is not written any more.
+  // Discards the lines that are still queued.
   ~LineWriter();
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
@@ -66,8 +67,8 @@ class LineWriter {
 
   // Queues the line, or drops and counts it.
   void Add(std::string line) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Queues the line whatever waits. Lines added later are ignored. False: a
-  // last line was added before.
+  // Queues the line even if the queue is full, and ignores all later lines.
+  // False: a last line was added before.
   bool AddLast(std::string line) ABSL_LOCKS_EXCLUDED(mutex_);
   // kFailedPrecondition: the queue is full, and the line is not in it.
   absl::StatusOr<std::shared_ptr<Receipt>> Keep(std::string line)
@@ -79,8 +80,8 @@ class LineWriter {
 
   // kFailedPrecondition: the reader takes nothing, or the write failed.
   absl::Status AwaitWritten(const Receipt& receipt) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same of all lines that are queued; where there are none, the reader has
-  // to take one.
+  // Waits for all queued lines in the same way. With an empty queue, waits
+  // until the reader could take a line.
   absl::Status AwaitWritten() ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits until all lines that are queued are written, but not for longer.
   bool Drain(absl::Duration longest) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -96,14 +97,14 @@ class LineWriter {
   struct Line {
     std::string text;
     std::shared_ptr<Receipt> receipt;  // of a kept line
-    uint64_t tells_of = 0;  // dropped lines, of which this one is the notice
+    uint64_t tells_of = 0;  // number of dropped lines that this notice reports
   };
 
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
   void Push(std::string line, std::shared_ptr<Receipt> receipt)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PushNotice() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // 0, or the error.
+  // 0, or the errno.
   int Write(absl::string_view bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   void Finish(const Line& line, int error) ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteProgress() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -118,7 +119,7 @@ class LineWriter {
   // Lines added and not yet written.
   std::atomic<uint64_t> waiting_{0};
 
-  // The thread's own: a line of which only a part was written.
+  // Only the thread uses it: the rest of a partly written line.
   bool half_ = false;
 
   mutable absl::Mutex mutex_;

@@ -51,14 +51,14 @@ absl::Status KeepLine(int severity, absl::string_view text,
                       const char* file = __builtin_FILE(),
                       int line = __builtin_LINE());
 
-// The same, and waits until the line is written: 600 ms at most, 300 ms while
-// the reader takes nothing. kFailedPrecondition: it is not. Not on a thread
-// that others wait for.
+// Queues the line in the same way, and waits until it is written: 600 ms at
+// most, 300 ms while the reader takes nothing. kFailedPrecondition: it is not
+// written. Must not run on a thread that other threads wait for.
 absl::Status WriteLine(int severity, absl::string_view text,
                        const char* file = __builtin_FILE(),
                        int line = __builtin_LINE());
 
-// Waits likewise until all lines that are queued are written.
+// Waits in the same way until all queued lines are written.
 absl::Status AwaitWritten();
 
 // The last lines of this process, as they were written, oldest first; those of

@@ -27,8 +27,9 @@ class Output {
   enum class Kind { kPipe, kSocket, kFile, kOther };
 
   Kind kind_ = Kind::kOther;
-  // Of a pipe: an open file description of this process alone, which does not
-  // block. Else, and where it cannot be opened, what the constructor was given.
+  // For a pipe, a non-blocking open file description that no other process
+  // shares. For anything else, or if the pipe cannot be opened again, the
+  // constructor's descriptor.
   int file_;
   bool own_ = false;
 };

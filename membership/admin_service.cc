@@ -173,7 +173,8 @@ AdminService::Call<Request> AdminService::CallOf(CallbackServerContext* context,
 template <typename Request>
 absl::Status AdminService::Admit(const Call<Request>& call) {
   if (call.context->IsCancelled()) {
-    return absl::CancelledError("nothing was done: the caller has given up");
+    return absl::CancelledError(
+        "nothing was done: the caller has cancelled the call");
   }
   // An operator's program looks at the managers before it knows their cluster.
   RETURN_IF_ERROR(rpc::MeetCaller(manager_->cluster(), call.context,

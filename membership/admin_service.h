@@ -68,29 +68,29 @@ class AdminService final : public kamino::v1::AdminService::CallbackService {
     grpc::ServerUnaryReactor* reactor;
     absl::Time began;
   };
-  // What a call does once its line can be written. It ends the call by End.
+  // The work of a call, run once its audit line can be written. Calls End.
   using Act = std::function<void(const logs::AuditThread::PlacePtr& place)>;
 
-  // How every call begins. Does not wait.
+  // Every call begins with CallOf and Begin. They do not wait.
   template <typename Request>
   static Call<Request> CallOf(grpc::CallbackServerContext* context,
                               const Request* request);
   template <typename Request>
   void Begin(const Call<Request>& call, Act act);
-  // The same of a call that ends with what `request` returns.
+  // Begins a call whose work is `administer`, and whose status is its result.
   template <typename Request>
   grpc::ServerUnaryReactor* Administer(
       grpc::CallbackServerContext* context, const Request* request,
       std::function<absl::Status(ManagerCore*, absl::Time)> administer);
-  // Not OK: the call ends with that, and has no effect.
+  // Not OK: the call must end with this error, without an effect.
   template <typename Request>
   absl::Status Admit(const Call<Request>& call);
 
-  // How every call ends. `waits`: until its line is written.
+  // Every call ends with End. `waits`: waits until its audit line is written.
   template <typename Request>
   void End(const Call<Request>& call, const absl::Status& status,
            bool waits = true);
-  // A call that may not wait for its line, and has no effect.
+  // Ends a call that had no effect, without waiting for its audit line.
   template <typename Request>
   void Refuse(const Call<Request>& call, const absl::Status& status);
   template <typename Request>

@@ -38,13 +38,15 @@ class AgentCore {
     // How long what this node vouches for holds: it delays the first view of a
     // life, and one that comes soon after managers are back.
     absl::Duration vouch = absl::Milliseconds(500);
-    // How long the node's core has waited for its medium in all, as for syncs
-    // of a disk, the wait under way included; null: it never waits. Any thread.
+    // The total time that the node's core has waited for its medium, for
+    // example for syncs of a disk, including the wait under way. Null: it never
+    // waits. Any thread calls it.
     std::function<absl::Duration()> medium_time = nullptr;
-    // Unlike that of any other process of this node; not 0.
+    // Unique among the processes of this node; not 0.
     uint64_t process = 1;
-    // Answers come with Answer::cluster_uuid. A node of no cluster yet then
-    // asks each of several managers for it before it registers.
+    // Answers carry Answer::cluster_uuid. A node that belongs to no cluster yet
+    // then asks each of its managers for it before it registers, if it has
+    // several.
     bool learns_clusters = false;
   };
 
@@ -56,8 +58,8 @@ class AgentCore {
   struct Call {
     std::string manager;
     absl::Time sent;
-    // By a connection that is made for it: the one there is has brought no
-    // answer for long, and its other end may have moved, or be gone unseen.
+    // Opens a new connection: the present one has brought no answer for long,
+    // and the manager may have moved, or the connection may be broken.
     bool anew = false;
     bool registers = false;  // which of the two requests it is
     // A heartbeat that only asks which cluster the manager belongs to.
@@ -74,16 +76,15 @@ class AgentCore {
   // The node's core was seen to go on; what lies between two of these moments
   // is a step.
   void NoteProgress(absl::Time now);
-  // True when the core has worked for more than one lease in this step, waits
-  // for its medium left out, or when the step has lasted more than two leases.
-  // The agent then sends no heartbeat, and the manager takes the node for dead.
-  // A disk may stand still for a moment, and with it all nodes that are on it;
-  // a step of many syncs waits for most of its time. Two leases are less than
-  // one and a half failure timeouts: a core that waits for ever is out of the
-  // chain within three.
+  // True when this step of the core has lasted more than one lease without the
+  // waits for its medium, or more than two leases with them. The agent then
+  // sends no heartbeat, and the manager treats the node as dead.
+  // Waits count less because a disk may stand still for a moment, and with it
+  // all nodes that use it. Two leases are less than one and a half failure
+  // timeouts, so a core that waits forever leaves the chain within three.
   bool Hangs(absl::Time now) const;
-  // How much of the last second the core was in steps of over a quarter of a
-  // lease; the manager is told.
+  // How much of the last second the core spent in steps of over a quarter of a
+  // lease; heartbeats report it.
   absl::Duration Late(absl::Time now) const;
   // How long to wait then before it is asked again.
   absl::Duration interval() const { return interval_; }
@@ -97,8 +98,8 @@ class AgentCore {
     kamino::internal::v1::RegisterResponse registration;
     kamino::internal::v1::HeartbeatResponse heartbeat;
   };
-  // Whether a manager has sent the answer: a manager that does not lead, or
-  // that the node has to wait for, answers with an error.
+  // Whether a manager has sent the answer, be it an error: a manager that does
+  // not lead, or is not ready, answers with one.
   static bool IsAnswer(const Answer& answer);
   struct Effects {
     absl::Duration wait;       // before the next call
@@ -163,10 +164,10 @@ class AgentCore {
   // The answer with an error for its status if it is OK and not of this node's
   // chain: neither its view nor its lease counts then.
   Answer Checked(const Call& call, const Answer& answer) const;
-  // Takes note of whether the manager has answered at all.
+  // Notes whether the manager has answered.
   void NoteReached(const Call& call, const Answer& answer);
-  // Whether the next call is to go by a new connection; then the one after that
-  // has twice as long to be made, as it may take long.
+  // Whether the next call opens a new connection. If so, that connection gets
+  // twice as long as the one before until it is replaced in turn.
   bool TakesNewConnection(absl::Time now);
   // Chooses whom to ask next after a call has failed.
   void OnFailure(const Answer& answer, absl::Time now);
@@ -188,11 +189,12 @@ class AgentCore {
            asked_ < managers;
   }
   std::string OwnCluster() const;  // rpc::ClusterName
-  // From now on this process goes by that lease alone, be it the shorter one:
-  // the manager goes by what the next call says of it.
+  // Replaces the lease of this process, even by one that ends earlier: the
+  // manager relies on the lease that the next call reports.
   void TakeLease(absl::Time sent, uint32_t lease_ms, uint64_t lease_view_id,
                  uint64_t lease_term);
-  // One that is newer, unless it has to wait: then it is brought again.
+  // The view if it is newer than the last one. A view that has to wait is left
+  // out; the manager sends it again.
   std::optional<View> TakeView(const kamino::internal::v1::ViewRecord& record,
                                absl::Time now);
   // The lease will soon run out.

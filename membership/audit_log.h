@@ -44,30 +44,31 @@ class AuditLog {
   AuditLog(const AuditLog&) = delete;
   AuditLog& operator=(const AuditLog&) = delete;
 
-  // --- These wait for the disk, and for the reader of the log: they are for a
-  // thread that no other waits for (logs/audit_thread.h).
+  // --- These wait for the disk, and for the reader of the log. They must run
+  // on a thread that no other thread waits for (logs/audit_thread.h).
 
-  // Asked before a call takes effect. kFailedPrecondition: its line could not
-  // be written, and the call has to fail. Waits for the reader of the log as
-  // logs::AwaitWritten does.
+  // Call before an operator's call takes effect. kFailedPrecondition: its line
+  // could not be written, and the call must fail. Waits for the reader of the
+  // log as logs::AwaitWritten does.
   absl::Status Admit();
 
-  // A file that was renamed or removed meanwhile is begun anew, so that others
-  // may bound what there is. A line that the file does not take goes to the
-  // program's own log, with the reason. kFailedPrecondition: neither takes it,
-  // and the call has to fail. `waits`: until the log has written it, as
-  // logs::WriteLine does; else the log has queued it, and does not drop it.
+  // Writes the record's line. Creates the file again if it was renamed or
+  // removed, so that logrotate can bound it. A line that the file does not take
+  // goes to the program's own log, with the reason. kFailedPrecondition:
+  // neither takes it, and the call must fail. `waits`: returns once the log has
+  // written the line, as logs::WriteLine does; else once the log has queued it.
   absl::Status Add(const AuditRecord& record, bool waits = true);
 
   // --- This does not wait.
 
-  // The line of a call that has failed already, since others wait: it goes to
-  // the program's own log, whatever the path. A line that the log does not take
-  // is counted as unwritten.
+  // Queues the line of a call that was refused because other calls wait. It
+  // goes to the program's own log, whatever the path. A line that the log does
+  // not take counts as unwritten.
   void AddToLog(const AuditRecord& record);
 
   uint64_t records() const { return records_.load(); }
-  // Of those: not in the place that was asked for.
+  // Of these, the records that are not in the file of --audit_log, or, without
+  // a file, not in the program's log.
   uint64_t unwritten() const { return unwritten_.load(); }
 
  private:
@@ -82,13 +83,13 @@ class AuditLog {
 
   const std::string path_;
   const Calendar calendar_;
-  // Not guarded: a write that stands still holds the mutex.
+  // Atomic, so that metrics do not wait for a write, which holds the mutex.
   std::atomic<uint64_t> records_{0};
   std::atomic<uint64_t> unwritten_{0};
 
   mutable absl::Mutex mutex_;
   int file_ ABSL_GUARDED_BY(mutex_) = -1;
-  // It does not end with the end of a line, by what is known of it here.
+  // The last write may have left a partial line at the end of the file.
   bool half_ ABSL_GUARDED_BY(mutex_) = false;
   bool failed_ ABSL_GUARDED_BY(mutex_) = false;  // the last write to it
 };

@@ -1,5 +1,5 @@
-// What a process tells of itself to whoever looks for what is wrong, over gRPC
-// (proto/kamino/v1/debug.proto).
+// The DebugService (proto/kamino/v1/debug.proto): a process's settings, metrics
+// and last log lines, for kamino debug dump.
 #ifndef KAMINO_MEMBERSHIP_DEBUG_SERVICE_H_
 #define KAMINO_MEMBERSHIP_DEBUG_SERVICE_H_
 
@@ -21,10 +21,10 @@ std::string Redacted(absl::string_view name, absl::string_view value);
 
 class DebugService final : public kamino::v1::DebugService::CallbackService {
  public:
-  // `metrics` may be null; called on any thread. Calls are served on
-  // `audit_thread`. `audit` has a record of each call; null: the program's log
-  // has a line. A call whose record cannot be written fails. Both outlive the
-  // calls.
+  // `metrics` may be null; any thread calls it. `audit_thread` serves the
+  // calls. `audit` gets a record of each call; if it is null, the program's log
+  // gets a line. A call whose record cannot be written fails. `audit_thread`
+  // and `audit` must outlive the calls.
   DebugService(std::string program, std::function<std::string()> metrics,
                logs::AuditThread* audit_thread, AuditLog* audit = nullptr)
       : program_(std::move(program)),
@@ -38,9 +38,9 @@ class DebugService final : public kamino::v1::DebugService::CallbackService {
       kamino::v1::GetDebugResponse* response) override;
 
  private:
-  // Waits until the line is written.
+  // Writes the audit line of a call, and waits until it is written.
   absl::Status Audit(const AuditRecord& record);
-  // The line of a call that fails. Does not wait.
+  // Queues the audit line of a call that fails.
   void AuditRefusal(const AuditRecord& record);
   void Fill(kamino::v1::GetDebugResponse* response);
 

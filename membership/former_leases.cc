@@ -1,17 +1,16 @@
-// ManagerCore's part that tells which members may go by a lease that a former
-// leader has granted. Such a lease may be longer than this leader's, as after
-// the failure timeout was lowered, and then the member counts as heard of for
-// as long as it runs.
+// The part of ManagerCore that tracks which members may still hold a lease of a
+// former leader. Such a lease may be longer than this leader's, for example
+// after the failure timeout was lowered; the member then counts as alive until
+// that lease ends.
 //
-// A process goes by the lease alone that it took last, and makes one call after
-// the other. So once a call of it says that it goes by a lease of this
-// leadership:
-//   - the call was sent after this leader granted that lease, when no former
-//     leader granted leases any more (invariant 1);
-//   - an answer to an earlier call, which might bring a former lease, is not
-//     heeded any more.
-// A leadership is named by a number that no other one has, in whatever order
-// etcd's data comes and goes: not by a revision of etcd.
+// A node process holds only the lease that it took last, and makes one call at
+// a time. So once a call reports a lease of this leadership:
+//   - the process sent the call after this leader granted that lease, when no
+//     former leader granted leases any more (invariant 1);
+//   - the process ignores late answers to earlier calls, which might grant a
+//     former lease.
+// Each leadership has a unique number. It is not a revision of etcd, because
+// revisions repeat when etcd's data is restored from a backup.
 #include <algorithm>
 
 #include "membership/manager_core.h"
@@ -27,8 +26,8 @@ absl::Time ManagerCore::HeardAt(const NodeReport& report, absl::Time before,
   return HasRenewed(report) ? now : std::max(before, now);
 }
 
-// Outside the view no lease counts. A node that was outside when this one began
-// to lead may have kept a lease of a former leader.
+// Leases of nodes outside the view do not count. So a node that was outside
+// when this leader began to lead may join with a lease of a former leader.
 void ManagerCore::HeedFormerLeases(const View& next) {
   for (const Member& member : next.members) {
     const auto found = nodes_.find(member.node_id);

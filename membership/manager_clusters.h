@@ -39,7 +39,8 @@ class ManagerClusters {
     bool foreign = false;
     absl::Time next_told = absl::InfinitePast();
   };
-  // Adds one that is not there; it replaces one that is not given.
+  // Adds the manager if it is unknown; it then replaces the one that was not
+  // given.
   Manager& Find(const std::string& address);
   // "10.0.0.1:7000 is of uuid 0123..., 10.0.0.2:7000 of uuid 4567..."
   std::string List() const;

@@ -1,35 +1,35 @@
-// What a membership manager knows and decides, without I/O or clocks: who is
-// alive, who holds a lease, when a view may change. docs/membership.md argues
-// why this is safe.
+// The state and decisions of a membership manager, without I/O or clocks: which
+// nodes are alive, which hold a lease, when a view may change.
+// docs/membership.md argues why this is safe.
 //
 // Invariants:
 //   1. A lease is granted only while this manager is sure to be the leader.
-//   2. A lease runs for less than failure_timeout, from when the node sent its
-//      heartbeat; a node is dead only when nothing was heard of it for
-//      failure_timeout, or it is a process that no view names, so that it has
-//      none. So a view that drops a node comes after its lease.
+//   2. A lease runs for less than failure_timeout, from the moment at which the
+//      node sent its heartbeat. The manager treats a node as dead only after
+//      failure_timeout without news of it, or if no view names its process,
+//      which thus has no lease. So a view drops a node only after its lease.
 //   3. While a view that drops a node is being written, and after that, the
 //      node gets no lease under the old view.
 //   4. A new leader counts every member of the view as heard of when it took
-//      over, or for as long after that as leases of former leaders may run that
-//      are longer than its own. A member that says that it goes by a lease of
-//      this leadership has none of a former one: a process goes by the lease
-//      that it took last alone, and a call that says so was sent after that.
-//      One that has surrendered its lease is left out at once: it heeds none
-//      that it has, or that is on its way to it, whoever has granted it.
-//   5. For one failure_timeout after it began to lead, or to go by the store
-//      anew, a manager grants a member of the view no lease before it has heard
-//      all of them: the store may be an older copy, and they know a later view
-//      that dropped this one.
+//      over, or later if leases of former leaders may outlast its own. A member
+//      that reports a lease of this leadership has none of a former one: a
+//      process holds only the lease that it took last, and it sent the report
+//      after it took this lease. A view may leave out a member that has
+//      surrendered its lease at once: the member ignores any lease that it has
+//      or still receives, from any manager.
+//   5. For one failure_timeout after it began to lead, or to trust the store
+//      again, a manager grants no lease before it has heard all members of the
+//      view: the store may be an older copy, and a member may know a later view
+//      that dropped others.
 //
-// A member that does not answer another one, though both are heard here, is
-// left out like one that operators remove (membership/suspicion.h), and kept
-// out for four failure timeouts, twice as long each time it comes to that again
-// (membership/suspects.h).
+// The manager also leaves out a member that does not answer another member,
+// though the manager hears both, as if an operator removed it
+// (membership/suspicion.h), and keeps it out for four failure timeouts, twice
+// as long each further time (membership/suspects.h).
 //
-// Silence that has a likelier cause than the death of nodes drops nobody: when
-// this process itself was held up, or when those who are left could not go on,
-// the nodes have another failure_timeout to be heard of.
+// The manager does not drop nodes for silence that has a likelier cause than
+// their death: if this process itself stood still, or if the remaining nodes
+// could not go on, all nodes get another failure_timeout to be heard of.
 #ifndef KAMINO_MEMBERSHIP_MANAGER_CORE_H_
 #define KAMINO_MEMBERSHIP_MANAGER_CORE_H_
 
@@ -61,12 +61,12 @@ struct ManagerOptions {
   absl::Duration failure_timeout = absl::Seconds(1);
   absl::Duration heartbeat_interval = absl::Milliseconds(100);
   size_t max_nodes = 64;  // registered, alive or not
-  // So long the place of a member that has ended in order is kept for it.
+  // How long the manager keeps the place of a member that has ended in order.
   absl::Duration away_limit = absl::Minutes(5);
-  // A new leader drops nobody for so long: nodes have to find it first, and an
-  // attempt at a manager that hangs takes them a while (AgentOptions).
+  // How long a new leader drops no node: nodes have to find it first, and a
+  // call to a manager that hangs takes time (AgentOptions).
   absl::Duration takeover_grace = absl::Milliseconds(500);
-  std::string address;  // of this manager, for texts; "": not told
+  std::string address;  // of this manager, for messages; "": not known
 
   absl::Duration lease() const { return failure_timeout * kLeaseShare; }
   // How long a new leader waits to be found by those that it does not hear.
@@ -91,8 +91,8 @@ class ManagerCore {
   // Leases that former leaders granted, or grant, run for up to
   // `former_leases` from now. `progress` is what they have stored; what this
   // one knew when it led last, in the same recovery epoch, counts as well.
-  // `lease_term` names this leadership, as no other is named, in the leases
-  // that it grants; 0: nodes are not told, and former leases count in full.
+  // `lease_term` is the unique number of this leadership, sent with the leases
+  // that it grants. With 0 it is not sent, and former leases count in full.
   void BecomeLeader(const View& view, absl::Duration former_leases,
                     absl::Time now, const Progress& progress = {},
                     uint64_t lease_term = 0);
@@ -138,10 +138,10 @@ class ManagerCore {
     kDrain,   // once the chain is complete without it
     kForced,  // now, even if one member alone is left with the data
   };
-  // Takes a node out of the chain and keeps it out. kNotFound: nobody knows it;
-  // kFailedPrecondition: there is no chain yet, it could not go on without it,
-  // one member alone would be left, or nobody could take its place;
-  // kResourceExhausted: too many are excluded.
+  // Takes a node out of the chain and keeps it out. kNotFound: the node is not
+  // known. kFailedPrecondition: there is no chain yet, it could not go on
+  // without the node, only one member would be left, or no node could take its
+  // place. kResourceExhausted: too many nodes are excluded.
   absl::Status Exclude(const std::string& node_id, Removal how, absl::Time now);
   // It may join again.
   void Include(const std::string& node_id) { excluded_.erase(node_id); }
@@ -174,19 +174,19 @@ class ManagerCore {
   // The view that Recover would have written.
   struct Recovery {
     View view;
-    // Those who are alive hold all that was acknowledged.
+    // The nodes that are alive hold all that was acknowledged.
     bool complete = false;
-    // What an operator should do rather than force it: whom to start, of the
-    // newest view that is known, for one that is complete.
+    // What an operator should do instead of forcing it: which nodes of the
+    // newest known view to start for a complete recovery.
     std::string rather;
-    // Of old copies: what their newest one holds.
+    // For old copies: the last mutation that the newest copy holds.
     uint64_t holds = 0;
     uint64_t acknowledged = 0;  // by the chain, as far as is known
   };
-  // From what the nodes that are alive know and hold. kFailedPrecondition: the
-  // store is not behind, nor are all who came back on old copies, nor are all
-  // members away or lost; or those who are alive could not go on; kUnavailable:
-  // leases may still run.
+  // Plans a recovery from what the live nodes know and hold.
+  // kFailedPrecondition: the store is not behind, not all returned members are
+  // on old copies, and not all members are away or lost; or the live nodes
+  // could not go on. kUnavailable: leases may still run.
   absl::StatusOr<Recovery> PlanRecovery(absl::Time now) const;
   // Has the recovery's view written. kFailedPrecondition: also when it is not
   // complete, and not forced; kUnavailable: also while another view is written.
@@ -239,8 +239,8 @@ class ManagerCore {
     bool suspect;
     // It was left out so: for how long it may not join yet.
     absl::Duration kept_out;
-    // A member: how long a lease of a former leader may run on at it that is
-    // longer than this leader's.
+    // A member: how much longer it may hold a former leader's lease that
+    // outlasts this leader's.
     absl::Duration former_lease;
   };
   std::vector<Known> nodes(absl::Time now) const;
@@ -248,10 +248,11 @@ class ManagerCore {
   const std::optional<Suspicion>& suspicion() const {
     return suspects_.present();
   }
-  // Members that are not there while those who are cannot go on alone; those
-  // that were turned away, or are back without their data, only when there is
-  // nobody else: it is their data that is waited for. And those that have
-  // stopped in order, and without which too few would be left.
+  // The members that the chain waits for: those that are not there while the
+  // others cannot go on alone, and those that have stopped in order and without
+  // which too few would be left. Contains members that were refused, or are
+  // back without their data, only if there are no others: the chain then waits
+  // for their data.
   std::vector<std::string> WaitingFor(absl::Time now) const;
   // Before the first view: how many more fresh nodes it takes; then 0.
   size_t NodesMissing(absl::Time now) const;
@@ -380,13 +381,14 @@ class ManagerCore {
   void Propose(std::optional<View> view);
   // --- Leases of former leaders (former_leases.cc).
 
-  // Whether the process goes by a lease of this leadership.
+  // Whether the process holds a lease of this leadership.
   bool HasRenewed(const NodeReport& report) const;
-  // When a node counts as heard of that is heard now and says that; `before`:
-  // when it counted so up to now.
+  // The time at which a node that sends `report` now counts as heard of.
+  // `before`: that time before this report; later than `now` while a former
+  // lease may run.
   absl::Time HeardAt(const NodeReport& report, absl::Time before,
                      absl::Time now) const;
-  // Has them count for the nodes that become members by `next`.
+  // Makes former leases count for the nodes that become members with `next`.
   void HeedFormerLeases(const View& next);
   // What an operator asked to be finalized; nothing else changes.
   std::optional<View> FinalizedView() const;

@@ -29,13 +29,13 @@ struct AgentOptions {
   // Once, when the cluster has taken this node in: `manager` answered. On the
   // agent's thread, before any of the view source's callbacks. May be empty.
   std::function<void(const std::string& manager)> on_registered;
-  // When a manager takes this node in, which grants leases so long. Not OK: the
-  // node does not go on. kUnavailable: the node has not decided yet; the agent
-  // asks again after `retry` and sends no heartbeat until then. On the agent's
-  // thread. May be empty.
+  // Decides whether this node accepts a manager's leases of this length.
+  // kUnavailable: not decided yet; the agent asks again after `retry`, and
+  // sends no heartbeat until then. Any other error ends the node. Called on the
+  // agent's thread. May be empty.
   std::function<absl::Status(absl::Duration lease)> takes_lease;
   std::function<absl::Time()> clock = LeaseClockNow;  // any thread calls it
-  // Of one call: a manager that hangs must not cost the lease.
+  // The deadline of one call: a manager that hangs must not cost the lease.
   absl::Duration deadline = absl::Milliseconds(250);
   // As AgentCore::Options.
   std::function<absl::Duration()> medium_time;
@@ -43,8 +43,8 @@ struct AgentOptions {
   absl::Duration retry = absl::Milliseconds(100);
   // To managers and to other nodes; null: in the clear.
   std::shared_ptr<const rpc::Credentials> credentials;
-  // Calls to managers name it, and no manager of another one is believed. Null:
-  // they name none.
+  // Calls to managers name this cluster, and answers of another cluster's
+  // managers are rejected. Null: calls name no cluster.
   std::shared_ptr<const rpc::ClusterIdentity> cluster;
 };
 

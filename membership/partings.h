@@ -19,11 +19,12 @@ class Partings {
  public:
   // Between two looks for the next view.
   static constexpr absl::Duration kLook = absl::Milliseconds(5);
-  // Longer than any node asks; whoever does all the same hurries nobody.
+  // Longer than any node asks; a node that asks longer no longer shortens the
+  // intervals of others.
   static constexpr absl::Duration kLongest = absl::Seconds(10);
 
-  // A member that does not call for `patience` is not waited for to be told to
-  // look often, as long as LeastMembers of those that stay have called.
+  // A member that has not called for `patience` may miss the request to look
+  // often, as long as LeastMembers of those that stay have called.
   explicit Partings(absl::Duration patience) : patience_(patience) {}
 
   // To that member of `view`, which asks. What it was told last holds: kGo for
@@ -31,10 +32,10 @@ class Partings {
   Parting Answer(const View& view, const KnownNodes& nodes,
                  const Exclusions& excluded, const Member& member,
                  absl::Time now);
-  // Whether `next` may follow `view`: where it leaves out a member that has
-  // surrendered its lease, enough of those that stay have called lately for the
-  // chain to go on. A node surrenders its lease after some time even if it was
-  // not told to go.
+  // Whether `next` may follow `view`. If it leaves out a member that has
+  // surrendered its lease, enough of the members that stay must have called
+  // lately for the chain to go on: a node surrenders its lease after some time
+  // even without permission.
   bool MayFollow(const View& view, const View& next, const KnownNodes& nodes,
                  const Exclusions& excluded, absl::Time now) const;
   // When that node, which calls, is to call again; zero: as always.
@@ -51,9 +52,9 @@ class Partings {
     bool goes = false;
   };
 
-  // Whether enough of the members that stay have called lately. A member that
-  // has just died is still in the view: its last report must not let the last
-  // holder of the data go.
+  // Whether enough of the members that stay have called lately. The view still
+  // contains a member that has just died; its last report must not permit the
+  // last holder of the data to leave.
   bool EnoughCalled(const View& view, const KnownNodes& nodes,
                     const Exclusions& excluded, absl::Time now) const;
   // Whether all that stay have called since that member asked.

@@ -21,7 +21,7 @@ constexpr absl::Duration kHandOverTime = absl::Seconds(6);
 constexpr absl::Duration kRedirecting = absl::Milliseconds(200);
 constexpr absl::Duration kLookAgain = absl::Milliseconds(5);
 
-// By the chain that this node knows.
+// Whether the newest chain that this node knows contains it.
 bool IsMember(Node* node) {
   const ViewBoard::Snapshot chain = node->view_board().current();
   return std::any_of(chain->nodes().begin(), chain->nodes().end(),
@@ -35,7 +35,7 @@ bool IsMember(Node* node) {
 void HandOver(Node* node, const std::function<bool()>& has_failed) {
   if (has_failed()) return;
   const bool is_member = IsMember(node);
-  // Whoever is told late outlives this call.
+  // Shared, because the callback may run after this function has returned.
   struct Outcome {
     absl::Notification over;
     std::atomic<bool> parted{false};

@@ -30,7 +30,7 @@ namespace {
 constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
 // Version 1 writes "no limit" as the largest number of whole pages.
 constexpr uint64_t kLeastNone = uint64_t{1} << 62;
-// Of a node without clients, with its threads and its program's data.
+// What a node without clients needs for its threads and its program's data.
 constexpr uint64_t kProcessBytes = 32u << 20;
 constexpr uint64_t kTenths = 10;
 constexpr uint64_t kTenthsWithoutWarning = 9;
@@ -40,7 +40,7 @@ std::string ReadText(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// kNone: "max", a number that means so, or nothing that can be read.
+// kNone: "max", a number that stands for it, or an unreadable file.
 uint64_t ReadBytes(const std::string& path) {
   uint64_t bytes = 0;
   if (!absl::SimpleAtoi(ReadText(path), &bytes)) return kNone;
@@ -59,8 +59,9 @@ uint64_t SwapTotal(const std::string& root) {
   return 0;
 }
 
-// "/a/b": "/a/b", "/a" and "". A container may see its own cgroup alone, as the
-// root, while the path is that of the machine.
+// "/a/b" gives "/a/b", "/a" and "". Some of these may not exist: a container
+// may see only its own cgroup, as the root, while /proc names the path on the
+// machine.
 std::vector<std::string> WithAncestors(std::string path) {
   std::vector<std::string> all;
   while (!path.empty() && path != "/") {
@@ -97,7 +98,7 @@ std::vector<Hierarchy> Hierarchies(const std::string& root) {
 
 uint64_t Sum(uint64_t a, uint64_t b) { return a > kNone - b ? kNone : a + b; }
 
-// Of lines "name number". kNone: there is no such line.
+// The number in the line "name number" of a file. kNone: there is no such line.
 uint64_t ReadStat(const std::string& path, absl::string_view name) {
   const std::string text = ReadText(path);
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -134,7 +135,8 @@ MemoryLimit OfCgroup(const std::string& folder, bool first_version,
   return limit;
 }
 
-// Of the folder, or of the nearest one above it that is there.
+// Whether the folder, or its nearest existing ancestor, is on such a file
+// system.
 bool IsInMemory(const std::string& folder) {
   std::error_code error;
   std::filesystem::path path = std::filesystem::absolute(folder, error);
@@ -147,7 +149,7 @@ bool IsInMemory(const std::string& folder) {
   return type == TMPFS_MAGIC || type == RAMFS_MAGIC;
 }
 
-// As Storage::undo_copy_bytes has it of a node that runs.
+// The value that Storage::undo_copy_bytes returns in a running node.
 uint64_t UndoCopyBytes(const StorageOptions& options) {
   switch (options.undo_copy) {
     case UndoCopyKind::kSimple:
@@ -160,8 +162,8 @@ uint64_t UndoCopyBytes(const StorageOptions& options) {
   return 0;
 }
 
-// How much of a file of `bytes` bytes is allocated. A node makes one of another
-// size anew.
+// How many bytes of the file are allocated; 0 if its size is not `bytes`, since
+// the node then replaces it.
 uint64_t Allocated(const NodeFlags& flags, Media::Part part, uint64_t bytes) {
   struct stat status = {};
   const std::string path =

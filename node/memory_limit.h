@@ -34,10 +34,10 @@ struct MemoryLimit {
 
   uint64_t bytes = 0;  // of memory and swap space together
   std::string file;    // that has it
-  // What the cgroup, and those below it, are charged with for files in memory,
-  // of any process, and for swap space. Files of the node that are allocated
-  // count against the limit up to here, since they may be these; the rest of
-  // them is charged elsewhere.
+  // Bytes charged to the cgroup and those below it for files in memory, of any
+  // process, and for swap space. Allocated files of the node count against the
+  // limit only up to this amount, since only these may be charged here; the
+  // rest is charged to other cgroups.
   uint64_t charged = kUnknown;
 };
 
@@ -50,12 +50,12 @@ uint64_t CountedAgainst(const MemoryLimit& limit, const MemoryNeed& need);
 std::optional<MemoryLimit> ReadMemoryLimit(const MemoryNeed& need,
                                            const std::string& root = "/");
 
-// `allocated`: as the files of --data_dir are now.
+// Looks at the files of --data_dir for MemoryNeed::allocated.
 MemoryNeed NeedOf(const NodeFlags& flags);
 // `in_memory`: whether --data_dir is on a file system in memory.
 MemoryNeed NeedOf(const NodeFlags& flags, bool in_memory);
 
-// kInvalidArgument, "--flag why": a node of this need dies by the limit.
+// kInvalidArgument, "--flag why": the kernel would kill a node with this need.
 absl::Status CheckMemory(const NodeFlags& flags, const MemoryNeed& need,
                          const std::optional<MemoryLimit>& limit);
 

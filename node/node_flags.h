@@ -45,11 +45,12 @@ struct NodeFlags {
 // kInvalidArgument: one line that names the flag and what it takes.
 absl::StatusOr<NodeFlags> ReadNodeFlags();
 
-// Where this node listens for links in shared memory: of sessions, and of its
-// neighbours.
+// The sockets at which this node accepts links in shared memory: of clients'
+// sessions, and of its neighbours.
 std::string SessionSocket(const NodeFlags& flags);
 std::string LinkSocket(const NodeFlags& flags);
-// "", or why it does not: --data_dir is too long for the name of a socket.
+// Why this node has no such sockets: --data_dir is too long for the name of
+// one. "": it has them.
 std::string WhyNoSharedMemory(const NodeFlags& flags);
 
 // NodeFlags::slow_operation, which may change while the node runs.

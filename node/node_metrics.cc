@@ -162,11 +162,11 @@ void DescribeHeap(const NodeSample& sample, ChainFamilies* out) {
              status.heap_bytes_total());
   const engine::HeapReserve& reserve = sample.heap_reserve;
   out->Bytes("kamino_heap_reserve_bytes",
-             "Of the heap, that the head keeps for requests that free room; 0 "
-             "at other nodes.",
+             "Free space that the head keeps for requests that free room; 0 at "
+             "other nodes.",
              reserve.bytes_kept);
   out->Bytes("kamino_heap_reserve_free_bytes",
-             "Of these, that are free in whole pieces.",
+             "Bytes of the reserve that are free in whole pages.",
              std::min(reserve.bytes_kept, reserve.bytes_whole));
   out->Gauge("kamino_heap_objects", "Live objects, pages of the index too.",
              static_cast<double>(status.objects()));

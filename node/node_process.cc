@@ -100,7 +100,8 @@ void DescribeMedium(metrics::Families* families) {
                     "Syncs of the node's files, where they are on a disk.",
                     static_cast<double>(totals.syncs));
   families->Counter("kamino_node_medium_sync_seconds_total",
-                    "How long these took.", absl::ToDoubleSeconds(totals.time));
+                    "Time spent in syncs of the node's files.",
+                    absl::ToDoubleSeconds(totals.time));
 }
 
 StorageOptions StorageOf(const NodeFlags& flags) {

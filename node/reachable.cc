@@ -81,7 +81,7 @@ bool IsOfThisMachine(const std::string& host) {
 absl::Status CheckReachable(
     const NodeFlags& flags, const BoundAddresses& bound,
     const std::function<bool(const std::string& host)>& is_local) {
-  // Who shares memory is on this machine.
+  // Links in shared memory connect processes of this machine only.
   if (flags.transport == "shm") return absl::OkStatus();
   const bool named = !flags.advertise.empty();
   const bool links = flags.link_advertise.empty() && AreLoopback(bound.links);

@@ -1,6 +1,6 @@
-// Whether other machines can reach what a node listens on: judged by the
-// addresses that were bound, as a name may stand for 127.0.1.1 on its own
-// machine and for another address everywhere else.
+// Checks whether other machines can reach a node's listeners. It judges the
+// addresses that were bound, because a name may stand for 127.0.1.1 on its own
+// machine and for another address on all others.
 #ifndef KAMINO_NODE_REACHABLE_H_
 #define KAMINO_NODE_REACHABLE_H_
 
@@ -24,9 +24,9 @@ struct BoundAddresses {
 // for as long as a name server takes.
 bool IsOfThisMachine(const std::string& host);
 
-// kInvalidArgument, with the flag: what it names is bound to loopback, and
-// other machines are to reach it, as clients reach this node from there, or
-// not all managers are on this machine by `is_local`.
+// kInvalidArgument, with the flag: its address is bound to loopback although
+// other machines must reach it, because clients on other machines use this
+// node, or some manager is not on this machine according to `is_local`.
 absl::Status CheckReachable(const NodeFlags& flags, const BoundAddresses& bound,
                             const std::function<bool(const std::string& host)>&
                                 is_local = IsOfThisMachine);

@@ -1,5 +1,5 @@
-// Whether a node's links to its neighbours have come up in its view, and what
-// its dials that end at the node itself lead to.
+// Tracks whether a node's links to its neighbours have come up in its view, and
+// paces its dials that reach the node itself.
 #ifndef KAMINO_REPLICA_LINK_WATCH_H_
 #define KAMINO_REPLICA_LINK_WATCH_H_
 
@@ -12,8 +12,8 @@ namespace kamino::replica {
 // Not thread-safe: the node's core thread owns it.
 class LinkWatch {
  public:
-  // Between two dials that end at the node itself, which the same address will
-  // do again; doubled from the first to the last.
+  // The pause between two dials that reach the node itself, since a retry of
+  // the same address does so again. It doubles from the first to the last.
   static constexpr absl::Duration kFirstPause = absl::Seconds(1);
   static constexpr absl::Duration kLastPause = absl::Seconds(32);
 
@@ -29,13 +29,12 @@ class LinkWatch {
     never_up_ = watches_ ? now - entered_ : absl::ZeroDuration();
   }
 
-  // Since the view came, and its links were not yet up together.
+  // True from the start of a view until all its links have been up at once.
   bool watches() const { return watches_; }
-  // As of the last Update, for how long the view is here without that. Zero:
-  // they were up, or there are none.
+  // How long watches() has been true, as of the last Update; zero if it is not.
   absl::Duration never_up() const { return never_up_; }
 
-  // The next dial may be after this.
+  // The pause before the next dial.
   absl::Duration NextPause() {
     const absl::Duration pause = pause_;
     pause_ = std::min(2 * pause_, kLastPause);

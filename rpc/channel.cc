@@ -32,8 +32,8 @@ namespace {
 constexpr absl::Duration kFirstReconnect = absl::Milliseconds(50);
 // gRPC takes the least back-off for the time that one attempt may last, too.
 constexpr absl::Duration kConnectTimeout = absl::Seconds(1);
-// A name whose address does not answer is looked up again no sooner. gRPC's own
-// 30 s would be how long a process that has moved is not found.
+// The least interval between lookups of a name whose address does not answer.
+// With gRPC's default, 30 s, a client would not find a moved process for long.
 constexpr absl::Duration kLookUpAgain = absl::Seconds(1);
 
 void Set(const char* argument, absl::Duration value,
@@ -54,9 +54,9 @@ std::shared_ptr<grpc::Channel> Make(
   Set(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeout, &arguments);
   Set(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, options.max_reconnect, &arguments);
   Set(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, kLookUpAgain, &arguments);
-  // gRPC by itself follows http_proxy and its like in the environment, to
-  // loopback addresses too: a proxy would see all that has no TLS, and resolve
-  // addresses as its own.
+  // By default gRPC uses the proxy that http_proxy and similar variables name,
+  // even for loopback addresses. A proxy would see all traffic without TLS, and
+  // would resolve addresses in its own network.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetServiceConfigJSON(ServiceConfig(options.timeouts));
   arguments.SetMaxReceiveMessageSize(options.max_answer_bytes);
@@ -64,8 +64,8 @@ std::shared_ptr<grpc::Channel> Make(
       std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>>
       interceptors;
   if (options.counted) interceptors.push_back(CountCallsMade());
-  // Behind the counter, which counts what the caller gets: on the way back the
-  // last interceptor is the first.
+  // After the counter, so that the counter sees the status that the caller
+  // gets: answers pass the interceptors in reverse order.
   if (options.cluster != nullptr) {
     interceptors.push_back(NameCluster(options.cluster, address));
   }

@@ -13,19 +13,20 @@
 
 namespace kamino::rpc {
 
-// How every method of a service begins: names the server's cluster in the
-// answer, and judges the one that the request names (CheckAsked). The method
-// answers with the error and does nothing else. Once a call.
+// Every method of a service calls this first, once: it names the server's
+// cluster in the answer, and checks the one that the request names
+// (CheckAsked). On an error the method answers with it and does nothing else.
 absl::Status MeetCaller(const ClusterIdentity& cluster,
                         grpc::CallbackServerContext* context,
                         bool counts_unnamed = true);
 
-// What the answer to a call names; "": nothing. After the call's end.
+// The uuid that the answer to a call names; "": none. Call it after the call's
+// end.
 std::string ClusterUuidIn(const grpc::ClientContext& context);
 
-// Has every call of a channel name the cluster, once it is known. A call that a
-// server of another cluster answers ends with OtherCluster, whatever it says.
-// `address`: of the channel, for errors.
+// An interceptor that names the cluster in every call of a channel, once the
+// cluster is known. A call that a server of another cluster answers ends with
+// OtherCluster, whatever the answer. `address`: of the channel, for errors.
 std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>
 NameCluster(std::shared_ptr<const ClusterIdentity> cluster,
             std::string address);

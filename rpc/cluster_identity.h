@@ -1,8 +1,8 @@
-// Which cluster a process belongs to, or talks to. Addresses and names are used
-// again by other clusters; the uuid that a cluster's first view has made
-// (membership/view_history.h) is not. It travels in the metadata of calls and
-// in the greetings of sessions, both ways: a request that names another uuid is
-// refused before anything of it is executed.
+// The identity of the cluster that a process belongs to, or talks to. Other
+// clusters may reuse its addresses and its name, but not the uuid that its
+// first view makes (membership/view_history.h). The uuid travels in the
+// metadata of calls and in the greetings of sessions, both ways. A server
+// refuses a request that names another uuid before it executes any part of it.
 #ifndef KAMINO_RPC_CLUSTER_IDENTITY_H_
 #define KAMINO_RPC_CLUSTER_IDENTITY_H_
 
@@ -15,10 +15,10 @@
 
 namespace kamino::rpc {
 
-// Of a call's metadata: 32 lower-case hexadecimal digits.
+// The key in a call's metadata. Its value has 32 lower-case hexadecimal digits.
 inline constexpr char kClusterUuidKey[] = "kamino-cluster-uuid";
 
-// As text says it: "alpha (uuid 0123...)", or without the part that is empty.
+// For messages: "alpha (uuid 0123...)", or without the part that is empty.
 std::string ClusterName(absl::string_view cluster_id, absl::string_view uuid);
 
 // kFailedPrecondition with REASON_OTHER_CLUSTER.
@@ -31,21 +31,21 @@ class ClusterIdentity {
   std::string uuid() const;
   std::string ToString() const;  // ClusterName
 
-  // A server's cluster. An empty uuid changes nothing: a view of an older
-  // release may lack it.
+  // Sets a server's own cluster. Ignores an empty uuid: a view of an older
+  // release may lack one.
   void Set(absl::string_view cluster_id, absl::string_view uuid);
 
-  // The cluster that a client has met. Takes `uuid` over if none is known;
-  // false: another one is known.
+  // Sets the cluster that a client has met, unless one is known already. False:
+  // another one is known.
   bool Pin(absl::string_view cluster_id, absl::string_view uuid);
 
   // Whether a peer that names `uuid` may be of this cluster: both name the same
   // one, or one of the two names none.
   bool Fits(absl::string_view uuid) const;
 
-  // A server's answer to a request that names `uuid`: OK, or OtherCluster. One
-  // that names none comes from a plain stub, or from release 0.1.0; it is
-  // served, and counted if `counts_unnamed`.
+  // Checks a request to this server that names `uuid`: OK, or OtherCluster. A
+  // request without a uuid comes from a plain stub or from release 0.1.0; it is
+  // OK, and counted if `counts_unnamed`.
   absl::Status CheckAsked(absl::string_view uuid,
                           bool counts_unnamed = true) const;
 

@@ -4,10 +4,10 @@
 
 namespace kamino::rpc {
 
-// From now on. By themselves both libraries write to stderr, in lines of their
-// own form, and wait for its reader; a peer that sends a string which is not
-// UTF-8 makes protobuf write one. gRPC says what GRPC_VERBOSITY asks for;
-// errors without that.
+// Redirects both libraries' log lines to the program's log. By default they
+// write to stderr in their own format, and block until its reader takes the
+// line; any peer can cause such a line, for example with a string that is not
+// UTF-8. GRPC_VERBOSITY sets gRPC's level; without it gRPC logs errors only.
 void LogWhatLibrariesSay();
 
 }  // namespace kamino::rpc

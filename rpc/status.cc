@@ -28,8 +28,8 @@ constexpr char kHttp1[] = "Trying to connect an http1.x server";
 constexpr char kNoHttp2[] = "Failed parsing HTTP/2";
 
 constexpr char kWhyHungUp[] =
-    " (the server took the connection and hung up: it may want a certificate, "
-    "or another one; its log says why)";
+    " (the server closed the connection: it may require a certificate, or "
+    "another one; its log says why)";
 constexpr char kWhyRefused[] = " (nothing listens there)";
 constexpr char kWhySilent[] =
     " (it takes connections but does not answer: the process hangs, or is "
@@ -38,7 +38,7 @@ constexpr char kWhyNoHttp2[] =
     " (another program answers there; check the address)";
 constexpr char kWhyNoTls[] =
     " (the server does not use TLS: leave out the certificates, --tls_* and, "
-    "of etcd, --etcd_tls_*, and unset KAMINO_TLS_*; or start the server with "
+    "for etcd, --etcd_tls_*, and unset KAMINO_TLS_*; or start the server with "
     "certificates)";
 
 // What gRPC says of a call that could not be sent, in words that people know.

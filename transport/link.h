@@ -274,9 +274,9 @@ class Transport {
   virtual absl::StatusOr<std::shared_ptr<Link>> Connect(
       const std::string& address, std::shared_ptr<LinkHandler> handler) = 0;
 
-  // `address` may be connected to later, possibly while its name cannot be
-  // looked up: a transport that looks names up does so now, and keeps what it
-  // finds. Returns at once.
+  // Announces a later Connect to `address`, possibly at a time when name
+  // servers do not answer. A transport that resolves names resolves this one
+  // now, and keeps the result. Returns at once.
   virtual void Expect(const std::string& address) { (void)address; }
 };
 

@@ -223,11 +223,12 @@ CLI::App* AddChange(CLI::App* admin, Cli* cli, const std::string& name,
       ->type_name("");
   auto* wait =
       command->add_flag("--wait", change->wait,
-                        "Waits until it is so, up to --timeout: the default.");
+                        "Waits until the change is complete, up to --timeout: "
+                        "the default.");
   command
       ->add_flag_callback(
           "--no_wait", [change] { change->wait = false; },
-          "Does not wait: ends once the managers have taken it.")
+          "Does not wait: ends once the managers have accepted the change.")
       ->excludes(wait);
   command->callback([=] { cli->run = [=] { return run(*cli, *change); }; });
   return command;

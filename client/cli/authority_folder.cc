@@ -56,14 +56,14 @@ CertificatePair PairNamed(const std::string& stem) {
   return {stem + ".pem", stem + ".key"};
 }
 
-// Whether there is no such file. Of one that cannot be reached this is not
-// known: reading it says why.
+// Whether the file is known not to exist. False also for a path that stat
+// cannot reach: the caller's read reports why.
 bool IsMissing(const std::string& path) {
   struct stat info = {};
   return stat(path.c_str(), &info) != 0 && errno == ENOENT;
 }
 
-// An IPv4 address with a mistake in it would pass for a host's name.
+// Refuses a mistyped IPv4 address, which is also a valid host name.
 absl::Status CheckHost(const std::string& host) {
   const absl::Status checked = ParseAddress(host + ":1").status();
   const size_t why = checked.message().find(host + " is no IPv4 address");
@@ -72,8 +72,8 @@ absl::Status CheckHost(const std::string& host) {
       absl::StrCat("--host: ", checked.message().substr(why)));
 }
 
-// A pair that is written, and not there under its names yet: a disk that has no
-// room for both leaves none, and a pair that is there stays a pair.
+// A key and certificate that are written under temporary names. A full disk
+// thus never leaves half a pair or replaces half of an existing one.
 class NewPair {
  public:
   static absl::StatusOr<NewPair> Write(const CertificatePair& pair,

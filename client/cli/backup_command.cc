@@ -113,12 +113,13 @@ absl::StatusOr<BackupSummary> SaveOnce(Cli* cli, const SaveOptions& options,
 absl::Status Explain(const absl::Status& status) {
   if (!absl::IsAborted(status)) return status;
   return WithMore(status,
-                  " (kamino backup save --rate=0 is the fastest; the nodes' "
-                  "--snapshot_mb is what is kept)");
+                  " (kamino backup save --rate=0 saves without a limit; a "
+                  "larger --snapshot_mb of the nodes leaves more time)");
 }
 
-// Where standard output is the backup itself, standard error has the summary
-// for a terminal only: programs take what is on it for an error.
+// Prints the summary on standard output, or on standard error if standard
+// output carries the backup. Not on a standard error that is no terminal:
+// programs treat any output there as an error.
 void Tell(const Cli& cli, const std::string& file,
           const BackupSummary& summary) {
   if (file == "-" && isatty(STDERR_FILENO) != 1) return;

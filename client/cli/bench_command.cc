@@ -60,8 +60,8 @@ struct Tally {
   uint64_t calls() const { return ok + declined + unknown + failed; }
 };
 
-// Whether the service said no to this one request, as a load may expect it to.
-// Each other refusal, as by a cluster that takes a backup in, is a failure.
+// Whether the request itself was declined, which a load may expect. Any other
+// refusal, such as by a cluster during a restore, is a failure.
 bool IsDeclined(const absl::Status& status) {
   const kamino::v1::Reason reason = ReasonOf(status);
   return reason == kamino::v1::REASON_KEY_NOT_FOUND ||
@@ -177,13 +177,12 @@ class Load {
     ++ended_;
   }
 
-  // Starts no more calls.
   void StopLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     ended_ += options_.count - started_;
     started_ = options_.count;
   }
 
-  // No more calls: a log that lacks some would mislead whoever reads it.
+  // Stops the load: a log that lacks acknowledged calls misleads its reader.
   void LogFailed(int error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     acked_log_.close();
     StopLocked();

@@ -46,15 +46,15 @@ class Cli {
   void ReadAtAnyReplica() { reads_ = Reads::kAnyReplica; }
   bool raw() const { return settings_.output == Output::kRaw; }
 
-  // How keys are written. The configuration file may say it, which is looked
-  // for; where it cannot be read Connect says why.
+  // The encoding of keys: --key_encoding, else the configuration file's. An
+  // unreadable configuration file counts as none here; Connect reports it.
   KeyEncoding Keys();
-  // A key that a word of the command line names.
+  // The key that a word of the command line encodes.
   absl::StatusOr<std::string> KeyOf(const std::string& word);
 
-  // The chain's client, or the managers'; made when it is asked for first.
-  // kInvalidArgument: the settings name no address. A command that asks both
-  // connects to the chain first: the managers must be of its cluster.
+  // The client of the chain, or of the managers; the first call connects.
+  // kInvalidArgument: the settings name no address. A command that uses both
+  // connects to the chain first: the managers must belong to its cluster.
   absl::StatusOr<Client*> Connect();
   absl::StatusOr<Admin*> ConnectToManagers();
 

@@ -24,7 +24,7 @@ constexpr char kClient[] = "client";
 
 using Names = std::vector<std::string>;
 
-// It may come by a pipe, as from a program that decrypts it.
+// `path` may be a pipe, for example from a program that decrypts the file.
 absl::StatusOr<toml::table> Read(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string readable, ReadableConfig(path));
   auto table = config::ReadToml(readable);

@@ -20,7 +20,7 @@ using kamino::v1::GetClusterResponse;
 using kamino::v1::GetManagerResponse;
 
 constexpr uint32_t kSlowMs = 300;  // of a second
-// A member that waits for another one for so long commits nothing.
+// A member that has waited this long for its successor commits nothing.
 constexpr uint32_t kWaitsMs = 3000;
 constexpr uint64_t kPageBytes = 4096;
 
@@ -87,7 +87,7 @@ std::string ReleasesOf(const GetClusterResponse& cluster) {
       "nodes run several releases: ", absl::StrJoin(texts, ", "), "\n");
 }
 
-// Of members that are all there, and whose links do not work.
+// Reports live members whose links do not work.
 std::string StandStill(const GetClusterResponse& cluster) {
   std::vector<std::string> waits;
   for (int i = 0; i + 1 < cluster.nodes_size(); ++i) {
@@ -104,7 +104,7 @@ std::string StandStill(const GetClusterResponse& cluster) {
   }
   if (waits.empty()) return "";
   return absl::StrCat("the chain commits nothing: ", absl::StrJoin(waits, ", "),
-                      "; see their logs for the links between them\n");
+                      "; their logs say why the links between them fail\n");
 }
 
 }  // namespace
@@ -160,13 +160,13 @@ std::string RemarkOn(const ClusterNode& node) {
 
 std::vector<std::string> StandingBy(const GetClusterResponse& cluster) {
   std::vector<std::string> nodes;
-  // Who is away has a place that nobody else takes.
+  // A node that is away keeps its place in the chain.
   size_t places = 0;
   for (const ClusterNode& node : cluster.nodes()) {
     places += IsIn(node) || node.away();
   }
   if (cluster.view_id() == 0 || places < cluster.chain_length()) {
-    return nodes;  // nobody waits, or all who can are to join
+    return nodes;  // the nodes outside the chain are about to join it
   }
   for (const ClusterNode& node : cluster.nodes()) {
     const bool busy = node.removed() || node.draining() || node.away() ||

@@ -111,38 +111,38 @@ absl::StatusOr<std::string> AskServer(const std::string& program,
   return absl::InvalidArgumentError(absl::StrCat(program, ": ", text));
 }
 
-// Servers read their file again, and take nothing else.
+// Servers read their file again at SIGHUP, so they accept regular files only.
 bool IsRegular(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
-// What of a file was checked, and found right.
+// The result of a check that found no mistake.
 struct Checked {
   struct Server {
     std::string program;
-    std::string said;  // "": it was not asked, as it is not here
-    std::string rest;  // the command that checks what was not
+    std::string said;  // the program's report; "": it is not installed
+    std::string rest;  // the command that checks the rest
   };
   std::string path;
-  bool may_ask = true;  // servers take such a file
+  bool may_ask = true;  // servers accept such a file
   std::vector<Server> servers;
 };
 
 std::string TextOf(const Checked& checked) {
   std::string text = absl::StrCat(
-      checked.path, " is right: all names, and what is for kamino\n");
+      checked.path, " is valid: all names, and the values for kamino\n");
   if (!checked.may_ask) {
     return absl::StrCat(text,
-                        "what is for servers was not checked: they take a "
-                        "regular file alone, and this is none\n");
+                        "values for servers were not checked: servers read "
+                        "regular files only, and this is none\n");
   }
   std::string files;
   for (const Checked::Server& server : checked.servers) {
     if (server.said.empty()) {
       absl::StrAppend(&text, server.program,
-                      ": values were not checked, as the program is not here; "
-                      "where it is: ",
+                      ": values were not checked, as the program is not "
+                      "installed; on a machine that has it, run: ",
                       server.program, " --config=", checked.path,
                       " --check_config_file\n");
     } else {
@@ -153,8 +153,8 @@ std::string TextOf(const Checked& checked) {
   if (files.empty()) return text;
   return absl::StrCat(
       text,
-      "not looked at: files that it names, and what command lines add; for "
-      "that, as the services' users, with their other flags:\n",
+      "not checked: files that it names, and flags of command lines; to check "
+      "these, run as the services' users, with their other flags:\n",
       files);
 }
 
@@ -203,9 +203,9 @@ void AddCheck(CLI::App* config, Cli* cli) {
   auto path = std::make_shared<std::string>();
   CLI::App* check = AddCommand(
       config, cli, "check",
-      "Checks a configuration file: all names, what is for kamino, and, where "
-      "kamino_node and kamino_manager are installed, the values that they "
-      "would take. What it has not looked at, it says.",
+      "Checks a configuration file: all names, the values for kamino, and, "
+      "where kamino_node and kamino_manager are installed, the values for "
+      "them. Names what it has not checked.",
       "  kamino config check /etc/kamino/kamino.toml\n"
       "  kamino_node --config=/etc/kamino/kamino.toml --check_config");
   check->add_option("FILE", *path, "The file.")->required()->type_name("");

@@ -1,4 +1,4 @@
-// kamino debug: what somebody needs who is to find out what is wrong.
+// kamino debug: collects what an engineer needs to find a fault.
 #include <functional>
 #include <iostream>
 #include <map>
@@ -43,22 +43,22 @@ constexpr char kReadMe[] =
     R"(What nodes and managers of a Kamino cluster said of themselves when this
 was made: no keys, no values, no secrets.
 
-missing.txt              what could not be had, and why; empty: nothing
+missing.txt              what could not be read, and why; empty: nothing
 cluster.json             the cluster as the manager that leads sees it
 managers.json            what each manager says of itself
 chain.json               the view, as a node told it
 nodes/ID/status.json     as kamino status --json shows it; a second node that
                          is known by that ID has the folder nodes/ID-2
-.../settings.toml        what the process goes by; defaults behind a #
+.../settings.toml        the settings in force; defaults are commented out
 .../log.txt              the last lines of its log
-.../metrics.txt          as Prometheus would have got it
-managers/ADDRESS/...     the same of managers
+.../metrics.txt          its metrics, as Prometheus reads them
+managers/ADDRESS/...     the same for managers
 )";
 
-// An archive in the making, and what it lacks.
+// Fills an archive, and lists what is missing from it.
 class Dump {
  public:
-  // `client`, `admin`: why there is none, else.
+  // A `client` or `admin` that is not OK says why there is none.
   Dump(Cli* cli, Archive* archive, absl::StatusOr<Client*> client,
        absl::StatusOr<Admin*> admin)
       : cli_(cli),
@@ -66,8 +66,8 @@ class Dump {
         client_(std::move(client)),
         admin_(std::move(admin)) {}
 
-  // Not OK: nothing can be written, or seeds and managers are of different
-  // clusters.
+  // Not OK: the archive cannot be written, or seeds and managers belong to
+  // different clusters.
   absl::Status Make() {
     RETURN_IF_ERROR(Add("README.txt", kReadMe));
     RETURN_IF_ERROR(AddCluster());
@@ -94,11 +94,11 @@ class Dump {
     return archive_->Finish();
   }
   const std::vector<std::string>& missing() const { return missing_; }
-  // The first refusal of a process to say something; OK: there is none.
+  // The first error by which a process refused a call; OK: none refused.
   const absl::Status& refused() const { return refused_; }
 
  private:
-  // What others call themselves is no path.
+  // Ids come from other processes: replaces characters that could make a path.
   static std::string NameOf(const std::string& text) {
     std::string name;
     for (const char c : text) {
@@ -172,8 +172,8 @@ class Dump {
     return AddProcess(address, security::Role::kNode, folder);
   }
 
-  // With the certificate of the settings. A process of another cluster than the
-  // one that has answered first is refused.
+  // Uses the certificate of the settings. Refuses a process of another cluster
+  // than the one that answered first.
   absl::StatusOr<rpc::ChannelOptions> ChannelTo(const std::string& address,
                                                 security::Role role) const {
     const Settings& settings = cli_->settings();
@@ -189,7 +189,8 @@ class Dump {
     return channel;
   }
 
-  // Those of a program that are no texts, by the example that it prints.
+  // The settings of a program that are numbers or booleans, according to the
+  // example file that it prints.
   static std::set<std::string> NumbersOf(absl::string_view program) {
     std::set<std::string> numbers;
     const absl::string_view example =
@@ -198,15 +199,15 @@ class Dump {
       absl::ConsumePrefix(&line, "#");
       const std::pair<absl::string_view, absl::string_view> parts =
           absl::StrSplit(line, absl::MaxSplits(" = ", 1));
-      // Lines of help begin with a space behind the #.
+      // "# help" explains a setting; "#name = value" is one.
       if (absl::StartsWith(line, " ") || parts.second.empty()) continue;
       if (parts.second[0] != '"') numbers.emplace(parts.first);
     }
     return numbers;
   }
 
-  // Without quotes where a file for --config has none. The process may be of
-  // another release, and say anything.
+  // The value as TOML. Checks the text even for a number, because a process of
+  // another release may send anything.
   static std::string ValueOf(const std::set<std::string>& numbers,
                              const kamino::v1::DebugSetting& setting) {
     double ignored = 0;
@@ -270,7 +271,7 @@ absl::StatusOr<std::unique_ptr<Archive>> MakeArchive(const std::string& path) {
                   "this one");
 }
 
-// What was written, and what is not in it.
+// Prints the path of the archive, and what is missing from it.
 void Tell(bool json, const std::string& path,
           const std::vector<std::string>& missing) {
   const bool is_output = path == "-";
@@ -287,15 +288,15 @@ void Tell(bool json, const std::string& path,
   }
   if (!is_output) std::cout << "wrote " << path << "\n";
   for (const std::string& each : missing) {
-    std::cerr << "kamino: not in it: " << each << "\n";
+    std::cerr << "kamino: missing from it: " << each << "\n";
   }
 }
 
 int RunDump(Cli* cli, const std::string& path) {
-  // The chain first: the managers must be of its cluster.
+  // The chain first: the managers must belong to its cluster.
   const absl::StatusOr<Client*> client = cli->Connect();
   const absl::StatusOr<Admin*> admin = cli->ConnectToManagers();
-  // With neither there is nobody to ask.
+  // Without seeds and managers there is no process to ask.
   if (AreOfDifferentClusters(client.status()) ||
       (absl::IsInvalidArgument(client.status()) &&
        absl::IsInvalidArgument(admin.status()))) {
@@ -306,7 +307,8 @@ int RunDump(Cli* cli, const std::string& path) {
   Dump dump(cli, archive->get(), client, admin);
   if (absl::Status made = dump.Make(); !made.ok()) return cli->Fail(made);
   Tell(cli->json(), path, dump.missing());
-  // A retry does not help against a refusal, another certificate may.
+  // The exit code of a refusal goes first: another certificate may help, a
+  // retry does not.
   if (!dump.refused().ok()) return cli->Fail(dump.refused());
   return dump.missing().empty() ? kExitOk : kExitNoAnswer;
 }
@@ -315,17 +317,17 @@ int RunDump(Cli* cli, const std::string& path) {
 
 void AddDebugCommand(CLI::App* app, Cli* cli) {
   CLI::App* debug = app->add_subcommand(
-      "debug", "What somebody needs who is to find out what is wrong.");
+      "debug", "Collects what an engineer needs to find a fault.");
   AddSettings(debug, &cli->settings());
   debug->require_subcommand(1);
   auto path = std::make_shared<std::string>("kamino-debug.tar.gz");
   CLI::App* dump = AddCommand(
       debug, cli, "dump",
-      "Writes an archive with what all nodes and managers say of themselves: "
-      "states, views, settings, metrics, the last lines of their logs; no "
-      "keys, no values, no secrets. Ends with 3 where one of them could not be "
-      "reached, with 1 where one refuses, and the archive says which; with 1 "
-      "where it cannot be written.",
+      "Writes an archive with the states, views, settings, metrics and last "
+      "log lines of all nodes and managers; no keys, no values, no secrets. "
+      "Ends with 1 if one of them refuses or the archive cannot be written, "
+      "else with 3 if one cannot be reached; missing.txt in the archive says "
+      "which.",
       "  kamino debug dump\n  kamino debug dump /tmp/at-noon.tar.gz\n"
       "  kamino debug dump - | ssh elsewhere 'cat > dump.tar.gz'");
   dump->add_option("FILE", *path,

@@ -44,13 +44,13 @@ absl::Status ReadParts(
 
 constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-// What other systems write around lines. A CR that was dropped, or kept,
-// without a word would change what is loaded.
+// Removes the byte order mark and line ends that other systems write. An
+// ambiguous CR is an error: to drop or keep it silently could change a value.
 class LineEnds {
  public:
   LineEnds(const std::string& path, OddCr odd) : path_(path), odd_(odd) {}
 
-  // Leaves of the next line what it says. `ended`: an LF came behind it.
+  // Strips the next line. `ended`: an LF followed it.
   absl::Status TakeOff(bool ended, std::string* line) {
     ++number_;
     if (number_ == 1 && absl::StartsWith(*line, kByteOrderMark)) {
@@ -68,7 +68,7 @@ class LineEnds {
     if (odd_ == OddCr::kStays || line->find('\r') == std::string::npos) {
       return absl::OkStatus();
     }
-    return Wrong("a CR is in it that ends no line");
+    return Wrong("it contains a CR that ends no line");
   }
 
  private:

@@ -23,13 +23,13 @@ std::string NameOf(const std::string& path);
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most,
                                      absl::string_view too_large);
 
-// A CR that is no part of a line's end as line 1 has it.
+// What ReadLines does about a CR that is no part of a line end like line 1's.
 enum class OddCr { kIsAnError, kStays };
 
 // Calls `take` with each line, without its end: LF, or CR LF if line 1 ends so.
-// A byte order mark of UTF-8 before line 1 is no part of it. kInvalidArgument:
-// the file cannot be read to its end; lines end in two ways, or a CR ends none,
-// where that is an error. The first error of `take` ends it.
+// Skips a UTF-8 byte order mark before line 1. kInvalidArgument: the file
+// cannot be read to its end, or with kIsAnError a line ends otherwise than
+// line 1 or contains a CR. Stops at the first error of `take` and returns it.
 absl::Status ReadLines(const std::string& path, OddCr odd,
                        absl::FunctionRef<absl::Status(std::string)> take);
 

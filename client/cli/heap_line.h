@@ -9,8 +9,8 @@
 namespace kamino::client {
 
 // How much of the heap is free, how much of that the head keeps as its reserve,
-// and whether the heap is full. "": the node does not tell it, as it is no head
-// or of release 0.1.0.
+// and whether the heap is full. "": the status lacks it, because the node is
+// not the head or runs release 0.1.0.
 std::string HeapLine(const kamino::v1::GetNodeStatusResponse& status);
 
 }  // namespace kamino::client

@@ -9,9 +9,10 @@
 
 namespace kamino::client {
 
-// While one exists, the first SIGINT or SIGTERM is noted, and a second one ends
-// the process. A signal that is ignored, as by nohup, stays so. One at a time;
-// the thread that constructs it also destroys it.
+// While an object of this class exists, the first SIGINT or SIGTERM is noted,
+// and a second one ends the process. A signal that the parent ignores, as nohup
+// does, stays ignored. At most one object exists at a time, and the thread that
+// constructs it also destroys it.
 class Interrupts {
  public:
   Interrupts();

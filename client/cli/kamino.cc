@@ -49,7 +49,7 @@ Words CommandsOf(const CLI::App& app) {
   return names;
 }
 
-// " (did you mean put?)", also of words that other stores have for commands.
+// " (did you mean put?)". Also knows the command names of other stores.
 std::string DidYouMeanCommand(const std::string& word, const CLI::App& app) {
   static const std::map<std::string, std::string> kElsewhere = {
       {"set", "put"}, {"delete", "del"}};
@@ -62,8 +62,8 @@ std::string DidYouMeanCommand(const std::string& word, const CLI::App& app) {
   return config::DidYouMean(word, commands);
 }
 
-// The command that the first of `words` name: up to one that has no commands
-// behind it, as the words behind that are its arguments.
+// The command that the first of `words` name. The search ends at a command
+// without subcommands: the words after it are its arguments.
 struct Found {
   CLI::App* command;
   std::string name;     // " admin"
@@ -294,12 +294,12 @@ int Main(int argc, char** argv) {
 }  // namespace kamino::client
 
 int main(int argc, char** argv) {
-  // A file that may not grow and a reader that is gone are errors of a write,
-  // which the command reports; the signals would end it without a word.
+  // A file at its size limit or a pipe without a reader then fails the write,
+  // which the command reports; the signals would end it silently.
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
-  // What goes wrong is said once, by the command: libraries say more of it, and
-  // of what went well at the second try.
+  // The command reports an error once. gRPC would also log it, and attempts
+  // that succeeded at the second try.
   if (std::getenv("GRPC_VERBOSITY") == nullptr) {
     gpr_set_log_function([](gpr_log_func_args*) {});
     FLAGS_minloglevel = google::GLOG_FATAL;

@@ -11,18 +11,18 @@
 namespace kamino::client {
 
 enum class KeyEncoding {
-  kByPlace,  // not said: raw as a word, escaped in lines and files
+  kByPlace,  // the default: raw as a word, escaped in lines and files
   kRaw,      // the bytes
   kEscaped,  // Escape of client/cli/text.h
   kHex,      // two digits a byte, nothing between them
   kBase64,   // RFC 4648, section 4, padded: as JSON has bytes
 };
 
-// Where a key stands.
+// Where a key is written.
 enum class KeyPlace { kWord, kLine };
 
-// kInvalidArgument: `text` is no key of that encoding; names it, and the byte
-// that is wrong.
+// kInvalidArgument: `text` is no key in that encoding; the error names the text
+// and the first wrong byte.
 absl::StatusOr<std::string> DecodeKey(KeyEncoding encoding, KeyPlace place,
                                       absl::string_view text);
 

@@ -30,8 +30,8 @@ absl::Status Failed(absl::string_view what, absl::string_view path) {
   return absl::FailedPreconditionError(Cannot(what, path));
 }
 
-// Of a file or folder that cannot be opened or made: the command line names a
-// wrong one, unless the disk is full.
+// The error for a file or folder that cannot be opened or made: the command
+// line names an unsuitable path, unless the disk is full or fails.
 absl::Status NotOpened(absl::string_view what, absl::string_view path) {
   if (errno == ENOSPC || errno == EDQUOT || errno == EIO) {
     return Failed(what, path);
@@ -53,12 +53,12 @@ void RemoveUnfinished(int deadly) {
   for (Slot& slot : unfinished_files) {
     if (slot.used.load(std::memory_order_acquire)) unlink(slot.path.data());
   }
-  // As it would have ended without this handler, once this one returns.
+  // The process ends by the signal as soon as this handler returns.
   signal(deadly, SIG_DFL);
   raise(deadly);
 }
 
-// Signals that are ignored, as by nohup, stay so.
+// Signals that the parent set to be ignored, as nohup does, stay ignored.
 void CatchDeadlySignals() {
   for (const int deadly : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction now = {};
@@ -75,7 +75,7 @@ void RemoveAtSignals(const std::string& path) {
   CatchDeadlySignals();
   for (Slot& slot : unfinished_files) {
     if (slot.used.load(std::memory_order_relaxed)) continue;
-    if (path.size() >= slot.path.size()) return;  // no system takes such a one
+    if (path.size() >= slot.path.size()) return;  // open refuses such a path
     std::memcpy(slot.path.data(), path.c_str(), path.size() + 1);
     slot.used.store(true, std::memory_order_release);
     return;
@@ -110,7 +110,7 @@ absl::Status WriteInPlace(const std::string& path, absl::string_view bytes) {
   return written;
 }
 
-// What a file that is made without a word about its mode would get.
+// The mode that the umask gives a new file.
 mode_t NewMode() {
   const mode_t masked = umask(0);
   umask(masked);
@@ -263,9 +263,9 @@ absl::Status WriteOver(const std::string& path, absl::string_view bytes) {
     return WriteInPlace(path, bytes);
   }
   auto file = NewFile::Create(path, Existing::kIsReplaced);
-  // A full disk takes no bytes, and what is there stays.
+  // On a full disk a write in place would truncate the old file.
   if (absl::IsFailedPrecondition(file.status())) return file.status();
-  // The folder may take no other name, and the file be written nevertheless.
+  // The file may be writable although its folder is not.
   if (!file.ok()) return WriteInPlace(path, bytes);
   RETURN_IF_ERROR((*file)->Write(bytes));
   RETURN_IF_ERROR((*file)->Allow(there ? info.st_mode & 07777 : NewMode()));

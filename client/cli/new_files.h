@@ -19,40 +19,40 @@ namespace kamino::client {
 enum class Readers { kNobody, kEverybody };
 enum class Existing { kStays, kIsReplaced };
 
-// Why a write has failed, by its errno: the system's words, and for EFBIG where
-// the limit comes from.
+// Why a write failed, by its errno: the system's text, and for EFBIG the limit
+// and where it is set.
 std::string WhyNotWritten(int error);
 
-// Until Publish it has another name, PATH.unfinished. and six letters. "-" is
-// standard output, which is as it comes. Its owner's alone until then. SIGINT,
-// SIGTERM and SIGHUP, where they end the program, remove it first. Not
-// thread-safe.
+// A file that appears under its name once it is complete. Until Publish it is
+// PATH.unfinished. and six letters, and only its owner may read it. "-" is
+// standard output, which gets the bytes at once. SIGINT, SIGTERM and SIGHUP,
+// where they end the program, remove the unfinished file. Not thread-safe.
 class NewFile {
  public:
-  // kAlreadyExists: it is there, and stays. kInvalidArgument: it cannot be
-  // made there. kFailedPrecondition: the disk has no room for it.
+  // kAlreadyExists: the file exists, and is left as it is. kInvalidArgument: it
+  // cannot be made at `path`. kFailedPrecondition: the disk is full or fails.
   static absl::StatusOr<std::unique_ptr<NewFile>> Create(
       const std::string& path, Existing existing);
-  // One that was not published is removed.
+  // Removes the file unless it was published.
   ~NewFile();
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
   bool is_output() const { return path_ == "-"; }
   const std::string& path() const { return path_; }
-  // When it was made, by its file system, in seconds since 1970; 0 of standard
+  // When it was made, by its file system, in seconds since 1970; 0 for standard
   // output.
   int64_t made() const { return made_; }
 
   // kFailedPrecondition: it cannot be written.
   absl::Status Write(absl::string_view bytes);
-  // To the owner of its folder, where this is root: who runs as another user
-  // can read what is made for him.
+  // As root, makes the owner of its folder the owner of the file, so that a
+  // service that runs as that user can read it.
   absl::Status GiveAway();
   // Gives it this mode, which Publish may widen.
   absl::Status Allow(mode_t mode);
-  // Durable, and under its name, when this returns. kAlreadyExists: somebody
-  // has made it meanwhile.
+  // On return the file is durable and has its name. kAlreadyExists: another
+  // process has made a file of that name meanwhile.
   absl::Status Publish(Readers readers = Readers::kNobody);
 
  private:
@@ -68,15 +68,15 @@ class NewFile {
   int64_t made_ = 0;
 };
 
-// All of one, given away. Errors: as NewFile's.
+// Writes a whole NewFile, and calls GiveAway on it. Errors: as NewFile's.
 absl::Status WriteFile(const std::string& path, absl::string_view text,
                        Readers readers, Existing existing);
 
-// A file, or what else is at `path`, gets these bytes. A regular file that has
-// no other name and belongs to the caller is replaced as a NewFile is; a
-// device, a pipe, a link and another user's file are written in place. The file
-// keeps its mode. kInvalidArgument: it cannot be opened. kFailedPrecondition:
-// it cannot be written; in place, some of the bytes may be there.
+// Writes `bytes` to `path`. Replaces a regular file that has no other name and
+// belongs to the caller as NewFile does, and keeps its mode. Writes a device, a
+// pipe, a link or another user's file in place. kInvalidArgument: it cannot be
+// opened. kFailedPrecondition: it cannot be written; in place, a part of the
+// bytes may have been.
 absl::Status WriteOver(const std::string& path, absl::string_view bytes);
 
 // Makes a folder, and those above it; one that is there stays as it is.

@@ -22,7 +22,7 @@ std::vector<std::string> RowOf(const kamino::v1::Member& node,
                                const StatusOfNode& status);
 
 // Below the table: which process answers instead of `node`, and what to do
-// about it, with its end. "": no stranger does.
+// about it; one line with its line end. "": no other process answers.
 std::string StrangerLine(const kamino::v1::Member& node,
                          const StatusOfNode& status);
 

@@ -14,9 +14,8 @@ namespace kamino::client {
 namespace {
 
 constexpr char kKey[] =
-    "The object's name, 1 to 1,024 bytes; --key_encoding says how they are "
-    "written.";
-// Of a file with a value: as hexadecimal digits, a byte takes up to three.
+    "The object's name, 1 to 1,024 bytes, written as --key_encoding says.";
+// The largest file with a value: a byte in hexadecimal takes up to three.
 constexpr size_t kMostFileBytes = 4 * kMaxValueBytes;
 
 struct GetOptions {

@@ -36,7 +36,7 @@ absl::StatusOr<std::unique_ptr<OldFile>> OldFile::Open(
 OldFile::~OldFile() { close(file_); }
 
 absl::Status OldFile::Named(const absl::Status& error) const {
-  // Read's own errors name it.
+  // Errors of Read and Rewind name the file already.
   if (error.ok() || absl::IsInvalidArgument(error)) return error;
   return absl::Status(error.code(),
                       absl::StrCat(NameOf(path_), ": ", error.message()));

@@ -12,8 +12,8 @@
 
 namespace kamino::client {
 
-// "-" is standard input. kInvalidArgument: it cannot be opened, or cannot be
-// read, whatever is in it. Not thread-safe.
+// "-" is standard input. kInvalidArgument: it cannot be opened or read; never
+// an error about its content. Not thread-safe.
 class OldFile {
  public:
   static absl::StatusOr<std::unique_ptr<OldFile>> Open(const std::string& path);
@@ -21,14 +21,14 @@ class OldFile {
   OldFile(const OldFile&) = delete;
   OldFile& operator=(const OldFile&) = delete;
 
-  // `error`, which is about what the file holds, after the file's name.
+  // Prefixes `error`, which is about the file's content, with the file's name.
   absl::Status Named(const absl::Status& error) const;
 
-  // Whether it can be read again from the begin.
+  // Whether Rewind can start over.
   bool can_rewind() const { return can_rewind_; }
   absl::Status Rewind();
-  // Fills `to` as far as there are bytes, and returns how many there were: less
-  // than `most` only at the end.
+  // Reads up to `most` bytes to `to` and returns how many: fewer than `most`
+  // only at the end of the file.
   absl::StatusOr<size_t> Read(char* to, size_t most);
 
  private:

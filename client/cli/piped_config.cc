@@ -31,13 +31,13 @@ absl::Status CannotRead(const std::string& path) {
                                 std::strerror(errno)));
 }
 
-// Until there is something to read, or the last writer has closed its end; a
-// pipe that no writer has opened yet has neither.
+// Waits until the pipe has bytes to read or its last writer has closed it. A
+// pipe that no writer has opened yet is in neither state.
 absl::Status AwaitWriter(int pipe, const std::string& path, absl::Time end) {
   for (;;) {
     const absl::Duration left = end - MonotonicNow();
     if (left <= absl::ZeroDuration()) {
-      return Bad(path, "was not written and closed in time");
+      return Bad(path, "no program has written and closed this pipe in time");
     }
     pollfd wait = {pipe, POLLIN, 0};
     const int ready =
@@ -49,7 +49,7 @@ absl::Status AwaitWriter(int pipe, const std::string& path, absl::Time end) {
 
 absl::StatusOr<std::string> ReadPipe(const std::string& path,
                                      absl::Duration patience) {
-  // Without O_NONBLOCK a pipe opens once it has a writer.
+  // Without O_NONBLOCK open waits for a writer, without a bound.
   const int pipe =
       open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (pipe < 0) return CannotRead(path);
@@ -66,12 +66,13 @@ absl::StatusOr<std::string> ReadPipe(const std::string& path,
     if (bytes.size() > config::kMaxConfigBytes) {
       return Bad(path,
                  absl::StrCat("has over ", config::kMaxConfigBytes,
-                              " bytes, which no configuration file needs"));
+                              " bytes, the limit of a configuration file"));
     }
   }
 }
 
-// The name that it has in this process, for which the file stays open.
+// A path at which this process can read a copy of `bytes`. The file behind it
+// stays open until the process ends.
 absl::StatusOr<std::string> InMemory(const std::string& path,
                                      absl::string_view bytes) {
   const int file = memfd_create("kamino-config", MFD_CLOEXEC);

@@ -110,8 +110,8 @@ const std::map<std::string, const char*>& TlsVariables() {
   return *variables;
 }
 
-// Whether an option, or one that it would not go with, is said by who goes
-// before whoever is asked now: `said` has their options.
+// Whether a source of higher priority sets the option, or one that conflicts
+// with it. `said`: the options of these sources.
 bool IsSaid(const std::string& name, const std::set<std::string>& said) {
   if (said.count(name) > 0) return true;
   if (name == "tls_cert") return IsSaid("tls_key", said);
@@ -164,8 +164,8 @@ absl::Status LocateCluster(const std::string& cluster,
     return absl::InvalidArgumentError(absl::StrCat(
         "there is no configuration file ", path,
         asked_for ? ""
-                  : absl::StrCat(", which is to say where cluster ", cluster,
-                                 " is")));
+                  : absl::StrCat("; --cluster=", cluster,
+                                 " takes its addresses from there")));
   }
   ASSIGN_OR_RETURN(
       const ClientConfig config,
@@ -273,7 +273,7 @@ void ReadTlsEnvironment(const Environment& environment, Settings* settings) {
   }
 }
 
-// The error, which begins with "--option ", with who has said that in front.
+// Prefixes an error that begins with "--option " with the source of the option.
 absl::Status WithPlace(const absl::Status& error, const Settings& settings) {
   absl::string_view name = error.message();
   if (error.ok() || !absl::ConsumePrefix(&name, "--")) return error;

@@ -72,13 +72,13 @@ enum class Place { kChain, kManagers };
 // addresses and a cluster or file; a file or cluster that was asked for is not
 // there; the file is not as docs/cli.md says.
 //
-// What the file has besides holds where neither the command line nor the
-// environment (KAMINO_TLS_CERT with KAMINO_TLS_KEY, KAMINO_TLS_CA and
-// KAMINO_TLS_CRL_DIR) says otherwise. A certificate and its key come from one
-// of the three. --insecure goes before certificates of the others, and
-// certificates before another's insecure; KAMINO_INSECURE counts where nobody
-// names any. kInvalidArgument also: certificates are not complete, or who names
-// them says insecure, too.
+// The file's other settings apply unless the command line or the environment
+// (KAMINO_TLS_CERT with KAMINO_TLS_KEY, KAMINO_TLS_CA and KAMINO_TLS_CRL_DIR)
+// sets them. A certificate and its key come from one of these three sources.
+// --insecure overrides certificates of the other sources, and certificates
+// override `insecure` of another source; KAMINO_INSECURE applies only if no
+// source names certificates. kInvalidArgument also: a source names incomplete
+// certificates, or both certificates and insecure.
 absl::Status Locate(Place wanted, const Environment& environment,
                     Settings* settings);
 

@@ -8,8 +8,8 @@
 
 namespace kamino::client {
 
-// Takes the place of std::cout's own buffer, which forgets the errno of a write
-// that failed. Not thread-safe.
+// Replaces std::cout's own buffer, which loses the errno of a failed write. Not
+// thread-safe.
 class StandardOutput final : public std::streambuf {
  public:
   StandardOutput();
@@ -26,7 +26,7 @@ class StandardOutput final : public std::streambuf {
   int sync() override;
 
  private:
-  // What the buffer holds. False: it, or what came before it, is lost.
+  // Writes the buffer. False: this write, or an earlier one, has failed.
   bool WriteOut();
 
   std::streambuf* const before_;

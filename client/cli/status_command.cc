@@ -79,7 +79,7 @@ absl::StatusOr<std::string> StandsByLine(const Cli& cli, const Client& client) {
                       absl::StrJoin(nodes, ", "), "\n");
 }
 
-// What nodes say of themselves, or why they do not.
+// The nodes' statuses, or the errors of the calls.
 using Statuses = std::vector<StatusOfNode>;
 
 Statuses Ask(Client* client, const kamino::v1::Chain& chain) {
@@ -94,7 +94,8 @@ bool IsRefusal(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || rpc::IsOtherCluster(status);
 }
 
-// A refusal goes before silence: a retry does not help against it.
+// The error if no node's status is known. A refusal goes before a missing
+// answer: a retry does not help against it.
 absl::Status WhyNone(const Statuses& statuses) {
   absl::Status why;
   for (const auto& status : statuses) {
@@ -106,7 +107,8 @@ absl::Status WhyNone(const Statuses& statuses) {
   return why;
 }
 
-// Which role is missing, once however many nodes say so. "": none was refused.
+// One line for each missing role, however many nodes report it. "": no node
+// refused.
 std::string NotAllowedLines(const Statuses& statuses) {
   std::set<std::string> said;
   for (const auto& status : statuses) {
@@ -161,8 +163,8 @@ std::string TableOf(const std::string& stands_by,
                       stands_by, unlinked, disputes, transfers, heap, scrub);
 }
 
-// Why no node's state is shown; OK: one's is, or there are no nodes. An error
-// of StandsByLine: nothing is printed.
+// Prints the chain. Not OK: why no node's state is known; or, with nothing
+// printed, an error of StandsByLine.
 absl::Status Show(const Cli& cli, Client* client) {
   const kamino::v1::Chain chain = client->chain();
   const Statuses statuses = Ask(client, chain);
@@ -184,7 +186,7 @@ int RunStatus(Cli& cli, bool watch) {
   if (!client.ok()) return cli.Fail(client.status());
   if (cli.json()) PrintJson((*client)->chain());
   absl::Status shown = Show(cli, *client);
-  // Until the terminal is gone.
+  // std::cout fails once the terminal is closed.
   while (watch && std::cout.good() && !AreOfDifferentClusters(shown)) {
     sleep(1);
     if (absl::Status refreshed = (*client)->Refresh(); !refreshed.ok()) {

@@ -10,18 +10,17 @@
 
 namespace kamino::client {
 
-// On one line and without a tab, whatever the bytes: well-formed UTF-8 stays as
-// it is, but for \\, \t, \n, \r; control characters and what is not UTF-8
-// become \xHH, and so does a byte order mark in front, which readers of files
-// drop.
+// Any bytes as one line without tabs. Well-formed UTF-8 stays as it is, except
+// that \\, \t, \n and \r are escaped. Control characters and bytes that are not
+// UTF-8 become \xHH; so does a leading byte order mark, which readers of files
+// would drop.
 std::string Escape(absl::string_view bytes);
 
-// What somebody else says, for a terminal: as Escape, but a backslash stays as
-// it is. Nothing in it moves a cursor or is taken for a command.
+// Text from another process, safe for a terminal: as Escape, but a backslash
+// stays as it is. No byte of it moves the cursor or acts as a command.
 std::string Printable(absl::string_view bytes);
 
-// What Escape made it from. kInvalidArgument: a backslash that begins none of
-// these.
+// The inverse of Escape. kInvalidArgument: a backslash begins no escape.
 absl::StatusOr<std::string> Unescape(absl::string_view text);
 
 // As Escape, but nothing that is UTF-8 is changed.

@@ -37,14 +37,15 @@ struct ConnectionsOptions {
   int worth = 16;
   std::shared_ptr<transport::VerbsApi> devices;         // as Carriers has it
   std::shared_ptr<const rpc::Credentials> credentials;  // null: in the clear
-  // What hellos and calls name; a node of another one is left. Null: none.
+  // The cluster that hellos and calls name. A connection to a node of another
+  // cluster is closed. Null: they name none.
   std::shared_ptr<const rpc::ClusterIdentity> cluster;
 };
 
 // Thread-safe.
 class Connections {
  public:
-  // Told of why the node at `address` has turned this client away.
+  // Called when the node at `address` has refused this client, with the reason.
   using Refused =
       std::function<void(const std::string& address, const absl::Status& why)>;
   // host:port of the head, as far as known; or empty.
@@ -86,12 +87,12 @@ class Connections {
   std::shared_ptr<grpc::Channel> ConnectTo(const std::string& address) const;
   void Dial(const Key& key, ChainId chain_id);
   void TryWay(std::shared_ptr<Attempt> attempt);
-  // Closes it then if it is still being opened; earlier when this stops, or
-  // when the node at `head` is the head no more. "": the connection does not
-  // depend on which node is the head.
+  // Closes `opening` at `deadline` if it is not open by then; earlier when this
+  // object stops, or when the node at `head` is no longer the head. An empty
+  // `head`: the connection does not depend on which node is the head.
   void GiveUpAt(absl::Time deadline, const std::string& head,
                 std::weak_ptr<Connection> opening);
-  // That the node which has answered the hello is of this client's cluster.
+  // Not OK: the node that answered the hello belongs to another cluster.
   absl::Status CheckCluster(const std::string& address,
                             const kamino::v1::SessionWelcome& welcome) const;
   void OnOpened(const std::shared_ptr<Attempt>& attempt,
@@ -128,8 +129,8 @@ class Connections {
 
   absl::Mutex mutex_;
   std::map<Key, Route> routes_ ABSL_GUARDED_BY(mutex_);
-  // Of sessions that have expired, or to other clusters: until nothing is under
-  // way by them.
+  // Connections of expired sessions or to other clusters, kept until no call is
+  // under way over them.
   std::vector<std::shared_ptr<Connection>> retired_ ABSL_GUARDED_BY(mutex_);
   // As the next hello names it; epoch 0: it is not open yet.
   kamino::v1::SessionName session_ ABSL_GUARDED_BY(mutex_);

@@ -94,9 +94,9 @@ Allocator::Extents::iterator Allocator::Fit(uint64_t units) {
 }
 
 bool Allocator::Cuts(uint64_t size, uint64_t units) const {
-  // All that is free is the reserve.
+  // What stays free would be less than the reserve.
   if (free_units_ < reserve_.kept + units) return true;
-  // No piece of it becomes smaller.
+  // The reserve has no extents this small.
   if (size < kWholeUnits) return false;
   return reserve_.whole - size + Whole(size - units) < reserve_.kept;
 }
@@ -104,7 +104,7 @@ bool Allocator::Cuts(uint64_t size, uint64_t units) const {
 uint64_t Allocator::BlocksToCut(uint64_t size, uint64_t units) const {
   if (units <= kMostSlabUnits && !ready_[units].empty()) return 1;
   const uint64_t slab = std::min(BlocksPerSlab(units), size / units);
-  // What is ready is no whole piece any more.
+  // Ready blocks are too small to count as whole extents of the reserve.
   return Cuts(size, slab * units) ? 1 : slab;
 }
 
@@ -246,7 +246,7 @@ void Allocator::Give(ObjectId id, uint64_t units) {
   free_units_ += units;
   // A neighbour may be in use.
   const uint64_t slab = BlocksPerSlab(units);
-  // Where the reserve lacks some, it is made whole first.
+  // While the reserve lacks extents, freed blocks merge with their neighbours.
   const bool lacks = reserve_.whole < reserve_.kept;
   if (slab > 1 && !lacks && ready_[units].size() < 2 * slab) {
     ready_[units].push_back(id);

@@ -8,12 +8,12 @@
 //     its like along, for two drains in all; a small block that is given back
 //     stays ready. They are few, and become extents when space runs short.
 //
-// Some of the free space can be kept: the reserve. It is what the last free
-// bytes are, as far as possible in whole pieces, of a page of the index or more
-// each, which can be cut into blocks of any size up to a page. Take uses all
-// other space first, cuts one block at a time out of the reserve, and counts
-// these cuts; so the caller can tell that it has used the reserve, and give the
-// block back. The reserve is volatile, and no other operation heeds it.
+// The allocator can keep a reserve: its last free bytes, as far as possible in
+// whole extents of an index page or more, which can be cut into blocks of any
+// size up to a page. Take uses all other space first, cuts one block at a time
+// out of the reserve, and counts these cuts. So the caller can tell that it has
+// used the reserve, and give the block back. The reserve is volatile, and no
+// other operation observes it.
 //
 // Invariant: blocks on media tile [begin, end) at every instant. So headers
 // change only while their extent is one block on media: it grows to that first,
@@ -60,8 +60,8 @@ class Allocator {
 
   // A block of exactly that size: a ready one, else from the smallest extent
   // that suffices, the lowest of those. Its header says free, durably, until
-  // the caller changes it. `may_cut`: out of the reserve, where there is no
-  // other space. kResourceExhausted.
+  // the caller changes it. `may_cut`: cuts it out of the reserve if there is no
+  // other space. kResourceExhausted: the heap is full.
   absl::StatusOr<ObjectId> Take(uint64_t units, bool may_cut = true);
 
   // Exactly that space, in the same way. kDataLoss: not all of it is free.
@@ -72,16 +72,16 @@ class Allocator {
 
   // --- The reserve.
 
-  // Units of its smallest piece: a page of the index.
+  // The smallest extent that counts as whole: a page of the index.
   static constexpr uint64_t kWholeUnits = 4096 / heap_format::kUnitBytes;
 
   struct Reserve {
-    uint64_t kept = 0;   // units that are to be kept
+    uint64_t kept = 0;   // its size in units, as KeepReserve set it
     uint64_t whole = 0;  // units of extents of kWholeUnits or more
     uint64_t cuts = 0;   // by Take since the allocator was made
   };
-  // Nothing is moved or taken for it: it is whole as soon as there is as much.
-  // 0: none is kept.
+  // Sets the size of the reserve; 0: none. Moves no block: a reserve that the
+  // free space does not fill yet fills up as blocks are freed.
   void KeepReserve(uint64_t units);
   Reserve reserve() const;
 
@@ -89,9 +89,10 @@ class Allocator {
   // well, in ascending order.
   std::vector<std::pair<ObjectId, uint64_t>> WholeExtents(uint64_t units) const;
 
-  // Marks: starts of blocks, for who walks the heap piece by piece while it is
-  // in use. One whose block becomes part of a larger one goes to the start of
-  // that. `id` is the start of a block; after Walk all are the first one.
+  // Marks: starts of blocks, for a thread that walks the heap piece by piece
+  // while it is in use. When a block becomes part of a larger one, its mark
+  // moves to the start of that. `id` must be the start of a block. Walk resets
+  // all marks to the first block.
   static constexpr size_t kMarks = 2;
   void SetMark(size_t which, ObjectId id);
   ObjectId mark(size_t which) const;
@@ -128,7 +129,7 @@ class Allocator {
   void Erase(Extents::iterator extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The smallest extent of `units` or more, or the end.
   Extents::iterator Fit(uint64_t units) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether `units` of an extent of `size` are part of the reserve.
+  // Whether taking `units` from an extent of `size` would cut the reserve.
   bool Cuts(uint64_t size, uint64_t units) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // How many blocks to cut at once out of `size` units of free space.

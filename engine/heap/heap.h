@@ -47,9 +47,9 @@ struct HeapStats {
   uint64_t objects = 0;      // allocated or reserved
 };
 
-// The last free space, which its owner keeps for some uses (Allocator).
+// The last free space, which the heap's owner keeps for some uses (Allocator).
 struct HeapReserve {
-  uint64_t bytes_kept = 0;   // that are to be kept
+  uint64_t bytes_kept = 0;   // its size, as KeepReserve set it
   uint64_t bytes_whole = 0;  // free in pieces of a page of the index or more
   uint64_t cuts = 0;         // blocks taken of it since the heap was opened
 };
@@ -133,8 +133,8 @@ class Heap {
 
   // Takes free space for a payload of at least `size` bytes, which must be in
   // [1, kMaxObjectBytes] (asserted), rounded up to a SizeClass. On media it
-  // stays free, durably a block of its own. `may_cut`: of KeepReserve's space,
-  // where there is no other. kResourceExhausted: full.
+  // stays free, durably a block of its own. `may_cut`: takes it from
+  // KeepReserve's space if there is no other. kResourceExhausted: full.
   absl::StatusOr<ObjectId> Reserve(uint32_t size, bool may_cut = true);
 
   // Takes exactly the block that another node's heap has at `id` with a payload
@@ -145,10 +145,10 @@ class Heap {
   // allocator.
   void Release(ObjectId id);
 
-  // The last `bytes` of free space are kept from now on, whether there are as
-  // many or not: Reserve takes all others first, and counts what it takes of
-  // them. Nothing else heeds that, and media show no trace of it. 0, as it is
-  // at first: none are.
+  // Keeps the last `bytes` of free space from now on, even if fewer are free:
+  // Reserve takes all other space first, and counts the blocks that it cuts out
+  // of this. No other operation observes it, and no trace of it is on media. 0,
+  // the initial value, keeps none.
   void KeepReserve(uint64_t bytes);
   HeapReserve reserve() const;
 

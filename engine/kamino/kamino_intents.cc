@@ -68,9 +68,9 @@ absl::Status KaminoTransaction::ExplainNoCopy(const Object& object,
   if (parts_backup_) return error;
   return ResourceError(
       Resource::kTransaction,
-      absl::StrCat("the transaction writes to objects of ", needs,
-                   " bytes and more in all, and the undo copy has room for ",
-                   room, ": split it, or give the nodes a larger undo copy"));
+      absl::StrCat("the transaction writes to objects of at least ", needs,
+                   " bytes in all, and the undo copy has room for ", room,
+                   ": split it, or give the nodes a larger undo copy"));
 }
 
 absl::Status KaminoTransaction::Declare(absl::Span<const Intent> intents) {
@@ -79,7 +79,7 @@ absl::Status KaminoTransaction::Declare(absl::Span<const Intent> intents) {
   declares_many_ = true;
   const absl::Status done = Transaction::Declare(intents);
   declares_many_ = false;
-  // Whatever came of it: others take these intents for durable.
+  // Also after an error: other transactions treat these intents as durable.
   DrainIntents();
   return done;
 }
@@ -108,7 +108,7 @@ absl::Status KaminoTransaction::ExpectWrites(absl::Span<const ObjectId> ids) {
     made = MakeSticky(state_->Find(lacking[i]));
   }
   declares_many_ = false;
-  // Even after an error: others take these intents for durable.
+  // Also after an error: other transactions treat these intents as durable.
   DrainIntents();
   return made;
 }

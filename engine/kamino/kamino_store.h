@@ -117,8 +117,8 @@ class KaminoStore final : public TransactionalStore {
   // Propagates the changes of up to `max` committed transactions, durably, and
   // releases what that unlocks. Returns how many transactions are left.
   size_t PropagateToBackup(size_t max);
-  // Of those that this thread has committed, at least, how many the backup
-  // lacks. Cheap.
+  // How many committed transactions the backup lacks; may leave out commits
+  // that other threads have just made. Cheap.
   size_t LackedByBackup() const;
 
   // Over an undo log: this thread has made durable what it had flushed in any

@@ -58,10 +58,10 @@ class KaminoTransaction final : public Transaction {
   absl::StatusOr<Object*> OpenForWrite(ObjectId id, uint32_t offset,
                                        uint64_t length);
   absl::Status MakeSticky(Object* object);
-  // Of the backup's error when it has no room for a copy of `object`: whether
-  // the copies of this transaction alone are too much.
+  // `error`: the backup has no room for a copy of `object`. Returns another
+  // error if the copies of this transaction alone exceed the backup.
   absl::Status ExplainNoCopy(const Object& object, const absl::Status& error);
-  // Intents that were stored become durable.
+  // Makes the stored intents durable.
   void DrainIntents();
   // kResourceExhausted: more than a commit record can hold.
   absl::Status CheckRoom() const;
@@ -106,8 +106,8 @@ class KaminoTransaction final : public Transaction {
   std::unique_ptr<TransactionState> state_;  // the store's after the end
   bool ended_ = false;
   std::optional<ObjectId> conflict_;
-  // The backup had no room for a copy, though it may have for all of them when
-  // they are made one behind the other.
+  // The backup had no room for a copy because of fragmentation: it may have
+  // room for all copies of this transaction once no other is in it.
   bool parts_backup_ = false;
   // While several are declared: intents that are drained at its end.
   struct Undrained {

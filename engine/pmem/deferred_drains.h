@@ -12,18 +12,19 @@
 
 namespace kamino::engine {
 
-// Not thread-safe; while drains are deferred one thread only uses the regions.
+// Not thread-safe; while drains are deferred, only one thread uses the regions.
 class DeferredDrains {
  public:
-  // A region as `below`. Its Drain returns at once while drains are deferred;
-  // it does not keep the promise of Region::Drain then. This must outlive it.
+  // Returns `below` with drains that can be deferred. While they are, Drain
+  // returns at once, without Region::Drain's guarantee. This object must
+  // outlive the region.
   std::unique_ptr<Region> Wrap(std::unique_ptr<Region> below);
 
   void Begin() { deferred_ = true; }
-  // All that was flushed is durable on return, and drains are no longer
-  // deferred. Does nothing where they are not.
+  // Makes all that was flushed durable and ends the deferral. Without a
+  // deferral, does nothing.
   void End();
-  // While drains stay deferred: all that was flushed is durable on return.
+  // Makes all that was flushed durable and keeps the deferral.
   void DrainNow();
   bool deferred() const { return deferred_; }
 

@@ -57,7 +57,8 @@ class DelayRegion final : public Region {
         line_ns_(delays.line_ns),
         wait_(std::move(wait)) {}
 
-  // So much longer take drains that begin from now on. Also while others drain.
+  // Sets the delay of drains that begin from now on. May be called while other
+  // threads drain.
   void SetDrain(uint64_t nanos) { drain_ns_ = nanos; }
 
   std::byte* base() const override { return below_->base(); }

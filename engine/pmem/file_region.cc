@@ -71,8 +71,9 @@ bool Sync(int fd) {
   return true;
 }
 
-// Pages that are dirty through a mapping count as well (Linux). One call for
-// all of them costs a sync of the medium, as msync of one page does.
+// On Linux fdatasync also writes pages that are dirty through a mapping. One
+// call writes all of them for one sync of the medium, which msync of a single
+// page costs as well.
 void SyncPages(int fd, const void* place) {
   while (fdatasync(fd) != 0) {
     if (errno != EINTR) EndWithLostWrites(place, nullptr);
@@ -216,7 +217,7 @@ void FileRegion::CopyFlush(void* destination, const void* source,
   if (kind_ == FlushKind::kCacheLine) {
     return StreamCopy(destination, source, length);
   }
-  // In pieces, so that a sync never has more to write than PageSync allows.
+  // Noted piece by piece, so that PageSync can bound what a sync has to write.
   auto* to = static_cast<std::byte*>(destination);
   const auto* from = static_cast<const std::byte*>(source);
   while (length > 0) {

@@ -1,5 +1,5 @@
-// How long a thread waits for a medium, as for syncs of a disk: to a watcher it
-// looks like one that hangs.
+// Measures how long a thread waits for its medium, for example for syncs of a
+// disk. A watchdog needs this to tell a waiting thread from one that hangs.
 #ifndef KAMINO_ENGINE_PMEM_MEDIUM_WAIT_H_
 #define KAMINO_ENGINE_PMEM_MEDIUM_WAIT_H_
 
@@ -18,17 +18,17 @@ class MediumTime {
   void End(absl::Time now);
 
   bool waits() const;
-  // In all so far, the wait under way included.
+  // The sum of all waits, including the one under way.
   absl::Duration total(absl::Time now) const;
 
  private:
   mutable absl::Mutex mutex_;
-  // Of the wait under way; infinite: there is none.
+  // When the wait under way began; infinite: there is none.
   absl::Time began_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
-  absl::Duration ended_ ABSL_GUARDED_BY(mutex_);  // of all others
+  absl::Duration ended_ ABSL_GUARDED_BY(mutex_);  // the sum of ended waits
 };
 
-// While one lives its thread waits for a medium. They nest.
+// A scope in which its thread waits for a medium. Scopes may nest.
 class MediumWait {
  public:
   MediumWait();
@@ -36,8 +36,8 @@ class MediumWait {
   MediumWait(const MediumWait&) = delete;
   MediumWait& operator=(const MediumWait&) = delete;
 
-  // From now on `time` counts the waits of this thread, and of no other. Not
-  // while the thread waits.
+  // Counts this thread's waits in `time` from now on. Must not be called within
+  // a wait.
   static void Watch(std::shared_ptr<MediumTime> time);
 
  private:

@@ -1,8 +1,9 @@
-// Makes stores to a mapped file durable where only a sync of the file does:
-// Flush is noted, Drain syncs once, however many ranges were flushed.
+// Makes stores to a mapped file durable where only a sync of the file does so.
+// Note records flushed ranges; Drain syncs the file once, however many ranges
+// were flushed.
 //
-// The kernel may write any dirty page back earlier. So callers cannot rely on a
-// page being lost in a crash, whether it was flushed or not.
+// The kernel may write any dirty page back earlier. So a crash need not lose a
+// page, whether it was flushed or not.
 #ifndef KAMINO_ENGINE_PMEM_PAGE_SYNC_H_
 #define KAMINO_ENGINE_PMEM_PAGE_SYNC_H_
 
@@ -25,28 +26,27 @@ class PageSync {
   // that was noted, for the error. Calls do not overlap.
   using SyncFile = std::function<void(const void* place)>;
 
-  // Note syncs by itself once so much has been noted, so that no drain has more
-  // than that to write. A page counts each time it is noted. The sync covers
-  // the whole range that is noted, whose bytes are stored by then: a caller
-  // that stores more stores it in pieces (Region::kPieceBytes) and notes each.
+  // Note itself syncs once this many bytes have been noted, so that no drain
+  // has more than that to write. A page counts each time it is noted. The bound
+  // holds only if a caller stores and notes a large range in pieces
+  // (Region::kPieceBytes): a sync writes all bytes that are stored by then.
   static constexpr size_t kMostUnsynced = 8u << 20;
 
   explicit PageSync(SyncFile sync_file) : sync_file_(std::move(sync_file)) {}
 
-  // The stores of this thread to these bytes, made before, are to be durable
-  // with the next Drain.
+  // The next Drain makes this thread's earlier stores to these bytes durable.
   void Note(const void* data, size_t length);
 
-  // Returns when all that was noted before, by any thread, is durable. Syncs
-  // the file only if something was noted that no sync has covered.
+  // Returns once all ranges that any thread noted before are durable. Syncs the
+  // file only if no sync has covered some of them.
   void Drain();
 
   uint64_t syncs() const;  // of the file
 
-  // Of all files of the process.
+  // Over all files of the process.
   struct Totals {
-    uint64_t syncs = 0;  // that have ended
-    absl::Duration time;
+    uint64_t syncs = 0;   // completed
+    absl::Duration time;  // spent in them
   };
   static Totals OfProcess();
 
@@ -59,8 +59,8 @@ class PageSync {
   absl::Mutex syncing_;
 
   mutable absl::Mutex mutex_;
-  // What no sync that has begun covers: the lowest byte, null if there is
-  // nothing, and at most so many bytes of pages.
+  // The noted pages that no sync covers, not even one under way: their lowest
+  // byte (null: none), and an upper bound of their size.
   const std::byte* lowest_ ABSL_GUARDED_BY(mutex_) = nullptr;
   size_t unsynced_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t syncs_ ABSL_GUARDED_BY(mutex_) = 0;

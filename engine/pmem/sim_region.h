@@ -9,10 +9,10 @@
 // Stores are noticed by comparing live with durable bytes, so a store that
 // nobody flushes stays at risk for ever.
 //
-// With SyncPages it is a file on a disk (FlushKind::kPage): Flush names pages,
-// and Drain makes them durable as they are by then, with all that was stored to
-// them since, whichever thread has named them. The kernel may have written any
-// page back at any time before: as a whole, or torn.
+// With SyncPages it models a file on a disk (FlushKind::kPage): Flush marks
+// pages, and Drain makes the current content of all marked pages durable,
+// including stores after the Flush and pages that other threads marked. The
+// kernel may have written any page back at any time before: whole, or torn.
 #ifndef KAMINO_ENGINE_PMEM_SIM_REGION_H_
 #define KAMINO_ENGINE_PMEM_SIM_REGION_H_
 
@@ -51,7 +51,7 @@ class SimRegion final : public Region {
   void Drain() override;
   void CopyFlush(void* destination, const void* source, size_t length) override;
 
-  // From here on pages are synced, as above. Nothing is at risk yet.
+  // Models a file on a disk from now on, as above. All stores must be durable.
   void SyncPages() { pages_ = true; }
   // Drains that had pages to sync.
   uint64_t syncs() const { return syncs_; }

@@ -32,12 +32,12 @@ class CoreExecutor {
     // After each batch of tasks and ticks. Returns whether there is more to do
     // even if no task comes.
     std::function<bool()> end_of_batch;
-    // Told when a task, a tick or an end of a batch begins; may be null. What
-    // these are about they say themselves.
+    // Notified when a task, a tick or the end of a batch begins; may be null.
+    // The task itself notes what it does.
     CoreActivity* activity = nullptr;
-    // Told of a step that took longer than kLongStep, after it and before the
-    // next tick: by how much longer. Time between steps, in which nothing was
-    // to be done, is no part of a step. May be null.
+    // Called after a step that took longer than kLongStep, before the next
+    // tick, with the excess. A step does not include idle time before it. May
+    // be null.
     std::function<void(absl::Duration)> stood_still = nullptr;
   };
 

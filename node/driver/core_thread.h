@@ -74,10 +74,10 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   // Whether there are reads to run.
   bool TakeReads();
   void RunReads();
-  // Ends the step that began then, ticks if it is time to, and ends the batch.
-  // Returns when that was over.
+  // Ends the step that began at `began`, ticks if a tick is due, and ends the
+  // batch. Returns the time at which that was done.
   absl::Time EndBatch(absl::Time began, bool timer_fired);
-  // A step has taken so long.
+  // Reports a step that took `took`, if that is long.
   void EndStep(absl::Duration took) {
     if (took > kLongStep && hooks_.stood_still != nullptr) {
       hooks_.stood_still(took - kLongStep);

@@ -69,14 +69,14 @@ class LinkHub {
     // Of where this node runs, see base/host_id.h; empty: shares memory with
     // nobody.
     std::string host_id;
-    // Transports tell who is at the other end (Link::peer_identity), and no
-    // link is had with anybody else than whom it was opened to, nor with whom
-    // `transport.admit` does not take any more.
+    // Transports authenticate the peer (Link::peer_identity). The hub ends a
+    // link whose peer is not the node that it was opened to, or whose peer
+    // `transport.admit` no longer accepts.
     bool knows_peers = false;
     std::string cluster_id;  // of those identities
     std::string node_id;     // this node's
-    // An address at which this node meets itself, by its certificate, is not
-    // tried again for so long.
+    // How long this node does not dial an address again after it has met itself
+    // there, by its certificate.
     absl::Duration self_dial_pause = absl::Seconds(10);
   };
 
@@ -95,8 +95,8 @@ class LinkHub {
 
   // --- Core thread only.
 
-  // Links to these may be opened later: names in their addresses are looked up
-  // now, as name servers may be away by then.
+  // Links to these members may be opened later. Resolves the names in their
+  // addresses now, because the name server may be unreachable by then.
   void Expect(const std::vector<membership::Member>& members);
   // `closed` comes at once if the neighbour has no transport that is here.
   void Open(replica::LinkId link, const membership::Member& member);
@@ -198,13 +198,12 @@ class LinkHub {
   absl::flat_hash_map<replica::LinkId, Connection> connections_
       ABSL_GUARDED_BY(mutex_);
   replica::LinkId next_accepted_ ABSL_GUARDED_BY(mutex_) = 2;  // even ones
-  // What is known of the ways to a node, by its id; of all the nodes of a
-  // cluster.
+  // The state of connection attempts to a node.
   struct Way {
     int failures = 0;  // attempts in a row
-    // Links in a row that were opened and did not last, or never were.
+    // Attempts in a row whose link was not established, or did not last.
     int opened = 0;
-    // This node itself is at that address: no attempt there before then.
+    // This node itself answered at self_at: no attempt there before self_until.
     std::string self_at;
     absl::Time self_until = absl::InfinitePast();
   };

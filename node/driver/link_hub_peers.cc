@@ -1,4 +1,4 @@
-// Who may be at the other end of a hub's links.
+// LinkHub's checks of the identity at the other end of its links.
 #include <map>
 #include <memory>
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 using replica::LinkId;
 using transport::Link;
 
-// Between two looks at who may have links.
+// The interval between two checks of established links.
 constexpr absl::Duration kLookEvery = absl::Seconds(1);
 
 }  // namespace

@@ -41,10 +41,10 @@ namespace kamino::node {
 struct NodeRuntime {
   // The time that everything of the node goes by; never goes back. Any thread.
   std::function<absl::Time()> clock;
-  // What it calls the core thread is whoever runs this one's tasks.
+  // Runs the tasks of what is called the core thread here.
   std::unique_ptr<CoreExecutor> executor;
-  // How many committed transactions move into the backup between two batches at
-  // most; asked each time. Fewer where they take long (PropagationPace).
+  // The most committed transactions that move into the backup between two
+  // batches; called each time. PropagationPace lowers it if they take long.
   std::function<size_t()> propagation_step = [] { return size_t{64}; };
 };
 
@@ -61,9 +61,10 @@ struct NodeOptions {
   int64_t max_pending_requests = 16384;
   int64_t max_pending_bytes = 256 << 20;
   CallLoadOptions reads;
-  // Of these, what is said of unsent answers alone counts.
+  // Only the limits on unsent answers apply.
   CallLoadOptions results;
-  // Where the node keeps which cluster it is of; null: where only it looks.
+  // Gets this node's cluster, shared with its clients to managers. Null: the
+  // node makes its own.
   std::shared_ptr<rpc::ClusterIdentity> cluster;
 };
 
@@ -74,8 +75,8 @@ struct NodeStanding {
   bool lease = false;
   membership::Role role = membership::Role::kOutside;
   membership::Condition condition = membership::Condition::kUnknown;
-  // The links to its neighbours have not come up since its view came, for
-  // longer than that takes.
+  // The links to its neighbours have never come up in its view, although that
+  // view is older than links usually need.
   bool unlinked = false;
 };
 
@@ -197,12 +198,12 @@ class Node {
 
   // As of the last tick.
   NodeStanding standing() const;
-  // Where other nodes reach its links, by transport name.
+  // The addresses at which other nodes reach its links, by transport name.
   std::map<std::string, std::string> LinkAddresses() const {
     return links_->Addresses(/*service_address=*/"");
   }
-  // ChainCore::settled as of the last batch: a mutation that every node of the
-  // chain has carried out, so what ResponseHeader.sequence may say. Any thread.
+  // ChainCore::settled as of the last batch: every node of the chain has
+  // executed the mutations up to it. For ResponseHeader.sequence. Any thread.
   uint64_t settled() const { return settled_.load(std::memory_order_relaxed); }
   // What the core thread does.
   const CoreActivity& activity() const { return activity_; }

@@ -1,7 +1,7 @@
-// How many transactions, or log entries, the undo copy is brought up to date
-// with in one step of the core thread, so that a step keeps to a time.
-// Requests, ticks and messages wait for a step as a whole. On memory a step
-// takes microseconds; on a disk it writes all that they have changed.
+// Limits how many transactions, or log entries, one step of the core thread
+// propagates to the undo copy, so that the step stays within a time budget:
+// requests, ticks and messages wait for the whole step. On memory a step takes
+// microseconds; on a disk it writes all that the transactions have changed.
 #ifndef KAMINO_NODE_DRIVER_PROPAGATION_PACE_H_
 #define KAMINO_NODE_DRIVER_PROPAGATION_PACE_H_
 
@@ -15,14 +15,14 @@ namespace kamino::node {
 // Not thread-safe.
 class PropagationPace {
  public:
-  // A step that takes longer makes the next one smaller. A step is of one
-  // transaction at least, whatever that takes.
+  // A step that takes longer makes the next one smaller. A step propagates at
+  // least one transaction, however long that takes.
   static constexpr absl::Duration kBudget = absl::Milliseconds(20);
   static constexpr size_t kMost = 64;
 
   size_t step() const { return step_; }
 
-  // One of up to `step` has taken so long.
+  // Notes that a step of up to `step` transactions took `time`.
   void Took(size_t step, absl::Duration time) {
     if (time > kBudget) {
       step_ = std::max<size_t>(std::min(step, step_) / 2, 1);

@@ -90,7 +90,7 @@ std::string BackupService::LineOf(const Step& step,
                          absl::BytesToHexString(request.backup_id())),
       ": ", absl::StatusCodeToString(status.code()), ", mutation ",
       step.response->sequence(), ", ", restored_bytes_.load(),
-      " bytes of records by this node");
+      " bytes of records received by this node");
 }
 
 absl::StatusOr<replica::Mutation> BackupService::MutationOf(

@@ -108,7 +108,7 @@ void BackupStream::Run() {
   pthread_setname_np(pthread_self(), "backup");
   // An operator's call whose line cannot be written fails.
   absl::Status status = logs::WriteLine(
-      google::GLOG_INFO, absl::StrCat(by_, " begins to save ", What()));
+      google::GLOG_INFO, absl::StrCat(by_, " begins saving ", What()));
   if (status.ok()) status = Save();
   if (snapshot_ != 0) {
     node_->Run([id = snapshot_](ChainNode& node) { node.CloseSnapshot(id); });
@@ -260,7 +260,7 @@ std::string BackupStream::What() const {
 }
 
 std::string BackupStream::LineOfEnd(const absl::Status& status) const {
-  return absl::StrCat(by_, " has ended to save ", What(), ": ",
+  return absl::StrCat(by_, " has finished saving ", What(), ": ",
                       absl::StatusCodeToString(status.code()), ", mutation ",
                       sequence_, ", ", bytes_, " bytes of records");
 }

@@ -1,6 +1,6 @@
-// What a sync of a node's medium takes, and what follows from it: a chain on
-// disks is as fast as these take syncs, and a node whose steps take long cannot
-// keep its lease.
+// Measures a sync of a node's medium, and decides whether it is fast enough: a
+// chain on disks is as fast as their syncs, and a node whose steps take long
+// cannot keep its lease.
 #ifndef KAMINO_NODE_STORAGE_MEDIUM_SPEED_H_
 #define KAMINO_NODE_STORAGE_MEDIUM_SPEED_H_
 
@@ -17,13 +17,12 @@
 
 namespace kamino::node {
 
-// Syncs that a put of an existing key waits for, one after the other.
+// The number of consecutive syncs that a put of an existing key waits for.
 // tests/node/driver/ordered_syncs_test.cc counts them.
 struct OrderedSyncs {
   int head = 0;
   int replica = 0;  // at each of the others
 
-  // Of a chain of so many nodes.
   int InChain(int nodes) const { return head + (nodes - 1) * replica; }
 };
 OrderedSyncs OrderedSyncsOf(ChainMode mode, UndoCopyKind undo_copy);
@@ -32,7 +31,7 @@ OrderedSyncs OrderedSyncsOf(ChainMode mode, UndoCopyKind undo_copy);
 absl::Duration MeasureSync(engine::Region* region,
                            const std::function<absl::Time()>& clock);
 
-// For the log; empty for memory, where a commit takes microseconds.
+// A line for the log; "" for memory, where a commit takes microseconds.
 std::string TellMedium(absl::Duration sync, const OrderedSyncs& ordered);
 
 // kFailedPrecondition: the syncs of one commit take a half of a lease or more.
@@ -40,17 +39,18 @@ std::string TellMedium(absl::Duration sync, const OrderedSyncs& ordered);
 absl::Status CheckMedium(absl::Duration sync, const OrderedSyncs& ordered,
                          absl::Duration lease);
 
-// CheckMedium by the best of several measurements: a medium may be slow for a
-// moment, as at the start of a machine. Thread-safe.
+// CheckMedium with the best of several measurements: a medium may be slow for a
+// moment, for example while a machine boots. Thread-safe.
 class MediumCheck {
  public:
-  // Further measurements at most, how far apart they begin, and for how long.
+  // The most further measurements, the interval at which they begin, and the
+  // time after which no more begin.
   static constexpr int kMostRounds = 30;
   static constexpr absl::Duration kSpacing = absl::Seconds(1);
   static constexpr absl::Duration kLongest = absl::Seconds(30);
 
-  // `sync`: as measured first. `measure` asks for another measurement, which
-  // Note brings, now or later. `clock` is monotonic.
+  // `sync`: the first measurement. `measure` requests another one, which the
+  // caller reports to Note, within the call or later. `clock` is monotonic.
   MediumCheck(absl::Duration sync, const OrderedSyncs& ordered,
               std::function<absl::Time()> clock, std::function<void()> measure);
 

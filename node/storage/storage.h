@@ -93,13 +93,13 @@ class Storage final : public replica::LocalUndoSource {
   void BeginReceiving();
   // The transfer is done: the heap is the chain's after mutation `sequence`,
   // and the ring goes on from there. kDataLoss: it is not a heap.
-  // On a disk nothing of that counts after a crash before the next update of
-  // the record, which says kReceiving until then. A node that follows the chain
-  // is not a member yet, so it does not sync each log entry that it executes.
-  // If it synced each, it would fall behind the chain, and the chain would wait
-  // for it once it is a member.
+  // On a disk this becomes durable only with the next update of the record,
+  // which says kReceiving until then: after a crash before it, the node
+  // receives the heap again. A node that follows the chain is not a member yet,
+  // so it need not sync each log entry that it executes. If it did, it would
+  // fall behind the chain, and the chain would wait for it once it is a member.
   absl::Status FinishReceiving(uint64_t sequence);
-  // From here on each drain is one, as a measurement of the medium needs.
+  // Ends the deferral of drains, for example to measure the medium.
   void EndDeferredDrains() { drains_.End(); }
 
  private:

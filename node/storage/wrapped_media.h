@@ -13,7 +13,7 @@ namespace kamino::node {
 using WrapRegion = std::function<std::unique_ptr<engine::Region>(
     std::unique_ptr<engine::Region>)>;
 
-// As `media`; each region that it creates or opens is what `wrap` makes of it.
+// Returns `media`, with `wrap` applied to each region that it creates or opens.
 std::unique_ptr<Media> WithWrappedRegions(std::unique_ptr<Media> media,
                                           WrapRegion wrap);
 

@@ -60,12 +60,12 @@ TEST_F(ClusterTextTest, AChainWhoseLinksDoNotWorkIsTold) {
   EXPECT_EQ(RemarkOn(*head), "no answer from its successor for 12s");
   EXPECT_EQ(Remarks(cluster_),
             "the chain commits nothing: n1 has had no answer from n2 for 12s; "
-            "see their logs for the links between them\n");
+            "their logs say why the links between them fail\n");
   cluster_.mutable_nodes(1)->mutable_report()->set_append_debt_ms(4001);
   EXPECT_EQ(Remarks(cluster_),
             "the chain commits nothing: n1 has had no answer from n2 for 12s, "
-            "n2 has had no answer from n3 for 5s; see their logs for the links "
-            "between them\n");
+            "n2 has had no answer from n3 for 5s; their logs say why the links "
+            "between them fail\n");
   head->set_alive(false);
   EXPECT_EQ(RemarkOn(*head), "");
 }

@@ -318,7 +318,7 @@ TEST_F(SettingsTest, TheFileMayComeByAPipe) {
   const std::string pipe = ::testing::TempDir() + "/pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(ReadableConfig(pipe, absl::Milliseconds(1)).status().message(),
-            pipe + ": was not written and closed in time");
+            pipe + ": no program has written and closed this pipe in time");
   std::thread writer([&pipe] { std::ofstream(pipe) << kTwoClusters; });
   EXPECT_TRUE(Run({"--config=" + pipe, "--cluster=away"}, {},
                   {Place::kManagers, Place::kChain})

@@ -335,11 +335,11 @@ class ProgramsTest(unittest.TestCase):
     self.assertEqual((done.returncode, done.stderr), (0, ""))
     path = self.path("kamino.toml")
     self.assertEqual(done.stdout.splitlines(), [
-        f"{path} is right: all names, and what is for kamino",
+        f"{path} is valid: all names, and the values for kamino",
         "kamino_manager: values are right",
         "kamino_node: values are right",
-        "not looked at: files that it names, and what command lines add; for "
-        "that, as the services' users, with their other flags:",
+        "not checked: files that it names, and flags of command lines; to "
+        "check these, run as the services' users, with their other flags:",
         f"  kamino_manager --config={path} --check_config",
         f"  kamino_node --config={path} --check_config"])
     for text, said in (
@@ -421,12 +421,12 @@ managers = "10.0.0.1:7000"
                             path="/no/such")
     self.assertEqual((done.returncode, done.stderr), (0, ""))
     self.assertIn("kamino_node: values were not checked, as the program is not "
-                  f"here; where it is: kamino_node --config={path} "
-                  "--check_config_file\n", done.stdout)
+                  "installed; on a machine that has it, run: kamino_node "
+                  f"--config={path} --check_config_file\n", done.stdout)
     # A file for the command line alone is checked as a whole.
     path = self.write(self.example("client"))
     done = self.run_program("kamino", "config", "check", path)
-    self.assertEqual(done.stdout, f"{path} is right: all names, and what is "
+    self.assertEqual(done.stdout, f"{path} is valid: all names, and the values "
                      "for kamino\n")
 
   def test_what_is_missing_of_certificates_is_named(self):

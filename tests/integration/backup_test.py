@@ -124,13 +124,13 @@ class SaveTest(BackupTest):
     self.assertEqual(second["content_hash"], saved["content_hash"])
     self.assertNotEqual(second["cluster_uuid"], saved["cluster_uuid"])
     # Who has taken all there is, or put it there, is in the logs of nodes.
-    self.logs_have(self.cluster, "begins to save backup ",
-                   "has ended to save backup ",
+    self.logs_have(self.cluster, "begins saving backup ",
+                   "has finished saving backup ",
                    f": OK, mutation {saved['sequence']}, "
                    f"{saved['bytes']} bytes of records")
     self.logs_have(other, " began a restore of backup ",
                    " finished a restore of backup ", ": OK, mutation ",
-                   f", {saved['bytes']} bytes of records by this node")
+                   f", {saved['bytes']} bytes of records received by this node")
     # Of what was acknowledged before all is there, and of the rest whatever
     # had happened by then: no money is made or lost.
     objects = self.objects_of(other)

@@ -278,9 +278,9 @@ class CliFilesTest(ClusterTest):
     for text, line, why in (
         (b"a\t1\r\nb\t2\n", 2, "it ends in LF, and line 1 in CR LF"),
         (b"a\t1\nb\t2\r\n", 2, "it ends in CR LF, and line 1 in LF"),
-        (b"a\t1\nb\t2\r", 2, "a CR is in it that ends no line"),
-        (b"a\t1\rb\t2\r", 1, "a CR is in it that ends no line"),
-        (b"a\t1\r\r\n", 1, "a CR is in it that ends no line")):
+        (b"a\t1\nb\t2\r", 2, "it contains a CR that ends no line"),
+        (b"a\t1\rb\t2\r", 1, "it contains a CR that ends no line"),
+        (b"a\t1\r\r\n", 1, "it contains a CR that ends no line")):
       self.assertEqual(self.load(text, expect=2),
                        f"kamino: standard input line {line}: {why}; in tsv "
                        "a value's own CR is written as \\r\n")
@@ -304,7 +304,7 @@ class CliFilesTest(ClusterTest):
     done = self.run_program("bash", "-c",
                             f"{kamino} config check <(echo '[node]')")
     self.assertEqual(done.returncode, 0, done.stderr)
-    self.assertIn("what is for servers was not checked", done.stdout)
+    self.assertIn("values for servers were not checked", done.stdout)
 
   def test_a_folder_as_the_default_configuration_is_an_error(self):
     default = self.path("home/.config/kamino/config.toml")

@@ -65,15 +65,15 @@ TEST(StatusTest, WhyThereIsNoConnectionIsSaidPlainly) {
   EXPECT_EQ(said("failed to connect to all addresses; last error: UNAVAILABLE: "
                  "ipv4:127.0.0.1:1: Socket closed"),
             "no connection: ipv4:127.0.0.1:1: Socket closed (the "
-            "server took the connection and hung up: it may want a "
-            "certificate, or another one; its log says why)");
+            "server closed the connection: it may require a certificate, or "
+            "another one; its log says why)");
   EXPECT_EQ(said("failed to connect to all addresses; last error: UNKNOWN: "
                  "ipv4:127.0.0.1:1: Ssl handshake failed: SSL_ERROR_SSL: "
                  "error:0A00010B:SSL routines::wrong version number"),
             "no connection: ipv4:127.0.0.1:1: Ssl handshake failed: "
             "SSL_ERROR_SSL: error:0A00010B:SSL routines::wrong version number "
             "(the server does not use TLS: leave out the certificates, --tls_* "
-            "and, of etcd, --etcd_tls_*, and unset KAMINO_TLS_*; or start the "
+            "and, for etcd, --etcd_tls_*, and unset KAMINO_TLS_*; or start the "
             "server with certificates)");
   EXPECT_EQ(said("failed to connect to all addresses; last error: UNKNOWN: "
                  "ipv4:127.0.0.1:1: connection attempt timed out before "

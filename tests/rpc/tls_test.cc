@@ -188,7 +188,7 @@ TEST_F(TlsTest, TheServerRefusesWhomItDoesNotBelieve) {
     Lines lines;
     const absl::Status answer = AskAsIfNothingWereWrong(client);
     EXPECT_EQ(answer.code(), absl::StatusCode::kUnavailable) << why;
-    EXPECT_THAT(answer.message(), HasSubstr("it may want a certificate, or "
+    EXPECT_THAT(answer.message(), HasSubstr("it may require a certificate, or "
                                             "another one; its log says why"));
     EXPECT_EQ(lines.With("refused a connection to " + address_).size(), 1);
     EXPECT_EQ(lines.With(why).size(), 1) << why;

@@ -81,7 +81,7 @@ struct LookupPool::State {
     const auto found = names.find(host);
     if (found == names.end()) {
       if (names.size() >= kMostNames) {
-        return absl::StrCat(kMostNames, " names are being looked up already");
+        return absl::StrCat(kMostNames, " other names are being looked up");
       }
       names[host].push_back(std::move(waiting));
       queue.push_back(host);
@@ -89,13 +89,13 @@ struct LookupPool::State {
     }
     DropLate(now, &found->second);
     if (found->second.size() >= kMostWaiting) {
-      return absl::StrCat(kMostWaiting, " wait for its lookup already");
+      return absl::StrCat(kMostWaiting, " links wait for its lookup already");
     }
     found->second.push_back(std::move(waiting));
     return "";
   }
 
-  // A name that somebody still waits for; "": there is none.
+  // The next queued name that a request still waits for; "": there is none.
   std::string Next(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     while (!queue.empty()) {
       std::string host = std::move(queue.front());

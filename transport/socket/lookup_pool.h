@@ -1,14 +1,14 @@
-// The Resolver over getaddrinfo, which blocks for as long as a name server
-// takes: 5 to 30 s, where it does not answer.
+// A Resolver that calls getaddrinfo, which blocks until the name server answers
+// or 5 to 30 s have passed.
 //
 // Invariants:
 //   1. Lookups run on threads of the pool's own, kMostThreads at most. A thread
 //      ends when nothing is left to look up.
-//   2. There is one lookup of a name at a time: those who ask for it meanwhile
-//      share its answer.
-//   3. The destructor waits for no lookup. A thread that is in one ends with
-//      it, and shares nothing with the pool by then but the state below.
-//   4. All that is kept is bounded: names, those who wait, addresses.
+//   2. There is at most one lookup of a name at a time. Requests for the same
+//      name meanwhile share its answer.
+//   3. The destructor waits for no lookup. A thread that is in one ends when
+//      the lookup returns, and uses only State, which it shares with the pool.
+//   4. The numbers of names, waiting requests and kept addresses are bounded.
 #ifndef KAMINO_TRANSPORT_SOCKET_LOOKUP_POOL_H_
 #define KAMINO_TRANSPORT_SOCKET_LOOKUP_POOL_H_
 
@@ -23,18 +23,18 @@
 
 namespace kamino::transport {
 
-// Runs `work` on a detached thread that leaves signals to others. False: the
-// system has no thread left.
+// Runs `work` on a detached thread that blocks all signals. False: the system
+// has no thread left.
 bool StartResolverThread(std::function<void()> work);
 
-// getaddrinfo, for streams. kUnavailable: as Resolver::LookUp.
+// Calls getaddrinfo for stream sockets. kUnavailable: as Resolver::LookUp.
 absl::StatusOr<Resolver::Addresses> LookUpBySystem(const std::string& host);
 
 class LookupPool final : public Resolver {
  public:
   static constexpr int kMostThreads = 4;
-  static constexpr size_t kMostNames = 64;    // that are looked up, or wait
-  static constexpr size_t kMostWaiting = 64;  // for the answer of one name
+  static constexpr size_t kMostNames = 64;    // in lookup, or queued
+  static constexpr size_t kMostWaiting = 64;  // requests for one name
   static constexpr size_t kMostKept = 256;    // names with a last good answer
 
   using Blocking =
@@ -56,8 +56,8 @@ class LookupPool final : public Resolver {
  private:
   struct State;
   static void Work(const std::shared_ptr<State>& state);
-  // A thread could not be started: those that no other thread will serve get an
-  // error.
+  // A thread could not be started. Fails the requests that no other thread will
+  // serve.
   void GiveUpThread();
 
   const StartThread start_thread_;

@@ -30,8 +30,9 @@ struct SocketTarget {
   std::string host;  // a name; "": nothing is to be looked up
   uint16_t port = 0;
   std::shared_ptr<Resolver> resolver;
-  // When the lookup of `host` is late or fails, the link connects to where the
-  // one before it has led: its user has to check who is at the other end.
+  // When the lookup of `host` is late or fails, the link connects to the
+  // addresses of the last good one. Its user must then check the peer's
+  // identity.
   bool last_good = false;
 };
 

@@ -13,9 +13,9 @@ struct TcpNames {
   // Looks names up for connectors. Null: the process's pool
   // (transport/socket/lookup_pool.h), which all such transports share.
   std::shared_ptr<Resolver> resolver;
-  // When a lookup is late or fails, a link goes to where the one before it has
-  // led. Another process may be there by now: only for users who check on each
-  // link that the peer is who it was opened to, as nodes do by Hello.
+  // When a lookup is late or fails, a link connects to the addresses of the
+  // last good one. Another process may have these by now, so a user must check
+  // on each link that its peer is the expected one, as nodes do with Hello.
   bool last_good = false;
 };
 

@@ -13,10 +13,11 @@ using rewind_format::kUnitBytes;
 
 namespace {
 
-// Records, or those of one transaction; in between others get at the log.
+// Records cleared at once, or more if one transaction has more. Between two
+// such pieces other threads can use the log.
 constexpr size_t kClearedAtOnce = 32;
 
-// How many transactions of these are cleared at once.
+// The number of transactions of the next piece.
 size_t PieceOf(absl::Span<const OwnRecords> all) {
   size_t transactions = 0;
   for (size_t records = 0;

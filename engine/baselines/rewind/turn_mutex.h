@@ -1,6 +1,6 @@
-// A mutex that one thread takes again and again for long, and others for a
-// moment. Of an ordinary one others would have nothing: whoever gives it back
-// and takes it again is there before anybody who sleeps for it has woken.
+// A mutex for one thread that holds it long and repeatedly, beside threads that
+// need it briefly. With an ordinary mutex these would starve: the thread that
+// unlocks takes it again before a sleeping waiter has woken up.
 #ifndef KAMINO_ENGINE_BASELINES_REWIND_TURN_MUTEX_H_
 #define KAMINO_ENGINE_BASELINES_REWIND_TURN_MUTEX_H_
 
@@ -22,8 +22,8 @@ class ABSL_LOCKABLE TurnMutex {
   }
   void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.Unlock(); }
 
-  // For who does not have it, and is about to take it: where others wait for
-  // it, one of them has had it on return.
+  // Call before Lock, without holding the mutex. If other threads wait for it,
+  // one of them has held it when this returns.
   void LetOthers() const ABSL_LOCKS_EXCLUDED(this) {
     const uint64_t had = had_.load(std::memory_order_relaxed);
     while (asked_.load(std::memory_order_relaxed) > had &&
@@ -34,8 +34,8 @@ class ABSL_LOCKABLE TurnMutex {
 
  private:
   Mutex mutex_;
-  // How often somebody wanted it, and how often somebody got it: which only
-  // changes by who has it.
+  // Calls of Lock that have begun, and that have taken the mutex. Only the
+  // thread that holds the mutex changes had_.
   std::atomic<uint64_t> asked_{0};
   std::atomic<uint64_t> had_{0};
 };

@@ -23,7 +23,8 @@
 
 namespace kamino::rpc {
 
-// The process's: looks ten times a second or more, on a thread of its own.
+// The process's, with a thread of its own, which looks at the memory ten times
+// a second or more, and at calls once a second or more: that takes longer.
 // Thread-safe.
 class FloodGuard {
  public:
@@ -57,7 +58,8 @@ class FloodGuard {
 
   // The thread's.
   StreamResets resets_{StreamResets::Limits()};
-  int64_t unanswered_ = 0;  // calls, at the last look
+  int64_t unanswered_ = 0;                      // calls, at the last look
+  absl::Time calls_at_ = absl::InfinitePast();  // of the next look at calls
   bool looks_soon_ = false;
   ConnectionEnds ends_;
   LogLimit told_;

@@ -21,6 +21,10 @@ constexpr absl::Duration kComplainEvery = absl::Seconds(5);
 // With a connection that brings no answer: at first, and at most.
 constexpr absl::Duration kFirstPatience = absl::Seconds(1);
 constexpr absl::Duration kMostPatience = absl::Seconds(8);
+// The longest deadline of a call to a manager: in first deadlines, and as a
+// part of a lease.
+constexpr int kMostDeadlines = 8;
+constexpr int kDeadlinesInALease = 4;
 // Questions to one member in a lease, or a vouch if that is shorter.
 constexpr int kAskedInALease = 8;
 constexpr absl::Duration kMinVouchInterval = absl::Milliseconds(5);
@@ -78,6 +82,7 @@ AgentCore::Call AgentCore::Next(absl::Time now) {
   call.manager =
       call.asks_cluster ? options_.managers[asked_] : managers_[current_];
   call.sent = now;
+  call.deadline = CallDeadline();
   call.anew = !clusters_.IsForeign(call.manager) && TakesNewConnection(now);
   call.registers = !registered_ && !call.asks_cluster;
   if (call.registers) {
@@ -110,10 +115,21 @@ bool AgentCore::IsAnswer(const Answer& answer) {
 void AgentCore::NoteReached(const Call& call, const Answer& answer) {
   if (!IsAnswer(answer)) {
     silent_since_ = std::min(silent_since_, call.sent);
+    if (absl::IsDeadlineExceeded(answer.status)) ++late_calls_;
     return;
   }
   silent_since_ = absl::InfiniteFuture();
   patience_ = kFirstPatience;
+  late_calls_ = 0;
+}
+
+absl::Duration AgentCore::CallDeadline() const {
+  const absl::Duration first = options_.deadline;
+  const absl::Duration most = std::max(
+      first, std::min(kMostDeadlines * first, lease_ / kDeadlinesInALease));
+  absl::Duration deadline = first;
+  for (int i = 0; i < late_calls_ && deadline < most; ++i) deadline *= 2;
+  return std::min(deadline, most);
 }
 
 bool AgentCore::TakesNewConnection(absl::Time now) {

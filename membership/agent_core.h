@@ -35,6 +35,8 @@ class AgentCore {
     // How long another incarnation of this node may still be alive.
     absl::Duration takeover_timeout = absl::Seconds(5);
     absl::Duration retry = absl::Milliseconds(100);
+    // Of a call, at first: a manager that hangs must not cost the lease.
+    absl::Duration deadline = absl::Milliseconds(250);
     // How long what this node vouches for holds: it delays the first view of a
     // life, and one that comes soon after managers are back.
     absl::Duration vouch = absl::Milliseconds(500);
@@ -58,6 +60,10 @@ class AgentCore {
   struct Call {
     std::string manager;
     absl::Time sent;
+    // Twice as long after each call that a deadline has ended, so that a slow
+    // manager is heard: up to 8 times Options::deadline, or to a quarter of the
+    // last lease if that is less.
+    absl::Duration deadline;
     // Opens a new connection: the present one has brought no answer for long,
     // and the manager may have moved, or the connection may be broken.
     bool anew = false;
@@ -169,6 +175,7 @@ class AgentCore {
   // Whether the next call opens a new connection. If so, that connection gets
   // twice as long as the one before until it is replaced in turn.
   bool TakesNewConnection(absl::Time now);
+  absl::Duration CallDeadline() const;
   // Chooses whom to ask next after a call has failed.
   void OnFailure(const Answer& answer, absl::Time now);
   // Not longer than between heartbeats: a new leader waits for this node.
@@ -237,6 +244,7 @@ class AgentCore {
   // No manager has answered a call since; the one sent first counts.
   absl::Time silent_since_ = absl::InfiniteFuture();
   absl::Duration patience_;  // with a connection that brings no answer
+  int late_calls_ = 0;       // ended by their deadlines since the last answer
   absl::Time takeover_until_ = absl::InfiniteFuture();
   absl::Time next_complaint_ = absl::InfinitePast();
 };

@@ -27,6 +27,7 @@ AgentCore::Options CoreOptions(const AgentOptions& options) {
   core.managers = options.managers;
   core.takeover_timeout = options.takeover_timeout;
   core.retry = options.retry;
+  core.deadline = options.deadline;
   core.medium_time = options.medium_time;
   core.learns_clusters = options.cluster != nullptr;
   absl::BitGen random;
@@ -228,7 +229,7 @@ AgentCore::Answer MembershipAgent::CarryOut(const AgentCore::Call& call) {
   if (call.anew) connections_.End(call.manager);
   ManagerConnections::Stub* stub = connections_.To(call.manager);
   grpc::ClientContext context;
-  rpc::SetTimeout(options_.deadline, &context);
+  rpc::SetTimeout(call.deadline, &context);
   // gRPC makes connections only while a call waits, so the calls do. But the
   // first one over a channel fails when its connection does: there may be
   // another manager to ask.

@@ -35,9 +35,8 @@ struct AgentOptions {
   // agent's thread. May be empty.
   std::function<absl::Status(absl::Duration lease)> takes_lease;
   std::function<absl::Time()> clock = LeaseClockNow;  // any thread calls it
-  // The deadline of one call: a manager that hangs must not cost the lease.
-  absl::Duration deadline = absl::Milliseconds(250);
   // As AgentCore::Options.
+  absl::Duration deadline = absl::Milliseconds(250);
   std::function<absl::Duration()> medium_time;
   absl::Duration takeover_timeout = absl::Seconds(5);
   absl::Duration retry = absl::Milliseconds(100);

@@ -21,6 +21,7 @@ namespace kamino::membership {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -48,6 +49,61 @@ TEST(AgentCoreTest, AsksTheNextManagerWithinAHeartbeat) {
     EXPECT_EQ(core.OnAnswer(call, gone, now).wait, absl::Milliseconds(20));
     EXPECT_EQ(core.Next(now).manager, next);
   }
+}
+
+// The deadlines of `calls` calls, in ms, each of which ends with `answer`.
+std::vector<int64_t> DeadlinesOf(AgentCore* core, int calls,
+                                 const AgentCore::Answer& answer) {
+  const absl::Time now = absl::FromUnixSeconds(1000);
+  std::vector<int64_t> found;
+  for (int i = 0; i < calls; ++i) {
+    const AgentCore::Call call = core->Next(now);
+    found.push_back(absl::ToInt64Milliseconds(call.deadline));
+    core->OnAnswer(call, answer, now);
+  }
+  return found;
+}
+
+AgentCore::Options ShortDeadlines() {
+  AgentCore::Options options;
+  options.cluster_id = "c";
+  options.managers = {"a:1"};
+  options.deadline = absl::Milliseconds(100);
+  return options;
+}
+
+AgentCore::Answer Late() {
+  AgentCore::Answer late;
+  late.status = absl::DeadlineExceededError("no answer");
+  return late;
+}
+
+// A manager on an overloaded machine that needs longer than the first deadline
+// is heard; one that hangs costs a quarter of a lease at most.
+TEST(AgentCoreTest, DeadlinesGrowUntilAManagerAnswers) {
+  AgentCore core(ShortDeadlines());
+  EXPECT_THAT(DeadlinesOf(&core, 6, Late()),
+              ElementsAre(100, 200, 400, 800, 800, 800));
+  AgentCore::Answer registered;
+  registered.registration.set_chain_id(kOnlyChain);
+  registered.registration.set_heartbeat_interval_ms(20);
+  registered.registration.set_lease_ms(1200);
+  EXPECT_THAT(DeadlinesOf(&core, 1, registered), ElementsAre(800));
+  EXPECT_THAT(DeadlinesOf(&core, 4, Late()), ElementsAre(100, 200, 300, 300));
+  AgentCore::Answer heard;
+  heard.heartbeat.set_chain_id(kOnlyChain);
+  heard.heartbeat.set_lease_ms(1200);
+  EXPECT_THAT(DeadlinesOf(&core, 1, heard), ElementsAre(300));
+  // Where no process listens, a longer call would bring nothing.
+  AgentCore::Answer gone;
+  gone.status = absl::UnavailableError("gone");
+  EXPECT_THAT(DeadlinesOf(&core, 3, gone), ElementsAre(100, 100, 100));
+}
+
+TEST(AgentCoreTest, DeadlinesThatDoNotGrowAreNoticed) {
+  faults::Planted fault("membership-slow-managers-are-not-heard");
+  AgentCore core(ShortDeadlines());
+  EXPECT_THAT(DeadlinesOf(&core, 2, Late()), Not(ElementsAre(100, 200)));
 }
 
 // A manager that has moved under its name, or whose connection was cut without

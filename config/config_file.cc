@@ -108,7 +108,7 @@ absl::Status CheckTaken(absl::CommandLineFlag* flag, const std::string& text) {
   flag->ParseFrom(before, &ignored);
   if (taken) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("cannot be ", text, error.empty() ? "" : ": ", error));
+      absl::StrCat("cannot be ", text, ": ", WhyRefused(*flag, error)));
 }
 
 std::vector<std::string> Names(const Flags& flags) {

@@ -2,11 +2,31 @@
 
 #include <cstdint>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "base/parse_flags.h"
 
 namespace kamino::config {
+namespace {
+
+absl::string_view Takes(const absl::CommandLineFlag& flag) {
+  if (flag.IsOfType<absl::Duration>()) return "a duration such as 500ms or 5m";
+  switch (KindOf(flag)) {
+    case ValueKind::kBool:
+      return "true or false";
+    case ValueKind::kWhole:
+      return "a whole number in its range";
+    case ValueKind::kReal:
+      return "a number";
+    case ValueKind::kText:
+      return "another text";
+  }
+  return "";
+}
+
+}  // namespace
 
 std::map<std::string, absl::CommandLineFlag*> OwnFlags() {
   static const std::set<std::string> kAboutConfig = {
@@ -33,6 +53,17 @@ ValueKind KindOf(const absl::CommandLineFlag& flag) {
     return ValueKind::kWhole;
   }
   return ValueKind::kText;
+}
+
+std::string WhyRefused(const absl::CommandLineFlag& flag, std::string error) {
+  // Abseil's words for what the caller says, and "; " before the flag's own.
+  constexpr char kOfAbseil[] = "' specified for flag '";
+  const size_t said = error.find(kOfAbseil);
+  const size_t own = error.find("; ", said);
+  if (said != std::string::npos) {
+    error = own == std::string::npos ? "" : error.substr(own + 2);
+  }
+  return error.empty() ? absl::StrCat("it takes ", Takes(flag)) : error;
 }
 
 std::set<std::string> TypedFlags(int argc, const char* const* argv) {

@@ -18,6 +18,10 @@ std::map<std::string, absl::CommandLineFlag*> OwnFlags();
 enum class ValueKind { kBool, kWhole, kReal, kText };
 ValueKind KindOf(const absl::CommandLineFlag& flag);
 
+// Why a flag does not take a value: `error` is that of its ParseFrom, of which
+// the flag's own words are left, or else what it takes.
+std::string WhyRefused(const absl::CommandLineFlag& flag, std::string error);
+
 // The names of flags that the command line sets.
 std::set<std::string> TypedFlags(int argc, const char* const* argv);
 

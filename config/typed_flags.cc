@@ -28,35 +28,14 @@ absl::Status Unknown(absl::string_view name) {
                                                  "; --help lists all flags"));
 }
 
-absl::string_view Takes(ValueKind kind) {
-  switch (kind) {
-    case ValueKind::kBool:
-      return "true or false";
-    case ValueKind::kWhole:
-      return "a whole number in its range";
-    case ValueKind::kReal:
-      return "a number";
-    case ValueKind::kText:
-      return "another text";
-  }
-  return "";
-}
-
 absl::Status Set(absl::CommandLineFlag* flag, absl::string_view text) {
   std::string error;
   if (!IsOwnFlagFile(flag->Filename()) || flag->ParseFrom(text, &error)) {
     return absl::OkStatus();
   }
-  // Abseil's words for what this error says, and "; " before the flag's own.
-  constexpr char kOfAbseil[] = "' specified for flag '";
-  const size_t said = error.find(kOfAbseil);
-  const size_t own = error.find("; ", said);
-  if (said != std::string::npos) {
-    error = own == std::string::npos ? "" : error.substr(own + 2);
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--", flag->Name(), " cannot be \"", text, "\": ",
-      error.empty() ? absl::StrCat("it takes ", Takes(KindOf(*flag))) : error));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", flag->Name(), " cannot be \"", text,
+                   "\": ", WhyRefused(*flag, error)));
 }
 
 // One word, without its dashes. `next`: the word behind it, or null. Sets

@@ -54,7 +54,8 @@ ABSL_FLAG(std::string, audit_log, "",
 ABSL_FLAG(std::string, etcd, "", "host:port,... of etcd (required).");
 ABSL_FLAG(std::string, etcd_prefix, "/kamino", "Prefix of the keys at etcd.");
 ABSL_FLAG(int, chain_length, 4,
-          "Nodes of the first view: f + 2 to survive f failures.");
+          "Nodes of the first view: f + 2 to survive f failures, or f + 1 in "
+          "the modes traditional and images.");
 ABSL_FLAG(int, failure_timeout_ms, 1000,
           "A node that is silent for so long is dropped from the chain.");
 ABSL_FLAG(

@@ -107,7 +107,7 @@ void Donor::Begin(LinkId link, const Hello& hello,
   LOG_IF(WARNING, !joining_.empty() && joining_ != hello.node_id())
       << joining_ << " has got no further for a while, or with long pauses; "
       << hello.node_id() << " joins in its place";
-  if (state() == State::kCopying) copy_->EndSending();
+  if (state() == State::kCopying) EndCopy();
   downstream_->Join(link);
   joining_ = hello.node_id();
   joining_incarnation_ = hello.incarnation();
@@ -262,12 +262,17 @@ void Donor::SendCut() {
   }
   std::string end;
   copy_->FinishSending(ring_->applied(), &end);
-  copy_->EndSending();
+  EndCopy();
   Send(std::move(end), 0);
   LOG(INFO) << joining_ << " has the heap as of mutation " << ring_->applied()
             << ", " << (stats_->bytes >> 20) << " MiB, of which "
             << (bytes_sent_ >> 20) << " were sent";
   SendEntriesAfter(ring_->applied());
+}
+
+void Donor::EndCopy() {
+  copy_->EndSending();
+  stats_->bytes_left = 0;
 }
 
 bool Donor::KeepsRing() {
@@ -316,7 +321,7 @@ void Donor::Forget() {
   LOG(WARNING) << "log entries are kept no longer for the node that joins";
   retain_until_.reset();
   if (joining_.empty()) return;
-  if (state() == State::kCopying) copy_->EndSending();
+  if (state() == State::kCopying) EndCopy();
   joining_.clear();
   brake_.Reset();
   downstream_->Leave();
@@ -345,7 +350,7 @@ void Donor::Leave(absl::Time now) {
 
 void Donor::Lose(absl::Time now) {
   if (state() == State::kFollowed) retain_until_ = now + options_.retain;
-  if (state() == State::kCopying) copy_->EndSending();
+  if (state() == State::kCopying) EndCopy();
   joining_.clear();
   brake_.Reset();
 }

@@ -143,6 +143,8 @@ class Donor {
   void Send(std::string chunk, size_t bytes);
   // The link is gone, or will be.
   void Lose(absl::Time now);
+  // The heap is under way no more, whether the other node has all of it or not.
+  void EndCopy();
   // Counts passes.
   void CountPass();
   // Whether writes are to wait for the node that joins.

@@ -27,8 +27,12 @@ namespace kamino::engine {
 namespace {
 
 absl::Status Pmem2Error(absl::string_view what, const std::string& path) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("cannot ", what, " ", path, ": ", pmem2_errormsg()));
+  // PMDK has no words for a character device that is none of memory.
+  const absl::string_view why = pmem2_errormsg();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "cannot ", what, " ", path, ": ",
+      why.empty() ? "it is no file, and no device of persistent memory (devdax)"
+                  : why));
 }
 
 absl::Status Lock(int fd, const std::string& path) {

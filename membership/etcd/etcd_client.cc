@@ -89,7 +89,9 @@ absl::Status Incomplete() {
 }
 
 absl::Status NotTheLeader() {
-  return absl::AbortedError("another manager is the leader now");
+  return absl::AbortedError(
+      "another manager is the leader now, or the leader's key was removed "
+      "from etcd");
 }
 
 }  // namespace

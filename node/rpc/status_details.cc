@@ -58,7 +58,8 @@ grpc::Status ToGrpcStatus(const absl::Status& status,
     detail.set_view_id(chain.view_id());
   }
   detail.set_request(request);
-  CountRefusal(detail.reason());
+  // A client that cancels its call, or closes a stream, is refused nothing.
+  if (!absl::IsCancelled(status)) CountRefusal(detail.reason());
 
   absl::Status answer(status.code(), status.message());
   rpc::SetDetail(detail, &answer);

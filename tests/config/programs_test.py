@@ -350,7 +350,8 @@ class ProgramsTest(unittest.TestCase):
         ('[node]\nmanagers = "10.0.0.1:1"\ntls_cert = "/c"\n'
          'insecure = true\n', ":4: --insecure"),
         ("[manager]\nchain_length = 99\n", ":2: --chain_length must be"),
-        ('[manager]\naway_limit = "long"\n', ":2: away_limit cannot be long"),
+        ('[manager]\naway_limit = "long"\n', ":2: away_limit cannot be long: "
+         "it takes a duration such as 500ms or 5m"),
         ('log_level = "loud"\n[manager]\n', ":1: --log_level must be"),
         # Above all sections stands what each of them knows.
         ("heap_mb = 64\n[manager]\n", "kamino_manager has no setting heap_mb"),

@@ -148,6 +148,24 @@ TEST(DonorTest, WalksItsTable) {
   ExpectText("tests/replica/tables/donor.txt", table.Walk());
 }
 
+TEST(DonorTest, NothingIsLeftOfATransferThatHasEnded) {
+  for (const bool completes : {true, false}) {
+    DonorRig rig;
+    Copy(rig);
+    rig.options.window_chunks = 1;
+    rig.donor.Continue(rig.now);
+    EXPECT_GT(rig.stats.bytes_left, 0u);
+    if (completes) {
+      rig.options.window_chunks = 100;
+      rig.options.cut_bytes = 1u << 30;
+      rig.donor.Continue(rig.now);
+    } else {
+      rig.donor.Forget();
+    }
+    EXPECT_EQ(rig.stats.bytes_left, 0u) << completes;
+  }
+}
+
 TEST(DonorTest, TurnsAwayWhoCannotJoin) {
   DonorRig rig;
   const View view{"c", 7, {DonorRig::Named("n1"), DonorRig::Named("n2")}};

@@ -150,7 +150,8 @@ TEST(FileRegionTest, RefusesAFolder) {
 TEST(FileRegionTest, RefusesADeviceThatIsNoMemory) {
   auto region = FileRegion::Open("/dev/null", PmemMode::kForce);
   EXPECT_TRUE(absl::IsFailedPrecondition(region.status())) << region.status();
-  EXPECT_THAT(std::string(region.status().message()), HasSubstr("/dev/null"));
+  EXPECT_THAT(std::string(region.status().message()),
+              AllOf(HasSubstr("/dev/null"), HasSubstr("devdax")));
 }
 
 TEST(FileRegionTest, ARenamedFileReplacesTheOneOfThatName) {

@@ -25,6 +25,7 @@
 namespace kamino::engine {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr size_t kBytes = 1 << 20;

@@ -21,6 +21,7 @@
 #include "base/address.h"
 #include "base/parse_flags.h"
 #include "base/service_manager.h"
+#include "base/standard_files.h"
 #include "base/status_macros.h"
 #include "config/example.h"
 #include "config/program_config.h"
@@ -263,6 +264,7 @@ bool IsAskedAgainToEnd(absl::Duration within) {
 }
 
 int RunServer(const ServerProgram& program, int argc, char** argv) {
+  OccupyStandardFiles();
   config::ProgramConfig config(SectionOf(program));
   absl::Status loaded;
   if (!AsksForHelp(argc, argv)) {

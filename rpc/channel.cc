@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/support/channel_arguments.h"
 #include "rpc/call_counts.h"
@@ -69,8 +70,10 @@ std::shared_ptr<grpc::Channel> Make(
   if (options.cluster != nullptr) {
     interceptors.push_back(NameCluster(options.cluster, address));
   }
+  // gRPC percent-decodes targets: the zone of [fe80::1%12]:7001 would change.
+  const std::string target = absl::StrReplaceAll(address, {{"%", "%25"}});
   return grpc::experimental::CreateCustomChannelWithInterceptors(
-      address, credentials, arguments, std::move(interceptors));
+      target, credentials, arguments, std::move(interceptors));
 }
 
 }  // namespace

@@ -69,12 +69,14 @@ std::optional<ChainMode> ModeOf(const GetClusterResponse& cluster) {
   }
 }
 
-// Of the nodes that are there, if they are of several.
+// The releases of the nodes that have called the manager, if they are several.
 std::string ReleasesOf(const GetClusterResponse& cluster) {
   std::map<std::string, std::vector<std::string>> nodes;
   for (const ClusterNode& node : cluster.nodes()) {
     const std::string& release = node.report().release();
-    if (!node.alive()) continue;
+    const bool has_called =
+        node.report().condition() != kamino::v1::CONDITION_UNSPECIFIED;
+    if (!node.alive() || !has_called) continue;
     nodes[release.empty() ? "0.1.0 or older" : absl::CHexEscape(release)]
         .push_back(node.member().node_id());
   }

@@ -18,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "base/standard_files.h"
 #include "client/cli/cli.h"
 #include "client/cli/completion.h"
 #include "client/cli/new_files.h"
@@ -294,6 +295,7 @@ int Main(int argc, char** argv) {
 }  // namespace kamino::client
 
 int main(int argc, char** argv) {
+  kamino::OccupyStandardFiles();
   // A file at its size limit or a pipe without a reader then fails the write,
   // which the command reports; the signals would end it silently.
   signal(SIGXFSZ, SIG_IGN);

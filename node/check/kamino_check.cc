@@ -12,6 +12,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/standard_files.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
 #include "node/check/check_media.h"
@@ -183,6 +184,7 @@ int Main(int argc, char** argv) {
 }  // namespace kamino::node
 
 int main(int argc, char** argv) {
+  kamino::OccupyStandardFiles();
   // Output that cannot be written is an error that is reported.
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);

@@ -212,6 +212,12 @@ TEST_F(ClusterTextTest, SeveralReleasesAndWhatIsNotFinalizedAreTold) {
   cluster_.mutable_nodes(0)->mutable_report()->set_release("0.1.0");
   EXPECT_EQ(Remarks(cluster_),
             "nodes run several releases: 0.1.0 (n1), 0.2.0 (n2, n3)\n");
+  // After a manager has begun to lead it knows nothing of some nodes yet.
+  auto* silent = cluster_.mutable_nodes(0)->mutable_report();
+  silent->clear_release();
+  silent->set_condition(kamino::v1::CONDITION_UNSPECIFIED);
+  EXPECT_EQ(Remarks(cluster_), "");
+  silent->set_condition(kamino::v1::CONDITION_SOUND);
   cluster_.mutable_nodes(0)->mutable_report()->set_release("0.2.0");
   kamino::v1::Rise* rise = cluster_.add_not_finalized();
   rise->set_name("procedure p");

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
@@ -219,8 +220,8 @@ TEST(ChannelTest, ACallLastsNoLongerThanItsMethodMay) {
   EXPECT_TRUE(EndsByItsMethods(absl::InfiniteDuration()));
 }
 
-// Of a call to there, which fails.
-bool MayBeSentTo(const std::string& address) {
+// The error of a call to `address`, which fails.
+absl::Status FailsAt(const std::string& address) {
   grpc::GenericStub stub(MakeChannel(address));
   grpc::ClientContext context;
   SetTimeout(Patience(absl::Seconds(2)), &context);
@@ -237,7 +238,18 @@ bool MayBeSentTo(const std::string& address) {
   queue.Shutdown();
   EXPECT_FALSE(queue.Next(&tag, &ok));
   EXPECT_FALSE(status.ok());
-  return MayHaveBeenSent(FromGrpc(status));
+  return FromGrpc(status);
+}
+
+bool MayBeSentTo(const std::string& address) {
+  return MayHaveBeenSent(FailsAt(address));
+}
+
+// gRPC takes targets with percent-encoding, in which "%12" is one character.
+TEST(ChannelTest, AZoneOfDigitsIsNoEncodedCharacter) {
+  const absl::Status failed = FailsAt("[fe80::1%12]:1");
+  EXPECT_FALSE(absl::StrContains(failed.message(), "is not known")) << failed;
+  EXPECT_FALSE(absl::StrContains(failed.message(), "\x12")) << failed;
 }
 
 TEST(ChannelTest, ACallThatGotNoConnectionWasNotSent) {

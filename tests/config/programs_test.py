@@ -384,7 +384,8 @@ managers = "10.0.0.1:7000"
       example = f.read().split("```toml\n")[1].split("```")[0]
     done = self.check_file(example)
     self.assertEqual((done.returncode, done.stderr), (0, ""))
-    self.assertIn("certificates (--tls_...) or --insecure", done.stdout)
+    for program in ("kamino_manager", "kamino_node"):
+      self.assertIn(f"{program}: values are right", done.stdout)
 
   def test_what_a_value_makes_required_may_be_typed(self):
     for text, told in (

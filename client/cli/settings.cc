@@ -162,7 +162,7 @@ absl::Status LocateCluster(const std::string& cluster,
   if (IsAbsent(path)) {
     if (!asked_for && cluster.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
-        "there is no configuration file ", path,
+        "there is no configuration file", path.empty() ? "" : " ", path,
         asked_for ? ""
                   : absl::StrCat("; --cluster=", cluster,
                                  " takes its addresses from there")));

@@ -1,5 +1,6 @@
 #include "rpc/stream_resets.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace kamino::rpc {
@@ -15,14 +16,19 @@ std::vector<int64_t> StreamResets::Look(
     absl::Span<const Connection> connections, absl::Time now) {
   std::vector<int64_t> ended;
   absl::flat_hash_map<int64_t, Second> seconds;
-  // Else nobody has looked meanwhile: what was begun since may be of days.
+  // After a long gap, the streams that are new to this look may have begun over
+  // days.
   const bool follows = now - looked_ <= kLate;
   looked_ = now;
   for (const Connection& each : connections) {
     const auto known = seconds_.find(each.id);
     Second second = {now, follows ? 0 : each.unanswered};
     if (follows && known != seconds_.end()) second = known->second;
-    if (each.unanswered - second.unanswered > limits_.of_connection) {
+    // Looks may be a second apart, and then this one covers up to two.
+    const double limit =
+        limits_.of_connection *
+        std::max(1.0, absl::FDivDuration(now - second.began, kSecond));
+    if (each.unanswered - second.unanswered > limit) {
       ended.push_back(each.id);
     }
     if (now - second.began >= kSecond) second = {now, each.unanswered};

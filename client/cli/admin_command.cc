@@ -24,9 +24,9 @@ using kamino::v1::GetClusterResponse;
 constexpr absl::Duration kPoll = absl::Milliseconds(100);
 
 void Print(const GetClusterResponse& cluster) {
-  std::vector<std::vector<std::string>> rows = {{"NODE", "ROLE", "ADDRESS",
-                                                 "ALIVE", "SILENT", "STATE",
-                                                 "VIEW", "RESTARTS", ""}};
+  std::vector<std::vector<std::string>> rows = {
+      {"NODE", "ROLE", "ADDRESS", "ALIVE", "SILENT", "STATE", "VIEW",
+       "RESTARTS", "REMARKS"}};
   const std::vector<std::string> by = StandingBy(cluster);
   for (const ClusterNode& node : cluster.nodes()) {
     const kamino::v1::Member& member = node.member();
@@ -243,10 +243,11 @@ void AddAdminCommand(CLI::App* app, Cli* cli) {
                           "in and out of the chain.");
   AddSettings(admin, &cli->settings());
   admin->require_subcommand(1);
-  CLI::App* status = AddCommand(admin, cli, "status",
-                                "Who is alive, sound, joining; whom the chain "
-                                "waits for.",
-                                "  kamino admin status");
+  CLI::App* status =
+      AddCommand(admin, cli, "status",
+                 "Which nodes are alive, sound or joining, and which "
+                 "nodes the chain waits for.",
+                 "  kamino admin status");
   status->callback([=] { cli->run = [=] { return Status(*cli); }; });
   auto change = std::make_shared<Change>();
   CLI::App* remove =

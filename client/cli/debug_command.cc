@@ -166,8 +166,11 @@ class Dump {
     auto status = GetNodeStatus(address, *channel, kPatience);
     if (status.ok()) {
       RETURN_IF_ERROR(AddJson(folder + "/status.json", *status));
+    } else if (absl::IsUnavailable(status.status())) {
+      Miss(absl::StrCat(folder, " of ", address), status.status());
+      return absl::OkStatus();  // its log and its metrics are missing, too
     } else {
-      Miss(absl::StrCat(folder, "/status.json, of ", address), status.status());
+      Miss(absl::StrCat(folder, "/status.json of ", address), status.status());
     }
     return AddProcess(address, security::Role::kNode, folder);
   }

@@ -62,15 +62,24 @@ class Peer {
     port_ = ntohs(address.sin_port);
     thread_ = std::thread([this, hangs_up] {
       for (int link; (link = accept(listener_, nullptr, nullptr)) >= 0;) {
+        SetLink(link);
         connections_.Add();
         if (!hangs_up) Serve(link);
+        SetLink(-1);
         close(link);
       }
     });
   }
-  // The channel must have closed its connection.
+  // Ends the connection that is open. gRPC may leave one open: it closes a
+  // connection that it made as the last call ended only if a thread still
+  // polls.
   ~Peer() {
     shutdown(listener_, SHUT_RDWR);
+    {
+      absl::MutexLock lock(&mutex_);
+      ended_ = true;
+      if (link_ >= 0) shutdown(link_, SHUT_RDWR);
+    }
     thread_.join();
     close(listener_);
   }
@@ -81,6 +90,13 @@ class Peer {
 
  private:
   using Bytes = std::string;
+
+  // -1: no connection is open.
+  void SetLink(int link) {
+    absl::MutexLock lock(&mutex_);
+    link_ = link;
+    if (ended_ && link >= 0) shutdown(link, SHUT_RDWR);
+  }
 
   static bool Read(int link, size_t size, Bytes* bytes) {
     bytes->resize(size);
@@ -121,6 +137,9 @@ class Peer {
   int port_ = 0;
   Count connections_;
   Count pings_;
+  absl::Mutex mutex_;
+  int link_ ABSL_GUARDED_BY(mutex_) = -1;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

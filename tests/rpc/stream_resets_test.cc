@@ -29,6 +29,12 @@ TEST_F(StreamResetsTest, EndsWhoBeginsTooManyWithinASecond) {
   EXPECT_THAT(Look({{1, 101}, {2, 100}}), ElementsAre(1));
 }
 
+TEST_F(StreamResetsTest, ALookAfterTwoSecondsAllowsTwiceTheLimit) {
+  EXPECT_THAT(Look({{1, 0}, {2, 0}}), IsEmpty());
+  now_ += absl::Milliseconds(1900);
+  EXPECT_THAT(Look({{1, 201}, {2, 200}}), ElementsAre(1));
+}
+
 TEST_F(StreamResetsTest, WhatWasBeforeTheFirstLookMayHaveTakenDays) {
   EXPECT_THAT(Look({{7, 100000}}), IsEmpty());
   EXPECT_THAT(Look({{7, 100101}}), ElementsAre(7));

@@ -1,5 +1,6 @@
 """LocalCluster with programs that only listen: ports, processes, failures."""
 
+import ast
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ sys.path.insert(0, os.path.join(ROOT, "deploy", "local"))
 from binaries import Binaries
 import local_cluster
 from local_cluster import LocalCluster, default_parent, needed_mb
-from processes import ClusterError, listens, start_time
+from processes import TIME_SCALE, ClusterError, listens, start_time
 
 # Listens where its flags say until a signal comes.
 SERVER = f"""#!{sys.executable}
@@ -85,6 +86,24 @@ class LocalClusterTest(ProgramTest):
     self.assertEqual(other.seeds, self.cluster.seeds)
     other.kill("n2")
     self.assertFalse(self.cluster.alive("n2"))
+
+  def test_commands_of_a_slow_machine_get_a_longer_timeout(self):
+    self.start()
+    self.program("client/cli/kamino",
+                 f"#!{sys.executable}\nimport sys\nprint(sys.argv[2:])\n")
+
+    def words(*given):
+      return ast.literal_eval(self.cluster.kamino(*given).stdout)
+
+    with mock.patch.dict(os.environ, {TIME_SCALE: "1"}):
+      self.assertEqual(words("get", "k"), ["get", "k"])
+      self.cluster.patience = 5
+      self.assertEqual(words("get", "k"), ["--timeout=10s", "get", "k"])
+      self.assertEqual(words("get", "k", "--timeout=1s"),
+                       ["get", "k", "--timeout=1s"])
+    self.cluster.patience = 1
+    with mock.patch.dict(os.environ, {TIME_SCALE: "3"}):
+      self.assertEqual(words("get", "k"), ["--timeout=6s", "get", "k"])
 
   def test_a_second_start_leaves_the_first_alone(self):
     self.start()

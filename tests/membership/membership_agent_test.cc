@@ -301,6 +301,22 @@ TEST_F(MembershipAgentTest, AManagerOfAnotherClusterDoesNotEndANodeThatRuns) {
   EXPECT_EQ(refused(), absl::OkStatus());
 }
 
+// The name may have moved to another address, which only a new connection
+// finds.
+TEST_F(MembershipAgentTest, ANodeLooksTheNameOfAForeignManagerUpAgain) {
+  manager_.OnRegister([&](const RegisterRequest&, RegisterResponse* response) {
+    if (left_++ > 0) return rpc::ToGrpc(rpc::OtherCluster("another"));
+    *response->mutable_view() = ToProto(ChainOf(1));
+    return grpc::Status::OK;
+  });
+  manager_.OnHeartbeat([&](const HeartbeatRequest&, HeartbeatResponse*) {
+    return grpc::Status(grpc::StatusCode::NOT_FOUND, "unknown node");
+  });
+  Start({manager_.address()});
+  ASSERT_TRUE(Eventually([&] { return manager_.connections() > 1; }));
+  EXPECT_EQ(refused(), absl::OkStatus());
+}
+
 TEST_F(MembershipAgentTest, ANodeThatStartsGoesOnToItsOwnManager) {
   manager_.OnRegister([&](const RegisterRequest&, RegisterResponse*) {
     return rpc::ToGrpc(rpc::OtherCluster("another"));

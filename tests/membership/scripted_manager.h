@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +58,11 @@ class ScriptedManager final : public internal::v1::MembershipService::Service {
   }
 
   int registers() const { return registers_; }
+  // How many connections registrations have come by.
+  size_t connections() const {
+    absl::MutexLock lock(&mutex_);
+    return peers_.size();
+  }
   int heartbeats() const { return heartbeats_; }
   std::vector<uint64_t> incarnations() const {
     absl::MutexLock lock(&mutex_);
@@ -75,6 +81,7 @@ class ScriptedManager final : public internal::v1::MembershipService::Service {
     if (!cluster_uuid_.empty()) {
       context->AddInitialMetadata(rpc::kClusterUuidKey, cluster_uuid_);
     }
+    peers_.insert(context->peer());
     incarnations_.push_back(request->member().instance().incarnation());
     response->set_lease_ms(700);
     response->set_chain_id(kOnlyChain);
@@ -109,6 +116,7 @@ class ScriptedManager final : public internal::v1::MembershipService::Service {
       on_heartbeat_ ABSL_GUARDED_BY(mutex_);
   std::string cluster_uuid_ ABSL_GUARDED_BY(mutex_);
   bool heartbeats_name_it_ ABSL_GUARDED_BY(mutex_) = true;
+  std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint64_t> incarnations_ ABSL_GUARDED_BY(mutex_);
   internal::v1::HeartbeatRequest last_heartbeat_ ABSL_GUARDED_BY(mutex_);
   std::atomic<int> registers_{0};

@@ -1,10 +1,15 @@
 #include "node/reads.h"
 
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "engine/heap/heap_reader.h"
 #include "engine/index/key_value.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "gtest/gtest.h"
+#include "metrics/page.h"
 #include "node/rpc/status_details.h"
 #include "replica/errors.h"
 #include "tests/engine/kamino/fixture.h"
@@ -129,6 +134,29 @@ TEST(StatusDetailsTest, CarriesReasonChainAndDelay) {
   ASSERT_TRUE(details.details(1).UnpackTo(&retry));
   EXPECT_GT(retry.retry_delay().nanos(), 0);
   EXPECT_TRUE(ToGrpcStatus(absl::OkStatus(), chain, "n1").ok());
+}
+
+TEST(StatusDetailsTest, CountsRefusalsAndNotCallsThatClientsEnd) {
+  const auto answer = [](const absl::Status& error) {
+    ToGrpcStatus(error, kamino::v1::Chain(), "n1");
+  };
+  const auto count = [](absl::string_view reason) {
+    const std::string text = metrics::Page().Text();
+    const std::string name =
+        absl::StrCat("\nkamino_refusals_total{reason=\"", reason, "\"} ");
+    const size_t at = text.find(name);
+    return at == std::string::npos ? 0
+                                   : std::stoi(text.substr(at + name.size()));
+  };
+  const int moved = count("not_head");
+  const int unspecified = count("unspecified");
+  answer(replica::MakeError(kamino::v1::REASON_NOT_HEAD, "moved"));
+  answer(absl::CancelledError("the stream is closed"));
+  answer(absl::OkStatus());
+  EXPECT_EQ(count("not_head"), moved + 1);
+  EXPECT_EQ(count("unspecified"), unspecified);
+  answer(absl::DeadlineExceededError("late"));
+  EXPECT_EQ(count("unspecified"), unspecified + 1);
 }
 
 }  // namespace

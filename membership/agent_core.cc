@@ -115,7 +115,11 @@ bool AgentCore::IsAnswer(const Answer& answer) {
 void AgentCore::NoteReached(const Call& call, const Answer& answer) {
   if (!IsAnswer(answer)) {
     silent_since_ = std::min(silent_since_, call.sent);
-    if (absl::IsDeadlineExceeded(answer.status)) ++late_calls_;
+    // A longer call to a machine that is down would only delay the calls to
+    // the other managers.
+    if (absl::IsDeadlineExceeded(answer.status) && answer.connected) {
+      ++late_calls_;
+    }
     return;
   }
   silent_since_ = absl::InfiniteFuture();

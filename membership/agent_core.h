@@ -99,6 +99,8 @@ class AgentCore {
     // The cluster uuid in the answer's metadata, as hexadecimal digits; empty
     // if the manager named none.
     std::string cluster_uuid;
+    // A connection to the manager was there as the call ended.
+    bool connected = false;
     absl::Status status;
     // On success that of the call's request.
     kamino::internal::v1::RegisterResponse registration;

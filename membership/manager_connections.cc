@@ -39,6 +39,12 @@ ManagerConnections::Stub* ManagerConnections::To(const std::string& manager) {
   return connection.stub.get();
 }
 
+bool ManagerConnections::connected() const {
+  const auto found = connections_.find(current_);
+  return found != connections_.end() &&
+         found->second.channel->GetState(false) == GRPC_CHANNEL_READY;
+}
+
 void ManagerConnections::NoteEnd(bool answered) {
   connections_[current_].answers = answered;
 }

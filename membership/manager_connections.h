@@ -38,6 +38,9 @@ class ManagerConnections {
   // unless it is still being made, or its last call was answered.
   Stub* To(const std::string& manager);
 
+  // Whether there is a connection to the manager of the last stub.
+  bool connected() const;
+
   // Whether the call by the last stub was answered, be it with an error.
   void NoteEnd(bool answered);
 

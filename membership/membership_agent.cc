@@ -241,6 +241,7 @@ AgentCore::Answer MembershipAgent::CarryOut(const AgentCore::Call& call) {
           : stub->Heartbeat(&context, call.heartbeat, &answer.heartbeat);
   answer.status = rpc::FromGrpc(status);
   answer.cluster_uuid = rpc::ClusterUuidIn(context);
+  answer.connected = connections_.connected();
   connections_.NoteEnd(AgentCore::IsAnswer(answer));
   if (rpc::IsOtherCluster(answer.status)) connections_.Renew(call.manager);
   return answer;

@@ -16,8 +16,8 @@ bool IsParting(const View& view, const Member& member, const KnownNode& node) {
 }
 
 // Whether that member neither parts, nor has ended, nor is to be taken out. A
-// process that was started again on the member's heap stays as well: the view
-// still names the process before it.
+// process that was started again on the member's heap, and holds the member's
+// data, stays as well: the view still names the process before it.
 bool Stays(const View& view, const KnownNodes& nodes,
            const Exclusions& excluded, const Member& member) {
   const auto node = nodes.find(member.node_id);
@@ -31,7 +31,8 @@ bool Stays(const View& view, const KnownNodes& nodes,
   const Member& known = node->second.member;
   return known.incarnation == member.incarnation
              ? !has_ended
-             : known.heap_id == member.heap_id;
+             : known.heap_id == member.heap_id &&
+                   node->second.report.ClaimsAll();
 }
 
 }  // namespace

@@ -19,11 +19,13 @@ std::vector<int64_t> StreamResets::Look(
   // After a long gap, the streams that are new to this look may have begun over
   // days.
   const bool follows = now - looked_ <= kLate;
-  looked_ = now;
+  const absl::Time before = std::exchange(looked_, now);
   for (const Connection& each : connections) {
     const auto known = seconds_.find(each.id);
-    Second second = {now, follows ? 0 : each.unanswered};
-    if (follows && known != seconds_.end()) second = known->second;
+    Second second = {now, each.unanswered};
+    if (follows) {
+      second = known != seconds_.end() ? known->second : Second{before, 0};
+    }
     // Looks may be a second apart, and then this one covers up to two.
     const double limit =
         limits_.of_connection *

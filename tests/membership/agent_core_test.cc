@@ -74,6 +74,7 @@ AgentCore::Options ShortDeadlines() {
 
 AgentCore::Answer Late() {
   AgentCore::Answer late;
+  late.connected = true;
   late.status = absl::DeadlineExceededError("no answer");
   return late;
 }
@@ -98,6 +99,15 @@ TEST(AgentCoreTest, DeadlinesGrowUntilAManagerAnswers) {
   AgentCore::Answer gone;
   gone.status = absl::UnavailableError("gone");
   EXPECT_THAT(DeadlinesOf(&core, 3, gone), ElementsAre(100, 100, 100));
+}
+
+// Else a node whose first manager's machine is down finds the one that leads
+// too late.
+TEST(AgentCoreTest, DeadlinesDoNotGrowWhereThereIsNoConnection) {
+  AgentCore core(ShortDeadlines());
+  AgentCore::Answer none = Late();
+  none.connected = false;
+  EXPECT_THAT(DeadlinesOf(&core, 3, none), ElementsAre(100, 100, 100));
 }
 
 TEST(AgentCoreTest, DeadlinesThatDoNotGrowAreNoticed) {

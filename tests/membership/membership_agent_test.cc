@@ -301,6 +301,16 @@ TEST_F(MembershipAgentTest, AManagerOfAnotherClusterDoesNotEndANodeThatRuns) {
   EXPECT_EQ(refused(), absl::OkStatus());
 }
 
+TEST_F(MembershipAgentTest, ASlowManagerGetsALongerDeadline) {
+  manager_.OnRegister([](const RegisterRequest&, RegisterResponse*) {
+    return grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "late");
+  });
+  const absl::Duration first = Patience(absl::Seconds(5));
+  Start({manager_.address()}, first);
+  EXPECT_TRUE(
+      Eventually([&] { return manager_.longest_deadline() > 2 * first; }));
+}
+
 // The name may have moved to another address, which only a new connection
 // finds.
 TEST_F(MembershipAgentTest, ANodeLooksTheNameOfAForeignManagerUpAgain) {

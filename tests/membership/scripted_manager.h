@@ -2,6 +2,7 @@
 #ifndef KAMINO_TESTS_MEMBERSHIP_SCRIPTED_MANAGER_H_
 #define KAMINO_TESTS_MEMBERSHIP_SCRIPTED_MANAGER_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -14,6 +15,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/chain_id.h"
 #include "grpcpp/grpcpp.h"
 #include "kamino/internal/v1/membership.grpc.pb.h"
@@ -58,6 +61,11 @@ class ScriptedManager final : public internal::v1::MembershipService::Service {
   }
 
   int registers() const { return registers_; }
+  // The longest deadline of a registration so far.
+  absl::Duration longest_deadline() const {
+    absl::MutexLock lock(&mutex_);
+    return longest_deadline_;
+  }
   // How many connections registrations have come by.
   size_t connections() const {
     absl::MutexLock lock(&mutex_);
@@ -82,6 +90,8 @@ class ScriptedManager final : public internal::v1::MembershipService::Service {
       context->AddInitialMetadata(rpc::kClusterUuidKey, cluster_uuid_);
     }
     peers_.insert(context->peer());
+    longest_deadline_ = std::max(
+        longest_deadline_, absl::FromChrono(context->deadline()) - absl::Now());
     incarnations_.push_back(request->member().instance().incarnation());
     response->set_lease_ms(700);
     response->set_chain_id(kOnlyChain);
@@ -116,6 +126,7 @@ class ScriptedManager final : public internal::v1::MembershipService::Service {
       on_heartbeat_ ABSL_GUARDED_BY(mutex_);
   std::string cluster_uuid_ ABSL_GUARDED_BY(mutex_);
   bool heartbeats_name_it_ ABSL_GUARDED_BY(mutex_) = true;
+  absl::Duration longest_deadline_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint64_t> incarnations_ ABSL_GUARDED_BY(mutex_);
   internal::v1::HeartbeatRequest last_heartbeat_ ABSL_GUARDED_BY(mutex_);

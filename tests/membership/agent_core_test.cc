@@ -108,6 +108,8 @@ TEST(AgentCoreTest, DeadlinesDoNotGrowWhereThereIsNoConnection) {
   AgentCore::Answer none = Late();
   none.connected = false;
   EXPECT_THAT(DeadlinesOf(&core, 3, none), ElementsAre(100, 100, 100));
+  faults::Planted fault("membership-waits-for-absent-managers");
+  EXPECT_THAT(DeadlinesOf(&core, 3, none), ElementsAre(100, 200, 400));
 }
 
 TEST(AgentCoreTest, DeadlinesThatDoNotGrowAreNoticed) {

@@ -286,6 +286,9 @@ TEST(PartingsTest, AMemberWithoutTheDataDoesNotCount) {
   EXPECT_TRUE(partings.MayFollow(view, next, nodes, {}, now));
   nodes[Id(3)].report.condition = Condition::kReceiving;
   EXPECT_FALSE(partings.MayFollow(view, next, nodes, {}, now));
+  faults::PlantFault("membership-counts-empty-members");
+  EXPECT_TRUE(partings.MayFollow(view, next, nodes, {}, now));
+  faults::PlantFault("");
 }
 
 TEST(PartingsTest, AMemberStaysOnceTheOthersAreKnownToBeDead) {

@@ -79,6 +79,7 @@ constexpr int kMaxChainLength = 16;
 constexpr absl::Duration kMaxAway = absl::Hours(24 * 7);
 constexpr int kUsualHeartbeatMs = 100;
 constexpr absl::Duration kEtcdDeadline = absl::Seconds(1);
+constexpr absl::Duration kLongestEtcdDeadline = absl::Seconds(8);
 constexpr int kMaxRequestBytes = 64 << 10;
 // Nodes call all the time. Idle connections of others would keep restarted
 // nodes and operators out.
@@ -246,12 +247,13 @@ absl::Status Serve(const Deployment& deployment,
   logs::AuditThread audit_thread;
   AuditDenials(audit.get(), &audit_thread, roles.access().get());
   // A leader has to get through to a second endpoint before its time is over.
-  const absl::Duration etcd_deadline =
-      std::min(kEtcdDeadline, options.leader_ttl / 4);
+  const absl::Duration longest =
+      std::min(kLongestEtcdDeadline, options.leader_ttl / 4);
+  const EtcdDeadlines deadlines = {std::min(kEtcdDeadline, longest), longest};
   ServiceWatchdog watchdog;
   Manager manager(
       options,
-      std::make_unique<EtcdClient>(deployment.etcd_endpoints, etcd_deadline,
+      std::make_unique<EtcdClient>(deployment.etcd_endpoints, deadlines,
                                    std::move(etcd_access)),
       LeaseClockNow, [&watchdog] { watchdog.Alive(MonotonicNow()); });
   ManagerService service(&manager);

@@ -1,5 +1,6 @@
 #include "membership/etcd/etcd_client.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -97,8 +98,9 @@ absl::Status NotTheLeader() {
 }  // namespace
 
 EtcdClient::EtcdClient(std::vector<std::string> endpoints,
-                       absl::Duration deadline, EtcdAccess access)
-    : deadline_(deadline),
+                       EtcdDeadlines deadlines, EtcdAccess access)
+    : deadlines_(deadlines),
+      deadline_(deadlines.first),
       tls_(std::move(access.tls)),
       login_(std::move(access.user)),
       looked_at_(MonotonicNow()) {
@@ -154,12 +156,23 @@ absl::Status EtcdClient::Run(const char* what, Call call) {
   Endpoint& endpoint = *endpoints_[current_];
   absl::Status status = Try(endpoint, end, call);
   if (login_.IsOver(status)) status = Try(endpoint, end, call);
+  AdaptDeadline(endpoint, status);
   if (status.ok()) return status;
   if (absl::IsUnimplemented(status) || absl::IsUnavailable(status) ||
       absl::IsDeadlineExceeded(status)) {
     current_ = (current_ + 1) % endpoints_.size();
   }
   return Explain(endpoint, what, status);
+}
+
+void EtcdClient::AdaptDeadline(const Endpoint& endpoint,
+                               const absl::Status& status) {
+  if (!absl::IsDeadlineExceeded(status) && !absl::IsUnavailable(status)) {
+    deadline_ = deadlines_.first;
+  } else if (absl::IsDeadlineExceeded(status) &&
+             endpoint.channel->GetState(false) == GRPC_CHANNEL_READY) {
+    deadline_ = std::min(2 * deadline_, deadlines_.longest);
+  }
 }
 
 absl::Status EtcdClient::Explain(Endpoint& endpoint, const char* what,

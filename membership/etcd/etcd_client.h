@@ -20,12 +20,20 @@ struct EtcdAccess {
   EtcdUser user;
 };
 
+// Of calls. A call that ends by its deadline although there is a connection
+// doubles the deadline of the next one, up to `longest`, until etcd answers: so
+// a manager hears an etcd on an overloaded machine.
+struct EtcdDeadlines {
+  absl::Duration first;
+  absl::Duration longest;
+};
+
 // After kUnavailable or kDeadlineExceeded the next call goes to the next
 // endpoint.
 class EtcdClient final : public Etcd {
  public:
-  // `endpoints`: host:port each, at least one. `deadline`: of one call.
-  EtcdClient(std::vector<std::string> endpoints, absl::Duration deadline,
+  // `endpoints`: host:port each, at least one.
+  EtcdClient(std::vector<std::string> endpoints, EtcdDeadlines deadlines,
              EtcdAccess access = {});
   ~EtcdClient() override;
 
@@ -56,8 +64,11 @@ class EtcdClient final : public Etcd {
   // believed no more.
   void LookAtFiles();
   void Connect(Endpoint* endpoint) const;
+  // A call to the endpoint has ended.
+  void AdaptDeadline(const Endpoint& endpoint, const absl::Status& status);
 
-  const absl::Duration deadline_;
+  const EtcdDeadlines deadlines_;
+  absl::Duration deadline_;  // of the next call
   const std::unique_ptr<EtcdTls> tls_;
   EtcdLogin login_;
   std::vector<std::unique_ptr<Endpoint>> endpoints_;

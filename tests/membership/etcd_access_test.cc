@@ -33,6 +33,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 const absl::Duration kDeadline = Patience(absl::Seconds(2));
+const EtcdDeadlines kDeadlines = {kDeadline, kDeadline};
 const absl::Duration kPatience = Patience(absl::Seconds(20));
 const Etcd::Keys kKeys = {"/k/l", "/k/r", "/k/v"};
 
@@ -84,7 +85,7 @@ class EtcdTlsTest : public testing::Test {
     EXPECT_EQ(tls.status(), absl::OkStatus());
     access.tls = *std::move(tls);
     return std::make_unique<EtcdClient>(
-        std::vector<std::string>{etcd_->endpoint()}, kDeadline,
+        std::vector<std::string>{etcd_->endpoint()}, kDeadlines,
         std::move(access));
   }
 
@@ -116,7 +117,8 @@ TEST_F(EtcdTlsTest, BothSidesAreKnown) {
               HasSubstr("is not believed: no authority that is believed here "
                         "has signed it"));
   // Nor is anything said in the clear.
-  EtcdClient clear({etcd_->endpoint()}, absl::Milliseconds(300));
+  EtcdClient clear({etcd_->endpoint()},
+                   {absl::Milliseconds(300), absl::Milliseconds(300)});
   EXPECT_FALSE(Look(&clear).ok());
 }
 
@@ -237,7 +239,7 @@ class EtcdLoginTest : public testing::Test {
     EtcdAccess access;
     access.user = {user, password_};
     return std::make_unique<EtcdClient>(
-        std::vector<std::string>{etcd_.endpoint()}, kDeadline,
+        std::vector<std::string>{etcd_.endpoint()}, kDeadlines,
         std::move(access));
   }
   // Calls of etcdctl's.
@@ -316,7 +318,7 @@ TEST_F(EtcdLoginTest, GoesOnWhenEtcdBeginsToAskAndForgets) {
   etcd_.Restart();
   EXPECT_EQ(AwaitLook(client.get()), absl::OkStatus());
   EXPECT_EQ(client->Renew(kKeys, "1", term).status(), absl::OkStatus());
-  EtcdClient stranger({etcd_.endpoint()}, kDeadline);
+  EtcdClient stranger({etcd_.endpoint()}, kDeadlines);
   EXPECT_THAT(Look(&stranger).message(), HasSubstr("user name is empty"));
   // Other keys are others'.
   EXPECT_THAT(client->Look({"/x/l", "/x/r", "/x/v"}).status().message(),

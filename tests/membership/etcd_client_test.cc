@@ -4,19 +4,29 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "etcd/etcdserver/etcdserverpb/rpc.grpc.pb.h"
+#include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "rpc/channel.h"
+#include "rpc/credentials.h"
 #include "rpc/server.h"
 #include "tests/membership/child_process.h"
+#include "tests/membership/silent_port.h"
 #include "tests/patience.h"
 
 namespace kamino::membership {
 namespace {
 
 const absl::Duration kDeadline = Patience(absl::Seconds(2));
+const EtcdDeadlines kDeadlines = {kDeadline, kDeadline};
 const absl::Duration kPatience = Patience(absl::Seconds(20));
 
 std::string NewFolder() {
@@ -84,7 +94,7 @@ TEST(EtcdClientWithoutEtcdTest, WhatIsNoEtcdIsNamed) {
   const auto server = rpc::Server::Start(options, {});
   ASSERT_EQ(server.status(), absl::OkStatus());
   const std::string address = absl::StrCat("127.0.0.1:", (*server)->port());
-  EtcdClient client({address}, kDeadline);
+  EtcdClient client({address}, kDeadlines);
   EXPECT_EQ(Await([&] { return client.Look(kKeys); }).status(),
             absl::UnimplementedError(
                 address + " answers, but is no etcd (a node or a manager, "
@@ -110,11 +120,11 @@ class EtcdClientTest : public testing::Test {
 
   const std::string folder_ = NewFolder();
   EtcdProcess etcd_{folder_};
-  EtcdClient client_{{etcd_.endpoint()}, kDeadline};
+  EtcdClient client_{{etcd_.endpoint()}, kDeadlines};
 };
 
 TEST_F(EtcdClientTest, OneOfManyIsElectedUntilItStandsStill) {
-  EtcdClient other({etcd_.endpoint()}, kDeadline);
+  EtcdClient other({etcd_.endpoint()}, kDeadlines);
   const auto nothing = Await([&] { return client_.Look(kKeys); });
   ASSERT_EQ(nothing.status(), absl::OkStatus());
   EXPECT_EQ(nothing->leader.mod_revision, 0);
@@ -206,7 +216,7 @@ TEST_F(EtcdClientTest, AViewIsReplacedByTheLeaderThatKnowsTheLastOnly) {
 
 TEST_F(EtcdClientTest, GoesOnToTheNextEndpoint) {
   EtcdClient client({absl::StrCat("127.0.0.1:", FreePort()), etcd_.endpoint()},
-                    kDeadline);
+                    kDeadlines);
   const Etcd::Leadership term = Lead(&client);
   // It stays with the one that answered.
   for (int i = 0; i < 3; ++i) {
@@ -216,7 +226,8 @@ TEST_F(EtcdClientTest, GoesOnToTheNextEndpoint) {
 
 TEST_F(EtcdClientTest, ACallEndsWhenEtcdHangs) {
   const Etcd::Leadership term = Lead(&client_);
-  EtcdClient hasty({etcd_.endpoint()}, absl::Milliseconds(200));
+  EtcdClient hasty({etcd_.endpoint()},
+                   {absl::Milliseconds(200), absl::Milliseconds(200)});
   ASSERT_EQ(hasty.Renew(kKeys, "1", term).status(), absl::OkStatus());
   etcd_.Signal(SIGSTOP);
   // Without its own deadline neither call would end.
@@ -251,12 +262,76 @@ TEST_F(EtcdClientTest, HistoryIsDroppedAndTwiceIsNoError) {
   EXPECT_EQ(client_.Renew(kKeys, "2", term).status(), absl::OkStatus());
 }
 
+// Notes the deadlines of calls, and says that they have passed.
+class SlowEtcd final : public etcdserverpb::KV::Service {
+ public:
+  SlowEtcd() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", rpc::ServerCredentials(), &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+
+  std::string endpoint() const { return absl::StrCat("127.0.0.1:", port_); }
+  absl::Duration last_deadline() const {
+    absl::MutexLock lock(&mutex_);
+    return last_deadline_;
+  }
+  void Answer() { answers_ = true; }
+
+ private:
+  grpc::Status Txn(grpc::ServerContext* context,
+                   const etcdserverpb::TxnRequest*,
+                   etcdserverpb::TxnResponse*) override {
+    absl::MutexLock lock(&mutex_);
+    last_deadline_ = absl::FromChrono(context->deadline()) - absl::Now();
+    if (answers_) return grpc::Status::OK;
+    return grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "late");
+  }
+
+  mutable absl::Mutex mutex_;
+  absl::Duration last_deadline_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<bool> answers_{false};
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST(SlowEtcdTest, DeadlinesGrowUntilEtcdAnswers) {
+  SlowEtcd etcd;
+  const absl::Duration first = Patience(absl::Seconds(10));
+  EtcdClient client({etcd.endpoint()}, {first, 3 * first});
+  // In first deadlines. gRPC rounds a deadline up; the way to the server takes
+  // some of it.
+  const auto look = [&] {
+    client.Look(kKeys).status().IgnoreError();
+    return absl::FDivDuration(etcd.last_deadline(), first);
+  };
+  for (const double deadline : {1, 2, 3, 3}) {
+    EXPECT_NEAR(look(), deadline, 0.5);
+  }
+  etcd.Answer();
+  look();
+  EXPECT_NEAR(look(), 1, 0.5);
+}
+
+// Else a hanging endpoint would delay the calls to the next one.
+TEST(SlowEtcdTest, DeadlinesDoNotGrowWithoutAConnection) {
+  SlowEtcd etcd;
+  const absl::Duration first = Patience(absl::Milliseconds(200));
+  const SilentPort silent;
+  EtcdClient client({silent.address(), etcd.endpoint()}, {first, 10 * first});
+  EXPECT_FALSE(client.Look(kKeys).ok());
+  EXPECT_FALSE(client.Look(kKeys).ok());
+  EXPECT_GT(etcd.last_deadline(), absl::ZeroDuration());
+  EXPECT_LE(etcd.last_deadline(), first);
+}
+
 // etcd 3.4 lets keep-alives of leases pass then, but no transaction that may
 // write; looks and compaction pass.
 TEST(FullEtcdTest, RefusesRenewalsUntilItHasSpaceAgain) {
   const std::string folder = NewFolder();
   EtcdProcess etcd(folder, {"--quota-backend-bytes=1048576"});
-  EtcdClient client({etcd.endpoint()}, kDeadline);
+  EtcdClient client({etcd.endpoint()}, kDeadlines);
   ASSERT_TRUE(Await([&] { return client.Look(kKeys); }).ok());
   auto election = client.Campaign(kKeys, "a", "0", 0, 0);
   ASSERT_EQ(election.status(), absl::OkStatus());

@@ -1,20 +1,16 @@
 #include "membership/manager_connections.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "rpc/credentials.h"
+#include "tests/membership/silent_port.h"
 #include "tests/patience.h"
 #include "tests/rpc/plain_channel.h"
 
@@ -22,30 +18,6 @@ namespace kamino::membership {
 namespace {
 
 constexpr size_t kMost = 2;
-
-// A port whose connections never end their handshake: a channel to it stays
-// in GRPC_CHANNEL_CONNECTING.
-class SilentPort {
- public:
-  SilentPort() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in at = {};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof at;
-    auto* const any = reinterpret_cast<sockaddr*>(&at);
-    EXPECT_EQ(bind(listener_, any, size), 0);
-    EXPECT_EQ(listen(listener_, 8), 0);
-    EXPECT_EQ(getsockname(listener_, any, &size), 0);
-    address_ = absl::StrCat("127.0.0.1:", ntohs(at.sin_port));
-  }
-  ~SilentPort() { close(listener_); }
-
-  const std::string& address() const { return address_; }
-
- private:
-  const int listener_;
-  std::string address_;
-};
 
 class ManagerConnectionsTest : public ::testing::Test {
  protected:

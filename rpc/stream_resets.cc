@@ -1,6 +1,5 @@
 #include "rpc/stream_resets.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace kamino::rpc {
@@ -16,21 +15,14 @@ std::vector<int64_t> StreamResets::Look(
     absl::Span<const Connection> connections, absl::Time now) {
   std::vector<int64_t> ended;
   absl::flat_hash_map<int64_t, Second> seconds;
-  // After a long gap, the streams that are new to this look may have begun over
-  // days.
+  // Else nobody has looked meanwhile: what was begun since may be of days.
   const bool follows = now - looked_ <= kLate;
-  const absl::Time before = std::exchange(looked_, now);
+  looked_ = now;
   for (const Connection& each : connections) {
     const auto known = seconds_.find(each.id);
-    Second second = {now, each.unanswered};
-    if (follows) {
-      second = known != seconds_.end() ? known->second : Second{before, 0};
-    }
-    // Looks may be a second apart, and then this one covers up to two.
-    const double limit =
-        limits_.of_connection *
-        std::max(1.0, absl::FDivDuration(now - second.began, kSecond));
-    if (each.unanswered - second.unanswered > limit) {
+    Second second = {now, follows ? 0 : each.unanswered};
+    if (follows && known != seconds_.end()) second = known->second;
+    if (each.unanswered - second.unanswered > limits_.of_connection) {
       ended.push_back(each.id);
     }
     if (now - second.began >= kSecond) second = {now, each.unanswered};

@@ -29,14 +29,6 @@ TEST_F(StreamResetsTest, EndsWhoBeginsTooManyWithinASecond) {
   EXPECT_THAT(Look({{1, 101}, {2, 100}}), ElementsAre(1));
 }
 
-TEST_F(StreamResetsTest, ALookAfterTwoSecondsAllowsTwiceTheLimit) {
-  EXPECT_THAT(Look({{1, 0}, {2, 0}}), IsEmpty());
-  now_ += absl::Milliseconds(1900);
-  // 3 and 4 are new since the last look.
-  EXPECT_THAT(Look({{1, 201}, {2, 200}, {3, 201}, {4, 200}}),
-              ElementsAre(1, 3));
-}
-
 TEST_F(StreamResetsTest, WhatWasBeforeTheFirstLookMayHaveTakenDays) {
   EXPECT_THAT(Look({{7, 100000}}), IsEmpty());
   EXPECT_THAT(Look({{7, 100101}}), ElementsAre(7));

@@ -18,10 +18,9 @@ PATIENCE_S = 300
 class GuestClusterTest(ClusterTest):
   """One test over one cluster: starting it takes seconds."""
 
-  # A call inside takes seconds if the host has other work to do.
   start = {"pmem": "auto", "heap_mb": 64, "ring_mb": 16,
-           "failure_timeout_ms": 30000, "leader_ttl_s": 60,
-           "manager_flags": ["--heartbeat_interval_ms=3000"]}
+           "failure_timeout_ms": 8000, "leader_ttl_s": 10,
+           "manager_flags": ["--heartbeat_interval_ms=1000"]}
   patience = 10
 
   def await_links(self, transport, connected=True):

@@ -28,10 +28,9 @@ ENDLESS = 1000000
 
 
 def run(cluster, devices):
-  # After the power cut the manager waits for the former leader's time to end.
-  cluster.start(pmem="auto", heap_mb=64, ring_mb=16, failure_timeout_ms=30000,
-                leader_ttl_s=20, devices=devices,
-                manager_flags=["--heartbeat_interval_ms=3000"],
+  cluster.start(pmem="auto", heap_mb=64, ring_mb=16, failure_timeout_ms=10000,
+                leader_ttl_s=10, devices=devices,
+                manager_flags=["--heartbeat_interval_ms=1000"],
                 node_flags=["--restart_limit=0"])
   os.sync()  # what this machine itself must find again
   log = os.path.join(cluster.folder, "acked.log")

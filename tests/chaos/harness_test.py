@@ -23,6 +23,7 @@ from chaos_round import (Injected, Round, Verdict, check_histories,
 from network import HUB, Network, NetworkError, check_possible, cut_ruleset
 from fault import LOSABLE, Fault, nothing
 from operator_acts import CHANGED, OLD_COPY, Operator
+from processes import patience
 from schedule import PER_ROUND, Part, Schedule, Step, fits
 
 
@@ -264,21 +265,29 @@ class NetworkTest(unittest.TestCase):
     self.network.create()
 
   def hears(self, receiver, source):
-    """Whether a datagram gets through: one way is all it takes."""
+    """Whether a datagram gets through: one way is all it takes.
+
+    The receiver's own datagram, sent after it, ends the wait.
+    """
     listen = ("import socket, sys; s = socket.socket(socket.AF_INET, "
               "socket.SOCK_DGRAM); s.bind(('0.0.0.0', 9)); "
               "s.settimeout(float(sys.argv[1])); print('ready', flush=True); "
-              "print(s.recv(9))")
+              "print(s.recv(9).decode())")
     send = ("import socket, sys; s = socket.socket(socket.AF_INET, "
-            "socket.SOCK_DGRAM); s.sendto(b'x', (sys.argv[1], 9))")
+            "socket.SOCK_DGRAM); s.sendto(sys.argv[2].encode(), "
+            "(sys.argv[1], 9))")
+    host = self.network.host(receiver)
     with subprocess.Popen(
-        self.network.command(receiver, [sys.executable, "-c", listen, "0.5"]),
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as listener:
+        self.network.command(receiver, [sys.executable, "-c", listen,
+                                        str(patience(20))]),
+        stdout=subprocess.PIPE, text=True) as listener:
       listener.stdout.readline()
-      subprocess.run(self.network.command(
-          source, [sys.executable, "-c", send, self.network.host(receiver)]),
-                     check=True)
-      return listener.wait() == 0
+      for party in (source, receiver):
+        subprocess.run(self.network.command(
+            party, [sys.executable, "-c", send, host, party]), check=True)
+      heard = listener.stdout.readline().strip()
+    self.assertIn(heard, (source, receiver))
+    return heard == source
 
   def test_cuts(self):
     self.assertTrue(self.hears("a", "b"))

@@ -78,6 +78,7 @@ namespace {
 constexpr int kMaxChainLength = 16;
 constexpr absl::Duration kMaxAway = absl::Hours(24 * 7);
 constexpr int kUsualHeartbeatMs = 100;
+constexpr absl::Duration kLongestPoll = absl::Milliseconds(100);
 constexpr absl::Duration kEtcdDeadline = absl::Seconds(1);
 constexpr absl::Duration kLongestEtcdDeadline = absl::Seconds(8);
 constexpr int kMaxRequestBytes = 64 << 10;
@@ -183,6 +184,8 @@ absl::StatusOr<Deployment> ReadFlags() {
   options.core.chain_length = static_cast<size_t>(length);
   options.core.failure_timeout = absl::Milliseconds(timeout_ms);
   options.core.heartbeat_interval = absl::Milliseconds(interval_ms);
+  options.poll_interval = std::clamp(options.core.heartbeat_interval / 5,
+                                     options.poll_interval, kLongestPoll);
   options.core.away_limit = away;
   options.leader_ttl = absl::Seconds(ttl);
   options.compacts = absl::GetFlag(FLAGS_compact_etcd);

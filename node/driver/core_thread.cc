@@ -131,8 +131,20 @@ void CoreThread::Stop() {
 void CoreThread::AwaitTick(absl::Duration wait) {
   tick_timer_ = loop_->StartTimer(wait, [this] {
     timer_fired_ = true;
-    AwaitTick(options_.tick_interval);
+    AwaitTick(IsIdle() ? options_.idle_tick_interval : options_.tick_interval);
   });
+}
+
+void CoreThread::NoteWork(bool any) {
+  if (!any) {
+    quiet_ticks_ = std::min(quiet_ticks_ + 1, kQuietTicks);
+    return;
+  }
+  if (IsIdle()) {
+    loop_->CancelTimer(tick_timer_);
+    AwaitTick(options_.tick_interval);
+  }
+  quiet_ticks_ = 0;
 }
 
 bool CoreThread::Arm() {
@@ -199,7 +211,8 @@ bool CoreThread::Poll() {
       has_tasks_.load(std::memory_order_acquire) && Take(&batch_);
   const bool timer_fired = std::exchange(timer_fired_, false);
   const bool has_reads = TakeReads();
-  if (!timer_fired && !has_tasks && !has_reads && !more_) return false;
+  const bool has_work = has_tasks || has_reads || more_;
+  if (!timer_fired && !has_work) return false;
   polling_ = true;
   began_ = absl::InfiniteFuture();
   absl::Time began = options_.clock();
@@ -214,6 +227,7 @@ bool CoreThread::Poll() {
   batch_.clear();
   if (has_reads) RunReads();
   EndBatch(began, timer_fired);
+  NoteWork(has_work || more_);
   if (hooks_.activity != nullptr) hooks_.activity->Idle();
   polling_ = false;
   return true;

@@ -26,8 +26,11 @@ namespace kamino::node {
 class CoreThread final : public CoreExecutor, private transport::Poller {
  public:
   struct Options {
-    // Ticks come at least that often.
+    // Ticks come at least that often while there is work.
     absl::Duration tick_interval = absl::Milliseconds(5);
+    // After kQuietTicks ticks without work in between they come that seldom, so
+    // that an idle node leaves the processor to others.
+    absl::Duration idle_tick_interval = absl::Milliseconds(25);
     // A batch is all that was posted, or as much as this sufficed for. So long
     // reads run, too, before links have their turn.
     absl::Duration max_batch_time = absl::Milliseconds(2);
@@ -39,6 +42,8 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
     CoreWatchdogOptions watchdog;
     std::function<absl::Time()> clock = MonotonicNow;
   };
+
+  static constexpr int kQuietTicks = 40;
 
   // Watched if there is an activity. An error: the system lacks descriptors.
   static absl::StatusOr<std::unique_ptr<CoreThread>> Create(Options options);
@@ -70,6 +75,9 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   bool Arm() override;
   void Disarm() override;
   void AwaitTick(absl::Duration wait);
+  bool IsIdle() const { return quiet_ticks_ >= kQuietTicks; }
+  // A batch has ended that did some work, or none.
+  void NoteWork(bool any);
   bool Take(std::vector<Task>* tasks);
   // Whether there are reads to run.
   bool TakeReads();
@@ -112,6 +120,7 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   bool runs_ = false;     // between Start and Stop
   bool polling_ = false;  // in Poll, which never runs within itself
   bool timer_fired_ = false;
+  int quiet_ticks_ = 0;  // without work since the last work
   absl::Time next_tick_ = absl::InfinitePast();
   bool more_ = false;  // the last batch has left something to do
   // Of the first task of a batch that RunNow began; else infinite.

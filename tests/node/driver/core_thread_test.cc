@@ -60,6 +60,41 @@ TEST(CoreThreadTest, TicksWithoutTasks) {
   third.WaitForNotification();
 }
 
+TEST(CoreThreadTest, TicksSeldomWhileThereIsNoWork) {
+  absl::Mutex mutex;
+  int ticks = 0;
+  const auto await_ticks = [&](int more) {
+    absl::MutexLock lock(&mutex);
+    const int enough = ticks + more;
+    const auto over = [&] { return ticks >= enough; };
+    return mutex.AwaitWithTimeout(absl::Condition(&over),
+                                  Patience(absl::Seconds(30)));
+  };
+  CoreThread::Options options;
+  options.tick_interval = absl::Milliseconds(1);
+  options.idle_tick_interval = absl::Hours(1);
+  const auto owned = *CoreThread::Create(options);
+  CoreThread& thread = *owned;
+  thread.Start({[&] {
+                  absl::MutexLock lock(&mutex);
+                  ++ticks;
+                },
+                [] { return false; }});
+  for (int times = 0; times < 3; ++times) {
+    ASSERT_TRUE(await_ticks(CoreThread::kQuietTicks));
+    int before = 0;
+    absl::Notification ran;
+    thread.Post([&] {
+      absl::MutexLock lock(&mutex);
+      before = ticks;
+      ran.Notify();
+    });
+    ran.WaitForNotification();
+    // One more was due by the timer that ran already.
+    EXPECT_LE(before, (times + 1) * (CoreThread::kQuietTicks + 2)) << times;
+  }
+}
+
 TEST(CoreThreadTest, MoreWorkNeedsNoTask) {
   absl::Notification done;
   int left = 1000;

@@ -29,19 +29,30 @@ void Dialer::Adopt(LinkId link) {
   if (!Has(link)) outbox_->Close(link_);
   link_ = link;
   state_ = State::kEstablished;
+  late_hellos_ = 0;
 }
 
 bool Dialer::OnOpened(LinkId link, absl::Time now) {
   if (!Has(link)) return false;
   if (state_ == State::kConnecting) {
     state_ = State::kGreeting;
-    due_ = now + options_.hello_timeout;
+    due_ = now + HelloTimeout();
   }
   return true;
 }
 
+absl::Duration Dialer::HelloTimeout() const {
+  const absl::Duration longest =
+      std::max(options_.hello_timeout, options_.connect_timeout);
+  absl::Duration timeout = options_.hello_timeout;
+  for (int i = 0; i < late_hellos_ && timeout < longest; ++i) timeout *= 2;
+  return std::min(timeout, longest);
+}
+
 void Dialer::Establish() {
-  if (link_ != kNoLink) state_ = State::kEstablished;
+  if (link_ == kNoLink) return;
+  state_ = State::kEstablished;
+  late_hellos_ = 0;
 }
 
 bool Dialer::OnClosed(LinkId link, absl::Time now) {
@@ -53,6 +64,7 @@ bool Dialer::OnClosed(LinkId link, absl::Time now) {
 void Dialer::OnTick(absl::Time now) {
   if (now >= due_ &&
       (state_ == State::kConnecting || state_ == State::kGreeting)) {
+    if (state_ == State::kGreeting) ++late_hellos_;
     Retry(now);
   }
   if (state_ != State::kWaiting || now < due_) return;
@@ -87,6 +99,7 @@ void Dialer::Leave() {
   state_ = State::kIdle;
   link_ = kNoLink;
   failures_ = 0;
+  late_hellos_ = 0;
   due_ = absl::InfiniteFuture();
 }
 

@@ -18,7 +18,9 @@
 // Anything else changes nothing.
 //
 // Between two attempts it waits, at first shortly: a neighbour that is only
-// late with a view has it in a moment.
+// late with a view has it in a moment. After each Hello without an answer in
+// time the next one gets twice as long, up to connect_timeout: a neighbour on
+// an overloaded machine may need that.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_DIALER_H_
@@ -76,6 +78,7 @@ class Dialer {
 
  private:
   void Wait(absl::Time now);
+  absl::Duration HelloTimeout() const;
 
   const ChainOptions& options_;
   const kamino::internal::v1::LinkPurpose purpose_;
@@ -85,6 +88,7 @@ class Dialer {
   LinkId link_ = kNoLink;
   membership::Member member_;  // unless kIdle, or adopted
   int failures_ = 0;           // in a row
+  int late_hellos_ = 0;        // in a row
   // When it tries again in kWaiting, gives up in kConnecting and kGreeting.
   absl::Time due_ = absl::InfiniteFuture();
 };

@@ -85,6 +85,38 @@ TEST(DialerTest, WalksItsTable) {
   ExpectText("tests/replica/tables/dialer.txt", Table().Walk());
 }
 
+// How long a dialer waits for the answer to Hello, in hello_timeouts.
+double HelloTimeout(PartRig* rig, Dialer* dialer) {
+  while (dialer->state() == Dialer::State::kWaiting) {
+    rig->now += absl::Milliseconds(1);
+    dialer->OnTick(rig->now);
+  }
+  dialer->OnOpened(dialer->link(), rig->now);
+  const absl::Time begin = rig->now;
+  while (dialer->state() == Dialer::State::kGreeting) {
+    rig->now += absl::Milliseconds(100);
+    dialer->OnTick(rig->now);
+  }
+  return absl::FDivDuration(rig->now - begin, rig->options.hello_timeout);
+}
+
+TEST(DialerTest, AHelloGetsLongerAfterEachLateOne) {
+  PartRig rig;
+  Dialer dialer(rig.options, LINK_PURPOSE_APPEND, &rig.outbox);
+  dialer.Aim(rig.Named("n2"), rig.now);
+  for (const double timeout : {1, 2, 4, 5, 5}) {
+    EXPECT_DOUBLE_EQ(HelloTimeout(&rig, &dialer), timeout);
+  }
+  while (dialer.state() == Dialer::State::kWaiting) {
+    rig.now += absl::Milliseconds(1);
+    dialer.OnTick(rig.now);
+  }
+  dialer.OnOpened(dialer.link(), rig.now);
+  dialer.Establish();
+  dialer.Retry(rig.now);
+  EXPECT_DOUBLE_EQ(HelloTimeout(&rig, &dialer), 1);
+}
+
 // How long it waits after each of some failures, in milliseconds.
 std::string WaitsOf(LinkPurpose purpose, bool established) {
   PartRig rig;

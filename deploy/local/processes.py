@@ -6,6 +6,7 @@ import socket
 import time
 
 POLL_S = 0.02
+MOST_POLL_S = 5.0
 # A factor for every wait for an event: CONTRIBUTING.md, A slower machine.
 TIME_SCALE = "KAMINO_TEST_TIME_SCALE"
 _LISTENING = "0A"  # a state in /proc/net/tcp
@@ -102,19 +103,28 @@ def listens(pid, port):
   return False
 
 
-def wait_until(condition, timeout, what):
+def processor_s():
+  """Processor time of this process, and of its children that have ended."""
+  return sum(os.times()[:4])
+
+
+def wait_until(condition, timeout, what, cost=processor_s):
   """Polls until condition() is true, for patience(timeout); returns its value.
 
   The timeout only tells a missing event from a late one: a wait ends with the
   event. `what` is a text, or a function that returns it after the timeout.
+  A condition may start programs, and the awaited event may need the processor:
+  the pauses are twice as long as what the condition took by `cost`, a clock.
   """
   timeout = patience(timeout)
   deadline = time.monotonic() + timeout
   while True:
+    took = -cost()
     value = condition()
     if value:
       return value
+    took += cost()
     if time.monotonic() > deadline:
       told = what() if callable(what) else what
       raise ClusterError(f"waited {timeout:g} s for {told}")
-    time.sleep(POLL_S)
+    time.sleep(min(max(POLL_S, 2 * took), MOST_POLL_S))

@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.join(ROOT, "deploy", "local"))
 from binaries import Binaries
 import local_cluster
 from local_cluster import LocalCluster, default_parent, needed_mb
+import processes
 from processes import TIME_SCALE, ClusterError, listens, start_time
 
 # Listens where its flags say until a signal comes.
@@ -42,6 +43,28 @@ if sys.argv[2] == "wait":
 print(json.dumps({{"view_id": "1", "nodes": [
     {{"node_id": "n" + str(i)}} for i in range(1, len(seeds) + 1)]}}))
 """
+
+
+class WaitUntilTest(unittest.TestCase):
+
+  def pauses(self, costs):
+    """The pauses after conditions that take `costs` seconds."""
+    left = [*costs, 0]
+    now = 0
+
+    def condition():
+      nonlocal now
+      now += left.pop(0)
+      return not left
+
+    with mock.patch.object(processes.time, "sleep") as sleep:
+      processes.wait_until(condition, 60, "the last", cost=lambda: now)
+    return [call.args[0] for call in sleep.call_args_list]
+
+  def test_pauses_leave_the_processor_to_others(self):
+    self.assertEqual(self.pauses([0, 0.001, 2, 100]),
+                     [processes.POLL_S, processes.POLL_S, 4,
+                      processes.MOST_POLL_S])
 
 
 class LocalClusterTest(ProgramTest):

@@ -57,7 +57,9 @@ absl::Duration OwnTime() {
 // Of the process, without what is mapped from files. 0: not known.
 size_t OwnMemory() {
   // Kept open: the guard reads it ten times a second, in idle processes too.
-  static const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  // The process may have had no descriptor left at the first attempt.
+  static int file = -1;
+  if (file < 0) file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   char text[128] = {};
   if (pread(file, text, sizeof(text) - 1, 0) <= 0) return 0;
   size_t size = 0;

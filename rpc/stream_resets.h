@@ -19,8 +19,9 @@ namespace kamino::rpc {
 class StreamResets {
  public:
   struct Limits {
-    // Streams that a connection may begin within a second without an answer:
-    // twice as many as it may have at once.
+    // Streams that a connection may begin without an answer between two looks
+    // that are a second or more apart: twice as many as it may have at once. A
+    // client that cancels fewer than a thousand calls a second stays connected.
     int64_t of_connection = 2048;
   };
   struct Connection {

@@ -82,13 +82,19 @@ class Machine:
     memory_mb: of the machine, NVDIMM apart.
     nvdimm: a file of make_nvdimm(), or None.
     network: QEMU's words for a network device, or none.
+    counted: its clock counts the instructions that it has executed, while it
+        executes any. A busy host makes such a machine slow, but no timeout in
+        it ends sooner. It has one processor: QEMU (7.2) does not bring up more
+        with such a clock. Not for machines that grant each other leases: their
+        clocks differ.
   """
 
   def __init__(self, name, folder, image, memory_mb=1024, nvdimm=None,
-               network=()):
+               network=(), counted=False):
     self.name = name
     self.console = os.path.join(folder, f"{name}.console")
-    self._command = self._arguments(image, memory_mb, nvdimm, network)
+    self._command = self._arguments(image, memory_mb, nvdimm, network,
+                                    counted)
     self._qemu = None
     self._reader = None
     self._watchdog = None
@@ -97,11 +103,17 @@ class Machine:
     self._ended = True
     self._ids = itertools.count(1)
 
-  def _arguments(self, image, memory_mb, nvdimm, network):
+  @staticmethod
+  def _processors(counted):
+    if counted:  # a nanosecond for each instruction
+      return ["-accel", "tcg,thread=single", "-icount", "shift=0", "-smp", "1"]
+    return ["-accel", "tcg,thread=multi", "-smp", "2"]
+
+  def _arguments(self, image, memory_mb, nvdimm, network, counted):
     words = [
         # Whatever ends this process, ends the machine.
         "setpriv", "--pdeathsig", "KILL", QEMU,
-        "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
+        *self._processors(counted), "-cpu", "max",
         "-m", f"{memory_mb}M,slots=2,maxmem={memory_mb + 4096}M",
         "-machine", "q35,nvdimm=on", "-nodefaults", "-no-user-config",
         "-no-reboot", "-display", "none", "-monitor", "none",

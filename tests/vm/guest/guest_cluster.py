@@ -1,6 +1,7 @@
-"""A chain inside a machine, which may be a hundred times slower than its host.
+"""A chain inside an emulated machine.
 
-All waits end with what they wait for: they are long only when it is missing.
+A wait ends with the event that it waits for. It is long only if the event does
+not happen.
 """
 
 import json

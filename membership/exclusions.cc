@@ -46,9 +46,12 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
   wanted[node_id] = how == Removal::kDrain && member;
   const KnownNodes states = States(now);
   if (member && !CanGoOn(view_, states, wanted)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the chain could not go on without ", node_id,
-                     ": no other member holds everything and was never away"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the chain could not go on without ", node_id,
+        ": no other running member holds everything and was never away; start "
+        "the members that do not run, on their data; if the data of all of "
+        "them is lost, start each with an empty data directory, and the chain "
+        "goes on with the data of the members that run"));
   }
   if (member && how == Removal::kNow) {
     const std::string last = LastWithout(node_id, states, wanted);

@@ -294,11 +294,17 @@ absl::Status ManagerCore::NothingToRecoverFrom(bool stands,
         id, ", then kamino admin recover --confirm --force, ",
         "lets the chain go on from it"));
   }
+  if (!stands) {
+    return absl::FailedPreconditionError(
+        view_.formed()
+            ? "there is nothing to recover from: the chain can go on by itself"
+            : "there is nothing to recover from: there is no chain yet");
+  }
   return absl::FailedPreconditionError(
-      "nothing to recover from: no node knows a later view than the one that "
-      "is stored, nor are all members that came back on old copies of their "
-      "data, nor are all away or lost while a node outside holds some; start "
-      "all nodes that have data of the chain");
+      "there is nothing to recover from: the chain waits for members that do "
+      "not run; start all nodes that have its data; if the data of the other "
+      "members is lost, start each of them with an empty data directory, and "
+      "the chain goes on with the data of the members that run");
 }
 
 absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanFromOldCopies(

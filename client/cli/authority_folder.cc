@@ -109,6 +109,15 @@ class NewPair {
   std::unique_ptr<NewFile> certificate_;
 };
 
+// A common name has 64 characters at most (RFC 5280, appendix A).
+constexpr size_t kMaxCommonName = 64;
+
+std::string AuthorityName(const std::string& cluster) {
+  if (cluster.empty()) return "Kamino authority for etcd";
+  std::string name = absl::StrCat("Kamino authority of ", cluster);
+  return name.size() <= kMaxCommonName ? name : cluster;
+}
+
 }  // namespace
 
 absl::StatusOr<CertificateFacts> ReadFacts(const std::string& path) {
@@ -136,11 +145,9 @@ absl::StatusOr<AuthorityFolder> AuthorityFolder::Make(
         {cluster, security::Role::kNode, /*name=*/"any"}));
   }
   const absl::Time now = absl::Now();
-  ASSIGN_OR_RETURN(
-      const security::Issued issued,
-      Authority::Make(cluster.empty() ? "Kamino authority for etcd"
-                                      : "Kamino authority of " + cluster,
-                      {now - kEarlier, now + validity}));
+  ASSIGN_OR_RETURN(const security::Issued issued,
+                   Authority::Make(AuthorityName(cluster),
+                                   {now - kEarlier, now + validity}));
   RETURN_IF_ERROR(MakeFolder(path, Readers::kNobody));
   RETURN_IF_ERROR(MakeFolder(Joined(path, "crl"), Readers::kEverybody));
   RETURN_IF_ERROR(MakeFolder(Joined(path, "issued"), Readers::kEverybody));

@@ -109,6 +109,34 @@ std::string StandStill(const GetClusterResponse& cluster) {
                       "; their logs say why the links between them fail\n");
 }
 
+// Reports members that were stopped in order and keep their places, as too few
+// would be left.
+std::string StoppedMembers(const GetClusterResponse& cluster) {
+  std::vector<std::string> stopped;
+  // The manager removes a member only if another one can go on.
+  bool others = false;
+  for (const ClusterNode& node : cluster.nodes()) {
+    if (!IsIn(node)) continue;
+    if (node.away()) stopped.push_back(node.member().node_id());
+    others |= node.alive() && !node.away() &&
+              node.report().condition() == kamino::v1::CONDITION_SOUND;
+  }
+  if (stopped.empty()) return "";
+  const bool one = stopped.size() == 1;
+  std::string text = absl::StrCat(
+      "more members were stopped than the chain may lose: the manager removes "
+      "none, and the chain waits until ",
+      one ? absl::StrCat(stopped[0], " is started again")
+          : absl::StrCat("enough of ", absl::StrJoin(stopped, ", "),
+                         " are started again"));
+  if (others) {
+    absl::StrAppend(&text, "; to go on without ", one ? "it" : "one of them",
+                    ": kamino admin remove --force ",
+                    one ? stopped[0] : "NODE");
+  }
+  return absl::StrCat(text, "\n");
+}
+
 }  // namespace
 
 std::string RiseText(const kamino::v1::Rise& rise) {
@@ -204,25 +232,7 @@ std::string Remarks(const GetClusterResponse& cluster) {
     absl::StrAppend(&text, "node ", refused.node_id(), " was refused ",
                     refused.ms_ago() / 1000, " s ago: ", refused.why(), "\n");
   }
-  std::vector<std::string> kept;
-  for (const ClusterNode& node : cluster.nodes()) {
-    if (node.away() && IsIn(node)) kept.push_back(node.member().node_id());
-  }
-  if (!kept.empty()) {
-    absl::StrAppend(&text,
-                    "more were stopped than may be lost: nobody is "
-                    "removed, and all wait until ",
-                    kept.size() == 1
-                        ? absl::StrCat(kept[0],
-                                       " is started again; to go on without "
-                                       "it: kamino admin remove --force ",
-                                       kept[0])
-                        : absl::StrCat("enough of ", absl::StrJoin(kept, ", "),
-                                       " are started again; to go on without "
-                                       "one of them: kamino admin remove "
-                                       "--force NODE"),
-                    "\n");
-  }
+  absl::StrAppend(&text, StoppedMembers(cluster));
   if (!cluster.waiting_for().empty()) {
     const auto awaited = [&](std::string* out, const std::string& node_id) {
       out->append(Awaited(cluster, node_id));

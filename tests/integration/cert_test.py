@@ -166,6 +166,12 @@ class CertTest(unittest.TestCase):
               expect=1, stderr="tls/ca.pem is there already, and does not have "
               "the authority of etcd-ca")
 
+  def test_long_cluster_ids(self):
+    cluster = "c" * 48  # as long as a manager allows
+    self.cert("ca", f"--cluster_id={cluster}")
+    [node] = self.json("issue", "node", "n1")
+    self.assertEqual(node["holder"], f"kamino://{cluster}/node/n1")
+
   def test_no_longer_than_the_authority(self):
     self.cert("ca", "--cluster_id=shop", "--days=2")
     [authority] = self.json("show", "kamino-ca/ca.pem")

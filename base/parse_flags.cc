@@ -42,6 +42,13 @@ bool IsOwnFlagFile(absl::string_view file) {
   return !absl::StrContains(file, "absl/");
 }
 
+int ExitCodeAfterOutput(int exit_code) {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::cout.good()) return exit_code;
+  std::cerr << "cannot write to standard output\n";
+  return exit_code == 0 ? 1 : exit_code;
+}
+
 bool AsksForHelp(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const absl::string_view word = argv[i];
@@ -56,9 +63,7 @@ void ParseFlags(const std::string& name, const std::string& usage,
   if (AsksForHelp(argc, argv)) parse_exit_code = 0;
   std::atexit([] {
     if (!parsing_flags) return;
-    std::cout.flush();
-    std::fflush(nullptr);
-    _exit(parse_exit_code);
+    _exit(ExitCodeAfterOutput(parse_exit_code));
   });
   absl::SetProgramUsageMessage(usage);
   absl::FlagsUsageConfig config;

@@ -15,6 +15,10 @@ bool IsOwnFlagFile(absl::string_view file);
 // kind, with one dash or two.
 bool AsksForHelp(int argc, char** argv);
 
+// Flushes standard output. Returns `exit_code`, or 1 in place of 0 if the output
+// could not be written; then a line on stderr says so.
+int ExitCodeAfterOutput(int exit_code);
+
 // Sets the flags, or ends the process: with 0 after --help and --version, which
 // print what there is (`usage`, then all flags but Abseil's own; `version`);
 // with 2 for a flag that is unknown or wrong and for a word that is none, with

@@ -162,7 +162,7 @@ int CheckFile(const ServerProgram& program, const config::ProgramConfig& config,
                                : "; its command line is to say " +
                                      absl::StrJoin(filled, ", "))
             << "\n";
-  return 0;
+  return ExitCodeAfterOutput(0);
 }
 
 // Of a flag whose value turns out wrong only once it is used.
@@ -275,7 +275,7 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
   ParseFlags(program.name, program.usage, kVersion, argc, argv);
   if (config::OnlyPrintsExample()) {
     std::cout << config::ExampleSection(SectionOf(program), program.example);
-    return 0;
+    return ExitCodeAfterOutput(0);
   }
   if (loaded.ok()) loaded = logs::CheckLogFlags();
   if (!loaded.ok()) return Refuse(program, config, loaded);
@@ -293,7 +293,7 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
       std::cerr << program.name << ": warning: " << warning << "\n";
     }
     std::cout << program.name << ": the configuration is right\n";
-    return 0;
+    return ExitCodeAfterOutput(0);
   }
   logs::StartLogging(argv[0],
                      {program.name, ValueOf("cluster_id"), ValueOf("node_id")});

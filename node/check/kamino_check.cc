@@ -65,6 +65,14 @@ int Fail(const absl::Status& status, bool json, int exit_code) {
   return exit_code;
 }
 
+// Whether standard output has taken all; if not, says so.
+bool Written(bool json) {
+  std::cout.flush();
+  if (std::cout.good()) return true;
+  Fail(absl::UnknownError("cannot write to standard output"), json, kFindings);
+  return false;
+}
+
 int FailUsage(const std::string& message, bool json) {
   Fail(absl::InvalidArgumentError(message), json, kNotExamined);
   if (!json) std::cerr << kUsage;
@@ -147,10 +155,10 @@ int Main(int argc, char** argv) {
       continue;
     } else if (word == "--help") {
       std::cout << kUsage;
-      return kSound;
+      return Written(json) ? kSound : kNotExamined;
     } else if (word == "--version") {
       std::cout << "kamino_check " << kVersion << "\n";
-      return kSound;
+      return Written(json) ? kSound : kNotExamined;
     } else if (path.empty() && !word.empty() && word[0] != '-') {
       path = word;
     } else {
@@ -172,11 +180,7 @@ int Main(int argc, char** argv) {
               << " more are not shown\n";
   }
   PrintReport(report, json);
-  std::cout.flush();
-  if (!std::cout.good()) {
-    return Fail(absl::UnknownError("cannot write to standard output"), json,
-                kFindings);
-  }
+  if (!Written(json)) return kFindings;
   return report.findings == 0 ? kSound : kFindings;
 }
 

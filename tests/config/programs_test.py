@@ -86,6 +86,20 @@ class ProgramsTest(unittest.TestCase):
     self.assertEqual(set(found), names)
     return {k: v for k, v in found.items() if k not in ABOUT_CONFIG}
 
+  def test_output_that_cannot_be_written_is_an_error(self):
+    for program, words in itertools.product(
+        ("kamino_node", "kamino_manager", "kamino_check"),
+        (("--help",), ("--version",), ("--config_example",))):
+      if program == "kamino_check" and words == ("--config_example",):
+        continue
+      with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [self.binaries.path(program), *words], stdout=full,
+            stderr=subprocess.PIPE, text=True, check=False)
+      self.assertNotEqual(done.returncode, 0, (program, words))
+      self.assertIn("cannot write to standard output", done.stderr,
+                    (program, words))
+
   def test_the_example_is_right_for_all(self):
     text = self.example()
     for server in SERVERS:

@@ -15,8 +15,8 @@ bool IsOwnFlagFile(absl::string_view file);
 // kind, with one dash or two.
 bool AsksForHelp(int argc, char** argv);
 
-// Flushes standard output. Returns `exit_code`, or 1 in place of 0 if the output
-// could not be written; then a line on stderr says so.
+// Flushes standard output. If that fails, it says so on stderr and returns 1 in
+// place of 0; else it returns `exit_code`.
 int ExitCodeAfterOutput(int exit_code);
 
 // Sets the flags, or ends the process: with 0 after --help and --version, which

@@ -233,7 +233,8 @@ void AdminService::End(const Call<Request>& call, const absl::Status& status,
       options_.audit->Add(RecordOf(call, status), waits);
   if (!status.ok() || audited.ok()) return Answer(call, status);
   Answer(call, absl::FailedPreconditionError(absl::StrCat(
-                   "the call was carried out, but ", audited.message())));
+                   "the call ", rpc::MethodOf(*Request::descriptor()),
+                   " was carried out, but ", audited.message())));
 }
 
 template <typename Request>

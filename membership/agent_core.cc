@@ -56,11 +56,9 @@ ViewRecord Outline(const ViewRecord& record) {
 AgentCore::AgentCore(Options options)
     : options_(std::move(options)),
       vouching_(options_.vouch),
-      managers_(options_.managers),
+      turns_(options_.managers),
       clusters_(options_.managers),
-      patience_(kFirstPatience) {
-  CHECK(!managers_.empty());
-}
+      patience_(kFirstPatience) {}
 
 void AgentCore::Begin(const Member& self, absl::Time now) {
   self_ = self;
@@ -80,7 +78,7 @@ AgentCore::Call AgentCore::Next(absl::Time now) {
   Call call;
   call.asks_cluster = AsksClusters();
   call.manager =
-      call.asks_cluster ? options_.managers[asked_] : managers_[current_];
+      call.asks_cluster ? options_.managers[asked_] : turns_.current();
   call.sent = now;
   call.deadline = CallDeadline();
   call.anew = !clusters_.IsForeign(call.manager) && TakesNewConnection(now);
@@ -255,6 +253,7 @@ AgentCore::Effects AgentCore::OnRegistered(const Call& call,
   Effects effects;
   if (answer.status.ok()) {
     const auto& response = answer.registration;
+    turns_.OnSuccess();
     registered_ = true;
     takeover_until_ = absl::InfiniteFuture();
     interval_ = absl::Milliseconds(
@@ -292,7 +291,7 @@ absl::Status AgentCore::Refusal(const Answer& answer, absl::Time now) {
       return answer.status;
     case absl::StatusCode::kUnimplemented:
       return absl::UnimplementedError(
-          absl::StrCat(managers_[current_],
+          absl::StrCat(turns_.current(),
                        " answers, but is no manager (a node or etcd, "
                        "perhaps); check --managers"));
     default:
@@ -306,6 +305,7 @@ AgentCore::Effects AgentCore::OnHeartbeat(const Call& call,
   Effects effects;
   if (answer.status.ok()) {
     const auto& response = answer.heartbeat;
+    turns_.OnSuccess();
     if (response.has_view()) effects.view = TakeView(response.view(), now);
     effects.invited = response.join();
     TakeLease(call.sent, response.lease_ms(), response.lease_view_id(),
@@ -332,7 +332,7 @@ AgentCore::Effects AgentCore::OnHeartbeat(const Call& call,
   // answer to another one decides.
   if (absl::IsNotFound(answer.status) ||
       absl::IsInvalidArgument(answer.status)) {
-    LOG(WARNING) << "the manager at " << managers_[current_]
+    LOG(WARNING) << "the manager at " << turns_.current()
                  << " does not take this node's heartbeat ("
                  << answer.status.message() << "); registering again";
     registered_ = false;
@@ -355,28 +355,10 @@ void AgentCore::OnFailure(const Answer& answer, absl::Time now) {
   // ManagerClusters tells of another cluster's manager.
   if (now >= next_complaint_ && !rpc::IsOtherCluster(answer.status)) {
     next_complaint_ = now + kComplainEvery;
-    LOG(WARNING) << "manager at " << managers_[current_] << ": "
+    LOG(WARNING) << "manager at " << turns_.current() << ": "
                  << answer.status.message() << "; trying again";
   }
-  const auto leader = rpc::LeaderIn(answer.status);
-  if (leader.has_value() && Follow(*leader)) return;
-  current_ = (current_ + 1) % managers_.size();
-}
-
-bool AgentCore::Follow(const std::string& leader) {
-  if (leader.empty() || leader.size() > kMaxAddressBytes ||
-      leader == managers_[current_]) {
-    return false;
-  }
-  auto found = std::find(managers_.begin(), managers_.end(), leader);
-  if (found == managers_.end()) {
-    // One place for whoever was not given; a later one takes it over.
-    managers_.resize(options_.managers.size());
-    managers_.push_back(leader);
-    found = std::prev(managers_.end());
-  }
-  current_ = static_cast<size_t>(found - managers_.begin());
-  return true;
+  turns_.OnFailure(rpc::LeaderIn(answer.status).value_or(""));
 }
 
 void AgentCore::EndLease() {

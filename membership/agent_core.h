@@ -19,6 +19,7 @@
 #include "membership/lateness.h"
 #include "membership/lease_share.h"
 #include "membership/manager_clusters.h"
+#include "membership/manager_turns.h"
 #include "membership/view.h"
 #include "membership/view_source.h"
 #include "membership/vouching.h"
@@ -184,8 +185,6 @@ class AgentCore {
   absl::Duration RetryAfter() const {
     return std::min(options_.retry, interval_);
   }
-  // Goes to the leader that another manager named, if that helps.
-  bool Follow(const std::string& leader);
   // Why no registration will succeed, if so.
   absl::Status Refusal(const Answer& answer, absl::Time now);
   // The node has no data of a cluster, and no view.
@@ -235,8 +234,7 @@ class AgentCore {
   bool stood_in_ = false;  // others vouch for this node; for the log
   NodeReport report_;
 
-  std::vector<std::string> managers_;  // those given, and a leader named
-  size_t current_ = 0;
+  ManagerTurns turns_;
   ManagerClusters clusters_;
   size_t asked_ = 0;  // of options_.managers, for their clusters
   bool registered_ = false;

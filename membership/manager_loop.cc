@@ -255,10 +255,12 @@ bool ManagerLoop::MayTakeOver(absl::Time now) const {
       renewal_.leader() == options_.name) {
     return true;
   }
-  const absl::Duration ttl = renewal_.ttl_ms() > 0
-                                 ? absl::Milliseconds(renewal_.ttl_ms())
-                                 : options_.leader_ttl;
-  return now - unmoved_since_ >= ttl;
+  return now - unmoved_since_ >= SeenTtl();
+}
+
+absl::Duration ManagerLoop::SeenTtl() const {
+  return renewal_.ttl_ms() > 0 ? absl::Milliseconds(renewal_.ttl_ms())
+                               : options_.leader_ttl;
 }
 
 absl::Duration ManagerLoop::FormerLeases() const {
@@ -417,8 +419,12 @@ void ManagerLoop::EndRecovery(const absl::Status& status) {
 
 absl::Status ManagerLoop::CheckLeading(absl::Time now) const {
   if (core_.IsLeader(now)) return absl::OkStatus();
-  return rpc::NotLeader(leader_ == options_.name ? "" : leader_,
-                        options_.core.chain_id);
+  // A leader that has not renewed its leadership for so long, or that this
+  // manager could not look for, may have died.
+  const bool may_lead =
+      leader_ != options_.name &&
+      (seen_renewal_.mod_revision == 0 || now - unmoved_since_ < SeenTtl());
+  return rpc::NotLeader(may_lead ? leader_ : "", options_.core.chain_id);
 }
 
 absl::Status ManagerLoop::Register(const RegisterRequest& request,

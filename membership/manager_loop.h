@@ -110,6 +110,8 @@ class ManagerLoop {
   void Watch(const Etcd::Stored& stored, absl::Time now);
   // Whether nobody leads any more, by what was seen.
   bool MayTakeOver(absl::Time now) const;
+  // Of the leader that was seen last.
+  absl::Duration SeenTtl() const;
   // For how long leases may run that were granted by those who led before.
   absl::Duration FormerLeases() const;
   void StartLeading(const Etcd::Stored& stored, const View& view,

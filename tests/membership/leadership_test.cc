@@ -1,137 +1,18 @@
-// Who leads, and until when: managers without threads on one etcd, each call
-// carried out and each answer given at a moment that the test chooses.
+// Leadership: the manager that leads, and until when.
 #include <optional>
+#include <string>
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
-#include "kamino/internal/v1/membership.pb.h"
 #include "membership/manager_loop.h"
 #include "membership/records.h"
 #include "membership/view_history.h"
 #include "tests/faults/fault.h"
 #include "tests/membership/fake_etcd.h"
+#include "tests/membership/leadership_fixture.h"
 
 namespace kamino::membership {
 namespace {
-
-using Fault = FakeEtcdServer::Fault;
-using Kind = EtcdCall::Kind;
-using kamino::internal::v1::RenewalRecord;
-
-constexpr char kLeaderKey[] = "/kamino/c/leader";
-constexpr char kRenewalKey[] = "/kamino/c/renewal";
-constexpr char kViewKey[] = "/kamino/c/chains/1/view";
-constexpr absl::Duration kMs = absl::Milliseconds(1);
-constexpr absl::Duration kTtl = absl::Seconds(3);
-constexpr absl::Duration kLeadership = absl::Milliseconds(2700);
-
-class LeadershipTest : public testing::Test {
- protected:
-  static ManagerLoop::Options OptionsOf(const std::string& name) {
-    ManagerLoop::Options options;
-    options.core.cluster_id = "c";
-    options.core.chain_length = 2;
-    options.name = name;
-    return options;
-  }
-
-  // Its next call, carried out; the answer is on its way.
-  std::optional<EtcdAnswer> Ask(ManagerLoop* loop) {
-    ManagerLoop::Step step = loop->Next(now_);
-    // The rest between rounds passes in no time.
-    if (!step.call.has_value()) step = loop->Next(now_);
-    if (!step.call.has_value()) return std::nullopt;
-    asked_ = step.call->kind;
-    return CarryOut(*step.call, &connection_);
-  }
-  void Round(ManagerLoop* loop) {
-    if (const auto answer = Ask(loop)) loop->OnAnswer(*answer, now_);
-  }
-  void Rounds(ManagerLoop* loop, int count = 4) {
-    for (int i = 0; i < count; ++i) Round(loop);
-  }
-  bool Leads(const ManagerLoop& loop) const {
-    return loop.core().IsLeader(now_);
-  }
-  RenewalRecord Renewal() {
-    RenewalRecord renewal;
-    EXPECT_TRUE(renewal.ParseFromString(etcd_.Get(kRenewalKey).value));
-    return renewal;
-  }
-
-  // From when a renewal is sent whose answer takes its time.
-  absl::Duration LeadsAfterRenewal() {
-    Rounds(&a_);
-    now_ += 1000 * kMs;
-    const absl::Time sent = now_;
-    const auto answer = Ask(&a_);
-    EXPECT_TRUE(answer.has_value() && asked_ == Kind::kRenew);
-    now_ += 800 * kMs;
-    if (answer.has_value()) a_.OnAnswer(*answer, now_);
-    while (Leads(a_)) now_ += kMs;
-    return now_ - sent;
-  }
-  // How long a standby waits, from now on.
-  absl::Duration AwaitLeader(ManagerLoop* loop) {
-    const absl::Time begin = now_;
-    while (!Leads(*loop) && now_ < begin + 10 * kTtl) {
-      now_ += 100 * kMs;
-      Rounds(loop);
-    }
-    return now_ - begin;
-  }
-  void PutView() {
-    View view{"c", 1, {}};
-    for (const char* id : {"n1", "n2"}) {
-      view.members.push_back(
-          Member{id, 1, "x:1", {{"tcp", "x:2"}}, 64, std::string(16, 'h')});
-    }
-    etcd_.Put(kViewKey, ToProto(view).SerializeAsString());
-  }
-  absl::Status Beat(ManagerLoop* loop, const std::string& id,
-                    uint64_t applied = 0) {
-    kamino::internal::v1::HeartbeatRequest beat;
-    kamino::internal::v1::HeartbeatResponse response;
-    beat.set_cluster_id("c");
-    beat.set_node_id(id);
-    beat.set_incarnation(1);
-    beat.mutable_report()->set_view_id(1);
-    beat.mutable_report()->set_condition(kamino::v1::CONDITION_SOUND);
-    beat.mutable_report()->mutable_cursors()->set_received(applied);
-    beat.mutable_report()->mutable_cursors()->set_applied(applied);
-    return loop->Heartbeat(beat, &response, now_);
-  }
-  // To one that leads since then, and first waits for n2, which is silent.
-  void BeatOfN1(ManagerLoop* loop, absl::Time since) {
-    const bool leased = now_ - since >= loop->core().options().failure_timeout;
-    EXPECT_EQ(Beat(loop, "n1").ok(), leased);
-  }
-  // A new leader, by the renewal it finds, a member that is silent.
-  absl::Duration DropsNobodyFor(const std::string& renewal) {
-    PutView();
-    etcd_.Delete(kLeaderKey);
-    etcd_.Delete(kRenewalKey);
-    if (!renewal.empty()) etcd_.Put(kRenewalKey, renewal);
-    ManagerLoop loop(OptionsOf("c:1"));
-    Rounds(&loop);
-    EXPECT_TRUE(Leads(loop));
-    const absl::Time begin = now_;
-    while (loop.core().view().id == 1 && now_ < begin + 100 * kTtl) {
-      now_ += 50 * kMs;
-      BeatOfN1(&loop, begin);
-      Rounds(&loop, 2);
-    }
-    return now_ - begin;
-  }
-  void TearDown() override { faults::PlantFault(""); }
-
-  absl::Time now_ = absl::FromUnixSeconds(1000);
-  FakeEtcdServer etcd_;
-  FakeEtcd connection_{&etcd_};
-  Kind asked_ = Kind::kLook;
-  ManagerLoop a_{OptionsOf("a:1")};
-  ManagerLoop b_{OptionsOf("b:1")};
-};
 
 TEST_F(LeadershipTest, SaysWhoLeadsAndForHowLong) {
   Rounds(&a_);
@@ -145,6 +26,25 @@ TEST_F(LeadershipTest, SaysWhoLeadsAndForHowLong) {
   Rounds(&a_, 2);
   EXPECT_EQ(Renewal().node_lease_ms(), 2700u);
   EXPECT_FALSE(Renewal().resigned());
+}
+
+TEST_F(LeadershipTest, AStandbyNamesALeaderWhileItSeesRenewals) {
+  Rounds(&a_);
+  ASSERT_TRUE(Leads(a_));
+  for (int i = 0; i < 20; ++i) {
+    now_ += 500 * kMs;
+    Rounds(&a_, 2);
+    Rounds(&b_, 2);
+    ASSERT_EQ(NamedBy(&b_), "a:1");
+  }
+  // It does not reach etcd any more.
+  now_ += kTtl - kMs;
+  EXPECT_EQ(NamedBy(&b_), "a:1");
+  now_ += kMs;
+  EXPECT_EQ(NamedBy(&b_), "");
+  faults::PlantFault("membership-names-leaders-that-are-silent");
+  EXPECT_EQ(NamedBy(&b_), "a:1");
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
 TEST_F(LeadershipTest, EachRenewalIsAWrite) {

@@ -117,8 +117,8 @@ void Manager::CarryOutAndTell(const EtcdCall& call) {
       absl::IsAborted(answer.status) ? absl::OkStatus() : answer.status;
   etcd_answered_ |= etcd_failure_.ok();
   loop_.OnAnswer(answer, clock_());
-  const View& view = loop_.core().view();
-  cluster_.Set(view.cluster_id, absl::BytesToHexString(view.cluster_uuid));
+  cluster_.Set(loop_.core().options().cluster_id,
+               absl::BytesToHexString(loop_.cluster_uuid()));
   const bool leads = loop_.core().IsLeader(clock_());
   if (leads && !led_) ++leaderships_;
   led_ = leads;

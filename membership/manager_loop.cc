@@ -233,13 +233,17 @@ void ManagerLoop::Watch(const Etcd::Stored& stored, absl::Time now) {
   if (moved) {
     // Not from when etcd was asked: it was renewed after that, perhaps.
     unmoved_since_ = now;
-    renewal_.Clear();
     if (!renewal_.ParseFromString(stored.renewal.value)) renewal_.Clear();
     const std::string differs = SettingsDiffer(own_settings_, renewal_);
     if (std::exchange(settings_differ_, differs) != differs &&
         !differs.empty()) {
       LOG(WARNING) << differs;
     }
+  }
+  // A standby, too, tells nodes and clients which cluster it belongs to.
+  if (const auto view = Parse(stored.view, options_.core);
+      view.ok() && !view->cluster_uuid.empty()) {
+    cluster_uuid_ = view->cluster_uuid;
   }
   seen_leader_ = stored.leader;
   seen_renewal_ = stored.renewal;
@@ -373,6 +377,7 @@ void ManagerLoop::OnStored(const EtcdAnswer& answer, absl::Time now) {
 
 void ManagerLoop::StepDown(const absl::Status& why) {
   LOG(WARNING) << options_.name << " leads no more: " << why.message();
+  cluster_uuid_ = cluster_uuid();
   EndRecovery(NotKnownWhether());
   leading_ = false;
   unmoved_since_ = absl::InfinitePast();

@@ -81,6 +81,12 @@ class ManagerLoop {
       absl::Time now);
 
   const ManagerCore& core() const { return core_; }
+  // Of the view that this manager stores while it leads, or that it has seen at
+  // etcd; "": of none yet.
+  const std::string& cluster_uuid() const {
+    const std::string& own = core_.view().cluster_uuid;
+    return leading_ && !own.empty() ? own : cluster_uuid_;
+  }
   const kamino::v1::ManagerSettings& settings() const {
     return own_settings_.settings();
   }
@@ -130,6 +136,7 @@ class ManagerLoop {
   // While another one leads, or nobody.
   Etcd::Value seen_leader_;  // at etcd, last
   Etcd::Value seen_renewal_;
+  std::string cluster_uuid_;                     // of the view at etcd
   kamino::internal::v1::RenewalRecord renewal_;  // seen_renewal_'s
   absl::Time unmoved_since_ = absl::InfinitePast();
   bool campaigns_ = false;  // next

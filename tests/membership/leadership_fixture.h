@@ -91,12 +91,13 @@ class LeadershipTest : public testing::Test {
     }
     return now_ - begin;
   }
-  void PutView() {
+  void PutView(const std::string& cluster_uuid = "") {
     View view{"c", 1, {}};
     for (const char* id : {"n1", "n2"}) {
       view.members.push_back(
           Member{id, 1, "x:1", {{"tcp", "x:2"}}, 64, std::string(16, 'h')});
     }
+    view.cluster_uuid = cluster_uuid;
     etcd_.Put(kViewKey, ToProto(view).SerializeAsString());
   }
   absl::Status Beat(ManagerLoop* loop, const std::string& id,

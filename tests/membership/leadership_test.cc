@@ -47,6 +47,28 @@ TEST_F(LeadershipTest, AStandbyNamesALeaderWhileItSeesRenewals) {
   EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
+TEST_F(LeadershipTest, AStandbyKnowsItsClusterByTheStoredView) {
+  const std::string uuid(16, '\x11');
+  PutView(uuid);
+  Rounds(&a_);
+  ASSERT_TRUE(Leads(a_));
+  EXPECT_EQ(a_.cluster_uuid(), uuid);
+  EXPECT_EQ(b_.cluster_uuid(), "");
+  Rounds(&b_, 1);
+  EXPECT_EQ(b_.cluster_uuid(), uuid);
+  // For a while another cluster's etcd is at the address.
+  const std::string other(16, '\x22');
+  PutView(other);
+  Rounds(&b_, 1);
+  EXPECT_EQ(b_.cluster_uuid(), other);
+  PutView(uuid);
+  Rounds(&b_, 1);
+  EXPECT_EQ(b_.cluster_uuid(), uuid);
+  PutView("");
+  Rounds(&b_, 1);
+  EXPECT_EQ(b_.cluster_uuid(), uuid);
+}
+
 TEST_F(LeadershipTest, EachRenewalIsAWrite) {
   Rounds(&a_);
   for (int i = 0; i < 20; ++i) {

@@ -235,10 +235,8 @@ void ManagerLoop::Watch(const Etcd::Stored& stored, absl::Time now) {
     unmoved_since_ = now;
     if (!renewal_.ParseFromString(stored.renewal.value)) renewal_.Clear();
     const std::string differs = SettingsDiffer(own_settings_, renewal_);
-    if (std::exchange(settings_differ_, differs) != differs &&
-        !differs.empty()) {
-      LOG(WARNING) << differs;
-    }
+    const bool changed = std::exchange(settings_differ_, differs) != differs;
+    LOG_IF(WARNING, changed && !differs.empty()) << differs;
   }
   // A standby, too, tells nodes and clients which cluster it belongs to.
   if (const auto view = Parse(stored.view, options_.core);

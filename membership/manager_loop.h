@@ -81,8 +81,8 @@ class ManagerLoop {
       absl::Time now);
 
   const ManagerCore& core() const { return core_; }
-  // Of the view that this manager stores while it leads, or that it has seen at
-  // etcd; "": of none yet.
+  // The uuid in the view that this manager stores while it leads, or in the
+  // last view with a uuid that it has seen in etcd; "" before.
   const std::string& cluster_uuid() const {
     const std::string& own = core_.view().cluster_uuid;
     return leading_ && !own.empty() ? own : cluster_uuid_;
@@ -116,7 +116,7 @@ class ManagerLoop {
   void Watch(const Etcd::Stored& stored, absl::Time now);
   // Whether nobody leads any more, by what was seen.
   bool MayTakeOver(absl::Time now) const;
-  // Of the leader that was seen last.
+  // The TTL of the leader that was seen last.
   absl::Duration SeenTtl() const;
   // For how long leases may run that were granted by those who led before.
   absl::Duration FormerLeases() const;

@@ -15,7 +15,8 @@ std::vector<int64_t> StreamResets::Look(
     absl::Span<const Connection> connections, absl::Time now) {
   std::vector<int64_t> ended;
   absl::flat_hash_map<int64_t, Second> seconds;
-  // Else nobody has looked meanwhile: what was begun since may be of days.
+  // After a long gap, the streams that are new to this look may have begun days
+  // ago.
   const bool follows = now - looked_ <= kLate;
   looked_ = now;
   for (const Connection& each : connections) {

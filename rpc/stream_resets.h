@@ -19,9 +19,11 @@ namespace kamino::rpc {
 class StreamResets {
  public:
   struct Limits {
-    // Streams that a connection may begin without an answer between two looks
-    // that are a second or more apart: twice as many as it may have at once. A
-    // client that cancels fewer than a thousand calls a second stays connected.
+    // Streams that a connection may begin without an answer within a window,
+    // twice as many as it may have at once. A window ends at the first look
+    // that is a second or more after its begin. While looks come once a second,
+    // a client that cancels fewer than a thousand calls a second stays
+    // connected.
     int64_t of_connection = 2048;
   };
   struct Connection {

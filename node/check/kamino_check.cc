@@ -65,7 +65,7 @@ int Fail(const absl::Status& status, bool json, int exit_code) {
   return exit_code;
 }
 
-// Whether standard output has taken all; if not, says so.
+// Flushes standard output. Returns false, and reports the error, if that fails.
 bool Written(bool json) {
   std::cout.flush();
   if (std::cout.good()) return true;

@@ -28,8 +28,8 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   struct Options {
     // Ticks come at least that often while there is work.
     absl::Duration tick_interval = absl::Milliseconds(5);
-    // After kQuietTicks ticks without work in between they come that seldom, so
-    // that an idle node leaves the processor to others.
+    // Interval of the ticks after kQuietTicks ticks without work: an idle node
+    // uses little processor time.
     absl::Duration idle_tick_interval = absl::Milliseconds(25);
     // A batch is all that was posted, or as much as this sufficed for. So long
     // reads run, too, before links have their turn.
@@ -76,7 +76,7 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   void Disarm() override;
   void AwaitTick(absl::Duration wait);
   bool IsIdle() const { return quiet_ticks_ >= kQuietTicks; }
-  // A batch has ended that did some work, or none.
+  // Called after each batch. `any`: the batch did work.
   void NoteWork(bool any);
   bool Take(std::vector<Task>* tasks);
   // Whether there are reads to run.
@@ -120,7 +120,7 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   bool runs_ = false;     // between Start and Stop
   bool polling_ = false;  // in Poll, which never runs within itself
   bool timer_fired_ = false;
-  int quiet_ticks_ = 0;  // without work since the last work
+  int quiet_ticks_ = 0;  // since the last work
   absl::Time next_tick_ = absl::InfinitePast();
   bool more_ = false;  // the last batch has left something to do
   // Of the first task of a batch that RunNow began; else infinite.

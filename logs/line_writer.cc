@@ -134,16 +134,23 @@ absl::Status LineWriter::AwaitWritten(const Receipt& receipt) {
     return NotTaken();
   }
   if (receipt.error_ == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "stderr cannot be written to: ", std::strerror(receipt.error_)));
+  return NotWritten(receipt.error_);
+}
+
+absl::Status LineWriter::NotWritten(int error) const {
+  return absl::FailedPreconditionError(
+      absl::StrCat("stderr cannot be written to: ", std::strerror(error)));
 }
 
 absl::Status LineWriter::AwaitWritten() {
   {
     absl::MutexLock lock(&mutex_);
+    // Only a write shows whether stderr can be written to again.
+    if (last_error_ != 0 && bytes_ == 0 && !ended_) PushNotice();
     if (!AwaitNumber(added_, options_.patience, options_.longest_wait)) {
       return NotTaken();
     }
+    if (last_error_ != 0) return NotWritten(last_error_);
   }
   const auto wait_ms = absl::ToInt64Milliseconds(options_.patience);
   if (output_.AwaitRoom(static_cast<int>(wait_ms))) return absl::OkStatus();
@@ -183,9 +190,9 @@ void LineWriter::Finish(const Line& line, int error) {
   absl::MutexLock lock(&mutex_);
   ++written_;
   bytes_ -= line.text.size();
-  if (line.receipt != nullptr) {
-    line.receipt->error_ = error;
-  } else if (error != 0) {
+  last_error_ = error;
+  if (line.receipt != nullptr) line.receipt->error_ = error;
+  if (error != 0) {
     const bool is_notice = line.tells_of > 0;
     untold_ += is_notice ? line.tells_of : 1;
     dropped_ += is_notice ? 0 : 1;

@@ -81,7 +81,8 @@ class LineWriter {
   // kFailedPrecondition: the reader takes nothing, or the write failed.
   absl::Status AwaitWritten(const Receipt& receipt) ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits for all queued lines in the same way. With an empty queue, waits
-  // until the reader could take a line.
+  // until the reader could take a line; if the last write failed, first writes
+  // the line that says how many were lost.
   absl::Status AwaitWritten() ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits until all lines that are queued are written, but not for longer.
   bool Drain(absl::Duration longest) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -112,6 +113,7 @@ class LineWriter {
                    absl::Duration longest)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status NotTaken() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status NotWritten(int error) const;
 
   const Options options_;
   const Output output_;
@@ -129,6 +131,7 @@ class LineWriter {
   uint64_t added_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t written_ ABSL_GUARDED_BY(mutex_) = 0;  // or failed
   absl::Time progress_ ABSL_GUARDED_BY(mutex_);
+  int last_error_ ABSL_GUARDED_BY(mutex_) = 0;  // errno of the last write
   bool dropping_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t untold_ ABSL_GUARDED_BY(mutex_) = 0;  // dropped, not yet in a notice
   uint64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -31,6 +31,8 @@ constexpr absl::Duration kMinVouchInterval = absl::Milliseconds(5);
 // Steps of the core that take this part of a lease are long: far beyond what
 // any work is cut into.
 constexpr int kLongSteps = 4;
+// An idle core ticks every 25 ms, which is not slow.
+constexpr absl::Duration kLeastLongStep = absl::Milliseconds(50);
 // Leases that a step may take which waits for the medium.
 constexpr int kLeasesInMedium = 2;
 
@@ -122,7 +124,8 @@ void AgentCore::NoteReached(const Call& call, const Answer& answer) {
   }
   silent_since_ = absl::InfiniteFuture();
   patience_ = kFirstPatience;
-  late_calls_ = 0;
+  // A standby that answers at once shows nothing about a slow leader.
+  if (!rpc::LeaderIn(answer.status).has_value()) late_calls_ = 0;
 }
 
 absl::Duration AgentCore::CallDeadline() const {
@@ -153,10 +156,14 @@ absl::Duration AgentCore::MediumTime() const {
                                          : options_.medium_time();
 }
 
+absl::Duration AgentCore::LongStep() const {
+  return std::max(lease_ / kLongSteps, kLeastLongStep);
+}
+
 void AgentCore::NoteProgress(absl::Time now) {
   if (now <= progress_) return;
   if (progress_ != absl::InfinitePast()) {
-    lateness_.Add(now - progress_, lease_ / kLongSteps);
+    lateness_.Add(now - progress_, LongStep());
   }
   progress_ = now;
   medium_time_ = MediumTime();
@@ -166,8 +173,8 @@ absl::Duration AgentCore::Late(absl::Time now) const {
   Lateness lateness = lateness_;
   const absl::Duration step = now - progress_;  // it may last
   if (progress_ < now && progress_ != absl::InfinitePast() &&
-      step > lease_ / kLongSteps) {
-    lateness.Add(step, lease_ / kLongSteps);
+      step > LongStep()) {
+    lateness.Add(step, LongStep());
   }
   return lateness.of_a_second();
 }

@@ -178,6 +178,8 @@ class AgentCore {
   // Whether the next call opens a new connection. If so, that connection gets
   // twice as long as the one before until it is replaced in turn.
   bool TakesNewConnection(absl::Time now);
+  // Steps of the core that take longer count as slow.
+  absl::Duration LongStep() const;
   absl::Duration CallDeadline() const;
   // Chooses whom to ask next after a call has failed.
   void OnFailure(const Answer& answer, absl::Time now);

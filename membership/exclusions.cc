@@ -7,6 +7,19 @@
 #include "membership/manager_core.h"
 
 namespace kamino::membership {
+namespace {
+
+bool OtherMembersRun(const View& view, const std::string& node_id,
+                     const KnownNodes& states) {
+  return std::all_of(view.members.begin(), view.members.end(),
+                     [&](const Member& member) {
+                       const auto found = states.find(member.node_id);
+                       return member.node_id == node_id ||
+                              (found != states.end() && found->second.alive);
+                     });
+}
+
+}  // namespace
 
 std::string ManagerCore::LastWithout(const std::string& node_id,
                                      const KnownNodes& states,
@@ -46,12 +59,15 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
   wanted[node_id] = how == Removal::kDrain && member;
   const KnownNodes states = States(now);
   if (member && !CanGoOn(view_, states, wanted)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the chain could not go on without ", node_id,
-        ": no other running member holds everything and was never away; start "
-        "the members that do not run, on their data; if the data of all of "
-        "them is lost, start each with an empty data directory, and the chain "
-        "goes on with the data of the members that run"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the chain could not go on without ", node_id,
+                     ": no other running member holds everything and was "
+                     "never away; ",
+                     OtherMembersRun(view_, node_id, states)
+                         ? "wait until kamino admin status shows another "
+                           "member as sound; if there is none, start a node"
+                         : "start the members that do not run, on their data, "
+                           "or with an empty data directory if it is lost"));
   }
   if (member && how == Removal::kNow) {
     const std::string last = LastWithout(node_id, states, wanted);

@@ -343,6 +343,8 @@ class ManagerCore {
   const Node* NewestOutside(absl::Time now, bool excluded) const;
   // Why; `stands`: there is a view, and it cannot go on.
   absl::Status NothingToRecoverFrom(bool stands, absl::Time now) const;
+  // What an operator does instead.
+  std::string WhyNotByRecovery(bool stands, absl::Time now) const;
   // kUnavailable: a member may hold a lease.
   absl::Status CheckNoneServes(absl::Time now) const;
   // The chain goes on with what that one holds.

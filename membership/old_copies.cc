@@ -294,17 +294,32 @@ absl::Status ManagerCore::NothingToRecoverFrom(bool stands,
         id, ", then kamino admin recover --confirm --force, ",
         "lets the chain go on from it"));
   }
-  if (!stands) {
-    return absl::FailedPreconditionError(
-        view_.formed()
-            ? "there is nothing to recover from: the chain can go on by itself"
-            : "there is nothing to recover from: there is no chain yet");
+  return absl::FailedPreconditionError(absl::StrCat(
+      "there is nothing to recover from: ", WhyNotByRecovery(stands, now)));
+}
+
+std::string ManagerCore::WhyNotByRecovery(bool stands, absl::Time now) const {
+  if (!view_.formed()) return "there is no chain yet";
+  const std::vector<std::string> awaited = WaitingFor(now);
+  if (awaited.empty()) {
+    return stands ? "no member that runs can go on alone (kamino admin status "
+                    "shows their states); put other files of a member back, "
+                    "or restore a backup: kamino backup restore"
+                  : "the chain can go on by itself";
   }
-  return absl::FailedPreconditionError(
-      "there is nothing to recover from: the chain waits for members that do "
-      "not run; start all nodes that have its data; if the data of the other "
-      "members is lost, start each of them with an empty data directory, and "
-      "the chain goes on with the data of the members that run");
+  const std::string waits =
+      absl::StrCat("the chain waits for ", absl::StrJoin(awaited, ", "), "; ");
+  if (!stands) {
+    return absl::StrCat(waits, "start ", awaited.size() == 1 ? "it" : "them",
+                        ", or go on without one: kamino admin remove --force ",
+                        awaited[0]);
+  }
+  return absl::StrCat(
+      waits,
+      "start all nodes that have its data; if the data of the others is lost, "
+      "start each of them with an empty data directory, and the chain goes on "
+      "with the data of the members that run; if all of those are torn, only a "
+      "backup is left: kamino backup restore");
 }
 
 absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanFromOldCopies(

@@ -445,11 +445,12 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::Recover(bool force,
   ASSIGN_OR_RETURN(Recovery recovery, PlanRecovery(now));
   if (!recovery.complete && !force) {
     return absl::FailedPreconditionError(absl::StrCat(
-        recovery.holds > 0
+        recovery.holds > 0 && recovery.holds < progress_.acknowledged
             ? absl::StrCat("they hold mutations up to ", recovery.holds,
                            ", and those up to ", progress_.acknowledged,
                            " were acknowledged")
-            : "those who are alive may lack what the chain has acknowledged",
+            : "the nodes that run may lack mutations that the chain has "
+              "acknowledged",
         ": ", recovery.rather, ", or force it; it would be ",
         recovery.view.ToString()));
   }

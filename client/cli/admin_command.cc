@@ -174,10 +174,15 @@ std::string WhatTheyHold(const kamino::v1::RecoverResponse& planned,
       planned.members_size() == 1 ? ", which holds " : ", which hold ";
   if (planned.complete())
     return absl::StrCat(hold, "all that was acknowledged");
-  if (planned.acknowledged() > 0) {
+  if (planned.acknowledged() > 0 && planned.holds() < planned.acknowledged()) {
     return absl::StrCat(hold, "mutations up to ", planned.holds(), " of ",
                         planned.acknowledged(), " that were acknowledged",
                         done ? "" : ": rather put newer files back");
+  }
+  if (planned.acknowledged() > 0) {
+    return absl::StrCat(hold, "all mutations that the manager knows to be ",
+                        "acknowledged (up to ", planned.acknowledged(),
+                        "); it may not know the last ones");
   }
   return absl::StrCat(
       hold, "less than was acknowledged, maybe",

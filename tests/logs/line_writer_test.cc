@@ -272,7 +272,6 @@ TEST_F(LineWriterTest, OneWhoHasToKnowIsTold) {
               HasSubstr("stderr cannot be written to: Broken pipe"));
 }
 
-// As when a disk is full for a while.
 // All lines that wait fail with the reader that has gone. The next reader gets
 // the number of those that were lost, and the lines after them.
 TEST_F(LineWriterTest, ANewReaderGetsLinesAgain) {
@@ -288,6 +287,31 @@ TEST_F(LineWriterTest, ANewReaderGetsLinesAgain) {
   writer->Add("again");
   ASSERT_EQ(writer->dropped(), 100u);
   EXPECT_THAT(stream.ReadUntil("again"), testing::Contains("dropped 100"));
+}
+
+// A caller that must know in advance learns it by the notice of what was lost.
+TEST_F(LineWriterTest, AFailedWriteIsKnownUntilOneSucceeds) {
+  Stream stream(Stream::Kind::kFifo);
+  const auto writer = WriterTo(stream.written());
+  EXPECT_TRUE(writer->AwaitWritten().ok());
+  stream.CloseReader();
+  writer->Add("lost");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(std::string(writer->AwaitWritten().message()),
+                HasSubstr("stderr cannot be written to: Broken pipe"));
+  }
+  stream.OpenReader();
+  EXPECT_TRUE(writer->AwaitWritten().ok());
+  EXPECT_THAT(stream.ReadUntil("dropped"), testing::ElementsAre("dropped 1"));
+}
+
+TEST_F(LineWriterTest, AFailedWriteThatIsForgottenIsNoticed) {
+  const faults::Planted planted("logs-forget-failed-writes");
+  Stream stream(Stream::Kind::kFifo);
+  const auto writer = WriterTo(stream.written());
+  stream.CloseReader();
+  writer->Add("lost");
+  EXPECT_TRUE(writer->AwaitWritten().ok());
 }
 
 // The notice fails as well: its number is not lost.

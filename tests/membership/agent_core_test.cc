@@ -101,6 +101,24 @@ TEST(AgentCoreTest, DeadlinesGrowUntilAManagerAnswers) {
   EXPECT_THAT(DeadlinesOf(&core, 3, gone), ElementsAre(100, 100, 100));
 }
 
+// A standby that answers at once does not shorten the slow leader's calls.
+TEST(AgentCoreTest, RedirectsDoNotShortenTheDeadlines) {
+  AgentCore::Options options = ShortDeadlines();
+  options.managers = {"slow:1", "standby:1"};
+  AgentCore core(options);
+  AgentCore::Answer redirect;
+  redirect.status = rpc::NotLeader("slow:1", kOnlyChain);
+  const absl::Time now = absl::FromUnixSeconds(1000);
+  absl::Duration longest;
+  for (int i = 0; i < 12; ++i) {
+    const AgentCore::Call call = core.Next(now);
+    const bool slow = call.manager == "slow:1";
+    if (slow) longest = std::max(longest, call.deadline);
+    core.OnAnswer(call, slow ? Late() : redirect, now);
+  }
+  EXPECT_EQ(longest, absl::Milliseconds(800));
+}
+
 // Else a node whose first manager's machine is down finds the one that leads
 // too late.
 TEST(AgentCoreTest, DeadlinesDoNotGrowWhereThereIsNoConnection) {

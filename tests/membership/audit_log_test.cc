@@ -139,12 +139,17 @@ TEST_F(AuditLogTest, WhatCannotBeWrittenIsCounted) {
   EXPECT_EQ((*log)->unwritten(), 1u);
 }
 
-// stderr becomes a pipe that nobody reads, and that is full or not.
-void BeginToLog(bool full) {
+// stderr of the process: a pipe with room, a full pipe without a reader, or a
+// file on a full disk.
+enum class Stderr { kHasRoom, kIsFull, kFails };
+
+void BeginToLog(Stderr kind) {
   int ends[2] = {};
-  if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0) _exit(1);
+  if (pipe(ends) != 0) _exit(1);
+  if (kind == Stderr::kFails) ends[1] = open("/dev/full", O_WRONLY);
+  if (dup2(ends[1], STDERR_FILENO) < 0) _exit(1);
   fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
-  while (full && write(STDERR_FILENO, ".", 1) == 1) {
+  while (kind == Stderr::kIsFull && write(STDERR_FILENO, ".", 1) == 1) {
   }
   fcntl(STDERR_FILENO, F_SETFL, 0);
   logs::StartLogging("program", {"program", "c", ""});
@@ -156,12 +161,12 @@ constexpr int kAdded = 2;
 constexpr int kUnwritten = 4;
 constexpr int kAdmittedAgain = 8;
 
-void Audit(const std::string& path, bool full, absl::string_view fault = "") {
+void Audit(const std::string& path, Stderr kind, absl::string_view fault = "") {
   faults::PlantFault(fault);
   std::string error;
   // Leaves out what LOG(INFO) says.
   CHECK(absl::FindCommandLineFlag("log_level")->ParseFrom("error", &error));
-  BeginToLog(full);
+  BeginToLog(kind);
   const auto log = AuditLog::Open(path);
   CHECK(log.ok());
   int came_to = 0;
@@ -182,47 +187,51 @@ class AuditDeathTest : public ::testing::Test {
 
 TEST_F(AuditDeathTest, ACallFailsWhoseLineCannotBeWritten) {
   using ::testing::ExitedWithCode;
-  EXPECT_EXIT(Audit("", false),
+  EXPECT_EXIT(Audit("", Stderr::kHasRoom),
               ExitedWithCode(kAdmitted | kAdded | kAdmittedAgain), "");
-  EXPECT_EXIT(Audit("", true), ExitedWithCode(kUnwritten), "");
+  EXPECT_EXIT(Audit("", Stderr::kIsFull), ExitedWithCode(kUnwritten), "");
+  // That stderr takes nothing is known from the second call on.
+  EXPECT_EXIT(Audit("", Stderr::kFails), ExitedWithCode(kAdmitted | kUnwritten),
+              "");
   // The log has what the file does not take.
-  EXPECT_EXIT(Audit("/dev/full", false),
+  EXPECT_EXIT(Audit("/dev/full", Stderr::kHasRoom),
               ExitedWithCode(kAdmitted | kAdded | kUnwritten | kAdmittedAgain),
               "");
   // That the file takes nothing is known from the second call on.
-  EXPECT_EXIT(Audit("/dev/full", true), ExitedWithCode(kAdmitted | kUnwritten),
-              "");
+  EXPECT_EXIT(Audit("/dev/full", Stderr::kIsFull),
+              ExitedWithCode(kAdmitted | kUnwritten), "");
 }
 
 // Audits to a pipe that takes no more, as its reader stands still.
-void AuditToPipe(const std::string& path, bool full_log,
+void AuditToPipe(const std::string& path, Stderr kind,
                  absl::string_view fault = "") {
   unlink(path.c_str());
   CHECK_EQ(mkfifo(path.c_str(), 0600), 0);
   const int reader = open(path.c_str(), O_RDWR | O_NONBLOCK);
   while (write(reader, ".", 1) == 1) {
   }
-  Audit(path, full_log, fault);
+  Audit(path, kind, fault);
 }
 
 TEST_F(AuditDeathTest, ACallIsRefusedWhereThePipeAndTheLogStandStill) {
   using ::testing::ExitedWithCode;
   const std::string path = ::testing::TempDir() + "/audit_pipe";
-  EXPECT_EXIT(AuditToPipe(path, true), ExitedWithCode(kUnwritten), "");
+  EXPECT_EXIT(AuditToPipe(path, Stderr::kIsFull), ExitedWithCode(kUnwritten),
+              "");
   // The log has the lines.
-  EXPECT_EXIT(AuditToPipe(path, false),
+  EXPECT_EXIT(AuditToPipe(path, Stderr::kHasRoom),
               ExitedWithCode(kAdmitted | kAdded | kUnwritten | kAdmittedAgain),
               "");
 }
 
 TEST_F(AuditDeathTest, OneThatActsThoughItsLineIsNotTakenIsNoticed) {
-  EXPECT_EXIT(AuditToPipe(::testing::TempDir() + "/admitted_pipe", true,
-                          "audit-admits-what-no-output-takes"),
+  EXPECT_EXIT(AuditToPipe(::testing::TempDir() + "/admitted_pipe",
+                          Stderr::kIsFull, "audit-admits-what-no-output-takes"),
               ::testing::ExitedWithCode(kAdmitted | kUnwritten), "");
 }
 
 TEST_F(AuditDeathTest, OneThatIsAnsweredWithoutIsNoticed) {
-  EXPECT_EXIT(Audit("", true, "audit-lines-may-be-lost"),
+  EXPECT_EXIT(Audit("", Stderr::kIsFull, "audit-lines-may-be-lost"),
               ::testing::ExitedWithCode(kAdded), "");
 }
 

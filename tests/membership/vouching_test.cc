@@ -396,6 +396,17 @@ TEST_F(VouchingAgentTest, TellsHowMuchOfASecondItsCoreWasInLongSteps) {
   EXPECT_EQ(ReportedLate(), 333u);
 }
 
+// A core without work ticks every 25 ms, which is no slowness, however short
+// leases are.
+TEST_F(VouchingAgentTest, TheTicksOfAnIdleCoreAreNotLong) {
+  Beat(view_, 70 * kMs);
+  Steps(25 * kMs, absl::Seconds(5));
+  Beat(view_, 70 * kMs);
+  EXPECT_EQ(ReportedLate(), 0u);
+  Steps(60 * kMs, absl::Seconds(4));
+  EXPECT_GT(ReportedLate(), 900u);
+}
+
 TEST_F(VouchingAgentTest, ANodeThatReturnsWaitsAsIfItHadVouched) {
   Begin(/*last_view=*/2);
   EXPECT_FALSE(Beat(view_).view.has_value());

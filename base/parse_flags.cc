@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 
 #include "absl/flags/parse.h"
@@ -43,9 +45,13 @@ bool IsOwnFlagFile(absl::string_view file) {
 }
 
 int ExitCodeAfterOutput(int exit_code) {
+  errno = 0;
   std::cout.flush();
   if (std::fflush(stdout) == 0 && std::cout.good()) return exit_code;
-  std::cerr << "cannot write to standard output\n";
+  std::cerr << "cannot write to standard output";
+  // An earlier write may have failed: its error number is not known here.
+  if (errno != 0) std::cerr << ": " << std::strerror(errno);
+  std::cerr << "\n";
   return exit_code == 0 ? 1 : exit_code;
 }
 

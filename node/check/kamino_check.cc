@@ -2,6 +2,7 @@
 // what is wrong with it. `kamino check` runs it. docs/check.md.
 #include <signal.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -67,9 +68,14 @@ int Fail(const absl::Status& status, bool json, int exit_code) {
 
 // Flushes standard output. Returns false, and reports the error, if that fails.
 bool Written(bool json) {
+  errno = 0;
   std::cout.flush();
   if (std::cout.good()) return true;
-  Fail(absl::UnknownError("cannot write to standard output"), json, kFindings);
+  // An earlier write may have failed: its error number is not known here.
+  Fail(errno == 0
+           ? absl::UnknownError("cannot write to standard output")
+           : absl::ErrnoToStatus(errno, "cannot write to standard output"),
+       json, kFindings);
   return false;
 }
 

@@ -97,8 +97,8 @@ class ProgramsTest(unittest.TestCase):
             [self.binaries.path(program), *words], stdout=full,
             stderr=subprocess.PIPE, text=True, check=False)
       self.assertNotEqual(done.returncode, 0, (program, words))
-      self.assertIn("cannot write to standard output", done.stderr,
-                    (program, words))
+      self.assertIn("cannot write to standard output: No space left on device",
+                    done.stderr, (program, words))
 
   def test_the_example_is_right_for_all(self):
     text = self.example()

@@ -18,6 +18,9 @@ QEMU = "qemu-system-x86_64"
 GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest")
 BOOT_TIMEOUT_S = 600.0
 ANSWER_SLACK_S = 15.0  # what an answer may take beyond the command's time
+# Seconds of the host, at most, for one of a machine whose clock counts
+# instructions: alone it needs about one.
+COUNTED_SECOND_S = 10
 LIFE_S = 3600.0  # then the machine is ended, whatever it does
 LABEL_KB = 128  # of an NVDIMM: where its namespaces are described
 ALIGN_MB = 16  # of an NVDIMM without its labels
@@ -61,7 +64,7 @@ class Job:
 
   def wait(self, check=True):
     """Exit code and output."""
-    self._machine.await_answer(self, self._timeout + ANSWER_SLACK_S)
+    self._machine.await_answer(self, self._timeout)
     code, output = self.answer["code"], self.answer["output"]
     if check and code != 0:
       raise VmError(f"{self._machine.name}: {' '.join(self._words)}: exit "
@@ -95,6 +98,7 @@ class Machine:
     self.console = os.path.join(folder, f"{name}.console")
     self._command = self._arguments(image, memory_mb, nvdimm, network,
                                     counted)
+    self._host_seconds = COUNTED_SECOND_S if counted else 1
     self._qemu = None
     self._reader = None
     self._watchdog = None
@@ -224,7 +228,9 @@ class Machine:
     """Where one of the guest's scripts is, here and in there."""
     return os.path.join(GUEST, name)
 
-  def await_answer(self, job, seconds):
+  def await_answer(self, job, timeout):
+    """Waits for the answer to a command that ends after `timeout` in there."""
+    seconds = (timeout + ANSWER_SLACK_S) * self._host_seconds
     with self._changed:
       self._changed.wait_for(
           lambda: job.answer is not None or self._ended, seconds)

@@ -23,7 +23,7 @@ from pair import PairOfVms
 from report import Report
 from single import SingleVm
 
-MEMORY_MB = {"single": 2560, "pair": 3072}  # NVDIMMs included
+MEMORY_MB = {"single": 3584, "pair": 3072}  # NVDIMMs included
 CONSOLE_TAIL = 60  # lines shown of each after a failure
 
 

@@ -51,7 +51,6 @@ const char* const kFaults[] = {
     "head-answers-at-commit",
     "head-answers-without-lease",
     "head-counts-clients-once",
-    "head-fills-what-deletes-leave",
     "head-keeps-no-reserve",
     "head-keeps-what-met-a-lock",
     "head-refuses-what-frees-room",

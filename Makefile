@@ -145,7 +145,7 @@ crash: packages
 	  $(if $(CACHE),--cache_bytes=$(CACHE)) $(if $(PAGES),--pages) \
 	  $(if $(STEPS),--steps=$(STEPS)) $(if $(PERCENT),--percent=$(PERCENT))
 
-# docs/testing_simulation.md; TRACE=1 tells what happens, FAULT=name plants one.
+# docs/testing/simulation.md; TRACE=1 tells what happens, FAULT=name plants one.
 SIMULATE = simulate_$(if $(FAULT),faulty,main)
 simulate: packages
 	@bazel build //tests/simulation:$(SIMULATE)
@@ -153,7 +153,7 @@ simulate: packages
 	  --first=$(FIRST) $(if $(MODE),--mode=$(MODE)) \
 	  $(if $(FAULT),--fault=$(FAULT)) $(if $(filter-out 0,$(TRACE)),--trace)
 
-# For that long in all; docs/testing_fuzz.md.
+# For that long in all; docs/testing/fuzz.md.
 fuzz: packages
 	@tests/fuzz/run $(MINUTES)
 

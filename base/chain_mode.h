@@ -60,7 +60,8 @@ inline uint64_t LeastMembers(ChainMode mode) {
 // where it has as many.
 std::string WhyTooShort(ChainMode mode, uint64_t nodes);
 
-// Whether log entries carry what they leave (docs/log_entry.md, after-images).
+// Whether log entries carry what they leave (docs/formats/log_entry.md,
+// after-images).
 inline bool CarriesImages(ChainMode mode) { return mode == ChainMode::kImages; }
 
 }  // namespace kamino

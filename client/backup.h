@@ -1,5 +1,6 @@
 // Saving a cluster's objects, and bringing them back: what the nodes are asked
-// for. docs/backup.md. Blocking; no retries but those of a restore's steps.
+// for. docs/operate/backup.md. Blocking; no retries but those of a restore's
+// steps.
 #ifndef KAMINO_CLIENT_BACKUP_H_
 #define KAMINO_CLIENT_BACKUP_H_
 

@@ -1,5 +1,5 @@
 // Backups as a stream of bytes: written and read piece by piece, each checked
-// before anything of it is used. docs/backup_file_format.md.
+// before anything of it is used. docs/formats/backup_file.md.
 #ifndef KAMINO_CLIENT_BACKUP_FILE_H_
 #define KAMINO_CLIENT_BACKUP_FILE_H_
 

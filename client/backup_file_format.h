@@ -1,4 +1,4 @@
-// Layout of a backup file; docs/backup_file_format.md explains it. Numbers are
+// Layout of a backup file; docs/formats/backup_file.md explains it. Numbers are
 // little-endian. Files are kept for years: never change them without a new
 // kFileVersion, and read the older ones.
 #ifndef KAMINO_CLIENT_BACKUP_FILE_FORMAT_H_

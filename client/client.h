@@ -6,7 +6,8 @@
 //
 // It finds head and tail from any node, follows view changes, and retries until
 // the deadline. A mutation is carried out exactly once, however often it had to
-// be sent. Errors carry a reason (client/error.h). docs/client.md is a tour.
+// be sent. Errors carry a reason (client/error.h). docs/use/client.md is a
+// tour.
 //
 // Errors of all calls, besides those named at each:
 //   kInvalidArgument (REASON_INVALID_ARGUMENT): found here, before sending;
@@ -58,7 +59,8 @@ enum class Reads {
   kTail,
   // Get and BatchGet go to all nodes but the head in turn. What one cannot
   // answer at once, as something it comes by is being changed, goes to the
-  // tail. As linearizable; docs/reads.md says what it costs and what it gains.
+  // tail. As linearizable; docs/use/reads.md says what it costs and what it
+  // gains.
   kAnyReplica,
 };
 

@@ -20,7 +20,7 @@ namespace {
 using Flags = std::map<std::string, absl::CommandLineFlag*>;
 
 // Of other programs, which check them. The command line's are files of their
-// own as well (docs/cli.md).
+// own as well (docs/use/cli.md).
 const std::set<std::string>& Sections() {
   static const auto* sections =
       new std::set<std::string>{"node", "manager", "client", "clusters"};

@@ -12,7 +12,7 @@
 
 ABSL_FLAG(std::string, config, "",
           "File of settings, TOML: its keys are the names of flags, and the "
-          "command line goes before it; docs/configuration.md.");
+          "command line goes before it; docs/operate/configuration.md.");
 ABSL_FLAG(bool, check_config, false,
           "Only checks the settings, all of them: ends with 0 where the "
           "program could start with them, else with 2.");

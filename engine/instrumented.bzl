@@ -6,7 +6,7 @@
 def instrumented(but = []):
     """Names the package's sources and headers, for //engine:instrumented.
 
-    Tests make patched copies of sources; see docs/testing_faults.md.
+    Tests make patched copies of sources; see docs/testing/faults.md.
 
     Args:
       but: names of files, without their endings, that are not in it.

@@ -93,8 +93,8 @@ class Reader {
 
 struct CommitOptions {
   // Number recorded with the commit, where the scheme records one
-  // (docs/engine.md, "After a crash"): recovery reports the largest. Zero: the
-  // scheme numbers by itself.
+  // (docs/use/engine.md, "After a crash"): recovery reports the largest. Zero:
+  // the scheme numbers by itself.
   uint64_t sequence = 0;
 
   // Where it is not null, a Commit that succeeds stores here what
@@ -138,10 +138,11 @@ class Transaction : public Reader {
   // Declares an intent for each of these, which are all kWrite, as a Write of
   // each would, in this order. A scheme does so with one set of drains, while
   // each Write would have its own; but REWIND's noforce-simple and
-  // noforce-batch drain more often than for Writes (docs/rewind_log_format.md).
-  // Later calls of Write or Overwrite within a declared range change its bytes.
-  // These calls count as ranges of their own where ranges are counted, and wait
-  // for no drain; but Kamino over an undo log saves what they change once more.
+  // noforce-batch drain more often than for Writes
+  // (docs/formats/rewind_log.md). Later calls of Write or Overwrite within a
+  // declared range change its bytes. These calls count as ranges of their own
+  // where ranges are counted, and wait for no drain; but Kamino over an undo
+  // log saves what they change once more.
   //
   // kInvalidArgument: an intent of another kind, and nothing was declared.
   // Errors otherwise: as Write's.

@@ -14,7 +14,7 @@
 namespace kamino::engine {
 
 // What opening a store found and did. Zero: none, or the scheme does not know;
-// docs/engine.md has a table of who knows what ("After a crash").
+// docs/use/engine.md has a table of who knows what ("After a crash").
 struct RecoveryReport {
   // The largest CommitOptions::sequence of all transactions found committed, or
   // of the numbers that the scheme gave them.

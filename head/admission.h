@@ -159,7 +159,7 @@ class Admission {
   // (Mutation::in_session) renews its lease.
   void Submit(Request request, absl::Time now);
 
-  // --- Sessions (docs/session_format.md).
+  // --- Sessions (docs/formats/session.md).
 
   // Opens a session, as a mutation. `done` is called exactly once, on the core
   // thread, and must not call back into the node; it gets the current state of

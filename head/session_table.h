@@ -1,6 +1,6 @@
 // Which sessions are open, as the head knows it: what each may do, when it was
 // heard of last, and what its stored results take. Volatile; what counts is in
-// the chain's state (docs/session_format.md, replica/sessions.h).
+// the chain's state (docs/formats/session.md, replica/sessions.h).
 //
 // A session that is silent for longer than its lease is due to be closed. Time
 // in which the head itself stood still is nobody's silence: between two calls

@@ -1,6 +1,6 @@
 // What a head does about sessions: it opens and closes them by mutations of its
 // own, and tells which have been silent for longer than their lease. What they
-// are for is in docs/session_format.md.
+// are for is in docs/formats/session.md.
 #include <algorithm>
 #include <cstdint>
 #include <utility>

@@ -25,7 +25,7 @@
 
 ABSL_FLAG(std::string, log_format, "text",
           "How lines of the log look: text (for people) or json (for programs, "
-          "an object a line); docs/logs.md.");
+          "an object a line); docs/operate/logs.md.");
 ABSL_FLAG(std::string, log_level, "info",
           "What is logged: error, warning (and errors), info (and those), or "
           "debug (all). The last line, of why the process ends, always is.");

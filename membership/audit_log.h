@@ -1,6 +1,6 @@
 // Calls of operators to a manager, with identity, arguments, time and outcome;
 // one line of JSON for each call, appended. No line is dropped: a call whose
-// line cannot be written fails. docs/security.md has the fields.
+// line cannot be written fails. docs/operate/security.md has the fields.
 #ifndef KAMINO_MEMBERSHIP_AUDIT_LOG_H_
 #define KAMINO_MEMBERSHIP_AUDIT_LOG_H_
 

@@ -2,7 +2,7 @@
 // others, too: how far the chain has come, which view there is. So what cannot
 // be, as of a node whose memory is damaged, or of one that is of another
 // cluster, is refused, and changes nothing. What can be, but is not, is not
-// told from the truth here; docs/fault_model.md says what holds then.
+// told from the truth here; docs/design/fault_model.md says what holds then.
 #ifndef KAMINO_MEMBERSHIP_CLAIMS_H_
 #define KAMINO_MEMBERSHIP_CLAIMS_H_
 

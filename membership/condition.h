@@ -9,9 +9,10 @@
 
 namespace kamino::membership {
 
-// Numbers are on the wire and on media (docs/log_entry.md): never change
-// them. On media is what outlasts a restart: kFresh, kReceiving, kBehind, or
-// kSound; whether a restart made more of kSound is found out after it.
+// Numbers are on the wire and on media (docs/formats/log_entry.md): never
+// change them. On media is what outlasts a restart: kFresh, kReceiving,
+// kBehind, or kSound; whether a restart made more of kSound is found out after
+// it.
 enum class Condition : uint32_t {
   kUnknown = 0,    // it has not said so yet
   kFresh = 1,      // empty: it was never in a chain

@@ -73,7 +73,7 @@ class Manager {
   // Its cluster; the uuid is known once the stored view was read.
   const rpc::ClusterIdentity& cluster() const { return cluster_; }
 
-  // --- For those who watch it; docs/metrics.md.
+  // --- For those who watch it; docs/operate/metrics.md.
 
   struct Standing {
     uint64_t leaderships = 0;  // how often it has begun to lead

@@ -1,6 +1,6 @@
 // The state and decisions of a membership manager, without I/O or clocks: which
 // nodes are alive, which hold a lease, when a view may change.
-// docs/membership.md argues why this is safe.
+// docs/design/membership.md argues why this is safe.
 //
 // Invariants:
 //   1. A lease is granted only while this manager is sure to be the leader.

@@ -177,7 +177,7 @@ void ManagerLog::Complain(const absl::Status& error, absl::Time now) {
       absl::StrCat(error.message(),
                    full ? "; etcd is full, and nobody can lead until it has "
                           "space again: see \"A full etcd\" in "
-                          "docs/operations.md"
+                          "docs/operate/operations.md"
                         : "; trying again"),
       now);
 }

@@ -60,8 +60,8 @@ struct Member {
   friend bool operator==(const Member& a, const Member& b);
 };
 
-// A member whose process has ended in order (docs/planned_stops.md), and is
-// expected back: its place is kept for it.
+// A member whose process has ended in order (docs/operate/planned_stops.md),
+// and is expected back: its place is kept for it.
 struct Away {
   uint64_t incarnation = 0;  // of the process that has ended
   std::string heap_id;       // that it had as a member

@@ -57,8 +57,8 @@ class ViewSource {
   // tells nothing: it is not there. On that thread.
   virtual void NoteProgress() = 0;
 
-  // --- A planned stop (docs/membership.md). Both at any time after Start; what
-  // the manager says comes by on_parting, and again and again.
+  // --- A planned stop (docs/design/membership.md). Both at any time after
+  // Start; what the manager says comes by on_parting, and again and again.
 
   // Asks for the chain to go on without this node, which serves meanwhile.
   virtual void AskToPart() {}

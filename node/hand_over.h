@@ -1,4 +1,4 @@
-// How the process of a node ends in order (docs/planned_stops.md).
+// How the process of a node ends in order (docs/operate/planned_stops.md).
 #ifndef KAMINO_NODE_HAND_OVER_H_
 #define KAMINO_NODE_HAND_OVER_H_
 

@@ -1,4 +1,5 @@
-// Counts those who come to a node's listeners of links; docs/metrics.md.
+// Counts those who come to a node's listeners of links;
+// docs/operate/metrics.md.
 #ifndef KAMINO_NODE_LISTENER_METRICS_H_
 #define KAMINO_NODE_LISTENER_METRICS_H_
 

@@ -115,7 +115,7 @@ ABSL_FLAG(bool, prefault, true,
 ABSL_FLAG(uint32_t, slow_operation_ms, 1000,
           "An operation of a client that takes so many milliseconds at this "
           "node, or more, has a line in the log, with where the time went "
-          "(docs/logs.md); 0: none has. Read again at SIGHUP.");
+          "(docs/operate/logs.md); 0: none has. Read again at SIGHUP.");
 ABSL_FLAG(std::string, pmem, "auto",
           "auto: as the medium demands; force: treat the files' memory as "
           "persistent even if it is not (tmpfs).");

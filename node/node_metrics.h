@@ -1,4 +1,5 @@
-// A node's metrics, of what it says of itself; docs/metrics.md lists them.
+// A node's metrics, of what it says of itself; docs/operate/metrics.md lists
+// them.
 #ifndef KAMINO_NODE_NODE_METRICS_H_
 #define KAMINO_NODE_NODE_METRICS_H_
 

@@ -1,6 +1,6 @@
 // Objects as a backup has them: in key order, one behind the other, wherever
 // they are on their way: from a node, in a file, back to a node.
-// docs/backup_file_format.md. Never change it without a new file version.
+// docs/formats/backup_file.md. Never change it without a new file version.
 #ifndef KAMINO_PROTO_BACKUP_RECORDS_H_
 #define KAMINO_PROTO_BACKUP_RECORDS_H_
 

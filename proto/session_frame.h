@@ -1,4 +1,4 @@
-// Frames of the session protocol; docs/session_format.md. Nothing here knows
+// Frames of the session protocol; docs/formats/session.md. Nothing here knows
 // what a session is: bytes in, parts out, and the reverse.
 #ifndef KAMINO_PROTO_SESSION_FRAME_H_
 #define KAMINO_PROTO_SESSION_FRAME_H_

@@ -64,13 +64,13 @@ void Arbitration::TellUnasked(absl::Time now) {
   }
   if (now < tell_unasked_at_) return;
   tell_unasked_at_ = absl::InfiniteFuture();
-  LOG(WARNING) << "mutation " << dispute_->first() << " is disputed, and "
-               << successor << " cannot be asked: there has been no link to it "
-               << "for " << kTellUnaskedAfter
-               << "; the chain stands still until the link is back or "
-               << successor
-               << " is taken out (kamino admin remove); see docs/recovery.md, "
-                  "Disputes";
+  LOG(WARNING)
+      << "mutation " << dispute_->first() << " is disputed, and " << successor
+      << " cannot be asked: there has been no link to it "
+      << "for " << kTellUnaskedAfter
+      << "; the chain stands still until the link is back or " << successor
+      << " is taken out (kamino admin remove); see docs/design/recovery.md, "
+         "Disputes";
 }
 
 void Arbitration::TellUndecided() {
@@ -86,7 +86,7 @@ void Arbitration::TellUndecided() {
              << options_.node_id << " and the head, "
              << place_->view.head().node_id << copies
              << ", is taken out (kamino admin remove NODE, with --force where "
-                "that leaves one node); see docs/recovery.md, Disputes";
+                "that leaves one node); see docs/design/recovery.md, Disputes";
 }
 
 void Arbitration::OnVote(LinkId link, const Vote& vote) {

@@ -4,7 +4,7 @@
 //   frame := head_bytes:4 head{head_bytes} payload
 //
 // head: a ChainMessage. payload: a log entry behind an Append, as it lies in
-// the sender's ring; nothing behind any other. docs/log_entry.md.
+// the sender's ring; nothing behind any other. docs/formats/log_entry.md.
 #ifndef KAMINO_REPLICA_CHAIN_FRAME_H_
 #define KAMINO_REPLICA_CHAIN_FRAME_H_
 

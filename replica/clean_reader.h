@@ -1,5 +1,5 @@
 // Reads of objects that are not in flight, and of no others: what a node that
-// is not the tail may answer by itself (docs/reads.md).
+// is not the tail may answer by itself (docs/use/reads.md).
 #ifndef KAMINO_REPLICA_CLEAN_READER_H_
 #define KAMINO_REPLICA_CLEAN_READER_H_
 

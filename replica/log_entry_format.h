@@ -1,7 +1,7 @@
 // Layout of a log entry, what goes down the chain: the same bytes in the head's
-// ring, on each link and in every other ring. docs/log_entry.md explains it.
-// Numbers here are on media and on the wire: never change them without a new
-// kEntryVersion.
+// ring, on each link and in every other ring. docs/formats/log_entry.md
+// explains it. Numbers here are on media and on the wire: never change them
+// without a new kEntryVersion.
 #ifndef KAMINO_REPLICA_LOG_ENTRY_FORMAT_H_
 #define KAMINO_REPLICA_LOG_ENTRY_FORMAT_H_
 

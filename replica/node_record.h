@@ -1,5 +1,5 @@
 // What a node remembers of itself besides its data, in the header page of its
-// ring (docs/log_entry.md).
+// ring (docs/formats/log_entry.md).
 //
 // There are two versions, written in turn, and two copies of each: the second
 // one is written when the first one is durable. So a crash leaves the version
@@ -45,7 +45,7 @@ struct NodeState {
   // itself (replica/local_undo.h): what is not marked applied is.
   bool local_undo = false;
   // What the node's regions are known by to be of one age
-  // (docs/stamp_format.md). next_nonce: while they get the next one; else 0.
+  // (docs/formats/stamp.md). next_nonce: while they get the next one; else 0.
   uint64_t nonce = 0;
   uint64_t next_nonce = 0;
   // The first mutation of an entry that its execution came to something else of

@@ -1,6 +1,6 @@
 // Which objects are in flight at this node: those that the log entries of its
 // ring's (cleaned, received] write. What others say of an object that is not,
-// they say alike (docs/reads.md).
+// they say alike (docs/use/reads.md).
 //
 // Costs who writes nothing: what was appended is looked at when somebody asks.
 //

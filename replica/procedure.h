@@ -20,7 +20,7 @@
 // the client may not touch are denied to the procedure as well, and then it has
 // failed, whatever it returns.
 //
-// docs/procedures.md walks through a whole one.
+// docs/use/procedures.md walks through a whole one.
 #ifndef KAMINO_REPLICA_PROCEDURE_H_
 #define KAMINO_REPLICA_PROCEDURE_H_
 

@@ -11,7 +11,7 @@ namespace {
 // Objects between two questions whether the request was abandoned: some ms.
 constexpr uint64_t kAskEvery = 4096;
 
-// Of a block, before its payload (docs/heap_format.md).
+// Of a block, before its payload (docs/formats/heap.md).
 constexpr uint64_t kHeaderBytes = 16;
 
 }  // namespace

@@ -1,7 +1,7 @@
 // How a chain gets the objects of a backup: by mutations of the head's own, of
 // which the first takes only a chain without objects and marks it, so that
 // nobody reads or writes until the last one. Between them a restore may be
-// begun again, from the same backup, or given up. docs/backup.md.
+// begun again, from the same backup, or given up. docs/operate/backup.md.
 //
 // Objects keep their versions, which are numbers of another chain's mutations.
 // So that this chain never gives one of them to something else, its numbers go

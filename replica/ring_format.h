@@ -1,5 +1,6 @@
-// Layout of the persistent ring of log entries; docs/log_entry.md explains it.
-// Numbers here are on media: never change them without a new kRingVersion.
+// Layout of the persistent ring of log entries; docs/formats/log_entry.md
+// explains it. Numbers here are on media: never change them without a new
+// kRingVersion.
 #ifndef KAMINO_REPLICA_RING_FORMAT_H_
 #define KAMINO_REPLICA_RING_FORMAT_H_
 
@@ -75,7 +76,7 @@ struct alignas(64) RecordLine {
   uint16_t was_head;        // 0 or 1
   uint16_t disputed_whole;  // 0 or 1
   // Of this incarnation, and of the next while the node's other regions get
-  // that, or 0: docs/stamp_format.md.
+  // that, or 0: docs/formats/stamp.md.
   uint64_t nonce;
   uint64_t next_nonce;
   uint64_t disputed;  // first mutation of a disputed entry; 0: there is none

@@ -113,7 +113,7 @@ RangeJudgement ScrubExchange::Conclude(const Compared& compared,
   if (judgement.kind == RangeJudgement::Kind::kUndecided) {
     LOG(ERROR) << "nothing is served until one of those who hold something "
                   "else is taken out (kamino admin remove); see "
-                  "docs/recovery.md, Scrub";
+                  "docs/design/recovery.md, Scrub";
     return judgement;
   }
   if (judgement.convicted != own) return judgement;

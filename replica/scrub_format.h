@@ -1,4 +1,4 @@
-// What a node remembers of where its heap comes from; docs/scrub_format.md.
+// What a node remembers of where its heap comes from; docs/formats/scrub.md.
 // Numbers here are on media: never change them without a new
 // ring_format::kRingVersion, which is that of all regions of a node.
 #ifndef KAMINO_REPLICA_SCRUB_FORMAT_H_
@@ -9,7 +9,7 @@
 
 namespace kamino::replica::scrub_format {
 
-// In the first page of the heap, behind its age (docs/stamp_format.md): two
+// In the first page of the heap, behind its age (docs/formats/stamp.md): two
 // lines, written in turn; the valid one with the larger serial counts.
 inline constexpr size_t kOffset = 2048;
 inline constexpr size_t kSourceBytes = 64;  // the terminating 0 included

@@ -1,5 +1,5 @@
 // What a node remembers of where its heap comes from, and of what is in doubt
-// of it, in the heap's first page (docs/scrub_format.md).
+// of it, in the heap's first page (docs/formats/scrub.md).
 //
 // Not thread-safe.
 #ifndef KAMINO_REPLICA_SCRUB_RECORD_H_

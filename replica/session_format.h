@@ -1,4 +1,4 @@
-// Layout of sessions in the chain's state; docs/state_format.md explains it.
+// Layout of sessions in the chain's state; docs/formats/state.md explains it.
 // On media: never change it without a new state_format::kStateMagic.
 #ifndef KAMINO_REPLICA_SESSION_FORMAT_H_
 #define KAMINO_REPLICA_SESSION_FORMAT_H_

@@ -1,6 +1,6 @@
 // Sessions in the chain's state: which are open, and for each of its slots the
-// outcome of the last mutation that had it. docs/session_format.md says what
-// they are for, docs/state_format.md how they lie there.
+// outcome of the last mutation that had it. docs/formats/session.md says what
+// they are for, docs/formats/state.md how they lie there.
 //
 // Deterministic, as the state machine that this is a part of: the same calls on
 // the same state make the same declarations, on every node, whatever the cache

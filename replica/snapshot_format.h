@@ -1,4 +1,4 @@
-// What writer and reader of a snapshot share; docs/snapshot_format.md.
+// What writer and reader of a snapshot share; docs/formats/snapshot.md.
 // Snapshots are kept: never change this without a new version.
 #ifndef KAMINO_REPLICA_SNAPSHOT_FORMAT_H_
 #define KAMINO_REPLICA_SNAPSHOT_FORMAT_H_

@@ -1,6 +1,6 @@
 // Who is told how long requests and log entries are in each stage of their way
-// (docs/metrics.md). Told of what happens in inputs, without a clock: whoever
-// watches has one.
+// (docs/operate/metrics.md). Told of what happens in inputs, without a clock:
+// whoever watches has one.
 #ifndef KAMINO_REPLICA_STAGE_WATCH_H_
 #define KAMINO_REPLICA_STAGE_WATCH_H_
 

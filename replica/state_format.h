@@ -1,4 +1,4 @@
-// Layout of the heap's root object as the chain uses it; docs/state_format.md.
+// Layout of the heap's root object as the chain uses it; docs/formats/state.md.
 // On media: never change it without a new magic.
 #ifndef KAMINO_REPLICA_STATE_FORMAT_H_
 #define KAMINO_REPLICA_STATE_FORMAT_H_

@@ -7,7 +7,7 @@
 //   roles = ["writer"]
 //   prefixes = ["billing/", "shared/"]   # left out: all keys
 //
-// docs/security.md explains it.
+// docs/operate/security.md explains it.
 #ifndef KAMINO_SECURITY_ROLE_FILE_H_
 #define KAMINO_SECURITY_ROLE_FILE_H_
 

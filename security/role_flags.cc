@@ -10,7 +10,8 @@
 
 ABSL_FLAG(std::string, roles, "",
           "File with what identities may do, other than what their "
-          "certificates name (TOML; docs/security.md). Read again at SIGHUP.");
+          "certificates name (TOML; docs/operate/security.md). Read again at "
+          "SIGHUP.");
 
 namespace kamino::security {
 namespace {

@@ -4,7 +4,7 @@
 Kamino's f + 2 nodes, the traditional chain's f + 1 with an undo log or with
 dynamic copies at each, and f + 1 whose log entries carry images: latency,
 throughput, processor time, storage, bytes on links, and the paper's marks
-beside what came out. docs/bench_chain.md.
+beside what came out. docs/benchmarks/chain.md.
 """
 
 import argparse

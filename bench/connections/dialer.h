@@ -1,5 +1,5 @@
 // Opens connections of sessions to one node, many at a time, by one carrier.
-// docs/session_format.md is what is spoken there.
+// docs/formats/session.md is what is spoken there.
 #ifndef KAMINO_BENCH_CONNECTIONS_DIALER_H_
 #define KAMINO_BENCH_CONNECTIONS_DIALER_H_
 

@@ -1,7 +1,8 @@
 // The machine that is modelled, as numbers. Each says where it comes from: a
 // section of the paper (WrAP), the simulator that the paper used for its
 // memory (DRAMSim2, ini/DDR3_micron_16M_8B_x8_sg15.ini and system.ini), or
-// "chosen" where neither tells. docs/wrap_controller.md has them as a table.
+// "chosen" where neither tells. docs/benchmarks/wrap_controller.md has them as
+// a table.
 #ifndef KAMINO_BENCH_CONTROLLER_MACHINE_H_
 #define KAMINO_BENCH_CONTROLLER_MACHINE_H_
 
@@ -80,7 +81,8 @@ struct Machine {
   // "Up to 128 open wraps", section 5.1: opened and not yet retired.
   uint32_t open_wraps = 128;
   // A log record is {address, value} (section 3); the marker that closes a
-  // bucket has a sequence, a length and a hash (docs/wrap_controller.md).
+  // bucket has a sequence, a length and a hash
+  // (docs/benchmarks/wrap_controller.md).
   uint32_t record_bytes = 16;
   uint32_t marker_bytes = 24;
   // Lines of the log that retirement reads ahead (section 5.3: it does; how

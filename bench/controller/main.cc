@@ -1,5 +1,5 @@
 // bench-controller: the figures of WrAP's paper by a model of its memory
-// controller. docs/wrap_controller.md.
+// controller. docs/benchmarks/wrap_controller.md.
 //
 // Exit codes: 0, also where a mark is not met; 1 when it cannot go on, 2 for
 // bad flags, 128 and the signal after SIGINT or SIGTERM.
@@ -75,7 +75,7 @@ void AddFlags(CLI::App* flags, Options* options) {
   flags
       ->add_option("--trace", options->trace,
                    "Instead: this file's trace by every method "
-                   "(docs/memory_trace_format.md).")
+                   "(docs/formats/memory_trace.md).")
       ->excludes(only)
       ->excludes(save);
 }

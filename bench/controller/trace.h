@@ -1,7 +1,7 @@
 // What threads of a program do to persistent memory, as the memory controller's
 // model is fed with it: which stores, in which wraps (WrAP, section 3), between
 // which loads. How a machine goes about it is not in a trace (methods.h).
-// docs/memory_trace_format.md is the same as a file.
+// docs/formats/memory_trace.md is the same as a file.
 #ifndef KAMINO_BENCH_CONTROLLER_TRACE_H_
 #define KAMINO_BENCH_CONTROLLER_TRACE_H_
 

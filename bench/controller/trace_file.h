@@ -1,4 +1,4 @@
-// A trace as text; docs/memory_trace_format.md.
+// A trace as text; docs/formats/memory_trace.md.
 #ifndef KAMINO_BENCH_CONTROLLER_TRACE_FILE_H_
 #define KAMINO_BENCH_CONTROLLER_TRACE_FILE_H_
 

@@ -12,7 +12,7 @@ namespace {
 using engine::ObjectId;
 using engine::Transaction;
 
-// Before each payload; docs/heap_format.md.
+// Before each payload; docs/formats/heap.md.
 constexpr uint32_t kHeaderBytes = 16;
 
 }  // namespace

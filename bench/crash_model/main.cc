@@ -1,4 +1,4 @@
-// bench-crash-model: Archapt's table 4 (docs/bench_schemes.md).
+// bench-crash-model: Archapt's table 4 (docs/benchmarks/schemes.md).
 //
 // Exit codes: 0; 1 when it cannot go on, or an object was wrong after a crash
 // and recovery did not say so; 2 for bad flags.

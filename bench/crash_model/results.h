@@ -1,4 +1,4 @@
-// Rows as JSON and as a table. docs/bench_schemes.md describes them.
+// Rows as JSON and as a table. docs/benchmarks/schemes.md describes them.
 #ifndef KAMINO_BENCH_CRASH_MODEL_RESULTS_H_
 #define KAMINO_BENCH_CRASH_MODEL_RESULTS_H_
 

@@ -14,7 +14,7 @@ using engine::IntentKind;
 using engine::ObjectId;
 using engine::Transaction;
 
-// Before each payload; docs/heap_format.md.
+// Before each payload; docs/formats/heap.md.
 constexpr size_t kHeaderBytes = 16;
 // How far Archapt's thread is behind, in transactions.
 constexpr uint64_t kAdvanceEvery = 64;

@@ -8,7 +8,7 @@
 
 namespace kamino::bench {
 
-// docs/bench_engine.md says what each cell is.
+// docs/benchmarks/engine.md says what each cell is.
 std::unique_ptr<Suite> MakeMicroSuite(Scale scale);
 
 }  // namespace kamino::bench

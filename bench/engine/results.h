@@ -1,4 +1,5 @@
-// The measurements as JSON and as tables. docs/bench_engine.md describes both.
+// The measurements as JSON and as tables. docs/benchmarks/engine.md describes
+// both.
 #ifndef KAMINO_BENCH_ENGINE_RESULTS_H_
 #define KAMINO_BENCH_ENGINE_RESULTS_H_
 

@@ -1,5 +1,5 @@
 // TPC-C (revision 5.11) over B+trees: its nine tables as fixed structs, its
-// five transactions, its mix. docs/bench_engine.md says what is reduced.
+// five transactions, its mix. docs/benchmarks/engine.md says what is reduced.
 #ifndef KAMINO_BENCH_ENGINE_TPCC_H_
 #define KAMINO_BENCH_ENGINE_TPCC_H_
 

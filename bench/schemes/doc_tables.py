@@ -1,4 +1,4 @@
-"""The tables of docs/schemes.md and docs/bench_schemes.md, of one run.
+"""The tables of docs/use/schemes.md and docs/benchmarks/schemes.md, of one run.
 
 A page has a table between two lines: `<!-- schemes.json: NAME -->` and
 `<!-- end -->`. `paste` puts what was measured there.
@@ -148,7 +148,7 @@ def _without(words, left_out):
   return [word for i, word in enumerate(words) if i not in left_out]
 
 
-# --- docs/schemes.md
+# --- docs/use/schemes.md
 
 
 def speed_table(results):
@@ -215,7 +215,7 @@ def chosen(results):
   return [store for store in results["stores"] if store not in RIVALS]
 
 
-# --- docs/bench_schemes.md
+# --- docs/benchmarks/schemes.md
 
 
 def rates_table(results):

@@ -23,7 +23,7 @@ UNDEFINED = "undefined"
 DIGITS, ALL_PLACES = 3, 99
 
 # Why marks are not met here, by what their names match: of those that were not
-# when this was written, on the machines that docs/bench_schemes.md names.
+# when this was written, on the machines that docs/benchmarks/schemes.md names.
 REASONS = [
     (r"REWIND fig\. 3 left.*two layers over one,",
      "a record in two layers costs some 15 stores that are not logged here, "

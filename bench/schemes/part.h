@@ -1,5 +1,6 @@
 // The parts of the schemes' bench: each fills in figures of a paper, or a
-// column of the table of all schemes. docs/bench_schemes.md describes them.
+// column of the table of all schemes. docs/benchmarks/schemes.md describes
+// them.
 #ifndef KAMINO_BENCH_SCHEMES_PART_H_
 #define KAMINO_BENCH_SCHEMES_PART_H_
 

@@ -3,9 +3,9 @@
 
     paste_tables.py schemes.json PAGE...
 
-changes the pages: docs/schemes.md and docs/bench_schemes.md (doc_tables.py says
-what a place is). Exits with 0, 1 when a file cannot be read or written or has a
-place for what is no table, 2 when the words are wrong.
+changes the pages: docs/use/schemes.md and docs/benchmarks/schemes.md
+(doc_tables.py describes their marks). Exits with 0, with 1 if a file cannot be
+read or written or has a mark without a table, with 2 for wrong arguments.
 """
 
 import json

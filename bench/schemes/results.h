@@ -1,4 +1,4 @@
-// Points as JSON and as a table. docs/bench_schemes.md describes both.
+// Points as JSON and as a table. docs/benchmarks/schemes.md describes both.
 #ifndef KAMINO_BENCH_SCHEMES_RESULTS_H_
 #define KAMINO_BENCH_SCHEMES_RESULTS_H_
 

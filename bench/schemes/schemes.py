@@ -3,7 +3,7 @@
 
 Runs bench_controller, bench_crash_model, bench_engine at several speeds of
 memory, and bench_schemes; puts what came out together, and the papers' marks
-beside it. docs/bench_schemes.md.
+beside it. docs/benchmarks/schemes.md.
 """
 
 import argparse

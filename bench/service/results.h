@@ -1,4 +1,4 @@
-// The measurements as JSON and as tables; docs/bench_service.md.
+// The measurements as JSON and as tables; docs/benchmarks/service.md.
 #ifndef KAMINO_BENCH_SERVICE_RESULTS_H_
 #define KAMINO_BENCH_SERVICE_RESULTS_H_
 

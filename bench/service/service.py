@@ -58,7 +58,7 @@ def parse(words=None):
                       help="of a Kamino head (default: %(default)s)")
   parser.add_argument("--redis_connections", type=connections, default=(2, 1),
                       metavar="WRITING,READING",
-                      help="to the master; see docs/bench_service.md "
+                      help="to the master; see docs/benchmarks/service.md "
                            "(default: 2,1)")
   parser.add_argument("--etcd_connections", type=int, default=1,
                       choices=range(1, 129), metavar="N",

@@ -1,4 +1,4 @@
-// The measurements as JSON and as tables; docs/bench_transport.md.
+// The measurements as JSON and as tables; docs/benchmarks/transport.md.
 #ifndef KAMINO_BENCH_TRANSPORT_RESULTS_H_
 #define KAMINO_BENCH_TRANSPORT_RESULTS_H_
 

@@ -1,4 +1,5 @@
-// The command line's part of a configuration file: docs/configuration.md.
+// The command line's part of a configuration file:
+// docs/operate/configuration.md.
 #ifndef KAMINO_CLIENT_CLI_CLIENT_CONFIG_H_
 #define KAMINO_CLIENT_CLI_CLIENT_CONFIG_H_
 

@@ -28,12 +28,12 @@ namespace kamino::client {
 namespace {
 
 constexpr char kHead[] =
-    R"(# Settings of Kamino's programs; docs/configuration.md. Each reads its
-# section: kamino_node and kamino_manager with --config=FILE, kamino with
-# --config=FILE, KAMINO_CONFIG or as ~/.config/kamino/config.toml. The command
-# line goes before it. What stands behind a # is what holds without it.
+    R"(# Settings of Kamino's programs (docs/operate/configuration.md). Each program
+# reads its own section: kamino_node and kamino_manager with --config=FILE,
+# kamino with --config=FILE, KAMINO_CONFIG or from ~/.config/kamino/config.toml.
+# Flags override the file. A value behind a # is the default.
 #
-# What several of them have may stand here, above all sections, once, such as
+# Settings that several programs share may stand here, above all sections:
 #cluster_id = "c"
 )";
 

@@ -24,7 +24,7 @@ std::string HeapLine(const kamino::v1::GetNodeStatusResponse& status) {
   if (room.full()) {
     absl::StrAppend(&line,
                     "; writes that take room are refused: delete something "
-                    "(docs/operations.md, A full heap)");
+                    "(docs/operate/operations.md, A full heap)");
   }
   return line + "\n";
 }

@@ -10,7 +10,8 @@ namespace kamino::client {
 
 // proto3 JSON with original field names: bytes are base64, 64-bit numbers are
 // strings. Roles, conditions and the like are words, as in tables; reasons and
-// outcomes have their full names, as in docs/client.md. Text stays as it is.
+// outcomes have their full names, as in docs/use/client.md. Text stays as it
+// is.
 std::string ToJson(const google::protobuf::Message& message);
 
 }  // namespace kamino::client

@@ -28,7 +28,7 @@ std::string ScrubLine(const kamino::v1::ScrubStatus& scrub) {
   if (scrub.in_doubt()) {
     absl::StrAppend(&line, "; nothing is served, as range ", scrub.next(),
                     " is in doubt (it is compared again each second; see "
-                    "docs/recovery.md, Scrub)");
+                    "docs/design/recovery.md, Scrub)");
   }
   return line + "\n";
 }

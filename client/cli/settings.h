@@ -70,7 +70,7 @@ enum class Place { kChain, kManagers };
 // the default one, is read only for a cluster. kInvalidArgument: that place
 // does not say where `wanted` is, or there is none; the command line has both
 // addresses and a cluster or file; a file or cluster that was asked for is not
-// there; the file is not as docs/cli.md says.
+// there; the file is not as docs/use/cli.md says.
 //
 // The file's other settings apply unless the command line or the environment
 // (KAMINO_TLS_CERT with KAMINO_TLS_KEY, KAMINO_TLS_CA and KAMINO_TLS_CRL_DIR)

@@ -38,9 +38,10 @@ std::string FormatBytes(uint64_t bytes) {
 
 std::string DisputeOf(const std::string& node_id, uint64_t disputed) {
   if (disputed == 0) return "";
-  return absl::StrCat(node_id, " disputes mutation ", disputed,
-                      " with the head; if that lasts, see docs/recovery.md, "
-                      "Disputes\n");
+  return absl::StrCat(
+      node_id, " disputes mutation ", disputed,
+      " with the head; if that lasts, see docs/design/recovery.md, "
+      "Disputes\n");
 }
 
 }  // namespace kamino::client

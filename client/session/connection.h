@@ -1,4 +1,4 @@
-// One connection of sessions to one node (docs/session_format.md): requests of
+// One connection of sessions to one node (docs/formats/session.md): requests of
 // many threads in, batched as they come, and each answered once. Private to the
 // library.
 #ifndef KAMINO_CLIENT_SESSION_CONNECTION_H_

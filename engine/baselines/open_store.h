@@ -1,5 +1,5 @@
-// Any scheme's store, ready for use, by name; docs/engine.md shows how it is
-// used, and engine/examples/workspace is a program that does.
+// Any scheme's store, ready for use, by name; docs/use/engine.md shows how it
+// is used, and engine/examples/workspace is a program that does.
 #ifndef KAMINO_ENGINE_BASELINES_OPEN_STORE_H_
 #define KAMINO_ENGINE_BASELINES_OPEN_STORE_H_
 

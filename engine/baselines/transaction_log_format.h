@@ -1,5 +1,5 @@
 // Layout of the log with data that undo-own and cow keep in a heap's log area;
-// docs/transaction_log_format.md explains it. Numbers here are on media: never
+// docs/formats/transaction_log.md explains it. Numbers here are on media: never
 // change them without a new heap version.
 #ifndef KAMINO_ENGINE_BASELINES_TRANSACTION_LOG_FORMAT_H_
 #define KAMINO_ENGINE_BASELINES_TRANSACTION_LOG_FORMAT_H_

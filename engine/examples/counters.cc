@@ -1,5 +1,5 @@
 // The engine without a chain: counters in a file, moved by several threads.
-// docs/engine.md walks through it.
+// docs/use/engine.md walks through it.
 //
 //   counters FOLDER     makes FOLDER/heap and FOLDER/backup, or opens them
 #include <cstring>

@@ -1,4 +1,4 @@
-// A heap of objects on a region; docs/heap_format.md describes its layout.
+// A heap of objects on a region; docs/formats/heap.md describes its layout.
 //
 // An object is a 16-byte header followed by its payload; its id is the offset
 // of the payload. The header alone says whether the object is allocated, so two

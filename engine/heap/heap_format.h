@@ -1,5 +1,5 @@
-// Layout of a heap; docs/heap_format.md explains it. Numbers here are on media:
-// never change them without a new kHeapVersion.
+// Layout of a heap; docs/formats/heap.md explains it. Numbers here are on
+// media: never change them without a new kHeapVersion.
 #ifndef KAMINO_ENGINE_HEAP_HEAP_FORMAT_H_
 #define KAMINO_ENGINE_HEAP_HEAP_FORMAT_H_
 

@@ -21,7 +21,7 @@
 //   3. A generation is kept as long as a snapshot of it, or of one before it,
 //      is open.
 //
-// docs/open_snapshots.md. Not thread-safe: who owns the heap owns this.
+// docs/design/open_snapshots.md. Not thread-safe: who owns the heap owns this.
 #ifndef KAMINO_ENGINE_HEAP_OPEN_SNAPSHOTS_H_
 #define KAMINO_ENGINE_HEAP_OPEN_SNAPSHOTS_H_
 

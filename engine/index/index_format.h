@@ -1,4 +1,4 @@
-// Layout of the index's pages and records; docs/index_format.md explains it.
+// Layout of the index's pages and records; docs/formats/index.md explains it.
 // Numbers here are on media: never change them without a new kPageMagic.
 #ifndef KAMINO_ENGINE_INDEX_INDEX_FORMAT_H_
 #define KAMINO_ENGINE_INDEX_INDEX_FORMAT_H_

@@ -1,6 +1,6 @@
 // Keys to objects: a B+tree whose entries are records {version, key, value},
 // written over the transaction interface. Keys are 1 to 1,024 bytes, values at
-// most 1 MiB, keys in the order of unsigned bytes. docs/index_format.md.
+// most 1 MiB, keys in the order of unsigned bytes. docs/formats/index.md.
 //
 // Deterministic: the same calls on the same state make the same declarations,
 // whatever the scheme below.

@@ -1,5 +1,5 @@
 // Where a transaction's objects are copied to, so that it can be taken back
-// (section 4). docs/backup_format.md describes the layouts.
+// (section 4). docs/formats/undo_copy.md describes the layouts.
 #ifndef KAMINO_ENGINE_KAMINO_BACKUP_H_
 #define KAMINO_ENGINE_KAMINO_BACKUP_H_
 

@@ -1,5 +1,5 @@
-// Layouts of the backups; docs/backup_format.md explains them. Numbers here are
-// on media: never change them without a new kBackupVersion.
+// Layouts of the backups; docs/formats/undo_copy.md explains them. Numbers here
+// are on media: never change them without a new kBackupVersion.
 #ifndef KAMINO_ENGINE_KAMINO_BACKUP_FORMAT_H_
 #define KAMINO_ENGINE_KAMINO_BACKUP_FORMAT_H_
 

@@ -1,6 +1,6 @@
 // Commit records in a ring: which transactions have committed lately, what they
 // changed, and a checksum of it, so that a record and the data it commits can
-// share one drain. docs/commit_log_format.md.
+// share one drain. docs/formats/commit_log.md.
 //
 // Invariants:
 //   1. Positions ascend in the order of commits: a transaction that finds an

@@ -1,5 +1,5 @@
 // Layout of a heap's log area: intents that stay, then commit records;
-// docs/commit_log_format.md explains it. Numbers here are on media: never
+// docs/formats/commit_log.md explains it. Numbers here are on media: never
 // change them without a new heap version.
 #ifndef KAMINO_ENGINE_KAMINO_COMMIT_LOG_FORMAT_H_
 #define KAMINO_ENGINE_KAMINO_COMMIT_LOG_FORMAT_H_

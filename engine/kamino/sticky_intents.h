@@ -1,7 +1,7 @@
 // Intents that outlive their transaction (Kamino-Tx, section 3, and then some):
 // the objects that may differ from their backup copies. An object that is
 // written again finds its intent durable already, and its transaction saves a
-// drain. docs/commit_log_format.md.
+// drain. docs/formats/commit_log.md.
 //
 // Invariants:
 //   1. An object has an entry, durably, before anything is stored to it.

@@ -1,7 +1,8 @@
-// An undo log (docs/backup_format.md): what lay where transactions store, saved
-// before they do, and of no use once they are committed. What says so is kept
-// elsewhere: a record has a number, and whoever takes back tells up to which
-// one everything is committed. So ending a transaction stores nothing here.
+// An undo log (docs/formats/undo_copy.md): what lay where transactions store,
+// saved before they do, and of no use once they are committed. What says so is
+// kept elsewhere: a record has a number, and whoever takes back tells up to
+// which one everything is committed. So ending a transaction stores nothing
+// here.
 //
 // Records follow each other from the region's start, until all of them are of
 // no use; then the first place is used again. The checksum of a record is

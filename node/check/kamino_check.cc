@@ -1,5 +1,5 @@
 // kamino_check: looks at a node's data while the node does not run, and prints
-// what is wrong with it. `kamino check` runs it. docs/check.md.
+// what is wrong with it. `kamino check` runs it. docs/operate/check.md.
 #include <signal.h>
 
 #include <cerrno>

@@ -134,7 +134,7 @@ class ChainNode {
   // for less than a millisecond. Returns whether there is more to do.
   bool Summarize();
 
-  // --- Reads (docs/reads.md).
+  // --- Reads (docs/use/reads.md).
 
   // Runs `read` when this node may serve reads: it is the tail, lacks nothing
   // that was acknowledged, and holds its lease also afterwards. Where `at`
@@ -147,8 +147,8 @@ class ChainNode {
                     ReadAt at = ReadAt::kTail);
   const ReadStats& read_stats() const { return read_stats_; }
 
-  // --- Snapshots (docs/open_snapshots.md): reads of one moment that go on
-  // while the chain does.
+  // --- Snapshots (docs/design/open_snapshots.md): reads of one moment that go
+  // on while the chain does.
 
   struct OpenedSnapshot {
     uint64_t id = 0;

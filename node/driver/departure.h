@@ -1,5 +1,5 @@
 // How a node leaves its chain in order, when its process was told to end
-// (docs/planned_stops.md): without I/O, threads or clocks.
+// (docs/operate/planned_stops.md): without I/O, threads or clocks.
 //
 //   state         input               next          effects
 //   kServing      Begin, as a member  kAsking       asks the manager

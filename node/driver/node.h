@@ -68,7 +68,7 @@ struct NodeOptions {
   std::shared_ptr<rpc::ClusterIdentity> cluster;
 };
 
-// What probes ask of a node; see docs/metrics.md.
+// What probes ask of a node; see docs/operate/metrics.md.
 struct NodeStanding {
   // In the view, caught up, linked to its neighbours, and it holds a lease.
   bool ready = false;

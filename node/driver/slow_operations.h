@@ -1,5 +1,6 @@
 // Operations of clients that took long: a line of the log for each, some a
-// second at most, with where the time went. docs/logs.md says what it holds.
+// second at most, with where the time went. docs/operate/logs.md says what it
+// holds.
 #ifndef KAMINO_NODE_DRIVER_SLOW_OPERATIONS_H_
 #define KAMINO_NODE_DRIVER_SLOW_OPERATIONS_H_
 

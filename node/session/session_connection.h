@@ -1,6 +1,6 @@
 // One connection of a client: greets, hands requests to the node in the order
 // they come, and collects the answers, which leave together at the end of each
-// batch. docs/session_format.md is the protocol.
+// batch. docs/formats/session.md is the protocol.
 //
 // Not thread-safe: the core thread owns it.
 #ifndef KAMINO_NODE_SESSION_SESSION_CONNECTION_H_

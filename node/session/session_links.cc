@@ -127,7 +127,7 @@ int MaxLinks(const transport::Capabilities& kind) {
   LOG_IF(WARNING, links < kMaxTcpLinks)
       << "sessions: " << links << " links over tcp, not " << kMaxTcpLinks
       << ": the process may have " << DescriptorLimit()
-      << " descriptors; see docs/operations.md, Connections";
+      << " descriptors; see docs/operate/operations.md, Connections";
   return links;
 }
 

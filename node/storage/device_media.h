@@ -1,5 +1,5 @@
 // A node's regions on a device without a file system (devdax), found by the
-// device's own directory. docs/device_format.md.
+// device's own directory. docs/formats/device.md.
 #ifndef KAMINO_NODE_STORAGE_DEVICE_MEDIA_H_
 #define KAMINO_NODE_STORAGE_DEVICE_MEDIA_H_
 

@@ -1,7 +1,7 @@
 // How often a node's process has died one time after the other, in the node's
 // record: one that dies soon after each start leaves the chain alone
-// (docs/recovery.md, Crash loops). Ends in order, refusals and ends together
-// with the machine are no deaths.
+// (docs/design/recovery.md, Crash loops). Ends in order, refusals and ends
+// together with the machine are no deaths.
 //
 // Not thread-safe.
 #ifndef KAMINO_NODE_STORAGE_RESTART_COUNT_H_

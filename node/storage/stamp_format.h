@@ -1,5 +1,5 @@
 // By what the regions of a node are known to be of one age;
-// docs/stamp_format.md. Numbers here are on media: never change them without a
+// docs/formats/stamp.md. Numbers here are on media: never change them without a
 // new ring_format::kRingVersion, which is that of all regions of a node.
 #ifndef KAMINO_NODE_STORAGE_STAMP_FORMAT_H_
 #define KAMINO_NODE_STORAGE_STAMP_FORMAT_H_

@@ -1,6 +1,6 @@
 """The files of a node that does not run: where in them what lies, and how to
-change it. Layouts: docs/log_entry.md, docs/heap_format.md,
-docs/stamp_format.md, docs/backup_format.md."""
+change it. Layouts: docs/formats/log_entry.md, docs/formats/heap.md,
+docs/formats/stamp.md, docs/formats/undo_copy.md."""
 
 import dataclasses
 import os
@@ -83,7 +83,7 @@ def entries(folder):
     if magic != SLOT_MAGIC or not length:
       break
     found.append(Place(RING, offset, SLOT_BYTES + length))
-    # The entry's count of mutations: docs/log_entry.md, its header.
+    # The entry's count of mutations: docs/formats/log_entry.md, its header.
     first += struct.unpack("<I", _read(folder, RING, offset + SLOT_BYTES + 20,
                                        4))[0]
     whole = SLOT_BYTES + length

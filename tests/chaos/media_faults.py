@@ -65,9 +65,9 @@ def _old_copies_in_power_cut(count, managers_too=False):
     stage.hit(*processes)
     copies = _copies(stage, victims)
     if managers_too:
-      # What they know then is what is stored with each renewal: copies that are
-      # younger are not told (docs/fault_model.md). The first one may have been
-      # under way.
+      # After a restart the managers know what they stored with each renewal, so
+      # they do not notice younger copies (docs/design/fault_model.md). The first
+      # renewal may have been under way.
       for _ in range(2):
         stage.cluster.await_renewal()
     for name in victims:
@@ -129,7 +129,7 @@ def _flip(*places, role="any", borne_out=False):
   """Flips a bit in each of the places of one of these kinds."""
   def inject(stage):
     if borne_out:
-      # Copies of each other would be one vote (docs/fault_model.md).
+      # Copies of each other would be one vote (docs/design/fault_model.md).
       stage.cluster.await_borne_out()
     victim = stage.hit(stage.node(role))
     stage.may_end(victim, *OLD_COPY, *MIXED, *DAMAGED, *OTHERWISE, *CHANGED)

@@ -1,10 +1,11 @@
-"""What docs/operations.md tells an operator to do, done."""
+"""The operator's acts, as docs/operate/operations.md describes them."""
 
 import os
 import re
 
-# Last lines of nodes that end on what they were started with (the table at the
-# end of docs/operations.md): their files are moved away, and they join anew.
+# Last lines of nodes that refuse the files they were started with (the table at
+# the end of docs/operate/operations.md): the operator moves the files away, and
+# the nodes join anew.
 OLD_COPY = ("is on an old copy of its data",
             "its heap holds data of view")
 MIXED = ("is older than", "are not of one node any more",

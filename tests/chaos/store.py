@@ -1,5 +1,5 @@
 """etcd's contents: copied, put back, emptied, filled up; by etcdctl, as an
-operator would (docs/operations.md)."""
+operator would (docs/operate/operations.md)."""
 
 import json
 import os
@@ -92,7 +92,7 @@ class Store:
       raise ClusterError("etcd did not become full")
 
   def make_room(self):
-    """What docs/operations.md says, A full etcd."""
+    """What docs/operate/operations.md says, A full etcd."""
     self._ctl("del", "--prefix", BALLAST_PREFIX)
     self._ctl("compact", "--physical", str(self.revision()))
     self._ctl("defrag")

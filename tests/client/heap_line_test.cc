@@ -35,7 +35,7 @@ TEST(HeapLineTest, OfAFullHeap) {
   EXPECT_EQ(HeapLine(Status(33 << 10, 32 << 10, true)),
             "heap of n1: full, 33.0 KiB free, 32.0 KiB of it the reserve for "
             "requests that free room; writes that take room are refused: "
-            "delete something (docs/operations.md, A full heap)\n");
+            "delete something (docs/operate/operations.md, A full heap)\n");
 }
 
 TEST(HeapLineTest, OfAReserveThatIsUsed) {
@@ -43,7 +43,7 @@ TEST(HeapLineTest, OfAReserveThatIsUsed) {
             "heap of n1: full, 20.0 KiB free, 20.0 KiB of it the reserve for "
             "requests that free room (8.0 KiB of 32.0 KiB in whole pages); "
             "writes that take room are refused: delete something "
-            "(docs/operations.md, A full heap)\n");
+            "(docs/operate/operations.md, A full heap)\n");
 }
 
 }  // namespace

@@ -394,7 +394,7 @@ managers = "10.0.0.1:7000"
                   done.stdout)
 
   def test_the_example_of_the_docs_is_right(self):
-    with open("docs/configuration.md", encoding="utf-8") as f:
+    with open("docs/operate/configuration.md", encoding="utf-8") as f:
       example = f.read().split("```toml\n")[1].split("```")[0]
     done = self.check_file(example)
     self.assertEqual((done.returncode, done.stderr), (0, ""))

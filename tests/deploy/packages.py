@@ -115,7 +115,7 @@ class PackagesTest(unittest.TestCase):
     self.machine.boot()
 
   def test_quickstart(self):
-    """As docs/quickstart_production.md has it, line by line."""
+    """As docs/operate/quickstart_production.md has it, line by line."""
     self.boot()
     for path in self.packages:
       shutil.copy(path, self.machine.path("/srv"))

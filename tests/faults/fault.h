@@ -1,6 +1,6 @@
 // Mistakes that a test makes the product make, to prove that other tests would
 // notice them. The product's sources know nothing of it: those of its files
-// that are to err are patched copies (docs/testing_faults.md).
+// that are to err are patched copies (docs/testing/faults.md).
 #ifndef KAMINO_TESTS_FAULTS_FAULT_H_
 #define KAMINO_TESTS_FAULTS_FAULT_H_
 

@@ -1,5 +1,5 @@
 // What a peer may send, each kind as a function of bytes that must return; a
-// check that fails ends the process. docs/testing_fuzz.md.
+// check that fails ends the process. docs/testing/fuzz.md.
 #ifndef KAMINO_TESTS_FUZZ_TARGETS_H_
 #define KAMINO_TESTS_FUZZ_TARGETS_H_
 

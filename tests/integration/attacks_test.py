@@ -1,5 +1,5 @@
 """Attacks on the links of a real chain, and what each gets; the table is in
-docs/security.md."""
+docs/operate/security.md."""
 
 import base64
 import json

@@ -79,7 +79,8 @@ class DrillTest(BackupTest):
     """Its lines are typed by who has the packages' programs, and etcd."""
     self.fill(count=20)
     saved = self.save()
-    with open(os.path.join(ROOT, "docs", "backup.md"), encoding="utf-8") as f:
+    page = os.path.join(ROOT, "docs", "operate", "backup.md")
+    with open(page, encoding="utf-8") as f:
       drill = f.read().split("\n## A drill\n")[1]
     lines = "".join(re.findall(r"(?ms)^```\n(.*?)^```$", drill))
     for word, instead in (

@@ -563,7 +563,7 @@ class CliTest(ClusterTest):
       f.write(script)
     setups = ("fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -D",
               "autoload -Uz compinit; compinit -u -D; . ./_kamino")
-    for setup in setups:  # both ways that docs/cli.md names
+    for setup in setups:  # both ways that docs/use/cli.md names
       for line, answer in self.COMPLETIONS:
         words = line.replace("=", " ").split()
         with Zsh(folder, setup) as zsh:

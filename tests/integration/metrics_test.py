@@ -50,10 +50,11 @@ def values(text, name):
 
 
 def documented():
-  """The tables of docs/metrics.md: name to (type, who has it)."""
+  """The tables of docs/operate/metrics.md: name to (type, who has it)."""
   row = re.compile(r"^\| `(\w+)` \| (counter|gauge|histogram) \| ([\w, ]+) \|",
                    re.M)
-  with open(os.path.join(ROOT, "docs", "metrics.md"), encoding="utf-8") as f:
+  page = os.path.join(ROOT, "docs", "operate", "metrics.md")
+  with open(page, encoding="utf-8") as f:
     return {name: (kind, {who.strip() for who in has.split(",")})
             for name, kind, has in row.findall(f.read())}
 
@@ -185,7 +186,7 @@ class MetricsTest(harness.ClusterTest):
       expected = {name: kind for name, (kind, has) in told.items()
                   if who in has}
       self.assertEqual(sorted(metrics.items()), sorted(expected.items()),
-                       f"docs/metrics.md, of a {who}")
+                       f"docs/operate/metrics.md, of a {who}")
     # Two of them by their values.
     head = pages[self.cluster.chain()[0][0]]
     self.assertGreater(

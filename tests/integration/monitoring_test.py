@@ -16,6 +16,10 @@ def text(*path):
     return f.read()
 
 
+def page(name):
+  return text("docs", "operate", name)
+
+
 class MonitoringTest(unittest.TestCase):
 
   def setUp(self):
@@ -35,13 +39,14 @@ class MonitoringTest(unittest.TestCase):
     self.assertEqual(tested, self.alerts)
 
   def test_each_alert_is_in_the_runbook_and_leads_there(self):
-    entries = re.findall(r"^## (\w+)$", text("docs", "runbook.md"), re.M)
+    entries = re.findall(r"^## (\w+)$", page("runbook.md"), re.M)
     self.assertEqual(sorted(entries), sorted(self.alerts))
+    runbook = "docs/operate/runbook.md"
     self.assertEqual(re.findall(r"runbook: (\S+)", self.rules),
-                     [f"docs/runbook.md#{a.lower()}" for a in self.alerts])
+                     [f"{runbook}#{a.lower()}" for a in self.alerts])
 
   def test_rules_and_dashboard_know_the_metrics(self):
-    known = set(re.findall(r"^\| `(\w+)` \|", text("docs", "metrics.md"), re.M))
+    known = set(re.findall(r"^\| `(\w+)` \|", page("metrics.md"), re.M))
     self.assertGreater(len(known), 80)
     dashboard = text("deploy", "monitoring", "kamino_dashboard.json")
     for used in re.findall(r"\b(?:kamino|process)_\w+", re.sub(

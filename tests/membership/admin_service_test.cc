@@ -98,7 +98,7 @@ TEST_F(AdminServiceTest, AMemberThatIsBackAloneIsListedOnce) {
   EXPECT_EQ(cluster.waiting_for_size(), 2);
 }
 
-// As docs/operations.md says.
+// As docs/operate/operations.md says.
 TEST_F(AdminServiceTest, AMemberNotHeardOfIsSilentSinceTheManagerLeads) {
   FormChain();
   Pass(kBeat, all_);

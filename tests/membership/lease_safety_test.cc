@@ -1,9 +1,9 @@
-// The argument of docs/membership.md, tried: managers that come and go, nodes
-// that pause and restart, messages that take their time, clocks that run at
-// different rates. Never does a view drop a process while it may still answer
-// reads under an older one. The managers have failure timeouts of their own, as
-// while an operator changes it, and some nodes are of release 0.1.0: those say
-// nothing of their leases, and go by the longest one.
+// The argument of docs/design/membership.md, tried: managers that come and go,
+// nodes that pause and restart, messages that take their time, clocks that run
+// at different rates. Never does a view drop a process while it may still
+// answer reads under an older one. The managers have failure timeouts of their
+// own, as while an operator changes it, and some nodes are of release 0.1.0:
+// those say nothing of their leases, and go by the longest one.
 #include <algorithm>
 #include <deque>
 #include <random>

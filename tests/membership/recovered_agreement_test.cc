@@ -1,6 +1,6 @@
 // What members work with, when the store has lost it (What nodes must have in
-// common, docs/membership.md): a chain that an operator recovers goes on with
-// what was in force.
+// common, docs/design/membership.md): a chain that an operator recovers goes on
+// with what was in force.
 #include <string>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// The protos beside tests/proto/kept.txt; docs/compatibility.md.
+// The protos beside tests/proto/kept.txt; docs/operate/compatibility.md.
 #include "tests/proto/kept.h"
 
 #include <algorithm>

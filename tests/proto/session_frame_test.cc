@@ -21,7 +21,7 @@ std::string Bytes(absl::string_view hex) {
   return absl::HexStringToBytes(digits);
 }
 
-// The example of docs/session_format.md.
+// The example of docs/formats/session.md.
 TEST(SessionFrameTest, APutAndItsAnswer) {
   FrameWriter requests(FrameKind::kRequests);
   const std::string body = Bytes("12 01 61 1a 03 61 62 63");

@@ -272,7 +272,7 @@ class SmallSnapshotTest : public testing::Test {
   std::map<uint64_t, std::string> stored_by_;
 };
 
-// docs/snapshot_format.md has these bytes.
+// docs/formats/snapshot.md has these bytes.
 TEST_F(SmallSnapshotTest, LayoutIsTheDocumentedOne) {
   const auto hex = [this](size_t at, size_t length) {
     return absl::BytesToHexString(bytes_.substr(at, length));

@@ -110,7 +110,7 @@ bool Faults::Decay() {
 
 // Where the chain comes down to it alone, as links break, or to it and to
 // copies of it that have borne each other out, all that join have what it
-// holds, and nobody can know better (docs/fault_model.md).
+// holds, and nobody can know better (docs/design/fault_model.md).
 void Faults::WatchDecayed() {
   world_->After(absl::Milliseconds(50), [this] {
     const membership::View view = cluster_->StoredView();

@@ -1,4 +1,4 @@
-// A client that speaks sessions (docs/session_format.md), by the library's own
+// A client that speaks sessions (docs/formats/session.md), by the library's own
 // connection and lanes over simulated links: opens a session, has as many
 // mutations under way as its window allows, each retried under its number until
 // an answer says what became of it, or a VOID settles it. It goes silent, dies

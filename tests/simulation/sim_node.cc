@@ -62,7 +62,7 @@ Slip SimNode::Slips() {
   const replica::ChainCore& core = node()->core();
   const size_t members = core.view().members.size();
   if (members < 2) return Slip::kNone;
-  // Nor is the one behind a head lost meanwhile: docs/fault_model.md.
+  // Nor is the one behind a head lost meanwhile: docs/design/fault_model.md.
   if (core.is_head() && options_.is_there != nullptr &&
       !options_.is_there(core.view().members[1])) {
     return Slip::kNone;

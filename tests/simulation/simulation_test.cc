@@ -155,7 +155,8 @@ TEST(SeedsThatFailedTest, HoldNow) {
       // All members are told to end and come back, but for one that an operator
       // removes meanwhile.
       {ChainMode::kKamino, 9100276},
-      // What no rule detects (docs/fault_model.md, Two limits, and why): these
+      // What no rule detects (docs/design/fault_model.md, Two limits, and why):
+      // these
       // runs do not come to it any more.
       {ChainMode::kKamino, 1009357},
       {ChainMode::kKamino, 1820960}};

@@ -17,7 +17,7 @@ MAX_PROSE_LINE = 120
 MAX_FILE = 500
 RESULTS = "out"  # folders of them, which git ignores
 
-# docs/ARCHITECTURE.md, Who may use whom: folder to the first folders of what
+# docs/design/architecture.md, Who may use whom: folder to the first folders that
 # it may include, besides base/. In kamino/ are headers that are generated of
 # our protos, in proto/ what is written by hand beside them, in google/ those of
 # protobuf and of its status, in etcd/ those of etcd's protos.
@@ -128,7 +128,7 @@ class TidyTest(unittest.TestCase):
   def test_sees_the_tree(self):
     names = {name for name, _ in files(".cc", ".h", ".md", ".py")}
     for expected in ("README.md", "engine/heap/heap.cc",
-                     "tests/tidy/tidy_test.py", "docs/heap_format.md"):
+                     "tests/tidy/tidy_test.py", "docs/formats/heap.md"):
       self.assertIn(expected, names)
 
   def test_lines_and_files_are_short(self):
@@ -376,7 +376,7 @@ class TidyTest(unittest.TestCase):
     self.check(problems)
 
   def test_every_thread_is_told_of(self):
-    told = "\n".join(lines(os.path.join(ROOT, "docs/ARCHITECTURE.md")))
+    told = "\n".join(lines(os.path.join(ROOT, "docs/design/architecture.md")))
     named = re.compile(r'pthread_setname_np\([^;]*?"([^"]+)"\)')
     problems = []
     for name, path in files(".cc"):
@@ -384,7 +384,7 @@ class TidyTest(unittest.TestCase):
         continue
       for thread in named.findall("\n".join(lines(path))):
         if f"`{thread}`" not in told:
-          problems.append(f"{name}: docs/ARCHITECTURE.md, Threads, has no "
+          problems.append(f"{name}: docs/design/architecture.md, Threads, lacks "
                           f"{thread}")
     self.check(problems)
 
@@ -406,7 +406,7 @@ class TidyTest(unittest.TestCase):
       for i, line in enumerate(lines(path), 1):
         if "FaultPlanted" in line or "tests/faults" in line:
           problems.append(f"{name}:{i}: faults are planted by patches; see "
-                          f"docs/testing_faults.md: {line.strip()}")
+                          f"docs/testing/faults.md: {line.strip()}")
     self.check(problems)
 
   def test_every_planted_fault_is_tried(self):

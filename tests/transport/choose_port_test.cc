@@ -108,7 +108,7 @@ TEST(NoticeTest, PositionsSurviveTheirLowBits) {
   }
 }
 
-// The numbers of docs/link_format.md.
+// The numbers of docs/formats/link.md.
 TEST(NoticeTest, LayoutIsTheDocumentedOne) {
   EXPECT_EQ(EncodeNotice(Notice::kTail, 16), 0x00000002u);
   EXPECT_EQ(EncodeNotice(Notice::kHead, 16), 0x20000002u);

@@ -12,7 +12,7 @@ absl::Span<const std::byte> Bytes(const std::string& text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
-// The bytes of the worked example in docs/link_format.md.
+// The bytes of the worked example in docs/formats/link.md.
 TEST(FrameTest, HeadIsTheDocumentedOne) {
   const FrameHead head = MakeFrameHead(Bytes("h"), Bytes("i"));
   const unsigned char expected[kFrameHeadBytes] = {

@@ -16,7 +16,7 @@ absl::Status Check(const Preface& preface, size_t received = kPrefaceBytes) {
                       SocketSide::kConnector);
 }
 
-// The bytes of the worked example in docs/link_format.md.
+// The bytes of the worked example in docs/formats/link.md.
 TEST(PrefaceTest, LayoutIsTheDocumentedOne) {
   const Preface preface = Good();
   const unsigned char expected[kPrefaceBytes] = {

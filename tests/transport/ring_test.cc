@@ -55,7 +55,7 @@ TEST(RingFormatTest, RecordsAreAligned) {
   EXPECT_EQ(RecordBytes(9), 24u);
 }
 
-// The bytes of the worked example in docs/link_format.md.
+// The bytes of the worked example in docs/formats/link.md.
 TEST_F(RingTest, LayoutIsTheDocumentedOne) {
   ASSERT_TRUE(Write("abc"));
   ASSERT_TRUE(Write("hi"));

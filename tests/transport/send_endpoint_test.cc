@@ -43,7 +43,7 @@ TEST(SendEndpointTest, IsWhatItWas) {
   EXPECT_EQ(is->token, was.token);
 }
 
-// As docs/link_format.md lays it out.
+// As docs/formats/link.md lays it out.
 TEST(SendEndpointTest, LiesAsWritten) {
   const std::string bytes = EncodeSendEndpoint(Example());
   ASSERT_EQ(bytes.size(), 96u);

@@ -1,4 +1,4 @@
-// What the two sides of a ring share; docs/link_format.md, "Ring".
+// What the two sides of a ring share; docs/formats/link.md, "Ring".
 #ifndef KAMINO_TRANSPORT_RING_RING_FORMAT_H_
 #define KAMINO_TRANSPORT_RING_RING_FORMAT_H_
 

@@ -1,7 +1,7 @@
 // What links over rings have in common, whoever moves the bytes and however the
 // two ends have met: credits and refusals, messages out of the ring, telling
 // whom a refusal has stopped, and an end that loses nothing of what came before
-// it. docs/link_format.md, "Ring".
+// it. docs/formats/link.md, "Ring".
 #ifndef KAMINO_TRANSPORT_RING_RING_LINK_H_
 #define KAMINO_TRANSPORT_RING_RING_LINK_H_
 

@@ -1,5 +1,5 @@
 // The receiving half of a link over rings: takes messages out, hands them on
-// and acknowledges. One algorithm for all movers; docs/link_format.md, "Ring".
+// and acknowledges. One algorithm for all movers; docs/formats/link.md, "Ring".
 #ifndef KAMINO_TRANSPORT_RING_RING_RECEIVER_H_
 #define KAMINO_TRANSPORT_RING_RING_RECEIVER_H_
 

@@ -1,5 +1,5 @@
 // The sending half of a link over rings: credits, back-pressure and when the
-// sender may go on. One algorithm for all movers; docs/link_format.md, "Ring".
+// sender may go on. One algorithm for all movers; docs/formats/link.md, "Ring".
 #ifndef KAMINO_TRANSPORT_RING_RING_SENDER_H_
 #define KAMINO_TRANSPORT_RING_RING_SENDER_H_
 

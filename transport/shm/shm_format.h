@@ -1,5 +1,5 @@
 // The memory that the two ends of a shared-memory link share;
-// docs/link_format.md, "Shared memory".
+// docs/formats/link.md, "Shared memory".
 #ifndef KAMINO_TRANSPORT_SHM_SHM_FORMAT_H_
 #define KAMINO_TRANSPORT_SHM_SHM_FORMAT_H_
 

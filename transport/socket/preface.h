@@ -1,5 +1,5 @@
 // The first bytes on every socket of a link, in both directions;
-// docs/link_format.md, "Preface".
+// docs/formats/link.md, "Preface".
 #ifndef KAMINO_TRANSPORT_SOCKET_PREFACE_H_
 #define KAMINO_TRANSPORT_SOCKET_PREFACE_H_
 

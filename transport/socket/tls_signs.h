@@ -1,5 +1,5 @@
 // How a side that speaks TLS and one that does not tell each other that they
-// cannot talk; docs/link_format.md, "TLS".
+// cannot talk; docs/formats/link.md, "TLS".
 #ifndef KAMINO_TRANSPORT_SOCKET_TLS_SIGNS_H_
 #define KAMINO_TRANSPORT_SOCKET_TLS_SIGNS_H_
 

@@ -1,4 +1,4 @@
-// What stands before each message on a TCP link; docs/link_format.md, "Frame".
+// What stands before each message on a TCP link; docs/formats/link.md, "Frame".
 #ifndef KAMINO_TRANSPORT_TCP_FRAME_H_
 #define KAMINO_TRANSPORT_TCP_FRAME_H_
 

@@ -1,4 +1,4 @@
-// TLS 1.3 over a socket that does not block; docs/link_format.md, "TLS".
+// TLS 1.3 over a socket that does not block; docs/formats/link.md, "TLS".
 //
 // OpenSSL never touches the socket: what it reads and writes passes through
 // here, so that many records leave, or come, by one system call. What is kept

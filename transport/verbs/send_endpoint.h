@@ -10,8 +10,8 @@
 
 namespace kamino::transport {
 
-// Of docs/link_format.md, "Verbs, without rings": what `from` says of rings and
-// of its era is left out.
+// Of docs/formats/link.md, "Verbs, without rings": what `from` says of rings
+// and of its era is left out.
 std::string EncodeSendEndpoint(const VerbsEndpoint& from);
 
 // kFailedPrecondition: the bytes make no sense. Whether the two sides can talk

@@ -1,4 +1,4 @@
-// What a verbs link without rings sends; docs/link_format.md, "Verbs, without
+// What a verbs link without rings sends; docs/formats/link.md, "Verbs, without
 // rings".
 #ifndef KAMINO_TRANSPORT_VERBS_SEND_FORMAT_H_
 #define KAMINO_TRANSPORT_VERBS_SEND_FORMAT_H_

@@ -1,7 +1,7 @@
 // A link over one RDMA queue pair whose ends only send to each other: neither
 // has a key to memory of the other's. What a peer sends lands in buffers that
 // all links share, a window of it at a time, and messages are put together from
-// that. docs/link_format.md, "Verbs, without rings".
+// that. docs/formats/link.md, "Verbs, without rings".
 #ifndef KAMINO_TRANSPORT_VERBS_SEND_LINK_H_
 #define KAMINO_TRANSPORT_VERBS_SEND_LINK_H_
 

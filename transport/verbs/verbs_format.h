@@ -1,5 +1,5 @@
 // What the two ends of a verbs link tell each other in immediate data;
-// docs/link_format.md, "Verbs".
+// docs/formats/link.md, "Verbs".
 #ifndef KAMINO_TRANSPORT_VERBS_VERBS_FORMAT_H_
 #define KAMINO_TRANSPORT_VERBS_VERBS_FORMAT_H_
 

@@ -1,6 +1,6 @@
 // A link over one RDMA queue pair: records go straight into the peer's ring by
 // WRITE_WITH_IMM, and everything that has to be known at the other end travels
-// as immediate data. docs/link_format.md, "Verbs".
+// as immediate data. docs/formats/link.md, "Verbs".
 #ifndef KAMINO_TRANSPORT_VERBS_VERBS_LINK_H_
 #define KAMINO_TRANSPORT_VERBS_VERBS_LINK_H_
 

@@ -1,6 +1,6 @@
-// Layout of Archapt's log in a heap's log area; docs/archapt_format.md explains
-// it. Numbers here are on media: never change them without a new heap version.
-// Offsets are bytes from the region's start.
+// Layout of Archapt's log in a heap's log area; docs/formats/archapt.md
+// explains it. Numbers here are on media: never change them without a new heap
+// version. Offsets are bytes from the region's start.
 #ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_FORMAT_H_
 #define KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_FORMAT_H_
 
@@ -41,7 +41,7 @@ struct SlotHeader {
   uint64_t check;
 };
 
-// Of the hashes of a matrix's lines; docs/archapt_format.md.
+// Of the hashes of a matrix's lines; docs/formats/archapt.md.
 inline constexpr uint64_t kColumnStep = 0x9e3779b97f4a7c15;
 inline constexpr uint64_t kRowStep = 0xd1342543de82ef95;
 

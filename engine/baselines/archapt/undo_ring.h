@@ -1,5 +1,5 @@
 // Archapt's undo records, of all transactions, in a ring of lines in the order
-// in which they became durable (docs/archapt_format.md).
+// in which they became durable (docs/formats/archapt.md).
 //
 // Invariants:
 //   1. Records become durable in batches, one batch after the other: a crash

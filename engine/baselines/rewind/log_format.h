@@ -1,5 +1,5 @@
 // Which format a log of REWIND's is in, and how one of release 0.1.0 becomes
-// one of today's (docs/rewind_log_format.md, "Formats").
+// one of today's (docs/formats/rewind_log.md, "Formats").
 #ifndef KAMINO_ENGINE_BASELINES_REWIND_LOG_FORMAT_H_
 #define KAMINO_ENGINE_BASELINES_REWIND_LOG_FORMAT_H_
 

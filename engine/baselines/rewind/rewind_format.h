@@ -1,4 +1,4 @@
-// Layout of REWIND's log in a heap's log area; docs/rewind_log_format.md
+// Layout of REWIND's log in a heap's log area; docs/formats/rewind_log.md
 // explains it. Numbers here are on media: never change them without a new heap
 // version. What names a place is its offset from the region's start, 0: none.
 #ifndef KAMINO_ENGINE_BASELINES_REWIND_REWIND_FORMAT_H_

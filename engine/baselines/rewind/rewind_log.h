@@ -1,5 +1,5 @@
 // REWIND's log: physical records of all transactions, in one order
-// (docs/rewind_log_format.md).
+// (docs/formats/rewind_log.md).
 //
 // Invariants:
 //   1. A record that the index shows is whole. Its id is larger than that of

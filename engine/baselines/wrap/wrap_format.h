@@ -1,4 +1,4 @@
-// Layout of WrAP's log in a heap's log area; docs/wrap_format.md explains it.
+// Layout of WrAP's log in a heap's log area; docs/formats/wrap.md explains it.
 // Numbers here are on media: never change them without a new heap version. What
 // names a place is its offset from the region's start, 0: none.
 #ifndef KAMINO_ENGINE_BASELINES_WRAP_WRAP_FORMAT_H_

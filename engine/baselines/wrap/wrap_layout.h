@@ -1,5 +1,5 @@
 // Where things lie in WrAP's log, and what makes them count
-// (docs/wrap_format.md): what the log and its recovery share.
+// (docs/formats/wrap.md): what the log and its recovery share.
 #ifndef KAMINO_ENGINE_BASELINES_WRAP_WRAP_LAYOUT_H_
 #define KAMINO_ENGINE_BASELINES_WRAP_WRAP_LAYOUT_H_
 

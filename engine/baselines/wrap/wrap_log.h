@@ -1,5 +1,5 @@
 // WrAP's log while it is in use: buckets in persistent memory that wraps are
-// written to, and what has closed and not retired yet (docs/wrap_format.md).
+// written to, and what has closed and not retired yet (docs/formats/wrap.md).
 //
 // Invariants:
 //   1. A bucket or block with records of a closed wrap is written to again only

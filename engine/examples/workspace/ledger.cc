@@ -1,6 +1,6 @@
 // A store of any atomicity scheme, by its name: money goes from one account to
-// another, the store is closed and opened again. docs/engine.md walks through
-// it.
+// another, the store is closed and opened again. docs/use/engine.md walks
+// through it.
 //
 //   ledger SCHEME FILE          makes FILE, or opens it; leaves it closed
 //   ledger SCHEME FILE crash    the same, and ends with the store open and a

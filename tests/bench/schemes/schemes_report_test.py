@@ -332,7 +332,7 @@ class ReportTest(unittest.TestCase):
 
   def test_the_documents_have_a_place_for_each_table_once(self):
     found = []
-    for page in ("schemes.md", "bench_schemes.md"):
+    for page in ("use/schemes.md", "benchmarks/schemes.md"):
       with open(os.path.join(ROOT, "docs", page), encoding="utf-8") as file:
         text = file.read()
       self.assertEqual(text.count("<!-- schemes.json:"),

@@ -12,7 +12,7 @@ import (
 )
 
 // One line of a history: a call, or how it ended. The format is described in
-// docs/testing_chaos.md.
+// docs/testing/chaos.md.
 type event struct {
 	Time    int64  `json:"t"` // nanoseconds of a monotonic clock
 	Process int    `json:"p"`

@@ -1,5 +1,5 @@
 // Writes a history: one line of JSON for each call and each end of a call, with
-// the time and the logical process. docs/testing_chaos.md describes the format.
+// the time and the logical process. docs/testing/chaos.md describes the format.
 #ifndef KAMINO_TESTS_CHAOS_CLIENT_HISTORY_LOG_H_
 #define KAMINO_TESTS_CHAOS_CLIENT_HISTORY_LOG_H_
 

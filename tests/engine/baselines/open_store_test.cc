@@ -350,7 +350,7 @@ TEST_F(OpenStoreTest, WrapWaitsForOthersAsLongAsItIsToldTo) {
   for (const auto& transaction : open) EXPECT_TRUE(transaction->Abort().ok());
 }
 
-// Of docs/engine.md, "After a crash".
+// Of docs/use/engine.md, "After a crash".
 struct Row {
   const char* scheme;
   uint64_t last_sequence, replayed, rolled_back;

@@ -1,5 +1,5 @@
-// Archapt's matrices in an image of a heap, read by docs/archapt_format.md and
-// docs/heap_format.md alone; and which of their objects cannot be had back.
+// Archapt's matrices in an image of a heap, read by docs/formats/archapt.md and
+// docs/formats/heap.md alone; and which of their objects cannot be had back.
 #ifndef KAMINO_TESTS_ENGINE_CRASH_ARCHAPT_IMAGE_H_
 #define KAMINO_TESTS_ENGINE_CRASH_ARCHAPT_IMAGE_H_
 

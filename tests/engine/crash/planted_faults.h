@@ -1,6 +1,6 @@
 // Mistakes that the crash harness has to notice, one at a time.
 //
-// Some are made by the engine itself (docs/testing_faults.md), some by what is
+// Some are made by the engine itself (docs/testing/faults.md), some by what is
 // put between it and its memory, some between it and its user. The latter are
 // there whatever the scheme and its code.
 #ifndef KAMINO_TESTS_ENGINE_CRASH_PLANTED_FAULTS_H_

@@ -40,8 +40,8 @@ class LedgerTest(unittest.TestCase):
     self.assertEqual(done.returncode, 0, done.stderr)
     return done.stdout.splitlines()
 
-  # What opening says after the end that `crash` makes: as docs/engine.md has
-  # it in its table.
+  # Opening reports this after the crash that `crash` makes, as the table in
+  # docs/use/engine.md shows.
   def check(self, scheme, name, after_crash):
     nothing = "0 lines repaired, 0 objects lost"
     lines = self.lines_of(scheme, self.file, "crash")

@@ -1,5 +1,6 @@
 // Who is no neighbour and says so, or is one and says what none says: displaces
-// nothing, is given nothing and ends nobody. docs/security.md has the table.
+// nothing, is given nothing and ends nobody. docs/operate/security.md has the
+// table.
 #include <map>
 #include <memory>
 #include <string>

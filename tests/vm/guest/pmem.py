@@ -17,7 +17,7 @@ import sys
 
 DEVICES = "/tmp/vm/dax"
 FILES = "files"  # name of the file system's part
-DIRECTORY = 2 << 20  # with it goes all else; docs/device_format.md
+DIRECTORY = 2 << 20  # with it goes all else; docs/formats/device.md
 
 
 def call(*words):

@@ -1,6 +1,6 @@
 # The front door. `make` lists what there is.
-.PHONY: help packages checkers build demo test test-rdma test-upgrade \
-  test-workspace deb test-deb image test-kubernetes chaos \
+.PHONY: help packages build-packages bench-packages checkers build demo test \
+  test-rdma test-upgrade test-workspace deb test-deb image test-kubernetes chaos \
   bench-chain bench-connections bench-controller bench-engine bench-failover \
   bench-schemes bench-service bench-transport crash simulate fuzz sanitize \
   lint format clean
@@ -77,7 +77,13 @@ help:
 packages:
 	@deploy/install-packages
 
-build: packages
+build-packages:
+	@deploy/install-packages build
+
+bench-packages:
+	@deploy/install-packages build benches
+
+build: build-packages
 	@echo "building"
 	@bazel build $(PROGRAMS)
 
@@ -163,7 +169,7 @@ sanitize: packages
 	@bazel test --config=asan //tests/engine/...
 	@bazel test --config=tsan //tests/engine/...
 
-bench-chain: packages
+bench-chain: bench-packages
 	@echo "building"
 	@bazel build $(PROGRAMS) //bench/service:bench_service
 	@mkdir -p bench/out
@@ -172,7 +178,7 @@ bench-chain: packages
 	@bench/chain/chain_report.py bench/out/chain.json bench/out
 	@echo "bench/out/chain.json, chain.html, chain.md, chain-*.svg"
 
-bench-connections: packages
+bench-connections: bench-packages
 	@echo "building"
 	@bazel build $(PROGRAMS) //bench/connections:bench_connections
 	@mkdir -p bench/out
@@ -180,7 +186,7 @@ bench-connections: packages
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
 	@echo "bench/out/connections.json"
 
-bench-controller: packages
+bench-controller: bench-packages
 	@echo "building"
 	@bazel build -c opt //bench/controller:bench_controller
 	@mkdir -p bench/out
@@ -188,7 +194,7 @@ bench-controller: packages
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
 	@echo "bench/out/controller.json"
 
-bench-engine: packages
+bench-engine: bench-packages
 	@echo "building"
 	@bazel build -c opt //bench/engine:bench_engine
 	@mkdir -p bench/out
@@ -205,7 +211,7 @@ bench-failover: packages
 	  $(if $(findstring --only,$(ARGS)),,--plot=bench/out/failover-stops.svg) \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS) $(ARGS)
 
-bench-schemes: packages
+bench-schemes: bench-packages
 	@echo "building"
 	@bazel build -c opt //bench/engine:bench_engine \
 	  //bench/schemes:bench_schemes //bench/crash_model:bench_crash_model \
@@ -214,7 +220,7 @@ bench-schemes: packages
 	@bench/schemes/schemes.py --pages=bench/out \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
 
-bench-service: packages
+bench-service: bench-packages
 	@echo "building"
 	@bazel build $(PROGRAMS) //bench/service:bench_service
 	@mkdir -p bench/out
@@ -223,7 +229,7 @@ bench-service: packages
 	@bench/service/report.py bench/out/service.json bench/out
 	@echo "bench/out/service.json, service.html, service.md, service-*.svg"
 
-bench-transport: packages
+bench-transport: bench-packages
 	@echo "building"
 	@bazel build -c opt //bench/transport:bench_transport
 	@mkdir -p bench/out

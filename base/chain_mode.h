@@ -1,4 +1,4 @@
-// How the nodes of a chain keep what a crash may cut short.
+// The modes of a chain: how its nodes make a transaction survive a crash.
 #ifndef KAMINO_BASE_CHAIN_MODE_H_
 #define KAMINO_BASE_CHAIN_MODE_H_
 
@@ -12,14 +12,15 @@ namespace kamino {
 
 // Numbers are on media and on the wire; never change them.
 enum class ChainMode : uint32_t {
-  // Kamino-Tx-Chain (section 5): f + 2 nodes, in place, no copies but a head's.
-  // What is interrupted is mended by what a neighbour holds.
+  // Kamino-Tx-Chain (section 5): f + 2 nodes write in place; only the head
+  // keeps undo copies. A node repairs interrupted entries from a neighbour's
+  // data.
   kKamino = 0,
-  // A traditional chain (section 7): f + 1 nodes, each with undo copies of its
-  // own, by which it takes back what is interrupted.
+  // A traditional chain (section 7): f + 1 nodes, each of which rolls
+  // interrupted entries back from its own undo copies.
   kTraditional = 1,
-  // f + 1 nodes, in place, no copies but a head's: log entries carry what they
-  // leave, by which a node brings what is interrupted to its end.
+  // f + 1 nodes write in place; only the head keeps undo copies. Log entries
+  // carry after-images, with which a node rolls interrupted entries forward.
   kImages = 2,
 };
 
@@ -28,40 +29,39 @@ inline constexpr absl::string_view kChainModeNames =
 
 absl::string_view ChainModeName(ChainMode mode);
 std::optional<ChainMode> ChainModeFrom(absl::string_view name);
-// "unknown" for a number that is no mode's.
+// "unknown" if no mode has that number.
 absl::string_view ChainModeNameOf(uint64_t number);
 
-// Whether a node mends what was interrupted by itself. Any one node of a chain
-// that does can go on alone; else two are needed, one to mend the other by.
+// Whether a node repairs interrupted entries without another node's data. If it
+// does, any single node of the chain can continue; otherwise two are needed.
 inline bool MendsAlone(ChainMode mode) { return mode != ChainMode::kKamino; }
 
-// Whether a node takes back what it was executing when it ended, and executes
-// it again: by itself, before it takes part in anything.
+// Whether a node rolls back the entry that its crash interrupted, and then
+// executes it again, before it takes part in the chain.
 inline bool TakesBackAlone(ChainMode mode) {
   return mode == ChainMode::kTraditional;
 }
 
-// Whether entries that depend on others go down the chain behind them, not
-// only once those are completed. They may, where nobody is mended by what a
-// neighbour holds, which later entries have changed.
+// Whether an entry is sent down the chain before the entries that it depends on
+// have completed. Not allowed where a node repairs itself from a neighbour's
+// data, because later entries have changed that data.
 inline bool Pipelines(ChainMode mode) { return MendsAlone(mode); }
 
-// As many nodes survive the failure of any one.
+// The number of nodes that survives the failure of any one.
 inline uint64_t LeastNodes(ChainMode mode) { return MendsAlone(mode) ? 2 : 3; }
 
-// Fewer than that a chain does not come to be by members that stop in order:
-// as many go on by themselves, whatever interrupts them. One is mended by
-// another where nodes do not mend alone.
+// Planned stops do not reduce the chain below this number: that many members
+// can continue after any interruption. If nodes do not repair themselves, one
+// member repairs another.
 inline uint64_t LeastMembers(ChainMode mode) {
   return MendsAlone(mode) ? 1 : 2;
 }
 
-// For operators, a line on what a chain of fewer nodes does not survive; empty
-// where it has as many.
+// For operators: one line that says which failures a chain of fewer nodes does
+// not survive; empty if it has enough.
 std::string WhyTooShort(ChainMode mode, uint64_t nodes);
 
-// Whether log entries carry what they leave (docs/formats/log_entry.md,
-// after-images).
+// Whether log entries carry after-images (docs/formats/log_entry.md).
 inline bool CarriesImages(ChainMode mode) { return mode == ChainMode::kImages; }
 
 }  // namespace kamino

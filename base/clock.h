@@ -1,16 +1,16 @@
-// The clock that everything is timed by.
+// The monotonic clock, which times everything.
 //
-// Nothing waits, and nothing is decided, by the wall clock: whoever sets it
-// must not stop a node, nor make a lease longer. So
-//   - times are MonotonicNow()'s; leases, which go on while a machine is
-//     suspended, have membership/lease_clock.h;
-//   - Abseil's waits, which are made by the wall clock, are replaced in every
-//     program that links this (base/monotonic_waits.cc): ours, and those that
-//     gRPC makes for its own timers;
-//   - timeouts of calls are rpc::SetTimeout's, and what gRPC reckons those of
-//     methods by is replaced, too (rpc/channel.cc).
-// A wait is told how long (AwaitWithTimeout), not until when: a Time of this
-// clock means nothing to Abseil. tests/tidy holds the product to that.
+// No wait and no decision depends on the wall clock, so that setting it neither
+// stops a node nor extends a lease:
+//   - times come from MonotonicNow(); leases, which continue while a machine is
+//     suspended, use membership/lease_clock.h;
+//   - base/monotonic_waits.cc replaces Abseil's waits, which use the wall
+//     clock, in every program that links this: our own, and those that gRPC
+//     makes for its timers;
+//   - timeouts of calls use rpc::SetTimeout; rpc/channel.cc replaces the clock
+//     by which gRPC counts the timeouts of methods.
+// Waits take a duration (AwaitWithTimeout), not an end time: Abseil does not
+// know times of this clock. tests/tidy checks this.
 #ifndef KAMINO_BASE_CLOCK_H_
 #define KAMINO_BASE_CLOCK_H_
 
@@ -18,8 +18,8 @@
 
 namespace kamino {
 
-// As a time, though of no calendar: it never goes back, and never jumps. Means
-// nothing to another process. Thread-safe.
+// Never goes back and never jumps; not a calendar time. Only meaningful within
+// this process. Thread-safe.
 absl::Time MonotonicNow();
 
 }  // namespace kamino

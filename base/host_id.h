@@ -7,13 +7,12 @@
 
 namespace kamino {
 
-// Equal for two processes exactly if they are of one boot of one kernel, see
-// the same files and are of one user. 16 hexadecimal digits; empty when it
-// cannot be found out, which is equal to nothing.
+// Equal for two processes if and only if they run under the same boot of the
+// same kernel, see the same files and belong to the same user. 16 hexadecimal
+// digits; empty if unknown, which equals no other id.
 std::string HostId();
 
-// Of this boot of the machine; another one has another number. 0 when it cannot
-// be found out.
+// Unique to this boot of the machine; 0 if unknown.
 uint64_t BootId();
 
 }  // namespace kamino

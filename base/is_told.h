@@ -1,5 +1,5 @@
-// Which occurrences of what may happen dozens of times a second, as attempts
-// that fail do, the log has: the first ones, and then ever fewer.
+// Thins out log lines about events that may recur dozens of times a second,
+// such as failed attempts: logs the first ones, and then ever fewer.
 #ifndef KAMINO_BASE_IS_TOLD_H_
 #define KAMINO_BASE_IS_TOLD_H_
 
@@ -7,7 +7,7 @@
 
 namespace kamino {
 
-// `count`: how many there were before, or are with this one.
+// `count`: the number of occurrences, with or without this one.
 constexpr bool IsTold(int64_t count) { return (count & (count - 1)) == 0; }
 
 }  // namespace kamino

@@ -1,4 +1,4 @@
-// Which keys somebody may touch: those that begin with one of some prefixes.
+// The keys that a principal may access: those with one of some prefixes.
 #ifndef KAMINO_BASE_KEY_SCOPE_H_
 #define KAMINO_BASE_KEY_SCOPE_H_
 
@@ -9,23 +9,23 @@
 
 namespace kamino {
 
-// Immutable, so that threads may share one. Where a pointer to one is asked
-// for, null stands for All().
+// Immutable, so threads may share it. A null pointer to a KeyScope stands for
+// All().
 class KeyScope {
  public:
-  // Every key there can be.
+  // Every key.
   static KeyScope All() { return KeyScope({""}); }
-  // Keys that begin with one of `prefixes`; none: no key at all.
+  // Keys that begin with one of `prefixes`; if empty, no key.
   explicit KeyScope(std::vector<std::string> prefixes);
 
   bool Has(absl::string_view key) const;
-  // Whether it has every key of [start, end) that there could be; an empty
-  // `end` stands for the end of all keys. One prefix has to have them all:
-  // neighbouring ones are not put together.
+  // Whether the scope has every possible key of [start, end); an empty `end` is
+  // the end of the key space. One prefix must cover the range: adjacent
+  // prefixes are not merged.
   bool HasRange(absl::string_view start, absl::string_view end) const;
   bool has_all() const { return has_all_; }
 
-  // As people read it, cut: `"a/" and "b/"`.
+  // For error messages, truncated: `"a/" and "b/"`.
   std::string Describe() const;
 
   friend bool operator==(const KeyScope& a, const KeyScope& b) {

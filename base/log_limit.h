@@ -1,5 +1,5 @@
-// Lines of the log that strangers can cause, as often as they like: some a
-// second are told, and how many were left out.
+// Limits log lines that peers can cause at any rate: logs a few a second, and
+// counts the rest.
 #ifndef KAMINO_BASE_LOG_LIMIT_H_
 #define KAMINO_BASE_LOG_LIMIT_H_
 
@@ -13,13 +13,14 @@
 
 namespace kamino {
 
-// Of one kind of line. Thread-safe.
+// Limits one kind of line. Thread-safe.
 class LogLimit {
  public:
   static constexpr int kLinesPerSecond = 5;
 
-  // Whether one more line is told at `now`, which never goes back: what is to
-  // stand at its end, which is not empty where lines before it were left out.
+  // Whether to log one more line at `now`, which never goes back. If so,
+  // returns the text to append to it, which is empty unless lines before it
+  // were dropped.
   std::optional<std::string> Take(absl::Time now);
 
  private:

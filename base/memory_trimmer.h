@@ -1,5 +1,5 @@
-// Gives memory that was freed back to the kernel: the allocator keeps what a
-// burst took, else, until the process ends.
+// Returns freed memory to the kernel. Otherwise the allocator keeps the peak of
+// a burst until the process ends.
 #ifndef KAMINO_BASE_MEMORY_TRIMMER_H_
 #define KAMINO_BASE_MEMORY_TRIMMER_H_
 
@@ -10,8 +10,8 @@
 
 namespace kamino {
 
-// On a thread of its own: it takes a millisecond for some ten megabytes, and
-// holds up only who allocates meanwhile. Thread-safe.
+// Runs on its own thread, because it takes about a millisecond per ten
+// megabytes, during which only allocations wait. Thread-safe.
 class MemoryTrimmer {
  public:
   MemoryTrimmer();

@@ -1,4 +1,4 @@
-// Command lines of programs that have Abseil's flags and nothing else.
+// Parses command lines that consist of Abseil flags only.
 #ifndef KAMINO_BASE_PARSE_FLAGS_H_
 #define KAMINO_BASE_PARSE_FLAGS_H_
 
@@ -8,7 +8,7 @@
 
 namespace kamino {
 
-// Whether a flag defined in `file` is one of ours, and not of Abseil's own.
+// Whether a flag defined in `file` is one of ours, not one of Abseil's own.
 bool IsOwnFlagFile(absl::string_view file);
 
 // Whether a word is --help, --version or another of Abseil's flags of that
@@ -19,9 +19,10 @@ bool AsksForHelp(int argc, char** argv);
 // place of 0; else it returns `exit_code`.
 int ExitCodeAfterOutput(int exit_code);
 
-// Sets the flags, or ends the process: with 0 after --help and --version, which
-// print what there is (`usage`, then all flags but Abseil's own; `version`);
-// with 2 for a flag that is unknown or wrong and for a word that is none, with
+// Sets the flags or ends the process. --help and --version exit with 0, after
+// printing `usage` and all flags but Abseil's own, or `version`. An unknown
+// flag, a wrong value or a word that is not a flag exits with 2, after one line
+// on stderr. Call it first.
 // a line on stderr. To be called first.
 void ParseFlags(const std::string& name, const std::string& usage,
                 const std::string& version, int argc, char** argv);

@@ -1,4 +1,4 @@
-// Waiting for nothing but time.
+// Sleeps for a fixed time.
 #ifndef KAMINO_BASE_PAUSE_H_
 #define KAMINO_BASE_PAUSE_H_
 
@@ -7,8 +7,8 @@
 
 namespace kamino {
 
-// By the clock of base/clock.h. Not where something might be waited for
-// instead, and not where the simulator stands in for time.
+// Uses the clock of base/clock.h. Not for code that could wait for an event
+// instead, nor for code that the simulator runs.
 inline void Pause(absl::Duration time) {
   absl::Notification never;
   never.WaitForNotificationWithTimeout(time);

@@ -1,4 +1,4 @@
-// Who asks for something, as far as those need to know who do it.
+// The principal of a request, for code that only needs its name and its keys.
 #ifndef KAMINO_BASE_PRINCIPAL_H_
 #define KAMINO_BASE_PRINCIPAL_H_
 
@@ -9,15 +9,15 @@
 
 namespace kamino {
 
-// Immutable, and shared by all requests of one.
+// Immutable, and shared by all requests of one principal.
 struct Principal {
-  // The identity of the certificate that it came with; never empty.
+  // The identity in its certificate; never empty.
   std::string name;
   KeyScope scope = KeyScope::All();
 };
 
-// Null: this cluster asks nobody who it is, and everybody may do everything; or
-// it is the node itself that asks.
+// Null: the cluster runs without certificates and permits everything, or the
+// node itself makes the request.
 using PrincipalPtr = std::shared_ptr<const Principal>;
 
 inline const KeyScope* ScopeOf(const PrincipalPtr& who) {

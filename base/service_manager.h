@@ -1,5 +1,5 @@
-// What the service manager that started this process is told of it: systemd,
-// of units with Type=notify (sd_notify(3)). Without one nothing happens.
+// Notifies the service manager that started this process, systemd for units
+// with Type=notify (sd_notify(3)). A no-op without one.
 //
 // Any thread.
 #ifndef KAMINO_BASE_SERVICE_MANAGER_H_
@@ -12,25 +12,25 @@
 
 namespace kamino {
 
-// The process has come up; `status` is one line about what it does now.
+// The process has started; `status` describes its state in one line.
 void TellServiceIsReady(const std::string& status);
 void TellServiceStatus(const std::string& status);
-// It ends.
+// The process ends.
 void TellServiceStops();
 
-// Keeps a service with WatchdogSec= from being ended as one that hangs.
+// Keeps a service with WatchdogSec= from being killed as hung.
 class ServiceWatchdog {
  public:
   ServiceWatchdog();
   ServiceWatchdog(const ServiceWatchdog&) = delete;
   ServiceWatchdog& operator=(const ServiceWatchdog&) = delete;
 
-  // The process goes on. From one thread, as often as it likes: the service
-  // manager is told a few times within what it allows.
+  // Reports progress. Call it from one thread, at any rate: it notifies the
+  // service manager a few times per watchdog interval.
   void Alive(absl::Time now);
 
  private:
-  absl::Duration interval_ = absl::InfiniteDuration();  // nobody watches
+  absl::Duration interval_ = absl::InfiniteDuration();  // no watchdog
   absl::Time next_ = absl::InfinitePast();
 };
 

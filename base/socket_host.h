@@ -1,4 +1,4 @@
-// Which host a socket's other end is of.
+// The host at the other end of a socket.
 #ifndef KAMINO_BASE_SOCKET_HOST_H_
 #define KAMINO_BASE_SOCKET_HOST_H_
 
@@ -8,8 +8,9 @@
 
 namespace kamino {
 
-// What tells hosts apart: an address of IPv4, or the first 64 bits of one of
-// IPv6, which a host has all of. "": it is neither.
+// Identifies a host: an IPv4 address, or the first 64 bits of an IPv6 address,
+// because one host may own all addresses with the same prefix. "": other
+// address families.
 std::string HostOf(const sockaddr_storage& peer);
 
 }  // namespace kamino

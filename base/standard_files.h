@@ -1,13 +1,13 @@
-// The descriptors 0, 1 and 2 of a process whose parent has closed some.
+// Reserves the descriptors 0, 1 and 2 if the parent process closed them.
 #ifndef KAMINO_BASE_STANDARD_FILES_H_
 #define KAMINO_BASE_STANDARD_FILES_H_
 
 namespace kamino {
 
-// Before the program opens any file: occupies each closed one of 0, 1 and 2, so
-// that no file of the program gets that number and with it, for example, the
-// text of its log. Reading from it or writing to it fails with EBADF, as
-// before. Ends the process if even that is not possible.
+// Call before the program opens any file. Occupies each closed descriptor of 0,
+// 1 and 2, so that no file of the program gets that number and receives, for
+// example, log lines. Reads and writes still fail with EBADF. Ends the process
+// if it cannot occupy them.
 void OccupyStandardFiles();
 
 }  // namespace kamino

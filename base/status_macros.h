@@ -1,12 +1,12 @@
-// Leaves the function with the error where there is one, so that what is left
-// to read is what happens when there is none:
+// Return the error from the enclosing function, so that the remaining code
+// shows the success path only:
 //
 //   RETURN_IF_ERROR(region->Grow(bytes));
 //   ASSIGN_OR_RETURN(const uint64_t offset, heap->Find(key));
 //
-// The function returns absl::Status or absl::StatusOr. Both are statements: not
-// for the body of an if without braces. When there is something to add to the
-// error, or to do about it, write the if.
+// The function returns absl::Status or absl::StatusOr. Both macros are
+// statements; an `if` around one needs braces. Write an `if` to add to an error
+// or to handle it.
 #ifndef KAMINO_BASE_STATUS_MACROS_H_
 #define KAMINO_BASE_STATUS_MACROS_H_
 
@@ -25,8 +25,8 @@
     }                                              \
   } while (false)
 
-// `target` is a declaration, or what can be assigned to; `...` is an
-// absl::StatusOr, whose value is moved into it.
+// `target` is a declaration or an assignable expression; `...` is an
+// absl::StatusOr, whose value is moved into `target`.
 #define ASSIGN_OR_RETURN(target, ...)                                      \
   KAMINO_ASSIGN_OR_RETURN(KAMINO_CONCATENATE(kamino_status_or_, __LINE__), \
                           target, __VA_ARGS__)

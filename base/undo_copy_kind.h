@@ -1,4 +1,4 @@
-// What a node takes transactions back by.
+// The kinds of undo copies, from which a node rolls transactions back.
 #ifndef KAMINO_BASE_UNDO_COPY_KIND_H_
 #define KAMINO_BASE_UNDO_COPY_KIND_H_
 
@@ -9,12 +9,12 @@
 
 namespace kamino {
 
-// Numbers are on the wire, as part of what nodes have in common; never change
-// them. 0 is no kind's.
+// Numbers are on the wire, as part of the agreement of nodes; never change
+// them. 0 is unused.
 enum class UndoCopyKind : uint32_t {
   kSimple = 1,   // a copy of the whole heap
-  kDynamic = 2,  // of what was lately written
-  // Of what is written over, as long as it may be taken back: undo logging.
+  kDynamic = 2,  // of recently written objects
+  // Undo logging: of overwritten bytes, until the commit.
   kLog = 3,
 };
 
@@ -23,7 +23,7 @@ inline constexpr absl::string_view kUndoCopyKindNames =
 
 absl::string_view UndoCopyKindName(UndoCopyKind kind);
 std::optional<UndoCopyKind> UndoCopyKindFrom(absl::string_view name);
-// "unknown" for a number that is no kind's.
+// "unknown" if no kind has that number.
 absl::string_view UndoCopyKindNameOf(uint64_t number);
 
 }  // namespace kamino

@@ -1,4 +1,4 @@
-// What operators ask of a cluster's managers.
+// The operator's calls to a cluster's managers.
 #ifndef KAMINO_CLIENT_ADMIN_H_
 #define KAMINO_CLIENT_ADMIN_H_
 
@@ -16,20 +16,20 @@
 
 namespace kamino::client {
 
-// Asks the managers in turn until the one that leads answers. Not thread-safe.
+// Calls the managers in turn until the leader answers. Not thread-safe.
 class Admin {
  public:
-  // `managers`: host:port each, at least one. `timeout`: of each method.
+  // `managers`: host:port each, at least one. `timeout`: for each method.
   // `credentials`: null: without TLS. `seeds_cluster`: the cluster of the
   // seeds, to which the managers must belong as well; null: any cluster.
   Admin(std::vector<std::string> managers, absl::Duration timeout,
         std::shared_ptr<const rpc::Credentials> credentials = nullptr,
         std::shared_ptr<const rpc::ClusterIdentity> seeds_cluster = nullptr);
 
-  // Errors as AdminService; kDeadlineExceeded: no manager leads, or none can be
-  // reached; kInvalidArgument: the process at an address is no manager, or,
-  // with REASON_OTHER_CLUSTER, the managers belong to different clusters, or to
-  // another one than the seeds.
+  // Errors as AdminService. kDeadlineExceeded: no manager leads, or none can be
+  // reached. kInvalidArgument: a process at an address is not a manager.
+  // kInvalidArgument with REASON_OTHER_CLUSTER: the managers belong to
+  // different clusters, or to another one than the seeds.
   absl::StatusOr<kamino::v1::GetClusterResponse> GetCluster();
   absl::Status RemoveNode(const kamino::v1::RemoveNodeRequest& request);
   absl::Status AddNode(const std::string& node_id);
@@ -37,7 +37,7 @@ class Admin {
       const kamino::v1::RecoverRequest& request);
   absl::StatusOr<kamino::v1::FinalizeResponse> Finalize(
       const kamino::v1::FinalizeRequest& request);
-  // What each manager says of itself, but for those that do not answer.
+  // Each manager's own description; managers that do not answer are left out.
   std::vector<kamino::v1::GetManagerResponse> GetManagers();
 
   // The cluster that calls name: the seeds' cluster, or the one that the
@@ -58,9 +58,9 @@ class Admin {
   // cluster than the seeds.
   absl::Status NotOfTheSeeds(const std::string& manager,
                              const grpc::ClientContext& context) const;
-  // One attempt.
+  // One attempt at one manager.
   using Call = absl::FunctionRef<absl::Status(Stub*, grpc::ClientContext*)>;
-  // `attempt`: how long one may take.
+  // `attempt`: timeout of one attempt.
   absl::Status AskLeader(Call call, absl::Duration attempt);
   std::unique_ptr<Stub> StubOf(const std::string& manager) const;
 

@@ -1,6 +1,5 @@
-// Saving a cluster's objects, and bringing them back: what the nodes are asked
-// for. docs/operate/backup.md. Blocking; no retries but those of a restore's
-// steps.
+// Saves and restores a cluster's objects (docs/operate/backup.md). Blocking;
+// only the steps of a restore are retried.
 #ifndef KAMINO_CLIENT_BACKUP_H_
 #define KAMINO_CLIENT_BACKUP_H_
 
@@ -19,31 +18,31 @@
 
 namespace kamino::client {
 
-// What Save hands on, in this order. The first error ends it.
+// Receives the parts of a backup, in this order. The first error ends the save.
 struct BackupSink {
   std::function<absl::Status(const kamino::v1::BackupHeader&)> begin;
   std::function<absl::Status(absl::string_view records)> add;
-  // Objects so far, where only the hash is asked for; may be null.
+  // With hash_only: the number of objects so far; may be null.
   std::function<void(uint64_t objects)> passed;
 };
 
-// Reads all objects of the chain whose tail is at `tail`, as of one moment, and
-// passes them to `sink`. Returns the trailer; without it the records are no
-// backup. Goes on if the node stops being the tail meanwhile. kUnavailable
-// also: the connection is lost midway. kResourceExhausted (REASON_OVERLOADED)
-// also: `sink` was too slow.
+// Reads all objects as of one moment from the node at `tail` and passes them to
+// `sink`. Returns the trailer; records without a trailer are not a backup.
+// Continues if the node stops being the tail. kUnavailable also: the connection
+// was lost. kResourceExhausted (REASON_OVERLOADED) also: `sink` was too slow.
 absl::StatusOr<kamino::v1::BackupTrailer> SaveBackup(
     const std::string& tail, const rpc::ChannelOptions& channel,
     const kamino::v1::SaveRequest& request, const BackupSink& sink);
 
-// Steps of a restore, several at a time. Thread-safe.
+// Executes the steps of a restore, several at a time. Thread-safe.
 class Restorer {
  public:
   struct Options {
-    // For channels to the head. `cluster` names the cluster that the backup is
-    // restored into, not the one that it comes from.
+    // For channels to the head. `cluster` names the cluster that is restored,
+    // not the origin of the backup.
     rpc::ChannelOptions channel;
-    // Where the head is now; asked again when a step has failed.
+    // Returns the address of the present head; called again after a failed
+    // step.
     std::function<std::string()> head;
     // A step fails if the cluster does not accept it within this time.
     absl::Duration timeout = absl::Seconds(30);
@@ -51,8 +50,8 @@ class Restorer {
   explicit Restorer(Options options);
   ~Restorer();
 
-  // Until it is done, or refused, or the timeout has passed. After that it may
-  // have been done, or be done yet (MayBeDone).
+  // Retries until the step is done or refused, or the timeout has passed. After
+  // a timeout the step may have been executed, or still be (MayBeDone).
   absl::StatusOr<kamino::v1::RestoreResponse> Step(
       const kamino::v1::RestoreRequest& request);
 
@@ -65,10 +64,10 @@ class Restorer {
   const std::unique_ptr<Stubs> stubs_;
 };
 
-// Of an error of Step: whether the cluster did not refuse it.
+// Whether the step may have been executed although Step returned this error.
 bool MayBeDone(const absl::Status& status);
 
-// Cuts records into pieces that one step may bring, in order.
+// Splits records into pieces for one step each, in order.
 absl::Status CutIntoSteps(
     absl::string_view records,
     absl::FunctionRef<absl::Status(absl::string_view piece)> take);

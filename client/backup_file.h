@@ -1,5 +1,5 @@
-// Backups as a stream of bytes: written and read piece by piece, each checked
-// before anything of it is used. docs/formats/backup_file.md.
+// Reads and writes backups as a stream of bytes. The reader checks each piece
+// before it returns any of it. docs/formats/backup_file.md.
 #ifndef KAMINO_CLIENT_BACKUP_FILE_H_
 #define KAMINO_CLIENT_BACKUP_FILE_H_
 
@@ -21,10 +21,10 @@ namespace kamino::client {
 // Not thread-safe.
 class BackupWriter {
  public:
-  // Takes all the bytes. Its errors pass unchanged.
+  // Receives all bytes. Its errors are returned unchanged.
   using Write = std::function<absl::Status(absl::string_view bytes)>;
 
-  // `compress`: records go through zstd.
+  // `compress`: compress the records with zstd.
   BackupWriter(Write write, bool compress);
   ~BackupWriter();
   BackupWriter(const BackupWriter&) = delete;
@@ -32,7 +32,7 @@ class BackupWriter {
 
   absl::Status Begin(const kamino::v1::BackupHeader& header);
   absl::Status Add(absl::string_view records);
-  // kDataLoss: what came is not what the node has sent, by its hash.
+  // kDataLoss: the records do not have the hash that the node sent.
   absl::Status End(const kamino::v1::BackupTrailer& trailer);
 
   uint64_t file_bytes() const { return file_bytes_; }
@@ -45,18 +45,18 @@ class BackupWriter {
 
   const Write write_;
   struct Compressor;
-  const std::unique_ptr<Compressor> compressor_;  // null: as they are
+  const std::unique_ptr<Compressor> compressor_;  // null: uncompressed
   std::string compressed_;
   ContentHash hash_;
-  uint64_t seed_ = 0;  // of the next frame's checksum
+  uint64_t seed_ = 0;  // for the next frame's checksum
   uint64_t file_bytes_ = 0;
 };
 
 // Not thread-safe.
 class BackupReader {
  public:
-  // Fills `to` as far as there are bytes, and returns how many there were: less
-  // than its size only at the end.
+  // Fills `to` and returns the number of bytes read, which is smaller than the
+  // size of `to` only at the end of the file.
   using Read = std::function<absl::StatusOr<size_t>(char* to, size_t most)>;
 
   explicit BackupReader(Read read);
@@ -64,16 +64,18 @@ class BackupReader {
   BackupReader(const BackupReader&) = delete;
   BackupReader& operator=(const BackupReader&) = delete;
 
-  // The begin. kFailedPrecondition: a sound one of a version that this program
-  // does not read. Else as Next; also where there is no trace of a backup.
+  // Reads the header. kFailedPrecondition: the file is intact but has a version
+  // that this program does not support. Otherwise as Next, also for a file that
+  // is not a backup.
   absl::StatusOr<kamino::v1::BackupHeader> Begin();
 
-  // The next records, whole ones, in key order; they stay until the next call.
-  // Empty: this was the end, and all of it is good. kDataLoss: damaged; says
-  // what, and at which byte. Errors of reading pass unchanged.
+  // Returns the next whole records, in key order, valid until the next call.
+  // Empty: the end, and the whole file is intact. kDataLoss: corruption; the
+  // message says which kind, and at which byte. Read errors are returned
+  // unchanged.
   absl::StatusOr<absl::string_view> Next();
 
-  // After the end.
+  // Valid after the end.
   const kamino::v1::BackupTrailer& trailer() const { return trailer_; }
   // So far.
   uint64_t objects() const { return objects_; }
@@ -82,12 +84,12 @@ class BackupReader {
 
  private:
   absl::Status Damaged(absl::string_view what) const;
-  // `length`: of it, that the file has.
+  // `length`: bytes of the prefix that the file has.
   absl::Status CheckPrefix(const backup_file_format::Prefix& prefix,
                            size_t length) const;
-  // All of it, or kDataLoss.
+  // Reads exactly `length` bytes, or returns kDataLoss.
   absl::Status Get(char* to, size_t length);
-  // Into frame_ and data_.
+  // Reads the next frame into frame_ and data_.
   absl::Status GetFrame();
   absl::Status Decompress();
   absl::Status CheckRecords();
@@ -104,8 +106,8 @@ class BackupReader {
   ContentHash hash_;
   uint64_t sequence_ = 0;
   uint64_t seed_ = 0;
-  uint64_t offset_ = 0;       // in the file, of what is read next
-  uint64_t frame_begin_ = 0;  // of the frame that is looked at
+  uint64_t offset_ = 0;       // in the file, of the next read
+  uint64_t frame_begin_ = 0;  // of the present frame
   uint64_t objects_ = 0;
   uint64_t record_bytes_ = 0;
   kamino::v1::BackupTrailer trailer_;

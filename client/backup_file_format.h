@@ -1,6 +1,6 @@
 // Layout of a backup file; docs/formats/backup_file.md explains it. Numbers are
-// little-endian. Files are kept for years: never change them without a new
-// kFileVersion, and read the older ones.
+// little-endian. Backups are kept for years: a change needs a new kFileVersion,
+// and the reader must support the older ones.
 #ifndef KAMINO_CLIENT_BACKUP_FILE_FORMAT_H_
 #define KAMINO_CLIENT_BACKUP_FILE_FORMAT_H_
 
@@ -17,7 +17,8 @@ static_assert(std::endian::native == std::endian::little,
 inline constexpr uint64_t kMagic = 0x70756b6361426d4bull;  // "KmBackup"
 inline constexpr uint32_t kFileVersion = 1;
 
-// The same in all versions: so one that is not known is told from damage.
+// The same in all versions, so that a reader can tell an unknown version from
+// corruption.
 struct Prefix {
   uint64_t magic;
   uint32_t version;
@@ -26,9 +27,9 @@ struct Prefix {
 };
 
 enum class FrameKind : uint32_t {
-  kHeader = 1,   // a kamino.v1.BackupHeader, the first
-  kRecords = 2,  // of objects (proto/backup_records.h)
-  kTrailer = 3,  // a kamino.v1.BackupTrailer, the last
+  kHeader = 1,   // a kamino.v1.BackupHeader, first
+  kRecords = 2,  // objects (proto/backup_records.h)
+  kTrailer = 3,  // a kamino.v1.BackupTrailer, last
 };
 
 enum class Compression : uint32_t { kNone = 0, kZstd = 1 };
@@ -37,15 +38,15 @@ enum class Compression : uint32_t { kNone = 0, kZstd = 1 };
 struct Frame {
   uint32_t kind;           // FrameKind
   uint32_t compression;    // Compression
-  uint32_t length;         // as it lies here
-  uint32_t raw_length;     // as it was before it was compressed
-  uint64_t data_checksum;  // XXH3-64 of these bytes, as they lie here
-  // XXH3-64 of the fields above, seeded by the checksum of what came before:
-  // the frame's, or the prefix's.
+  uint32_t length;         // as stored
+  uint32_t raw_length;     // before compression
+  uint64_t data_checksum;  // XXH3-64 of these bytes, as stored
+  // XXH3-64 of the fields above, seeded with the checksum of the preceding
+  // frame or of the prefix.
   uint64_t checksum;
 };
 
-// Of a frame, before and after compression.
+// Limit of a frame's data, before and after compression.
 inline constexpr uint32_t kMaxFrameBytes = 8u << 20;
 
 static_assert(sizeof(Prefix) == 24);

@@ -1,21 +1,21 @@
 // One call of the API with its retries. Private to the library.
 //
 // A mutation keeps its name (client id and number) through all attempts, so
-// that the servers carry it out once. How it ends:
-//   - answered: the lane goes on with the next number;
-//   - refused, and no earlier attempt can have been carried out: the number
-//     names nothing yet and is used again;
+// that the servers execute it once. It ends in one of these ways:
+//   - answered: the lane continues with the next number;
+//   - refused, and no earlier attempt can have been executed: the number is
+//     unused, and the next mutation takes it;
 //   - refused, but an earlier attempt's answer was lost: a mutation without
-//     effect is sent under the same number. Either it takes the number, then
-//     the refusal stands for good; or the first attempt had taken it, then its
-//     outcome is fetched;
-//   - refused because the servers know better about the lane (superseded): the
-//     lane is given up;
-//   - refused because they may have forgotten it, and no earlier attempt can
-//     have been carried out: it is sent anew, by another lane and with a newer
-//     `since`;
+//     effect is sent under the same number. If it takes the number, the refusal
+//     is final. Otherwise the first attempt had taken it, and its outcome is
+//     fetched;
+//   - refused because a later number has committed (superseded): the lane is
+//     given up;
+//   - refused because the outcome may have been dropped, and no earlier
+//     attempt can have been executed: another lane sends the mutation anew,
+//     with a newer `since`;
 //   - out of time while an attempt's answer is missing: the outcome is unknown,
-//     the error says under which name to ask for it, and the lane is given up.
+//     the error contains the name for GetOutcome, and the lane is given up.
 #ifndef KAMINO_CLIENT_CALL_H_
 #define KAMINO_CLIENT_CALL_H_
 
@@ -45,19 +45,20 @@
 
 namespace kamino::client {
 
-// An attempt that takes longer is given up and retried: a node that hangs.
+// A longer attempt is abandoned and retried: the node may hang.
 inline constexpr absl::Duration kAttemptTimeout = absl::Seconds(2);
-// The same at a replica: the tail may be well.
+// The same at a replica, but shorter: the tail may be well.
 inline constexpr absl::Duration kReplicaTimeout = absl::Seconds(1);
 
-// Before a mutation is sent under another name, the servers having forgotten
-// the first one.
+// Delay before a mutation whose outcome may have been dropped is sent under
+// another name.
 inline constexpr absl::Duration kRenewDelay = absl::Milliseconds(1);
 
-// What goes by a connection; a node takes less of a mutation.
+// Limit of a request over a connection; a node's limit for mutations is lower.
 inline constexpr size_t kMaxBodyBytes = size_t{4} << 20;
 
-// How a request goes by a connection; 0: it has no such way.
+// The session method of a request; 0: requests of this type do not use
+// connections.
 template <typename Request>
 inline constexpr session::Method kSessionMethod = session::Method{};
 template <>
@@ -82,7 +83,7 @@ template <>
 inline constexpr auto kSessionMethod<kamino::v1::CallRequest> =
     session::Method::kCall;
 
-// The name a mutation was sent under.
+// The name under which a mutation is sent.
 inline void SetRequestId(const Lane& lane, kamino::v1::RequestId* id) {
   id->set_client_id(lane.client_id);
   id->set_number(lane.number);
@@ -109,7 +110,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
         done_(std::move(done)) {}
   virtual ~Call() = default;
 
-  // The call must have entered the runner; it leaves it at its end.
+  // Call after entering the runner; the call leaves it at its end.
   void Start() {
     const absl::Duration left = deadline_ - MonotonicNow();
     if (runner_->stopping()) return Expire(Closed());
@@ -119,7 +120,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     address_ = FindAddress();
     if (address_.empty()) return FindChainAndRetry();
     if (++attempts_ > 1) runner_->CountRetry();
-    // Where a replica does not answer the tail has to have time to.
+    // Leaves the tail time to answer if the replica does not.
     const absl::Duration timeout = replica_.empty()
                                        ? std::min(left, kAttemptTimeout)
                                        : std::min(left / 2, kReplicaTimeout);
@@ -133,10 +134,10 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   }
 
  protected:
-  // The call is over, or not: what a mutation does about its lane.
+  // Ends the call, or continues it; a mutation settles its lane here.
   virtual void Conclude(const absl::Status& status) { Finish(status); }
   virtual void Expire(const absl::Status& cause) {
-    // Nothing is wrong but that there was too much to do until the end.
+    // The cluster was overloaded until the end.
     if (ReasonOf(cause) == kamino::v1::REASON_OVERLOADED) return Finish(cause);
     Finish(absl::DeadlineExceededError(
         absl::StrCat("no answer in time (last error: ", cause.message(), ")")));
@@ -149,7 +150,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
         [self = this->shared_from_this(), status] { self->Tell(status); });
   }
 
-  // Runs the callback on this stack, and leaves the runner.
+  // Runs the callback on this stack and leaves the runner.
   void Tell(const absl::Status& status) {
     runner_->MakeRoom();
     if (status.ok()) {
@@ -158,14 +159,14 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
       done_(NamedBy(status, request_name()));
     }
     done_ = nullptr;
-    // The channel must not end on this thread: see Directory::Ask.
+    // The channel must not be destroyed on this thread: see Directory::Ask.
     context_ = nullptr;
     stub_ = nullptr;
     runner_->Leave();
   }
 
-  // The client may find the chain later, so the call tries again. If the seeds
-  // are of different clusters, the call ends.
+  // Retries, because the client may find the chain later. Ends the call if the
+  // seeds belong to different clusters.
   void FindChainAndRetry() {
     const absl::Status error = runner_->directory().seeds_error();
     if (!error.ok()) return Conclude(error);
@@ -183,23 +184,24 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     });
   }
 
-  // False: it cannot begin yet, and Start is called again.
+  // False: the call cannot begin yet; Start is called again later.
   virtual bool Prepare() { return true; }
-  // The chain was just asked for.
+  // Called after the chain was fetched.
   virtual void BeforeRetry() {}
 
-  // By which the attempt goes; null: by itself. `*expired`: not at all.
+  // The connection for the attempt; null: send it as a unary call. `*expired`:
+  // do not send it at all.
   virtual std::shared_ptr<Connection> FindConnection(const std::string& address,
                                                      bool* expired) {
     (void)expired;
     return runner_->connections().Find(address, /*mutates=*/false,
                                        runner_->directory().chain_id());
   }
-  // Of the mutation, in its session.
+  // The mutation's number in its session.
   virtual uint64_t number() const { return 0; }
-  // As nodes log it; "": it has none.
+  // The request's name in the logs of nodes; "": none.
   virtual std::string request_name() const { return ""; }
-  // Says in a request that goes by itself what it is the only one to say.
+  // Adds the fields that only a unary request carries.
   virtual void Name(Request*) const {}
 
   Runner* const runner_;
@@ -209,7 +211,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   bool outcome_unknown_ = false;  // of some attempt
 
  private:
-  // A replica is asked once; whatever it says, the tail is next.
+  // A replica is asked once; the tail is next, whatever the replica answers.
   std::string FindAddress() {
     if (target_ == Target::kAnyReplica) {
       target_ = Target::kTail;
@@ -222,13 +224,13 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     return runner_->directory().AddressOf(target_);
   }
 
-  // True when the answer was a replica's, and the tail is asked instead.
+  // True if the answer came from a replica and the tail is asked instead.
   bool GoToTail(const absl::Status& status) {
     const std::string replica = std::exchange(replica_, "");
     if (replica.empty()) return false;
     using Result = ReadSpread::Result;
     const bool not_clean = ReasonOf(status) == kamino::v1::REASON_NOT_CLEAN;
-    // The failures that DecideAfter has tried again.
+    // The failures that DecideAfter would retry.
     const bool failed = !not_clean && DecideAfter(status, 1, 0).retry;
     runner_->reads().OnResult(replica,
                               not_clean ? Result::kNotClean
@@ -237,7 +239,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
                               MonotonicNow());
     if (!not_clean && !failed) return false;
     last_error_ = status;
-    --attempts_;  // not one that was made in vain
+    --attempts_;  // failed attempts at replicas do not count
     Retry(absl::ZeroDuration());
     return true;
   }
@@ -256,11 +258,11 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
              });
   }
 
-  // False: it could not be sent.
+  // False: it was not sent.
   bool SendBy(const std::shared_ptr<Connection>& connection,
               absl::Duration timeout) {
     Strip(&request_);
-    // A node refuses it.
+    // A node would refuse it.
     if (request_.ByteSizeLong() > kMaxBodyBytes) return false;
     return connection->Send(
         kSessionMethod<Request>, number(), timeout, request_, trace_,
@@ -270,7 +272,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
         });
   }
 
-  // What the connection says once is not in its requests.
+  // Removes fields that the connection has already sent in its hello.
   static void Strip(Request* request) {
     request->clear_chain_id();
     if constexpr (requires { request->clear_request_id(); }) {
@@ -284,7 +286,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     if (!answer.status.ok()) return OnAnswer(answer.status);
     if (!response_.ParseFromArray(answer.body.data(),
                                   static_cast<int>(answer.body.size()))) {
-      // As a node says of an outcome that is another function's.
+      // The same error as a node's for an outcome of another method.
       return OnAnswer(absl::DataLossError("the answer cannot be read"));
     }
     auto* const header = response_.mutable_header();
@@ -310,7 +312,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
         decision.outcome_unknown && rpc::MayHaveBeenSent(status);
     if (!decision.retry) return Conclude(status);
     last_error_ = status;
-    // It has learnt meanwhile where to go: that is asked once.
+    // The answer named the node to go to: try it once.
     if (!decision.outcome_unknown && decision.refresh &&
         runner_->directory().view_id() > view_id_) {
       return Retry(absl::ZeroDuration());
@@ -340,7 +342,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   Response response_;
 };
 
-// By which a mutation of that name goes.
+// The connection for a mutation with that name.
 inline std::shared_ptr<Connection> FindConnectionOf(Runner* runner,
                                                     const Lane& lane,
                                                     const std::string& address,
@@ -350,14 +352,14 @@ inline std::shared_ptr<Connection> FindConnectionOf(Runner* runner,
     return runner->connections().FindOf(lane.client_id, address, chain_id,
                                         expired);
   }
-  // The session is opened once it is worth while, for mutations after this.
+  // Opens the session for later mutations once they justify one.
   runner->connections().Find(address, /*mutates=*/true, chain_id);
   return nullptr;
 }
 
-// Sends a mutation that changes nothing under a name that may be taken.
-// `done(true)`: it took the name, no earlier one had; `done(false)`: an earlier
-// one had; else nobody knows.
+// Sends a mutation without effect under a name that may be taken. `done(true)`:
+// it took the name. `done(false)`: an earlier mutation has the name. An error:
+// unknown.
 void Settle(Runner* runner, const Lane& lane, absl::Time deadline,
             std::function<void(absl::StatusOr<bool>)> done);
 
@@ -383,13 +385,13 @@ class Mutation : public Call<Request, Response> {
         ReasonOf(status) == kamino::v1::REASON_SESSION_EXPIRED) {
       if (lane_->in_session)
         this->runner_->connections().Expired(lane_->client_id);
-      // The servers may have forgotten the lane, for all that its `since` says,
-      // and no attempt has changed anything: anew, once the chain's own number
-      // is known.
+      // The servers may have dropped the lane's outcome, and no attempt has
+      // changed anything. The mutation is sent anew once the chain's present
+      // sequence is known.
       expired_ = true;
       return this->RefreshAndRetry(kRenewDelay);
     }
-    // A number that is over is of no use any more.
+    // A superseded number has no further use.
     if (ReasonOf(status) != kamino::v1::REASON_SUPERSEDED) {
       this->runner_->lanes().Release(*lane_, /*used=*/false);
     } else {
@@ -410,8 +412,8 @@ class Mutation : public Call<Request, Response> {
   }
 
  private:
-  // As many mutations are under way as the session has room for: this one
-  // waits, rather than take a way that costs the nodes more when they are busy.
+  // The session's window is full. This mutation waits rather than take the
+  // unary path, which costs busy nodes more.
   bool Prepare() override {
     if (lane_.has_value()) return true;
     auto self = std::static_pointer_cast<Mutation>(this->shared_from_this());
@@ -421,13 +423,13 @@ class Mutation : public Call<Request, Response> {
           self->lane_ = freed;
           self->StartByLane();
         });
-    if (!lane.has_value()) return false;  // it may have begun by now
+    if (!lane.has_value()) return false;  // it may have begun meanwhile
     lane_ = lane;
     return true;
   }
 
-  // A call that ends at once gives its lane to the next waiting call. Each
-  // waiting call starts on a stack of its own.
+  // A call that ends at once passes its lane to the next waiting call, so each
+  // waiting call starts on its own stack.
   void StartByLane() {
     if (!StartScope::active()) {
       const StartScope scope;
@@ -477,9 +479,9 @@ class Mutation : public Call<Request, Response> {
   }
 
   std::optional<Lane> lane_;  // none: it waits for one
-  bool expired_ = false;      // another lane is to be taken
-  // Known from settling. From then on the lane is only as good as an answer:
-  // without one its number stays taken.
+  bool expired_ = false;      // take another lane
+  // Learned from settling: the number is taken, so without an answer the lane
+  // cannot be reused.
   bool committed_ = false;
 };
 

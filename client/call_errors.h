@@ -1,5 +1,4 @@
-// Errors that the library itself ends a call with, without a server's answer.
-// Private to the library.
+// Errors with which the library itself ends a call. Private to the library.
 #ifndef KAMINO_CLIENT_CALL_ERRORS_H_
 #define KAMINO_CLIENT_CALL_ERRORS_H_
 

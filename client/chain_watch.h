@@ -1,8 +1,7 @@
-// Follows the chain's views as they change: keeps one WatchChain stream open to
-// some node and tells the directory of every chain that comes. A stream that
-// breaks is opened anew at another node. Calls do not depend on it: they also
-// learn from refusals; the watch spares them the refusal, and the rest of the
-// time they would wait before they try again.
+// Follows view changes: keeps one WatchChain stream open to some node and
+// passes each chain to the directory. A broken stream is opened again at
+// another node. Calls do not depend on the watch, because refusals also name
+// the chain; it saves them the refusal and the wait before the retry.
 #ifndef KAMINO_CLIENT_CHAIN_WATCH_H_
 #define KAMINO_CLIENT_CHAIN_WATCH_H_
 
@@ -18,16 +17,16 @@
 
 namespace kamino::client {
 
-// Thread-safe. Uses a directory and a timer that outlive it.
+// Thread-safe. The directory and the timer must outlive it.
 class ChainWatch {
  public:
   ChainWatch(Directory* directory, Timer* timer)
       : directory_(directory), timer_(timer) {}
 
-  // Once.
+  // Call once.
   void Start();
-  // Ends the stream and waits for its end; opens no other. To be called before
-  // the end of the timer, which may hold a task of this watch.
+  // Ends the stream, waits for its end, and opens no other. Call it before the
+  // timer ends, because the timer may hold a task of this watch.
   void Stop();
 
  private:
@@ -35,7 +34,7 @@ class ChainWatch {
 
   void Open();
   void OnChain(const kamino::v1::Chain& chain);
-  // The stream is to be deleted; then it is.
+  // The stream will be deleted on return.
   void OnEnding();
   void OnEnd(const std::string& address, const absl::Status& status);
   bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

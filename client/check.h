@@ -1,6 +1,5 @@
-// Arguments that no node would accept, found before anything is sent. The
-// errors are those the service gives: kInvalidArgument with
-// REASON_INVALID_ARGUMENT (limits as in kamino.proto).
+// Checks arguments before a request is sent. Returns the service's own error,
+// kInvalidArgument with REASON_INVALID_ARGUMENT; limits as in kamino.proto.
 #ifndef KAMINO_CLIENT_CHECK_H_
 #define KAMINO_CLIENT_CHECK_H_
 
@@ -21,7 +20,7 @@ inline constexpr int kMaxCommitParts = 1000;
 absl::Status CheckKey(absl::string_view key);
 absl::Status CheckValue(absl::string_view value);
 
-// Of whole requests; the request id is not looked at, but for GetOutcome's.
+// Each checks a whole request. Only GetOutcome's request id is checked.
 absl::Status Check(const kamino::v1::GetRequest& request);
 absl::Status Check(const kamino::v1::BatchGetRequest& request);
 absl::Status Check(const kamino::v1::GetOutcomeRequest& request);

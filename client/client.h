@@ -4,20 +4,20 @@
 //   auto put = (*client)->Put("key", "value");
 //   auto got = (*client)->Get("key");      // got->value() == "value"
 //
-// It finds head and tail from any node, follows view changes, and retries until
-// the deadline. A mutation is carried out exactly once, however often it had to
-// be sent. Errors carry a reason (client/error.h). docs/use/client.md is a
-// tour.
+// The client finds head and tail from any node, follows view changes, and
+// retries until the deadline. A mutation is executed exactly once, however
+// often it was sent. Errors carry a reason (client/error.h). docs/use/client.md
+// is a tour.
 //
 // Errors of all calls, besides those named at each:
-//   kInvalidArgument (REASON_INVALID_ARGUMENT): found here, before sending;
+//   kInvalidArgument (REASON_INVALID_ARGUMENT): rejected before sending;
 //   kDeadlineExceeded: no answer in time; a mutation with
-//     REASON_OUTCOME_UNKNOWN may have been carried out (GetOutcome tells),
-//     without it has not been and never will be;
+//     REASON_OUTCOME_UNKNOWN may have been executed (see GetOutcome), one
+//     without it was not and never will be;
 //   kResourceExhausted (REASON_OVERLOADED): max_outstanding, or the service
-//     still overloaded;
-//   kFailedPrecondition without a reason: this process is a child of the one
-//     that made the client, by fork.
+//     is still overloaded;
+//   kFailedPrecondition without a reason: this process was forked from the
+//     process that made the client.
 // A client belongs to the cluster that its seeds belong to when it connects,
 // for its whole life. If a node of another cluster takes over an address, the
 // client stops using that address (REASON_OTHER_CLUSTER). kInvalidArgument with
@@ -57,95 +57,95 @@ class Transaction;
 
 enum class Reads {
   kTail,
-  // Get and BatchGet go to all nodes but the head in turn. What one cannot
-  // answer at once, as something it comes by is being changed, goes to the
-  // tail. As linearizable; docs/use/reads.md says what it costs and what it
+  // Get and BatchGet go in turn to all nodes except the head. If a node cannot
+  // answer at once, because an object that it needs is in flight, the read goes
+  // to the tail. Linearizable, too; docs/use/reads.md describes costs and
   // gains.
   kAnyReplica,
 };
 
 struct ClientOptions {
   std::vector<std::string> seeds;  // host:port of any nodes, at least one
-  // Of each call, retries included.
+  // Of each call, including retries.
   absl::Duration timeout = absl::Seconds(10);
-  // Calls under way at once, at least 1. More wait for their timeout (blocking
-  // ones) or fail at once with kResourceExhausted (asynchronous ones). Of more
-  // than 1024 mutations those that have no room in the session's window wait
-  // for it, in turn.
+  // Limit of outstanding calls, at least 1. Beyond it, blocking calls wait for
+  // their timeout, and asynchronous ones fail at once with kResourceExhausted.
+  // If more than 1024 mutations are outstanding, those beyond the session's
+  // window wait for it in turn.
   int max_outstanding = 1024;
-  // Which chain of the cluster. 0: the only one; once it is known, calls name
-  // it, and nodes of another one refuse them (REASON_UNKNOWN_CHAIN).
+  // The chain of the cluster. 0: the only one. Once known, calls name it, and
+  // nodes of another chain refuse them (REASON_UNKNOWN_CHAIN).
   ChainId chain_id = 0;
-  // What calls go by once there are enough of them to be worth a connection and
-  // a session: "shm", "verbs" (RDMA), "tcp" or "grpc" (a stream); "": the best
-  // of these, in this order, that leads to the node. "unary": each call goes by
-  // itself, as the first ones do.
+  // The transport for calls once they are frequent enough for a connection and
+  // a session: "shm", "verbs" (RDMA), "tcp" or "grpc" (a stream). "": the first
+  // of these that reaches the node. "unary": each call is a gRPC call of its
+  // own, as the first ones always are.
   std::string carrier;
-  // How long the servers keep the outcomes of this client's mutations once they
-  // hear nothing of it; a second to an hour.
+  // How long the servers keep the outcomes of this client's mutations after its
+  // last message; 1 second to 1 hour.
   absl::Duration session_lease = absl::Seconds(60);
-  // The RDMA devices of this host; null: those that libibverbs finds. Others
-  // are for tests.
+  // The RDMA devices of this host; null: those that libibverbs finds. Tests
+  // pass others.
   std::shared_ptr<transport::VerbsApi> rdma_devices;
-  // Who answers reads.
+  // The nodes that answer reads.
   Reads reads = Reads::kTail;
-  // Who this client is, and whom it believes; read again when they change. All
-  // "": everything is in the clear, to this machine alone,
+  // This client's certificate and the authorities that it trusts; the files are
+  // read again when they change. All "": unencrypted, to this machine only,
   security::TlsFiles tls;
-  // or wherever the seeds are.
+  // or to any seeds.
   bool insecure = false;
 };
 
 template <typename Response>
 using Callback = std::function<void(absl::StatusOr<Response>)>;
 
-// Thread-safe. Callbacks run once, on a thread of gRPC's or the library's; for
-// a call that is refused here (bad argument, max_outstanding) on the caller's,
-// before the call returns. They must not block, and may start asynchronous
-// calls: the room of the call that ended is free by then.
+// Thread-safe. Callbacks run once, on a thread of gRPC or of the library. If a
+// call is refused before sending (bad argument, max_outstanding), its callback
+// runs on the caller's thread before the call returns. Callbacks must not
+// block, and may start asynchronous calls: the ended call no longer counts as
+// outstanding.
 class Client {
  public:
-  // Waits until the chain is found, for options.timeout at most.
-  // kInvalidArgument: the options are no good, or no seed is a node; with
-  // REASON_OTHER_CLUSTER: the seeds are of different clusters.
-  // kUnauthenticated: the certificate would be refused.
+  // Waits until the chain is found, at most options.timeout. kInvalidArgument:
+  // the options are invalid, or no seed is a node; with REASON_OTHER_CLUSTER:
+  // the seeds belong to different clusters. kUnauthenticated: the certificate
+  // would be refused.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(ClientOptions options);
-  // Waits for the calls under way, which end early. In a child of fork it does
-  // nothing.
+  // Waits for outstanding calls, which end early. A no-op in a forked child.
   ~Client();
 
   // --- Reads: linearizable; from the tail, or as options.reads says.
 
-  // kNotFound; kOutOfRange: [offset, offset + length) is not within the value;
-  // length 0 means to its end.
+  // kNotFound. kOutOfRange: [offset, offset + length) exceeds the value. length
+  // 0: to the end.
   absl::StatusOr<kamino::v1::GetResponse> Get(absl::string_view key,
                                               uint64_t offset = 0,
                                               uint64_t length = 0);
-  // As of one moment, in the order of the keys; absent ones have found = false.
+  // As of one moment, in the order of the keys; absent keys have found = false.
   absl::StatusOr<kamino::v1::BatchGetResponse> BatchGet(
       const std::vector<std::string>& keys);
-  // Objects in key order until `visit` returns false. When the chain changes
-  // on the way the scan goes on behind the last key. `header` is that of the
-  // part an object came in. The timeout is that of each part.
+  // Visits objects in key order until `visit` returns false. After a view
+  // change the scan continues behind the last key. `header` is that of the part
+  // that holds the object. The timeout applies to each part.
   absl::Status Scan(
       const kamino::v1::ScanRequest& request,
       absl::FunctionRef<bool(const kamino::v1::ReadResult& object,
                              const kamino::v1::ResponseHeader& header)>
           visit);
-  // The same, by parts, each as of one moment. A range without objects has one
+  // The same by parts, each as of one moment. A range without objects has one
   // part without results.
   absl::Status ScanParts(
       const kamino::v1::ScanRequest& request,
       absl::FunctionRef<bool(const kamino::v1::ScanResponse& part)> visit);
-  // Not committed is as of the answer's header.sequence; unknown: the servers
-  // may have forgotten it. See kamino.proto. What names the mutation is what an
-  // error with REASON_OUTCOME_UNKNOWN says: client id, number and `since`, or
-  // the id of a session and number.
+  // Names the mutation as an error with REASON_OUTCOME_UNKNOWN does: client id,
+  // number and `since`, or session id and number. kamino.proto defines the
+  // outcomes: not committed is as of the answer's header.sequence; unknown
+  // means that the servers may have dropped the outcome.
   absl::StatusOr<kamino::v1::GetOutcomeResponse> GetOutcome(
       uint64_t client_id, uint64_t number, uint64_t since = 0,
       bool in_session = false);
 
-  // --- Mutations: atomic, durable on all nodes when answered.
+  // --- Mutations: atomic, and durable on all nodes once answered.
 
   absl::StatusOr<kamino::v1::PutResponse> Put(absl::string_view key,
                                               absl::string_view value);
@@ -159,11 +159,11 @@ class Client {
   absl::StatusOr<kamino::v1::CallResponse> Call(absl::string_view procedure,
                                                 absl::string_view arguments);
 
-  // Runs `body` and commits what it has done; again from the start when
-  // something it had read has changed, until the timeout (then kAborted,
-  // REASON_CONFLICT). `body` must have no other effects. An error of `body`
-  // ends it without effect and is returned, once it is known that what the body
-  // had read belongs together. See client/transaction.h.
+  // Runs `body` and commits its writes. If data that it read has changed, runs
+  // it again, until the timeout (kAborted, REASON_CONFLICT). `body` must have
+  // no other effects. An error of `body` ends the transaction without effect;
+  // it is returned once the reads are known to be consistent. See
+  // client/transaction.h.
   absl::Status RunTransaction(
       absl::FunctionRef<absl::Status(Transaction&)> body);
 
@@ -175,8 +175,8 @@ class Client {
                      Callback<kamino::v1::BatchGetResponse> done);
   void GetOutcomeAsync(kamino::v1::GetOutcomeRequest request,
                        Callback<kamino::v1::GetOutcomeResponse> done);
-  // `visit` is called for one part after the other, until it returns false;
-  // then, or at the end, `done` is.
+  // Calls `visit` for each part in turn until it returns false, and then
+  // `done`.
   void ScanAsync(kamino::v1::ScanRequest request,
                  std::function<bool(const kamino::v1::ScanResponse&)> visit,
                  std::function<void(const absl::Status&)> done);
@@ -193,19 +193,19 @@ class Client {
 
   // --- The chain.
 
-  // As known here: followed as it changes, and learnt from answers. Refresh
-  // asks for it at once.
+  // The last known chain. The client updates it on view changes and from
+  // answers; Refresh fetches it at once.
   kamino::v1::Chain chain() const;
-  // The cluster that this client belongs to: for channels of its user's own.
+  // The cluster that this client belongs to, for the caller's own channels.
   std::shared_ptr<const rpc::ClusterIdentity> cluster() const;
   absl::Status Refresh();
-  // Of one node, wherever it is; not retried.
+  // Of the node at that address; not retried.
   absl::StatusOr<kamino::v1::GetNodeStatusResponse> NodeStatus(
       const std::string& address);
-  // Attempts beyond the first, of all calls so far.
+  // Retries of all calls so far.
   uint64_t retries() const;
-  // Of reads at nodes other than the tail (options.reads): answered; sent on to
-  // the tail, as something was being changed; the same, as the node did not
+  // Reads at nodes other than the tail (options.reads): answered; sent on to
+  // the tail because an object was in flight; sent on because the node did not
   // answer. None of these is a retry.
   struct ReplicaReads {
     uint64_t answered = 0;
@@ -213,7 +213,7 @@ class Client {
     uint64_t failed = 0;
   };
   ReplicaReads replica_reads() const;
-  // The id of the session that mutations are in; 0: of none, as yet.
+  // The id of the mutations' session; 0: none yet.
   uint64_t session() const;
 
  private:

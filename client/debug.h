@@ -1,5 +1,4 @@
-// What nodes and managers tell of themselves to whoever looks for what is
-// wrong with them.
+// Fetches diagnostic data of nodes and managers.
 #ifndef KAMINO_CLIENT_DEBUG_H_
 #define KAMINO_CLIENT_DEBUG_H_
 
@@ -13,13 +12,13 @@
 
 namespace kamino::client {
 
-// Of the process at `address`, host:port, which `channel` leads to.
-// kUnimplemented: it is of a release of before, or no process of Kamino's.
+// From the process at `address`, host:port, which `channel` reaches.
+// kUnimplemented: it runs an older release, or is not a Kamino process.
 absl::StatusOr<kamino::v1::GetDebugResponse> GetDebug(
     const std::string& address, const rpc::ChannelOptions& channel,
     absl::Duration timeout);
 
-// Of the node there, whatever chain there is.
+// Of the node there, in any chain.
 absl::StatusOr<kamino::v1::GetNodeStatusResponse> GetNodeStatus(
     const std::string& address, const rpc::ChannelOptions& channel,
     absl::Duration timeout);

@@ -1,9 +1,10 @@
-// Which nodes are head and tail, as far as known, and the connections to them.
+// The last known head and tail, and the connections to the nodes.
 //
-// The directory knows one cluster, by its uuid, from the first answers on
-// (rpc/cluster_identity.h). It never takes over the view of another one, and
-// names no node whose address another one has now. It names no node at all
-// while its seeds are of different clusters (client/seed_answers.h).
+// The directory belongs to one cluster, whose uuid it learns from the first
+// answers (rpc/cluster_identity.h). It never accepts a view of another cluster,
+// and never returns an address that another cluster has taken over. While its
+// seeds belong to different clusters, it returns no address at all
+// (client/seed_answers.h).
 #ifndef KAMINO_CLIENT_DIRECTORY_H_
 #define KAMINO_CLIENT_DIRECTORY_H_
 
@@ -35,10 +36,10 @@ namespace kamino::client {
 enum class Target {
   kHead,
   kTail,
-  kAnyReplica,  // as ReadSpread chooses
+  kAnyReplica,  // chosen by ReadSpread
 };
 
-// After so long a node that was asked for its chain counts as silent.
+// A node that takes longer to answer counts as silent.
 inline constexpr absl::Duration kQuestionTimeout = absl::Seconds(10);
 
 // Thread-safe.
@@ -46,69 +47,68 @@ class Directory {
  public:
   using Stub = kamino::v1::KaminoService::Stub;
 
-  // `chain_id`: which chain of the seeds' cluster; 0: the only one. Without
-  // `credentials` in the clear. A node that has not answered a question by
-  // `question_timeout` does not count. `timer`, which ends before this object
-  // and after Stop, bounds how long Refresh waits, and runs the questions to
-  // silent seeds; null: Refresh waits for the questions, and only Refresh asks.
-  // `connect` makes the channels; null: over gRPC.
+  // `chain_id`: a chain of the seeds' cluster; 0: the only one. `credentials`:
+  // null: no TLS. A node that does not answer within `question_timeout` counts
+  // as silent. `timer` ends after Stop and before this object; it bounds the
+  // waits of Refresh and asks silent seeds. Null: Refresh waits for all
+  // answers, and only Refresh asks. `connect` makes the channels; null: gRPC
+  // channels.
   Directory(std::vector<std::string> seeds, ChainId chain_id,
             std::shared_ptr<const rpc::Credentials> credentials = nullptr,
             absl::Duration question_timeout = kQuestionTimeout,
             Timer* timer = nullptr,
             Stubs<kamino::v1::KaminoService>::Connect connect = nullptr);
-  // Cancels the questions under way and waits for their end, without a bound.
+  // Cancels the questions in flight and waits for their end, without a limit.
   ~Directory();
-  // Asks silent seeds no more in the background, and ends the questions under
-  // way. False: one does not end within `patience`, and this object must not
-  // end, either. Nothing calls Refresh from now on.
+  // Stops asking silent seeds and ends the questions in flight. False: one did
+  // not end within `patience`, so this object must never be destroyed. Do not
+  // call Refresh afterwards.
   bool Stop(absl::Duration patience);
 
-  // host:port; empty while no chain is known, as long as another cluster has
-  // that node's address, or on seeds_error. Not of kAnyReplica.
+  // host:port; empty while no chain is known, while another cluster uses the
+  // node's address, or on seeds_error. Not for kAnyReplica.
   std::string AddressOf(Target target) const;
   std::shared_ptr<Stub> At(const std::string& address);
-  // The nodes but the head in turn, for reads that any replica may answer, past
-  // those whose address another cluster has: the tail while no more are known.
+  // For reads from any replica: the nodes except the head in turn, skipping
+  // addresses that another cluster uses. The tail while no other node is known.
   ReadSpread::Place ReplicaAt(uint64_t turn) const;
 
-  // Takes a view of the chain over when it is newer than the one known, and
-  // says whether it was. Other chains, and other clusters than the first one's,
-  // are ignored.
+  // Accepts the chain's view if it is newer than the known one, and says
+  // whether it did. Ignores other chains and clusters.
   bool Learn(const kamino::v1::Chain& chain);
-  // A call to the node at `address` has ended so. Learns of the chain that the
-  // error names, or that the node is of another cluster.
+  // A call to the node at `address` has ended with `why`. Learns the chain that
+  // the error names, or that the address belongs to another cluster.
   void OnRefused(const std::string& address, const absl::Status& why);
   kamino::v1::Chain chain() const;
-  uint64_t view_id() const;  // of it; 0 while none is known
-  // What requests name; 0 while no chain is known and none was given.
+  uint64_t view_id() const;  // of the known chain; 0: none
+  // The chain id for requests; 0: none is known or configured.
   ChainId chain_id() const;
 
-  // The highest number of a mutation in any answer so far: RequestId.since of
-  // what is sent from now on.
+  // The highest sequence in any answer so far, for RequestId.since of new
+  // requests.
   uint64_t seen() const;
   void Saw(const kamino::v1::ResponseHeader& header);
 
-  // Asks the nodes that are known, and the seeds, for the chain. Calls `done`
-  // when one has answered with a chain, all have failed, or half a second is
-  // over. Calls at the same time share one round (client/questions.h). While no
-  // chain is known, the round waits for all seeds, a quarter of a second at
-  // most. Seeds that have not answered once by then are asked in the background
+  // Asks the known nodes and the seeds for the chain. Calls `done` after the
+  // first answer with a chain, after all have failed, or after half a second.
+  // Concurrent calls share one round (client/questions.h). While no chain is
+  // known, the round waits for all seeds, at most a quarter of a second. Seeds
+  // that have never answered by then are asked in the background
   // (client/silent_seeds.h).
   void Refresh(std::function<void()> done);
 
-  // Of all nodes that are known, head first, then the other seeds. Not empty.
+  // All known nodes, head first, then the other seeds. Not empty.
   std::vector<std::string> Addresses() const;
 
-  // seeds_error, or else what the last round without an answer failed with.
+  // seeds_error, or the error of the last round without an answer.
   absl::Status last_error() const;
 
-  // kInvalidArgument with REASON_OTHER_CLUSTER: the seeds are of different
-  // clusters. Lasts as long as this object.
+  // kInvalidArgument with REASON_OTHER_CLUSTER: the seeds belong to different
+  // clusters. Permanent.
   absl::Status seeds_error() const;
 
-  // The cluster that was met; its uuid is empty until then, or as long as all
-  // nodes are of release 0.1.0.
+  // The cluster of the nodes. Its uuid is empty until the first answer, and
+  // while all nodes run release 0.1.0.
   std::shared_ptr<const rpc::ClusterIdentity> cluster() const {
     return cluster_;
   }
@@ -116,25 +116,25 @@ class Directory {
  private:
   std::vector<std::string> AddressesLocked() const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Another cluster has that address.
+  // Another cluster uses that address.
   void AvoidLocked(const std::string& address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Ask(const std::string& address, Questions::Ended ended);
-  // `meets`: the question was sent while no chain was known, or is the first
-  // one that the seed answers.
+  // `meets`: the question was sent while no chain was known, or this is the
+  // seed's first answer.
   void OnAnswer(const std::string& address, bool meets,
                 const kamino::v1::GetChainResponse& response);
   void OnFailure(const std::string& address, bool meets,
                  const absl::Status& error);
-  // While no chain is known: takes over what the seeds have answered, if they
-  // are of one cluster.
+  // While no chain is known: accepts the seeds' answers if they belong to one
+  // cluster.
   void Meet();
   void TakeLocked(const std::string& address,
                   const kamino::v1::GetChainResponse& response)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool LearnLocked(const kamino::v1::Chain& chain)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether it is the chain that is known, or could become it.
+  // Whether the chain is the known one, or may become it.
   bool IsOursLocked(const kamino::v1::Chain& chain) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -149,12 +149,12 @@ class Directory {
 
   mutable absl::Mutex mutex_;
   kamino::v1::Chain chain_ ABSL_GUARDED_BY(mutex_);
-  // Of those that were not answered yet.
+  // Of the questions in flight.
   std::set<std::shared_ptr<grpc::ClientContext>> asking_
       ABSL_GUARDED_BY(mutex_);
   SeedAnswers seed_answers_ ABSL_GUARDED_BY(mutex_);
-  // Addresses that nodes of other clusters have answered at, until a node of
-  // this one does, or a newer view says more.
+  // Addresses at which nodes of other clusters have answered, until a node of
+  // this cluster answers there or a newer view changes the addresses.
   std::set<std::string> foreign_ ABSL_GUARDED_BY(mutex_);
   uint64_t seen_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;  // questions end at once

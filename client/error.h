@@ -1,5 +1,5 @@
-// What an error of the service says, for programs: the reason, the keys, where
-// head and tail are. Status codes are gRPC's.
+// The details of a service error, for programs: the reason, the keys, the head
+// and the tail. Status codes are gRPC's.
 #ifndef KAMINO_CLIENT_ERROR_H_
 #define KAMINO_CLIENT_ERROR_H_
 
@@ -12,28 +12,28 @@
 
 namespace kamino::client {
 
-// The ErrorDetail that came with `status`; empty when none did.
+// The ErrorDetail of `status`; empty if it has none.
 kamino::v1::ErrorDetail DetailOf(const absl::Status& status);
-// REASON_UNSPECIFIED when there is none: the error is the connection's or this
+// REASON_UNSPECIFIED: no detail; the error is the connection's or this
 // library's.
 kamino::v1::Reason ReasonOf(const absl::Status& status);
-// Whether the seeds or managers that were named are of different clusters. All
-// later calls with the same ones end so.
+// Whether the given seeds or managers belong to different clusters. All later
+// calls with them end with the same error.
 bool AreOfDifferentClusters(const absl::Status& status);
-// How long the server asks to wait before a retry; zero when it does not say.
+// The retry delay that the server asks for; zero: none.
 absl::Duration RetryDelayOf(const absl::Status& status);
 
-// An error of this library's own.
+// An error of this library.
 absl::Status MakeError(absl::StatusCode code, kamino::v1::Reason reason,
                        absl::string_view message);
 absl::Status MakeError(absl::StatusCode code,
                        const kamino::v1::ErrorDetail& detail,
                        absl::string_view message);
 
-// `status`, whose message goes on with `more`; its details stay.
+// Appends `more` to the message of `status`; keeps its details.
 absl::Status WithMore(const absl::Status& status, absl::string_view more);
 
-// `status`, whose detail says that it is about `request` unless it names one.
+// Sets `request` in the detail of `status` unless it names a request already.
 absl::Status NamedBy(const absl::Status& status, const std::string& request);
 
 }  // namespace kamino::client

@@ -1,7 +1,7 @@
-// Which process of a family this is. Who forks has a copy of a client in the
-// child: with the same sockets, rings and numbers of mutations, but without its
-// threads. What the child sent by it would be the parent's, and a mutation of
-// the parent's could be answered with the outcome of the child's.
+// Detects forks. A child process has a copy of its parent's client, with the
+// same sockets, rings and mutation numbers but without its threads. Its
+// requests would pass for the parent's, and a mutation of the parent could be
+// answered with the outcome of one of the child.
 #ifndef KAMINO_CLIENT_FORKS_H_
 #define KAMINO_CLIENT_FORKS_H_
 
@@ -9,7 +9,8 @@
 
 namespace kamino::client {
 
-// As many as lead to this process from the one that asked first. Any thread.
+// The number of forks between the first process that asked and this one. Any
+// thread.
 uint64_t Forks();
 
 }  // namespace kamino::client

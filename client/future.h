@@ -1,11 +1,11 @@
-// Calls whose answers are waited for later, by a thread or a coroutine:
+// Calls whose answers a thread or a coroutine waits for later:
 //
 //   auto a = Start(*client, &Client::GetAsync, request_of_a);
 //   auto b = Start(*client, &Client::GetAsync, request_of_b);
 //   absl::StatusOr<GetResponse> got = std::move(a).Get();         // waits
 //   absl::StatusOr<GetResponse> other = co_await std::move(b);    // suspends
 //
-// Calls under way together share messages; there is one answer to each.
+// Calls that are outstanding together share messages; each gets its own answer.
 #ifndef KAMINO_CLIENT_FUTURE_H_
 #define KAMINO_CLIENT_FUTURE_H_
 
@@ -21,8 +21,8 @@
 
 namespace kamino::client {
 
-// One answer, to be taken once. Moved only; one thread's. Who drops it gives
-// the answer up, not the call.
+// One answer, to be taken once. Move-only, for one thread. Dropping it drops
+// the answer, but does not cancel the call.
 template <typename Response>
 class Future {
  public:
@@ -33,13 +33,13 @@ class Future {
 
   bool ready() const { return state_->Ready(); }
 
-  // Waits; the call's own timeout bounds that. Not on a thread that answers
-  // calls: in a callback, or in a coroutine that went on in one.
+  // Waits, at most for the call's timeout. Must not be called on a thread that
+  // answers calls: in a callback, or in a coroutine that a callback resumed.
   Answer Get() && { return std::exchange(state_, nullptr)->Take(); }
 
-  // A coroutine that awaits it goes on at once if the answer is there, else on
-  // the thread that has it, where it must not block, like a callback. Its frame
-  // has to last until then: this cannot be cancelled.
+  // A coroutine that awaits it continues at once if the answer is there,
+  // otherwise on the thread that receives the answer, which it must not block.
+  // The coroutine's frame must exist until then; the wait cannot be cancelled.
   auto operator co_await() && {
     struct Awaiter {
       std::shared_ptr<State> state;
@@ -72,7 +72,7 @@ class Future {
           &answer_));
       return *std::move(answer_);
     }
-    // False: the answer has come meanwhile.
+    // False: the answer has arrived meanwhile.
     bool Suspend(std::coroutine_handle<> waiter) {
       absl::MutexLock lock(&mutex_);
       if (answer_.has_value()) return false;
@@ -100,8 +100,8 @@ class Future {
   std::shared_ptr<State> state_;
 };
 
-// Begins one of the client's asynchronous calls. `client` outlives the call,
-// not necessarily the future.
+// Begins an asynchronous call. `client` must outlive the call, but not the
+// future.
 template <typename Request, typename Response>
 Future<Response> Start(Client& client,
                        void (Client::*call)(Request, Callback<Response>),

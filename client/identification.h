@@ -1,4 +1,4 @@
-// How a client shows who it is. Private to the library.
+// The credentials of a client. Private to the library.
 #ifndef KAMINO_CLIENT_IDENTIFICATION_H_
 #define KAMINO_CLIENT_IDENTIFICATION_H_
 
@@ -12,9 +12,9 @@
 
 namespace kamino::client {
 
-// To call `addresses`. Null: in the clear, for there are no files.
-// kInvalidArgument: files are missing or do not fit; or there are none, and an
-// address is not of this machine alone without `insecure`.
+// Credentials for calls to `addresses`. Null: no TLS, because no files are
+// named. kInvalidArgument: files are missing or do not fit each other; or none
+// are named, an address is not on this machine, and `insecure` is not set.
 // kUnauthenticated: the certificate would be refused.
 absl::StatusOr<std::shared_ptr<const rpc::Credentials>> Identify(
     const security::TlsFiles& files, bool insecure,

@@ -1,6 +1,6 @@
-// Where mutations get their names from. A lane names one mutation at a time, so
-// as many lanes are in use as mutations are under way. It is a slot of the
-// client's session, while there is one, or else a client id with its numbers.
+// The names of mutations. A lane names one mutation at a time, so there are as
+// many lanes in use as mutations in flight. A lane is a slot of the client's
+// session or, without a session, a client id with its numbers.
 #ifndef KAMINO_CLIENT_LANE_POOL_H_
 #define KAMINO_CLIENT_LANE_POOL_H_
 
@@ -18,49 +18,49 @@
 namespace kamino::client {
 
 struct Lane {
-  uint64_t client_id = 0;  // or the session's
+  uint64_t client_id = 0;  // or the session id
   uint64_t number = 1;     // of the next mutation
-  // What the client had seen of the chain before it sends that; see
-  // kamino.v1.RequestId. 0 in a session.
+  // The newest sequence that the client had received before it sends that
+  // mutation; see kamino.v1.RequestId. 0 in a session.
   uint64_t since = 0;
   bool in_session = false;
 };
 
-// Thread-safe. Nothing is called with a lock held.
+// Thread-safe. Callbacks run without a lock held.
 class LanePool {
  public:
-  // With a lane, or with none: the time is over, or there may be a lane now.
+  // Called with a lane; or with none: the deadline has passed, or a lane may be
+  // free now.
   using Ready = std::function<void(std::optional<Lane>)>;
 
-  // A lane nobody else uses, made anew when none is free, for a mutation that
-  // is sent by a client that has seen `since`.
+  // A lane that is not in use, new if none is free, for a client that has
+  // received `since`.
   Lane Acquire(uint64_t since);
-  // The same, but for a session whose slots are all in use: then none, and
-  // `ready` is called once, when one is free, at `deadline` or a Tick after it,
-  // or when the session is over. Those that wait are served in turn.
+  // The same, unless all slots of the session are in use. Then returns none,
+  // and `ready` is called once: when a slot is free, at the first Tick after
+  // `deadline`, or when the session ends. Waiting calls are served in turn.
   std::optional<Lane> AcquireOr(uint64_t since, absl::Time deadline,
                                 Ready ready);
-  // Gives a lane back. `used`: its number names a mutation that was answered;
-  // else none that may have been carried out. One that is not given back is
+  // Returns a lane. `used`: its number names an answered mutation; otherwise no
+  // mutation under it can have been executed. A lane that is not returned is
   // never used again.
   void Release(Lane lane, bool used);
 
-  // One whose number names nobody knows what will not be given back. True: so
-  // many slots of the session are gone that another one should be opened.
+  // Drops a lane whose mutation has an unknown outcome. True: the session has
+  // lost so many slots that another one should be opened.
   bool GiveUp(const Lane& lane);
 
-  // From now on mutations are those of this session, of which nothing was sent
-  // yet, as long as it has free slots.
+  // New mutations use free slots of this new session from now on.
   void OpenSession(uint64_t id, uint32_t window);
-  // None is from now on.
+  // New mutations use no session from now on.
   void CloseSession();
   uint64_t session_id() const;  // 0: none
   uint32_t window() const;      // of the session
 
-  // Serves those that wait, where the session has changed or their time is
-  // over; to be called again and again.
+  // Serves waiting calls after a session change or their deadlines. Call it
+  // regularly.
   void Tick(absl::Time now);
-  // Nobody waits from now on.
+  // Ends all waits; later calls do not wait.
   void EndWaiting();
 
  private:

@@ -1,6 +1,6 @@
-// Which node reads go to that any replica may answer: one after the other, but
-// the head, which has most to do. To the tail for a while where most is being
-// changed, and past those that do not answer. Private to the library.
+// Chooses the node for a read that any replica may answer: all nodes in turn
+// except the head, which has the most work. While many objects are in flight,
+// the tail answers all reads. Silent nodes are skipped. Private to the library.
 #ifndef KAMINO_CLIENT_READ_SPREAD_H_
 #define KAMINO_CLIENT_READ_SPREAD_H_
 
@@ -18,30 +18,30 @@ namespace kamino::client {
 // Thread-safe.
 class ReadSpread {
  public:
-  // Of so many answers, when as many are not clean as are, the tail answers
-  // all reads for a rest; for twice as long, up to the longest one, if it is
-  // still so with the next answers.
+  // The number of answers in a sample. If at least half of them are not clean,
+  // the tail answers all reads for a while, twice as long after each further
+  // such sample, up to the longest rest.
   static constexpr int kAnswers = 32;
   static constexpr absl::Duration kRest = absl::Milliseconds(500);
   static constexpr absl::Duration kLongestRest = absl::Seconds(8);
-  // A node that did not answer is not asked for so long.
+  // How long a node is skipped after it did not answer.
   static constexpr absl::Duration kAvoid = absl::Seconds(1);
 
   struct Place {
     std::string address;
     bool is_tail = false;
   };
-  // The place of turn number `turn`, in the chain as it is known.
+  // The place of the given turn, in the known chain.
   using PlaceAt = absl::FunctionRef<Place(uint64_t turn)>;
 
-  // Where the next read goes; "": to the tail, whose answer is not told of.
+  // The node of the next read; "": the tail, whose result is not reported.
   std::string Next(PlaceAt place_at, absl::Time now);
 
-  // What came of it, where it was a node's.
+  // The result of a read at a replica.
   enum class Result {
     kAnswered,
     kNotClean,
-    kFailed,  // it did not answer, or not as a replica does
+    kFailed,  // no answer, or not a replica's
   };
   void OnResult(const std::string& address, Result result, absl::Time now);
 
@@ -53,13 +53,13 @@ class ReadSpread {
   Stats stats() const;
 
  private:
-  // Nodes that are asked in vain before the tail is.
+  // Failed replicas before the tail is asked.
   static constexpr int kTries = 3;
   static constexpr size_t kMaxAvoided = 64;
 
   mutable absl::Mutex mutex_;
   uint64_t turn_ ABSL_GUARDED_BY(mutex_) = 0;
-  int answers_ ABSL_GUARDED_BY(mutex_) = 0;  // since they were last weighed
+  int answers_ ABSL_GUARDED_BY(mutex_) = 0;  // in this sample
   int not_clean_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time rests_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Duration rest_ ABSL_GUARDED_BY(mutex_) = kRest;  // the next one

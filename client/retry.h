@@ -1,4 +1,4 @@
-// What to do after an attempt of a call, as a pure function.
+// Decides what follows a failed attempt, as a pure function.
 #ifndef KAMINO_CLIENT_RETRY_H_
 #define KAMINO_CLIENT_RETRY_H_
 
@@ -10,18 +10,18 @@
 namespace kamino::client {
 
 struct Decision {
-  bool retry = false;    // else the status is the call's
-  bool refresh = false;  // the chain may have changed: ask for it first
-  // The server may have carried the attempt out all the same.
+  bool retry = false;    // otherwise the status ends the call
+  bool refresh = false;  // fetch the chain first: it may have changed
+  // The attempt may have been executed nevertheless.
   bool outcome_unknown = false;
   absl::Duration delay;  // before the retry
 };
 
-// Counts failed attempts for DecideAfter. Those at another view of the chain
-// say nothing of this one, whose head may only need a moment.
+// Counts failed attempts for DecideAfter. Attempts in another view do not
+// count: the new head may only need a moment.
 class FailureCount {
  public:
-  // That of `view_id`, with this one.
+  // Adds an attempt in `view_id`, and returns their number in that view.
   int Add(uint64_t view_id) {
     if (view_id != view_id_) count_ = 0;
     view_id_ = view_id;
@@ -33,7 +33,7 @@ class FailureCount {
   int count_ = 0;
 };
 
-// `attempt` counts from 1; `random` in [0, 1) spreads retries of many clients.
+// `attempt` counts from 1; `random` in [0, 1) spreads the retries of clients.
 Decision DecideAfter(const absl::Status& status, int attempt, double random);
 
 }  // namespace kamino::client

@@ -1,4 +1,4 @@
-// What all calls of a client share. Private to the library.
+// State that all calls of a client share. Private to the library.
 #ifndef KAMINO_CLIENT_RUNNER_H_
 #define KAMINO_CLIENT_RUNNER_H_
 
@@ -24,7 +24,7 @@
 
 namespace kamino::client {
 
-// How long Stop waits for cancelled questions; they end at once unless gRPC
+// How long Stop waits for cancelled questions. They end at once unless gRPC
 // fails.
 inline constexpr absl::Duration kEndPatience = absl::Seconds(5);
 
@@ -46,7 +46,7 @@ class Runner {
         watch_(&directory_, &timer_) {}
   // Waits for all calls, which end early once stopping() is true. Call it once,
   // before the destructor. False: gRPC has not reported the end of a cancelled
-  // question, for example for lack of memory for a thread; this object must
+  // question, for example because it could not start a thread; this object must
   // then never be destroyed.
   bool Stop() {
     {
@@ -63,8 +63,8 @@ class Runner {
     return directory_.Stop(kEndPatience);
   }
 
-  // kFailedPrecondition in a child of fork, where nothing else of this may be
-  // used: locks may be held by threads that are not there.
+  // kFailedPrecondition in a forked child, where nothing else of this object
+  // may be used: threads that do not exist there may hold its locks.
   absl::Status CheckForks() const {
     if (Forks() == forks_) return absl::OkStatus();
     return absl::FailedPreconditionError(
@@ -72,7 +72,7 @@ class Runner {
   }
 
   Directory& directory() { return directory_; }
-  // Nobody knows what became of a mutation of that name.
+  // The outcome of the lane's mutation is unknown.
   void GiveUp(const Lane& lane) {
     if (lanes_.GiveUp(lane)) connections_.Expired(lane.client_id);
   }
@@ -84,7 +84,7 @@ class Runner {
 
   // --- A call's life: TryEnter or EnterBefore; MakeRoom; its callback; Leave.
 
-  // False when as many calls as may be are under way.
+  // False: max_outstanding calls are outstanding.
   bool TryEnter() {
     absl::MutexLock lock(&mutex_);
     if (outstanding_ >= max_outstanding_) return false;
@@ -92,7 +92,7 @@ class Runner {
     ++live_;
     return true;
   }
-  // Waits for room. False when there is none until `deadline`.
+  // Waits for room. False: none until `deadline`.
   bool EnterBefore(absl::Time deadline) {
     absl::MutexLock lock(&mutex_);
     if (!mutex_.AwaitWithTimeout(absl::Condition(this, &Runner::HasRoom),
@@ -103,18 +103,18 @@ class Runner {
     ++live_;
     return true;
   }
-  // For a call that another one waits for: it must not wait itself.
+  // For a call that another call waits for: it must not wait itself.
   void EnterNested() {
     absl::MutexLock lock(&mutex_);
     ++outstanding_;
     ++live_;
   }
-  // The call has its answer: its callback may start the next one.
+  // The call has its answer: its callback may start another one.
   void MakeRoom() {
     absl::MutexLock lock(&mutex_);
     --outstanding_;
   }
-  // Nothing of the call uses this object any more.
+  // The call no longer uses this object.
   void Leave() {
     absl::MutexLock lock(&mutex_);
     --live_;

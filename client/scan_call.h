@@ -1,5 +1,5 @@
-// One scan with its retries: a stream from the tail that is opened anew behind
-// the last key whenever it breaks. Private to the library.
+// One scan with its retries: a stream from the tail, which is opened again
+// behind the last key when it breaks. Private to the library.
 #ifndef KAMINO_CLIENT_SCAN_CALL_H_
 #define KAMINO_CLIENT_SCAN_CALL_H_
 
@@ -16,22 +16,22 @@
 
 namespace kamino::client {
 
-// Pulled part by part, so that a slow consumer slows the server. One consumer
-// at a time; callbacks run on a thread of gRPC's or the timer's.
+// The consumer pulls part by part, so that a slow one slows the server. One
+// consumer at a time; callbacks run on a thread of gRPC or of the timer.
 class ScanCall : public std::enable_shared_from_this<ScanCall> {
  public:
   // True: part() holds the next part; false: the scan is complete.
   using PartDone = std::function<void(absl::StatusOr<bool>)>;
 
-  // The call must have entered the runner; it leaves it when the object and
-  // the stream are gone. `timeout` is for each part, retries included: a part
-  // that does not come in that time ends the scan with kDeadlineExceeded. So
-  // does a node that sends only parts without objects for that long.
+  // Call after entering the runner; the scan leaves it when the object and the
+  // stream are gone. `timeout` applies to each part, including retries: a scan
+  // without a new part, or with only empty parts, for that long ends with
+  // kDeadlineExceeded.
   ScanCall(Runner* runner, kamino::v1::ScanRequest request,
            absl::Duration timeout);
   ~ScanCall();
 
-  // Must not be called while another Next is under way, or after false, an
+  // Must not be called while another Next is outstanding, or after false, an
   // error or Stop.
   void Next(PartDone done);
   const kamino::v1::ScanResponse& part() const { return part_; }
@@ -53,13 +53,13 @@ class ScanCall : public std::enable_shared_from_this<ScanCall> {
   void Tell(absl::StatusOr<bool> answer);
 
   // The timeout of the next attempt. It grows with each attempt that brought no
-  // part, so that a part from a slow node arrives.
+  // part, so that a slow node's part can arrive.
   absl::Duration AttemptTimeout() const;
   absl::Status NoPartInTime() const;
 
   Runner* const runner_;
   const absl::Duration timeout_;
-  kamino::v1::ScanRequest rest_;  // what is still to come
+  kamino::v1::ScanRequest rest_;  // the remaining range
   kamino::v1::ScanResponse part_;
   const std::string trace_ = TraceScope::current();
   Stream* stream_ = nullptr;  // owns itself; shares this object

@@ -1,9 +1,8 @@
-// The seeds' answers to the questions that a client sends before it knows its
-// cluster. They decide which cluster that is. Seeds of different clusters are
-// an error for good, also where one of them answers after the client has taken
-// the cluster of the others: the client cannot tell which one is meant. (An
-// address that another cluster takes over later is no such error: the client
-// only stops using it.)
+// The seeds' answers before the client knows its cluster; they decide which
+// cluster that is. Seeds of different clusters are a permanent error, even if
+// one of them answers only after the client has accepted the others' cluster:
+// the client cannot tell which one is meant. (An address that another cluster
+// takes over later is not such an error; the client only stops using it.)
 #ifndef KAMINO_CLIENT_SEED_ANSWERS_H_
 #define KAMINO_CLIENT_SEED_ANSWERS_H_
 
@@ -20,16 +19,16 @@ class SeedAnswers {
  public:
   using ByAddress = std::map<std::string, kamino::v1::GetChainResponse>;
 
-  // The last answer of the seed at `address`.
+  // Records the last answer of the seed at `address`.
   void Add(const std::string& address,
            const kamino::v1::GetChainResponse& answer);
-  // A seed belongs to another cluster than the one that was taken; `error`
+  // A seed belongs to another cluster than the accepted one; `error`
   // (rpc::OtherCluster) names the seed.
   void AddOther(const absl::Status& error);
 
   const ByAddress& answers() const { return answers_; }
-  // kInvalidArgument with REASON_OTHER_CLUSTER: the seeds are of different
-  // clusters. Names two of them.
+  // kInvalidArgument with REASON_OTHER_CLUSTER: the seeds belong to different
+  // clusters. The message names two of them.
   const absl::Status& error() const { return error_; }
 
  private:

@@ -1,7 +1,6 @@
-// The seeds that have not answered a client yet. The client asks them in the
-// background until each one has answered once: a seed of another cluster that
-// answers late is an error all the same (client/seed_answers.h). Private to the
-// library.
+// The seeds that have not answered yet. The client asks them in the background
+// until each one has answered once, because a late answer of another cluster's
+// seed is an error as well (client/seed_answers.h). Private to the library.
 #ifndef KAMINO_CLIENT_SILENT_SEEDS_H_
 #define KAMINO_CLIENT_SILENT_SEEDS_H_
 
@@ -20,8 +19,8 @@ namespace kamino::client {
 // Thread-safe.
 class SilentSeeds {
  public:
-  // Between two passes over the silent seeds. It doubles after each pass in
-  // which a seed was asked.
+  // The first pause between two passes over the silent seeds. It doubles after
+  // each pass in which a seed was asked.
   static constexpr absl::Duration kFirstPause = absl::Seconds(1);
   static constexpr absl::Duration kMaxPause = absl::Seconds(30);
   // A seed that first answers later than that after Start is no longer
@@ -33,18 +32,18 @@ class SilentSeeds {
     // Runs `task` after `delay`, on any thread but not within the call. May run
     // it early. Null: no seed is asked.
     std::function<void(absl::Duration delay, std::function<void()> task)> after;
-    // Sends a question to a seed; false: the seed may not be asked now. Does
-    // not wait.
+    // Sends a question to a seed without waiting. False: the seed may not be
+    // asked now.
     std::function<bool(const std::string& address)> ask;
   };
 
   SilentSeeds(const std::vector<std::string>& seeds, Options options)
       : options_(std::move(options)), silent_(seeds.begin(), seeds.end()) {}
 
-  // Begins to ask, the first time that it is called.
+  // Begins to ask; only the first call has an effect.
   void Start();
-  // Stops asking. Call it before the timer behind `after` ends: the timer may
-  // hold a task of this object.
+  // Stops asking. Call it before the timer behind `after` ends, because the
+  // timer may hold a task of this object.
   void Stop();
 
   // The seed at `address` has answered. Other addresses are ignored.

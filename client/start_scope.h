@@ -1,7 +1,7 @@
 // Marks the stack of a function that begins a call. A call that ends on that
-// stack, as by an error that is known already, must not run its callback there:
-// a callback may begin the next call, and each one would add frames to the same
-// stack without end. Private to the library.
+// stack, for example with an error that is known at once, must not run its
+// callback there: the callback may begin another call, and the stack would grow
+// without limit. Private to the library.
 #ifndef KAMINO_CLIENT_START_SCOPE_H_
 #define KAMINO_CLIENT_START_SCOPE_H_
 

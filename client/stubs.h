@@ -1,9 +1,8 @@
 // A client's stubs of one service, by address. Private to the library.
 //
-// A channel looks its name up when it connects, and not again while the
-// connection lasts. Where a name has moved to another address and a process of
-// another cluster has the former one, only a new channel finds the name's new
-// address.
+// A channel resolves its name when it connects, and not again while the
+// connection lasts. If the name has moved to another address and another
+// cluster uses the former one, only a new channel finds the new address.
 #ifndef KAMINO_CLIENT_STUBS_H_
 #define KAMINO_CLIENT_STUBS_H_
 
@@ -31,18 +30,19 @@ class Stubs {
   using Connect =
       std::function<std::shared_ptr<grpc::Channel>(const std::string& address)>;
 
-  // Between two channels to one address.
+  // Minimum interval between two channels to one address.
   static constexpr absl::Duration kRenewAfter = absl::Seconds(1);
 
-  // `timer` outlives all calls of this object. Null: former stubs are kept
-  // until this object's end.
+  // `timer` must outlive all calls of this object. Null: former stubs are kept
+  // until the end of this object.
   Stubs(Connect connect, Timer* timer,
         std::function<absl::Time()> clock = MonotonicNow)
       : connect_(std::move(connect)), timer_(timer), clock_(std::move(clock)) {}
 
   std::shared_ptr<Stub> At(const std::string& address) {
     absl::MutexLock lock(&mutex_);
-    // Addresses come and go with nodes; those in use come back at once.
+    // Addresses come and go with nodes; addresses in use are added again at
+    // once.
     if (stubs_.size() >= kMaxStubs && !stubs_.contains(address)) {
       for (auto& [other, entry] : stubs_) Retire(std::move(entry.stub));
       stubs_.clear();
@@ -75,12 +75,12 @@ class Stubs {
     absl::Time made;
   };
 
-  // A channel must not end on a thread of gRPC's: its end waits for them. So
-  // the timer lets go of a former stub, in the first sweep that finds no call
-  // with it; what is left goes with this object.
+  // A channel must not be destroyed on a thread of gRPC, because its destructor
+  // waits for those threads. The timer releases a former stub once no call uses
+  // it; this object's destructor releases the rest.
   struct Retired {
     void Sweep() {
-      std::vector<std::shared_ptr<Stub>> unused;  // they end without the lock
+      std::vector<std::shared_ptr<Stub>> unused;  // destroyed without the lock
       absl::MutexLock lock(&mutex);
       sweeps = false;
       for (auto& stub : stubs) {

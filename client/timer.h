@@ -1,4 +1,4 @@
-// Runs tasks after a while, on a thread of its own.
+// Runs delayed tasks on its own thread.
 #ifndef KAMINO_CLIENT_TIMER_H_
 #define KAMINO_CLIENT_TIMER_H_
 
@@ -16,12 +16,12 @@ namespace kamino::client {
 class Timer {
  public:
   Timer();
-  // Runs what is waiting at once, then stops.
+  // Runs all waiting tasks at once, then stops.
   ~Timer();
 
   // `task` must not block for long.
   void After(absl::Duration delay, std::function<void()> task);
-  // What waits now waits no longer: what it waited for has happened.
+  // Runs all waiting tasks now: the event that they wait for has happened.
   void Hurry();
 
  private:

@@ -1,5 +1,4 @@
-// By which trace the calls of a thread are known beyond this program (W3C Trace
-// Context): nodes name it in what they log of them.
+// The trace of a thread's calls (W3C Trace Context). Nodes log its identifier.
 #ifndef KAMINO_CLIENT_TRACE_SCOPE_H_
 #define KAMINO_CLIENT_TRACE_SCOPE_H_
 
@@ -10,13 +9,13 @@
 
 namespace kamino::client {
 
-// Calls that this thread begins while one is there are sent with its
-// traceparent, retries and their connections included:
+// Calls that this thread begins during the scope are sent with its traceparent,
+// including their retries and connections:
 //
 //   TraceScope scope(span.traceparent());  // "00-<32 hex>-<16 hex>-01"
 //   client->Put(key, value);
 //
-// What is no traceparent is as good as none. The innermost counts.
+// An invalid traceparent is ignored. The innermost scope counts.
 class TraceScope {
  public:
   explicit TraceScope(std::string traceparent)
@@ -27,7 +26,7 @@ class TraceScope {
   TraceScope(const TraceScope&) = delete;
   TraceScope& operator=(const TraceScope&) = delete;
 
-  // Of this thread; "": there is none.
+  // The traceparent of this thread; "": none.
   static const std::string& current() { return current_; }
 
  private:

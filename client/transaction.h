@@ -1,6 +1,6 @@
-// An optimistic transaction: reads go to the tail and are remembered, writes
-// are kept here, and one Commit at the end checks that nothing read has changed
-// and does all the writes. The servers keep no state for it.
+// An optimistic transaction. Reads go to the tail and are recorded, writes are
+// buffered here, and one Commit at the end checks that no read data has changed
+// and does all writes. The servers keep no state for it.
 #ifndef KAMINO_CLIENT_TRANSACTION_H_
 #define KAMINO_CLIENT_TRANSACTION_H_
 
@@ -22,46 +22,46 @@
 
 namespace kamino::client {
 
-// Given to the body of Client::RunTransaction. Used by one thread. At most
-// 1,000 keys read or ranges scanned, and 1,000 writes (a patch is one each).
+// The argument of the body of Client::RunTransaction. Used by one thread. At
+// most 1,000 keys read or ranges scanned, and 1,000 writes (each patch is one).
 //
-// Every read is linearizable by itself; that all of them belong to one moment
-// is known only once the transaction has committed. A body must bear what
-// cannot be (two accounts whose sum is wrong): it is run again then.
+// Each read is linearizable by itself, but only the commit confirms that all
+// reads belong to one moment. The body must tolerate impossible states (two
+// accounts whose sum is wrong); it is then run again.
 class Transaction {
  public:
   explicit Transaction(Client* client) : client_(client) {}
 
-  // The value, or nothing when the key is absent. Sees this transaction's own
-  // writes. kOutOfRange: an own patch goes past the end of the value.
+  // The value, or nothing if the key is absent. Includes this transaction's own
+  // writes. kOutOfRange: one of its patches exceeds the value.
   absl::StatusOr<std::optional<std::string>> Get(absl::string_view key);
 
-  // These are likely to be read: they are asked for at once, together, and a
-  // Get waits for its own only. What is not read does not count.
+  // Prefetches keys that are likely to be read, in parallel. A later Get waits
+  // for its own key only. Unread keys do not count.
   void Expect(absl::Span<const std::string> keys);
 
-  // Objects of [start, end) in key order, an empty end meaning to the last,
-  // until `visit` returns false; own writes among them. The whole range is
-  // read, and the transaction then depends on all of it.
+  // Visits the objects of [start, end) in key order, including own writes,
+  // until `visit` returns false; an empty `end` is the end of the key space.
+  // Reads the whole range, on which the transaction then depends.
   absl::Status Scan(
       absl::string_view start, absl::string_view end,
       absl::FunctionRef<bool(const std::string& key, const std::string& value)>
           visit);
 
   void Put(absl::string_view key, absl::string_view value);
-  // Overwrites bytes of an object in place; reads nothing, so that transactions
-  // that patch the same object do not conflict by it. An absent key or a range
-  // past the value's end fails the commit (kNotFound, kOutOfRange), or this
-  // call when it is an own write that shows it.
+  // Overwrites bytes of an object in place without reading it, so that
+  // transactions that patch the same object do not conflict. If the key is
+  // absent or the range exceeds the value, the commit fails (kNotFound,
+  // kOutOfRange), or this call does if an own write already shows it.
   absl::Status Patch(absl::string_view key, uint64_t offset,
                      absl::string_view data);
   // An absent key is no error.
   void Delete(absl::string_view key);
 
-  // What Commit is to be sent for it.
+  // The Commit request of this transaction.
   kamino::v1::CommitRequest ToCommit() const;
 
-  // Reads that could disagree with each other.
+  // The number of reads whose consistency only the commit confirms.
   size_t reads() const { return read_.size() + ranges_.size(); }
 
  private:
@@ -78,22 +78,22 @@ class Transaction {
     uint64_t offset;
     std::string data;
   };
-  // What a key was last written with.
+  // The last write to a key.
   struct Write {
     enum class Kind { kPut, kDelete, kPatch } kind;
     std::string value;             // kPut
     std::vector<PatchOf> patches;  // kPatch, in order
   };
 
-  // The value as of the service's, remembered as read.
+  // The service's value, recorded as read.
   absl::StatusOr<const Version*> Read(absl::string_view key);
-  // The value as this transaction left it, where `base` was.
+  // Applies this transaction's writes to `base`.
   static absl::StatusOr<std::optional<std::string>> Apply(
       const Write& write, std::optional<std::string> base);
 
   Client* const client_;
   std::map<std::string, Version> read_;
-  // Asked for, and not read yet.
+  // Prefetched, and not read yet.
   std::map<std::string, Future<kamino::v1::GetResponse>> expected_;
   std::vector<Range> ranges_;
   std::map<std::string, Write> written_;

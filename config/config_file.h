@@ -1,7 +1,7 @@
-// The configuration file of a server program: TOML, whose keys are the names of
-// its flags. One file can serve all programs of a host: what stands above the
-// first section is for all of them, what is in [node] or [manager] for that
-// program, [client], [clusters] and `current` for the command line.
+// The configuration file of a server program: TOML, with the names of flags as
+// keys. All programs of a host can share it: keys above the first section are
+// for all of them, [node] and [manager] for that program, and [client],
+// [clusters] and `current` for the command line.
 #ifndef KAMINO_CONFIG_CONFIG_FILE_H_
 #define KAMINO_CONFIG_CONFIG_FILE_H_
 
@@ -13,16 +13,16 @@
 
 namespace kamino::config {
 
-// What the file says of a flag.
+// A flag's value in the file.
 struct FileValue {
-  std::string text;  // as the flag parses it
+  std::string text;  // in the flag's own syntax
   int line = 0;
 };
 
-// Values by flag, of the section of `program` ("node", "manager") and, where
-// that has none, of what is for all. kInvalidArgument, "path:line: why": as
-// ReadToml; a section or key that `program` does not know; a value of another
-// kind than its flag's, or that the flag does not take.
+// Returns values by flag, from the section of `program` ("node", "manager") or,
+// if it has none, from above the sections. kInvalidArgument, "path:line: why":
+// as ReadToml; an unknown section or key; a value of the wrong type, or one
+// that the flag rejects.
 absl::StatusOr<std::map<std::string, FileValue>> ReadConfigFile(
     const std::string& path, absl::string_view program);
 

@@ -1,5 +1,5 @@
-// A configuration file with all that a program can be told, as comments where
-// that is the default.
+// An example of a configuration file with all settings; those with defaults are
+// commented out.
 #ifndef KAMINO_CONFIG_EXAMPLE_H_
 #define KAMINO_CONFIG_EXAMPLE_H_
 
@@ -8,8 +8,8 @@
 
 namespace kamino::config {
 
-// The section of `program` ("node", "manager"): each flag with its help, and
-// its default behind a #, but for those of `values`, which have that.
+// The section of `program` ("node", "manager"): each flag with its help and its
+// default after a #. Flags in `values` have that value instead.
 std::string ExampleSection(const std::string& program,
                            const std::map<std::string, std::string>& values);
 

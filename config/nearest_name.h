@@ -1,4 +1,4 @@
-// What a mistyped name was to be.
+// Suggests a name for a mistyped one.
 #ifndef KAMINO_CONFIG_NEAREST_NAME_H_
 #define KAMINO_CONFIG_NEAREST_NAME_H_
 
@@ -9,12 +9,12 @@
 
 namespace kamino::config {
 
-// The one of `names` that `name` becomes by the fewest letters put in, left
-// out, changed or swapped with the next; "": none by few enough.
+// The element of `names` with the smallest edit distance to `name` (insertions,
+// deletions, substitutions, swaps); "": none is close enough.
 std::string NearestName(absl::string_view name,
                         const std::vector<std::string>& names);
 
-// " (did you mean NAME?)", or "" where no name is near.
+// " (did you mean NAME?)", or "" if no name is close.
 std::string DidYouMean(absl::string_view name,
                        const std::vector<std::string>& names);
 

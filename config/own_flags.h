@@ -1,4 +1,4 @@
-// The flags of this program, whoever defines them.
+// All flags of this program.
 #ifndef KAMINO_CONFIG_OWN_FLAGS_H_
 #define KAMINO_CONFIG_OWN_FLAGS_H_
 
@@ -10,19 +10,19 @@
 
 namespace kamino::config {
 
-// By name: all that --help shows, but for those that say which configuration
-// there is (--config and the like) and so cannot be in it.
+// By name: the flags that --help shows, except those that choose the
+// configuration (--config and the like), which it cannot contain.
 std::map<std::string, absl::CommandLineFlag*> OwnFlags();
 
-// What a value of a flag is.
+// The type of a flag's value.
 enum class ValueKind { kBool, kWhole, kReal, kText };
 ValueKind KindOf(const absl::CommandLineFlag& flag);
 
-// Why a flag does not take a value: `error` is that of its ParseFrom, of which
-// the flag's own words are left, or else what it takes.
+// Why a flag rejects a value. `error` is that of ParseFrom; returns the flag's
+// own message from it, or the accepted values.
 std::string WhyRefused(const absl::CommandLineFlag& flag, std::string error);
 
-// The names of flags that the command line sets.
+// The names of the flags that the command line sets.
 std::set<std::string> TypedFlags(int argc, const char* const* argv);
 
 }  // namespace kamino::config

@@ -1,5 +1,5 @@
-// Where a server program's flags come from: its command line and, for what that
-// does not say, the configuration file that --config names.
+// The sources of a server program's flags: its command line, and for flags that
+// are not there, the configuration file that --config names.
 #ifndef KAMINO_CONFIG_PROGRAM_CONFIG_H_
 #define KAMINO_CONFIG_PROGRAM_CONFIG_H_
 
@@ -16,7 +16,7 @@
 
 namespace kamino::config {
 
-// Whether --check_config is set, --check_config_file, --config_example.
+// Whether --check_config, --check_config_file or --config_example is set.
 bool OnlyChecks();
 bool OnlyChecksFile();
 bool OnlyPrintsExample();
@@ -24,39 +24,38 @@ bool OnlyPrintsExample();
 // Not thread-safe.
 class ProgramConfig {
  public:
-  // `program`: as the file's sections name it, "node" or "manager".
+  // `program`: the name of its section, "node" or "manager".
   explicit ProgramConfig(std::string program) : program_(std::move(program)) {}
 
-  // Sets the flags that the file of the command line's --config has, if there
-  // is one; to be called before the command line's are parsed, which go before
-  // the file's. kInvalidArgument: see ReadConfigFile; nothing is set.
+  // Sets the flags from the file that the command line's --config names, if
+  // any. Call it before parsing the command line, which takes precedence.
+  // kInvalidArgument: see ReadConfigFile; no flag is set.
   absl::Status Load(int argc, const char* const* argv);
 
-  // What --config names; "": nothing.
+  // The file that --config names; "": none.
   const std::string& path() const { return path_; }
 
-  // The text of an error that may name a flag ("--flag ..."): with the place of
-  // the flag's value in front, if the file has it.
+  // Prefixes an error that names a flag ("--flag ...") with the place of the
+  // flag's value, if it is in the file.
   std::string WithPlace(absl::string_view error) const;
 
   // Reads the file again, sets the flags for which a reloader is registered
-  // (Reloads::Get), and calls all reloaders. One line of the log says what came
-  // of it; one more names the flags that have changed and are not taken on. If
-  // the file is wrong, or `check` finds the flags wrong, nothing has changed
-  // but for a line in the log.
+  // (Reloads::Get), and calls all reloaders. Logs the result on one line, and
+  // the flags whose changes need a restart on another. If the file is wrong, or
+  // `check` rejects the flags, nothing changes.
   void Reload(const std::function<absl::Status()>& check);
 
  private:
-  // What the flags are to be by the file's values, or by default, but for those
-  // typed.
+  // The flags' values by the file or by default, except those set on the
+  // command line.
   std::map<std::string, std::string> Wanted(
       const std::map<std::string, FileValue>& values) const;
-  // Sets the flags that can be, as the values say; kInvalidArgument: `check`
-  // finds fault, and nothing has changed.
+  // Sets the reloadable flags to the values. kInvalidArgument: `check` rejects
+  // them, and nothing has changed.
   absl::Status Adopt(const std::function<absl::Status()>& check);
 
   const std::string program_;
-  std::string path_;             // "": there is no file
+  std::string path_;             // "": no file
   std::set<std::string> typed_;  // on the command line
   std::map<std::string, FileValue> values_;
 };

@@ -1,4 +1,4 @@
-// Who takes on a changed configuration while the program runs (SIGHUP).
+// Applies a changed configuration to a running program (SIGHUP).
 #ifndef KAMINO_CONFIG_RELOAD_H_
 #define KAMINO_CONFIG_RELOAD_H_
 
@@ -14,20 +14,20 @@
 namespace kamino::config {
 
 struct Reloader {
-  std::string what;  // as the log names it: "roles"
-  // Flags whose new values it takes. None: what it reads anew is in a file that
-  // a flag names.
+  std::string what;  // its name in the log: "roles"
+  // Flags that it can change while running. Empty: it reloads a file that a
+  // flag names.
   std::set<std::string> flags;
-  // Called on the thread that waits for signals, once the flags have their new
-  // values, at each SIGHUP. An error leaves its old state in force, as if it
-  // had not been called; its flags are set back.
+  // Called at each SIGHUP, on the thread that waits for signals, once the flags
+  // have their new values. On an error it must leave its old state in force;
+  // its flags are set back.
   std::function<absl::Status()> reload;
 };
 
 // Thread-safe.
 class Reloads {
  public:
-  // No call of the reloader's begins, or goes on, once this is destroyed.
+  // After its destruction no call of the reloader runs.
   class Registration {
    public:
     Registration() = default;
@@ -41,12 +41,12 @@ class Reloads {
     std::list<Reloader>::iterator which_;
   };
 
-  // Of the process.
+  // The process's instance.
   static Reloads& Get();
 
   [[nodiscard]] Registration Add(Reloader reloader);
 
-  // Calls `call` with each. No reloader may be added or destroyed by it.
+  // Calls `call` with each reloader. `call` must not add or destroy one.
   void ForEach(const std::function<void(const Reloader&)>& call);
 
  private:

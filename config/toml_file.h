@@ -1,4 +1,4 @@
-// A configuration file as a table, for those who know its keys.
+// Reads a configuration file as a TOML table.
 #ifndef KAMINO_CONFIG_TOML_FILE_H_
 #define KAMINO_CONFIG_TOML_FILE_H_
 
@@ -14,12 +14,12 @@ namespace kamino::config {
 
 inline constexpr size_t kMaxConfigBytes = 1u << 20;
 
-// kInvalidArgument, with the file's name, and the line where there is one: the
-// file is not there, is no regular file (a pipe has its bytes once, and a
-// program reads its file again), is too large or is no TOML.
+// kInvalidArgument, with the file's name, and the line if known: the file does
+// not exist; is not a regular file (a pipe can be read only once, and a program
+// reads its configuration again); is too large; or is not TOML.
 absl::StatusOr<toml::table> ReadToml(const std::string& path);
 
-// kInvalidArgument: "path:line: why", of where `node` stands.
+// kInvalidArgument, "path:line: why", with the line of `where`.
 absl::Status BadValue(const std::string& path, const toml::source_region& where,
                       absl::string_view why);
 

@@ -1,4 +1,4 @@
-// How a text is written in TOML.
+// Formats text as TOML.
 #ifndef KAMINO_CONFIG_TOML_TEXT_H_
 #define KAMINO_CONFIG_TOML_TEXT_H_
 
@@ -8,10 +8,10 @@
 
 namespace kamino::config {
 
-// `text`, which is UTF-8, between quotes, on one line.
+// Quotes `text`, which must be UTF-8, on one line.
 std::string TomlText(absl::string_view text);
 
-// The same as a key: without quotes where it needs none.
+// The same for a key: quoted only if necessary.
 std::string TomlKey(absl::string_view text);
 
 }  // namespace kamino::config

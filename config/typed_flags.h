@@ -6,10 +6,10 @@
 
 namespace kamino::config {
 
-// Sets the program's own flags as the command line says. kInvalidArgument: it
-// names an unknown flag, or a value that a flag does not take; the flags behind
-// the first of these are not set. Abseil's own flags stay as they are, and with
-// --undefok all do: absl::ParseCommandLine, which comes after, knows them.
+// Sets the program's own flags from the command line. kInvalidArgument: an
+// unknown flag, or a value that a flag rejects; the flags after it are not set.
+// Ignores Abseil's own flags, and with --undefok all flags:
+// absl::ParseCommandLine handles them afterwards.
 absl::Status SetTypedFlags(int argc, const char* const* argv);
 
 }  // namespace kamino::config

@@ -1,9 +1,8 @@
-// What a test that explores the engine wants of it: to know which branches it
-// has come by, to decide which thread goes on where one waits for another, and
-// to say whether it checks itself.
-// Only a test build (KAMINO_INSTRUMENTED, target //engine:instrumented) has it;
-// in every other nothing is left of Reached, and Mutex, CondVar and
-// YieldProcessor are absl's and the system's.
+// Hooks for tests that explore the engine: they count the branches reached,
+// decide which thread runs while another waits, and tell whether the engine
+// checks itself. Only a test build (KAMINO_INSTRUMENTED, target
+// //engine:instrumented) has them. In every other build Reached is empty, and
+// Mutex, CondVar and YieldProcessor are absl's and the system's.
 #ifndef KAMINO_ENGINE_EXPLORE_H_
 #define KAMINO_ENGINE_EXPLORE_H_
 
@@ -20,7 +19,8 @@
 
 namespace kamino::engine {
 
-// What a campaign has to come by. KAMINO_BRANCHES(X) calls X(name) for each.
+// The branches that a campaign must reach. KAMINO_BRANCHES(X) calls X(name) for
+// each.
 #define KAMINO_BRANCHES(X)                                                  \
   /* What becomes of a range. */                                            \
   X(kRangeDeferred)      /* stored at the commit */                         \
@@ -138,7 +138,7 @@ inline constexpr bool kExplores = true;
 using BranchCounts =
     std::array<std::atomic<uint64_t>, static_cast<size_t>(Branch::kCount)>;
 
-// Where Reached counts; null: nowhere.
+// Reached counts here; null: it does not count.
 inline std::atomic<BranchCounts*> branch_counts{nullptr};
 
 inline void Reached(Branch branch) {
@@ -148,9 +148,9 @@ inline void Reached(Branch branch) {
                                                    std::memory_order_relaxed);
 }
 
-// Whether the end of a transaction is to fail where it has stored something
-// that it did not declare (kamino/intent_check.h). Not where memory is damaged
-// on purpose: the check knows by the backup what was there before.
+// Whether a transaction fails at its end if it stored something that it did not
+// declare (kamino/intent_check.h). Off where a test damages memory on purpose:
+// the check compares with the undo copy.
 inline std::atomic<bool> check_intents{true};
 
 // Called by a thread that waits for another one; null: the system decides.
@@ -196,8 +196,8 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex* const mutex_;
 };
 
-// As absl's. Where somebody decides who goes on, a wait is over once others
-// have had a turn, whatever the clock says.
+// As absl's. With a yield hook, a wait times out after other threads had a
+// turn, whatever the clock says.
 class CondVar {
  public:
   // Whether the time is up.

@@ -1,5 +1,5 @@
-// A store, and transactions, that do what those below do: for whoever adds to a
-// little of that, or watches it.
+// A store, and transactions, that forward every call to those below. The base
+// of classes that change or observe a few calls.
 #ifndef KAMINO_ENGINE_FORWARDING_STORE_H_
 #define KAMINO_ENGINE_FORWARDING_STORE_H_
 
@@ -13,8 +13,8 @@
 
 namespace kamino::engine {
 
-// All goes below as it was asked for, so that one who watches what is stored
-// overrides Write, Overwrite and OverwriteBoth.
+// Forwards each call as it is. A class that observes stores overrides Write,
+// Overwrite and OverwriteBoth.
 class ForwardingTransaction : public Transaction {
  public:
   explicit ForwardingTransaction(std::unique_ptr<Transaction> below)

@@ -1,5 +1,5 @@
-// Which bound a kResourceExhausted of the engine ran into: what a caller can do
-// about it differs.
+// Which limit of the engine a kResourceExhausted error hit. The caller's remedy
+// depends on it.
 #ifndef KAMINO_ENGINE_RESOURCE_ERROR_H_
 #define KAMINO_ENGINE_RESOURCE_ERROR_H_
 

@@ -1,6 +1,5 @@
-// Which clients have a stored outcome, and which of them may lose it: the head
-// bounds their number and what their results take, and drops those that have
-// been silent longest.
+// The clients with a stored outcome, by idle time. The head bounds their number
+// and the size of their results, and drops the longest silent ones.
 #ifndef KAMINO_HEAD_CLIENT_CLOCK_H_
 #define KAMINO_HEAD_CLIENT_CLOCK_H_
 
@@ -17,12 +16,12 @@ namespace kamino::head {
 // Not thread-safe: the core thread owns it.
 class ClientClock {
  public:
-  // One that was heard of within `min_idle` is never dropped.
+  // A client that was active within `min_idle` is never dropped.
   explicit ClientClock(absl::Duration min_idle) : min_idle_(min_idle) {}
 
   void Touch(uint64_t client_id, absl::Time now);
   void Forget(uint64_t client_id);
-  // What the result of a client that it knows takes; 0 before the first call.
+  // Bytes of a known client's result; 0 before the first call.
   void SetResultBytes(uint64_t client_id, size_t bytes);
   size_t ResultBytesOf(uint64_t client_id) const;
   size_t result_bytes() const { return result_bytes_; }  // of all

@@ -1,4 +1,4 @@
-// A client's mutation on its way through the head.
+// A client's mutation in the head.
 #ifndef KAMINO_HEAD_REQUEST_H_
 #define KAMINO_HEAD_REQUEST_H_
 
@@ -16,23 +16,23 @@
 
 namespace kamino::head {
 
-// What a request has waited here.
+// How long a request has waited here.
 struct RequestWaits {
   absl::Time came = absl::InfiniteFuture();
-  absl::Time began;     // when it was executed first, if it was
-  absl::Duration lock;  // all the times that it was parked
-  uint32_t parked = 0;  // how often that was
+  absl::Time began;     // its first execution, if there was one
+  absl::Duration lock;  // total time parked
+  uint32_t parked = 0;  // how often
   bool executed = false;
 
-  // From when it came until it was executed first.
+  // From its arrival to its first execution.
   absl::Duration admit() const { return began - came; }
 };
 
-// How long it was where, for whoever tells of one that was slow.
+// Times by stage, for reports of slow operations.
 struct RequestTimes {
   RequestWaits waits;
   absl::Time answered;
-  // Of its log entry, as replica::Stage.
+  // The times of its log entry, by replica::Stage.
   uint32_t together = 0;  // requests in it; 0: it is part of none
   absl::Duration execute;
   absl::Duration persist;
@@ -41,11 +41,11 @@ struct RequestTimes {
   absl::Duration complete;
 };
 
-// Knows that of a request that is answered now.
+// Provides the times of a request that is answered now.
 class RequestTimesSource {
  public:
   virtual RequestTimes Times() const = 0;
-  const absl::Time answered;  // as in them
+  const absl::Time answered;  // the time of the answer
 
  protected:
   explicit RequestTimesSource(absl::Time now) : answered(now) {}
@@ -62,7 +62,7 @@ struct RequestOutcome {
   bool voided = false;
   // Nothing was executed: it had been before, or there was nothing to do.
   bool repeated = false;
-  // Until `done` returns. Null: slow operations are not told of.
+  // Valid until `done` returns. Null: slow operations are not reported.
   const RequestTimesSource* times = nullptr;
 };
 
@@ -83,19 +83,19 @@ struct Request {
   // Set by the head: extra bytes charged to the batch limit, beyond the
   // arguments.
   size_t weight = 0;
-  // Of the head's: it closes the sessions that are due when it is executed.
+  // For the head's own: closes the sessions that are due at its execution.
   bool closes_silent = false;
-  // Whether nobody waits for the answer any more: the request is then answered
+  // Whether the client has stopped waiting: the request is then answered
   // kCancelled, and leaves no trace, unless it has been executed. May be null.
   // Called on the core thread, until `done` is.
   std::function<bool()> abandoned;
-  // Not OK: there is no room for the answer now, and the request is answered
-  // with that instead of being executed. May be null; called as `abandoned`.
+  // Not OK: there is no room for the answer now, and the request gets this
+  // error instead of being executed. May be null; called as `abandoned`.
   std::function<absl::Status()> room_for_answer;
   RequestWaits waits;
-  absl::Time parked;  // since then, if it is
+  absl::Time parked;  // the start, if it is parked
   bool is_parked = false;
-  // Of `mutation`, once it was needed: it takes a digest of all arguments.
+  // Of `mutation`, computed on demand: it digests all arguments.
   std::optional<replica::RequestIdentity> identity;
   // Called exactly once, on the core thread; must not call back into the node.
   absl::AnyInvocable<void(RequestOutcome)> done;

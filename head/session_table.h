@@ -1,11 +1,11 @@
-// Which sessions are open, as the head knows it: what each may do, when it was
-// heard of last, and what its stored results take. Volatile; what counts is in
-// the chain's state (docs/formats/session.md, replica/sessions.h).
+// The open sessions as the head knows them: owner, last activity, and the size
+// of their stored results. Volatile; the chain's state is authoritative
+// (docs/formats/session.md, replica/sessions.h).
 //
 // A session that is silent for longer than its lease is due to be closed. Time
-// in which the head itself stood still is nobody's silence: between two calls
-// that are further apart than `longest_pause` no time passes here. So it is to
-// be asked more often what is due, whether or not anything is.
+// in which the head itself stood still does not count: between two calls that
+// are further apart than `longest_pause` no time passes here. So due sessions
+// must be asked for more often than that.
 #ifndef KAMINO_HEAD_SESSION_TABLE_H_
 #define KAMINO_HEAD_SESSION_TABLE_H_
 
@@ -24,7 +24,7 @@
 
 namespace kamino::head {
 
-// What a client asks for. Window and lease are cut to what may be.
+// A client's parameters. Window and lease are cut to the allowed range.
 struct SessionParams {
   uint64_t id = 0;       // not 0
   uint32_t window = 0;   // 1 to replica::session_format::kMaxWindow
@@ -37,14 +37,14 @@ struct SessionParams {
 inline constexpr absl::Duration kMinSessionLease = absl::Seconds(1);
 inline constexpr absl::Duration kMaxSessionLease = absl::Hours(1);
 
-// A session as it is.
+// The state of a session.
 struct SessionInfo {
   uint64_t id = 0;
   uint32_t window = 0;
   absl::Duration lease;
   uint64_t epoch = 0;      // the recovery epoch it belongs to
   uint64_t opened = 0;     // number of the mutation that opened it
-  std::string owner = "";  // identity of who has opened it; empty: nobody's
+  std::string owner = "";  // identity of its opener; empty: none
 };
 
 // Not thread-safe: the core thread owns it.
@@ -53,27 +53,27 @@ class SessionTable {
   explicit SessionTable(absl::Duration longest_pause)
       : longest_pause_(longest_pause) {}
 
-  // Sessions of another epoch than that are due from now on, and not found.
+  // From now on sessions of other epochs are due, and Find ignores them.
   void SetEpoch(uint64_t epoch);
   uint64_t epoch() const { return epoch_; }
 
-  // A session has a whole lease from now on. One that is there stays as it is.
+  // The session starts with a whole lease. An existing one stays unchanged.
   void Add(const SessionInfo& session, size_t result_bytes, absl::Time now);
   void Remove(uint64_t id);
-  // Nothing is done for one that is not there.
+  // Does nothing if the session does not exist.
   void Hear(uint64_t id, absl::Time now);
-  // One of the current epoch; null: there is none.
+  // A session of the current epoch; null: there is none.
   const SessionInfo* Find(uint64_t id) const;
-  // Whether there is one, of whatever epoch.
+  // Whether there is one, of any epoch.
   bool Has(uint64_t id) const { return by_id_.contains(id); }
-  // Of a session that is there: its results take so much more, or less.
+  // The results of an existing session grow or shrink by so much.
   void AddResultBytes(uint64_t id, size_t more, size_t less);
 
-  // Sessions that are due, up to `most` of `most_slots` together, but one where
-  // there is any.
+  // Sessions that are due: up to `most`, with up to `most_slots` slots
+  // together, but at least one if there is any.
   std::vector<uint64_t> Due(absl::Time now, size_t most, uint64_t most_slots);
 
-  // What one identity has open.
+  // The open sessions of one identity.
   struct Share {
     uint64_t sessions = 0;
     uint64_t slots = 0;
@@ -88,11 +88,11 @@ class SessionTable {
   struct Entry {
     SessionInfo info;
     absl::Time last_heard;  // by the table's clock
-    absl::Time queued;      // under which due_ has it
+    absl::Time queued;      // its time in due_
     size_t result_bytes = 0;
   };
 
-  // The table's clock: `now` without what the head stood still.
+  // Advances the table's clock, which leaves out the head's standstills.
   absl::Time Advance(absl::Time now);
   absl::Time DueAt(const Entry& entry) const;
   void Queue(uint64_t id, Entry* entry, absl::Time at);
@@ -100,8 +100,8 @@ class SessionTable {
   const absl::Duration longest_pause_;
   uint64_t epoch_ = 0;
   absl::flat_hash_map<uint64_t, Entry> by_id_;
-  // Each session once, at a time by which it is not due yet or is: it is looked
-  // at again then, rather than moved each time it is heard of.
+  // Each session once, at a time not later than it is due: the table
+  // re-examines it then, instead of moving it at each activity.
   std::set<std::pair<absl::Time, uint64_t>> due_;
   absl::flat_hash_map<std::string, Share> shares_;  // by owner
   uint64_t slots_ = 0;

@@ -1,5 +1,5 @@
 // The requests that wait at a head: for their turn, for a lock, or to be
-// executed by themselves.
+// executed alone.
 #ifndef KAMINO_HEAD_WAITING_REQUESTS_H_
 #define KAMINO_HEAD_WAITING_REQUESTS_H_
 
@@ -18,7 +18,8 @@
 
 namespace kamino::head {
 
-// Not OK: nobody waits for the request any more, which was not executed.
+// Not OK: the client has stopped waiting for the request, which was not
+// executed.
 absl::Status CheckAwaited(const Request& request, absl::Time now);
 
 // Not thread-safe: the core thread owns it.
@@ -28,13 +29,13 @@ class WaitingRequests {
   size_t parked() const { return parked_count_; }
   bool has_ready() const { return !ready_.empty() || !alone_.empty(); }
 
-  // --- In the order they came.
+  // --- In order of arrival.
 
   void Add(Request request) { ready_.push_back(std::move(request)); }
-  // Those of the batch from `begin` on, as the first.
+  // Puts the batch's requests from `begin` on back to the front.
   void PutBack(std::vector<Request>* batch, size_t begin);
 
-  // --- Before all others, each by itself.
+  // --- Before all others, each alone.
 
   void AddAlone(Request request) { alone_.push_back(std::move(request)); }
   void PutBackAlone(Request request) { alone_.push_front(std::move(request)); }
@@ -44,16 +45,17 @@ class WaitingRequests {
   void Park(engine::ObjectId object, Request request);
   void OnUnlocked(absl::Span<const engine::ObjectId> objects);
 
-  // --- Next; only while has_ready().
+  // --- The next requests; only while has_ready().
 
   Request& next() { return alone_.empty() ? ready_.front() : alone_.front(); }
   Request TakeNext();
-  // Null where the next one is executed alone, or there is none.
+  // Null if the next one is executed alone, or there is none.
   Request* next_ready() {
     return alone_.empty() && !ready_.empty() ? &ready_.front() : nullptr;
   }
 
-  // All that `gone` holds for, in an order that a simulation can repeat.
+  // All requests for which `gone` is true, in an order that a simulation can
+  // repeat.
   std::vector<Request> TakeIf(absl::FunctionRef<bool(const Request&)> gone);
 
  private:

@@ -1,4 +1,4 @@
-// Which request a line of the log is about.
+// Attributes log lines to a request.
 #ifndef KAMINO_LOGS_ABOUT_REQUEST_H_
 #define KAMINO_LOGS_ABOUT_REQUEST_H_
 
@@ -6,12 +6,12 @@
 
 namespace kamino::logs {
 
-// What this thread logs while one is there is about that request:
+// Lines that this thread logs during the scope are about that request:
 //
 //   AboutRequest about("12/7", traceparent);
 //   LOG(WARNING) << "it took long";
 //
-// The texts must outlive it.
+// The texts must outlive the scope.
 class AboutRequest {
  public:
   AboutRequest(absl::string_view request, absl::string_view traceparent)
@@ -22,7 +22,7 @@ class AboutRequest {
   AboutRequest(const AboutRequest&) = delete;
   AboutRequest& operator=(const AboutRequest&) = delete;
 
-  // Of this thread; null: it is about none.
+  // The innermost scope of this thread; null: none.
   static const AboutRequest* current() { return current_; }
 
   absl::string_view request() const { return request_; }

@@ -1,5 +1,5 @@
-// What a process says that does not end by itself: by a signal, by an exception
-// that nobody catches, for want of memory.
+// The last log line of a process that a signal, an uncaught exception or a lack
+// of memory ends.
 #ifndef KAMINO_LOGS_LAST_WORDS_H_
 #define KAMINO_LOGS_LAST_WORDS_H_
 
@@ -11,31 +11,30 @@
 
 namespace kamino::logs {
 
-// From now on the last line on stderr says which signal ends the process, and
-// the one before where it was. Signals do what they did besides: a fault leaves
-// a core where that is wanted. Those that the process ignores or has handlers
-// for are left alone. `writer` has the lines before; it outlives the process's
-// other threads.
+// From now on, a fatal signal writes its name as the last line on stderr, after
+// a line with the stack. Default actions still follow, for example a core dump.
+// Signals that the process ignores or handles are left alone. Lines queued in
+// `writer` come first; it must outlive all other threads.
 void ExpectLastWords(const Origin& origin, bool json, const LineWriter* writer);
 
-// Writes a line as the last one, from a signal handler, too: it allocates
-// nothing, and takes no lock. `why` may end with a newline. Not if the last
-// line was written already. It takes kLongestDrain at most.
+// Writes the last line, unless one was written before. Async-signal-safe: it
+// neither allocates nor locks. `why` may end with a newline. Takes at most
+// kLongestDrain.
 void WriteLastWords(const char* why);
 
-// The thread that calls it has added the last line to the writer's queue, and
-// waits until it is written: others that end the process wait as well.
+// Call after adding the last line to the writer's queue: other threads that end
+// the process then wait until it is written.
 void ClaimLastWords();
 
-// The last line was written, or cannot be.
+// The last line was written, or could not be.
 void NoteLastWords();
 
-// Writes to stderr from a signal handler, behind the lines that are queued. All
-// calls together wait kLongestDrain at most for the reader of stderr; then the
+// Writes to stderr from a signal handler, after the queued lines. All calls
+// together wait at most kLongestDrain for the reader of stderr; after that the
 // bytes are lost.
 void WriteAtEnd(const char* bytes, size_t size);
 
-// The functions that this thread is in, innermost first.
+// The stack of this thread, innermost function first.
 std::string CurrentStack();
 
 }  // namespace kamino::logs

@@ -1,5 +1,5 @@
 // Writes lines to a descriptor on its own thread, in the order in which they
-// were added, so that a reader that stands still blocks no other thread.
+// were added, so that a stalled reader blocks no other thread.
 //
 // Lines wait in a bounded queue. Once it is full, ordinary lines are dropped
 // until half of it has been written; then a line says how many were dropped. A

@@ -1,9 +1,9 @@
-// Where what is logged (glog's LOG) goes, and how it looks: one line for each
-// event on stderr, as text or JSON, and the last of them in memory.
+// The process's log (glog's LOG): one line per event on stderr, as text or
+// JSON, and the last lines in memory.
 //
-// LOG never waits for the reader of stderr: a thread writes the lines
-// (logs/line_writer.h), and lines that the reader does not take are dropped and
-// counted. Lines that must not be lost go by KeepLine and WriteLine.
+// LOG never waits for the reader of stderr. A thread writes the lines
+// (logs/line_writer.h); lines that the reader does not take are dropped and
+// counted. Lines that must not be lost use KeepLine and WriteLine.
 #ifndef KAMINO_LOGS_LOG_H_
 #define KAMINO_LOGS_LOG_H_
 
@@ -18,35 +18,35 @@
 
 namespace kamino::logs {
 
-// kInvalidArgument, "--flag why": --log_format or --log_level are none.
+// kInvalidArgument, "--flag why": --log_format or --log_level is invalid.
 absl::Status CheckLogFlags();
 
-// Takes over from glog, which must not have begun (InitGoogleLogging); called
-// once. A line of severity FATAL ends the process from now on with that line
-// as the last one, behind one that has the stack.
+// Replaces glog, which must not have started (InitGoogleLogging). Call it once.
+// From now on a FATAL line ends the process, as its last line, after a line
+// with the stack.
 void StartLogging(const char* program, const Origin& origin);
 
-// Whether it has begun, with lines as JSON.
+// Whether the log has started with JSON lines.
 bool LogsJson();
 
-// What --log_level says, from now on.
+// Applies the present --log_level.
 void AdoptLogLevel();
 
-// Says why the process ends, however few lines --log_level leaves; nothing is
-// logged behind it. `severity`: as glog counts. Waits kLongestDrain at most
-// until all lines are written, as does Flush.
+// Logs why the process ends, at any --log_level; nothing is logged after it.
+// `severity`: as in glog. Waits at most kLongestDrain until all lines are
+// written, as Flush does.
 void SayLast(int severity, absl::string_view why);
 
-// The same, with a line of text that is `why` alone; before StartLogging, too.
+// The same with `why` as the whole line; also before StartLogging.
 void SayLastPlainly(absl::string_view why);
 
 void Flush();
 
-// Lines that were dropped so far.
+// Lines dropped so far.
 uint64_t DroppedLines();
 
-// Queues a line for the log that is not dropped, whatever --log_level is. Does
-// not wait. kFailedPrecondition: the queue is full, and the line is not in it.
+// Queues a line that is never dropped, at any --log_level. Does not wait.
+// kFailedPrecondition: the queue is full, and the line is not in it.
 absl::Status KeepLine(int severity, absl::string_view text,
                       const char* file = __builtin_FILE(),
                       int line = __builtin_LINE());
@@ -61,8 +61,8 @@ absl::Status WriteLine(int severity, absl::string_view text,
 // Waits in the same way until all queued lines are written.
 absl::Status AwaitWritten();
 
-// The last lines of this process, as they were written, oldest first; those of
-// the last kRecentBytes or less, and of each its first kRecentLineBytes.
+// The last lines of this process as they were written, oldest first: at most
+// kRecentBytes, and of each line the first kRecentLineBytes.
 inline constexpr size_t kRecentBytes = 512u << 10;
 inline constexpr size_t kRecentLineBytes = 4096;
 std::vector<std::string> RecentLines();

@@ -1,5 +1,5 @@
-// A descriptor that other processes may share (stderr), written to without
-// waiting for its reader. Its flags stay as they were inherited.
+// A descriptor that other processes may share (stderr). Writes do not wait for
+// its reader, and its flags stay as inherited.
 #ifndef KAMINO_LOGS_OUTPUT_H_
 #define KAMINO_LOGS_OUTPUT_H_
 

@@ -1,4 +1,4 @@
-// W3C Trace Context: by which name a request is known beyond this program.
+// W3C Trace Context: the identifier of a request across programs.
 #ifndef KAMINO_LOGS_TRACE_H_
 #define KAMINO_LOGS_TRACE_H_
 
@@ -9,19 +9,19 @@
 
 namespace kamino::logs {
 
-// Under which gRPC metadata has them.
+// The key in gRPC metadata.
 inline constexpr char kTraceparentKey[] = "traceparent";
 inline constexpr char kRequestIdKey[] = "x-request-id";
 
-// Whether it is one, of version 00: "00-<32 hex>-<16 hex>-<2 hex>", in lower
-// case, neither id all zeros.
+// Whether the text is a traceparent of version 00: "00-<32 hex>-<16 hex>-<2
+// hex>", in lower case, neither id all zeros.
 bool IsTraceparent(absl::string_view text);
 
-// Of these, which should be random: a trace that was not sampled by anybody.
+// An unsampled trace with these ids, which should be random.
 std::string MakeTraceparent(uint64_t trace_high, uint64_t trace_low,
                             uint64_t span);
 
-// Whether others may name a request so: 1 to 64 letters, digits and -_./:
+// Whether the text is a valid request id: 1 to 64 letters, digits and -_./:
 bool IsRequestId(absl::string_view text);
 
 }  // namespace kamino::logs

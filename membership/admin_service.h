@@ -1,4 +1,5 @@
-// What operators ask of a manager, over gRPC (proto/kamino/v1/admin.proto).
+// The operators' interface to a manager, over gRPC
+// (proto/kamino/v1/admin.proto).
 #ifndef KAMINO_MEMBERSHIP_ADMIN_SERVICE_H_
 #define KAMINO_MEMBERSHIP_ADMIN_SERVICE_H_
 
@@ -12,22 +13,23 @@
 
 namespace kamino::membership {
 
-// The cluster as its manager sees it; each node once: a member that was
-// restarted since its view as the process it is now. All but the leader.
+// The cluster as its manager sees it, except the leader. Each node appears
+// once; a member that was restarted since its view appears as its present
+// process.
 void Describe(const ManagerCore& core, absl::Time now,
               kamino::v1::GetClusterResponse* response);
 
 class AdminService final : public kamino::v1::AdminService::CallbackService {
  public:
   struct Options {
-    // Has a record of each call before it is answered; a call whose record
-    // cannot be written fails. Calls act and end on `audit_thread`. Both
-    // outlive the calls. Null, both: there are no records.
+    // Records each call before it is answered; a call whose record cannot be
+    // written fails. Calls act and end on `audit_thread`. Both must outlive the
+    // calls. Null, both: no records.
     AuditLog* audit = nullptr;
     logs::AuditThread* audit_thread = nullptr;
-    // It is served where nodes do not come: so a manager that does not lead
-    // cannot tell where the one that does serves operators, unless all of them
-    // do it at one port, which is not 0 then.
+    // This service has a listener of its own. A standby then does not know
+    // where the leader serves operators, unless all managers use the same port,
+    // which is not 0 then.
     bool apart = false;
     int port_of_all = 0;
   };

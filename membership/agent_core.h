@@ -1,8 +1,9 @@
-// A node's side of membership without its thread, its clock and its
-// connections: whom to ask what next, what an answer means, and the lease.
+// A node's side of membership, without its thread, its clock and its
+// connections: which manager to call next, the meaning of an answer, and the
+// lease.
 //
-// Use: again and again Next, carry the call out, OnAnswer, wait as long as it
-// says or until someone requests a view.
+// Use: call Next, make the call, pass the answer to OnAnswer, and wait for the
+// returned time or until a view is requested; repeat.
 #ifndef KAMINO_MEMBERSHIP_AGENT_CORE_H_
 #define KAMINO_MEMBERSHIP_AGENT_CORE_H_
 
@@ -26,7 +27,7 @@
 
 namespace kamino::membership {
 
-// Not thread-safe. `now` is monotonic, and of the moment of the call.
+// Not thread-safe. `now` is monotonic and the time of the call.
 class AgentCore {
  public:
   struct Options {
@@ -36,52 +37,51 @@ class AgentCore {
     // How long another incarnation of this node may still be alive.
     absl::Duration takeover_timeout = absl::Seconds(5);
     absl::Duration retry = absl::Milliseconds(100);
-    // Of a call, at first: a manager that hangs must not cost the lease.
+    // Initial deadline of a call: a hanging manager must not cost the lease.
     absl::Duration deadline = absl::Milliseconds(250);
-    // How long what this node vouches for holds: it delays the first view of a
-    // life, and one that comes soon after managers are back.
+    // Duration of a peer lease that this node grants. It delays the first view
+    // of an incarnation, and a view soon after managers return.
     absl::Duration vouch = absl::Milliseconds(500);
     // The total time that the node's core has waited for its medium, for
-    // example for syncs of a disk, including the wait under way. Null: it never
+    // example for syncs of a disk, including the present wait. Null: it never
     // waits. Any thread calls it.
     std::function<absl::Duration()> medium_time = nullptr;
     // Unique among the processes of this node; not 0.
     uint64_t process = 1;
-    // Answers carry Answer::cluster_uuid. A node that belongs to no cluster yet
-    // then asks each of its managers for it before it registers, if it has
-    // several.
+    // Answers carry Answer::cluster_uuid. A node without a cluster then asks
+    // each of its managers for it before it registers, if it has several.
     bool learns_clusters = false;
   };
 
   explicit AgentCore(Options options);
 
-  // Before everything else but the first report, once.
+  // Call once, before everything else but the first report.
   void Begin(const Member& self, absl::Time now);
 
   struct Call {
     std::string manager;
     absl::Time sent;
-    // Twice as long after each call that a deadline has ended, so that a slow
+    // Doubles after each call that ended by its deadline, so that a slow
     // manager is heard: up to 8 times Options::deadline, or to a quarter of the
     // last lease if that is less.
     absl::Duration deadline;
-    // Opens a new connection: the present one has brought no answer for long,
-    // and the manager may have moved, or the connection may be broken.
+    // Open a new connection: the present one has brought no answer for long, so
+    // it may be broken, or the manager may have moved.
     bool anew = false;
-    bool registers = false;  // which of the two requests it is
-    // A heartbeat that only asks which cluster the manager belongs to.
+    bool registers = false;  // which of the two requests to send
+    // A heartbeat that only asks for the manager's cluster.
     bool asks_cluster = false;
     kamino::internal::v1::RegisterRequest registration;
     kamino::internal::v1::HeartbeatRequest heartbeat;
   };
   Call Next(absl::Time now);
 
-  // There is no call before then.
+  // No call before `time`.
   void RestUntil(absl::Time time) { rest_until_ = time; }
   bool Rests(absl::Time now) const { return now < rest_until_; }
 
-  // The node's core was seen to go on; what lies between two of these moments
-  // is a step.
+  // The node's core has made progress. The time between two of these calls is a
+  // step.
   void NoteProgress(absl::Time now);
   // True when this step of the core has lasted more than one lease without the
   // waits for its medium, or more than two leases with them. The agent then
@@ -93,103 +93,104 @@ class AgentCore {
   // How much of the last second the core spent in steps of over a quarter of a
   // lease; heartbeats report it.
   absl::Duration Late(absl::Time now) const;
-  // How long to wait then before it is asked again.
+  // How long to wait before the next call.
   absl::Duration interval() const { return interval_; }
 
   struct Answer {
-    // The cluster uuid in the answer's metadata, as hexadecimal digits; empty
-    // if the manager named none.
+    // The cluster uuid in the answer's metadata, in hexadecimal digits; empty:
+    // none.
     std::string cluster_uuid;
-    // A connection to the manager was there as the call ended.
+    // The call ended with a connection to the manager.
     bool connected = false;
     absl::Status status;
-    // On success that of the call's request.
+    // On success, the answer to the call's request.
     kamino::internal::v1::RegisterResponse registration;
     kamino::internal::v1::HeartbeatResponse heartbeat;
   };
-  // Whether a manager has sent the answer, be it an error: a manager that does
-  // not lead, or is not ready, answers with one.
+  // Whether the manager has sent the answer, which may be an error: a standby,
+  // or a manager that is not ready, answers with one.
   static bool IsAnswer(const Answer& answer);
   struct Effects {
     absl::Duration wait;       // before the next call
     std::optional<View> view;  // newer than any before
-    // Whether the manager wants this node to join the chain; after each answer
-    // to a heartbeat.
+    // Whether the manager invites this node to join the chain; set after each
+    // answer to a heartbeat.
     std::optional<bool> invited;
-    // What the manager has said to this node, which is stopping.
+    // The manager's answer to a node that is stopping.
     std::optional<Parting> parting;
-    // Not OK: the cluster does not take this node; there is no next call.
+    // Not OK: the cluster refuses this node; there is no next call.
     absl::Status refused;
   };
   Effects OnAnswer(const Call& call, const Answer& answer, absl::Time now);
 
-  // Whether a node that is in view `view_id` may answer by itself now: by a
-  // lease, or as all others of its view vouch for it.
+  // Whether a node in view `view_id` may serve now, by a lease or by peer
+  // leases of all other members of its view.
   bool LeaseValid(uint64_t view_id, absl::Time now) const {
     return !ended_ && view_id >= lease_view_id_ &&
            (now < lease_until_ || vouching_.Holds(view_id, now));
   }
-  // Since the manager was asked for the lease that it granted last; infinite:
-  // there was none.
+  // Time since the request for the manager's last lease; infinite: there was
+  // none.
   absl::Duration LeaseAge(absl::Time now) const {
     return now - (lease_until_ - lease_);
   }
-  // The manager's, by the leases that it grants (kLeaseShare); infinite: it has
-  // granted none.
+  // The manager's failure timeout, computed from its leases (kLeaseShare);
+  // infinite: it has granted none.
   absl::Duration FailureTimeout() const { return lease_ / kLeaseShare; }
-  // From now on this node holds none.
+  // Ends the present lease.
   void EndLease();
 
   // As ViewSource.
   void AskToPart() { stopping_ = std::max(stopping_, Stopping::kAsks); }
   void Surrender();
 
-  // Whom connections are kept to while no vouch is needed. Who has as many as
-  // it takes by then refuses new ones.
+  // Where to keep connections while no peer lease is needed. A member that
+  // already has as many connections as it needs refuses new ones.
   std::vector<std::string> AddressesOfVouchers() const {
     return vouching_.Addresses();
   }
-  // Whom to ask to vouch for this node, every vouch_interval(), whether those
-  // asked before have answered or not; nobody while the manager answers.
+  // Requests for peer leases, to be sent every vouch_interval(), whether
+  // earlier ones were answered or not; none while the manager answers.
   std::vector<Vouching::Call> NextVouches(absl::Time now);
-  // The answer to one of those calls, when it comes; or that there is none
-  // after vouch_deadline().
+  // Call with the answer to such a request, or after vouch_deadline() without
+  // one.
   void OnVouch(const Vouching::Call& call, const Vouching::Answer& answer);
-  // Several times in what is left of a lease then, and in a vouch.
+  // Several intervals fit in the rest of a lease at that time, and in a peer
+  // lease.
   absl::Duration vouch_interval() const;
-  // A vouch that comes later is worth little.
+  // A later peer lease is worth little.
   absl::Duration vouch_deadline() const { return options_.vouch / 2; }
-  // Another one asks this node.
+  // Answers another member's request for a peer lease.
   Vouching::Answer Vouch(const kamino::internal::v1::VouchRequest& request,
                          absl::Time now);
 
-  // What the manager is told of this node; the view's id never goes back.
+  // Sets the report to the manager; the view's id never goes back.
   void SetReport(const NodeReport& report);
 
  private:
   absl::Duration MediumTime() const;
   Effects OnRegistered(const Call& call, const Answer& answer, absl::Time now);
   Effects OnHeartbeat(const Call& call, const Answer& answer, absl::Time now);
-  // The answer with an error for its status if it is OK and not of this node's
-  // chain: neither its view nor its lease counts then.
+  // Returns the answer, with an error as its status if it is of another chain:
+  // neither its view nor its lease counts then.
   Answer Checked(const Call& call, const Answer& answer) const;
   // Notes whether the manager has answered.
   void NoteReached(const Call& call, const Answer& answer);
-  // Whether the next call opens a new connection. If so, that connection gets
-  // twice as long as the one before until it is replaced in turn.
+  // Whether the next call opens a new connection. Each new connection gets
+  // twice as long as the one before.
   bool TakesNewConnection(absl::Time now);
-  // Steps of the core that take longer count as slow.
+  // Longer steps of the core count as slow.
   absl::Duration LongStep() const;
   absl::Duration CallDeadline() const;
-  // Chooses whom to ask next after a call has failed.
+  // Chooses the next manager after a failed call.
   void OnFailure(const Answer& answer, absl::Time now);
-  // Not longer than between heartbeats: a new leader waits for this node.
+  // At most the heartbeat interval: a new leader waits for this node.
   absl::Duration RetryAfter() const {
     return std::min(options_.retry, interval_);
   }
-  // Why no registration will succeed, if so.
+  // Not OK: why no registration will succeed.
   absl::Status Refusal(const Answer& answer, absl::Time now);
-  // The node has no data of a cluster, and no view.
+  // The node has neither data of a cluster nor a view.
   bool IsOfNoCluster() const {
     return report_.cluster_uuid.empty() && last_view_.view_id() == 0;
   }
@@ -203,20 +204,20 @@ class AgentCore {
   // manager relies on the lease that the next call reports.
   void TakeLease(absl::Time sent, uint32_t lease_ms, uint64_t lease_view_id,
                  uint64_t lease_term);
-  // The view if it is newer than the last one. A view that has to wait is left
+  // The view, if it is newer than the last one. A view that must wait is left
   // out; the manager sends it again.
   std::optional<View> TakeView(const kamino::internal::v1::ViewRecord& record,
                                absl::Time now);
-  // The lease will soon run out.
+  // The lease will expire soon.
   bool LacksManager(absl::Time now) const {
     return lease_until_ - now < lease_ / 2;
   }
-  // For the log: who is to answer for this node's being in its view.
+  // Logs whether this node relies on the manager or on peer leases.
   void NoteWhoAnswers(absl::Time now);
-  // Not OK when the manager's views are older than what this node knows, or of
-  // another history.
+  // Not OK: the manager's views are older than those that this node knows, or
+  // of another history.
   absl::Status CheckHistory(const KnownView& newest) const;
-  // Nor when a view is one of another cluster than its data.
+  // Not OK: the view is of another cluster than the node's data.
   absl::Status CheckCluster(const kamino::internal::v1::ViewRecord& view) const;
 
   const Options options_;
@@ -228,24 +229,24 @@ class AgentCore {
   absl::Time lease_until_ = absl::InfinitePast();
   uint64_t lease_view_id_ = 0;
   uint64_t lease_term_ = 0;  // 0: the manager has not said so
-  absl::Duration lease_ = absl::InfiniteDuration();  // as the manager said last
-  absl::Time progress_ = absl::InfinitePast();       // was seen last
-  absl::Duration medium_time_;                       // was it then
+  absl::Duration lease_ = absl::InfiniteDuration();  // the manager's last one
+  absl::Time progress_ = absl::InfinitePast();       // last seen
+  absl::Duration medium_time_;                       // at that time
   Lateness lateness_;
   Vouching vouching_;
-  bool stood_in_ = false;  // others vouch for this node; for the log
+  bool stood_in_ = false;  // this node serves by peer leases; for the log
   NodeReport report_;
 
   ManagerTurns turns_;
   ManagerClusters clusters_;
-  size_t asked_ = 0;  // of options_.managers, for their clusters
+  size_t asked_ = 0;  // managers asked for their clusters
   bool registered_ = false;
-  // The last that came out of OnAnswer, without what members say of themselves.
+  // The last view from OnAnswer, without what members report.
   kamino::internal::v1::ViewRecord last_view_;
   absl::Duration interval_ = absl::Milliseconds(100);
-  // No manager has answered a call since; the one sent first counts.
+  // No manager has answered since this call was sent.
   absl::Time silent_since_ = absl::InfiniteFuture();
-  absl::Duration patience_;  // with a connection that brings no answer
+  absl::Duration patience_;  // with a connection without answers
   int late_calls_ = 0;       // ended by their deadlines since the last answer
   absl::Time takeover_until_ = absl::InfiniteFuture();
   absl::Time next_complaint_ = absl::InfinitePast();

@@ -1,10 +1,10 @@
-// What the nodes of one chain must be able to work with alike, besides heaps of
-// one size: the sizes, formats and procedures without which one could not take
-// what another sends. Each node says from what to what it goes, so that nodes
-// of two releases can be in one chain; what it works with is in force
-// (View::in_force), and rises when an operator finalizes a release. Here they
-// are names and numbers to compare; who makes them knows what they mean
-// (node/driver/node_agreement.h).
+// The feature levels that the nodes of a chain must share, besides the heap
+// size: sizes, formats and procedures without which a node could not use what
+// another sends. Each node names the levels that it supports, so that nodes of
+// two releases can be in one chain. The chain uses the levels in force
+// (View::in_force), which rise when an operator finalizes a release. This file
+// compares names and numbers only; node/driver/node_agreement.h knows their
+// meaning.
 #ifndef KAMINO_MEMBERSHIP_AGREEMENT_H_
 #define KAMINO_MEMBERSHIP_AGREEMENT_H_
 
@@ -18,8 +18,8 @@
 
 namespace kamino::membership {
 
-// Both ends included; low <= high. 0 stands for going without: what a node does
-// not name is 0 to 0 there, what it can go without begins at 0.
+// Inclusive bounds; low <= high. Level 0 means that a feature is not used: a
+// feature that a node does not name is 0 to 0, and an optional one begins at 0.
 struct Range {
   uint64_t low = 0;
   uint64_t high = 0;
@@ -28,51 +28,51 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-// What a node can work with, by name.
+// The levels that a node supports, by name.
 using Agreement = std::map<std::string, Range>;
-// What a chain works with, by name: of each thing that a member names, what all
-// members can. 0: it is not used, as not all members have it, or nobody has
-// switched it on yet.
+// The levels that a chain uses, by name, for each feature that a member names.
+// 0: not used, because not all members support it or it was never enabled.
 using InForce = std::map<std::string, uint64_t>;
 
-// The chain's mode (base/chain_mode.h), as its number: kamino, 0, is what a
-// node has that names none.
+// The chain's mode (base/chain_mode.h), as its number. A node that names none
+// is in mode kamino, 0.
 inline constexpr absl::string_view kChainModeTerm = "chain mode (--chain_mode)";
 
-// Where all nodes take back by themselves: the kind of their undo copies
+// Where all nodes roll back by themselves: the kind of their undo copies
 // (base/undo_copy_kind.h), as its number.
 inline constexpr absl::string_view kUndoCopyTerm = "undo copy (--undo_copy)";
 
-// As many as may be said. A view's record holds them for each member.
+// A bound, because a view's record holds the agreements of all members.
 inline constexpr size_t kMaxAgreementBytes = 16u << 10;
 
-// What is wrong with it by itself, if it is a stranger's; empty: nothing.
+// Why a received agreement is invalid; empty: it is valid.
 std::string Malformed(const Agreement& agreement);
 
-// Of names and numbers.
+// Size of the names and numbers.
 size_t AgreementBytes(const Agreement& agreement);
 
-// The first thing for which `a`, of node `a_node`, and `b` have nothing in
-// common, as "ring_mb is 16 at n2, but 64 at n1"; empty when there is none.
-// Nodes of which any two have something in common have it all together.
+// The first feature for which `a`, of node `a_node`, and `b` have no common
+// level, as "ring_mb is 16 at n2, but 64 at n1"; empty: none. If any two of
+// several nodes have a common level, all of them have one.
 std::string Misfit(const Agreement& a, absl::string_view a_node,
                    const Agreement& b, absl::string_view b_node);
 
-// The same for what is in force in a chain, which does not change for a node
+// The same for the levels in force in a chain, which do not change for a node
 // that comes later.
 std::string Misfit(const Agreement& agreement, absl::string_view node,
                    const InForce& in_force);
 
-// The highest that nodes can of which any two fit.
+// The highest levels that all of them support; any two must fit.
 InForce HighestOf(const std::vector<const Agreement*>& agreements);
 
-// What is in force among them when `before` was: that, wherever all of them can
-// work so, so that those of an older release may come back; else the nearest
-// that they can. The highest where nothing was in force.
+// The levels in force among the nodes, where `before` was in force: the same
+// levels if all nodes support them, so that nodes of an older release may
+// return; otherwise the nearest that all support. If nothing was in force, the
+// highest.
 InForce KeptOf(const InForce& before,
                const std::vector<const Agreement*>& agreements);
 
-// As a message's map of names to messages with `low` and `high`:
+// Converts to a message's map of names to messages with `low` and `high`:
 // NodeInstance.agreement_ranges and Hello.agreement_ranges.
 template <typename MessageMap>
 void ToMessage(const Agreement& agreement, MessageMap* message) {

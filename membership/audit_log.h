@@ -20,24 +20,24 @@
 namespace kamino::membership {
 
 struct AuditRecord {
-  std::string who;   // identity; empty: nobody is asked here
+  std::string who;   // identity; empty: no certificates
   std::string from;  // address, as gRPC has it
   std::string call;  // "/kamino.v1.AdminService/RemoveNode"
   std::string arguments;
   absl::Status outcome;
-  // Whether it may have changed something: then it is on the medium before it
-  // is answered.
+  // Whether the call may have changed something. Its record is then durable
+  // before the call is answered.
   bool changes = false;
 };
 
 // Thread-safe.
 class AuditLog {
  public:
-  // Times are of the calendar, for people. Null: the machine's.
+  // Calendar times, for operators. Null: the machine's clock.
   using Calendar = std::function<absl::Time()>;
 
-  // `path` is written to, never over; "": the program's own log has the lines,
-  // marked "audit: ". kInvalidArgument: it cannot be written to.
+  // Appends to `path`; "": the program's own log has the lines, marked "audit:
+  // ". kInvalidArgument: the file cannot be written.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(
       std::string path, Calendar calendar = nullptr);
   ~AuditLog();
@@ -94,7 +94,7 @@ class AuditLog {
   bool failed_ ABSL_GUARDED_BY(mutex_) = false;  // the last write to it
 };
 
-// As the log has it; without the end of the line.
+// As the log has it, without the line end.
 std::string AuditLine(const AuditRecord& record, absl::Time at);
 
 }  // namespace kamino::membership

@@ -1,5 +1,4 @@
-// What has happened to a chain, as its manager tells it: the last of it, for
-// people to read.
+// The last events of a chain, as its manager records them for operators.
 #ifndef KAMINO_MEMBERSHIP_CHAIN_EVENTS_H_
 #define KAMINO_MEMBERSHIP_CHAIN_EVENTS_H_
 
@@ -24,14 +23,14 @@ struct ChainEvent {
 class ChainEvents {
  public:
   static constexpr size_t kKept = 100;
-  static constexpr size_t kMaxTextBytes = 1024;  // nodes have a say in it
+  static constexpr size_t kMaxTextBytes = 1024;  // nodes contribute to it
 
   void Add(std::string text, absl::Time now) {
     text.resize(std::min(text.size(), kMaxTextBytes));
     kept_.push_back({++last_, now, std::move(text)});
     if (kept_.size() > kKept) kept_.pop_front();
   }
-  // The oldest first.
+  // Oldest first.
   const std::deque<ChainEvent>& kept() const { return kept_; }
 
  private:

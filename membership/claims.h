@@ -1,8 +1,8 @@
-// What can be believed of what a node says of itself. Most of it counts for
-// others, too: how far the chain has come, which view there is. So what cannot
-// be, as of a node whose memory is damaged, or of one that is of another
-// cluster, is refused, and changes nothing. What can be, but is not, is not
-// told from the truth here; docs/design/fault_model.md says what holds then.
+// Checks what a node reports about itself. Most of it counts for other nodes as
+// well: the chain's progress, the newest view. A manager therefore refuses
+// impossible reports, for example of a node with damaged memory or of another
+// cluster, and they change nothing. It cannot detect a report that is possible
+// but untrue; docs/design/fault_model.md describes the consequences.
 #ifndef KAMINO_MEMBERSHIP_CLAIMS_H_
 #define KAMINO_MEMBERSHIP_CLAIMS_H_
 
@@ -14,29 +14,29 @@
 
 namespace kamino::membership {
 
-// No chain comes so far: at ten million mutations a second in 228 years.
+// No chain gets so far: it takes 228 years at ten million mutations a second.
 inline constexpr uint64_t kNeverReached = uint64_t{1} << 56;
-// Views, and starts of a process, that nobody has heard of: at ten a second in
-// 13 years.
+// Limit of views, and of starts of a process, beyond the known ones: 13 years
+// at ten a second.
 inline constexpr uint64_t kMostUnheardOf = uint64_t{1} << 32;
-// An operator makes each by hand.
+// An operator makes each epoch by hand.
 inline constexpr uint64_t kMostEpochsUnheardOf = uint64_t{1} << 16;
 
-// Which of a node's numbers cannot be, beside the view that is stored, as "it
-// says that ..."; "": none.
+// Names the first number in the report that is impossible beside the stored
+// view, as "it says that ..."; "": none.
 std::string Absurd(const NodeReport& report, const View& stored);
-// Likewise of the incarnation of a node that was known, on the same heap, under
-// `known`. The first one of a heap is any number.
+// The same for the incarnation of a node that was known under `known` with the
+// same heap. The first incarnation of a heap may be any number.
 std::string AbsurdIncarnation(uint64_t incarnation, uint64_t known);
 
-// Whether it is a view of the cluster that `stored` is of, whole as it was
-// stored: its digest is that of what it says.
+// Whether the view belongs to the cluster of `stored` and is intact: its digest
+// matches its content.
 bool IsWhole(const View& view, const View& stored);
 
-// Of a node that says it knows a later view than `stored`, or another one of
-// that id: what it does not show of it; "": it shows what it can. `newest` is
-// the newest view that its process was given; id 0: none. What a node knows
-// from before its start it shows by the cluster that this was in.
+// For a node that reports a later view than `stored`, or another view with its
+// id: the evidence that is missing; "": none. `newest` is the newest view that
+// its process has received; id 0: none. For views from before its start, the
+// node's cluster is the evidence.
 std::string Unshown(const NodeReport& report, const View& newest,
                     const View& stored);
 

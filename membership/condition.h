@@ -1,5 +1,5 @@
-// What a node's heap is good for: what it says to the manager, shows to
-// operators and remembers of itself.
+// The state of a node's heap, which the node reports to the manager and to
+// operators, and stores.
 #ifndef KAMINO_MEMBERSHIP_CONDITION_H_
 #define KAMINO_MEMBERSHIP_CONDITION_H_
 
@@ -10,20 +10,19 @@
 namespace kamino::membership {
 
 // Numbers are on the wire and on media (docs/formats/log_entry.md): never
-// change them. On media is what outlasts a restart: kFresh, kReceiving,
-// kBehind, or kSound; whether a restart made more of kSound is found out after
-// it.
+// change them. A node stores only kFresh, kReceiving, kBehind or kSound. After
+// a restart it determines whether kSound still holds.
 enum class Condition : uint32_t {
-  kUnknown = 0,    // it has not said so yet
+  kUnknown = 0,    // not reported yet
   kFresh = 1,      // empty: it was never in a chain
   kSound = 2,      // holds everything that was acknowledged
-  kTorn = 3,       // the same, but for operations that a restart interrupted
-  kBehind = 4,     // may lack what was acknowledged: it joined just now
-  kReceiving = 5,  // of no use: a state transfer has not ended
-  kReturned = 6,  // sound by its own word: it was restarted, and its neighbours
-                  // have not borne it out yet
-  kOutrun = 7,    // the same, but a neighbour holds more than it could: one of
-                  // the two is on an old copy
+  kTorn = 3,       // as kSound, except for entries that a restart interrupted
+  kBehind = 4,     // may lack acknowledged mutations: it has just joined
+  kReceiving = 5,  // unusable: a state transfer has not ended
+  // restarted, sound by its own report; not confirmed by a neighbour yet
+  kReturned = 6,
+  // as kReturned, but a neighbour holds more than it could: one is stale
+  kOutrun = 7,
 };
 
 inline constexpr int kConditions = 8;

@@ -15,16 +15,16 @@
 
 namespace kamino::membership {
 
-// The value of a setting as others may see it: not that of one whose name says
-// that it is a secret itself, nor what stands in front of @ in an address.
+// The value of a setting with secrets removed: the value itself if the name
+// says that it is secret, and the part of an address before @.
 std::string Redacted(absl::string_view name, absl::string_view value);
 
 class DebugService final : public kamino::v1::DebugService::CallbackService {
  public:
-  // `metrics` may be null; any thread calls it. `audit_thread` serves the
-  // calls. `audit` gets a record of each call; if it is null, the program's log
-  // gets a line. A call whose record cannot be written fails. `audit_thread`
-  // and `audit` must outlive the calls.
+  // `metrics` may be null; any thread calls it. Calls run on `audit_thread`.
+  // `audit` gets a record of each call; null: the program's log gets a line. A
+  // call whose record cannot be written fails. `audit_thread` and `audit` must
+  // outlive the calls.
   DebugService(std::string program, std::function<std::string()> metrics,
                logs::AuditThread* audit_thread, AuditLog* audit = nullptr)
       : program_(std::move(program)),

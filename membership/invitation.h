@@ -1,5 +1,5 @@
-// Which node is invited to join next, when several may: one at a time, as each
-// costs the tail a copy of the chain's state.
+// Invites nodes to join, one at a time, because each costs the tail a state
+// transfer.
 #ifndef KAMINO_MEMBERSHIP_INVITATION_H_
 #define KAMINO_MEMBERSHIP_INVITATION_H_
 
@@ -16,26 +16,26 @@ class Invitation {
   explicit Invitation(absl::Duration failure_timeout)
       : failure_timeout_(failure_timeout) {}
 
-  // Who has it; "": nobody.
+  // The invited node; "": none.
   const std::string& holder() const { return holder_; }
   void Withdraw() { holder_.clear(); }
 
-  // Gives it to whom NextToJoin names; and to the one after, in the order of
-  // their ids and round again, when the holder has got no nearer in thirty
-  // failure timeouts. One that receives the state says nothing of how far it
-  // has come: it counts as nearer, but its turn is over after sixty, and the
-  // turns of all are twice as long each time that one is. Who has begun goes on
-  // without; the tail does not take another while it gets on
-  // (replica/donor.h). To be called often.
+  // Invites the node that NextToJoin names, and the next one in the order of
+  // ids, cyclically, if the invited node made no progress in thirty failure
+  // timeouts. A receiving node does not report its progress: it counts as
+  // progressing, but its turn ends after sixty, and each time this happens all
+  // turns become twice as long. A node that has begun a transfer finishes it
+  // without an invitation; the tail accepts no other one while the transfer
+  // progresses (replica/donor.h). Call it often.
   void Look(const View& view, const KnownNodes& nodes, size_t chain_length,
             const Exclusions& excluded, absl::Time now);
 
  private:
   absl::Duration failure_timeout_;
   std::string holder_;
-  NodeReport seen_;   // of the holder, when it had got nearer last
-  absl::Time since_;  // then
-  absl::Time began_;  // its turn
+  NodeReport seen_;   // of the invited node, at its last progress
+  absl::Time since_;  // of that report
+  absl::Time began_;  // of its turn
   absl::Duration turn_;
 };
 

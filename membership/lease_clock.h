@@ -1,4 +1,4 @@
-// The clock that leases are counted on.
+// The clock of leases.
 #ifndef KAMINO_MEMBERSHIP_LEASE_CLOCK_H_
 #define KAMINO_MEMBERSHIP_LEASE_CLOCK_H_
 
@@ -6,9 +6,9 @@
 
 namespace kamino::membership {
 
-// Time since this machine booted, as a time. Monotonic, and unlike
-// std::chrono::steady_clock it goes on while the machine is suspended: a node
-// that wakes up must find its lease run out. Means nothing to another machine.
+// Time since this machine booted. Monotonic; unlike std::chrono::steady_clock
+// it continues while the machine is suspended, so that a lease has expired when
+// the node resumes. Meaningless on other machines.
 absl::Time LeaseClockNow();
 
 }  // namespace kamino::membership

@@ -1,5 +1,5 @@
-// A membership manager process: a ManagerLoop with its thread, its clock and
-// its connection to etcd.
+// A manager process: a ManagerLoop with its thread, its clock and its
+// connection to etcd.
 #ifndef KAMINO_MEMBERSHIP_MANAGER_H_
 #define KAMINO_MEMBERSHIP_MANAGER_H_
 
@@ -30,14 +30,14 @@ class Manager {
  public:
   using Options = ManagerLoop::Options;
 
-  // Starts taking part. An etcd that cannot be reached is tried again for ever.
-  // `clock`: LeaseClockNow, or one that a test moves; any thread may call it.
-  // `on_turn` is called again and again, on the manager's thread, which waits
-  // for etcd at most between two calls; null: for nobody.
+  // Starts to campaign. Retries an unreachable etcd forever. `clock`:
+  // LeaseClockNow, or one that a test moves; any thread may call it. `on_turn`
+  // is called repeatedly on the manager's thread, which waits only for etcd
+  // between two calls; may be null.
   Manager(Options options, std::unique_ptr<Etcd> etcd,
           std::function<absl::Time()> clock,
           std::function<void()> on_turn = nullptr);
-  // Gives the leadership up.
+  // Resigns the leadership.
   ~Manager();
 
   // As ManagerLoop.
@@ -47,18 +47,18 @@ class Manager {
   absl::Status Heartbeat(const kamino::internal::v1::HeartbeatRequest& request,
                          kamino::internal::v1::HeartbeatResponse* response,
                          absl::string_view caller = "");
-  // While etcd does not answer, who does not lead says so.
+  // While etcd does not answer, a manager that does not lead says so.
   absl::Status Administer(
       absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request);
 
-  // An operator's recovery. `done`: once its view is stored, or it is known
-  // that it is not, or after some seconds, as kAborted; at once, as
-  // ManagerLoop, where it is refused. It must not call this manager.
+  // An operator's recovery. `done` is called once the view is stored, or is
+  // known not to be, or after some seconds, with kAborted; or at once if
+  // ManagerLoop refuses. It must not call this manager.
   using OnRecovered =
       std::function<void(const absl::StatusOr<ManagerCore::Recovery>&)>;
   void Recover(bool force, OnRecovered done);
 
-  // What has happened to the chain while this one led; the oldest first.
+  // The events of the chain while this manager led, oldest first.
   struct Event {
     uint64_t number = 0;  // from 1
     absl::Duration ago;
@@ -66,17 +66,17 @@ class Manager {
   };
   std::vector<Event> Events();
 
-  // What this one is itself.
+  // This manager's own state.
   void Describe(kamino::v1::GetManagerResponse* response);
 
   const std::string& name() const { return name_; }
   // Its cluster; the uuid is known once the stored view was read.
   const rpc::ClusterIdentity& cluster() const { return cluster_; }
 
-  // --- For those who watch it; docs/operate/metrics.md.
+  // --- Monitoring; docs/operate/metrics.md.
 
   struct Standing {
-    uint64_t leaderships = 0;  // how often it has begun to lead
+    uint64_t leaderships = 0;  // times that it has become the leader
     bool etcd_reachable = false;
   };
   Standing standing();
@@ -84,25 +84,25 @@ class Manager {
   // etcd, which has a deadline.
   static constexpr absl::Duration kStuck = absl::Seconds(30);
   absl::Status CheckLive();
-  // Not OK: it neither leads nor could: etcd does not answer it.
+  // Not OK: it neither leads nor could, because etcd does not answer.
   absl::Status CheckReady();
 
  private:
   void Run();
-  // Calls etcd, with no lock held.
+  // Calls etcd without holding a lock.
   void CarryOutAndTell(const EtcdCall& call);
-  // Answers who waits for a recovery.
+  // Answers the waiting recoveries.
   void TellWhetherRecovered();
   bool IsDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || hurries_;
   }
-  // Why nobody leads, where this is to say so.
+  // Adds etcd's failure to a status that says that no manager leads.
   absl::Status WithEtcdsFailure(const absl::Status& status) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   struct Recovery {
     ManagerCore::Recovery recovery;
-    absl::Time until;  // then it is answered, whatever is known
+    absl::Time until;  // then `done` is called in any case
     OnRecovered done;
   };
 
@@ -114,7 +114,7 @@ class Manager {
   absl::Mutex mutex_;
   ManagerLoop loop_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // A member has surrendered its lease: there may be a view to be written.
+  // A member has surrendered its lease, so a view may be due.
   bool hurries_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status etcd_failure_ ABSL_GUARDED_BY(mutex_);  // of the last call
   std::optional<Recovery> recovery_ ABSL_GUARDED_BY(mutex_);
@@ -124,7 +124,7 @@ class Manager {
   bool led_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t leaderships_ ABSL_GUARDED_BY(mutex_) = 0;
 
-  // The thread's own.
+  // Used by the thread only.
   const std::unique_ptr<Etcd> etcd_;
   std::thread thread_;
 };

@@ -1,6 +1,5 @@
-// The clusters that a node's managers belong to, by their own answers. An
-// address of --managers may be wrong, or another cluster's manager may use it
-// by now.
+// The clusters of a node's managers, from their own answers. An address in
+// --managers may be wrong, or another cluster's manager may use it by now.
 #ifndef KAMINO_MEMBERSHIP_MANAGER_CLUSTERS_H_
 #define KAMINO_MEMBERSHIP_MANAGER_CLUSTERS_H_
 
@@ -12,24 +11,24 @@
 
 namespace kamino::membership {
 
-// Not thread-safe. `own` names the node's cluster, as rpc::ClusterName.
+// Not thread-safe. `own` is the node's cluster, as rpc::ClusterName.
 class ManagerClusters {
  public:
   // `given`: the addresses of --managers, at least one.
   explicit ManagerClusters(const std::vector<std::string>& given);
 
-  // The last call to `manager` has ended. `uuid`: hexadecimal digits that its
-  // answer named; "": none. `foreign`: the manager is of another cluster than
-  // the node. Logs that at once, and again once a minute at most.
+  // The last call to `manager` has ended. `uuid`: from its answer, in
+  // hexadecimal digits; "": none. `foreign`: the manager is of another cluster
+  // than the node; logged at once, and then at most once a minute.
   void Note(const std::string& manager, const std::string& uuid, bool foreign,
             const std::string& own, absl::Time now);
 
   bool IsForeign(const std::string& manager) const;
 
-  // OtherCluster: the last call to each given manager was answered as foreign.
+  // OtherCluster: the last answers of all given managers were foreign.
   absl::Status CheckAnyOwn(const std::string& own) const;
-  // OtherCluster: two given managers are of different clusters. For a node that
-  // is of no cluster yet.
+  // OtherCluster: two given managers are of different clusters. For a node
+  // without a cluster.
   absl::Status CheckAlike() const;
 
  private:

@@ -1,5 +1,5 @@
-// What a manager that leads tells of the chain, in its log and on its page:
-// what has changed, and now and then what keeps it from being led.
+// Logs and lists what happens to the chain while this manager leads: changes,
+// and from time to time the reason why it cannot lead the chain.
 #ifndef KAMINO_MEMBERSHIP_MANAGER_LOG_H_
 #define KAMINO_MEMBERSHIP_MANAGER_LOG_H_
 
@@ -19,29 +19,29 @@ namespace kamino::membership {
 // Not thread-safe.
 class ManagerLog {
  public:
-  // To be called again and again.
+  // Call it regularly.
   void Tell(const ManagerCore& core, absl::Time now);
-  // An error of etcd's, once a while.
+  // Logs an error of etcd, at a limited rate.
   void Complain(const absl::Status& error, absl::Time now);
-  // What has happened otherwise; one line.
+  // Logs any other event, on one line.
   void Say(google::LogSeverity severity, std::string text, absl::Time now);
 
   const ChainEvents& events() const { return events_; }
 
  private:
-  // Which members are missing, when the chain cannot go on without.
+  // Logs which members are missing if the chain cannot continue without them.
   void TellWhoIsMissing(const ManagerCore& core, absl::Time now);
-  // That the store is behind; for what the chain waits, where all who came back
-  // are on old copies.
+  // Logs that the store is behind, or what the chain waits for if all returned
+  // members are on stale copies.
   void TellWhatIsOld(const ManagerCore& core, absl::Time now);
   void TellWhoIsRefused(const ManagerCore& core, absl::Time now);
   void TellWhoIsSuspect(const ManagerCore& core, absl::Time now);
-  // Who was stopped in order, and for how long its place is kept; and who was
-  // for too long.
+  // Logs which members are in a planned stop, how long their places are kept,
+  // and which exceeded that.
   void TellWhoIsAway(const ManagerCore& core, absl::Time now);
-  // Who is not heard of any more, and who is again.
+  // Logs which nodes fell silent, and which are heard again.
   void TellWhoIsSilent(const ManagerCore& core, absl::Time now);
-  // Once: that the chain is to have too few nodes for its mode.
+  // Logs once that the chain has too few nodes for its mode.
   void TellWhatIsTooShort(const ManagerCore& core, absl::Time now);
 
   ChainEvents events_;
@@ -49,12 +49,12 @@ class ManagerLog {
   absl::Time next_old_ = absl::InfinitePast();
   absl::Time next_refused_ = absl::InfinitePast();
   absl::Time next_silent_ = absl::InfinitePast();
-  std::map<std::string, bool> alive_;           // as told, by node id
-  std::vector<std::string> missing_;            // as told
+  std::map<std::string, bool> alive_;           // as logged, by node id
+  std::vector<std::string> missing_;            // as logged
   std::optional<Suspicion> suspect_;            // likewise
   std::map<std::string, std::string> refused_;  // likewise, by node id
   std::string too_short_;                       // likewise
-  // Those that are away: whether as members.
+  // Nodes that are away; true: as members.
   std::map<std::string, bool> away_;
 };
 

@@ -1,9 +1,10 @@
 // A manager without its thread, its clock and its connection: takes part in the
-// election at etcd, and while it leads, answers nodes and writes views. What it
-// wants of etcd comes out as calls, one at a time.
+// election at etcd, and while it leads, answers nodes and writes views. It
+// emits its calls to etcd one at a time.
 //
-// Use: Next again and again. Either carry its call out and tell OnAnswer, or
-// wait as long as it says. Nodes are answered at any time, also meanwhile.
+// Use: call Next repeatedly. Either make its call and pass the answer to
+// OnAnswer, or wait for the returned time. Nodes are answered at any time, even
+// meanwhile.
 #ifndef KAMINO_MEMBERSHIP_MANAGER_LOOP_H_
 #define KAMINO_MEMBERSHIP_MANAGER_LOOP_H_
 
@@ -21,21 +22,21 @@
 
 namespace kamino::membership {
 
-// Not thread-safe. `now` is monotonic, and of the moment of the call.
+// Not thread-safe. `now` is monotonic and the time of the call.
 class ManagerLoop {
  public:
   struct Options {
     ManagerOptions core;
     std::string name;  // where nodes reach this manager: host:port
     std::string etcd_prefix = "/kamino";
-    // Others take over when the leader has not renewed for so long.
+    // Another manager takes over if the leader has not renewed for this long.
     absl::Duration leader_ttl = absl::Seconds(3);
     absl::Duration poll_interval = absl::Milliseconds(20);
-    // Unlike that of any other manager's process; 0: it has none, and nodes are
-    // not told which leadership a lease is of.
+    // Unique among manager processes. 0: none, and nodes are not told which
+    // leadership a lease is of.
     uint64_t process = 0;
-    // Whether the leader drops etcd's history older than an hour, which its
-    // renewals would let grow for ever.
+    // Whether the leader drops etcd's history older than an hour, which grows
+    // with its renewals.
     bool compacts = true;
   };
 
@@ -45,37 +46,38 @@ class ManagerLoop {
 
   struct Step {
     std::optional<EtcdCall> call;
-    absl::Duration wait;  // without a call
+    absl::Duration wait;  // if there is no call
   };
   Step Next(absl::Time now);
   void OnAnswer(const EtcdAnswer& answer, absl::Time now);
 
-  // Gives the leadership up, at the end: to be carried out last, with no call
-  // outstanding, or lost. Nothing: there is nothing to give back.
+  // Resigns the leadership. The call must be the last one, with no call
+  // outstanding, or lost. Nothing: there is no leadership to resign.
   std::optional<EtcdCall> Resign(absl::Time now);
 
   // --- Recoveries.
 
-  // An operator's: as ManagerCore, but not done before recovered() says so.
+  // As ManagerCore, but not done before recovered() says so.
   absl::StatusOr<ManagerCore::Recovery> Recover(bool force, absl::Time now);
-  // What has become of the last one: OK: its view is stored; kAborted: another
-  // view is, or it is not known; nothing: it may be yet.
+  // The result of the last recovery. OK: its view is stored. kAborted: another
+  // view is stored, or the result is unknown. Nothing: pending.
   const std::optional<absl::Status>& recovered() const { return recovered_; }
-  // As recovered(), of one that nobody waits for any longer.
+  // As recovered(), for a recovery whose operator no longer waits.
   absl::Status NotKnownWhether() const;
 
   // --- Nodes.
 
-  // All three fail with rpc::NotLeader while this one does not lead; else as
-  // ManagerCore. `caller`: the identity that the call came with, as a URI, and
-  // "" in the clear; kPermissionDenied: it is not that of the node.
+  // All three fail with rpc::NotLeader while this manager does not lead;
+  // otherwise as ManagerCore. `caller`: the identity in the caller's
+  // certificate, as a URI; "": no certificate. kPermissionDenied: it is not the
+  // node's.
   absl::Status Register(const kamino::internal::v1::RegisterRequest& request,
                         kamino::internal::v1::RegisterResponse* response,
                         absl::Time now, absl::string_view caller = "");
   absl::Status Heartbeat(const kamino::internal::v1::HeartbeatRequest& request,
                          kamino::internal::v1::HeartbeatResponse* response,
                          absl::Time now, absl::string_view caller = "");
-  // Has an operator's request carried out by the core.
+  // Runs an operator's request on the core.
   absl::Status Administer(
       absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request,
       absl::Time now);
@@ -90,10 +92,10 @@ class ManagerLoop {
   const kamino::v1::ManagerSettings& settings() const {
     return own_settings_.settings();
   }
-  // What has happened while this one led, and its times are those of `now`.
+  // The events while this manager led, in times of `now`.
   const ChainEvents& events() const { return log_.events(); }
-  // In what this one was started otherwise than the one that leads, or led
-  // last; "": in nothing.
+  // The settings in which this manager differs from the present or last leader;
+  // "": none.
   const std::string& settings_differ() const { return settings_differ_; }
 
  private:
@@ -112,13 +114,13 @@ class ManagerLoop {
   void OnRenewed(const EtcdAnswer& answer, absl::Time now);
   void OnStored(const EtcdAnswer& answer, absl::Time now);
 
-  // Takes note of who leads, and since when nothing of it has moved.
+  // Notes who leads, and since when the leader has not renewed.
   void Watch(const Etcd::Stored& stored, absl::Time now);
-  // Whether nobody leads any more, by what was seen.
+  // Whether no manager leads any more, as far as seen.
   bool MayTakeOver(absl::Time now) const;
   // The TTL of the leader that was seen last.
   absl::Duration SeenTtl() const;
-  // For how long leases may run that were granted by those who led before.
+  // How long leases of former leaders may be valid.
   absl::Duration FormerLeases() const;
   void StartLeading(const Etcd::Stored& stored, const View& view,
                     absl::Time now);
@@ -133,33 +135,33 @@ class ManagerLoop {
   ManagerCore core_;
   std::string leader_;  // last seen
 
-  // While another one leads, or nobody.
-  Etcd::Value seen_leader_;  // at etcd, last
+  // While another manager leads, or none does.
+  Etcd::Value seen_leader_;  // in etcd, last
   Etcd::Value seen_renewal_;
   std::string cluster_uuid_;                     // of the view at etcd
   kamino::internal::v1::RenewalRecord renewal_;  // seen_renewal_'s
   absl::Time unmoved_since_ = absl::InfinitePast();
-  bool campaigns_ = false;  // next
-  int64_t give_back_ = 0;   // a leadership, by its revision; 0: none
+  bool campaigns_ = false;  // with the next call
+  int64_t give_back_ = 0;   // revision of a leadership to resign; 0: none
 
   bool leading_ = false;
   uint64_t leaderships_ = 0;  // of this process
   absl::Time leader_until_ = absl::InfinitePast();
-  int64_t leader_revision_ = 0;  // of the last leadership that was ours
+  int64_t leader_revision_ = 0;  // of this manager's last leadership
   int64_t view_revision_ = 0;
-  // Until when leases may run that those granted who led before.
+  // Until when leases of former leaders may be valid.
   absl::Time former_leases_until_ = absl::InfinitePast();
-  Progress last_progress_;            // as it was when this one led last
+  Progress last_progress_;            // when this manager led last
   ManagerCore::AwayTimes last_away_;  // likewise
   absl::Time next_compaction_ = absl::InfinitePast();
-  int64_t compact_revision_ = 0;  // etcd's, at the compaction before
-  int64_t revision_ = 0;          // etcd's, last
+  int64_t compact_revision_ = 0;  // etcd's, at the previous compaction
+  int64_t revision_ = 0;          // etcd's, last seen
 
   std::optional<EtcdCall::Kind> outstanding_;
   absl::Time sent_;
   absl::Duration wait_;  // before the next round
   ManagerLog log_;
-  std::optional<View> recovering_;  // an operator waits for it to be stored
+  std::optional<View> recovering_;  // an operator waits until it is stored
   std::optional<absl::Status> recovered_;
 };
 

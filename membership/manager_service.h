@@ -7,7 +7,7 @@
 
 namespace kamino::membership {
 
-// Thread-safe. Answers on gRPC's threads: nothing here waits.
+// Thread-safe. Runs on gRPC's threads, without waiting.
 class ManagerService final
     : public kamino::internal::v1::MembershipService::CallbackService {
  public:

@@ -1,6 +1,6 @@
-// What the managers of a cluster are to be started with alike. They find each
-// other at etcd only: the one that leads says there what it goes by, and the
-// others compare.
+// The settings that all managers of a cluster should share. Managers know each
+// other only by etcd: the leader stores its settings there, and the others
+// compare.
 #ifndef KAMINO_MEMBERSHIP_MANAGER_SETTINGS_H_
 #define KAMINO_MEMBERSHIP_MANAGER_SETTINGS_H_
 
@@ -10,8 +10,8 @@
 
 namespace kamino::membership {
 
-// In what another manager, which leads or led last, was started otherwise than
-// this one, as a line; "": in nothing that their renewals tell.
+// The settings in which another manager, the present or last leader, differs
+// from this one, on one line; "": none of those in the renewals.
 std::string SettingsDiffer(const kamino::internal::v1::RenewalRecord& own,
                            const kamino::internal::v1::RenewalRecord& theirs);
 

@@ -1,4 +1,4 @@
-// Which of its managers a node asks next.
+// The order in which a node calls its managers.
 #ifndef KAMINO_MEMBERSHIP_MANAGER_TURNS_H_
 #define KAMINO_MEMBERSHIP_MANAGER_TURNS_H_
 

@@ -1,4 +1,4 @@
-// What a manager shows over HTTP: its metrics, and what probes ask.
+// A manager's HTTP pages: metrics and probes.
 #ifndef KAMINO_MEMBERSHIP_MANAGER_WEB_H_
 #define KAMINO_MEMBERSHIP_MANAGER_WEB_H_
 
@@ -18,11 +18,11 @@ class ManagerWeb {
   // `manager` outlives this.
   explicit ManagerWeb(Manager* manager);
 
-  // /metrics, /livez and /readyz; this outlives who calls them.
+  // /metrics, /livez and /readyz; this must outlive the server.
   std::vector<web::Route> Routes();
-  // On /metrics, too, from now on.
+  // Adds a source to /metrics.
   void Add(metrics::Page::Source source) { page_.Add(std::move(source)); }
-  // As /metrics has them.
+  // The text of /metrics.
   std::string Metrics() const { return page_.Text(); }
 
  private:

@@ -1,4 +1,4 @@
-// Whose certificate a node shows to other nodes and to managers.
+// The identity of a member's certificate.
 #ifndef KAMINO_MEMBERSHIP_MEMBER_IDENTITY_H_
 #define KAMINO_MEMBERSHIP_MEMBER_IDENTITY_H_
 
@@ -10,16 +10,16 @@
 
 namespace kamino::membership {
 
-// Of the node of that id, as a URI (security/identity.h).
+// The identity of the node with that id, as a URI (security/identity.h).
 std::string NodeIdentity(absl::string_view cluster_id,
                          absl::string_view node_id);
 
-// Whom a link with the member is had with: what the view has, or, where that
-// does not say, the identity that a node of its id has to have.
+// The identity required at the other end of a link to the member: that in the
+// view or, if the view has none, the one for its node id.
 std::string IdentityOf(absl::string_view cluster_id, const Member& member);
 
-// kPermissionDenied: `identity`, which a call came with, is not that of the
-// node that the call speaks of. OK in the clear ("").
+// kPermissionDenied: `identity`, the caller's, is not that of the node that the
+// call names. OK without certificates ("").
 absl::Status CheckCaller(absl::string_view cluster_id,
                          absl::string_view node_id, absl::string_view identity);
 

@@ -26,8 +26,9 @@ struct AgentOptions {
   std::string cluster_id;
   ChainId chain_id = kOnlyChain;
   std::vector<std::string> managers;  // host:port each, at least one
-  // Once, when the cluster has taken this node in: `manager` answered. On the
-  // agent's thread, before any of the view source's callbacks. May be empty.
+  // Called once, when the cluster has admitted this node; `manager` answered.
+  // On the agent's thread, before any callback of the view source. May be
+  // empty.
   std::function<void(const std::string& manager)> on_registered;
   // Decides whether this node accepts a manager's leases of this length.
   // kUnavailable: not decided yet; the agent asks again after `retry`, and
@@ -40,10 +41,10 @@ struct AgentOptions {
   std::function<absl::Duration()> medium_time;
   absl::Duration takeover_timeout = absl::Seconds(5);
   absl::Duration retry = absl::Milliseconds(100);
-  // To managers and to other nodes; null: in the clear.
+  // To managers and to other nodes; null: no TLS.
   std::shared_ptr<const rpc::Credentials> credentials;
-  // Calls to managers name this cluster, and answers of another cluster's
-  // managers are rejected. Null: calls name no cluster.
+  // The cluster that calls to managers name; answers of another cluster's
+  // managers are rejected. Null: calls name none.
   std::shared_ptr<const rpc::ClusterIdentity> cluster;
 };
 
@@ -71,9 +72,9 @@ class MembershipAgent final : public ViewSource, public Voucher {
  private:
   void Run();
   void AskForVouches();
-  // False when stopped meanwhile.
+  // False: stopped meanwhile.
   bool Wait(absl::Duration wait);
-  // What options_.takes_lease decides on; kUnavailable: stopped meanwhile.
+  // The result of options_.takes_lease; kUnavailable: stopped meanwhile.
   absl::Status AwaitTakesLease(absl::Duration lease);
   AgentCore::Answer CarryOut(const AgentCore::Call& call);
   std::shared_ptr<grpc::Channel> ConnectTo(const std::string& manager) const;
@@ -89,7 +90,7 @@ class MembershipAgent final : public ViewSource, public Voucher {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool requested_ ABSL_GUARDED_BY(mutex_) = false;
 
-  // The thread's own.
+  // Used by the thread only.
   bool registered_ = false;  // ever
   std::string asked_last_;
   ManagerConnections connections_;

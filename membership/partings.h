@@ -1,6 +1,6 @@
-// Members that are about to end in order, and ask for the chain to go on
-// without them: what each of them is told, and that others look for the next
-// view more often meanwhile, so that they have it as soon as it is stored.
+// Planned stops: the answers to members that ask to leave, and the request to
+// the other members to look for the next view more often meanwhile, so that
+// they learn it as soon as it is stored.
 #ifndef KAMINO_MEMBERSHIP_PARTINGS_H_
 #define KAMINO_MEMBERSHIP_PARTINGS_H_
 
@@ -27,8 +27,8 @@ class Partings {
   // often, as long as LeastMembers of those that stay have called.
   explicit Partings(absl::Duration patience) : patience_(patience) {}
 
-  // To that member of `view`, which asks. What it was told last holds: kGo for
-  // good, as it may have surrendered its lease.
+  // The answer to that member of `view`. A former answer holds: kGo
+  // permanently, because the member may have surrendered its lease.
   Parting Answer(const View& view, const KnownNodes& nodes,
                  const Exclusions& excluded, const Member& member,
                  absl::Time now);
@@ -38,7 +38,7 @@ class Partings {
   // even without permission.
   bool MayFollow(const View& view, const View& next, const KnownNodes& nodes,
                  const Exclusions& excluded, absl::Time now) const;
-  // When that node, which calls, is to call again; zero: as always.
+  // When the calling node must call again; zero: at the usual interval.
   absl::Duration CallAgainAfter(const View& view, const KnownNodes& nodes,
                                 const std::string& node_id, absl::Time now);
   // Another view is in force.
@@ -57,13 +57,13 @@ class Partings {
   // last holder of the data to leave.
   bool EnoughCalled(const View& view, const KnownNodes& nodes,
                     const Exclusions& excluded, absl::Time now) const;
-  // Whether all that stay have called since that member asked.
+  // Whether all members that stay have called since that member asked.
   bool AllCalled(const View& view, const KnownNodes& nodes,
                  const Exclusions& excluded, const Asked& asked) const;
 
   const absl::Duration patience_;
   std::map<std::string, Asked> asked_;      // by node id
-  std::map<std::string, absl::Time> told_;  // to call again soon, when last
+  std::map<std::string, absl::Time> told_;  // last request to call again soon
 };
 
 }  // namespace kamino::membership

@@ -1,12 +1,12 @@
-// How far the chain is known to have come: what no member may be below, unless
-// it is on an old copy of its data. The managers' store keeps it, beside the
-// leader's renewals, and it never goes back.
+// The chain's known progress. Only a member on a stale copy of its data can be
+// below it. The managers' store keeps it beside the leader's renewals, and it
+// never decreases.
 //
 // States of the chain are ordered by recovery epoch, then by the last view in
-// which whoever holds one was a member, then by how far it has applied:
-// sequences compare only within one view. What a head had not sent when it was
-// dropped, under numbers that the chain has given to others since, is so no
-// more than what the chain has.
+// which their holder was a member, then by its applied position, because
+// sequence numbers compare only within one view. The unsent mutations of a
+// dropped head, whose numbers the chain has reused, thus do not rank above the
+// chain's state.
 #ifndef KAMINO_MEMBERSHIP_PROGRESS_H_
 #define KAMINO_MEMBERSHIP_PROGRESS_H_
 
@@ -23,27 +23,27 @@ namespace kamino::membership {
 struct Progress {
   std::string cluster_uuid;  // as in View
   uint64_t epoch = 0;        // likewise
-  uint64_t view_id = 0;      // in which that was
-  // Mutations up to this are applied, durably, by all members, but for one that
-  // has just joined. Clients may have been told so.
+  uint64_t view_id = 0;      // the view of that progress
+  // All members, except one that has just joined, have applied mutations up to
+  // this durably. Clients may have been told so.
   uint64_t acknowledged = 0;
 
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 
-// What the store is to say once there is `view`: `before`, unless that is of
-// another cluster or of a lower epoch.
+// What to store once there is `view`: `before`, unless that is of another
+// cluster or of a lower epoch.
 Progress ProgressIn(const View& view, const Progress& before);
 
-// As far as either says, where both are of one cluster and epoch; else `one`.
+// The maximum of both, if they are of one cluster and epoch; otherwise `one`.
 Progress Later(const Progress& one, const Progress& other);
 
-// What is acknowledged for certain by what `member`, one of `view`, says; 0: it
-// tells nothing.
+// The mutation up to which the report of `member`, one of `view`, proves
+// acknowledgement; 0: none.
 uint64_t AcknowledgedBy(const View& view, const Member& member,
                         const NodeReport& report);
 
-// What a node holds.
+// The rank of a node's state.
 struct StateRank {
   uint64_t epoch = 0;
   uint64_t member_view = 0;

@@ -1,4 +1,4 @@
-// Views, members and what nodes say of themselves as messages.
+// Converts views, members and reports to messages and back.
 #ifndef KAMINO_MEMBERSHIP_RECORDS_H_
 #define KAMINO_MEMBERSHIP_RECORDS_H_
 
@@ -15,20 +15,20 @@ kamino::v1::Role ToProto(Role role);
 kamino::v1::ChainMode ToProto(ChainMode mode);
 
 kamino::v1::Condition ToProto(Condition condition);
-// kUnknown for what this program does not know.
+// kUnknown if this program does not know the value.
 Condition FromProto(kamino::v1::Condition condition);
 
 kamino::internal::v1::Parting ToProto(Parting parting);
-// kUnknown likewise.
+// As above.
 Parting FromProto(kamino::internal::v1::Parting parting);
 
 kamino::v1::NodeReport ToProto(const NodeReport& report);
 NodeReport FromProto(const kamino::v1::NodeReport& message);
 
-// All of a member but its role, which a view has to say.
+// All of a member except its role, which depends on the view.
 kamino::v1::Member ToProto(const Member& member);
 Member FromProto(const kamino::v1::Member& message);
-// The member at `index` as clients get it: who and where it is, and as what.
+// The member at `index` as clients receive it: id, address and role.
 kamino::v1::Member PublicMember(const View& view, int index);
 
 kamino::internal::v1::ViewRecord ToProto(const View& view);

@@ -1,5 +1,5 @@
-// The nodes that were refused lately, for operators: a node that is refused
-// ends, and its own log is seldom the first that somebody looks at.
+// The recently refused nodes, for operators: a refused node ends, and operators
+// seldom read its own log first.
 #ifndef KAMINO_MEMBERSHIP_REFUSALS_H_
 #define KAMINO_MEMBERSHIP_REFUSALS_H_
 
@@ -12,14 +12,14 @@
 namespace kamino::membership {
 
 struct Refusal {
-  std::string why;  // printable; so is the node's id where it is kept
+  std::string why;  // printable, as is the stored node id
   absl::Time at;
 };
 
 // Not thread-safe.
 class Refusals {
  public:
-  static constexpr size_t kMost = 16;  // strangers may come under any name
+  static constexpr size_t kMost = 16;  // unknown peers may use any name
   static constexpr absl::Duration kKept = absl::Minutes(10);
   static constexpr size_t kMaxWhyBytes = 1024;
 

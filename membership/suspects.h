@@ -1,5 +1,5 @@
-// Who is being left out of the chain because a member accuses it, and who was
-// and is kept out for a while. Of one leadership: the next one begins anew.
+// The member that is being expelled, and the expelled nodes that are kept out
+// for a while. Each leadership begins anew.
 #ifndef KAMINO_MEMBERSHIP_SUSPECTS_H_
 #define KAMINO_MEMBERSHIP_SUSPECTS_H_
 
@@ -21,26 +21,27 @@ class Suspects {
   explicit Suspects(absl::Duration failure_timeout)
       : failure_timeout_(failure_timeout) {}
 
-  // Looks for somebody to leave out, by what is known now, or lets go of it. To
-  // be called often while a view is in force and nobody is given time.
+  // Looks for a member to expel, or drops the accusation. Call it often while a
+  // view is in force and no hold-up is known.
   void Look(const View& view, const KnownNodes& nodes, absl::Time now);
-  // `member` of `view` has sent `report`. If it disputes an entry with the
-  // head, the accusation is dropped: the dispute may have begun after it.
+  // `member` of `view` has sent `report`. If its result diverges from the
+  // head's, the accusation is dropped: the divergence may have begun after it.
   void Heed(const View& view, const Member& member, const NodeReport& report);
-  // Nobody is left out for now.
+  // Drops the accusation.
   void LetGo() { present_.reset(); }
-  // The view `before` is followed by `after`. Who was left out so is kept out
-  // for four failure timeouts, twice as long each time, if it comes soon again.
+  // `after` follows the view `before`. Keeps an expelled member out for four
+  // failure timeouts, and for twice as long each time it is expelled again
+  // soon.
   void OnView(const View& before, const View& after, absl::Time now);
 
-  // The member that is being left out.
+  // The member that is being expelled.
   const std::optional<Suspicion>& present() const { return present_; }
   bool Is(const std::string& node_id) const {
     return present_.has_value() && present_->suspect == node_id;
   }
-  // For how long it may not join yet.
+  // How much longer the node may not join.
   absl::Duration KeptOut(const std::string& node_id, absl::Time now) const;
-  // Adds those who may not join yet.
+  // Adds the nodes that may not join yet.
   void AddKeptOut(absl::Time now, Exclusions* exclusions) const;
 
  private:
@@ -53,11 +54,11 @@ class Suspects {
 
   absl::Duration failure_timeout_;
   std::optional<Suspicion> present_;
-  // Those that came to something lately, the last one last. One that did not
-  // says nothing of its accuser.
+  // Accusations that led to an expulsion lately, last one last. Others say
+  // nothing about their accusers.
   std::vector<Suspicion> lately_;
   absl::Time last_accused_ = absl::InfinitePast();
-  std::map<std::string, Term> kept_out_;  // by node id; some of them over
+  std::map<std::string, Term> kept_out_;  // by node id; some have expired
 };
 
 }  // namespace kamino::membership

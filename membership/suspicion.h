@@ -1,6 +1,6 @@
-// Whom a chain is to go on without though the manager hears it: a member that
-// does not answer another one, as when the link between the two is dead. A pure
-// function.
+// Finds the member that the chain should expel although the manager hears it,
+// because it does not answer another member, for example when the link between
+// them is dead. A pure function.
 #ifndef KAMINO_MEMBERSHIP_SUSPICION_H_
 #define KAMINO_MEMBERSHIP_SUSPICION_H_
 
@@ -16,51 +16,52 @@ namespace kamino::membership {
 
 struct Suspicion {
   std::string suspect;
-  std::string accuser;  // another member; or itself, as it is slow
-  // How long the accuser has waited; or was slow, of the last second.
+  std::string accuser;  // another member; or the suspect itself, if slow
+  // How long the accuser has waited, or how much of the last second it was
+  // slow.
   absl::Duration debt;
-  // It was the suspect who waited for the accuser: of whoever waits for one
-  // member after another the links are bad themselves.
+  // The suspect waited for the accuser. If one member waits for several others
+  // in turn, its own links are bad.
   bool turned = false;
 
   friend bool operator==(const Suspicion&, const Suspicion&) = default;
 };
 
-// By what members of `view` say in their reports of that view:
+// Judges by the members' reports of that view:
 //
 //   - A member's successor that has acknowledged nothing for `patience` is
-//     suspect. Of several the one furthest down; but who accuses and is accused
-//     rather than whom it accuses, as it is one end of both links. Once one has
-//     waited that long, others that have for half of it count.
-//   - If there is none: the tail, when nothing was completed at the head for
+//     suspect; of several, the one furthest down the chain. A member that both
+//     accuses and is accused is suspect rather than the one that it accuses,
+//     because it is at one end of both links. Once one member has waited that
+//     long, others that have waited half of it count.
+//   - If there is none: the tail, if nothing completed at the head for
 //     `patience` although the tail has applied all that the head has.
-//   - If there is none: the one member whose core was in long steps for most of
-//     the last second (NodeReport::late), as one on a medium that is slow. If
-//     others were as well it may be what the chain is asked for; likewise if
-//     the last of `lately` was for this, of another member. The accuser is the
-//     member itself.
-//   - By `lately`, which came to something, the last one last: who has accused
-//     another one before, whom nobody else has, is the suspect itself, unless
-//     others have accused whom it accuses now. What the two had in common is
-//     its end of the links.
+//   - If there is none: the only member whose core spent most of the last
+//     second in slow steps (NodeReport::late), for example on a slow medium. If
+//     others were slow as well, the cause may be the load; likewise if the last
+//     of `lately` was another member for this reason. The accuser is the member
+//     itself.
+//   - A member that accused another one in `lately`, and that no other has
+//     accused, is the suspect itself, unless others have accused the member
+//     that it accuses now: its end of the links is what both cases have in
+//     common. The last one of `lately` is the latest.
 //
-// While a member has something to mend, which takes time, four times `patience`
-// is what counts, and nobody is slow: that member may wait for a link, too.
+// While a member repairs its heap, which takes time, the limit is four times
+// `patience` and slowness does not count: that member may wait for a link, too.
 //
-// While a member disputes an entry with the head, no member is accused. The
-// votes of that member and its successor decide whether the head's result is
-// wrong.
+// While a member's result diverges from the head's, no member is accused. The
+// votes of that member and its successor decide whether the head is wrong.
 //
-// Nobody, if one member alone would be left, but for one that has just joined
-// and is behind, or those who are left could not go on; and nobody before all
-// members are known to be in the view.
+// No member is accused if only one would be left (not counting one that has
+// just joined and is behind), if the remaining ones could not continue, or
+// before all members are known to be in the view.
 std::optional<Suspicion> SuspectOf(const View& view, const KnownNodes& nodes,
                                    absl::Duration patience,
                                    const std::vector<Suspicion>& lately);
 
-// Whether `report` says that `member` disputes an entry with the head of
-// `view`. A head that disputes an entry of a former head asks no member for its
-// vote.
+// Whether `report` says that the result of `member` diverges from that of the
+// head of `view`. A head whose result diverges from a former head's asks no
+// member for its vote.
 bool DisputesWithHead(const View& view, const Member& member,
                       const NodeReport& report);
 

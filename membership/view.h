@@ -1,5 +1,5 @@
-// A view: one concrete instance of a chain (Kamino-Tx, section 5.3). Values
-// only; everyone who decides by a view includes this header.
+// A view: one instance of a chain (Kamino-Tx, section 5.3). Values only; all
+// code that decides by views includes this header.
 #ifndef KAMINO_MEMBERSHIP_VIEW_H_
 #define KAMINO_MEMBERSHIP_VIEW_H_
 
@@ -25,33 +25,34 @@ enum class Role {
 
 absl::string_view RoleName(Role role);  // "head", "middle", ...
 
-// Of a member's or a manager's: host:port, or a path.
+// Limit of a member's or manager's address: host:port or a path.
 inline constexpr size_t kMaxAddressBytes = 256;
 
-// Among a member's link addresses: that of its server for other nodes, if it
-// has one apart.
+// Key of a member's link addresses: its server for other nodes, if that is
+// separate.
 inline constexpr char kPeerCalls[] = "grpc";
 
-// A node that is in a chain, or may come to be.
+// A node that is in a chain or may join it.
 struct Member {
   std::string node_id;
   uint64_t incarnation = 0;  // of the process that was admitted
   std::string service_address;
   std::map<std::string, std::string> link_addresses;  // by transport name
   uint64_t heap_bytes = 0;
-  std::string heap_id;       // the heap's uuid, 16 bytes: survives a restart
-  Agreement agreement = {};  // what it can work with
-  // Of the certificate that it registered with, as a URI; "": in the clear.
-  // Whom links are had with: IdentityOf (membership/member_identity.h).
+  std::string heap_id;       // the heap's uuid, 16 bytes; survives a restart
+  Agreement agreement = {};  // the levels that it supports
+  // Identity in the certificate that it registered with, as a URI; "": none.
+  // Links require IdentityOf (membership/member_identity.h).
   std::string identity = {};
 
-  // Where the other nodes' calls go: where clients' do, or to a server apart.
+  // The address for calls of other nodes: that of clients, or a separate
+  // server.
   const std::string& peer_address() const {
     const auto apart = link_addresses.find(kPeerCalls);
     return apart == link_addresses.end() ? service_address : apart->second;
   }
 
-  // Whether `later` is this node, started again on the same heap.
+  // Whether `later` is this node, restarted on the same heap.
   bool IsRestartedAs(const Member& later) const {
     return node_id == later.node_id && heap_id == later.heap_id &&
            incarnation < later.incarnation;
@@ -60,13 +61,13 @@ struct Member {
   friend bool operator==(const Member& a, const Member& b);
 };
 
-// A member whose process has ended in order (docs/operate/planned_stops.md),
-// and is expected back: its place is kept for it.
+// A member in a planned stop (docs/operate/planned_stops.md), which is expected
+// to return: its place is kept.
 struct Away {
   uint64_t incarnation = 0;  // of the process that has ended
-  std::string heap_id;       // that it had as a member
-  // The first view that is without it. Where more have stopped than may be lost
-  // it is a member yet, and this the first view that says so.
+  std::string heap_id;       // of the node's heap as a member
+  // The first view without the node. If too many have stopped, it is still a
+  // member, and this is the first view that lists it as away.
   uint64_t view_id = 0;
   bool was_head = false;  // in the view before that one
 
@@ -77,40 +78,42 @@ struct View {
   std::string cluster_id;
   uint64_t id = 0;              // from 1, dense; 0: the chain is not formed yet
   std::vector<Member> members;  // head first
-  // Nodes that an operator wants out of the chain; true: only once it is
-  // complete without them.
+  // Nodes that an operator removed; true: only once the chain is complete
+  // without them.
   std::map<std::string, bool> excluded = {};
   ChainId chain_id = kOnlyChain;
-  // Tells this view from another one of the same id, as after the store of
-  // views was put back from an older copy (view_history.h); 0: not known.
+  // Distinguishes this view from another one with the same id, for example
+  // after the store of views was restored from an older copy (view_history.h);
+  // 0: unknown.
   uint64_t digest = 0;
-  std::vector<uint64_t> ancestors = {};  // digests, of the one before first
-  InForce in_force = {};                 // what its members work with
-  // Made with the cluster's first view, 16 bytes; empty: not known.
+  // digests of the preceding views, latest first
+  std::vector<uint64_t> ancestors = {};
+  InForce in_force = {};  // the levels that its members use
+  // Made with the cluster's first view, 16 bytes; empty: unknown.
   std::string cluster_uuid = {};
-  // One higher with each forced recovery (store_recovery.cc); from 1, 0: not
-  // known. Views and data of a lower one count no more.
+  // From 1; each forced recovery (store_recovery.cc) raises it by one. 0:
+  // unknown. Views and data of a lower epoch no longer count.
   uint64_t epoch = 0;
-  // Of a forced recovery's view: up to which mutation its members held the
-  // chain's data, by node id.
+  // In the view of a forced recovery: the last mutation that each member held,
+  // by node id.
   std::map<std::string, uint64_t> recovered_at = {};
-  // Nodes that are away, by node id; no part of the digest.
+  // Nodes that are away, by node id; not part of the digest.
   std::map<std::string, Away> away = {};
 
   friend bool operator==(const View& a, const View& b);
 
   bool formed() const { return id != 0; }
 
-  // Puts in force what was before, as far as all members can (KeptOf), or the
-  // highest that they can.
+  // Puts the levels of `before` in force as far as all members support them
+  // (KeptOf), or otherwise the highest that they support.
   void Agree(const InForce& before);
   void Finalize() { in_force = Highest(); }
-  // What Finalize would put in force.
+  // The levels that Finalize would put in force.
   InForce Highest() const;
-  // The one mode that all members have.
+  // The mode of all members.
   ChainMode mode() const;
 
-  // Position of that incarnation of that node, or -1.
+  // Index of that incarnation of that node, or -1.
   int IndexOf(absl::string_view node_id, uint64_t incarnation) const;
   Role RoleOf(absl::string_view node_id, uint64_t incarnation) const;
   // kOutside for -1.
@@ -122,14 +125,13 @@ struct View {
                                                          : Role::kMiddle;
   }
 
-  // Of the member at `index`; null when there is none.
+  // Neighbours of the member at `index`; null: none.
   const Member* Predecessor(int index) const;
   const Member* Successor(int index) const;
   const Member& head() const { return members.front(); }  // formed() only
   const Member& tail() const { return members.back(); }   // formed() only
 
-  // Whether its head was handed that by the head before, which has ended in
-  // order.
+  // Whether the former head handed over to this one by a planned stop.
   bool handed_over() const;
 
   // "view 3: n1 (head) -> n2 -> n4 (tail)"

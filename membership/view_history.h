@@ -1,5 +1,5 @@
-// Which view follows which: a store that was put back from an older copy has
-// views of ids that others had before.
+// The order of views. A store that was restored from an older copy assigns ids
+// of views again that other views had before.
 #ifndef KAMINO_MEMBERSHIP_VIEW_HISTORY_H_
 #define KAMINO_MEMBERSHIP_VIEW_HISTORY_H_
 
@@ -10,28 +10,27 @@
 
 namespace kamino::membership {
 
-// As many predecessors a view names.
+// Number of predecessors that a view names.
 inline constexpr size_t kMaxAncestors = 64;
 
-// Sets what `next`, complete otherwise, says of its history: that it follows
-// `previous`, in the same cluster and, unless it has a higher one, in the same
-// epoch. The first one of all makes the cluster's uuid, of what its members
-// are.
+// Sets the history of `next`, which is otherwise complete: it follows
+// `previous`, in the same cluster and, unless it has a higher epoch, in the
+// same epoch. The first view makes the cluster's uuid, from its members.
 void Succeed(const View& previous, View* next);
 
-// Whether its digest is the one of what it says.
+// Whether its digest matches its content.
 bool HasItsDigest(const View& view);
 
-// What a view that somebody knows is to the one that is stored.
+// The relation of a known view to the stored one.
 enum class Kinship {
-  kPast,       // that one, or one of those before it, as far as can be told
-  kAhead,      // one that came later: what is stored is old
-  kAnother,    // of the same id as that one or one before it, and not the same
-  kAbandoned,  // not before it, but of an epoch that a forced recovery ended
+  kPast,       // the stored view or one before it, as far as known
+  kAhead,      // a later one: the store is behind
+  kAnother,    // another view with the id of the stored one or of one before it
+  kAbandoned,  // not before it, and of an epoch that a forced recovery ended
 };
 Kinship KinshipOf(const KnownView& known, const View& stored);
 
-// Whether who knows that one shows that `stored` is old.
+// Whether the known view shows that `stored` is behind.
 bool Outruns(const KnownView& known, const View& stored);
 
 }  // namespace kamino::membership

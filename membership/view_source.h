@@ -1,4 +1,4 @@
-// Where a node gets its views and its lease from.
+// The source of a node's views and of its lease.
 #ifndef KAMINO_MEMBERSHIP_VIEW_SOURCE_H_
 #define KAMINO_MEMBERSHIP_VIEW_SOURCE_H_
 
@@ -13,14 +13,15 @@
 namespace kamino::membership {
 
 struct ViewSourceCallbacks {
-  // A view that is newer than any before. On the source's thread.
+  // A view newer than all before. On the source's thread.
   std::function<void(const View&)> on_view;
-  // Whether the chain is short of this node, which is outside; the same may
-  // come again. Likewise; may be null.
+  // Whether the chain lacks a member and invites this node, which is not one.
+  // May repeat. On the source's thread; may be null.
   std::function<void(bool)> on_invited;
-  // The cluster does not take this node; the source has stopped. Likewise.
+  // The cluster refuses this node, and the source has stopped. On the source's
+  // thread.
   std::function<void(absl::Status)> on_refused;
-  // What a node that is stopping was told; the same may come again. Likewise;
+  // The answer to a node that is stopping. May repeat. On the source's thread;
   // may be null.
   std::function<void(Parting)> on_parting;
 };
@@ -30,44 +31,44 @@ class ViewSource {
  public:
   virtual ~ViewSource() = default;
 
-  // Before Start, if at all: managers hear of this node only so much later.
+  // Call before Start, if at all: delays the first call to a manager.
   virtual void RestBeforeStart(absl::Duration rest) = 0;
 
-  // Announces `self` and goes on until Stop. Once.
+  // Announces `self` and continues until Stop. Call once.
   virtual absl::Status Start(const Member& self,
                              ViewSourceCallbacks callbacks) = 0;
-  // No callback runs after it. Idempotent.
+  // After Stop no callback runs. Idempotent.
   virtual void Stop() = 0;
 
-  // Whether a node that is in view `view_id` may answer by itself now: it holds
-  // a lease of the manager's, given under that view or an older one, or the
-  // word of all other members of that view (membership/vouching.h).
+  // Whether a node in view `view_id` may serve now: it holds a lease of the
+  // manager, granted under that view or an older one, or peer leases of all
+  // other members of that view (membership/vouching.h).
   virtual bool LeaseValid(uint64_t view_id) const = 0;
 
-  // As the manager's leases say; infinite: it has granted none.
+  // Derived from the manager's leases; infinite: it has granted none.
   virtual absl::Duration FailureTimeout() const {
     return absl::InfiniteDuration();
   }
 
-  // Someone has a newer view: asks the manager at once.
+  // A newer view exists: asks the manager at once.
   virtual void RequestView() = 0;
 
-  // The thread that the node's data belongs to runs, as it did until now; to be
-  // called many times a lease. A node whose thread hangs is told nothing and
-  // tells nothing: it is not there. On that thread.
+  // The thread that owns the node's data makes progress. Call it on that thread
+  // many times per lease. While the thread hangs, the node neither sends nor
+  // accepts anything, and counts as absent.
   virtual void NoteProgress() = 0;
 
   // --- A planned stop (docs/design/membership.md). Both at any time after
-  // Start; what the manager says comes by on_parting, and again and again.
+  // Start; the manager's answers arrive repeatedly by on_parting.
 
-  // Asks for the chain to go on without this node, which serves meanwhile.
+  // Asks to leave the chain; the node serves meanwhile.
   virtual void AskToPart() {}
-  // From now on this process holds no lease, whatever it is granted, and tells
-  // the manager so. Views still come.
+  // From now on this process ignores all leases, and tells the manager so.
+  // Views still arrive.
   virtual void Surrender() {}
 
-  // What the manager is told of this node. Once before Start; the view's id
-  // never goes back.
+  // Sets the report to the manager. Call once before Start; the view's id never
+  // goes back.
   virtual void SetReport(const NodeReport& report) = 0;
 };
 

@@ -1,4 +1,4 @@
-// Vouches (membership/vouching.h) over gRPC.
+// Peer leases (membership/vouching.h) over gRPC.
 #ifndef KAMINO_MEMBERSHIP_VOUCH_CALLS_H_
 #define KAMINO_MEMBERSHIP_VOUCH_CALLS_H_
 
@@ -19,26 +19,25 @@
 
 namespace kamino::membership {
 
-// Carries calls out, each by itself.
+// Makes the calls, each on its own.
 class VouchCalls {
  public:
   using Done =
       std::function<void(const Vouching::Call&, const Vouching::Answer&)>;
 
-  // `done` gets each call's answer, on any thread, while the others are
-  // waited for.
-  // `credentials`: null: in the clear.
+  // `done` receives each call's answer, on any thread, while others are
+  // outstanding. `credentials`: null: no TLS.
   explicit VouchCalls(
       Done done, std::shared_ptr<const rpc::Credentials> credentials = nullptr)
       : done_(std::move(done)), credentials_(std::move(credentials)) {}
-  // Waits for those that are outstanding.
+  // Waits for outstanding calls.
   ~VouchCalls();
 
-  // Has connections to these, and to nobody else, from now on: to be called
-  // again and again. From the thread that calls Begin.
+  // Keeps connections to these addresses only, from now on. Call it regularly,
+  // from the thread that calls Begin.
   void KeepConnected(const std::vector<std::string>& addresses);
-  // Does not wait; the call ends after `deadline` at the latest, which bounds
-  // how many are outstanding. From one thread.
+  // Does not wait. The call ends by `deadline`, which bounds the number of
+  // outstanding calls. Call it from one thread.
   void Begin(Vouching::Call call, absl::Duration deadline);
 
  private:
@@ -61,7 +60,7 @@ class VouchCalls {
   int outstanding_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Who answers those of others. Thread-safe.
+// Answers the calls of other members. Thread-safe.
 class Voucher {
  public:
   virtual ~Voucher() = default;
@@ -72,7 +71,7 @@ class Voucher {
 class VouchServer final
     : public kamino::internal::v1::VouchService::CallbackService {
  public:
-  // Outlives it.
+  // `voucher` must outlive it.
   explicit VouchServer(Voucher* voucher) : voucher_(voucher) {}
 
   grpc::ServerUnaryReactor* Vouch(

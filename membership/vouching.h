@@ -1,18 +1,20 @@
-// Members of a view that stand in for a manager that cannot be reached, as
-// while etcd is away: a node may answer by itself in its view while *all*
-// others of the view vouch for it. Who vouches promises to act in no newer view
-// until the vouch has run out. A newer view holds none of the chain's data but
-// by a member of this one that acts in it: by then the vouches it gave are
-// over, and with them whatever a node that was left out could answer.
+// Peer leases: members of a view renew each other's leases while no manager can
+// be reached, for example while etcd is down. A node may serve in its view
+// while *all* other members grant it peer leases. A member that grants one
+// promises to act in no newer view until it expires. A newer view can have the
+// chain's data only from a member of this one; before that member acts in the
+// newer view, its peer leases have expired, so an expelled node no longer
+// serves.
 //
-// A vouch counts from when it was asked for at who holds it, and from when it
-// was given at who gave it; the holder leaves a tenth of it for clocks that run
-// at different rates. A process that begins does not know what the one before
-// it gave, and waits as long as a vouch lasts.
+// A peer lease counts from the request at its holder, and from the grant at its
+// grantor; the holder deducts a tenth for clocks that run at different rates. A
+// new process does not know the grants of the process before it, and waits as
+// long as a peer lease lasts.
 //
-// Nobody vouches while the manager answers it: whom the manager does not hear,
-// it leaves out. Nor does one that has missed another member twice: nobody
-// could hold the vouches of all, and they would only delay the next view.
+// A member grants none while the manager answers it, because the manager drops
+// the nodes that it does not hear. Nor does a member that has missed another
+// member twice: no node could hold the leases of all, and grants would only
+// delay the next view.
 #ifndef KAMINO_MEMBERSHIP_VOUCHING_H_
 #define KAMINO_MEMBERSHIP_VOUCHING_H_
 
@@ -28,32 +30,32 @@
 
 namespace kamino::membership {
 
-// Not thread-safe. `now` is monotonic, and of the moment of the call.
+// Not thread-safe. `now` is monotonic and the time of the call.
 class Vouching {
  public:
-  // `time`: how long a vouch of this node's lasts; the same in all lives.
+  // `time`: duration of this node's grants; the same in all its processes.
   explicit Vouching(absl::Duration time) : time_(time) {}
 
-  // Once, first. `was_member`: of any view, in an earlier life.
+  // Call once, first. `was_member`: of any view, in an earlier process.
   void Begin(const Member& self, bool was_member, absl::Time now);
-  // The view that this node acts in from now on.
+  // This node acts in `view` from now on.
   void SetView(const View& view);
 
-  // --- What it gives.
+  // --- Leases that it grants.
 
-  // OK: given, from now on; for as long as time() says.
+  // OK: granted from now on, for time().
   absl::Status Give(const kamino::internal::v1::VouchRequest& request,
                     bool manager_answers, absl::Time now);
   absl::Duration time() const { return time_; }
-  // A newer view was heard of: no more vouches in this one.
+  // A newer view is known: grants no more leases in this one.
   void Supersede() { superseded_ = true; }
-  // Before that moment this node may not act in a newer view.
+  // This node may not act in a newer view before that time.
   absl::Time given_until() const { return given_until_; }
 
-  // --- What it holds.
+  // --- Leases that it holds.
 
   struct Call {
-    std::string node_id;  // whom to ask
+    std::string node_id;  // to call
     std::string address;
     absl::Time sent;
     kamino::internal::v1::VouchRequest request;
@@ -62,23 +64,23 @@ class Vouching {
     absl::Status status;
     kamino::internal::v1::VouchResponse response;  // where it is OK
   };
-  // All others of the view; none where nobody could stand in. Each is asked
-  // anew whether it has answered before or not: what a vouch is worth is
-  // counted from when it was asked for, and nobody is to wait for the slowest.
+  // All other members of the view; none if a peer lease is impossible. Each is
+  // asked again whether it has answered or not: a lease counts from its
+  // request, and no request waits for the slowest member.
   std::vector<Call> Next(absl::Time now) const;
-  // Where all others of the view are.
+  // Addresses of all other members of the view.
   std::vector<std::string> Addresses() const;
-  // In whatever order answers come. No vouch is believed to last longer than
-  // one of this node's own.
+  // In any order. A peer lease never counts for longer than this node's own
+  // grants.
   void OnAnswer(const Call& call, const Answer& answer);
-  // Whether all others vouch for this node in that view.
+  // Whether all other members grant this node leases in that view.
   bool Holds(uint64_t view_id, absl::Time now) const;
 
  private:
   struct Other {
     std::string address;
     absl::Time holds_until = absl::InfinitePast();
-    int missed = 0;  // questions in a row without an answer
+    int missed = 0;  // requests in a row without an answer
   };
 
   const absl::Duration time_;

@@ -1,9 +1,9 @@
-// Numbers that threads count in, each in its own memory: a count costs some ten
-// instructions, no lock, and no cache line that another thread writes. Whoever
-// reads adds up what the threads have, under a lock.
+// Counters in per-thread memory: an increment costs about ten instructions, no
+// lock, and no cache line that another thread writes. A reader adds up the
+// threads' counts under a lock.
 //
-// A thread takes 2 KiB for each 256 cells that it counts in. What a thread has
-// counted is kept when it ends.
+// A thread uses 2 KiB for each 256 cells that it counts in. Its counts remain
+// after it ends.
 #ifndef KAMINO_METRICS_CELLS_H_
 #define KAMINO_METRICS_CELLS_H_
 
@@ -16,14 +16,14 @@
 
 namespace kamino::metrics {
 
-// Of the process. Thread-safe.
+// The process's cells. Thread-safe.
 class Cells {
  public:
   static constexpr size_t kMaxCells = size_t{1} << 16;
 
-  // So many new ones, next to each other, at 0; for good, since threads do not
-  // agree on when a cell is not used any more. At most kMaxCells in all: who
-  // makes them is to bound them.
+  // Reserves `count` new adjacent cells at 0, permanently: threads do not agree
+  // on when a cell falls out of use. At most kMaxCells in all, which callers
+  // must respect.
   static size_t Reserve(size_t count);
 
   static void Add(size_t cell, uint64_t n) {
@@ -31,13 +31,13 @@ class Cells {
     Chunk* const chunk = block == nullptr ? nullptr : block->Get(cell);
     if (chunk == nullptr) return AddSlowly(cell, n);
     std::atomic<uint64_t>& own = chunk->cells[cell % kChunkCells];
-    // Nobody else writes it.
+    // Only this thread writes it.
     own.store(own.load(std::memory_order_relaxed) + n,
               std::memory_order_relaxed);
   }
 
-  // Of all threads, also those that have ended: of `cell`, and of so many from
-  // `first` on, which costs one lock. Never goes back.
+  // Sums over all threads, including ended ones: of `cell`, or of many cells
+  // from `first` on, which takes one lock. A sum never decreases.
   static uint64_t Sum(size_t cell);
   static void Sum(size_t first, absl::Span<uint64_t> sums);
 

@@ -1,12 +1,12 @@
-// Counters of the process, in one line each:
+// Counters of the process, defined in one line each:
 //
 //   metrics::Counters denied("kamino_denied_calls_total",
 //                            "Calls whose caller may not make them.",
 //                            {"method"});
 //   denied.Of({method})->Add();
 //
-// Each is on the page of metrics from then on (metrics/page.h). Defined at the
-// scope of a namespace, or static in a function: they are never destroyed.
+// Each is on the metrics page from then on (metrics/page.h). Define counters at
+// namespace scope or as function-local statics: they are never destroyed.
 #ifndef KAMINO_METRICS_COUNTERS_H_
 #define KAMINO_METRICS_COUNTERS_H_
 
@@ -39,9 +39,8 @@ class Counter {
   const size_t cell_;
 };
 
-// One kind of metric, a `Value` for each set of values of its labels. Bounded:
-// with kMaxSets of them, further ones share that whose labels are all "other".
-// Thread-safe.
+// One metric, with a `Value` for each set of label values. Beyond kMaxSets
+// sets, further ones share the value whose labels are all "other". Thread-safe.
 template <typename Value>
 class Labelled {
  public:
@@ -53,8 +52,8 @@ class Labelled {
   Labelled(const Labelled&) = delete;
   Labelled& operator=(const Labelled&) = delete;
 
-  // As many as there are labels. Takes a lock: keep the pointer, which is good
-  // for ever, where it matters.
+  // Takes one value per label. It takes a lock: on hot paths keep the pointer,
+  // which stays valid.
   Value* Of(const LabelValues& values);
 
   const std::string& name() const { return state_->name; }
@@ -71,14 +70,14 @@ class Labelled {
     std::map<LabelValues, std::unique_ptr<Value>> values ABSL_GUARDED_BY(mutex);
   };
 
-  // Left behind at the end of the process: threads may count until then.
+  // Never freed: threads may count until the process ends.
   State* const state_ = new State;
 };
 
 using Counters = Labelled<Counter>;
 using LatencyCounters = Labelled<Latencies>;
 
-// All that were defined so far, in the order of their names.
+// All counters defined so far, sorted by name.
 std::vector<const Counters*> AllCounters();
 std::vector<const LatencyCounters*> AllLatencyCounters();
 

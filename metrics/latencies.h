@@ -1,6 +1,6 @@
-// How long things take, counted in buckets that are the same everywhere, so
-// that those of all nodes can be added up: 1, 2.5, 5 and so on, from 1 us to
-// 10 s, as Prometheus wants them.
+// Histograms of durations. All use the same buckets, so that those of several
+// nodes can be added up: 1, 2.5, 5 and so on, from 1 us to 10 s, as is usual
+// with Prometheus.
 #ifndef KAMINO_METRICS_LATENCIES_H_
 #define KAMINO_METRICS_LATENCIES_H_
 
@@ -16,7 +16,8 @@
 
 namespace kamino::metrics {
 
-// Upper bounds, in nanoseconds, included; what takes longer is in one more.
+// Upper bounds in nanoseconds, inclusive; one more bucket holds longer
+// durations.
 inline constexpr std::array<int64_t, 22> kLatencyBounds = {
     1'000,         2'500,          5'000,       10'000,        25'000,
     50'000,        100'000,        250'000,     500'000,       1'000'000,
@@ -28,7 +29,7 @@ inline constexpr size_t kLatencyBuckets = kLatencyBounds.size() + 1;
 
 namespace internal {
 
-// By the width of a number: the first bucket that can be its.
+// The first bucket that a number may fall into, by its bit width.
 constexpr std::array<uint8_t, 65> FirstBuckets() {
   std::array<uint8_t, 65> first = {};
   for (size_t width = 0; width < first.size(); ++width) {
@@ -46,7 +47,7 @@ inline constexpr auto kFirstBuckets = FirstBuckets();
 
 }  // namespace internal
 
-// Which one `nanos` counts in; negative ones in the first.
+// The bucket of `nanos`; the first one for negative values.
 inline size_t LatencyBucket(int64_t nanos) {
   if (nanos < 0) nanos = 0;
   size_t bucket =
@@ -57,7 +58,7 @@ inline size_t LatencyBucket(int64_t nanos) {
   return bucket;
 }
 
-// What was counted so far.
+// The counts at one moment.
 struct LatencySnapshot {
   std::array<uint64_t, kLatencyBuckets> buckets = {};
   uint64_t sum_nanos = 0;
@@ -69,7 +70,7 @@ struct LatencySnapshot {
   }
 };
 
-// Counted by any thread, in Cells: lives as long as the process.
+// For any thread, based on Cells: it lives as long as the process.
 class Latencies {
  public:
   Latencies() : first_(Cells::Reserve(kLatencyBuckets + 1)) {}
@@ -77,7 +78,7 @@ class Latencies {
   Latencies& operator=(const Latencies&) = delete;
 
   void Add(absl::Duration took) { Add(absl::ToInt64Nanoseconds(took), 1); }
-  // So many that took as long.
+  // Adds `count` durations of `nanos`.
   void Add(int64_t nanos, uint64_t count) {
     Cells::Add(first_ + LatencyBucket(nanos), count);
     Cells::Add(first_ + kLatencyBuckets,
@@ -95,10 +96,10 @@ class Latencies {
   const size_t first_;
 };
 
-// Counted by one thread, the owner; any thread reads. Lives where it is put.
+// For one writing thread, the owner; any thread reads.
 class OwnedLatencies {
  public:
-  // The owner's thread only; some fifteen instructions.
+  // For the owner's thread; about fifteen instructions.
   void Add(absl::Duration took) {
     const int64_t nanos = absl::ToInt64Nanoseconds(took);
     Count(&buckets_[LatencyBucket(nanos)], 1);

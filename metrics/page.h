@@ -1,5 +1,5 @@
-// What a process shows to Prometheus: its counters (metrics/counters.h), and
-// what sources say when they are asked.
+// The metrics page of a process, for Prometheus: its counters
+// (metrics/counters.h) and the metrics of registered sources.
 #ifndef KAMINO_METRICS_PAGE_H_
 #define KAMINO_METRICS_PAGE_H_
 
@@ -21,19 +21,18 @@ namespace kamino::metrics {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-// A page that is being filled. Whoever gives values with one name gives one
-// help with it; those with other labels go beside each other. Base units:
-// seconds, bytes.
+// Collects the metrics of a page. Sources that add values under one name must
+// give the same help; different labels are grouped. Base units: seconds, bytes.
 class Families {
  public:
-  // Only grows while the process runs.
+  // A value that never decreases while the process runs.
   void Counter(const std::string& name, const std::string& help, double value,
                Labels labels = {});
   void Gauge(const std::string& name, const std::string& help, double value,
              Labels labels = {});
   void Seconds(const std::string& name, const std::string& help,
                const LatencySnapshot& latencies, Labels labels = {});
-  // A gauge for each of `states`, 1 for the one that is, 0 for the others.
+  // One gauge for each of `states`: 1 for the present one, 0 for the others.
   void State(const std::string& name, const std::string& help,
              const std::string& label, const std::vector<std::string>& states,
              const std::string& state, const Labels& labels = {});
@@ -54,7 +53,7 @@ class Page final : public prometheus::Collectable {
  public:
   using Source = std::function<void(Families*)>;
 
-  // `source` is called on any thread, several at a time, until this ends.
+  // `source` is called on any thread, concurrently, until this object ends.
   void Add(Source source) ABSL_LOCKS_EXCLUDED(mutex_);
 
   std::vector<prometheus::MetricFamily> Collect() const override
@@ -67,8 +66,8 @@ class Page final : public prometheus::Collectable {
   std::vector<Source> sources_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A source: what Prometheus' own libraries tell of a process, under the names
-// that they have for it (process_start_time_seconds and the like).
+// A source: the process metrics of Prometheus' client libraries, under their
+// usual names (process_start_time_seconds and so on).
 void DescribeProcess(Families* families);
 
 }  // namespace kamino::metrics

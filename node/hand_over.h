@@ -1,4 +1,4 @@
-// How the process of a node ends in order (docs/operate/planned_stops.md).
+// Planned stops of a node's process (docs/operate/planned_stops.md).
 #ifndef KAMINO_NODE_HAND_OVER_H_
 #define KAMINO_NODE_HAND_OVER_H_
 
@@ -11,12 +11,12 @@
 
 namespace kamino::node {
 
-// Has the chain go on without this node, if it can; who asks to end once more
-// does not wait for that. `has_failed`: the node has, so that there is nothing
-// to hand over. Not on the core thread; takes some seconds at the most.
+// Makes the chain continue without this node, if it can. A second signal ends
+// the wait. `has_failed`: the node has failed, and there is nothing to hand
+// over. Not on the core thread; takes some seconds at most.
 void HandOver(Node* node, const std::function<bool()>& has_failed);
 
-// Ends the process when that has taken for too long, whatever it waits for.
+// Ends the process when that takes too long.
 class EndsInTime {
  public:
   EndsInTime();

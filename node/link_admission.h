@@ -1,7 +1,7 @@
-// Whom this node has chain links with, by their certificates: nodes of its
-// cluster, while they may act as such; and how much of a listener one of them,
-// or a stranger, may take. Which of them is which member the chain's protocol
-// asks itself (replica/handshake.h).
+// Which peers may have chain links with this node, by their certificates: nodes
+// of its cluster, while that is allowed; and how much of a listener one of
+// them, or a stranger, may use. The chain's protocol itself checks which member
+// a peer is (replica/handshake.h).
 #ifndef KAMINO_NODE_LINK_ADMISSION_H_
 #define KAMINO_NODE_LINK_ADMISSION_H_
 
@@ -15,13 +15,13 @@
 
 namespace kamino::node {
 
-// For TransportOptions::admit. kPermissionDenied. `access`: who has which role;
-// null: what certificates say.
+// For TransportOptions::admit. kPermissionDenied. `access`: which identity has
+// which role; null: as certificates say.
 std::function<absl::Status(const std::string& identity)> AdmitNodes(
     std::string cluster_id, std::shared_ptr<security::Access> access);
 
-// Bounds what comes to a listener of chain links by address, by identity, and,
-// where there are `options->certificates`, in time.
+// Limits peers at a listener of chain links by address, by identity, and, with
+// `options->certificates`, in time.
 void BoundLinks(transport::TransportOptions* options);
 
 }  // namespace kamino::node

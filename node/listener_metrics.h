@@ -1,4 +1,4 @@
-// Counts those who come to a node's listeners of links;
+// Counts peers that connect to a node's link listeners;
 // docs/operate/metrics.md.
 #ifndef KAMINO_NODE_LISTENER_METRICS_H_
 #define KAMINO_NODE_LISTENER_METRICS_H_
@@ -13,10 +13,10 @@
 
 namespace kamino::node {
 
-// Of one kind of listeners. Thread-safe.
+// For one kind of listeners. Thread-safe.
 class ListenerMetrics final : public transport::ListenerEvents {
  public:
-  // `of`: as the label "listener" has it: "links", "sessions".
+  // `of`: the label "listener": "links", "sessions".
   explicit ListenerMetrics(std::string of);
 
   void OnHalfOpen(int change) override { half_open_ += change; }
@@ -25,7 +25,7 @@ class ListenerMetrics final : public transport::ListenerEvents {
     refused_[static_cast<size_t>(why)]->Add();
   }
 
-  // What is no count: how many are under way.
+  // Adds gauges: links that are being established.
   void Describe(metrics::Families* families) const;
 
  private:

@@ -1,6 +1,5 @@
-// Whether the memory that a node cannot do without fits the limit of its
-// cgroup: a process beyond it is killed by the kernel, at each start, without a
-// line of its log.
+// Checks whether the memory that a node needs fits the limit of its cgroup: the
+// kernel kills a process beyond it, at each start, without a line of its log.
 #ifndef KAMINO_NODE_MEMORY_LIMIT_H_
 #define KAMINO_NODE_MEMORY_LIMIT_H_
 
@@ -16,15 +15,15 @@ namespace kamino::node {
 
 // Memory that the kernel cannot reclaim.
 struct MemoryNeed {
-  // Heap, ring and undo copy, where they are files in memory (tmpfs). 0: they
-  // are on a disk or a device.
+  // Heap, ring and undo copy, if they are files in memory (tmpfs). 0: they are
+  // on a disk or a device.
   uint64_t files = 0;
   // The part of `files` that is allocated already. The kernel charges a page of
   // a file in memory to the cgroup of the process that touched it first, which
   // may be another one: a former container's, or an operator's shell.
   uint64_t allocated = 0;
   uint64_t process = 0;
-  // What open snapshots may take on top.
+  // What open snapshots may take in addition.
   uint64_t snapshots = 0;
 };
 
@@ -33,7 +32,7 @@ struct MemoryLimit {
   static constexpr uint64_t kUnknown = std::numeric_limits<uint64_t>::max();
 
   uint64_t bytes = 0;  // of memory and swap space together
-  std::string file;    // that has it
+  std::string file;    // the file that states it
   // Bytes charged to the cgroup and those below it for files in memory, of any
   // process, and for swap space. Allocated files of the node count against the
   // limit only up to this amount, since only these may be charged here; the
@@ -59,7 +58,7 @@ MemoryNeed NeedOf(const NodeFlags& flags, bool in_memory);
 absl::Status CheckMemory(const NodeFlags& flags, const MemoryNeed& need,
                          const std::optional<MemoryLimit>& limit);
 
-// A warning where more than nine tenths of the limit may be needed; else "".
+// A warning if more than nine tenths of the limit may be needed; else "".
 std::string MemoryWarning(const MemoryNeed& need,
                           const std::optional<MemoryLimit>& limit);
 

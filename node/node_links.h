@@ -1,4 +1,4 @@
-// What a node's links go over: those of the chain, and those of sessions.
+// Transports of a node's links: those of the chain, and those of sessions.
 #ifndef KAMINO_NODE_NODE_LINKS_H_
 #define KAMINO_NODE_NODE_LINKS_H_
 
@@ -15,15 +15,16 @@
 
 namespace kamino::node {
 
-// Decides on the transports, and says why; what was chosen comes first.
-// `rendezvous` sets verbs links up; with certificates `passes` are for those in
-// shared memory. kFailedPrecondition: what --transport names is not there.
+// Selects the transports, and logs why; the chosen one comes first.
+// `rendezvous` sets verbs links up; with certificates `passes` authenticate
+// those in shared memory. kFailedPrecondition: the transport in --transport is
+// not available.
 absl::Status ChooseTransports(const NodeFlags& flags,
                               std::shared_ptr<GrpcRendezvous> rendezvous,
                               const std::shared_ptr<LinkPasses>& passes,
                               LinkHub::Options* links);
 
-// `service` sets those over verbs up, and gives out passes for shm. Best first.
+// `service` sets up links over verbs, and issues passes for shm. Best first.
 std::vector<SessionLinks::Offer> SessionOffers(const NodeFlags& flags,
                                                const SessionService& service);
 

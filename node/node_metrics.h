@@ -1,5 +1,4 @@
-// A node's metrics, of what it says of itself; docs/operate/metrics.md lists
-// them.
+// A node's metrics, from its own counters; docs/operate/metrics.md lists them.
 #ifndef KAMINO_NODE_NODE_METRICS_H_
 #define KAMINO_NODE_NODE_METRICS_H_
 
@@ -10,14 +9,14 @@
 
 namespace kamino::node {
 
-// What this program is: kamino_build_info.
+// The program's version: kamino_build_info.
 void DescribeBuild(metrics::Families* families);
 
-// Of a sample of the node of chain `chain`, which was taken so long ago.
+// From a sample of the node of chain `chain`, which was taken so long ago.
 void DescribeNode(const NodeSample& sample, ChainId chain, absl::Duration age,
                   metrics::Families* families);
 
-// What is known without the core thread.
+// Metrics that do not need the core thread.
 void DescribeStages(const StageTimes& stages, ChainId chain,
                     metrics::Families* families);
 

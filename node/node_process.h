@@ -1,5 +1,5 @@
-// A node as a process has it: what it opens and starts, one after the other,
-// and in which order that ends.
+// The process of a node: what it opens and starts, in order, and the order of
+// its end.
 #ifndef KAMINO_NODE_NODE_PROCESS_H_
 #define KAMINO_NODE_NODE_PROCESS_H_
 
@@ -42,11 +42,11 @@
 
 namespace kamino::node {
 
-// kInvalidArgument: what the flags name cannot be used.
+// kInvalidArgument: files that the flags name cannot be used.
 absl::StatusOr<std::shared_ptr<security::Certificates>> CertificatesFor(
     const NodeFlags& flags);
 
-// One thread's. Start, then Stop if it was well.
+// Used by one thread. Start, then Stop if Start succeeded.
 class NodeProcess {
  public:
   explicit NodeProcess(const NodeFlags& flags);
@@ -54,13 +54,13 @@ class NodeProcess {
   NodeProcess(const NodeProcess&) = delete;
   NodeProcess& operator=(const NodeProcess&) = delete;
 
-  // Opens what the node has, listens, and asks to be taken into the chain. An
-  // error says why the process must end; nothing runs then. Once it runs,
-  // SIGTERM is sent to the process when it cannot go on.
+  // Opens the storage, listens, and registers. An error says why the process
+  // must end; nothing runs then. Once it runs, the process gets SIGTERM when
+  // the node cannot continue.
   absl::Status Start();
 
-  // Has the chain go on without this node, and ends. The error: why the process
-  // could not go on.
+  // Makes the chain continue without this node, and ends. Error: why the
+  // process could not continue.
   absl::Status Stop();
 
  private:
@@ -75,7 +75,7 @@ class NodeProcess {
     absl::Status status_ ABSL_GUARDED_BY(mutex_);
   };
 
-  // Each uses what those before have made.
+  // Each uses the results of the ones before.
   absl::Status OpenCertificates();
   absl::Status StartPages();
   absl::StatusOr<NodeOptions> Options();
@@ -86,7 +86,7 @@ class NodeProcess {
   absl::Status StartServers();
   void TellAddress() const;
 
-  // Ends what Start has started, in this order, whatever there is of it.
+  // Ends what Start has started, in this order.
   void End();
 
   std::shared_ptr<ListenerMetrics> ListensFor(const char* what);
@@ -95,20 +95,20 @@ class NodeProcess {
   const NodeFlags flags_;
   Failure failure_;
 
-  // Null, all of them: without TLS.
+  // All null without TLS.
   std::shared_ptr<security::Certificates> certificates_;
   std::optional<security::FlaggedRoles> roles_;
   std::shared_ptr<const rpc::Credentials> credentials_;
 
-  // That the node is of: its managers are, too.
+  // The node's cluster, shared with its clients to managers.
   const std::shared_ptr<rpc::ClusterIdentity> cluster_ =
       std::make_shared<rpc::ClusterIdentity>();
 
-  // Operators' calls end on it.
+  // Operators' calls end on this thread.
   logs::AuditThread audit_thread_;
 
   NodeWeb pages_;
-  std::unique_ptr<web::Server> web_;  // null: it has none
+  std::unique_ptr<web::Server> web_;  // null: there is none
 
   std::shared_ptr<GrpcRendezvous> rendezvous_;
   std::shared_ptr<LinkPasses> passes_;  // null without TLS
@@ -119,7 +119,7 @@ class NodeProcess {
   replica::ProcedureRegistry procedures_;
 
   std::string address_;       // of clients' calls; known before Join
-  std::string peer_address_;  // of nodes' calls; "": the same
+  std::string peer_address_;  // of nodes' calls; "": address_
   std::unique_ptr<membership::MembershipAgent> agent_;
   std::unique_ptr<NodeServer> server_;
   std::unique_ptr<Node> node_;
@@ -132,7 +132,7 @@ class NodeProcess {
   std::optional<BackupService> backups_;
   std::optional<membership::DebugService> debug_;
   std::unique_ptr<SessionLinks> session_links_;
-  std::unique_ptr<rpc::Server> peers_;  // null: where clients' calls come
+  std::unique_ptr<rpc::Server> peers_;  // null: they use the clients' server
 };
 
 }  // namespace kamino::node

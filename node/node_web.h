@@ -1,4 +1,4 @@
-// What a node shows over HTTP: its metrics, and what probes ask.
+// A node's HTTP pages: its metrics, and probes.
 #ifndef KAMINO_NODE_NODE_WEB_H_
 #define KAMINO_NODE_NODE_WEB_H_
 
@@ -18,33 +18,33 @@
 
 namespace kamino::node {
 
-// Thread-safe. There is something to ask before there is a node, and after.
+// Thread-safe. Pages exist before and after the node.
 class NodeWeb {
  public:
   // A core thread that is in one step for so long is dead.
   static constexpr absl::Duration kStuck = absl::Seconds(30);
-  // A page waits so long for the core thread, then has what that said before.
+  // A page waits so long for the core thread, then shows the previous values.
   static constexpr absl::Duration kPatience = absl::Milliseconds(500);
 
   NodeWeb();
 
-  // /metrics, /livez and /readyz; this outlives who calls them.
+  // /metrics, /livez and /readyz; this outlives the callers.
   std::vector<web::Route> Routes();
-  // On /metrics, too, from now on.
+  // Also on /metrics from now on.
   void Add(metrics::Page::Source source) { page_.Add(std::move(source)); }
 
-  // From now on, until Detach has returned, these are asked.
+  // Pages show these from now on, until Detach has returned.
   void Attach(Node* node, const membership::MembershipAgent* agent);
   void Detach();
 
   // As /metrics has them.
   std::string Metrics() const { return page_.Text(); }
-  // What the routes answer, at `now` of MonotonicNow.
+  // The routes' answers, at `now` of MonotonicNow.
   web::Answer Live(absl::Time now);
   web::Answer Ready();
 
  private:
-  // What the core thread was asked for.
+  // A request to the core thread.
   struct Asked {
     absl::Mutex mutex;
     bool answered ABSL_GUARDED_BY(mutex) = false;
@@ -57,19 +57,19 @@ class NodeWeb {
 
   metrics::Page page_;
 
-  // Held, shared, by who asks the node.
+  // Callers of the node hold it shared.
   absl::Mutex mutex_;
   Node* node_ ABSL_GUARDED_BY(mutex_) = nullptr;
   const membership::MembershipAgent* agent_ ABSL_GUARDED_BY(mutex_) = nullptr;
 
-  // One asks the core thread at a time. After mutex_.
+  // One request to the core thread at a time. After mutex_.
   absl::Mutex ask_mutex_;
   std::shared_ptr<Asked> asked_
       ABSL_GUARDED_BY(ask_mutex_);  // not answered yet
   std::shared_ptr<const NodeSample> sample_ ABSL_GUARDED_BY(ask_mutex_);
   absl::Time sampled_at_ ABSL_GUARDED_BY(ask_mutex_);
 
-  // As probes have seen the core thread.
+  // The core thread as seen by probes.
   absl::Mutex probe_mutex_;
   uint64_t step_ ABSL_GUARDED_BY(probe_mutex_) = 0;
   absl::Time step_since_ ABSL_GUARDED_BY(probe_mutex_) = absl::InfiniteFuture();

@@ -1,5 +1,5 @@
-// Reads of the public API over the objects of one moment. Pure: a message and
-// a reader in, a message out; header not filled.
+// Reads of the public API over the objects of one moment. Pure: a message and a
+// reader in, a message out; does not fill the header.
 #ifndef KAMINO_NODE_READS_H_
 #define KAMINO_NODE_READS_H_
 
@@ -22,7 +22,7 @@ absl::Status ReadOne(engine::KeyValueReader& objects,
 // REASON_INVALID_ARGUMENT: more than kMaxBatchKeys.
 absl::Status CheckBatch(const kamino::v1::BatchGetRequest& request);
 
-// REASON_INVALID_ARGUMENT: a bound is longer than the least key behind the
+// REASON_INVALID_ARGUMENT: a bound is longer than the least key after the
 // longest one.
 absl::Status CheckScan(const kamino::v1::ScanRequest& request);
 
@@ -32,7 +32,7 @@ absl::Status ReadBatch(engine::KeyValueReader& objects,
                        const kamino::v1::BatchGetRequest& request,
                        kamino::v1::BatchGetResponse* response);
 
-// Where a scan stands between two messages of its stream.
+// The position of a scan between two messages of its stream.
 struct ScanCursor {
   explicit ScanCursor(const kamino::v1::ScanRequest& request);
 
@@ -43,7 +43,7 @@ struct ScanCursor {
   bool done = false;
 };
 
-// Fills the next message and moves the cursor behind it.
+// Fills the next message and moves the cursor past it.
 absl::Status ReadNext(engine::KeyValueReader& objects, ScanCursor* cursor,
                       kamino::v1::ScanResponse* response);
 

@@ -1,6 +1,6 @@
-// Objects as a backup has them: in key order, one behind the other, wherever
-// they are on their way: from a node, in a file, back to a node.
-// docs/formats/backup_file.md. Never change it without a new file version.
+// The format of objects in a backup: records in key order, without gaps, both
+// in files and in messages (docs/formats/backup_file.md). A change needs a new
+// file version.
 #ifndef KAMINO_PROTO_BACKUP_RECORDS_H_
 #define KAMINO_PROTO_BACKUP_RECORDS_H_
 
@@ -16,12 +16,12 @@ struct XXH3_state_s;
 namespace kamino {
 
 inline constexpr size_t kBackupIdBytes = 16;
-// Numbers of mutations that a backup may speak of are below it: a chain that
-// goes on above them comes to none that managers do not believe
+// The upper bound of mutation numbers in a backup. A restored chain continues
+// above them and still does not reach the numbers that managers reject
 // (membership/claims.h).
 inline constexpr uint64_t kBackupSequenceEnd = uint64_t{1} << 55;
 
-// Of a record; what an object may have (engine/index/key_value.h).
+// Limits of a record, equal to those of an object (engine/index/key_value.h).
 inline constexpr size_t kMaxRecordKeyBytes = 1024;
 inline constexpr size_t kMaxRecordValueBytes = 1u << 20;
 
@@ -45,12 +45,12 @@ inline size_t BytesOf(const BackupRecord& record) {
 
 void AppendBackupRecord(const BackupRecord& record, std::string* to);
 
-// Takes the first record off `from`, whose bytes it points into. False: it is
-// cut off, or longer than any record can be.
+// Removes the first record from `from`; `record` points into its bytes. False:
+// the record is truncated or exceeds the limits.
 bool TakeBackupRecord(absl::string_view* from, BackupRecord* record);
 
-// Of all objects: XXH3-128 of their records, one behind the other, in key
-// order. However they lie in a heap, or are cut into pieces, it is the same.
+// XXH3-128 over the records of all objects in key order. It does not depend on
+// the objects' places in a heap, nor on the sizes of the pieces passed to Add.
 class ContentHash {
  public:
   static constexpr size_t kBytes = 16;
@@ -67,7 +67,7 @@ class ContentHash {
   XXH3_state_s* const state_;
 };
 
-// Of bytes at rest: XXH3-64.
+// XXH3-64, for bytes at rest.
 uint64_t BackupChecksum(absl::string_view bytes, uint64_t seed = 0);
 
 }  // namespace kamino

@@ -1,5 +1,5 @@
-// Frames of the session protocol; docs/formats/session.md. Nothing here knows
-// what a session is: bytes in, parts out, and the reverse.
+// Encodes and decodes the frames of the session protocol
+// (docs/formats/session.md), without the semantics of sessions.
 #ifndef KAMINO_PROTO_SESSION_FRAME_H_
 #define KAMINO_PROTO_SESSION_FRAME_H_
 
@@ -16,7 +16,7 @@ namespace kamino::session {
 inline constexpr uint32_t kVersion = 1;
 inline constexpr size_t kMaxFrameBytes = size_t{5} << 20;
 inline constexpr size_t kMaxParts = 1024;
-// In front of a frame, and of each part of it.
+// Sizes of a frame's header, and of the header of each part.
 inline constexpr size_t kHeaderBytes = 16;
 inline constexpr size_t kPartHeaderBytes = 24;
 
@@ -53,7 +53,7 @@ struct Request {
   uint32_t tag = 0;
   Method method = Method::kGet;
   uint32_t timeout_ms = 0;  // 0: the default
-  uint64_t number = 0;      // of a mutation; else 0
+  uint64_t number = 0;      // of a mutation; otherwise 0
   absl::string_view body;
 };
 
@@ -64,31 +64,30 @@ struct Response {
   absl::string_view body;
 };
 
-// Makes frames of parts.
+// Builds frames from parts.
 class FrameWriter {
  public:
-  // kRequests or kResponses, according to what is added.
+  // `kind`: kRequests or kResponses, matching the parts.
   explicit FrameWriter(FrameKind kind) : kind_(kind) { Begin(); }
 
   void Add(const Request& request);
   void Add(const Response& response);
-  // As one with a body of so many bytes, instead of its own: returns where they
-  // go, until the next call.
+  // Adds a part with room for a body of `body_bytes` instead of its own, and
+  // returns where to write it. The pointer is valid until the next call.
   char* Add(const Request& request, size_t body_bytes);
   char* Add(const Response& response, size_t body_bytes);
 
   bool empty() const { return count_ == 0; }
-  // Of the frame so far.
+  // Size of the frame so far.
   size_t bytes() const { return frame_.size(); }
-  // Whether a part with that much in its body still fits; or so many with that
-  // much together.
+  // Whether `parts` more parts fit, with `body_bytes` in their bodies together.
   bool HasRoom(size_t body_bytes, uint32_t parts = 1) const {
     return count_ + parts <= kMaxParts &&
            frame_.size() + parts * (kPartHeaderBytes + 8) + body_bytes <=
                kMaxFrameBytes;
   }
 
-  // The frame, and begins the next one.
+  // Returns the frame and begins the next one.
   std::string Take();
 
  private:
@@ -96,12 +95,12 @@ class FrameWriter {
   char* AddPart(size_t body_bytes);
 
   const FrameKind kind_;
-  size_t last_bytes_ = 0;  // of the frame before
+  size_t last_bytes_ = 0;  // of the previous frame
   std::string frame_;
   uint32_t count_ = 0;
 };
 
-// A frame of one body: a hello, a welcome, a goodbye.
+// A frame with one body: a hello, a welcome or a goodbye.
 std::string MakeFrame(FrameKind kind, absl::string_view body);
 
 struct Frame {
@@ -110,13 +109,13 @@ struct Frame {
   absl::string_view parts;  // or the body
 };
 
-// kInvalidArgument: that is no frame, or one of another version; says why. The
-// parts are looked at by those who visit them.
+// kInvalidArgument: malformed, or of another version; the message says which.
+// The parts are checked only by the Visit functions.
 absl::StatusOr<Frame> ParseFrame(absl::string_view bytes);
 
-// All parts in their order, until `visit` returns false. kInvalidArgument: they
-// do not fill the frame; some may have been visited. Tags and numbers are as
-// they came; a method that is not known comes as it is.
+// Visits the parts in order until `visit` returns false. kInvalidArgument: the
+// parts do not fill the frame; some may have been visited. Tags, numbers and
+// methods are passed on unchecked.
 absl::Status VisitRequests(const Frame& frame,
                            absl::FunctionRef<bool(const Request&)> visit);
 absl::Status VisitResponses(const Frame& frame,

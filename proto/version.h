@@ -1,4 +1,4 @@
-// The release of this tree; all programs of it say the same.
+// The release of this tree, shared by all its programs.
 #ifndef KAMINO_PROTO_VERSION_H_
 #define KAMINO_PROTO_VERSION_H_
 

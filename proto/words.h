@@ -1,5 +1,5 @@
-// Words for values of our protos' enums, as users read them: ROLE_HEAD is
-// "head"; what is unspecified, or not known to this program, is "unknown".
+// Names of enum values for users: ROLE_HEAD is "head"; unspecified and unknown
+// values are "unknown".
 #ifndef KAMINO_PROTO_WORDS_H_
 #define KAMINO_PROTO_WORDS_H_
 
@@ -10,8 +10,8 @@
 
 namespace kamino {
 
-// Of enums in our style: the first value is PREFIX_UNSPECIFIED, all others
-// begin with PREFIX_, too.
+// Requires the style of our enums: the first value is PREFIX_UNSPECIFIED, and
+// all others also begin with PREFIX_.
 std::string Word(const google::protobuf::EnumDescriptor& type, int value);
 
 template <typename Enum>

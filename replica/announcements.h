@@ -1,10 +1,9 @@
-// What a head is about to execute, told to its successor beforehand. A head
-// does so while it is on probation, as one before it has died: if it dies as
-// well, others know of what.
+// A head on probation announces a request to its successor before it executes
+// it. A head is on probation after an earlier head has crashed: if this one
+// crashes too, the successor knows the request.
 //
 //   the head   input              next       effects
-//   kQuiet     Announce           kAsked     Announce is sent, if somebody is
-//                                            there to hear it
+//   kQuiet     Announce           kAsked     Announce is sent, if the link is up
 //   kAsked     Announce, again    kAsked     none
 //              OnAck, of the last kHeard
 //   kHeard     Announce, again    kHeard     none: it may be executed
@@ -14,13 +13,14 @@
 //   kQuiet     OnSync, of one of  kQuiet     an empty Announce is sent
 //              this process
 //
-// A head that is the whole chain has nobody to tell: it writes it into its own
-// record, and finds it there when it comes back.
+// A head without a successor writes the request into its own record, and finds
+// it there after a restart.
 //
-// The successor remembers the last one, and of which process it was, until that
-// is over. It is blamed once that process is not in the view any more: a head
-// died of it, or at the same moment. Then the next head is told in Sync, or is
-// the one who remembers.
+// The successor remembers the last announced request and the process that
+// announced it, until the request is over. The request is suspect once that
+// process is not in the view any more: the head crashed on it, or at the same
+// moment. The next head learns of it from Sync, or is the node that remembers
+// it.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_ANNOUNCEMENTS_H_
@@ -44,44 +44,45 @@ class Announcements {
  public:
   enum class State {
     kQuiet,  // nothing is announced
-    kAsked,  // the successor is to hear of it
-    kHeard,  // it has
+    kAsked,  // the successor has not answered
+    kHeard,  // it has answered
   };
 
-  // All must outlive it.
+  // All pointers must outlive it.
   Announcements(const ChainOptions& options, NodeRecord* record,
                 Outbox* outbox);
 
   State state() const { return state_; }
-  // The successor has to answer; and how often it has.
+  // Whether the successor owes an answer; and how often it has answered.
   bool waits() const { return state_ == State::kAsked; }
   uint64_t answers() const { return answers_; }
-  // What was announced is over, and the successor knows that.
+  // The last announced request is over, and the successor knows that.
   bool over() const {
     return state_ == State::kQuiet && heard_number_ == number_;
   }
 
-  // A view, in which this node is at `index`, or nowhere (-1).
+  // Enters a view, in which this node is at `index`; -1: it is not a member.
   void Enter(const membership::View& view, int index);
 
   // --- At the head.
 
-  // Whether `request` may be executed now. `successor`: the link to who is to
-  // be told; kNoLink: it is not up. In a chain of one, `alone`, it may.
+  // Whether `request` may be executed now. `successor`: the link to it;
+  // kNoLink: it is not up. With `alone`, in a chain of one, the request may be
+  // executed.
   bool Announce(const RequestIdentity& request, LinkId successor, bool alone);
-  // What was announced last is over.
+  // The last announced request is over.
   void End(LinkId successor);
   void OnAck(const kamino::internal::v1::AnnounceAck& ack);
-  // What the successor remembers.
+  // Receives the successor's memory.
   void OnSync(const kamino::internal::v1::Sync& sync, LinkId successor);
-  // What a head that died had announced. Told once, and again if it is heard of
-  // again.
+  // The request that a crashed head had announced. Returned once, and again
+  // each time another message names it.
   std::optional<RequestIdentity> TakeBlamed();
 
   // --- At the successor.
 
   void OnAnnounce(const kamino::internal::v1::Announce& announce, LinkId link);
-  // Fills in what it remembers.
+  // Adds the remembered request.
   void TellIn(kamino::internal::v1::Sync* sync) const;
 
  private:
@@ -94,18 +95,18 @@ class Announcements {
 
   State state_ = State::kQuiet;
   RequestIdentity request_;    // unless kQuiet
-  uint64_t number_ = 0;        // of the last one
-  uint64_t heard_number_ = 0;  // of the last one that was answered
+  uint64_t number_ = 0;        // of the last announcement
+  uint64_t heard_number_ = 0;  // of the last answer
   uint64_t answers_ = 0;
   std::optional<RequestIdentity> blamed_;
 
   struct Heard {
-    std::string node_id;  // of the head, at the time
+    std::string node_id;  // the head's at that time
     uint64_t incarnation = 0;
     RequestIdentity request;
   };
   std::optional<Heard> heard_;
-  // The head that this node follows at once; "": none.
+  // The head right before this node; "": none.
   std::string head_id_;
   uint64_t head_incarnation_ = 0;
 };

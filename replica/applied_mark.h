@@ -1,14 +1,14 @@
-// Up to which mutation the chain's log is applied to a node's heap, as a region
-// of the node says. Each region of a node has one, and all are written
-// together: so they tell whether the regions are of one age.
+// The mutation up to which a region of a node has applied the chain's log. Each
+// region of a node has a mark, and all are written together, so they show
+// whether the regions are of the same age.
 //
-// A mark says where the one before it, which was durable when this one was
-// made, stood; it covers what was marked with one drain. Two regions of one
-// node are therefore never further apart than marks that meet: after a crash
-// one may have this drain's mark and the other that of the drain before.
+// A mark covers the mutations of one drain: it begins where the previous
+// durable mark ended. So the marks of two regions of one node always meet:
+// after a crash one may have this drain's mark and the other that of the drain
+// before.
 //
-// Layout: ring_format::AppliedLine, two of them, written in turn, so that
-// what a drain has made durable is not written to before the next one has.
+// Layout: two ring_format::AppliedLine, written in turn, so that a drain never
+// writes to the line that the drain before it has made durable.
 //
 // Not thread-safe.
 #ifndef KAMINO_REPLICA_APPLIED_MARK_H_
@@ -27,24 +27,25 @@ class AppliedMark {
  public:
   static constexpr size_t kBytes = 2 * sizeof(ring_format::AppliedLine);
 
-  // At that offset of the region, which must outlive it: a multiple of 64.
+  // The mark at that offset, a multiple of 64, of the region, which must
+  // outlive it.
   AppliedMark(engine::Region* region, size_t offset)
       : region_(region),
         lines_(reinterpret_cast<ring_format::AppliedLine*>(region->base() +
                                                            offset)) {}
 
-  // Durable on return; whatever was marked is forgotten.
+  // Durable on return; forgets earlier marks.
   void Reset(uint64_t sequence);
-  // Finds what was marked. kDataLoss: neither line can be read.
+  // Reads the marks. kDataLoss: neither line can be read.
   absl::Status Open();
 
-  // What was durable when end() was marked.
+  // The durable position when end() was marked.
   uint64_t begin() const { return begin_; }
   uint64_t end() const { return end_; }
 
   // Durable once the region is drained. `sequence` >= end().
   void Mark(uint64_t sequence);
-  // What was marked is durable.
+  // The last mark is durable.
   void OnDrained();
 
   engine::Region* region() const { return region_; }

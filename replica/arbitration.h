@@ -1,5 +1,5 @@
-// Who is asked about an entry that is disputed, what each node says, and who
-// has to go (replica/dispute.h has the rules).
+// Decides a divergence: which nodes are asked about the entry, what each says,
+// and which node must leave (replica/dispute.h has the rules).
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_ARBITRATION_H_
@@ -26,7 +26,7 @@ namespace kamino::replica {
 
 class Arbitration {
  public:
-  // All must outlive it.
+  // All pointers must outlive it.
   Arbitration(const ChainOptions& options, const Place* place,
               const LogRing* ring, Executor* executor, Dispute* dispute,
               const Scrub* scrub, Upstream* upstream, Downstream* downstream,
@@ -42,28 +42,28 @@ class Arbitration {
         damage_(damage),
         outbox_(outbox) {}
 
-  // --- At the node that disputes, which has a head before it.
+  // --- At the node whose result differs from that of the head before it.
 
-  // Tells the predecessor, once over each link, what this node comes to: so
-  // nothing on its way to this node is taken for deadly (replica/
-  // deadly_entries.h) should this node be lost. Only while the dispute is open.
+  // Reports this node's result to the predecessor, once over each link, so that
+  // nothing on its way here is quarantined (replica/deadly_entries.h) if this
+  // node is lost. Only while the divergence is open.
   void TellPredecessor();
-  // Does what the votes so far call for; only while the dispute is open.
+  // Acts on the votes so far; only while the divergence is open.
   void Continue(absl::Time now);
-  // A vote of the successor: an answer to a question, or notice that the
-  // successor disputes an entry.
+  // The successor's vote: an answer to a question, or notice of a divergence of
+  // its own.
   void OnVote(LinkId link, const kamino::internal::v1::Vote& vote);
 
   // --- At its successor. The predecessor asks about the entry of these bytes.
-  // `sound`: nothing is known against what this node holds.
+  // `sound`: nothing is known against this node's data.
   void OnAsked(LinkId link, absl::string_view bytes, bool sound);
 
-  // --- At who erred.
+  // --- At the node that erred.
 
-  // The successor and its own have found that this head did; `completed`: what
-  // all have borne out.
+  // Two nodes behind this head have found that its result is wrong.
+  // `completed`: the last mutation on which all agree.
   void OnConvict(LinkId link, uint64_t first, uint64_t completed);
-  // `by`: whose executions came to something else.
+  // `by`: the nodes whose results differ.
   void Convict(uint64_t first, absl::string_view by);
 
  private:
@@ -83,7 +83,7 @@ class Arbitration {
   Damage* const damage_;
   Outbox* const outbox_;
   LinkId told_ = kNoLink;  // the last link that TellPredecessor has used
-  // The successor that has no link, and when that is told.
+  // The successor that has no link, and when that is reported.
   std::string unasked_;
   absl::Time tell_unasked_at_;
 };

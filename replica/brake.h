@@ -1,7 +1,7 @@
-// Lets the chain complete no more than a node that joins can take: what is not
-// completed fills the head's limit of log entries in flight, and so writes wait
-// (head/admission.h). What is held is complete, so that letting go is safe at
-// any time.
+// Slows the chain down to the rate that a joining node can take. Entries that
+// are not completed fill the head's limit of log entries in flight, so writes
+// wait (head/admission.h). Held entries are complete, so releasing them is
+// always safe.
 //
 //   state     input               next      effects
 //   kOpen     Update, due         kHolding
@@ -23,8 +23,8 @@ namespace kamino::replica {
 // Not thread-safe. `now` never goes back.
 class Brake {
  public:
-  // For how long an entry is held: the first under any failure timeout there
-  // may be, as its tail is suspect otherwise; and the last under the default.
+  // How long an entry is held. The first: below every possible failure timeout,
+  // as the tail becomes suspect otherwise. The last: below the default one.
   static constexpr absl::Duration kFirstHold = absl::Milliseconds(50);
   static constexpr absl::Duration kLongestHold = absl::Milliseconds(400);
 
@@ -41,9 +41,9 @@ class Brake {
   void Reset() { *this = Brake(); }
 
   bool holds() const { return holds_; }
-  // An entry was held for too long at least once.
+  // Whether an entry was held too long at least once.
   bool overrun() const { return hold_ > kFirstHold; }
-  // True once for each that may go.
+  // True once for each entry that may be completed.
   bool TakeOne() {
     const bool one = lets_one_;
     lets_one_ = false;

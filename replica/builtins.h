@@ -1,5 +1,5 @@
-// The functions every chain knows: put, patch, delete, and the atomic
-// combination of them behind preconditions.
+// The built-in functions of every chain: put, patch, delete, and commit, which
+// combines them atomically behind preconditions.
 #ifndef KAMINO_REPLICA_BUILTINS_H_
 #define KAMINO_REPLICA_BUILTINS_H_
 
@@ -10,8 +10,8 @@
 
 namespace kamino::replica {
 
-// Name to argument and result message (kamino.v1, serialized): what the client
-// sent, byte for byte. The names are in log entries: never change their
+// Name, argument and result message (kamino.v1, serialized) of each: the
+// client's bytes, unchanged. Log entries contain the names: never change their
 // meaning.
 inline constexpr char kPutFunction[] = "kv.put";        // PutRequest, ""
 inline constexpr char kPatchFunction[] = "kv.patch";    // PatchRequest, ""
@@ -19,9 +19,9 @@ inline constexpr char kDeleteFunction[] = "kv.delete";  // DeleteRequest, ""
 inline constexpr char kCommitFunction[] = "kv.commit";  // CommitRequest,
                                                         // CommitResponse
 
-// Another one whenever any of them, or of those that the head submits by itself
-// (replica/state_machine.h), acts otherwise on the same arguments: nodes of one
-// chain must have the same.
+// Increase it when one of them, or of the functions that the head submits
+// (replica/state_machine.h), changes its result for the same arguments: all
+// nodes of a chain must have the same version.
 inline constexpr int kBuiltinsVersion = 3;
 
 std::map<std::string, Procedure, std::less<>> BuiltinProcedures();

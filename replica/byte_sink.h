@@ -1,4 +1,4 @@
-// Where a stream of bytes goes.
+// The destination of a stream of bytes.
 #ifndef KAMINO_REPLICA_BYTE_SINK_H_
 #define KAMINO_REPLICA_BYTE_SINK_H_
 
@@ -13,8 +13,8 @@ class ByteSink {
  public:
   virtual ~ByteSink() = default;
 
-  // Takes the next bytes, which need not stay. An error is the stream's end:
-  // how much of `bytes` was taken is not known.
+  // Takes the next bytes, which need not stay valid. An error ends the stream;
+  // it is not known how much of `bytes` was taken.
   virtual absl::Status Append(absl::string_view bytes) = 0;
 };
 

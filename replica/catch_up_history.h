@@ -1,18 +1,19 @@
-// What a member remembers for others that left the chain and may come back: how
-// much of what they had the chain has kept, and, by StateCopy, what changed
-// since. One that comes back, and holds a state of the chain but for what it
-// can tell, then catches up instead of being sent the whole heap
-// (replica/donor.h).
+// A member's memory for nodes that left the chain and may return: up to which
+// mutation the chain has kept what they held, and, by StateCopy, what changed
+// since. A returning node that holds a state of the chain, apart from entries
+// that it can name, catches up by the changes instead of receiving the whole
+// heap (replica/donor.h).
 //
-// Within a view a number stands for one mutation alone. So of who was in view V
-// last, the chain has kept its mutations up to the first one, as this node has
-// applied them, of a later view; beyond that the chain may have others under
-// the same numbers. That is known from when this process became a member on.
+// Within a view a number names one mutation only. So of a node that was last in
+// view V, the chain has kept the mutations before the first one of a later
+// view, as applied at this node; beyond that the chain may have others under
+// the same numbers. This is known from the moment when this process became a
+// member.
 //
-// What changes is remembered from the last mutation on that is known to be
-// applied by all when a member leaves; whoever has left has it. Bounded:
-// kMostGenerations moments, each for options.keep_changes at most, and until
-// those who left since have come back.
+// When a member leaves, changes are remembered from the last mutation that all
+// are known to have applied; the node that left has it. Bounded:
+// kMostGenerations departures, each for at most options.keep_changes or until
+// the nodes that left are back.
 //
 //   state    input                        next     effects
 //   kApart   OnView, becomes a member     kMember  history begins
@@ -24,7 +25,7 @@
 //            another epoch
 //            Forget                       kApart   the same
 //
-// Volatile: a process that was started again remembers nothing.
+// Volatile: lost when the process restarts.
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_CATCH_UP_HISTORY_H_
 #define KAMINO_REPLICA_CATCH_UP_HISTORY_H_
@@ -55,7 +56,7 @@ class CatchUpHistory {
     kMember,  // of the chain, without a break since view since()
   };
 
-  // All must outlive it.
+  // All pointers must outlive it.
   CatchUpHistory(const ChainOptions& options, const LogRing* ring,
                  StateCopy* copy)
       : options_(options), ring_(ring), copy_(copy) {}
@@ -64,24 +65,24 @@ class CatchUpHistory {
   uint64_t since() const { return since_; }
   size_t generations() const { return generations_.size(); }
 
-  // A view takes the place of another one; each with whether this process is a
-  // member. `whole`: nothing is half executed here.
+  // A view replaces another one; with each, whether this process is a member.
+  // `whole`: the heap is not torn.
   void OnView(const membership::View& last, bool was_member,
               const membership::View& next, bool is_member, bool whole,
               absl::Time now);
-  // Something may be applied that was not before; nothing of that was cleaned.
+  // More entries may be applied; none of them is cleaned yet.
   void OnApplied();
-  // Drops what is out of date. Not while changes are being sent.
+  // Drops outdated memory. Not while changes are being sent.
   void OnTick(absl::Time now);
   // The heap is void.
   void Forget();
 
-  // What a node that joins is to be sent: what changed after a mutation, or the
-  // whole heap.
+  // What a joining node receives: the changes after a mutation, or the whole
+  // heap.
   struct Plan {
     std::optional<uint64_t> changes_after;
     WholeHeapFor reason = WholeHeapFor::kNothingHeld;  // if not
-    std::string why;                                   // the same
+    std::string why;                                   // as text
   };
   Plan For(const kamino::internal::v1::Hello& hello) const;
 
@@ -92,10 +93,10 @@ class CatchUpHistory {
     std::set<std::string> gone;  // node ids
   };
 
-  // The last mutation that the chain has kept of those up to that view, as far
+  // The last mutation that the chain has kept from views up to that one, as far
   // as this node has applied them; nothing: it is not known.
   std::optional<uint64_t> EndOf(uint64_t view_id) const;
-  // Of that view, by what is known of it now; nothing: it is not known.
+  // The digest of that view, if known.
   std::optional<uint64_t> DigestOf(uint64_t view_id) const;
   void BeginGeneration(std::set<std::string> gone, absl::Time now);
   void DropOld(absl::Time now);
@@ -106,9 +107,9 @@ class CatchUpHistory {
 
   uint64_t since_ = 0;
   membership::View view_;
-  uint64_t noted_ = 0;   // mutations up to here were looked at
-  uint64_t newest_ = 0;  // view of what was; since_ at least
-  // Views after since_, each with its first mutation, as applied here.
+  uint64_t noted_ = 0;   // mutations up to here were examined
+  uint64_t newest_ = 0;  // the newest view of those; at least since_
+  // Views after since_, each with its first mutation applied here.
   std::deque<std::pair<uint64_t, uint64_t>> begins_;
   std::deque<Generation> generations_;
 };

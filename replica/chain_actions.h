@@ -1,4 +1,4 @@
-// What the chain protocol core wants done by whoever drives it.
+// What the caller of the chain protocol core has to do.
 #ifndef KAMINO_REPLICA_CHAIN_ACTIONS_H_
 #define KAMINO_REPLICA_CHAIN_ACTIONS_H_
 
@@ -12,8 +12,9 @@
 
 namespace kamino::replica {
 
-// Names a link between this node and another. Chosen by the core for links it
-// opens (odd numbers), by the caller for links it accepted (even numbers).
+// Names a link between this node and another. The core chooses it for links
+// that it opens (odd numbers), the caller for links that it accepted (even
+// numbers).
 using LinkId = uint64_t;
 inline constexpr LinkId kNoLink = 0;
 
@@ -26,27 +27,27 @@ struct Actions {
   struct Send {
     LinkId link;
     kamino::internal::v1::ChainMessage message;
-    // Of an Append: the log entry, as it lies in the ring. It holds until the
+    // For an Append: the log entry, in place in the ring. Valid until the
     // core's next input.
     absl::string_view payload;
   };
 
-  std::vector<LinkId> close;  // carried out first
-  std::vector<Open> open;     // then these; the answer is OnLinkOpened/Closed
+  std::vector<LinkId> close;  // done first
+  std::vector<Open> open;     // then these; OnLinkOpened/Closed answers
   std::vector<Send> send;     // then these
-  bool fetch_view = false;    // someone has a newer view
-  // At the head: everything up to here is applied by the whole chain.
+  bool fetch_view = false;    // another node has a newer view
+  // At the head: the whole chain has applied everything up to here.
   uint64_t completed = 0;
-  // Not OK: this node must stop; going on would make it differ from others.
+  // Not OK: this node must stop, as it would diverge otherwise.
   absl::Status fatal;
 };
 
-// Messages that were not taken in. Some are normal while a view changes.
+// Messages that were refused. Some are normal while a view changes.
 struct TurnedDown {
   uint64_t rejected = 0;  // answered with Reject
-  uint64_t stray = 0;     // out of turn on their link; ignored
-  // At odds with what the sender can know, or on a link on which only somebody
-  // else may send that: they have ended their links.
+  uint64_t stray = 0;     // out of turn on its link; ignored
+  // Messages that no correct sender sends, or that do not belong on their link.
+  // Each ended its link.
   uint64_t malformed = 0;
 };
 

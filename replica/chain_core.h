@@ -1,50 +1,55 @@
 // The chain protocol of one node, without I/O (Kamino-Tx, section 5).
 //
-// Inputs are views, links and their messages, and ticks; what they cause comes
-// out as Actions, to be carried out in order by the caller. No sockets,
-// threads, clocks or randomness inside; the heap and the log ring are
-// called directly. A simulator drives the same class as a real node does.
+// Inputs are views, links, their messages, and ticks; the results are Actions,
+// which the caller carries out in order. The core has no sockets, threads,
+// clocks or randomness; it calls the heap and the log ring directly. A
+// simulator drives the same class as a real node.
 //
-// This class only decides who of these hears of an input, and in which order:
-//   - Upstream: a node appends what its predecessor sends to its ring, durably,
+// This class only decides which of these parts receives an input, in which
+// order:
+//   - Upstream: a node appends its predecessor's entries to its ring, durably,
 //     before it acknowledges;
-//   - Downstream: what is executed, in place, in order, is sent on;
+//   - Downstream: executed entries are sent on, in order;
 //   - Completions: the tail completes to the head; clean-ups travel upstream;
-//   - Returning: a node that was restarted takes part once its neighbours have
-//     borne out that it holds what it must;
-//   - Mending: it mends what it was in the middle of, by what a neighbour holds
-//     (section 5.3), or RollForward, by what the entries carry;
-//   - Announcements: what a head is about to execute, told to its successor;
-//   - Execution: what is received is executed, in place, in order;
-//   - DeadlyEntries: those that a node may have died of;
-//   - Dispute: an entry that comes to something else here than at the head;
-//     Arbitration asks and answers who is right, DisputedResult is what this
-//     node has made of it;
-//   - Scrub, and ScrubExchange over the links: members compare what they hold,
-//     in the background;
-//   - Damage: what this node holds is of no use;
-//   - Joiner, and Donor at the tail: a node that joins gets the tail's heap,
+//   - Returning: a restarted node takes part once its neighbours have confirmed
+//     that it holds what it must;
+//   - Mending: it repairs torn entries from a neighbour's data (section 5.3),
+//     or RollForward from the entries' after-images;
+//   - Announcements: a head's announcements to its successor before it
+//     executes;
+//   - Execution: received entries are executed, in place, in order;
+//   - DeadlyEntries: quarantined entries, which may have crashed a node;
+//   - Dispute: a divergence, where an entry's result here differs from the
+//     head's; Arbitration asks and answers which node is right, DisputedResult
+//     handles this node's result;
+//   - Scrub, and ScrubExchange over the links: members compare their data in
+//     the background;
+//   - Damage: this node's data is unusable;
+//   - Joiner, and Donor at the tail: a joining node receives the tail's heap,
 //     then its log entries, and only then a place in the chain (section 5.2);
-//   - CatchUpHistory: what members that left will lack when they come back;
-//   - Outbox: what they have to say.
-// Which message may come by which link says one table, MessageRules. What may
-// not, or is at odds with what its sender can know, ends the link and never the
-// node; a peer that goes on so is met again after growing pauses (Misfits).
-// The head's own part (admission, locks, outcomes) lies in head/, which calls
-// AppendLocal and CommitLocal and is told by Actions::completed.
+//   - CatchUpHistory: what nodes that left the chain will lack when they
+//     return;
+//   - Outbox: outgoing messages.
+// The table MessageRules says which message may arrive on which link. A message
+// that may not, or that contradicts what its sender can know, ends the link and
+// never the node. The node accepts links from a peer that keeps sending such
+// messages only after growing pauses (Misfits). The head's own part (admission,
+// locks, outcomes) is in head/, which calls AppendLocal and CommitLocal and
+// learns of completion by Actions::completed.
 //
 // Invariants:
-//   1. received here >= received at the successor; what the successor lacks is
-//      in this node's ring.
+//   1. received here >= received at the successor; entries that the successor
+//      lacks are in this node's ring.
 //   2. A message of another view changes nothing.
 //   3. cleaned <= what the whole chain has applied.
-//   4. That an entry is applied is durable before a later node hears of it
-//      and before it is completed. So after a restart those not marked applied
-//      are in flight: they share no object, and no later entry that touches
-//      theirs was executed anywhere. (Where dependent entries are pipelined, by
-//      base/chain_mode.h, they may, and one may have been executed before.)
+//   4. That an entry is applied is durable before a later node receives it and
+//      before it is completed. So after a restart the entries not marked
+//      applied are in flight: they share no object, and no later entry that
+//      touches their objects was executed anywhere. (Where dependent entries
+//      are pipelined, by base/chain_mode.h, they may share objects, and one may
+//      have been executed before.)
 //   5. So applied here >= received at the successor and >= cleaned anywhere. A
-//      node for which that does not hold is on an old copy of its data.
+//      node for which that does not hold has a stale copy of its data.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_CHAIN_CORE_H_
@@ -102,36 +107,36 @@ namespace kamino::replica {
 class ChainCore {
  public:
   // All pointers must outlive the core. `ring` and `record` are as a restart
-  // found them: log entries that are not marked applied are taken for torn.
-  // `scrubbed` may be null: then nothing is compared with other nodes.
+  // found them: log entries that are not marked applied count as torn. If
+  // `scrubbed` is null, the node takes no part in scrubs.
   ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
             Executor* executor, StateCopy* copy,
             ScrubbedHeap* scrubbed = nullptr);
 
   // --- Inputs. `now` is monotonic and never goes back.
 
-  // Views not newer than view() are ignored. Installing one closes every link:
+  // Ignores views not newer than view(). Installing a view closes every link:
   // nothing of an older view gets through afterwards.
   void OnView(const membership::View& view, absl::Time now, Actions* actions);
 
   void OnLinkOpened(LinkId link, absl::Time now, Actions* actions);
   void OnLinkClosed(LinkId link, absl::Time now, Actions* actions);
-  // `payload`: what came behind the message; of an Append alone.
+  // `payload`: the bytes behind the message; only an Append has any.
   void OnMessage(LinkId link, const kamino::internal::v1::ChainMessage& message,
                  absl::string_view payload, absl::Time now, Actions* actions);
-  // At least every reconnect_delay.
+  // Call it at least every reconnect_delay.
   void OnTick(absl::Time now, Actions* actions);
-  // The node's core spent so long within one step, and handled no input
+  // The node's core spent so long within one step and handled no input
   // meanwhile: its neighbours' answers may be late by that. At most
-  // `failure_timeout` of it is taken off one wait.
+  // `failure_timeout` of it counts for one wait.
   void OnStoodStill(absl::Duration time, absl::Duration failure_timeout);
-  // Whether the manager wants this node, which is outside, to join.
+  // Whether the manager wants this node, which is a spare, to join.
   void OnInvited(bool invited, absl::Time now, Actions* actions);
 
-  // Sends the log entries and acknowledgements that the inputs so far are owed.
-  // Called once after each batch of inputs, so that one message stands for
-  // many. Actions are carried out before the next input: what is sent lies in
-  // the ring.
+  // Sends the log entries and acknowledgements that are due. Called once after
+  // each batch of inputs, so that one message stands for many. The caller
+  // carries the actions out before the next input: they refer to bytes in the
+  // ring.
   void EndOfBatch(absl::Time now, Actions* actions);
 
   // --- The head's part.
@@ -139,76 +144,76 @@ class ChainCore {
   // The number that the next mutation gets.
   uint64_t next_sequence() const { return ring_->received() + 1; }
 
-  // Makes an entry of these mutations durable in the ring, of which the first
-  // is next_sequence(). The head has executed them and sets the commit mark
-  // after this. Errors as LogRing::Append; kInvalidArgument also when it
-  // is larger than max_entry_bytes.
+  // Makes an entry of these mutations durable in the ring; the first one is
+  // next_sequence(). The head has executed them and sets the commit mark after
+  // this. Errors as LogRing::Append; kInvalidArgument also when the entry is
+  // larger than max_entry_bytes.
   absl::Status AppendLocal(absl::Span<const Mutation* const> mutations,
                            const engine::WriteSet& write_set,
                            const engine::AfterImage& image = {});
 
-  // The commit mark of the entry that was appended last is durable: it may go
+  // The commit mark of the last appended entry is durable: the entry may go
   // down the chain. Drains all regions of the node.
   void CommitLocal(Actions* actions);
 
-  // This node came by an object that cannot be read, as `found` says: it
-  // discards what it holds and ends, if a neighbour has everything. False: it
-  // is to go on as it is, and to ask again when it comes by that again.
+  // This node found an object that cannot be read, as `found` says. If a
+  // neighbour has everything, the node discards its data and ends. False: it
+  // continues, and asks again at the next such object.
   bool LeaveAsDamaged(const absl::Status& found, Actions* actions);
 
-  // Whether `request` may be executed by a head on probation: its successor
-  // knows of it. If not, that is told, and this is to be called again after
-  // further inputs. Another request takes the place of the last one.
+  // Whether a head on probation may execute `request`: its successor knows of
+  // it. If not, announces it; call this again after further inputs. Another
+  // request replaces the last one.
   bool Announce(const RequestIdentity& request, Actions* actions);
-  // What was announced last has not ended this process.
+  // This process has survived the last announced request.
   void EndAnnouncement(Actions* actions);
-  // Nothing is announced that the successor could still remember.
+  // The successor remembers no announcement.
   bool announces_nothing() const { return announcements_.over(); }
-  // What a head before this one, or this one before its restart, may have died
-  // of. Each is told once, and again whenever it is heard of again.
+  // A request on which an earlier head, or this one before its restart, may
+  // have crashed. Returned once, and again each time another message names it.
   std::optional<RequestIdentity> TakeBlamed() {
     return announcements_.TakeBlamed();
   }
 
-  // --- What is.
+  // --- State.
 
   const membership::View& view() const { return place_.view; }
   membership::Role role() const { return place_.role(); }
   bool is_head() const { return place_.is_head(); }
   bool is_tail() const { return place_.is_tail(); }
-  // It has a place in the chain and a heap that it may execute on.
+  // It has a place in the chain and a heap on which it may execute.
   bool ready() const;
-  // Nothing is known against what it holds. A head for which that does not hold
-  // takes no more requests.
+  // Nothing is known against its data. Otherwise a head accepts no more
+  // requests.
   bool beyond_doubt() const {
     return !damage_.condemned() && !scrub_.in_doubt();
   }
-  // No operation is half executed on its heap, nor is it being received.
+  // The heap is neither torn nor being received.
   bool heap_whole() const { return has_state() && !half_executed(); }
   // For the manager.
   membership::Condition condition() const;
-  // The first mutation of an entry that came to something else here than at the
-  // head, while it is not decided who erred; 0: there is none.
+  // The first mutation of an entry whose result differs from the head's, while
+  // it is not decided which node erred; 0: none.
   uint64_t disputed() const { return record_->state().disputed; }
-  // The view whose tail sends this node, which is outside, every log entry.
+  // The view whose tail sends every log entry to this node, which is outside.
   uint64_t caught_up_view() const;
   uint64_t completed() const { return completions_.completed(); }
   // A mutation up to which the whole chain has applied everything, as far as
-  // this node knows: whatever happens, the next one gets a number over it.
+  // this node knows. The next mutation always gets a higher number.
   uint64_t settled() const;
-  // For how long, at the last tick, the successor had acknowledged nothing of
-  // what it was sent; and the chain completed nothing of what its head has
-  // applied.
+  // As of the last tick: for how long the successor has acknowledged none of
+  // its entries; and for how long the chain has completed nothing that the head
+  // has applied.
   absl::Duration append_debt() const { return append_debt_.age(); }
   absl::Duration completion_debt() const { return completion_debt_.age(); }
-  // For how long, at the last tick, this view was here and its links had never
-  // been up together. Zero: they were, or it has none.
+  // As of the last tick: for how long this view's links have never been up
+  // together. Zero: they have, or the view has none.
   absl::Duration never_linked() const { return link_watch_.never_up(); }
   TransferStats transfer() const;
   const Scrub& scrub() const { return scrub_; }
-  // Log entries, by their last mutations, that the successor, or the node that
-  // joins, was sent and has acknowledged; both go back with a new link. False:
-  // there is nobody.
+  // Log entries, by their last mutations, that the successor or the joining
+  // node was sent and has acknowledged; a new link sets both back. False: there
+  // is no such node.
   bool replicates() const { return downstream_.replicates(); }
   uint64_t sent() const { return downstream_.sent(); }
   uint64_t acknowledged() const { return downstream_.acked(); }
@@ -222,7 +227,7 @@ class ChainCore {
     bool connected;
   };
   std::vector<LinkState> links() const;
-  // What a part of the core has that link for now.
+  // What the core uses that link for.
   LinkUse UseOf(LinkId link) const;
   bool Uses(LinkId link) const { return UseOf(link) != LinkUse::kNone; }
 
@@ -231,48 +236,48 @@ class ChainCore {
 
   // --- Views.
 
-  // Where the view has this process and what its heap holds; -1: nowhere.
+  // The index of this process in the view, given what its heap holds; -1: none.
   int PlaceIn(const membership::View& view) const;
   void LeaveView(absl::Time now);
   void EnterView(absl::Time now);
-  // Whether the heap holds a state of the chain, be it an old one.
+  // Whether the heap holds a state of the chain, possibly a stale one.
   bool has_state() const;
   bool behind() const;
-  // What the heap holds is between two states: of interrupted entries, or of a
-  // disputed one that was not executed to its end.
+  // The heap is torn, by interrupted entries or by a diverging one that was not
+  // executed to its end.
   bool half_executed() const;
-  // Log entries of the chain can follow on what this node has, though it has no
+  // Log entries of the chain can follow this node's data, though it has no
   // place.
   bool may_resume() const {
     return behind() && !mending_.torn() &&
            record_->state().epoch == place_.view.epoch;
   }
-  // What this node holds, which has no place, is what the chain made of it up
-  // to some mutation, but for what its ring names.
+  // This node has no place, and its data is the chain's state at some mutation,
+  // apart from entries that its ring names.
   bool may_catch_up() const;
-  // What the heap holds, or receives from here on, is of this view's cluster
-  // and epoch.
+  // The heap's data, now or after a transfer, is of this view's cluster and
+  // epoch.
   void TakeOrigin(NodeState* state) const;
-  // The heap begins to receive another state: says what is given up, if that is
-  // of an epoch that is over.
+  // The heap begins to receive another state. Logs the data that is lost, if it
+  // is of an earlier epoch.
   void OnHeapVoid();
   void Record(membership::Condition condition);
-  // What this node holds is of no use: it has to get the chain's state anew.
+  // This node's data is unusable: it must receive the chain's state anew.
   void DiscardState();
 
   // --- Messages.
 
-  // False, with the answer given, when the message is of another view.
+  // False when the message is of another view; the answer is given then.
   bool CheckView(LinkId link, const Message& message);
   void TakeMessage(LinkId link, const Message& message,
                    absl::string_view payload, absl::Time now);
-  // Ends links by which came what may not come by them.
+  // Ends links that carried messages they may not carry.
   void EndMisfits(absl::Time now);
-  // Of a link that has a use.
+  // The peer of a link in use.
   std::string PeerOf(LinkId link) const;
   // A link is gone, or will be.
   void Lose(LinkId link, absl::Time now);
-  // Why no link is taken up by this Hello; "" if it is.
+  // Why this Hello is refused; "" if it is not.
   std::string RefuseHello(LinkId link, const kamino::internal::v1::Hello& hello,
                           absl::Time now) const;
   void OnHello(LinkId link, const kamino::internal::v1::Hello& hello,
@@ -293,61 +298,62 @@ class ChainCore {
   void OnStateWanted(LinkId link,
                      const kamino::internal::v1::StateWanted& wanted);
 
-  // --- What follows.
+  // --- Consequences.
 
   void SendSync(LinkId link);
   void ExecuteReceived();
-  // Begins the dispute; at a head, which has none before it, also ends it.
+  // Begins the divergence; at a head, which has none before it, also ends it.
   void OnDissent(const Execution::Dissent& dissent);
-  // At a head: its own result counts, and goes on from there. (EnterView does
-  // not go on, as it executes what follows.)
+  // At a head: its own result counts, and execution continues after it. (Not in
+  // EnterView, which executes what follows.)
   void KeepOwnResult();
-  // Does what an open dispute calls for.
+  // Takes the next step of an open divergence.
   void ContinueDispute(absl::Time now);
-  // A node may have died of entries (after, last].
+  // Quarantines entries (after, last]: a node may have crashed on them.
   void NoteDeadly(uint64_t after, uint64_t last);
-  // Nobody has died of mutations up to here: all have applied them.
+  // No node has crashed on mutations up to here: all have applied them.
   uint64_t KnownComplete() const;
   void AdoptDeadly(absl::Time now);
-  // A view takes the place of this one: what the successor was sent may have
-  // ended it.
+  // A view replaces this one: entries on their way to the successor may have
+  // crashed it.
   void NoteOnTheWay(const membership::View& next);
   void DropInterrupted();
-  // The same by what the entries carry.
+  // The same by the entries' after-images.
   void AdoptImages();
-  // Brings what is not applied, up to there, to its end by what the entries
-  // carry, and marks it applied, durably; a failure stops the node.
+  // Rolls entries forward up to there by their after-images and marks them
+  // applied, durably; a failure stops the node.
   void ApplyImages(uint64_t last, bool interrupted);
-  // The successor holds what was before the entry that is half executed here.
+  // The successor holds the state before the torn entry.
   bool MayTakeBack() const;
-  // What was to be adopted is complete, and is executed as any.
+  // The entries to adopt are complete, and are executed like others.
   void ExecuteAdopted();
   void ForgetInterrupted();  // the heap is void
-  // Its heap is what the operations applied so far have made of it, and nothing
-  // is known against it.
+  // The heap is the result of the operations applied so far, and nothing is
+  // known against it.
   bool may_compare() const;
-  // A node that joins asks to go on: it is not sent what cannot be read.
+  // A joining node asks to continue: refuses if the entries it needs cannot be
+  // read.
   void CheckResumed(const kamino::internal::v1::Hello& hello);
   void NoteLinks(absl::Time now);
-  // The member that a link of that purpose is being opened to; null: there is
+  // The member to which a link of that purpose is being opened; null: there is
   // no such link, or it is established.
   const membership::Member* Dials(
       kamino::internal::v1::LinkPurpose purpose) const;
-  // True when this process has sent the Hello itself: its link has ended, and
-  // the next attempt waits.
+  // True when this process has sent the Hello itself: its link ended, and the
+  // next attempt waits.
   bool EndSelfDial(LinkId link, const kamino::internal::v1::Hello& hello,
                    absl::Time now);
-  // The successor asks for the entry after what it has received, perhaps again:
-  // it may be this node's bytes that are damaged. False: it does not get it.
+  // The successor asks for the entry after those it has received, perhaps
+  // again: this node's bytes may be damaged. False: it does not get the entry.
   bool CheckUnsent(const kamino::internal::v1::Sync& sync);
-  // Something is applied that was not before.
+  // More entries are applied.
   void AfterApplied();
-  // The last of the chain: what is applied is complete.
+  // At the tail: applied entries are complete.
   void CompleteAsTail();
   void CleanTo(uint64_t sequence);
   void GoOnMended(Mending::Mended mended);
   void CheckCaughtUp();
-  // Goes on if the neighbours have borne out what this node holds.
+  // Continues if the neighbours have confirmed this node's data.
   void CheckReturned();
 
   const ChainOptions options_;

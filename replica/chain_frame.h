@@ -1,5 +1,5 @@
-// A chain message as bytes of a link: what a link's Send takes in two pieces,
-// and delivers as one.
+// A chain message as bytes on a link. A link's Send takes it in two pieces and
+// delivers it as one.
 //
 //   frame := head_bytes:4 head{head_bytes} payload
 //

@@ -1,5 +1,5 @@
-// Reads of objects that are not in flight, and of no others: what a node that
-// is not the tail may answer by itself (docs/use/reads.md).
+// Reads only objects that are not in flight: those that a node other than the
+// tail may serve by itself (docs/use/reads.md).
 #ifndef KAMINO_REPLICA_CLEAN_READER_H_
 #define KAMINO_REPLICA_CLEAN_READER_H_
 
@@ -12,19 +12,19 @@ namespace kamino::replica {
 
 class CleanReader final : public engine::Reader {
  public:
-  // Both must outlive it; `in_flight` has caught up, and nothing is appended to
+  // Both must outlive it. `in_flight` has caught up, and nothing is appended to
   // its ring meanwhile.
   CleanReader(engine::Reader* reader, const ObjectsInFlight* in_flight)
       : reader_(reader), in_flight_(in_flight) {}
 
-  // kFailedPrecondition (REASON_NOT_CLEAN): it may be in flight. Else as the
-  // reader's.
+  // kFailedPrecondition (REASON_NOT_CLEAN): the object may be in flight. Other
+  // errors as the reader's.
   absl::StatusOr<absl::Span<const std::byte>> Read(
       engine::ObjectId id) override;
   void Prefetch(engine::ObjectId id) const override { reader_->Prefetch(id); }
 
-  // It came by an object that may be in flight: whatever is made of what was
-  // read says nothing.
+  // Whether it met an object that may be in flight: then the result of the read
+  // is not valid.
   bool met_in_flight() const { return met_in_flight_; }
 
  private:

@@ -1,5 +1,5 @@
-// How the head learns what the whole chain has applied: the tail tells it, over
-// a link from the one to the other.
+// How the head learns what the whole chain has applied: the tail reports it,
+// over a link of its own to the head.
 //
 //   state     input                      next       effects
 //   kOff      EnterAsTail                kTail      dials the head
@@ -15,7 +15,7 @@
 //                                                   nothing
 //             CompleteTo, further        the same   completed
 //
-// Invariant: completed() never goes back but for a heap that is another.
+// Invariant: completed() never goes back, except for another heap.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_COMPLETIONS_H_
@@ -36,16 +36,16 @@ namespace kamino::replica {
 class Completions {
  public:
   enum class State {
-    kOff,   // neither; or both, where nobody need be told
-    kTail,  // it tells the head
-    kHead,  // it is told by the tail
+    kOff,   // neither; or a chain of one
+    kTail,  // reports to the head
+    kHead,  // receives the tail's reports
   };
 
-  // `completed`: what is known to be, at first. All must outlive it.
+  // `completed`: the initial position. All pointers must outlive it.
   Completions(const ChainOptions& options, uint64_t completed, Outbox* outbox);
 
   State state() const { return state_; }
-  // kNoLink while there is none.
+  // kNoLink without a link.
   LinkId link() const;
   bool connected() const;
   bool Has(LinkId link) const {
@@ -67,7 +67,7 @@ class Completions {
   void OnRejected(LinkId link, absl::Time now);
   // True when it came from the head.
   bool OnSync(LinkId link);
-  // More is applied.
+  // More entries are applied.
   void Owe() { owes_ = true; }
   void Report(uint64_t applied);
 
@@ -75,11 +75,11 @@ class Completions {
 
   void Accept(LinkId link);
 
-  // --- What is completed.
+  // --- Position.
 
   uint64_t completed() const { return completed_; }
   void CompleteTo(uint64_t sequence);
-  // Known without a word of the tail: nobody need be told.
+  // Known without the tail: no report is needed.
   void Know(uint64_t completed);
   // Another heap, whose chain has completed that much.
   void Restart(uint64_t completed) { completed_ = completed; }

@@ -1,17 +1,16 @@
-// LocalUndo by copies of whole objects, as a head of a Kamino chain has them: a
-// copy is made in the critical path where there is none, and brought up to date
-// off it.
+// LocalUndo by copies of whole objects, as at the head of a Kamino chain:
+// missing copies are made in the critical path, and copies are updated off it.
 //
 // Invariants:
-//   1. While an entry is executed, what it writes to has a durable copy that is
-//      up to date with all entries before it.
-//   2. The mark in the backup's region never runs ahead of the copies.
-//   3. On media, mark >= ring.cleaned(). So of an object that an entry after
-//      the mark has written to, the ring that a restart finds knows it. In a
-//      process work_ knows it, and the ring may be cleaned beyond the mark.
-// After a restart an object of an interrupted entry is therefore what its copy
-// says, unless one after the mark that is applied has written to it: then the
-// interrupted one was not begun.
+//   1. While an entry is executed, the objects that it writes have durable
+//      copies that are up to date with all entries before it.
+//   2. The mark in the undo copy's region never runs ahead of the copies.
+//   3. On media, mark >= ring.cleaned(). So the ring that a restart finds knows
+//      all objects that entries after the mark have written. In a running
+//      process work_ knows them, and the ring may be cleaned beyond the mark.
+// After a restart an object of an interrupted entry is therefore equal to its
+// copy, unless an applied entry after the mark has written it: then the
+// interrupted entry was not begun.
 #ifndef KAMINO_REPLICA_COPIED_UNDO_H_
 #define KAMINO_REPLICA_COPIED_UNDO_H_
 
@@ -25,7 +24,7 @@ namespace kamino::replica {
 
 class CopiedUndo final : public LocalUndo {
  public:
-  // Durable on return is the mark, at ring.applied().
+  // On return the mark at ring.applied() is durable.
   CopiedUndo(engine::Heap* heap, LogRing* ring, engine::Backup* backup);
   ~CopiedUndo() override;
 
@@ -36,25 +35,26 @@ class CopiedUndo final : public LocalUndo {
   engine::BackupStats stats() const override { return backup_->stats(); }
 
  private:
-  // An entry whose changes the copies lack.
+  // An entry whose changes are not in the copies yet.
   struct Work {
     uint64_t last = 0;
     engine::WriteSet write_set;
-    // Of what it writes to; pinned.
+    // The copies of the objects that it writes; pinned.
     absl::flat_hash_map<engine::ObjectId, std::byte*> copies;
     std::vector<engine::ObjectId> freed;
   };
 
-  // Copies are made of what the entry writes to, and it becomes work.
+  // Makes copies of the objects that the entry writes, and adds it to the work.
   absl::Status Pin(const engine::WriteSet& write_set, Work* work);
   void Unpin(const Work& work);
-  // It is no work any more.
+  // Removes it from the work.
   void Forget(const Work& work);
-  // Up to that entry, durably.
+  // Updates the copies up to that entry, durably.
   void PropagateTo(uint64_t sequence) { PropagateSome(sequence, SIZE_MAX); }
   void PropagateSome(uint64_t sequence, size_t max);
   void CopyChanges(const Work& work);
-  // Up to which entry the copies have to be up to date before this is executed.
+  // The entry up to which the copies must be updated before this one is
+  // executed.
   uint64_t NeededFor(const engine::WriteSet& write_set) const;
 
   engine::Heap* const heap_;
@@ -62,7 +62,7 @@ class CopiedUndo final : public LocalUndo {
   engine::Backup* const backup_;
   AppliedMark mark_;
   std::deque<Work> work_;  // the last one may not be applied yet
-  // By object: the last entry in work_ that writes to it.
+  // By object: the last entry in work_ that writes it.
   absl::flat_hash_map<engine::ObjectId, uint64_t> written_;
   uint64_t freed_ = 0;  // the last entry that frees something
 };

@@ -1,6 +1,6 @@
-// What this node holds is wrong, or cannot be read. That is sticky: it is
-// recorded before the node ends, so that nothing of it is served by whatever
-// process comes next, which joins as a new node.
+// This node's data is wrong or cannot be read. The node records that durably
+// before it ends, so that the next process serves none of it and joins as a new
+// node.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_DAMAGE_H_
@@ -21,7 +21,7 @@ class Damage {
   Damage(NodeRecord* record, Outbox* outbox)
       : record_(record), outbox_(outbox) {}
 
-  // Both are recorded durably on return. Ends the node with this input.
+  // Records it durably. Ends the node with this input.
   void EndNow(absl::string_view why);
   // Ends the node with the first tick after the peer, which was sent the
   // reason, has closed the link `listener`, or after `until`. kNoLink: with the
@@ -29,16 +29,16 @@ class Damage {
   void Condemn(absl::string_view why, LinkId listener, absl::Time until);
   bool condemned() const { return !condemned_.ok(); }
   void OnLinkClosed(LinkId link);
-  void OnTick(absl::Time now);  // ends the node that is condemned
+  void OnTick(absl::Time now);  // ends a condemned node
 
  private:
-  // Durably; returns what the node is to end with.
+  // Records it durably; returns the node's final status.
   absl::Status Record(absl::string_view why);
 
   NodeRecord* const record_;
   Outbox* const outbox_;
   absl::Status condemned_;
-  // While it is condemned.
+  // While condemned.
   LinkId listener_ = kNoLink;
   absl::Time until_;
 };

@@ -1,26 +1,26 @@
-// Log entries that a node may have died of.
+// Quarantined log entries: entries on which a node may have crashed.
 //
-// A node that dies while it executes an entry has it in its ring. Once it is
-// back, its predecessor mends it, and nobody executes it again there. But there
-// are two who would:
-//   - the next node that gets the entry, be it as the successor of the one that
-//     came back, or in its place. So what was on its way to a node whose
-//     process is gone, or was interrupted there, is flagged when it is sent on:
-//     whoever gets it takes over what the sender holds of it;
-//   - a node that was interrupted and is head now. It is rolled back by its
-//     successor and executes it again (Kamino-Tx, section 5.3), and says so in
-//     its record before. If it dies of that, it drops the entry once it is
-//     back: nobody behind it can have it, and nobody was answered.
-// A node that disputes an entry (replica/dispute.h) has outlived it, and tells
-// its predecessor: nothing on its way to such a node is flagged.
+// A node that crashes while it executes an entry has it in its ring. After its
+// restart its predecessor repairs it, and the entry is not executed there
+// again. But two other nodes would execute it:
+//   - the next node that receives the entry, as the successor of the restarted
+//     node or in its place. So entries that were on their way to a lost
+//     process, or were interrupted there, are flagged when they are sent on:
+//     the receiver takes over the sender's result;
+//   - a node that was interrupted and is head now. Its successor rolls it back,
+//     and it executes the entry again (Kamino-Tx, section 5.3); before that it
+//     records this. If it crashes again, it drops the entry after its restart:
+//     no node behind it can have it, and no client has an answer.
+// A node with a divergence (replica/dispute.h) has survived the entry, and
+// tells its predecessor: nothing on its way to such a node is flagged.
 //
-// What was taken over is in flight, as what was interrupted is (invariant 4 of
-// replica/chain_core.h): it shares no object with what comes after it. Where
-// two entries do share one, the earlier is complete, and was executed.
+// Entries that were taken over are in flight, like interrupted ones (invariant
+// 4 of replica/chain_core.h): they share no object with later entries. If two
+// entries do share one, the earlier is complete, and was executed.
 //
-// Where entries carry what they leave, who is to take one over has all it needs
-// in its own ring, and a head that has died of one has rolled it forward when
-// it is back: it drops nothing.
+// If entries carry after-images, the receiver needs only its own ring to take
+// one over, and a head that crashed on one rolls it forward after its restart:
+// it drops nothing.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_DEADLY_ENTRIES_H_
@@ -34,7 +34,7 @@
 
 namespace kamino::replica {
 
-// Entries (after, last] that a node may have died of.
+// Entries (after, last] on which a node may have crashed.
 struct DeadlyRange {
   uint64_t after = 0;
   uint64_t last = 0;
@@ -50,23 +50,24 @@ class DeadlyEntries {
   DeadlyEntries(const LogRing* ring, NodeRecord* record)
       : ring_(ring), record_(record) {}
 
-  // A node may have died of entries (after, last], too. Nobody has died of
-  // those up to `complete`: all have applied them.
+  // Adds entries (after, last]. No node has crashed on those up to `complete`:
+  // all have applied them.
   void Note(uint64_t after, uint64_t last, uint64_t complete);
-  // What this node has received is to be taken over, not executed.
+  // Whether this node must take the received entry over instead of executing
+  // it.
   bool Has(const LogEntry& entry) const;
-  // Those that are flagged when they are sent on.
+  // The entries that are flagged when they are sent on.
   DeadlyRange Beyond(uint64_t complete) const;
-  // Up to here entries that this node has not applied are complete, as a later
-  // one is of an object of theirs.
+  // Entries up to here that this node has not applied are complete, because a
+  // later one shares an object with them.
   uint64_t CompleteAsShared() const;
-  // Those up to there are executed as any.
+  // Entries up to there are executed like others.
   void Pass(uint64_t complete);
-  // Everything up to there is.
+  // Everything up to there is complete.
   void OnComplete(uint64_t complete);
   void Forget() { range_ = {}; }
 
-  // The entry that this node, as head, executes again; 0: none. Durable on
+  // The entry that this node executes again as head; 0: none. Durable on
   // return.
   void SetRedone(uint64_t first);
   uint64_t redone() const { return record_->state().redone; }

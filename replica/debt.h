@@ -19,16 +19,16 @@ class Debt {
       since_ = now;
       forgiven_ = absl::ZeroDuration();
     }
-    // The step that stood still may have begun before the debt did.
+    // The long step may have begun before the debt did.
     since_ = std::min(since_, now);
     owes_ = owes;
     paid_ = paid;
     age_ = now - since_;
   }
 
-  // This node's core spent `time` within one step since the last Update, and
-  // read no answer meanwhile. That time does not count, but no more than `most`
-  // of one debt. Time in which the core was idle counts: it would have read the
+  // This node's core spent `time` within one step since the last Update and
+  // read no answer meanwhile. That time does not count, but at most `most` of
+  // one debt is forgiven. Idle time of the core counts: it would have read the
   // answer.
   void StoodStill(absl::Duration time, absl::Duration most) {
     if (!owes_) return;

@@ -17,10 +17,10 @@
 //   any           Adopt                 kEstablished  closes another one
 // Anything else changes nothing.
 //
-// Between two attempts it waits, at first shortly: a neighbour that is only
-// late with a view has it in a moment. After each Hello without an answer in
-// time the next one gets twice as long, up to connect_timeout: a neighbour on
-// an overloaded machine may need that.
+// The first pauses between attempts are short: a neighbour that is only late
+// with a view has it in a moment. After each Hello without an answer in time
+// the next one gets twice as long, up to connect_timeout: a neighbour on an
+// overloaded machine may need that.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_DIALER_H_
@@ -38,11 +38,11 @@ namespace kamino::replica {
 class Dialer {
  public:
   enum class State {
-    kIdle,         // nobody to reach
+    kIdle,         // no member to reach
     kWaiting,      // for the next attempt
     kConnecting,   // the transport has not answered
     kGreeting,     // the other side has not answered Hello
-    kEstablished,  // it has
+    kEstablished,  // the other side has answered
   };
 
   // `options` and `outbox` must outlive it.
@@ -57,7 +57,7 @@ class Dialer {
   // Whether this is its link.
   bool Has(LinkId link) const { return link != kNoLink && link == link_; }
 
-  // Reaches for the member from `at` on, at the next OnTick.
+  // Dials the member at the first OnTick from `at` on.
   void Aim(const membership::Member& member, absl::Time at);
   void Hasten(absl::Time now);
   // The next attempt is not before that.
@@ -65,9 +65,9 @@ class Dialer {
   // Takes over a link that the other side opened. It is not opened anew.
   void Adopt(LinkId link);
 
-  // True when it is its link: the other side has to be told who this is.
+  // True when it is its link: a Hello is due.
   bool OnOpened(LinkId link, absl::Time now);
-  // The other side has taken this node.
+  // The other side has accepted this node.
   void Establish();
   // True when it was its link.
   bool OnClosed(LinkId link, absl::Time now);

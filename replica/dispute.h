@@ -1,10 +1,10 @@
-// What becomes of a log entry whose execution here left something else than the
-// head's did. One of the two computes wrongly, or on wrong data; which of them,
-// others have to say.
+// Resolves a divergence: a log entry whose execution here has another result
+// than the head's. One of the two computes wrongly, or on wrong data; other
+// nodes decide which.
 //
-// Such an entry is neither applied nor sent on, and nothing after it is
-// executed. The successor is asked: it tries the entry without any effect, and
-// says what it comes to. Then one has two against it:
+// Such an entry is neither applied nor sent on, and no later entry is executed.
+// The successor is asked to try the entry without effect and to report its
+// result. Then the votes decide:
 //
 //   comes before   the successor says      then
 //   the head       nothing yet             kAsk
@@ -19,17 +19,17 @@
 //                  anything else           kUndecided: two against two
 //                  there is none           kThisNodeErred
 //
-// A copy: the successor's data and this node's are of one origin, and nobody
-// has borne them out since (replica/scrub.h), so that they err alike.
+// A copy: the successor's data and this node's have one origin, and no other
+// node has confirmed them since (replica/scrub.h), so both err alike.
 //
-// Who erred discards its state and ends; it joins anew. A node whose result
-// was borne out, or whose head has gone, goes on with it as the next head; one
-// that could not execute the entry to its end is rolled back by its successor
-// then, and drops it: no one was answered. What is undecided waits for an
-// operator.
+// The node that erred discards its state, ends, and joins anew. A node whose
+// result was confirmed, or whose head is gone, continues with its result as the
+// next head. If it could not execute the entry to its end, its successor rolls
+// it back, and it drops the entry: no client has an answer. An undecided
+// divergence waits for an operator.
 //
-// A dispute is in the node's record: a restart does not end it, nor is the
-// entry mended by a neighbour then, as one that was interrupted is.
+// The node's record keeps the divergence: a restart does not end it, and no
+// neighbour then repairs the entry, as it does an interrupted one.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_DISPUTE_H_
@@ -50,11 +50,11 @@ class Dispute {
   enum class Judgement { kAsk, kThisNodeErred, kHeadErred, kUndecided };
 
   struct Votes {
-    size_t before = 1;             // nodes before this one, the head among them
-    uint64_t head = 0;             // hashes of what each came to
+    size_t before = 1;             // nodes before this one, including the head
+    uint64_t head = 0;             // hashes of the results
     uint64_t own = 0;              // 0: it could not be executed to its end
-    bool successor = false;        // there is one
-    std::optional<uint64_t> vote;  // of the successor
+    bool successor = false;        // whether there is one
+    std::optional<uint64_t> vote;  // the successor's hash
     bool one_origin = false;       // its data and this node's are copies
   };
   static Judgement Judge(const Votes& votes);
@@ -64,31 +64,31 @@ class Dispute {
       : record_(record), retry_(retry) {}
 
   bool open() const { return entry_.has_value(); }
-  // While it is open: numbers of the entry's mutations.
+  // While it is open: the numbers of the entry's mutations.
   uint64_t first() const { return entry_->first; }
   uint64_t last() const { return entry_->last; }
   uint64_t own_hash() const { return entry_->own; }
   bool whole() const { return entry_->whole; }
-  // The successor says what this node does, but its data are the same copy.
+  // The successor has this node's result, but its data is the same copy.
   bool a_copy_agrees() const { return one_origin_ && vote_ == entry_->own; }
 
-  // `why`: an error that the execution ended with, or OK where it came to
-  // another image, whose hash is `own`. Everything before the entry is applied,
-  // durably, and so is what it has stored. Durable on return.
+  // `why`: the error of the execution, or OK if it had another image; `own` is
+  // its hash. Everything before the entry, and all that the entry has stored,
+  // is durable. Durable on return.
   void Begin(const LogEntry& entry, const absl::Status& why, uint64_t own);
   // After a restart.
   void Resume(const LogEntry& entry, bool whole, uint64_t own);
   // It is over, durably.
   void End();
 
-  // A new view: others may be asked.
+  // A new view: other nodes may be asked.
   void ForgetVotes();
-  // `one_origin`: as Votes has it.
+  // `one_origin`: as in Votes.
   void OnVote(uint64_t first, uint64_t hash, bool one_origin);
   Judgement Judge(size_t before, bool successor) const;
   // At most once in `retry`.
   bool MaySpeak(absl::Time now);
-  // The first time that it is undecided in this view.
+  // True the first time that it is undecided in this view.
   bool FirstUndecided();
 
  private:

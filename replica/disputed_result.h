@@ -1,6 +1,6 @@
-// What this node has made of a disputed entry, and what becomes of that: it
-// outlives a restart, counts where this node is head now, or is taken back by
-// what the successor holds and dropped.
+// This node's result of a diverging entry: it survives a restart, and then
+// counts if this node becomes head, or is rolled back by the successor's data
+// and dropped.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_DISPUTED_RESULT_H_
@@ -21,7 +21,7 @@ namespace kamino::replica {
 
 class DisputedResult {
  public:
-  // All must outlive it.
+  // All pointers must outlive it.
   DisputedResult(const ChainOptions& options, const Place* place, LogRing* ring,
                  const NodeRecord* record, Executor* executor, StateCopy* copy,
                  Mending* mending, Dispute* dispute, Outbox* outbox)
@@ -35,32 +35,32 @@ class DisputedResult {
         dispute_(dispute),
         outbox_(outbox) {}
 
-  // After a restart, before any view: goes on with the dispute that the record
+  // After a restart, before any view: resumes the divergence that the record
   // names.
   void Resume();
-  // The record names one, but the ring does not have its entry.
+  // The record names an entry that the ring does not have.
   bool lost() const { return record_->state().disputed != 0 && !open(); }
   absl::Status Lost() const;
-  // Nothing is half executed by a dispute.
+  // No diverging entry has left the heap torn.
   bool whole() const {
     return record_->state().disputed == 0 ||
            (open() && (dispute_->whole() || TakesBackAlone(options_.mode)));
   }
 
-  // Both only while the dispute is open.
-  // This node is head now: its own result counts, or is to be taken back where
-  // it has none. Does nothing while the ring has no room for it.
+  // Both only while the divergence is open. This node is head now: its own
+  // result counts. Without a result the entry must be rolled back. Does nothing
+  // while the ring has no room for it.
   void Keep();
-  // It was taken back: nobody was answered, the client asks again.
+  // It was rolled back: no client has an answer, and the client asks again.
   void Drop();
 
  private:
   bool open() const { return dispute_->open(); }
   void TakeBack();
-  // The entry as it stands in the ring, with this node's image of it.
+  // The entry in the ring, with this node's image of it.
   absl::Status Replace();
-  // Of allocations, what this node has stored behind what the head did is in
-  // its image as well. The draft is of that image.
+  // Adds to the image the bytes that this node has stored in allocations beyond
+  // those of the head. The draft is of that image.
   absl::Status CoverOwn(const engine::WriteSet& write_set,
                         const LogEntryDraft& draft, engine::AfterImage* image);
 

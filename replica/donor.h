@@ -1,15 +1,15 @@
-// A node joins (Kamino-Tx, section 5.2), at the tail: it is sent the heap while
-// the chain serves, then a cut, then every log entry, as a successor. Once it
-// keeps up, the manager appends it to the chain.
+// The tail's side of a join (Kamino-Tx, section 5.2). It sends the joining node
+// the heap while the chain serves, then a cut, then every log entry, as to a
+// successor. Once the node keeps up, the manager appends it to the chain.
 //
-// Until then the tail keeps the entries that the node lacks in its ring, and
-// so does every node before it; but not beyond half of the ring, and not for
-// ever: then the node has to begin again.
+// Until then the tail and every node before it keep the entries that the node
+// lacks in their rings, but at most half of the ring, and not forever: after
+// that the node must begin again.
 //
-// Clients may write faster than the heap is sent. After a few passes over what
-// has changed they are slowed down (replica/brake.h): what is left may grow no
-// more, but shrinks by half of what is sent. So a transfer ends whatever they
-// write. Likewise while the node that joins takes entries more slowly.
+// Clients may write faster than the heap is sent. After a few passes over the
+// changed pages they are slowed down (replica/brake.h): then the rest shrinks
+// by at least half of what is sent, and the transfer ends whatever they write.
+// The same applies while the joining node takes entries more slowly.
 //
 //   state      input                    next       effects
 //   kNobody    Begin                    kCopying   StateBegin
@@ -30,8 +30,8 @@
 //   kFollowed  OnClosed, Leave          kNobody    the ring is retained a while
 //              Continue                 kFollowed  holds completions while a
 //                                                  quarter of the ring is full
-//   any        Begin                    as above, anew; who joined before has
-//                                       given way
+//   any        Begin                    as above, anew; the node that joined
+//                                       before gives way
 //              Forget                   kNobody    closes the link; nothing is
 //                                                  retained
 //              KeepsRing, ring half     kNobody    as Forget
@@ -41,10 +41,10 @@
 // Its state follows Downstream's: kSnapshot is kCopying, kFollow is kFollowed.
 //
 // Invariants:
-//   1. At most one node joins. It keeps out others that ask only while it gets
-//      on, and without long pauses: it may be stopped, or cut off from the
-//      manager, and its link be well.
-//   2. What a node that follows, or did a moment ago, lacks is in the ring.
+//   1. At most one node joins. It keeps others out only while it makes progress
+//      without long pauses: its link may be well although it is stopped or cut
+//      off from the manager.
+//   2. The ring holds what a node that follows, or did a moment ago, lacks.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_DONOR_H_
@@ -73,90 +73,91 @@ namespace kamino::replica {
 class Donor {
  public:
   enum class State {
-    kNobody,    // joins
-    kCopying,   // a node is being sent the heap
-    kFollowed,  // it has it, and gets log entries
+    kNobody,    // no node joins
+    kCopying,   // sends the heap to a node
+    kFollowed,  // the node has it, and receives log entries
   };
 
-  // All must outlive it.
+  // All pointers must outlive it.
   Donor(const ChainOptions& options, const LogRing* ring, StateCopy* copy,
         Downstream* downstream, Outbox* outbox, TransferStats* stats);
 
   State state() const;
-  // The node that joins; "" for kNobody.
+  // The joining node; "" for kNobody.
   const std::string& joining() const { return joining_; }
-  // Log entries are kept for a node that was joining and is gone.
+  // Whether log entries are kept for a node that was joining and is gone.
   bool retains() const { return retain_until_.has_value(); }
 
-  // Why the node cannot join here and now; "" if it can: also again, in the
-  // same life or in a later one. `may_give`: this node is the tail, and sound.
+  // Why the node cannot join now; "" if it can, also once more, in the same
+  // incarnation or a later one. `may_give`: this node is the tail, and its data
+  // is sound.
   std::string Refuse(const kamino::internal::v1::Hello& hello,
                      const membership::View& view, bool may_give,
                      absl::Time now) const;
-  // It may. `borne_out`: as StateBegin says.
+  // Begins the join that Refuse allowed. `borne_out`: as in StateBegin.
   void Begin(LinkId link, const kamino::internal::v1::Hello& hello,
              const CatchUpHistory::Plan& plan, bool borne_out, absl::Time now);
-  // False: that is nothing it could ask for.
+  // False: the node could not ask for that.
   bool OnWanted(const kamino::internal::v1::StateWanted& wanted);
   void OnChunkAck(uint64_t chunks);
-  // Sends what may go now.
+  // Sends what the pace and the window allow.
   void Continue(absl::Time now);
 
-  // Whether log entries that the chain has completed stay in the ring.
+  // Whether completed log entries stay in the ring.
   bool KeepsRing();
-  // How much the chain may complete: all that is applied, or less while writes
-  // are held back.
+  // How far the chain may complete: everything applied, or less while writes
+  // are slowed down.
   uint64_t MayComplete();
-  // What that said last, if it was less than all; else nothing.
+  // The last result of MayComplete if it was less than everything applied.
   std::optional<uint64_t> held_at() const { return held_at_; }
-  // True when entries have stayed in the ring for long enough just now, or some
-  // were held back that may be completed.
+  // True when entries have just stayed in the ring for long enough, or held
+  // entries may be completed.
   bool OnTick(absl::Time now);
-  // Nobody who joins needs what is in the ring any more.
+  // No joining node needs the ring's entries any more.
   void Forget();
   // The same, and the entry that begins with this mutation cannot be sent any
-  // more: who joins and lacks it gets the heap.
+  // more: a joining node that lacks it receives the heap.
   void ForgetUnreadable(uint64_t first);
-  // The same before anybody has asked for it.
+  // The same before a node has asked for it.
   void NoteUnreadable(uint64_t first) {
     unreadable_ = std::max(unreadable_, first);
   }
-  // As Forget, where somebody joins or something is retained: what the heap
-  // holds now is no state of the chain, and must not be given on.
+  // As Forget, if a node joins or entries are retained: the heap is no state of
+  // the chain any more, and must not be sent.
   void Stop();
 
   // True when it was the link to the node that joins.
   bool OnClosed(LinkId link, absl::Time now);
   // The view has ended.
   void Leave(absl::Time now);
-  // This node is not the tail: what is retained is for another to keep.
+  // This node is not the tail: another one retains entries.
   void EndRetaining() { retain_until_.reset(); }
 
  private:
-  // Of the heap, or of what changed. Fills `begin` in.
+  // Copies the heap, or the changes. Fills `begin` in.
   void BeginCopy(const CatchUpHistory::Plan& plan,
                  kamino::internal::v1::StateBegin* begin);
   void SendEntriesAfter(uint64_t sequence);
   bool SendChunk();  // false: none is left
   void SendCut();
-  // One that stands for so many bytes of the heap.
+  // Sends a chunk that stands for so many bytes of the heap.
   void Send(std::string chunk, size_t bytes);
   // The link is gone, or will be.
   void Lose(absl::Time now);
-  // The heap is under way no more, whether the other node has all of it or not.
+  // The transfer of the heap ends, complete or not.
   void EndCopy();
   // Counts passes.
   void CountPass();
-  // Whether writes are to wait for the node that joins.
+  // Whether writes must wait for the joining node.
   bool IsBehind(absl::Time now) const;
-  // For how long it has taken nothing.
+  // For how long the joining node has taken nothing.
   absl::Duration Pause(absl::Time now) const;
-  // Whether that, or its pauses together, are longer than they may be.
+  // Whether that, or all its pauses together, are too long.
   bool Stutters(absl::Time now) const;
   void NoteProgress(absl::Time now);
-  // Holds writes back, or lets them go.
+  // Slows writes down, or stops that.
   void UpdateBrake(absl::Time now);
-  // Of what the node that joins has to take before it can be a member.
+  // The joining node's progress toward membership.
   uint64_t Progress() const;
 
   const ChainOptions& options_;
@@ -167,36 +168,36 @@ class Donor {
   TransferStats* const stats_;
 
   std::string joining_;
-  uint64_t joining_incarnation_ = 0;  // of that node; 0: it does not say
+  uint64_t joining_incarnation_ = 0;  // of that node; 0: unknown
   // While kCopying.
   bool awaits_wanted_ = false;  // nothing is sent before
   uint64_t chunks_sent_ = 0;
   uint64_t chunks_acked_ = 0;
   uint64_t bytes_sent_ = 0;  // of chunks; zeros take none
-  // While a node joins: what this one had applied when entries began to
-  // follow; what Progress was at the last tick, and since when; time that went
-  // by without a tick does not count.
+  // While a node joins: the position applied here when entries began to follow;
+  // the Progress at the last tick, and since when. Time without ticks does not
+  // count.
   uint64_t target_ = 0;
   uint64_t progress_ = 0;
-  // A mutation that cannot be sent any more; nobody goes on from before it.
+  // A mutation that cannot be sent any more; no node resumes before it.
   uint64_t unreadable_ = 0;
   absl::Time progressed_;
-  // Its long pauses, less the time in which it went on since.
+  // Its long pauses, less the time of progress since.
   absl::Duration paused_;
-  bool braked_ = false;  // writes were held back in this transfer
-  bool told_ = false;    // the log says that they do not wait for it
-  absl::Time ticked_ = absl::InfinitePast();  // also while nobody joins
+  bool braked_ = false;  // writes were slowed down in this transfer
+  bool told_ = false;    // the log says that writes do not wait for it
+  absl::Time ticked_ = absl::InfinitePast();  // also without a joining node
   Pacer pacer_;
-  // While kCopying: what had been sent when the pass began, and was left then;
-  // the same when the first pass began in which writes are held back.
+  // While kCopying: bytes sent and left when the pass began; the same for the
+  // first pass that slows writes down.
   uint64_t pass_sent_ = 0;
   uint64_t pass_left_ = 0;
   uint64_t braked_sent_ = 0;
   uint64_t braked_left_ = 0;
   Brake brake_;
   std::optional<uint64_t> held_at_;
-  uint64_t released_ = 0;  // what MayComplete said last
-  // The ring is kept for one that is not there, until then.
+  uint64_t released_ = 0;  // the last result of MayComplete
+  // Until then the ring is kept for a node that is gone.
   std::optional<absl::Time> retain_until_;
 };
 

@@ -1,5 +1,5 @@
-// Who gets log entries from this node, and how far it has come: its successor
-// in the view or, at the tail, the node that joins.
+// The node that receives log entries from this one, and its position: the
+// successor in the view or, at the tail, the joining node.
 //
 //   state       input                 next        effects
 //   kNobody     Enter                 kProbe      dials it
@@ -52,27 +52,28 @@ namespace kamino::replica {
 class Downstream {
  public:
   enum class State {
-    kNobody,     // comes after this node
-    kProbe,      // the successor has to say what it holds; see dialer()
-    kSnapshot,   // a node joins; it has to get the heap first
-    kReplicate,  // it gets log entries
-    kFollow,     // so does the node that joins; nobody waits for it
+    kNobody,     // no node after this one
+    kProbe,      // the successor must say what it holds; see dialer()
+    kSnapshot,   // a joining node, which needs the heap first
+    kReplicate,  // the successor receives log entries
+    kFollow,     // the joining node does; the chain does not wait for it
   };
 
-  // All must outlive it.
+  // All pointers must outlive it.
   Downstream(const ChainOptions& options, const LogRing* ring, Outbox* outbox);
 
   State state() const { return state_; }
-  // The successor has to answer: what it was sent, or where to go on.
+  // Whether the successor owes an answer: an acknowledgement, or where to
+  // resume.
   bool waits() const {
     return state_ == State::kProbe ||
            (state_ == State::kReplicate && sent_ > acked_);
   }
-  // Log entries are sent to somebody.
+  // Whether a node receives log entries.
   bool replicates() const {
     return state_ == State::kReplicate || state_ == State::kFollow;
   }
-  // That somebody is, or will be, one that joins.
+  // Whether that node joins, or will.
   bool joins() const {
     return state_ == State::kSnapshot || state_ == State::kFollow;
   }
@@ -80,8 +81,8 @@ class Downstream {
   bool Has(LinkId link) const { return dialer_.Has(link); }
   uint64_t sent() const { return sent_; }
   uint64_t acked() const { return acked_; }
-  // In this view the successor has told that it disputes an entry: it has
-  // executed those before, and executes none after.
+  // In this view the successor has reported a divergence: it has executed the
+  // entries before, and executes none after.
   bool disputes() const { return disputes_; }
 
   // The view has a successor for this node.
@@ -98,22 +99,22 @@ class Downstream {
   void OnTick(absl::Time now);
   void Delay(absl::Time until) { dialer_.Delay(until); }
 
-  // It said that it holds everything up to `sequence`, and wants what follows.
-  // It may hold more: entries were on their way, or are. `sequence` ends an
-  // entry of the ring.
+  // The node holds everything up to `sequence`, and needs what follows. It may
+  // hold more: entries may be on their way. `sequence` ends an entry of the
+  // ring.
   void ContinueAfter(uint64_t sequence);
   void OnAppendAck(uint64_t received);
-  // It has applied everything up to there: what it is sent follows that.
-  // Whether it can have; counts it if not.
+  // The node has applied everything up to there: resumes after it. Whether that
+  // is possible; counts the message as malformed if not.
   bool OnCleaned(uint64_t cleaned);
   void OnDisputed() { disputes_ = true; }
-  // Sends what is applied, as far as the window allows. What is sent lies in
-  // the ring: nothing may be cleaned or appended before it has gone.
-  // Those that are deadly are flagged.
+  // Sends applied entries, as far as the window allows, and flags quarantined
+  // ones. They lie in the ring: nothing may be cleaned or appended before they
+  // have gone.
   void Pump(const DeadlyRange& deadly = {});
-  // Sends that to the successor behind everything up to its position, and
-  // before what follows: with a Pump. Not once the link or view is over, or
-  // more than that is sent. Another one takes its place.
+  // Sends it to the successor with a Pump, after everything up to its position
+  // and before what follows. Dropped when the link or view ends, or more has
+  // been sent. A later one replaces it.
   void SendInOrder(kamino::internal::v1::Compare compare);
 
  private:
@@ -126,14 +127,14 @@ class Downstream {
   Dialer dialer_;
   State state_ = State::kNobody;
   bool disputes_ = false;
-  // While it gets log entries.
+  // While the node receives log entries.
   uint64_t sent_ = 0;
   uint64_t acked_ = 0;
-  // Over this link: a Sync that was on its way meanwhile takes sent_ back.
+  // Over this link: a Sync that was on its way meanwhile sets sent_ back.
   uint64_t most_sent_ = 0;
   uint64_t sent_bytes_ = 0;  // of (acked_, sent_]
   uint64_t sent_entries_ = 0;
-  // While kReplicate: what goes behind the entry of its position.
+  // While kReplicate: to be sent after the entry of its position.
   std::optional<kamino::internal::v1::Compare> compare_;
 };
 

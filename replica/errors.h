@@ -1,4 +1,4 @@
-// Errors that clients can act upon: an absl::Status whose payload is a
+// Errors that clients can act on: an absl::Status whose payload is a
 // kamino.v1.ErrorDetail. The gRPC layer turns it into status details.
 #ifndef KAMINO_REPLICA_ERRORS_H_
 #define KAMINO_REPLICA_ERRORS_H_
@@ -17,11 +17,11 @@ namespace kamino::replica {
 absl::Status MakeError(kamino::v1::Reason reason, absl::string_view message,
                        const std::vector<std::string>& keys = {});
 
-// The same, with a code of the caller's: a procedure's own error.
+// The same, with the caller's code: a procedure's own error.
 absl::Status WithReason(absl::Status status, kamino::v1::Reason reason,
                         const std::vector<std::string>& keys = {});
 
-// For a RequestId.since that the chain, which is at mutation `last`, has never
+// For a RequestId.since that the chain, which is at mutation `last`, has not
 // reached.
 absl::Status SinceIsAhead(uint64_t since, uint64_t last);
 
@@ -29,11 +29,11 @@ absl::Status SinceIsAhead(uint64_t since, uint64_t last);
 kamino::v1::Reason ReasonOf(const absl::Status& status);
 kamino::v1::ErrorDetail DetailOf(const absl::Status& status);
 
-// Gives an error of the index about `key` the reason that clients act upon.
-// Those of the transaction below it (a lock, a full heap) pass as they are.
+// Adds to an error of the index about `key` the reason for clients. Errors of
+// the transaction below it (a lock, a full heap) pass unchanged.
 absl::Status ExplainKeyError(const absl::Status& status, absl::string_view key);
 
-// A key or value as people can read it in a message: printable, quoted, cut.
+// A key or value for messages: printable, quoted, cut.
 std::string Printable(absl::string_view bytes);
 
 }  // namespace kamino::replica

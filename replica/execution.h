@@ -1,7 +1,7 @@
-// Executes what the ring has received and the heap lacks: in place, in order
-// (Kamino-Tx, section 5.2). A head does so with what was in its ring when it
-// became one, or was interrupted: the entry that it executes again is in its
-// record meanwhile (replica/deadly_entries.h).
+// Executes entries that the ring has received and the heap lacks: in place, in
+// order (Kamino-Tx, section 5.2). A head does so with entries that were in its
+// ring when it became head, or were interrupted; meanwhile its record names the
+// entry that it executes again (replica/deadly_entries.h).
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_EXECUTION_H_
@@ -22,24 +22,24 @@ namespace kamino::replica {
 
 class Execution {
  public:
-  // An entry came to something else here than at the head.
+  // An entry has another result here than at the head.
   struct Dissent {
     LogEntry entry;     // as LogRing::EntryOf; not applied, so never cleaned
-    absl::Status why;   // what its execution ended with; OK: other bytes,
-    uint64_t hash = 0;  // whose hash is this
+    absl::Status why;   // error of the execution; OK: other bytes,
+    uint64_t hash = 0;  // with this hash
   };
 
-  // All must outlive it.
+  // All pointers must outlive it.
   Execution(LogRing* ring, Executor* executor, DeadlyEntries* deadly,
             Outbox* outbox)
       : ring_(ring), executor_(executor), deadly_(deadly), outbox_(outbox) {}
 
-  // Marks applied what it executes, and ends at an entry that is to be adopted,
-  // or with a dissent: a head's entry is still said to be executed again then,
-  // until the dispute is durable. An error of another kind fails the node.
+  // Marks executed entries applied. Stops at an entry that must be adopted, or
+  // with a divergence: then a head's record still names the entry until the
+  // divergence is durable. Another error fails the node.
   std::optional<Dissent> Run(const Place& place);
-  // Whether a node may have died of the next entry: its predecessor has
-  // executed it, and this one is to take over what that holds.
+  // Whether the next entry is quarantined: the predecessor has executed it, and
+  // this node must take over the predecessor's result.
   bool AwaitsAdoption(const Place& place) const;
 
  private:

@@ -1,7 +1,7 @@
-// Reads a serialized proto message field by field and leaves its bytes where
-// they are. For messages that carry values; the others are parsed.
+// Reads a serialized proto message field by field and leaves its bytes in
+// place. For messages that carry values; others are parsed.
 //
-// A singular field that comes more than once counts as it came last.
+// The last occurrence of a singular field counts.
 #ifndef KAMINO_REPLICA_FIELD_READER_H_
 #define KAMINO_REPLICA_FIELD_READER_H_
 
@@ -15,16 +15,16 @@ class FieldReader {
  public:
   explicit FieldReader(absl::string_view message) : left_(message) {}
 
-  // Goes to the next field; false at the end, or where no field can be.
+  // Moves to the next field; false at the end, or at invalid bytes.
   bool Next();
-  // There was nothing that is no field.
+  // No invalid bytes were found.
   bool ok() const { return ok_; }
 
-  // The field's number if it is of that kind, else 0. To proto a field that is
-  // of another kind than the message has it is one that it does not know.
+  // The field's number if it is of that kind, else 0. Proto treats a field of
+  // another kind than the message's as unknown.
   uint32_t bytes_number() const { return is_bytes_ ? number_ : 0; }
   uint32_t varint_number() const { return is_varint_ ? number_ : 0; }
-  // What it holds, likewise; else 0 or "".
+  // Its value, if it is of that kind; else 0 or "".
   uint64_t varint() const { return varint_; }
   absl::string_view bytes() const { return bytes_; }
 

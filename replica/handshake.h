@@ -1,5 +1,5 @@
-// What two nodes tell each other of themselves when a link opens between them,
-// and why one turns the other away.
+// What two nodes tell each other when a link opens between them, and why a node
+// refuses a peer.
 #ifndef KAMINO_REPLICA_HANDSHAKE_H_
 #define KAMINO_REPLICA_HANDSHAKE_H_
 
@@ -12,23 +12,23 @@
 
 namespace kamino::replica {
 
-// Adds to `hello` what every link's says: whose data the sender has, and what
-// it can work with.
+// Adds the fields of every link's Hello: the origin of the sender's data, and
+// its supported versions.
 void DescribeNode(const ChainOptions& options, const NodeState& state,
                   kamino::internal::v1::Hello* hello);
 
-// Why no link of any purpose is taken up with the sender; "" if one may be.
+// Why links of any purpose are refused to the sender; "" if they are not.
 std::string RefuseStranger(const ChainOptions& options, const NodeState& state,
                            const membership::View& view,
                            const kamino::internal::v1::Hello& hello);
-// Why the sender is no neighbour of this node, by the link's purpose: its
-// predecessor, or the tail that completes to this head, in the life that the
-// view has of it.
+// Why the sender is not the neighbour of this node that the link's purpose
+// requires: its predecessor, or the tail that completes to this head, in the
+// incarnation that the view names.
 std::string RefuseNeighbour(const ChainOptions& options, const NodeState& state,
                             const Place& place,
                             const kamino::internal::v1::Hello& hello);
-// Why `identity`, which the other end of the link has proved, is not that of
-// the node that says this, as the view has it; "" if it is.
+// Why `identity`, which the peer has proved, is not that of the node that it
+// claims to be, as the view has it; "" if it is.
 std::string RefuseImpostor(const ChainOptions& options,
                            const membership::View& view,
                            const kamino::internal::v1::Hello& hello,

@@ -17,8 +17,8 @@ namespace kamino::replica {
 
 class HeapExecutor : public Executor {
  public:
-  // All must outlive this. `scrubbed` and `snapshots`, which may be null, are
-  // told what changes. `undo`: null where nothing is taken back here.
+  // All must outlive this. `scrubbed` and `snapshots` are notified of changes
+  // and may be null. `undo`: null if this node rolls nothing back by itself.
   HeapExecutor(engine::Heap* heap, StateMachine* state,
                ScrubbedHeap* scrubbed = nullptr,
                LocalUndoSource* undo = nullptr,
@@ -57,7 +57,7 @@ class HeapExecutor : public Executor {
   LocalUndoSource* const undo_;
   engine::OpenSnapshots* const snapshots_;
   Mender mender_;
-  std::vector<engine::ObjectId> mended_;  // since BeginMending
+  std::vector<engine::ObjectId> mended_;  // repaired since BeginMending
 };
 
 }  // namespace kamino::replica

@@ -1,4 +1,4 @@
-// The ranges of a node's heap, to be compared with those of other nodes.
+// The ranges of a node's heap, for scrubs.
 #ifndef KAMINO_REPLICA_HEAP_RANGES_H_
 #define KAMINO_REPLICA_HEAP_RANGES_H_
 
@@ -31,7 +31,7 @@ class HeapRanges final : public ScrubbedHeap {
   ScrubRecord* record() override { return record_; }
 
  private:
-  // Whose headers are looked at in a millisecond, be none of them in the cache.
+  // So many headers can be read in a millisecond, even if none is in the cache.
   static constexpr size_t kMostBlocks = 8192;
 
   const uint64_t range_bytes_;

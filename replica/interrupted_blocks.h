@@ -1,5 +1,4 @@
-// The blocks that entries which are taken back allocate or free. Private to
-// LocalUndo.
+// The blocks that rolled-back entries allocate or free. Private to LocalUndo.
 #ifndef KAMINO_REPLICA_INTERRUPTED_BLOCKS_H_
 #define KAMINO_REPLICA_INTERRUPTED_BLOCKS_H_
 
@@ -20,11 +19,11 @@ struct BlockBefore {
 };
 using InterruptedBlocks = std::map<engine::ObjectId, BlockBefore>;
 
-// Of all that the ring does not say is applied.
+// Those of all entries that the ring does not mark applied.
 absl::StatusOr<InterruptedBlocks> InterruptedBlocksOf(const LogRing& ring);
 
-// Gives them the state they had, durably, and loads the heap; those of an entry
-// that was not executed have it. kDataLoss: the heap is damaged.
+// Restores their state, durably, and loads the heap. Blocks of entries that
+// were not executed have that state already. kDataLoss: the heap is damaged.
 absl::Status RestoreBlocks(const InterruptedBlocks& blocks, engine::Heap* heap);
 
 }  // namespace kamino::replica

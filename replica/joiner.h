@@ -1,6 +1,7 @@
-// A node that joins (Kamino-Tx, section 5.2): outside the chain it gets the
-// tail's heap, then its log entries, and only then a place in the chain. There
-// it is behind until it holds what its predecessor had when they met.
+// The joining node's side (Kamino-Tx, section 5.2): outside the chain it
+// receives the tail's heap, then its log entries, and only then a place in the
+// chain. There it is behind until it holds what its predecessor had when they
+// met.
 //
 //   state        input                      next         effects
 //   kOff         Aim                        kAsking      dials the tail, if
@@ -30,9 +31,9 @@
 //
 // Invariants:
 //   1. Upstream is attached to the tail exactly while kFollowing.
-//   2. The heap counts for nothing, durably, from when it is void until the
-//      snapshot has ended; on a disk, until the node's record is updated after
-//      that. What is stored meanwhile was checked before.
+//   2. From the moment that the heap is void until the snapshot has ended it
+//      does not count, durably; on a disk, until the node's record is updated
+//      after that. Everything stored meanwhile was checked before.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_JOINER_H_
@@ -65,7 +66,7 @@ class Joiner {
     kCatchingUp,  // has a place in the chain, and lacks what came before
   };
 
-  // All must outlive it.
+  // All pointers must outlive it.
   Joiner(const ChainOptions& options, const LogRing* ring, StateCopy* copy,
          Upstream* upstream, Outbox* outbox, TransferStats* stats);
 
@@ -74,18 +75,19 @@ class Joiner {
   bool Has(LinkId link) const { return dialer_.Has(link); }
   bool established() const { return dialer_.established(); }
   bool follows() const { return state_ == State::kFollowing; }
-  // It gets every log entry and lacks none.
+  // It receives every log entry and lacks none.
   bool keeps_up() const;
 
   // --- Outside.
 
-  // A view begins that this node is not in.
+  // A view begins, and this node is not a member.
   void Aim(const membership::View& view, absl::Time now);
   void Leave();
   void OnInvited(bool invited, absl::Time now);
-  // `may_resume`: what this node has is a state of the chain that entries
-  // can follow. True when a Hello is due, which is filled in.
-  // Not null: `member` is what it says of a heap that it could catch up with.
+  // `may_resume`: this node's data is a state of the chain that entries can
+  // follow. True when a Hello is due, which is filled in. `member`, if not
+  // null: what a member has sent about a heap from which this node could catch
+  // up.
   bool OnOpened(LinkId link, absl::Time now, bool may_resume,
                 const NodeState* member, kamino::internal::v1::Hello* hello);
   void OnClosed(LinkId link, absl::Time now);
@@ -95,26 +97,26 @@ class Joiner {
 
   enum class Effect {
     kNone,
-    kHeapVoid,  // what this node held, or was to mend, is of no use any more
+    kHeapVoid,  // data held here, or to be repaired, is of no use any more
     kHasHeap,   // of the chain after the ring's last entry
   };
-  // One of the transfer's messages, on its link.
+  // A message of the transfer, on its link.
   Effect OnMessage(const kamino::internal::v1::ChainMessage& message,
                    bool may_resume, bool may_catch_up, absl::Time now);
-  // Sends what is owed to the tail.
+  // Sends due acknowledgements to the tail.
   void Acknowledge();
 
   // --- In the chain.
 
-  // Its predecessor has applied that much.
+  // The predecessor has applied that much.
   void CatchUpTo(uint64_t applied);
-  // True when it holds everything that was acknowledged, from now on.
+  // True when it first holds everything that was acknowledged.
   bool OnApplied();
 
  private:
   absl::Status OnStateBegin(const kamino::internal::v1::StateBegin& begin,
                             bool may_resume, bool may_catch_up, Effect* effect);
-  // Only what changed after that mutation comes.
+  // Receives only the changes after that mutation.
   absl::Status BeginChanges(uint64_t after);
   absl::Status OnStateChunk(const kamino::internal::v1::StateChunk& chunk,
                             Effect* effect);
@@ -131,13 +133,14 @@ class Joiner {
 
   State state_ = State::kOff;
   Dialer dialer_;
-  bool invited_ = false;  // by the manager, whatever the state
-  // kReceiving: what the tail had applied when it began. kFollowing: what this
-  // node must have to keep up. kCatchingUp: to have caught up.
+  bool invited_ = false;  // by the manager, in any state
+  // kReceiving: the position of the tail when the transfer began. kFollowing:
+  // the position from which this node keeps up. kCatchingUp: from which it has
+  // caught up.
   uint64_t target_ = 0;
   uint64_t chunks_taken_ = 0;
   bool owes_chunk_ack_ = false;
-  bool needs_heap_ = false;  // changes alone would not do
+  bool needs_heap_ = false;  // changes alone do not suffice
 };
 
 }  // namespace kamino::replica

@@ -1,16 +1,16 @@
-// What a node of a traditional chain takes back by itself (Kamino-Tx, section
-// 7): log entries that it was executing when it ended, or that it could not
-// execute to their end. Their write sets are known beforehand, so what they
-// store over is durable elsewhere before: in an undo log, which is dropped when
-// the entry is applied; or in copies, which are brought up to date after that.
+// Rollback by the node itself, in a traditional chain (Kamino-Tx, section 7):
+// of log entries that it was executing when it ended, or could not execute to
+// their end. Write sets are known beforehand, so the old bytes are first made
+// durable elsewhere: in an undo log, which is dropped when the entry is
+// applied, or in copies, which are updated after that.
 //
-// An entry can be taken back as long as the ring does not durably say that it
-// is applied. There may be several, and later ones may have stored over what
-// earlier ones have: they are taken back from the last to the first.
+// An entry can be rolled back until the ring durably marks it applied. There
+// may be several, and later ones may have overwritten stores of earlier ones:
+// they are rolled back from the last to the first.
 //
-// States of blocks are not saved. What an entry allocates was free, and what it
-// frees was allocated and is still there, as it was: space that an entry has
-// freed is not taken by another one before the first is durably applied.
+// The states of blocks are not saved. Blocks that an entry allocates were free.
+// Blocks that it frees were allocated and are unchanged: no other entry takes
+// freed space before the entry that freed it is durably applied.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_LOCAL_UNDO_H_
@@ -33,54 +33,54 @@ namespace kamino::replica {
 
 class LocalUndo {
  public:
-  // In the backup's region: up to which mutation its copies are up to date.
+  // In the undo copy's region: the mutation up to which its copies are updated.
   static constexpr size_t kMarkOffset = 1216;
   static constexpr size_t kEnd = kMarkOffset + AppliedMark::kBytes;
 
   virtual ~LocalUndo() = default;
 
-  // Before anything of the entry after ring.applied() is stored. An error means
-  // that it cannot be executed: it writes over too much.
+  // To be called before the entry after ring.applied() stores anything. After
+  // an error the entry cannot be executed: it overwrites too much.
   virtual absl::Status Prepare(const LogEntry& entry,
                                const engine::WriteSet& write_set) = 0;
 
-  // Takes back, durably, what was stored of the entry that was prepared last,
-  // which is not applied. The heap is loaded anew.
+  // Rolls back, durably, the last prepared entry, which is not applied. Loads
+  // the heap anew.
   virtual absl::Status TakeBack() = 0;
 
-  // Brings the changes of up to `max` entries into the copies. Returns whether
-  // there is more to do.
+  // Copies the changes of up to `max` entries. Returns whether there is more to
+  // do.
   virtual bool Propagate(size_t /*max*/) { return false; }
 
   virtual engine::BackupStats stats() const = 0;
 };
 
-// Where a node's comes from.
+// Provides a node's LocalUndo.
 class LocalUndoSource {
  public:
   virtual ~LocalUndoSource() = default;
 
-  // Made anew where there is none.
+  // Makes a new one if there is none.
   virtual absl::StatusOr<LocalUndo*> BeginLocalUndo() = 0;
   // Null: there is none.
   virtual LocalUndo* local_undo() = 0;
 };
 
-// What a node's undo log holds, records included, if it keeps one; by the size
-// of the ring, which is alike at all nodes: so none has too little.
+// Capacity of a node's undo log, if it has one, records included. It depends on
+// the size of the ring, which is the same at all nodes: so none has too little.
 constexpr uint64_t UndoLogBytes(uint64_t ring_bytes) { return ring_bytes / 2; }
-// kInvalidArgument: what the entry writes over may not fit that.
+// kInvalidArgument: the bytes that the entry overwrites may not fit.
 absl::Status CheckUndoLogsHold(const engine::WriteSet& write_set,
                                uint64_t ring_bytes);
 
-// By `backup`, an empty one, for what follows on ring.applied(). All must
+// With `backup`, an empty one, for the entries after ring.applied(). All must
 // outlive it.
 std::unique_ptr<LocalUndo> MakeLocalUndo(engine::Heap* heap, LogRing* ring,
                                          engine::Backup* backup);
 
-// After a restart, by what is in `backup`: takes back, durably, what was stored
-// of entries that the ring does not say are applied, and loads the heap. Again,
-// after a crash on the way, leads to the same. kDataLoss: damaged.
+// After a restart: rolls back by `backup`, durably, stores of entries that the
+// ring does not mark applied, and loads the heap. Repeating it after a crash
+// has the same result. kDataLoss: damaged.
 absl::Status TakeBackInterrupted(engine::Heap* heap, const LogRing& ring,
                                  engine::Backup* backup);
 

@@ -1,7 +1,6 @@
-// Layout of a log entry, what goes down the chain: the same bytes in the head's
-// ring, on each link and in every other ring. docs/formats/log_entry.md
-// explains it. Numbers here are on media and on the wire: never change them
-// without a new kEntryVersion.
+// Layout of a log entry: the same bytes in the head's ring, on each link and in
+// every other ring. docs/formats/log_entry.md explains it. Numbers here are on
+// media and on the wire: never change them without a new kEntryVersion.
 #ifndef KAMINO_REPLICA_LOG_ENTRY_FORMAT_H_
 #define KAMINO_REPLICA_LOG_ENTRY_FORMAT_H_
 
@@ -18,23 +17,23 @@ static_assert(std::endian::native == std::endian::little,
 inline constexpr uint32_t kEntryMagic = 0x5952544eu;  // "NTRY"
 inline constexpr uint16_t kEntryVersion = 2;
 
-// Parts begin at multiples of that, from the entry's begin.
+// Parts begin at multiples of this, from the start of the entry.
 inline constexpr size_t kPartAlignment = 8;
 
-// As what nodes agree on: whether they know of EntryHeader::skipped
-// (View::in_force). Those that do not take it for 0.
+// The feature that nodes agree on: EntryHeader::skipped (View::in_force). Nodes
+// without it read 0.
 inline constexpr char kSkippedTerm[] = "numbers skipped by a restore";
 
-// In front of every entry. It is followed by its parts:
-//   mutations{count} intents{intent_count} after_images{after_image_bytes}
+// Precedes every entry. The parts follow: mutations{count}
+// intents{intent_count} after_images{after_image_bytes}
 //
-// After-images are there in a chain of mode images alone: in the write set's
-// order, of a write its `length` bytes, of an allocation its `filled` ones, of
-// a free none; then zeros up to kPartAlignment.
+// Only chains of mode images have after-images: in the write set's order, a
+// write's `length` bytes, an allocation's `filled` bytes, none for a free; then
+// zeros up to kPartAlignment.
 //
-// `epoch` is reserved for the recovery epoch, and not read. It need not be
-// there: neighbours have shown by their Hello that they hold data of the same
-// one, and who joins from a former one begins its ring anew.
+// `epoch` is reserved for the recovery epoch, and not read. It is not needed:
+// neighbours show by their Hello that their data is of the same epoch, and a
+// joining node from an earlier one begins its ring anew.
 struct EntryHeader {
   uint64_t checksum;  // XXH3 of all bytes after this field
   uint32_t magic;
@@ -51,38 +50,37 @@ struct EntryHeader {
   uint32_t intent_count;       // of the write set
   uint32_t after_image_bytes;  // of the part
   uint32_t flags;              // none: 0
-  // Numbers behind the last mutation's that no mutation has: a restore goes on
-  // above those of the backup. Else 0.
+  // Unused numbers after the last mutation: a restore continues above the
+  // numbers of the backup. Else 0.
   uint64_t skipped;
   uint8_t reserved[40];  // 0
 };
 
-// A mutation: what one client asked for. It is followed by dropped ids, 8 bytes
-// each, the function's name, the arguments, and zeros up to kPartAlignment.
+// A mutation: one client's request. Dropped ids follow, 8 bytes each, then the
+// function's name, the arguments, and zeros up to kPartAlignment.
 struct MutationHeader {
   uint64_t client_id;
   uint64_t number;
   uint64_t since;           // kamino.v1.RequestId.since
   uint32_t argument_bytes;  // what the client sent, byte for byte
-  uint32_t dropped_count;   // of clients whose stored outcome goes
+  uint32_t dropped_count;   // clients whose stored outcomes are dropped
   uint16_t name_bytes;
   uint16_t flags;      // kOfSession
   uint16_t unused[2];  // 0
 };
 
-// Flags of a mutation; any other makes the entry none. It is of a session:
-// `client_id` is the session's id, and `number` one of the session's.
+// Flags of a mutation; any other makes the entry invalid. kOfSession:
+// `client_id` is a session's id, and `number` one of the session's.
 inline constexpr uint16_t kOfSession = 1;
 
-// What the head's execution was about to store to, in the order that it
-// declared it: engine::Intent.
+// A range that the head's execution declared, in that order: engine::Intent.
 struct IntentRecord {
   uint64_t object;
   uint32_t offset;
   uint32_t length;
   uint32_t kind;  // engine::IntentKind
-  // An allocation's: bytes from its start that image_hash covers, the rest are
-  // zeros. Else 0.
+  // For an allocation: bytes from its start that image_hash covers; the rest
+  // are zeros. Else 0.
   uint32_t filled;
 };
 

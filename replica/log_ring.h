@@ -4,20 +4,21 @@
 //
 //     cleaned <= applied <= received
 //
-// Between applied and received lies the input queue, between cleaned and
-// applied what is in flight.
+// Entries between applied and received are the input queue; entries between
+// cleaned and applied are in flight.
 //
-// What is numbered, densely from 1, are mutations: what one request changes. An
-// entry is the mutations that a head executed as one batch, and covers their
-// numbers [first, last]. Cursors only ever stand at the end of an entry.
+// Mutations are numbered, densely from 1: a mutation is the change of one
+// request. An entry holds the mutations that a head executed as one batch, and
+// covers their numbers [first, last]. Cursors stand only at the end of an
+// entry.
 //
 // Invariants:
 //   1. An entry is durable before Append returns, unless the drains of the
 //      region are deferred (engine/pmem/deferred_drains.h).
 //   2. Space of a cleaned entry is reused only once `cleaned` is durable past
 //      it, so that a restart never begins its scan in overwritten bytes.
-//   3. `applied` on media may lag behind until PersistApplied; it never runs
-//      ahead of what was executed.
+//   3. `applied` on media may lag until PersistApplied; it never runs ahead of
+//      execution.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_LOG_RING_H_
@@ -52,28 +53,28 @@ class LogRing {
   // Enough for tests, with entries of a quarter of that.
   static constexpr size_t kMinTinyBytes = 64u << 10;
 
-  // Makes the region an empty ring of a chain of that mode. The region must
+  // Makes the region an empty ring for a chain of that mode. The region must
   // outlive the ring. kInvalidArgument: the region is smaller than `min_bytes`.
   static absl::StatusOr<std::unique_ptr<LogRing>> Create(
       engine::Region* region, const HeapUuid& heap,
       size_t min_bytes = kMinBytes, ChainMode mode = ChainMode::kKamino);
 
-  // Finds the entries again; a torn last one was never acknowledged and is
-  // dropped. kFailedPrecondition: not a ring, of another version, or of
+  // Finds the entries again; drops a torn last one, which was never
+  // acknowledged. kFailedPrecondition: not a ring, of another version, or of
   // another heap; kDataLoss: damaged.
   static absl::StatusOr<std::unique_ptr<LogRing>> Open(engine::Region* region,
                                                        const HeapUuid& heap);
 
-  // Appends an entry, of which the first mutation must be received() + 1, and
-  // makes it durable; the bytes are kept as they are. kResourceExhausted: no
-  // room until older ones are cleaned. kInvalidArgument: larger than
-  // max_entry_bytes().
+  // Appends an entry, whose first mutation must be received() + 1, and makes it
+  // durable; its bytes stay unchanged. kResourceExhausted: no room until older
+  // entries are cleaned. kInvalidArgument: larger than max_entry_bytes().
   absl::Status Append(const LogEntry& entry);
-  // The same for one that is made in its place.
+  // The same for an entry that is built in the ring.
   absl::Status Append(const LogEntryDraft& draft);
 
-  // The entry that covers a mutation in (cleaned, received]. Its bytes hold
-  // until something is appended after it was cleaned, or the ring begins anew.
+  // The entry that covers a mutation in (cleaned, received]. Its bytes are
+  // valid until something is appended after it was cleaned, or the ring begins
+  // anew.
   LogEntry EntryOf(uint64_t sequence) const;
 
   // Whether a cursor may stand here: it is cleaned(), or ends an entry.
@@ -82,18 +83,18 @@ class LogRing {
   // Advances applied to `sequence` <= received(), which ends an entry.
   void MarkApplied(uint64_t sequence);
 
-  // What was marked is durable when this returns.
+  // Marked positions are durable when this returns.
   void PersistApplied();
-  // Everything up to applied() is durably so.
+  // Everything up to applied() is durably marked applied.
   bool applied_is_durable() const { return applied_durable_; }
 
-  // Marks of other regions, which say from now on what the ring's own says:
-  // they are marked and made durable with it. They must say it already, and
+  // Marks of other regions, which follow the ring's own from now on: they are
+  // marked and made durable with it. They must be equal to it already, and
   // outlive the ring or the next call.
   void SetOtherMarks(std::vector<AppliedMark*> marks);
 
   // Sets applied back to `sequence` >= cleaned(), which ends an entry, durably:
-  // another region of the node says so.
+  // another region of the node has only that.
   void TakeBackApplied(uint64_t sequence);
   const AppliedMark& mark() const { return mark_; }
 
@@ -101,29 +102,28 @@ class LogRing {
   void Clean(uint64_t sequence);
 
   // Called with cleaned(), where applied() is durable, before that becomes
-  // durable: every now and then, not with each entry. Until it returns a
-  // restart finds what was cleaned since the last time.
+  // durable: now and then, not with each entry. Until it returns, a restart
+  // finds the entries cleaned since the last call.
   void SetBeforeCleaned(std::function<void(uint64_t cleaned)> hook) {
     before_cleaned_ = std::move(hook);
   }
 
-  // Puts an entry of the same numbers in the place of the last one, which is
-  // not applied, in one step: a crash leaves the one or the other. Errors as
-  // Append.
+  // Replaces the last entry, which is not applied, by one of the same numbers
+  // in one step: a crash leaves the one or the other. Errors as Append.
   absl::Status ReplaceLast(const LogEntryDraft& draft);
 
-  // Drops every entry after `sequence`, which ends one, durably: one of the
-  // head's that has no commit mark was never sent. A crash on the way leaves
-  // the first of them.
+  // Drops every entry after `sequence`, which ends one, durably: a head's entry
+  // without a commit mark was never sent. A crash on the way leaves the first
+  // of them.
   void TruncateAfter(uint64_t sequence);
 
   // Begins anew, empty, as if everything up to `sequence` were cleaned.
-  // `generation` must be one that this ring never had, so that no old entry is
-  // taken for a new one. A crash on the way leaves a ring that may not open:
-  // the caller's to know, and to begin anew again.
+  // `generation` must be new to this ring, so that no old entry counts as a new
+  // one. A crash on the way leaves a ring that may not open: the caller must
+  // know that, and begin anew again.
   void Restart(uint64_t sequence, uint32_t generation);
 
-  // As it was made with, for good.
+  // The mode that it was created with; constant.
   ChainMode mode() const;
 
   uint64_t received() const {
@@ -132,8 +132,8 @@ class LogRing {
   uint64_t applied() const { return applied_; }
   uint64_t cleaned() const { return cleaned_; }
 
-  // How often what was appended has been taken back, replaced or dropped: as
-  // long as it is the same, an entry is what it was when it was appended.
+  // How often appended entries have been taken back, replaced or dropped. While
+  // it is unchanged, entries are as they were appended.
   uint64_t rewrites() const { return rewrites_; }
 
   // Bytes of entries that were appended since the ring was opened, and of their
@@ -149,10 +149,10 @@ class LogRing {
   struct Slot {
     uint64_t offset;  // of the slot's header
     uint32_t length;  // of the entry
-    uint64_t space;   // padded bytes it takes, a wrap before it included
+    uint64_t space;   // padded bytes in the ring, including a wrap before it
     uint64_t first;
     uint64_t last;
-    uint64_t begin;  // where its space does: what it replaces lies there
+    uint64_t begin;  // start of its space, including entries it replaces
   };
 
   LogRing(engine::Region* region, uint64_t capacity)
@@ -165,17 +165,17 @@ class LogRing {
               uint32_t generation);
   std::byte* EntryAt(uint64_t slot_offset) const;
   absl::string_view BytesOf(const Slot& slot) const;
-  // Of the entry that covers `sequence`.
+  // The slot of the entry that covers `sequence`.
   const Slot& SlotOf(uint64_t sequence) const;
   absl::Status Recover();
   absl::Status ReadCleaned();
   void PersistCleaned();
   void OnAppliedDrained();
-  // Where an entry of `bytes` (header and padding included) would go;
-  // `*space` gets what it takes. False when it does not fit now.
+  // Where an entry of `bytes` (including header and padding) would go; sets
+  // `*space` to the room that it takes. False when it does not fit now.
   bool Place(uint64_t bytes, uint64_t* offset, uint64_t* space) const;
   // `write` stores the entry's `length` bytes. `first`: received() + 1, or that
-  // of the last entry, whose place it takes.
+  // of the last entry, which it replaces.
   absl::Status Append(uint64_t first, uint64_t last, uint64_t length,
                       absl::FunctionRef<void(char* to)> write);
   bool ScanOne(uint64_t first);
@@ -190,12 +190,12 @@ class LogRing {
   bool applied_durable_ = true;
   AppliedMark mark_;
   std::vector<AppliedMark*> other_marks_;
-  bool one_drain_ = true;  // serves for all that are marked
+  bool one_drain_ = true;  // one drain serves for all marks
   uint64_t cleaned_ = 0;
-  int current_line_ = 0;       // the CleanedLine that counts
+  int current_line_ = 0;       // the valid CleanedLine
   uint64_t write_offset_ = 0;  // where the next entry goes
   uint64_t used_ = 0;          // space of entries_
-  // Offsets of what the last entry took the place of, while it is the last.
+  // Offsets of entries that the last entry has replaced.
   std::vector<uint64_t> replaced_;
   uint64_t reclaimable_ = 0;                      // cleaned, not yet durably so
   std::function<void(uint64_t)> before_cleaned_;  // or null

@@ -1,6 +1,5 @@
-// LocalUndo by an undo log: what is written over is copied in the critical
-// path, with one drain for each entry, and dropped when the entry is durably
-// applied.
+// LocalUndo by an undo log: old bytes are copied in the critical path, with one
+// drain for each entry, and dropped when the entry is durably applied.
 #ifndef KAMINO_REPLICA_LOGGED_UNDO_H_
 #define KAMINO_REPLICA_LOGGED_UNDO_H_
 
@@ -26,7 +25,7 @@ class LoggedUndo final : public LocalUndo {
   LogRing* const ring_;
   const engine::Backup* const backup_;
   engine::UndoLog* const log_;
-  bool frees_ = false;  // something does that is not durably applied
+  bool frees_ = false;  // an entry that frees is not durably applied
 };
 
 // As TakeBackInterrupted.

@@ -1,11 +1,11 @@
-// Brings the objects of interrupted log entries into the state that a neighbour
-// holds them in (Kamino-Tx, section 5.3).
+// Repairs the objects of interrupted log entries: brings them into the state
+// that a neighbour holds (Kamino-Tx, section 5.3).
 //
-// Neighbours have the same objects at the same offsets. Entries in flight
-// touch no object in common, so what the neighbour holds of an interrupted one
-// is its state before or after that entry and no other. Those that a node on a
-// slightly older copy of its data is sent again were completed once, and may:
-// there a predecessor holds the state after the last one.
+// Neighbours have the same objects at the same offsets. Entries in flight share
+// no object, so a neighbour holds the state before or after the interrupted
+// entry and no other. Entries that a node with a slightly stale copy receives
+// again were completed once, and may share objects: then a predecessor holds
+// the state after the last one.
 //
 // Not thread-safe.
 #ifndef KAMINO_REPLICA_MENDER_H_
@@ -23,23 +23,23 @@ class Mender {
  public:
   explicit Mender(engine::Heap* heap) : heap_(heap) {}  // must outlive this
 
-  // Sorts intents, which come in the log's order, into the one they are mended
-  // in: blocks are there before they are stored to, and given up after. Of each
-  // block that is allocated or freed more than once those count that tell of
-  // the state it is brought into.
+  // Sorts intents from the log's order into the order of repair: blocks exist
+  // before stores to them, and are freed afterwards. If a block is allocated or
+  // freed more than once, only the intents count that determine its final
+  // state.
   static void Order(Mend mend, engine::WriteSet* intents);
 
-  // Finds out which of the intents' objects the crash left allocated; loads the
-  // heap for that. kDataLoss: it is damaged.
+  // Determines which of the intents' objects the crash left allocated; loads
+  // the heap for that. kDataLoss: it is damaged.
   absl::Status Begin(const engine::WriteSet& intents);
 
-  // The same where no crash was: the heap is loaded, and only those objects are
-  // looked at. Those that are allocated by the first of their intents, which
-  // come in the log's order, count as free.
+  // The same without a crash: the heap is loaded, and only those objects are
+  // examined. Objects whose first intent, in the log's order, allocates them
+  // count as free.
   absl::Status BeginWhole(const engine::WriteSet& intents);
 
-  // kDataLoss: the block does not fit. kInvalidArgument: `bytes` are not what
-  // was asked for, and nothing was done.
+  // kDataLoss: the block does not fit. kInvalidArgument: `bytes` do not match
+  // the intent; nothing was done.
   absl::Status Apply(const engine::Intent& intent, absl::string_view bytes,
                      Mend mend);
 
@@ -49,12 +49,12 @@ class Mender {
   void MakeFree(const engine::Intent& intent);
   absl::Status Store(const engine::Intent& intent, absl::string_view bytes);
   bool IsAllocated(engine::ObjectId id) const;
-  // Whether it is of use what a neighbour has of it.
+  // Whether the neighbour's bytes for the intent are needed.
   bool Stores(const engine::Intent& intent, Mend mend) const;
 
   engine::Heap* const heap_;
   engine::Heap::Blocks blocks_;
-  bool freed_ = false;  // a block, since the last drain
+  bool freed_ = false;  // freed a block since the last drain
 };
 
 }  // namespace kamino::replica

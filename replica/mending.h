@@ -1,11 +1,11 @@
-// Log entries that a restart interrupted are mended by what a neighbour holds
-// (Kamino-Tx, section 5.3): by the predecessor, which has executed them, or, at
-// a node that is head now, by the successor, which has not.
+// Repairs log entries that a restart interrupted from a neighbour's data
+// (Kamino-Tx, section 5.3): the predecessor's, which has executed them, or, at
+// a node that is head now, the successor's, which has not.
 //
-// A neighbour that has entries of its own to mend answers all the same: they
-// are others, and those in flight share no object. Where they may share some
-// (base/chain_mode.h, Pipelines) nobody is mended so but a new head, of a
-// disputed entry, by a successor that has applied all before it.
+// A neighbour with entries of its own to repair still answers: its entries are
+// others, and entries in flight share no object. Where they may share some
+// (base/chain_mode.h, Pipelines) this repairs only a diverging entry of a new
+// head, by a successor that has applied all before it.
 //
 // Mending, at the node that was interrupted:
 //
@@ -28,14 +28,14 @@
 //                                    nothing was taken over yet: kWhole
 //              Forget                 kWhole
 //
-// Adopted entries were not interrupted: a node may have died of executing them,
-// so this one does not, but takes what the predecessor holds of them.
+// Adopted entries were not interrupted: a node may have crashed on them, so
+// this one does not execute them, but takes over the predecessor's result.
 //
 // Invariants:
 //   1. torn() until all is mended: nothing is appended or executed meanwhile.
-//   2. What is taken over is what was asked for last, in that order.
-//   3. Mending again from the start leads to the same, so a link or a process
-//      may be lost at any moment.
+//   2. Bytes are taken over only if they were asked for last, in that order.
+//   3. Repeating the repair from the start has the same result, so a link or a
+//      process may be lost at any moment.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_MENDING_H_
@@ -61,30 +61,30 @@ class Mending {
   enum class State {
     kWhole,     // nothing is interrupted
     kTorn,      // mutations (applied, received] may be half executed
-    kFetching,  // the same, and a neighbour is asked what it holds of them
+    kFetching,  // the same, and a neighbour was asked for its state of them
   };
 
   // All pointers must outlive it. Torn if the ring has entries that are not
-  // marked applied. A Fetch without an answer is sent anew after
+  // marked applied. A Fetch without an answer is repeated after
   // `fetch_timeout`.
   Mending(const LogRing* ring, Executor* executor, Outbox* outbox,
           absl::Duration fetch_timeout);
 
   State state() const { return state_; }
   bool torn() const { return state_ != State::kWhole; }
-  // Whether what is to be mended is not touched yet.
+  // Whether nothing of what must be repaired has been touched yet.
   bool untouched() const { return untouched_; }
   // Whether this is the link to the neighbour that is asked.
   bool Asks(LinkId link) const {
     return state_ == State::kFetching && link == link_;
   }
 
-  // Returns a direction once everything is mended, durably: with kForward the
-  // entries count as applied, after kBack they are to be executed again.
-  // What fails stops the node.
+  // Returns a direction once everything is repaired, durably: with kForward the
+  // entries count as applied, after kBack they must be executed again. A
+  // failure stops the node.
   using Mended = std::optional<Mend>;
 
-  // Asks the neighbour behind `link` for all there is to be mended.
+  // Asks the neighbour behind `link` for everything that must be repaired.
   Mended Begin(LinkId link, Mend mend, absl::Time now);
   // The same, forward, for entries that are not executed yet.
   Mended Adopt(LinkId link, absl::Time now);
@@ -93,13 +93,13 @@ class Mending {
   void OnTick(absl::Time now);
   void OnLinkClosed(LinkId link);
   void Leave();   // the view has ended
-  void Forget();  // the heap is void, and so is what was interrupted
+  void Forget();  // the heap is void, and so are interrupted entries
   void Tear();    // an operation could not be executed to its end
 
  private:
-  // What is asked of the neighbour.
+  // The question to the neighbour.
   struct Asking {
-    engine::WriteSet intents;  // in the order they are mended in
+    engine::WriteSet intents;  // in the order of repair
     size_t done = 0;
     size_t asked = 0;     // [done, asked) are on their way
     uint64_t number = 0;  // of the last Fetch
@@ -109,7 +109,7 @@ class Mending {
   absl::StatusOr<engine::WriteSet> Interrupted() const;
   void SendFetch(absl::Time now);
   Mended End();
-  // What was mended is what the head made of the entries, by their hashes.
+  // Whether hashes show that the repaired state is the head's result.
   bool IsBorneOut() const;
 
   const LogRing* const ring_;
@@ -122,29 +122,29 @@ class Mending {
   LinkId link_ = kNoLink;
   Mend mend_ = Mend::kForward;
   bool untouched_ = false;  // adopted, and nothing was taken over
-  // What is on the heap may not be what this process knows of it: an entry was
-  // cut short.
+  // The heap may differ from this process's knowledge of it: an entry was cut
+  // short.
   bool interrupted_;
   Asking asking_;
 };
 
-// The neighbour's side: what this node holds of what is fetched. Keeps nothing.
+// The neighbour's side: answers a Fetch. Keeps no state.
 class MendingSource {
  public:
   // All pointers must outlive it.
   MendingSource(const LogRing* ring, Executor* executor, Outbox* outbox)
       : ring_(ring), executor_(executor), outbox_(outbox) {}
 
-  // Answers with Fetched, or Reject when it asks for what is not there, or too
-  // much.
+  // Answers with Fetched, or Reject when the Fetch asks for missing objects, or
+  // too much.
   void Answer(LinkId link, const kamino::internal::v1::Fetch& fetch);
-  // The same for a successor: unless this node's later entries have touched
-  // what it asks for. Then its state is of no use.
+  // The same for a successor, unless this node's later entries have touched the
+  // objects: then its state is of no use.
   void AnswerSuccessor(LinkId link, const kamino::internal::v1::Fetch& fetch);
 
  private:
-  // The first entry after fetch.received() in this node's ring that touches
-  // what is fetched; 0: none.
+  // The first entry after fetch.received() in this node's ring that touches the
+  // fetched objects; 0: none.
   absl::StatusOr<uint64_t> FirstToTouch(
       const kamino::internal::v1::Fetch& fetch) const;
 

@@ -1,7 +1,6 @@
-// Who may send which message of the chain's protocol: one table, by what the
-// link that it comes on is of use for. What comes on a link that it may not
-// come on ends that link; in which state of a part a message counts that may
-// come, the part decides.
+// The table of chain messages that a peer may send, by the use of the link. A
+// message on a wrong link ends that link; for the others the receiving part
+// decides in which state they count.
 #ifndef KAMINO_REPLICA_MESSAGE_RULES_H_
 #define KAMINO_REPLICA_MESSAGE_RULES_H_
 
@@ -14,17 +13,17 @@
 
 namespace kamino::replica {
 
-// What a link is to the node at this end. But for kNone the other end has
-// proved to be who it has to be, by its Hello or, where this node opened the
-// link, before anything was sent.
+// What a link is to this node. Except for kNone the peer has proved its
+// identity, by its Hello or, if this node opened the link, before anything was
+// sent.
 enum class LinkUse : uint8_t {
-  kNone,         // nothing: no Hello was taken on it
+  kNone,         // no Hello was accepted on it
   kPredecessor,  // opened by the predecessor
   kSuccessor,    // opened to the successor
   kTail,         // opened by the tail, at the head
   kHead,         // opened to the head, at the tail
-  kJoining,      // opened by a node that joins, at the tail
-  kDonor,        // opened to the tail, by this node, which joins
+  kJoining,      // opened by a joining node, at the tail
+  kDonor,        // opened to the tail, by this joining node
 };
 inline constexpr LinkUse kLinkUses[] = {
     LinkUse::kNone, LinkUse::kPredecessor, LinkUse::kSuccessor, LinkUse::kTail,
@@ -54,10 +53,10 @@ struct MessageRule {
   LinkUses on;
 };
 
-// One for each kind of message.
+// One rule for each kind of message.
 absl::Span<const MessageRule> MessageRules();
 
-// False for what has no rule.
+// False for messages without a rule.
 bool MayCome(kamino::internal::v1::ChainMessage::MessageCase message,
              LinkUse on);
 

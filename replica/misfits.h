@@ -1,5 +1,5 @@
-// Peers whose links were ended for what they sent: a link with one that goes on
-// so is taken up after growing pauses.
+// Peers whose links were ended for what they sent. Links with a peer that
+// repeats it are accepted only after growing pauses.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_MISFITS_H_
@@ -14,16 +14,15 @@ namespace kamino::replica {
 
 class Misfits {
  public:
-  // The first time none; then twice as long each time, from the least to the
-  // most. Who has sent nothing of the kind for so long begins anew.
+  // The first pause is zero; later ones double from the least to the most. A
+  // peer that has sent nothing of the kind for the longest pause begins anew.
   static constexpr absl::Duration kLeastPause = absl::Milliseconds(20);
   static constexpr absl::Duration kMostPause = absl::Seconds(1);
   static constexpr absl::Duration kForgotten = absl::Seconds(5);
 
-  // A link with `peer` was ended at `now`. Returns until when there is to be
-  // none.
+  // A link with `peer` was ended at `now`. Returns the end of the pause.
   absl::Time Note(const std::string& peer, absl::Time now);
-  // The same of one that may never have been: now, or before.
+  // The end of the peer's pause; in the past if it has none.
   absl::Time PausedUntil(const std::string& peer) const;
 
  private:

@@ -1,9 +1,9 @@
-// What the parts of a node's core have to say, in one place: messages, links to
-// open and close, what is completed, and that the node must stop. During an
-// input it goes to the input's caller.
+// Collects the output of a core's parts: messages, links to open and close,
+// completion, and a failure of the node. During an input it goes to the input's
+// caller.
 //
-// Every message carries the ids of the chain, and of the view that the node is
-// in when it is sent.
+// Every message carries the ids of the chain and of the node's view at that
+// time.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_OUTBOX_H_
@@ -24,12 +24,12 @@ namespace kamino::replica {
 
 class Outbox {
  public:
-  // While there is one, what is said is appended to `to`. They may be nested.
+  // While it exists, output is appended to `to`. Deliveries may be nested.
   class Delivery {
    public:
     Delivery(Outbox* outbox, Actions* to)
         : outbox_(outbox), before_(std::exchange(outbox->actions_, to)) {
-      // A core that could not even begin says so with its first input.
+      // A core that failed before its first input reports it then.
       if (to->fatal.ok()) std::swap(to->fatal, outbox->kept_.fatal);
     }
     ~Delivery() { outbox_->actions_ = before_; }
@@ -55,8 +55,8 @@ class Outbox {
   // Appends a message that carries the entry, which stays where it is; the
   // caller may add to it, as to Send's.
   kamino::internal::v1::Append* SendEntry(LinkId link, const LogEntry& entry);
-  // Tells the other side that what it sent is not taken in. `behind`: that its
-  // state is of no use.
+  // Tells the other side that its message is refused. `behind`: that its state
+  // is of no use.
   void Reject(LinkId link, std::string reason, bool behind);
 
   // Returns the new link's name.
@@ -71,14 +71,14 @@ class Outbox {
   void Fail(absl::Status status);
   bool failed() const { return failed_; }
 
-  // --- What was not taken in.
+  // --- Refused messages.
 
-  // Whether a message came on the link it belongs on; counts it if not.
+  // Whether a message came on the right link; counts it if not.
   bool Belongs(bool on_its_link);
   const TurnedDown& turned_down() const { return turned_down_; }
 
-  // What came on the link no correct peer sends there: it is not taken in, and
-  // ends the link once this input is over.
+  // No correct peer sends the message on this link: it is refused, and the link
+  // is closed after this input.
   struct MisfitLink {
     LinkId link;
     std::string why;
@@ -87,7 +87,7 @@ class Outbox {
   // Those of the input so far.
   std::vector<MisfitLink> TakeMisfits() { return std::exchange(misfits_, {}); }
 
-  // What was said while there was no delivery.
+  // Output from before the first delivery.
   Actions Take() { return std::exchange(kept_, Actions()); }
 
  private:
@@ -96,7 +96,7 @@ class Outbox {
   LinkId next_link_ = 1;  // odd ones
   bool failed_ = false;   // for good
   Actions kept_;
-  Actions* actions_ = &kept_;  // where what is said goes
+  Actions* actions_ = &kept_;  // where output goes
   TurnedDown turned_down_;
   std::vector<MisfitLink> misfits_;
 };

@@ -1,4 +1,4 @@
-// Lets so many bytes go by in a second, on average: a token bucket.
+// Limits a rate of bytes on average: a token bucket.
 #ifndef KAMINO_REPLICA_PACER_H_
 #define KAMINO_REPLICA_PACER_H_
 
@@ -12,8 +12,8 @@ namespace kamino::replica {
 // Not thread-safe.
 class Pacer {
  public:
-  // Without a limit when `bytes_per_s` is 0. What was not used is saved up for
-  // `burst`, which is longer than the time between two calls of MayGo.
+  // No limit when `bytes_per_s` is 0. Unused rate is saved up for `burst`,
+  // which is longer than the time between two calls of MayGo.
   Pacer(uint64_t bytes_per_s, absl::Duration burst)
       : bytes_per_s_(static_cast<double>(bytes_per_s)),
         burst_(bytes_per_s_ * absl::ToDoubleSeconds(burst)) {}
@@ -27,7 +27,7 @@ class Pacer {
     return saved_ > 0;
   }
 
-  // Went by; may be more than was saved, which later bytes make up for.
+  // Counts bytes; may be more than was saved, and later bytes then wait longer.
   void Went(uint64_t bytes) {
     if (bytes_per_s_ > 0) saved_ -= static_cast<double>(bytes);
   }

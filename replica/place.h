@@ -1,4 +1,4 @@
-// Where a node stands: the view that it goes by, and its place there.
+// A node's current view and its place there.
 #ifndef KAMINO_REPLICA_PLACE_H_
 #define KAMINO_REPLICA_PLACE_H_
 
@@ -12,12 +12,12 @@ struct Place {
 
   bool inside() const { return index >= 0; }
   membership::Role role() const { return view.RoleAt(index); }
-  // Alone it is both.
+  // A single member is both.
   bool is_head() const { return index == 0; }
   bool is_tail() const {
     return inside() && index + 1 == static_cast<int>(view.members.size());
   }
-  // Null where there is none; they hold until the next view.
+  // Null if there is none; valid until the next view.
   const membership::Member* predecessor() const {
     return view.Predecessor(index);
   }

@@ -12,15 +12,15 @@
 //
 // A procedure must be deterministic: no clock, no randomness, no address, no
 // state but the objects. It runs once on each node; a node whose run touches
-// other bytes than the head's did stops rather than diverge. An error undoes
-// everything the procedure did and goes back to the client; the chain never
-// sees it. Errors of the context must be returned, not swallowed: among them
-// is the one by which the head parks a dependent transaction, and the one that
-// says that the request touches too much (replica/request_meter.h). Keys that
-// the client may not touch are denied to the procedure as well, and then it has
-// failed, whatever it returns.
+// other bytes than the head's stops rather than diverge. An error undoes
+// everything the procedure did and goes back to the client; it never enters the
+// chain. Return the context's errors, do not swallow them: among them are the
+// one by which the head parks a dependent transaction, and the one for a
+// request that touches too much (replica/request_meter.h). Access to keys that
+// the client may not touch is denied to the procedure too, and then it fails,
+// whatever it returns.
 //
-// docs/use/procedures.md walks through a whole one.
+// docs/use/procedures.md walks through an example.
 #ifndef KAMINO_REPLICA_PROCEDURE_H_
 #define KAMINO_REPLICA_PROCEDURE_H_
 
@@ -40,37 +40,38 @@
 
 namespace kamino::replica {
 
-// An object as a transaction sees it. `value` points into the heap and holds
+// An object as seen by a transaction. `value` points into the heap and is valid
 // until the transaction next writes that key.
 struct ObjectView {
   uint64_t version = 0;
   absl::string_view value;
 };
 
-// What a procedure may do. Lives for one execution, used by one thread.
+// A procedure's access to objects. Lives for one execution, used by one thread.
 class ProcedureContext {
  public:
-  // Writes get `sequence` as their version. Bytes of values count on `meter`;
-  // `objects` counts there what it touches by itself.
+  // Writes get `sequence` as their version. `meter` counts bytes of values;
+  // `objects` counts there the objects that it touches by itself.
   ProcedureContext(engine::KeyValue* objects, uint64_t sequence,
                    RequestMeter* meter)
       : objects_(objects), sequence_(sequence), meter_(meter) {}
 
   // kNotFound (REASON_KEY_NOT_FOUND): no such key.
   absl::StatusOr<ObjectView> Get(absl::string_view key);
-  // The same for who looks at no byte of the value, which then counts nothing.
+  // The same, for callers that read no byte of the value: the value costs
+  // nothing.
   absl::StatusOr<ObjectView> Find(absl::string_view key);
   absl::Status Put(absl::string_view key, absl::string_view value);
   // kOutOfRange: [offset, offset + data) is not within the value.
   absl::Status Patch(absl::string_view key, uint64_t offset,
                      absl::string_view data);
   absl::Status Delete(absl::string_view key);
-  // Announces Put, Patch and Delete calls that follow. The head makes their
-  // undo data durable together: on a disk, one set of syncs instead of one per
-  // object. An error of it must end the procedure.
+  // Announces later calls of Put, Patch and Delete. The head makes their undo
+  // data durable together: on a disk, one set of syncs instead of one per
+  // object. After an error the procedure must end.
   absl::Status Expect(absl::Span<const engine::KeyValue::Change> changes);
-  // Ascending keys of [start, end), an empty end meaning all, until `visit`
-  // returns false. `visit` must not write.
+  // Visits the keys of [start, end) in ascending order until `visit` returns
+  // false; an empty end means all. `visit` must not write.
   absl::Status Scan(
       absl::string_view start, absl::string_view end,
       absl::FunctionRef<bool(absl::string_view key, const ObjectView&)> visit);
@@ -84,14 +85,14 @@ class ProcedureContext {
 
   // Whether anything was written or deleted so far.
   bool changed() const { return changed_; }
-  // kDataLoss once objects could not be read as they are damaged.
+  // kDataLoss if damaged objects could not be read.
   const absl::Status& damage() const { return damage_; }
-  // kPermissionDenied once it came to a key that who asks may not touch.
+  // kPermissionDenied after access to a key that the client may not touch.
   const absl::Status& denied() const { return denied_; }
 
  private:
   absl::Status Changed(const absl::Status& status, absl::string_view key);
-  // For clients to act upon.
+  // Adds the reason for clients.
   absl::Status Explain(const absl::Status& status, absl::string_view key);
 
   engine::KeyValue* const objects_;
@@ -102,7 +103,7 @@ class ProcedureContext {
   absl::Status denied_;
 };
 
-// By its name; a procedure that is registered is none.
+// By its name; a registered procedure is not one.
 bool IsBuiltin(absl::string_view name);
 
 // Returns the result for the client, at most kMaxResultBytes.
@@ -111,8 +112,8 @@ using Procedure = std::function<absl::StatusOr<std::string>(
 
 inline constexpr size_t kMaxResultBytes = 64u << 10;
 
-// Names to procedures. Filled before the node starts, constant afterwards;
-// every node of a chain must hold the same.
+// Procedures by name. Filled before the node starts, constant afterwards; every
+// node of a chain must hold the same.
 class ProcedureRegistry {
  public:
   // A registry with the built-ins (replica/builtins.h).
@@ -125,7 +126,7 @@ class ProcedureRegistry {
   // Null when there is none.
   const Procedure* Find(absl::string_view name) const;
 
-  // Of all, the built-ins among them, in order.
+  // All names, including built-ins, in order.
   std::vector<std::string> Names() const;
 
  private:

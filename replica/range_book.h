@@ -1,4 +1,4 @@
-// What a node knows of each range of its heap: what the members agreed on, and
+// A node's knowledge of each range of its heap: what the members agreed on, and
 // whether its bytes are its own. Volatile.
 //
 // Not thread-safe: the node's core thread owns it.
@@ -15,9 +15,9 @@ namespace kamino::replica {
 class RangeBook {
  public:
   enum class Origin : uint8_t {
-    kOwn,       // what this node has executed, or others have borne out
+    kOwn,       // executed by this node, or confirmed by others
     kCopied,    // came with a state transfer
-    kBorrowed,  // some of it a neighbour has mended, and no hash bears it out
+    kBorrowed,  // in part repaired from a neighbour, not confirmed by a hash
   };
 
   explicit RangeBook(uint64_t ranges)
@@ -25,7 +25,7 @@ class RangeBook {
 
   uint64_t ranges() const { return agreed_.size(); }
 
-  // Nothing is known of it; of all ranges this is the origin.
+  // Forgets everything; all ranges get this origin.
   void Reset(Origin origin);
 
   // An operation stores to it.
@@ -33,15 +33,15 @@ class RangeBook {
   // A neighbour's bytes are stored to it.
   void OnBorrowed(uint64_t range);
 
-  // Its digest is taken now: what is written from here on comes after that.
+  // Its digest is taken now; later writes are not in it.
   void Begin(uint64_t range);
-  // That digest is what the members agree on.
+  // The members agree on that digest.
   void Agree(uint64_t range, uint64_t digest);
 
-  // What they agreed on last, unless it was written to since; 0: not known.
+  // The last agreed digest, unless the range was written since; 0: unknown.
   uint64_t agreed(uint64_t range) const { return agreed_[range]; }
   Origin origin(uint64_t range) const { return origin_[range]; }
-  // No range is another's.
+  // All ranges are this node's own.
   bool all_own() const { return foreign_ == 0; }
 
  private:

@@ -1,11 +1,11 @@
-// Who of the members holds what was written, where they hold different things.
+// Decides which members hold correct data when their digests differ.
 //
-// The votes for a digest are counted by where they come from: copies that were
-// made from each other, and that nobody else has borne out since, are one. What
-// the members agreed on before, where nothing was written since, is a vote of
-// its own. A digest with two votes or more, and more than any other, is right;
-// of those who hold something else one is convicted, and the others are
-// compared again without it.
+// Votes for a digest count by origin: copies that were made from each other and
+// that no other member has confirmed since are one vote. The digest that the
+// members agreed on before, if nothing was written since, is a vote of its own.
+// A digest with two votes or more, and more than any other, is right. One of
+// the members that differ from it is convicted, and the others are compared
+// again without it.
 //
 //   the head  the second  the third         agreed before  then
 //   a         a           a                 not known, a   kAgreed
@@ -36,12 +36,12 @@ using RangeVotes =
 struct RangeJudgement {
   enum class Kind {
     kAgreed,     // nothing is wrong
-    kConvicted,  // a member holds what it should not
-    kUndecided,  // nobody can tell who is right
+    kConvicted,  // a member holds wrong data
+    kUndecided,  // it cannot be decided which is right
   };
   Kind kind = Kind::kUndecided;
-  uint64_t digest = 0;   // of what is right, unless kUndecided
-  size_t convicted = 0;  // by its place among the votes
+  uint64_t digest = 0;   // the right one, unless kUndecided
+  size_t convicted = 0;  // the member's place among the votes
 };
 
 // `votes`: at least one, in the order of the chain.

@@ -1,11 +1,11 @@
-// Requests that heads died of, as the chain's state keeps them: the last 64.
+// Requests on which heads crashed, kept in the chain's state: the last 64.
 //
-// That a head died while it executed a request, after another head had died, is
-// no proof: it may have lost its power just then. So what is refused for good
-// is that one request, by name and bytes. Others of the same bytes are watched:
-// they are executed alone, and not before the successor knows of it. If a head
-// dies of one again, all of these bytes are refused; if it does not, they are
-// as any other.
+// If a head crashes while it executes a request, after another head has
+// crashed, that is no proof: it may have lost power just then. So only that one
+// request, by name and bytes, is refused for good. Others with the same bytes
+// are quarantined: they are executed alone, and only after the successor knows
+// of them. If a head crashes on one again, all requests with these bytes are
+// refused; if it does not, they are treated as any other.
 //
 // Not thread-safe.
 #ifndef KAMINO_REPLICA_REFUSED_REQUESTS_H_
@@ -27,20 +27,21 @@ class RefusedRequests {
       : kept_(kept) {}
 
   size_t size() const;
-  // Whether it may matter which bytes a request of that name has: some are
-  // under suspicion, or one of that name is refused. Most often nothing is, and
-  // a digest of all requests' bytes can be saved.
+  // Whether the bytes of a request of that name may matter: some bytes are
+  // suspect, or a request of that name is refused. Usually there are none, and
+  // a digest of every request's bytes can be saved.
   bool Concern(uint64_t client_id, uint64_t number) const;
   bool Has(const RequestIdentity& request) const;
   bool Refuses(const RequestIdentity& request) const;
-  // Whether it is of the bytes of one that is refused, and is not itself.
+  // Whether it has the bytes of a refused request and is not that request
+  // itself.
   bool Watches(const RequestIdentity& request) const;
 
-  // Slots that change by it, each to be stored.
+  // Slots that this changes, each to be stored.
   using Changes = std::vector<size_t>;
-  // `sequence`: of the mutation that does so. One that is there stays.
+  // `sequence`: of the recording mutation. A known request stays.
   Changes Add(const RequestIdentity& request, uint64_t sequence);
-  // Nobody died of those bytes this time.
+  // No node crashed on those bytes this time.
   Changes Pardon(uint64_t digest);
 
   const state_format::RefusedSlot& slot(size_t index) const {

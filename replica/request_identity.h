@@ -1,6 +1,6 @@
-// Which request of a client it is: its name, and its bytes. A name alone does
-// not tell, as a client may send something else under it, such as the empty
-// commit that settles what became of the first.
+// Identifies a client's request: its name and its bytes. The name is not
+// enough: a client may send other bytes under it, such as the empty commit that
+// settles the outcome of the first.
 #ifndef KAMINO_REPLICA_REQUEST_IDENTITY_H_
 #define KAMINO_REPLICA_REQUEST_IDENTITY_H_
 

@@ -1,6 +1,6 @@
-// What one request may cost the thread that executes it, counted in objects
-// touched rather than in time, so that the same request on the same state costs
-// the same wherever and whenever it runs.
+// Bounds the cost of one request for the thread that executes it. It counts
+// touched objects rather than time, so that the same request on the same state
+// costs the same at every node and run.
 #ifndef KAMINO_REPLICA_REQUEST_METER_H_
 #define KAMINO_REPLICA_REQUEST_METER_H_
 
@@ -15,30 +15,30 @@
 
 namespace kamino::replica {
 
-// About 100 ms of the head's core thread, for which everybody else waits: an
-// object costs 0.2 to 0.9 us there, locks included, the more the less of the
-// heap is in the processor's cache. (x86-64, 3 GHz; a replica, which takes no
-// locks, needs a tenth.)
+// About 100 ms of the head's core thread, for which all other requests wait: an
+// object costs 0.2 to 0.9 us there, locks included, depending on how much of
+// the heap is in the processor's cache. (x86-64, 3 GHz; a replica, which takes
+// no locks, needs a tenth.)
 inline constexpr uint64_t kMaxTouchedObjects = 1u << 17;
 
-// As many bytes of values, read or written, count as one object.
+// So many bytes of values, read or written, count as one object.
 inline constexpr uint64_t kBytesPerTouch = 1024;
 
-// What a request's function has done to the objects, its outcome left out.
+// The effect of a request's function on the objects, without its outcome.
 struct RoomTaken {
   uint64_t allocated = 0;  // bytes of blocks, headers included
   uint64_t freed = 0;      // likewise
   bool wrote = false;      // it has changed something
 };
 
-// Errors stay: after the first every call returns it. Not thread-safe.
+// Errors are sticky: after the first, every call returns it. Not thread-safe.
 class RequestMeter {
  public:
-  // Without a limit: the head has let the request pass, so every node must.
+  // Without a limit: the head has admitted the request, so every node must.
   RequestMeter() = default;
-  // `abandoned`, which may be null or empty and outlives this, is asked now and
-  // then whether nobody waits for the request any more. It need not be
-  // deterministic: what it ends has not entered the chain.
+  // `abandoned`, which may be null or empty and outlives this, tells whether
+  // the client has stopped waiting; it is called now and then. It need not be
+  // deterministic: the requests that it ends have not entered the chain.
   explicit RequestMeter(uint64_t max_touched,
                         const std::function<bool()>* abandoned = nullptr)
       : max_touched_(max_touched), abandoned_(abandoned) {}
@@ -70,7 +70,7 @@ class RequestMeter {
   absl::Status status_;
 };
 
-// A transaction whose every access counts. Both must outlive this. Whoever
+// A transaction that counts each access. Both must outlive this. The code that
 // began the transaction ends it.
 class MeteredTransaction final : public engine::Transaction {
  public:
@@ -113,7 +113,7 @@ class MeteredTransaction final : public engine::Transaction {
   void ForgetConflict() override { transaction_->ForgetConflict(); }
 
  private:
-  // Bytes of the block of `id`, which was declared last as that.
+  // Bytes of the block of `id`, which was declared last with that kind.
   uint64_t LastBlock(engine::ObjectId id, engine::IntentKind kind) const;
 
   engine::Transaction* const transaction_;

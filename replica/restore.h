@@ -1,16 +1,16 @@
-// How a chain gets the objects of a backup: by mutations of the head's own, of
-// which the first takes only a chain without objects and marks it, so that
-// nobody reads or writes until the last one. Between them a restore may be
-// begun again, from the same backup, or given up. docs/operate/backup.md.
+// Restores a backup's objects into a chain by mutations of the head's own. The
+// first one requires a chain without objects and marks it, so that clients
+// cannot read or write until the last one. Meanwhile a restore may be started
+// again, from the same backup, or given up. docs/operate/backup.md.
 //
-// Objects keep their versions, which are numbers of another chain's mutations.
-// So that this chain never gives one of them to something else, its numbers go
-// on above all of those: the head leaves out the ones between
-// (Mutation::skipped). What clients remember of the other chain is of lower
-// numbers, and nothing is claimed of it: outcomes count as dropped, and no
-// range as unchanged.
+// Objects keep their versions, which are mutation numbers of another chain. So
+// that this chain never gives such a number to something else, its numbers
+// continue above all of them: the head skips the ones between
+// (Mutation::skipped). The clients' numbers of the other chain are lower, and
+// the chain claims nothing about them: outcomes count as dropped, and no range
+// as unchanged.
 //
-// Deterministic, as the state machine that this is a part of.
+// Deterministic, like the state machine it belongs to.
 #ifndef KAMINO_REPLICA_RESTORE_H_
 #define KAMINO_REPLICA_RESTORE_H_
 
@@ -28,27 +28,27 @@
 
 namespace kamino::replica {
 
-// Arguments: those of operation.proto. Submitted by the head, by no client.
+// Arguments: those of operation.proto. Submitted by the head, not by a client.
 inline constexpr char kBeginRestoreFunction[] = "kamino.begin_restore";
 inline constexpr char kRestoreFunction[] = "kamino.restore";
 inline constexpr char kFinishRestoreFunction[] = "kamino.finish_restore";
 inline constexpr char kGiveUpRestoreFunction[] = "kamino.give_up_restore";
 
-// Of one kamino.restore: with more it may not fit a transaction. One object may
-// have more bytes by itself.
+// Limit of one kamino.restore: more may not fit a transaction. A single object
+// may have more bytes.
 inline constexpr size_t kMaxRestoredObjects = 256;
 inline constexpr size_t kMaxRestoredBytes = 512u << 10;
-// Of one kamino.give_up_restore.
+// Limit of one kamino.give_up_restore.
 inline constexpr uint32_t kMaxGivenUp = 256;
 
-// REASON_INVALID_ARGUMENT: a chain whose numbers go on above `base` may run out
-// of them. Looked at before a restore is submitted: what is in the log is
-// executed whatever this says.
+// REASON_INVALID_ARGUMENT: a chain whose numbers continue above `base` may run
+// out of them. Checked before a restore is submitted; mutations in the log are
+// executed regardless.
 absl::Status CheckRestoreBase(uint64_t base);
 
 bool IsOfRestore(absl::string_view function);
 
-// What clients are told meanwhile.
+// The error for clients meanwhile.
 absl::Status BeingRestored();
 
 class Restore {
@@ -61,7 +61,7 @@ class Restore {
 
   struct Step {
     std::string result;
-    bool repeated = false;  // it was done before; nothing was changed
+    bool repeated = false;  // done before; nothing was changed
   };
   // One of the functions above. Errors, beside the transaction's:
   // REASON_NOT_EMPTY, REASON_RESTORING: the chain has objects, or another
@@ -75,7 +75,7 @@ class Restore {
   absl::StatusOr<Step> GiveUp(absl::string_view arguments, uint64_t sequence);
 
   absl::Status ReadRoot();
-  // Not OK: it is not this one that is being restored.
+  // Not OK: another backup or none is being restored.
   absl::Status CheckUnderWay(absl::string_view backup_id) const;
   bool IsOf(absl::string_view backup_id) const;
   absl::Status Mark(bool restoring, absl::string_view backup_id);

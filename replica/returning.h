@@ -1,14 +1,14 @@
-// What a node that was restarted, and has its place again, must have borne out
-// by its neighbours: it may be on an old copy of its files. Until then it
-// neither leads, nor appends, nor answers, nor gives its state to others.
+// A restarted node that still has its place may hold a stale copy of its files.
+// Until its neighbours have confirmed its data it neither leads, nor appends,
+// nor answers, nor sends its state to others.
 //
-// Where two neighbours are at odds one of them is on an old copy. Neither stops
-// for the other's word: the link is not taken up, one that was restarted says
-// that it is outrun, and the manager, which has the word of every member,
-// decides (membership/next_view.h, ShortfallOf).
+// If two neighbours disagree, one of them has a stale copy. Neither stops on
+// the other's word: the link is refused, the restarted node reports that it is
+// outrun, and the manager, which has the word of every member, decides
+// (membership/next_view.h, ShortfallOf).
 //
-// Invariant borne out: applied here >= received at the successor and >= cleaned
-// anywhere; the predecessor has applied what is received here.
+// Confirmed invariant: applied here >= received at the successor and >= cleaned
+// anywhere; the predecessor has applied everything received here.
 //
 //   state      input                         next
 //   kTrusted   any                           kTrusted
@@ -40,15 +40,15 @@ namespace kamino::replica {
 class Returning {
  public:
   enum class State {
-    kTrusted,   // what it holds needs nobody's word
-    kReturned,  // it came back with what it held; nobody has borne that out yet
+    kTrusted,   // its data needs no confirmation
+    kReturned,  // restarted with its data; not confirmed yet
   };
-  // Of a neighbour, in this view.
+  // A neighbour's word in this view.
   enum class Word {
     kAbsent,     // the view has none there
-    kSilent,     // nothing was said that counts
-    kAgrees,     // both can be what they were
-    kHoldsMore,  // more than it can if this node is what it was
+    kSilent,     // has said nothing that counts
+    kAgrees,     // both can have correct data
+    kHoldsMore,  // has more than it can if this node's data is current
   };
 
   // `ring` must outlive it.
@@ -58,13 +58,13 @@ class Returning {
   Word before() const { return before_; }
   Word after() const { return after_; }
   bool trusted() const { return state_ == State::kTrusted; }
-  // By the word of a neighbour this node is on an old copy.
+  // A neighbour's word shows that this node has a stale copy.
   bool outrun() const {
     return !trusted() &&
            (before_ == Word::kHoldsMore || after_ == Word::kHoldsMore);
   }
-  // Whether entries may be appended to what it has: they may have to be
-  // given up as long as the successor has not said what it has.
+  // Whether entries may be appended: they may have to be dropped as long as the
+  // successor has not said what it has.
   bool may_append() const {
     return trusted() || after_ == Word::kAbsent || after_ == Word::kAgrees;
   }
@@ -72,22 +72,22 @@ class Returning {
   // A view begins in which this node has these neighbours.
   void Enter(bool has_predecessor, bool has_successor);
   void Leave();
-  // What it held counts no more, or nobody can hold anything yet.
+  // Its data does not count any more, or no node can hold any data yet.
   void Forget() { state_ = State::kTrusted; }
 
-  // Whether this node and its predecessor can both be what they were. One that
-  // is `behind` may be so far behind that it has to begin anew.
+  // Whether this node and its predecessor can both have current data. A node
+  // that is `behind` may have to begin anew.
   bool OnHello(const kamino::internal::v1::Hello& hello, bool behind);
 
   struct Verdict {
     bool agrees = true;
     // If not:
     std::string reason;
-    bool useless = false;  // what the successor holds: it has to begin anew
+    bool useless = false;  // the successor's data is useless: it must begin anew
   };
   Verdict OnSync(const kamino::internal::v1::Sync& sync);
 
-  // Trusted from here on if all is borne out.
+  // Trusted from here on if everything is confirmed.
   void Check();
 
  private:
@@ -98,7 +98,8 @@ class Returning {
   State state_;
   Word before_ = Word::kSilent;
   Word after_ = Word::kSilent;
-  // What may have been completed when its predecessor said Hello.
+  // The highest mutation that may have been completed at its predecessor's
+  // Hello.
   uint64_t return_to_ = 0;
   bool at_odds_logged_ = false;
 };

@@ -17,18 +17,18 @@ inline constexpr uint32_t kWrapMagic = 0x50415257u;  // "WRAP"
 inline constexpr size_t kHeaderBytes = 4096;  // entries begin here
 inline constexpr size_t kEntryAlignment = 64;
 
-// How far is applied (replica/applied_mark.h). Two of them are written in turn;
-// the valid one with the larger end counts. In the ring's header, and in the
-// node's other regions.
+// Up to where entries are applied (replica/applied_mark.h). Two lines are
+// written in turn; the valid one with the larger end counts. In the ring's
+// header, and in the node's other regions.
 struct alignas(64) AppliedLine {
-  uint64_t begin;     // what was durable before
+  uint64_t begin;     // durable before
   uint64_t end;       // the last applied mutation; ends an entry
   uint64_t checksum;  // XXH3 of the two fields above
   uint8_t unused[40];
 };
 
-// Where the oldest entry that is kept begins. Two of them are written in turn;
-// the valid one with the larger sequence counts.
+// Where the oldest kept entry begins. Two lines are written in turn; the valid
+// one with the larger sequence counts.
 struct alignas(64) CleanedLine {
   uint64_t sequence;  // of the last cleaned mutation; ends an entry
   uint64_t offset;    // of the entry after it, from the start of the region
@@ -42,7 +42,7 @@ struct RingHeader {
   uint32_t generation;    // a new one whenever the ring begins anew
   uint64_t size;          // of the region, in bytes
   uint8_t heap_uuid[16];  // the heap these entries belong to
-  uint32_t mode;          // ChainMode of the chain that they are of
+  uint32_t mode;          // ChainMode of the entries' chain
   uint32_t unused;        // 0
   uint64_t checksum;      // XXH3 of the fields above
   uint8_t unused1[8];
@@ -50,8 +50,8 @@ struct RingHeader {
   CleanedLine cleaned[2];
 };
 
-// In front of each entry (replica/log_entry_format.h), which is `length` bytes
-// and padded to kEntryAlignment; of this ring alone, while the entry is the
+// Precedes each entry (replica/log_entry_format.h), which is `length` bytes and
+// padded to kEntryAlignment. The header is this ring's alone; the entry is the
 // chain's.
 struct SlotHeader {
   uint32_t magic;       // kSlotMagic or kWrapMagic
@@ -64,9 +64,9 @@ struct SlotHeader {
   uint64_t checksum;
 };
 
-// What the node remembers of itself (replica/node_record.h). Two versions are
-// kept and written in turn, each in two copies, one after the other: version i
-// lies at kRecordOffsets[0] and [1], in line i.
+// The node's record (replica/node_record.h). Two versions are kept and written
+// in turn, each in two copies, one after the other: version i lies at
+// kRecordOffsets[0] and [1], in line i.
 inline constexpr size_t kRecordOffsets[2] = {1024, 2048};
 struct alignas(64) RecordLine {
   uint64_t serial;  // from 1
@@ -75,19 +75,18 @@ struct alignas(64) RecordLine {
   uint32_t condition;       // membership::Condition
   uint16_t was_head;        // 0 or 1
   uint16_t disputed_whole;  // 0 or 1
-  // Of this incarnation, and of the next while the node's other regions get
-  // that, or 0: docs/formats/stamp.md.
+  // The nonce of this incarnation, and of the next while the node's other
+  // regions receive it, or 0: docs/formats/stamp.md.
   uint64_t nonce;
   uint64_t next_nonce;
   uint64_t disputed;  // first mutation of a disputed entry; 0: there is none
-  uint64_t redone;    // of one that is executed again; 0: there is none
-  // What a head that is alone executes: client id, number and digest; or 0.
+  uint64_t redone;    // of an entry executed again; 0: none
+  // A single head's current request: client id, number and digest; or 0.
   uint64_t announced[3];
   uint32_t restarts;
   uint16_t ended_in_order;  // 0 or 1
   uint16_t alone;           // 0 or 1
-  // Of what the heap holds: an id of that, and the cluster and the recovery
-  // epoch that it is of; 0: none.
+  // The heap's content: its id, cluster and recovery epoch; 0: none.
   uint8_t heap_id[16];
   uint8_t cluster_uuid[16];
   uint64_t epoch;

@@ -1,15 +1,14 @@
-// Brings log entries to their end by the after-images that they carry, in a
-// chain whose entries do (base/chain_mode.h): no neighbour is needed for that,
-// nor asked.
+// Rolls log entries forward by their after-images, in chains whose entries
+// carry them (base/chain_mode.h). It needs no neighbour.
 //
-// Unlike those that a neighbour mends, such entries may share objects: those
-// that depend on others go down the chain right behind them. So the heap may be
-// that after any of them, and what they name is looked at by its end: of an
-// object that a later one frees nothing counts but that free (roll_forward.cc).
+// Unlike entries that a neighbour repairs, these may share objects: dependent
+// entries go down the chain right behind each other. So the heap may be in the
+// state after any of them, and only an object's final state counts: if a later
+// entry frees it, only that free counts (roll_forward.cc).
 //
-// What is stored is what the head has left, by its word. Where images are not
-// what the head hashed, the node says so and takes them for nobody's word until
-// a scrub has borne them out.
+// The head's after-images are stored as they are. If they do not match the
+// head's hash, the node says so and treats them as unconfirmed until a scrub
+// has confirmed them.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_ROLL_FORWARD_H_
@@ -31,14 +30,13 @@ class RollForward {
   RollForward(const LogRing* ring, Executor* executor)
       : ring_(ring), executor_(executor) {}
 
-  // Entries (after, last], which both end one. Afterwards the heap is that
-  // after the last of them, durably; that they are applied is the caller's to
-  // mark. Doing it again, after a crash on the way, leads to the same. What
-  // fails stops the node.
+  // Entries (after, last], where both end an entry. Afterwards the heap is in
+  // the state after the last of them, durably; the caller marks them applied.
+  // Repeating it after a crash has the same result. A failure stops the node.
 
-  // Any of them may be half executed, or executed altogether.
+  // Any of them may be torn, or executed.
   absl::Status Interrupted(uint64_t after, uint64_t last);
-  // None of them was begun: takes no longer for a larger heap.
+  // None of them was begun: a larger heap takes no longer.
   absl::Status Untouched(uint64_t after, uint64_t last);
 
  private:

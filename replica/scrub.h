@@ -1,13 +1,13 @@
-// The members of a chain compare what they hold, range by range and again and
-// again, so that bits that change where nobody looks are found while there are
-// others who hold what was written.
+// The members of a chain compare their data, range by range and again and
+// again, so that corruption of data that clients do not read is found while
+// other members still hold the correct data.
 //
 // The head asks: a Compare travels down the chain in order with the log
-// entries. Each member takes the digest of that range of its own heap when it
-// has executed the same operations, and before it executes more; with the
-// tail's all votes are there (replica/range_votes.h), and travel up again. One
-// range is under way at a time. Whoever cannot take part just now says nothing,
-// and the head asks again: that is all there is against a loss.
+// entries. Each member takes the digest of that range of its own heap after the
+// same operations, before it executes more. With the tail's vote all are there
+// (replica/range_votes.h) and travel up again. One range is under way at a
+// time. A member that cannot take part says nothing, and the head asks again;
+// losses are handled the same way.
 //
 //   state   input                         next    effects
 //   kRests  Next, due                     kAsked  the question, with the vote
@@ -32,11 +32,12 @@
 //           Tell, in doubt, not asked     as is   says which comes first
 //           for long
 //
-// Where nobody can tell who is right nothing is served, until the members that
-// are left agree, or one is left. So the head asks about such a range whatever
-// the rate; and a member that knows of one, and is not asked, says which. Who
-// is wrong, and not the one to be convicted first, is in doubt alone: else the
-// next to join would have a copy of it before its turn comes.
+// While a range is undecided, nothing is served until the remaining members
+// agree, or one is left. So the head asks about such a range regardless of the
+// rate, and a member that knows of one and is not asked reports it. A member
+// that is wrong, but is not the one to be convicted first, is in doubt alone:
+// otherwise the next joining node would receive a copy of it before its turn
+// comes.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_SCRUB_H_
@@ -56,15 +57,15 @@
 namespace kamino::replica {
 
 struct ScrubStats {
-  bool on = false;      // asks about more than what is in doubt
+  bool on = false;      // asks about other ranges than those in doubt
   uint64_t ranges = 0;  // 0: this node takes no part
   uint64_t range_bytes = 0;
-  uint64_t next = 0;    // range that is compared next: the one in doubt first
+  uint64_t next = 0;    // next range to compare; the one in doubt first
   uint64_t passes = 0;  // over the whole heap, from its begin
-  // One has ended, and none begun since: what the head is told of meanwhile is
-  // no part of the next.
+  // A pass has ended, and none has begun since: reports that the head receives
+  // meanwhile are not part of the next.
   bool between_passes = false;
-  absl::Time ended = absl::InfinitePast();  // of the last one
+  absl::Time ended = absl::InfinitePast();  // of the last pass
   absl::Duration took;
   uint64_t differences = 0;
   std::string last_found;
@@ -81,7 +82,7 @@ class Scrub {
   using Compare = kamino::internal::v1::Compare;
   using Compared = kamino::internal::v1::Compared;
 
-  // Both must outlive it. `heap` may be null: then it takes no part.
+  // Both must outlive it. `heap` may be null: then this node takes no part.
   Scrub(const ChainOptions& options, ScrubbedHeap* heap);
 
   State state() const {
@@ -90,17 +91,17 @@ class Scrub {
   bool takes_part() const { return heap_ != nullptr; }
   bool in_doubt() const { return doubt().has_value(); }
   std::optional<uint64_t> doubt() const;
-  // What this node holds is no copy that was not borne out.
+  // This node's data is not an unconfirmed copy.
   bool borne_out() const;
-  // The node whose data these are: this one or, as long as the copy was not
-  // borne out, its source; "": nobody knows.
+  // The node whose data this is: this one or, until the copy is confirmed, its
+  // source; "": unknown.
   std::string origin() const;
   const ScrubStats& stats() const { return stats_; }
 
-  // What the heap holds is void; a copy of that node's takes its place. "":
-  // nobody knows of whose it is one, in turn. Durable on return.
+  // The heap's content is void; a copy from that node replaces it. "": the
+  // source is an unconfirmed copy of unknown origin. Durable on return.
   void OnCopied(const std::string& source);
-  // No other member is left: what this one holds counts. Durable on return.
+  // No other member is left: this one's data counts. Durable on return.
   void OnAlone();
   void Leave();  // the view has ended
   // An operation of this head has stored to these.
@@ -116,19 +117,19 @@ class Scrub {
     kVoted,  // the vote is added to the question
     kFirst,  // *doubt() has to come first
   };
-  // Everything up to the question's position is executed here, no more.
+  // Everything up to the question's position is executed here, and no more.
   Answer OnCompare(Compare* compare, absl::Time now);
-  // A range that is in doubt here, and that the head may not know of, as it
-  // has not asked for long; at most once in scrub_retry.
+  // A range that is in doubt here, of which the head may not know, as it has
+  // not asked for long; at most once in scrub_retry.
   std::optional<uint64_t> Tell(absl::Time now);
-  // Whether that is about the question this node has voted on last.
+  // Whether that is the question this node has voted on last.
   bool Awaits(uint64_t number) const {
     return asked_.has_value() && asked_->number == number;
   }
   // `range` has to come first.
   void OnFirst(uint64_t range, absl::Time now);
-  // All have voted on the question that is awaited; this node's own vote is the
-  // one at `own`.
+  // All have voted on the open question; this node's own vote is the one at
+  // `own`.
   RangeJudgement Conclude(const RangeVotes& votes, size_t own, absl::Time now);
 
  private:
@@ -155,10 +156,10 @@ class Scrub {
   absl::Time tell_at_ = absl::InfiniteFuture();
   std::optional<uint64_t> walking_;               // to that range
   absl::Time not_before_ = absl::InfinitePast();  // the next question
-  absl::Time rest_until_ = absl::InfinitePast();  // unless something is told
+  absl::Time rest_until_ = absl::InfinitePast();  // unless a range is reported
   Pacer pacer_;
-  // Of the pass under way: ranges that were agreed on, one after the other from
-  // the first on, and since when.
+  // For the current pass: ranges agreed on without a gap from the first on, and
+  // since when.
   uint64_t in_a_row_ = 0;
   absl::Time pass_began_;
   bool pass_is_of_view_ = false;  // from its first range on

@@ -1,14 +1,13 @@
-// What the members of a chain say to each other so that they compare what they
-// hold: Scrub has the rules, this the links, and what follows of a judgement.
+// The messages of a scrub. Scrub has the rules; this class has the links, and
+// acts on judgements.
 //
 // A convicted node ends once its predecessor has the votes, so that the head
-// can tell which node was damaged. The predecessor says so by closing the link:
-// no message is needed that an older release lacks. The node ends
-// after any close of that link, and after scrub_retry at the latest.
+// can tell which node was damaged. The predecessor confirms them by closing the
+// link: that needs no message that an older release lacks. The node ends after
+// any close of that link, and after scrub_retry at the latest.
 //
-// Nobody compares while its heap is not what the operations applied so far have
-// made of it: `may_compare` says whether it is, and nothing else is known
-// against it.
+// A node compares only while its heap is the result of the operations applied
+// so far and nothing else is known against it: `may_compare`.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_SCRUB_EXCHANGE_H_
@@ -33,7 +32,7 @@ class ScrubExchange {
   using Compare = kamino::internal::v1::Compare;
   using Compared = kamino::internal::v1::Compared;
 
-  // All must outlive it.
+  // All pointers must outlive it.
   ScrubExchange(const ChainOptions& options, const Place* place,
                 const LogRing* ring, Scrub* scrub, Upstream* upstream,
                 Downstream* downstream, Donor* donor, Damage* damage,
@@ -48,19 +47,19 @@ class ScrubExchange {
         damage_(damage),
         outbox_(outbox) {}
 
-  // The head asks, if that is due; the others tell of a range in doubt.
+  // The head asks, if that is due; other members report a range in doubt.
   void Continue(bool may_compare, absl::Time now);
   // From the predecessor.
   void OnCompare(LinkId link, Compare compare, bool may_compare,
                  absl::Time now);
   // From the successor. True: it is convicted, and waits for this node to close
-  // the link, which says that the votes have arrived.
+  // the link, which confirms that the votes have arrived.
   bool OnCompared(LinkId link, const Compared& compared, bool may_compare,
                   absl::Time now);
 
  private:
   void TellDoubt(absl::Time now);
-  // They are the first `count` members'.
+  // The votes are those of the first `count` members.
   bool AreOfMembers(const RangeVotes& votes, int count) const;
   void PassUp(const Compared& compared);
   RangeJudgement Conclude(const Compared& compared, absl::Time now);

@@ -1,5 +1,5 @@
-// What a node remembers of where its heap comes from, and of what is in doubt
-// of it, in the heap's first page (docs/formats/scrub.md).
+// A node's record of its heap's origin and of a range in doubt, in the heap's
+// first page (docs/formats/scrub.md).
 //
 // Not thread-safe.
 #ifndef KAMINO_REPLICA_SCRUB_RECORD_H_
@@ -15,20 +15,20 @@
 namespace kamino::replica {
 
 struct ScrubState {
-  // The heap is a copy of another node's, and not all of it was borne out
+  // The heap is a copy of another node's, and not all of it was confirmed
   // since: its digests and its source's are one vote.
   bool copied = false;
-  std::string source;  // that node's id; "": it is not known
-  // A range of which nobody can tell who holds what was written.
+  std::string source;  // that node's id; "": unknown
+  // A range for which it is undecided which member is right.
   std::optional<uint64_t> doubt;
 };
 
 class ScrubRecord {
  public:
-  // At that offset of the region, which must outlive the record. Where nothing
-  // was ever written: the heap is no copy, and nothing is in doubt. Where a
-  // line cannot be read, be it that a crash came while it was written: a copy
-  // of nobody knows whose.
+  // The record at that offset of the region, which must outlive it. If it was
+  // never written: the heap is no copy, and nothing is in doubt. If a line
+  // cannot be read, for example after a crash during its write: a copy of
+  // unknown source.
   ScrubRecord(engine::Region* region, size_t offset);
 
   const ScrubState& state() const { return state_; }

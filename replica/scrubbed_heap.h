@@ -1,4 +1,4 @@
-// A node's heap, as the core compares it with that of others. In a node it is a
+// A node's heap, as the core compares it with others. In a node it is a
 // HeapRanges, in tests of the protocol a list.
 #ifndef KAMINO_REPLICA_SCRUBBED_HEAP_H_
 #define KAMINO_REPLICA_SCRUBBED_HEAP_H_
@@ -16,15 +16,15 @@ class ScrubbedHeap {
  public:
   virtual ~ScrubbedHeap() = default;
 
-  // By which ranges are numbered.
+  // The size by which ranges are numbered.
   virtual uint64_t range_bytes() const = 0;
   virtual uint64_t RangeOf(engine::ObjectId id) const = 0;
 
-  // Gets on, for about a millisecond, with finding where that range begins;
-  // true once it is found.
+  // Searches the start of that range for about a millisecond; true once it is
+  // found.
   virtual bool Reach(uint64_t range) = 0;
-  // Of the objects of a range that was reached just now; not 0. Nodes that have
-  // executed the same operations come to the same.
+  // The digest of the objects in a range that was just reached; not 0. Nodes
+  // that have executed the same operations have the same.
   virtual uint64_t Digest(uint64_t range) = 0;
 
   virtual RangeBook* book() = 0;

@@ -15,9 +15,8 @@ inline constexpr uint32_t kMaxWindow = 1024;
 // Key in the tree of sessions: the session's id, big-endian.
 inline constexpr size_t kSessionKeyBytes = 8;
 
-// Value in that tree: this, behind it the object ids of the slots, 8 bytes
-// each, and behind those, with kOwnedFormat, the name of its owner, which is
-// all that is left. It never changes.
+// Value in that tree: this record, the object ids of the slots, 8 bytes each,
+// and with kOwnedFormat the owner's name, up to the end. It never changes.
 struct SessionRecord {
   uint32_t format;  // kRecordFormat, kOwnedFormat
   uint32_t window;  // slots, 1 to kMaxWindow
@@ -29,23 +28,23 @@ inline constexpr uint32_t kRecordFormat = 1;
 inline constexpr uint32_t kOwnedFormat = 2;
 inline constexpr size_t kMaxOwnerBytes = 1024;
 
-// As what nodes agree on: whether they know kOwnedFormat (View::in_force).
+// The feature that nodes agree on: kOwnedFormat (View::in_force).
 inline constexpr char kOwnersTerm[] = "owners of sessions";
 
 enum class OutcomeKind : uint32_t {
   kNone = 0,  // the slot was not used yet, and is all zeros
   kCommitted = 1,
-  kVoided = 2,  // its number was taken by a mutation that changes nothing
+  kVoided = 2,  // a mutation that changes nothing took its number
 };
 
-// Results of up to as many bytes lie in their slot.
+// Results of up to so many bytes lie in their slot.
 inline constexpr size_t kInlineBytes = 96;
 
-// An object of its own: mutations of different slots have nothing in common.
-// One that takes the slot writes its first kSlotHeaderBytes, and of `result` as
-// much as there is.
+// An object of its own, so that mutations of different slots share nothing. A
+// mutation that takes the slot writes its first kSlotHeaderBytes and the bytes
+// of `result`.
 struct SessionSlot {
-  uint64_t number;    // of the session's mutations, the last that had the slot
+  uint64_t number;    // of the session's last mutation in this slot
   uint64_t sequence;  // of that mutation in the chain's order
   uint64_t overflow;  // object with the result; 0: it lies here
   uint32_t length;    // of the result

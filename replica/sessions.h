@@ -1,16 +1,16 @@
-// Sessions in the chain's state: which are open, and for each of its slots the
-// outcome of the last mutation that had it. docs/formats/session.md says what
-// they are for, docs/formats/state.md how they lie there.
+// Sessions in the chain's state: which are open, and for each of their slots
+// the outcome of its last mutation. docs/formats/session.md describes their
+// use, docs/formats/state.md their layout.
 //
-// Deterministic, as the state machine that this is a part of: the same calls on
-// the same state make the same declarations, on every node, whatever the cache
-// below knows.
+// Deterministic, like the state machine it belongs to: the same calls on the
+// same state make the same declarations on every node, whatever the cache
+// holds.
 //
-// Where a session's slots lie is kept in memory, so that its mutations need not
-// look into the tree: that takes longer, and the tree's pages may be locked by
-// another session that is opened or closed. It knows of a session once the
-// transaction that opened it has committed, and as long as none that closes it
-// has.
+// The places of a session's slots are cached in memory, so that its mutations
+// need not read the tree: that takes longer, and another session that is opened
+// or closed may lock the tree's pages. The cache knows a session from the
+// commit of the transaction that opened it until the commit of one that closes
+// it.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_SESSIONS_H_
@@ -35,8 +35,8 @@
 
 namespace kamino::replica {
 
-// Errors of the reader or transaction pass unchanged; kDataLoss also: what is
-// stored is damaged. `root` is that of the tree of sessions.
+// Errors of the reader or transaction pass unchanged; kDataLoss also: the
+// stored state is damaged. `root` is that of the tree of sessions.
 class Sessions {
  public:
   struct Outcome {
@@ -44,18 +44,18 @@ class Sessions {
     uint64_t sequence = 0;  // of the mutation
     bool voided = false;
   };
-  // Where a mutation's outcome goes, unless it is there.
+  // Where a mutation's outcome belongs, unless it is stored already.
   struct Place {
     engine::ObjectId slot = engine::kNullObject;
-    // Of the outcome that was there before; null: it has none.
+    // Of the previous outcome; null: it has none.
     engine::ObjectId overflow = engine::kNullObject;
     uint32_t length = 0;           // of its result
     std::optional<Outcome> taken;  // by a mutation of that number
   };
 
-  // Nothing is declared. REASON_SESSION_EXPIRED: it is not open;
-  // REASON_SUPERSEDED, REASON_INVALID_ARGUMENT: the slot has come further, or
-  // not as far.
+  // Declares nothing. REASON_SESSION_EXPIRED: the session is not open;
+  // REASON_SUPERSEDED, REASON_INVALID_ARGUMENT: the slot is at a later number,
+  // or has not come to this one.
   absl::StatusOr<Place> FindPlace(engine::Reader& reader, engine::ObjectId root,
                                   uint64_t id, uint64_t number);
 
@@ -63,17 +63,18 @@ class Sessions {
   absl::Status Store(engine::Transaction& transaction, const Place& place,
                      uint64_t number, const Outcome& outcome);
 
-  // The number of the mutation that opened it: `sequence`, or an earlier one
-  // where it is open. REASON_SESSION_EXPIRED: there is one of another epoch;
-  // REASON_INVALID_ARGUMENT: no session can be as it says; kPermissionDenied:
-  // as CheckOwner.
+  // The number of the mutation that opened it: `sequence`, or an earlier one if
+  // it is open already. REASON_SESSION_EXPIRED: there is one of another epoch;
+  // REASON_INVALID_ARGUMENT: no session can have these parameters;
+  // kPermissionDenied: as CheckOwner.
   absl::StatusOr<uint64_t> Open(engine::Transaction& transaction,
                                 engine::ObjectId root,
                                 const kamino::internal::v1::OpenSession& wanted,
                                 uint64_t sequence);
 
-  // kPermissionDenied: it is open, and of somebody else than `who`. OK: it is
-  // not open, or nobody's, or `who` is null and may do everything.
+  // kPermissionDenied: it is open, and another principal than `who` owns it.
+  // OK: it is not open or has no owner, or `who` is null, which allows
+  // everything.
   absl::Status CheckOwner(engine::Reader& reader, engine::ObjectId root,
                           uint64_t id, const Principal* who);
 
@@ -82,8 +83,8 @@ class Sessions {
   absl::Status Close(engine::Transaction& transaction, engine::ObjectId root,
                      absl::Span<const uint64_t> ids, uint64_t sequence);
 
-  // Whether the number has been executed, voided or passed over, so that it
-  // never will be executed again; nothing: the session is not open.
+  // Whether the number has been executed, voided or skipped, so that it will
+  // never be executed again; nothing: the session is not open.
   absl::StatusOr<std::optional<bool>> IsTaken(engine::Reader& reader,
                                               engine::ObjectId root,
                                               uint64_t id, uint64_t number);
@@ -94,14 +95,14 @@ class Sessions {
     uint64_t epoch = 0;
     uint64_t opened = 0;
     absl::Duration lease;
-    uint64_t result_bytes = 0;  // of its results, but for short ones
-    std::string owner;          // as OpenSession has it
+    uint64_t result_bytes = 0;  // of its results, except short ones
+    std::string owner;          // as in OpenSession
   };
-  // All that are open, by id. Not within a transaction.
+  // Visits all open sessions, by id. Not within a transaction.
   absl::Status Visit(engine::Reader& reader, engine::ObjectId root,
                      absl::FunctionRef<void(const Session&)> visit);
 
-  // What a result takes beyond its slot.
+  // Bytes that a result takes beyond its slot.
   static size_t LongBytes(size_t result_bytes) {
     return result_bytes > session_format::kInlineBytes ? result_bytes : 0;
   }
@@ -109,9 +110,9 @@ class Sessions {
   // --- The cache.
 
   // The transaction of the calls since the last Ended has committed, or was
-  // taken back.
+  // rolled back.
   void Ended(bool committed);
-  // The heap's bytes have changed otherwise.
+  // The heap's bytes have changed in another way.
   void Forget();
   // For tests.
   size_t cached() const { return cache_.size(); }
@@ -119,7 +120,7 @@ class Sessions {
  private:
   struct Known {
     std::vector<engine::ObjectId> slots;
-    std::string owner;  // empty: nobody's
+    std::string owner;  // empty: no owner
   };
 
   // Valid until the next call. Null: the session is not open.

@@ -1,4 +1,4 @@
-// Makes a heap of a snapshot: checks each record and only then stores it.
+// Builds a heap from a snapshot: checks each record before it stores it.
 #ifndef KAMINO_REPLICA_SNAPSHOT_READER_H_
 #define KAMINO_REPLICA_SNAPSHOT_READER_H_
 
@@ -19,39 +19,40 @@
 namespace kamino::replica {
 
 // Takes the bytes of one snapshot, cut into pieces anywhere. Keeps less than a
-// record of them, whatever they say. Not thread-safe.
+// record of them. Not thread-safe.
 //
-// Nothing is stored of a record that is not the one which was written here, by
-// its checksum and those before it; but the heap is none before the end. What
-// leaves nothing valid behind is for the caller to see to.
+// It stores a record only if the checksums of it and those before it match; but
+// the heap is not valid before the end. The caller must ensure that an
+// incomplete heap counts as invalid.
 class SnapshotReader final : public ByteSink {
  public:
-  // Stores into `region`, which must outlive this, what is of `scope`.
-  // `blocks`: takes changes alone, into a heap that has the rest and those
-  // allocated blocks, which becomes the chain's by what is stored and by
-  // Heap::Retile of what is left of them at the end. Must outlive this.
+  // Stores the part of `scope` into `region`, which must outlive this.
+  // `blocks`: takes only changes, into a heap that has the rest and those
+  // allocated blocks. The heap becomes the chain's by the stores and by
+  // Heap::Retile of the remaining blocks at the end. Must outlive this.
   SnapshotReader(engine::Region* region, const SnapshotScope& scope,
                  engine::BlockMap* blocks = nullptr)
       : region_(region), scope_(scope), blocks_(blocks) {}
 
-  // What is stored is durable with the region's next Drain.
-  // kDataLoss: damaged, or no snapshot. kFailedPrecondition: of another chain,
-  // cluster, size of heap or version; nothing was stored. Messages say where it
-  // is wrong. No more is taken after an error.
+  // The stores are durable with the region's next Drain. kDataLoss: damaged, or
+  // not a snapshot. kFailedPrecondition: of another chain, cluster, heap size
+  // or version; nothing was stored. Messages say where it is wrong. After an
+  // error it takes no more.
   absl::Status Append(absl::string_view bytes) override;
 
-  // The mutation after which the heap is the chain's, once all has come.
+  // The mutation after which the heap is the chain's, once everything has
+  // arrived.
   std::optional<uint64_t> end() const { return end_; }
   // The same, at the end of the bytes. kDataLoss: there is more.
   absl::StatusOr<uint64_t> Finish() const;
 
-  // Of the heap, stored so far; some more than once.
+  // Heap bytes stored so far; some more than once.
   uint64_t bytes_stored() const { return bytes_stored_; }
-  // Of the snapshot, kept until more comes.
+  // Snapshot bytes kept until more arrive.
   size_t bytes_kept() const { return kept_.size(); }
 
  private:
-  // Bytes of the part that `bytes` begin with, as far as they tell.
+  // The size of the part with which `bytes` begin, as far as they show it.
   absl::StatusOr<size_t> PartBytes(absl::string_view bytes) const;
   absl::Status TakePart(absl::string_view part);
   absl::Status Take(absl::string_view bytes);
@@ -72,7 +73,7 @@ class SnapshotReader final : public ByteSink {
   uint64_t begun_at_ = 0;  // the mutation, by the header
   uint64_t taken_ = 0;     // bytes of whole parts
   uint64_t records_ = 0;
-  uint64_t checksum_ = 0;  // of what is taken
+  uint64_t checksum_ = 0;  // of what was taken
   uint64_t bytes_stored_ = 0;
   std::optional<uint64_t> end_;
 };

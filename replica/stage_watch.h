@@ -1,6 +1,6 @@
-// Who is told how long requests and log entries are in each stage of their way
-// (docs/operate/metrics.md). Told of what happens in inputs, without a clock:
-// whoever watches has one.
+// Observes how long requests and log entries are in each stage
+// (docs/operate/metrics.md). Calls carry no time: the observer has its own
+// clock.
 #ifndef KAMINO_REPLICA_STAGE_WATCH_H_
 #define KAMINO_REPLICA_STAGE_WATCH_H_
 
@@ -27,23 +27,23 @@ class StageWatch {
  public:
   virtual ~StageWatch() = default;
 
-  // One has taken so long, by the times of inputs.
+  // One took so long, by the times of inputs.
   virtual void Took(Stage stage, absl::Duration time) = 0;
   // One begins now; the one before, if there is one, ends.
   virtual void Begin(Stage stage) = 0;
   virtual void End() = 0;
 
-  // Of the log entry that has ended last.
+  // Times of the log entry that has ended last.
   struct Entry {
     absl::Duration execute;
     absl::Duration persist;
     absl::Time ended;
   };
-  // Null: entries are not all timed, as nobody tells of each request.
+  // Null: not all entries are timed, as requests are not observed one by one.
   virtual const Entry* last_entry() const = 0;
 };
 
-// A stage while this is there.
+// Marks a stage while it exists.
 class StageLap {
  public:
   // `watch` may be null.

@@ -1,5 +1,5 @@
-// What is wrong with the chain's state on a heap that nobody uses: the root
-// object, the trees, and all that they lead to. Stores nothing.
+// Checks the chain's state on a heap that is not in use: the root object, the
+// trees, and all that they lead to. Stores nothing.
 #ifndef KAMINO_REPLICA_STATE_CHECK_H_
 #define KAMINO_REPLICA_STATE_CHECK_H_
 
@@ -20,7 +20,7 @@ struct CheckedState {
   engine::CheckedTree sessions;
 };
 
-// `visit` gets each of the clients' objects.
+// Calls `visit` for each of the clients' objects.
 CheckedState CheckState(
     engine::CheckedBlocks* blocks, engine::ObjectId root,
     const engine::Finding& found,

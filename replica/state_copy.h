@@ -1,4 +1,4 @@
-// A heap's content on its way to a node that joins, as the core sees it.
+// The transfer of a heap's content to a joining node, as the core sees it.
 #ifndef KAMINO_REPLICA_STATE_COPY_H_
 #define KAMINO_REPLICA_STATE_COPY_H_
 
@@ -17,11 +17,11 @@
 
 namespace kamino::replica {
 
-// Why a node that joins is sent the whole heap.
+// Why a joining node receives the whole heap.
 enum class WholeHeapFor {
-  kNothingHeld,  // it says of no state of the chain that it has it
-  kHistory,      // it is not known here how much of that the chain has kept
-  kChanges,      // nor what has changed since
+  kNothingHeld,  // it claims no state of the chain
+  kHistory,      // unknown here how much of its state the chain has kept
+  kChanges,      // unknown here what has changed since
 };
 inline constexpr size_t kWholeHeapReasons = 3;
 constexpr absl::string_view NameOf(WholeHeapFor reason) {
@@ -42,33 +42,33 @@ struct PageRun {
   uint64_t count = 0;
 };
 
-// What state transfers of this node came to, as either side.
+// Statistics of this node's state transfers, as either side.
 struct TransferStats {
-  bool sending = false;    // the heap to a node that joins
-  bool receiving = false;  // the heap, as one that joins
+  bool sending = false;    // the heap to a joining node
+  bool receiving = false;  // the heap, as a joining node
   uint64_t bytes = 0;      // of this transfer so far, zeros included
   uint64_t begun = 0;      // transfers
-  // At the tail: how often what was left was sent since, this time included;
-  // and what is left of the heap now.
+  // At the tail: how often the rest was sent since, including this time; and
+  // what is left of the heap now.
   uint64_t pass = 0;
   uint64_t bytes_left = 0;
-  uint64_t damaged = 0;  // that were turned down for what came
-  // This transfer, or the last one, is of what changed alone; and how many
-  // pages that were when it was begun, more may have followed.
+  uint64_t damaged = 0;  // refused for what was received
+  // This transfer, or the last one, has only changes; and how many pages those
+  // were at its beginning, more may have followed.
   bool of_changes = false;
   uint64_t pages = 0;
-  // Of those that begun, by what they were of: log entries alone, changes
-  // alone, or the whole heap, by the reason for that.
+  // Begun transfers by content: log entries only, changes only, or the whole
+  // heap, by the reason for that.
   uint64_t went_on = 0;
   uint64_t caught_up = 0;
   std::array<uint64_t, kWholeHeapReasons> whole = {};
 };
 
-// Not thread-safe. Nothing of the heap is under way between two calls: no
-// log entry is half executed.
+// Not thread-safe. The heap is not torn between two calls: no log entry is
+// partly executed.
 class StateCopy {
  public:
-  // Of what NextChunk appends, less.
+  // Upper bound of what NextChunk appends.
   static constexpr size_t kMaxChunkBytes = 65u << 10;
 
   // Runs of pages that a node may ask for by themselves.
@@ -76,71 +76,72 @@ class StateCopy {
 
   virtual ~StateCopy() = default;
 
-  // --- At a member: what changes is remembered for those who are away, from
-  // mutations on. One that does not do that needs none of it.
+  // --- At a member: changes are remembered for absent nodes, by mutations. A
+  // member that does not do that needs none of it.
 
-  // What is executed after mutation `since` is remembered, from here on and by
-  // what the ring's entries after it have written, which are applied but for
-  // those that come yet. `since` never goes back.
+  // Remembers changes after mutation `since`: from here on, and by what the
+  // ring's entries after it have written, which are applied except for later
+  // ones. `since` never goes back.
   virtual void KeepChanges(uint64_t /*since*/, const LogRing& /*ring*/) {}
-  // Nobody asks for what changed before that any more.
+  // Changes before that are not needed any more.
   virtual void ForgetChangesBefore(uint64_t /*since*/) {}
   virtual void ForgetChanges() {}
-  // What changed after mutation `sequence` is known.
+  // The changes after mutation `sequence` are known.
   virtual bool KnowsChangesAfter(uint64_t /*sequence*/) const { return false; }
 
   // --- At the tail.
 
-  // A snapshot is begun: from here on what changes is remembered. The chain's
-  // last mutation is `sequence`.
+  // Begins a snapshot: from here on changes are remembered. The chain's last
+  // mutation is `sequence`.
   virtual void BeginSending(uint64_t sequence) = 0;
-  // The same, of what changed after mutation `after` alone; KnowsChangesAfter
-  // it. Returns how many pages that are so far.
+  // The same, only for changes after mutation `after`; requires
+  // KnowsChangesAfter. Returns how many pages that are so far.
   virtual uint64_t BeginSendingChanges(uint64_t /*sequence*/,
                                        uint64_t /*after*/) {
     return 0;
   }
-  // Then: the joining node needs these as well. Those that are none of the heap
-  // are left out.
+  // Then: the joining node also needs these pages. Pages outside the heap are
+  // left out.
   virtual void AddWanted(absl::Span<const PageRun> /*runs*/) {}
-  // Before the last chunks: what was stored so far and not flushed yet, as a
-  // head may have, shows from here on.
+  // Before the last chunks: stores that were not flushed yet, as a head may
+  // have, are visible from here on.
   virtual void PrepareCut() = 0;
-  // Bytes of the heap that have to be sent so that the copy is equal to it now.
+  // Heap bytes that must be sent before the copy equals the current heap.
   virtual size_t BytesLeft() const = 0;
   // Appends the next bytes of the snapshot to `chunk`, less than
-  // kMaxChunkBytes. Returns how many of the heap's they stand for; 0: none are
+  // kMaxChunkBytes. Returns how many heap bytes they stand for; 0: none are
   // left.
   virtual size_t NextChunk(std::string* chunk) = 0;
-  // Nothing is left: BytesLeft() is 0. Appends the end: this is the heap after
-  // mutation `sequence`. EndSending follows.
+  // BytesLeft() is 0. Appends the end: the heap after mutation `sequence`.
+  // EndSending follows.
   virtual void FinishSending(uint64_t sequence, std::string* chunk) = 0;
   // Whether or not the snapshot is finished.
   virtual void EndSending() = 0;
 
-  // --- At the node that joins.
+  // --- At the joining node.
 
-  // What the heap held is void from here on, durably.
+  // The heap's content is void from here on, durably.
   virtual void BeginReceiving() = 0;
-  // The same, but what came to be by mutation `after` is to stay, as only what
-  // changed since will come. Returns the pages that are needed besides: of
-  // entries beyond it that this node has executed, or part of. Nothing is void
-  // after an error, which says why the whole heap is needed.
+  // The same, but content up to mutation `after` stays, as only later changes
+  // will arrive. Returns other pages that are needed: those of later entries
+  // that this node has executed, or part of. After an error, which says why the
+  // whole heap is needed, nothing is void.
   virtual absl::StatusOr<std::vector<PageRun>> BeginReceivingChanges(
       uint64_t /*after*/) {
     return absl::UnimplementedError("it takes whole heaps only");
   }
   struct Taken {
     size_t bytes = 0;  // of the heap
-    // After which mutation the heap is the chain's; once all has come.
+    // The mutation after which the heap is the chain's; once everything has
+    // arrived.
     std::optional<uint64_t> end;
   };
-  // The next bytes of the snapshot. Errors: they are not what was sent, or of
-  // no heap like this one; nothing of a damaged part was stored.
+  // Takes the next bytes of the snapshot. Errors: they are not the bytes sent,
+  // or not of a heap like this one; nothing of a damaged part was stored.
   virtual absl::StatusOr<Taken> Take(absl::string_view chunk) = 0;
-  // The heap is the chain's after mutation `sequence`, and the ring goes on
-  // from there. A crash may leave a heap that has to be received again, until
-  // the node's record is updated. kDataLoss: it is not a heap.
+  // The heap is the chain's after mutation `sequence`, and the ring continues
+  // from there. Until the node's record is updated, a crash may leave a heap
+  // that must be received again. kDataLoss: it is not a heap.
   virtual absl::Status FinishReceiving(uint64_t sequence) = 0;
 };
 

@@ -18,27 +18,26 @@ struct StateRoot {
   uint64_t horizon;        // object id of the EvictionHorizon
   uint64_t refused;        // object id of the RefusedRequests
   uint64_t sessions_root;  // node id of the tree: session id -> SessionRecord
-  // Zeros, as the rest of the object, where nothing was ever restored.
+  // All zeros, like the rest of the object, if there was never a restore.
   uint64_t restoring;     // 1: the objects are not all there yet; else 0
   uint8_t backup_id[16];  // the backup that is, or was, restored
 };
-// What the chain's first mutation stores of it.
+// Bytes of it that the chain's first mutation stores.
 inline constexpr size_t kFormattedBytes = 48;
 
-// An object of its own, so that dropping outcomes is nothing that mutations of
-// known clients depend on.
+// An object of its own, so that mutations of known clients do not depend on
+// dropped outcomes.
 struct EvictionHorizon {
   uint64_t sequence;  // the highest of any outcome that was dropped; 0: none
 };
 
-// Requests that heads died of. A new one takes a slot that is free, or that of
-// the oldest.
+// Requests on which heads crashed. A new one takes a free slot, or the oldest.
 struct RefusedSlot {
   uint64_t client_id;
   uint64_t number;
   uint64_t digest;    // of its bytes (replica/request_identity.h)
   uint64_t sequence;  // of the mutation that recorded it; 0: the slot is free
-  uint64_t pardoned;  // 1: others of these bytes are as any
+  uint64_t pardoned;  // 1: other requests of these bytes are not quarantined
 };
 inline constexpr size_t kRefusedSlots = 64;
 struct RefusedRequests {
@@ -61,7 +60,7 @@ static_assert(sizeof(RefusedRequests) == 2560);
 // Key in the client tree: the client id, big-endian.
 inline constexpr size_t kClientKeyBytes = 8;
 
-// Room kept in a client's record, so that most outcomes are written in place.
+// Room in a client's record, so that most outcomes are written in place.
 inline constexpr size_t kOutcomeCapacity = 96;
 
 }  // namespace kamino::replica::state_format

@@ -1,14 +1,12 @@
-// What the nodes of a chain agree on: the objects, each client's latest
-// outcome, and the sessions, as trees on one heap; and how a request changes
-// them.
+// The replicated state: the objects, each client's latest outcome, and the
+// sessions, as trees on one heap; and how a request changes them.
 //
-// Outcomes are dropped to bound their number. The state then keeps how far that
-// reaches: the highest number, the horizon, of all mutations whose outcome was
-// dropped. A mutation that was first sent when the chain had reached `since`
-// has a number over that, if any; so if since >= horizon its outcome was not
-// dropped. Where that cannot be told, nothing is executed and nothing claimed.
-// Of mutations that are of a session (replica/sessions.h) none is dropped while
-// it is open.
+// Outcomes are dropped to bound their number. The state keeps the horizon: the
+// highest number of all mutations whose outcome was dropped. A mutation that
+// was first sent when the chain had reached `since` has a higher number than
+// that; so if since >= horizon its outcome was not dropped. If that cannot be
+// decided, the chain executes nothing and claims nothing. Outcomes of an open
+// session's mutations (replica/sessions.h) are never dropped.
 //
 // Deterministic: the same requests in the same order make the same
 // declarations to the transaction, on every node.
@@ -38,26 +36,26 @@
 
 namespace kamino::replica {
 
-// The first mutation of every chain: makes the trees. Submitted by the
-// first head, by no client; an error where there is a state already.
+// The first mutation of every chain: makes the trees. Submitted by the first
+// head, not by a client; an error if there is a state already.
 inline constexpr char kFormatFunction[] = "kamino.format";
 
-// Records a request that a head died of, or pardons its bytes: RefuseRequest.
-// Submitted by the head, by no client.
+// Records a request on which a head crashed, or pardons its bytes:
+// RefuseRequest. Submitted by the head, not by a client.
 inline constexpr char kRefuseFunction[] = "kamino.refuse";
 
 // Drops outcomes to make room in the heap, and does nothing else. Submitted by
-// the head, by no client.
+// the head, not by a client.
 inline constexpr char kDropFunction[] = "kamino.drop";
 
-// Opens a session: OpenSession. Nothing is changed where it is open already.
-// Submitted by the head, by no client.
+// Opens a session: OpenSession. Changes nothing if it is open already.
+// Submitted by the head, not by a client.
 inline constexpr char kOpenSessionFunction[] = "kamino.open_session";
 
-// Closes sessions: CloseSessions. Submitted by the head, by no client.
+// Closes sessions: CloseSessions. Submitted by the head, not by a client.
 inline constexpr char kCloseSessionsFunction[] = "kamino.close_sessions";
 
-// Of a session: takes its number, and changes nothing else.
+// For a session: takes its number, and changes nothing else.
 inline constexpr char kVoidFunction[] = "kamino.void";
 
 class StateMachine {
@@ -70,20 +68,20 @@ class StateMachine {
     std::string result;
     uint64_t sequence = 0;  // of the mutation that the result is of
     bool repeated = false;  // a stored outcome; nothing was changed
-    // Of a session: the number was voided, if not by this mutation.
+    // For a session: another mutation has voided the number.
     bool voided = false;
-    // Of a session: what the result takes that this one takes the place of.
+    // For a session: bytes of the result that this one replaces.
     uint64_t replaced_bytes = 0;
   };
 
-  // Runs one mutation within `transaction`, as number `sequence`. On an error
-  // the transaction must be aborted if this call has declared anything, or if
-  // it has set *changed: writes to objects that the transaction itself has
-  // allocated need no declaration. `changed` may be null. `meter` counts what
-  // the mutation's function touches, and limits it; null: there is no limit.
-  // `scope`: what it may touch; null: all. It is the head's to refuse by that:
-  // a mutation that is in the log was allowed, so that others need not know.
-  // Whoever ends the transaction calls Ended.
+  // Runs one mutation within `transaction`, as number `sequence`. After an
+  // error the transaction must be aborted if this call has declared anything,
+  // or has set *changed: writes to objects that the transaction itself has
+  // allocated need no declaration. `changed` may be null. `meter` counts and
+  // limits what the mutation's function touches; null: no limit. `scope`: what
+  // it may touch; null: everything. Only the head refuses by it: a mutation in
+  // the log was allowed, so other nodes need not know. The code that ends the
+  // transaction calls Ended.
   absl::StatusOr<Execution> Execute(engine::Transaction& transaction,
                                     const MutationView& mutation,
                                     uint64_t sequence, bool* changed = nullptr,
@@ -91,30 +89,29 @@ class StateMachine {
                                     const KeyScope* scope = nullptr);
 
   // The transaction of the calls of Execute since the last Ended has committed,
-  // or was taken back.
+  // or was rolled back.
   void Ended(bool committed);
 
-  // Runs all mutations of an entry that the head has executed, and calls Ended;
-  // an error means that this node differs from the head.
-  // `trial`: the transaction is without effect.
+  // Runs all mutations of an entry that the head has executed, and calls Ended.
+  // An error means that this node differs from the head. `trial`: the
+  // transaction has no effect.
   absl::Status Replay(engine::Transaction& transaction, const LogEntry& entry,
                       bool trial = false);
 
-  // --- What range compares go by (engine/index/version_summary.h). It is
-  // volatile, so it is made by and by once the heap is there.
+  // --- The summary for range comparisons (engine/index/version_summary.h). It
+  // is volatile, so it is built step by step once the heap is there.
 
-  // Makes some more of it, for which it looks at about `objects` of the heap.
-  // False: there is more to do. Not within a transaction, nor on a heap on
-  // which operations are half executed.
+  // Builds more of it, reading about `objects` of the heap. False: there is
+  // more to do. Not within a transaction, nor on a torn heap.
   absl::StatusOr<bool> Summarize(engine::Reader& reader, uint64_t objects);
-  // The heap's bytes have changed otherwise than by Execute: all that is
-  // volatile goes.
+  // The heap's bytes have changed in another way than by Execute: drops all
+  // volatile state.
   void Forget();
 
-  // For reads. kUnavailable (REASON_RECONFIGURING): the chain's first
-  // mutation has not come yet. `scope`, which outlives what it returns: of who
-  // reads; null: all.
-  // REASON_RESTORING: there are not all yet, and `while_restoring` is false.
+  // For reads. kUnavailable (REASON_RECONFIGURING): the chain's first mutation
+  // has not arrived yet. `scope`, which outlives the result: the reader's;
+  // null: everything. REASON_RESTORING: not all objects are restored yet, and
+  // `while_restoring` is false.
   absl::StatusOr<engine::KeyValueReader> Objects(
       engine::Reader& reader, const KeyScope* scope = nullptr,
       bool while_restoring = false);
@@ -133,7 +130,7 @@ class StateMachine {
   absl::StatusOr<Lookup> FindOutcome(engine::Reader& reader, uint64_t client_id,
                                      uint64_t since);
 
-  // Sessions::FindPlace, of a number whose outcome is asked for.
+  // Sessions::FindPlace, for a number whose outcome is asked for.
   absl::StatusOr<Sessions::Place> FindPlace(engine::Reader& reader,
                                             uint64_t session_id,
                                             uint64_t number);
@@ -146,7 +143,7 @@ class StateMachine {
   absl::Status CheckSessionOwner(engine::Reader& reader, uint64_t session_id,
                                  const Principal* who);
 
-  // Every session that is open, by id. Not within a transaction.
+  // Visits every open session, by id. Not within a transaction.
   absl::Status VisitSessions(
       engine::Reader& reader,
       absl::FunctionRef<void(const Sessions::Session&)> visit);
@@ -163,8 +160,8 @@ class StateMachine {
                              const kamino::internal::v1::StoredOutcome&)>
           visit);
 
-  // False before the chain's first mutation. An error says nothing of that:
-  // a root object that cannot be read may be all that a state has lost.
+  // False before the chain's first mutation. After an error it is not known:
+  // the damage may be confined to the root object.
   absl::StatusOr<bool> Formatted(engine::Reader& reader);
 
  private:
@@ -185,7 +182,7 @@ class StateMachine {
   absl::StatusOr<Execution> Refuse(engine::Transaction& transaction,
                                    const MutationView& mutation,
                                    uint64_t sequence);
-  // What the head submits by itself, by no client; nothing: it is another one.
+  // For functions that the head submits itself; nothing: it is another one.
   absl::StatusOr<std::optional<Execution>> ExecuteOwn(
       engine::Transaction& transaction, const Trees& trees,
       const MutationView& mutation, uint64_t sequence, bool* changed);
@@ -206,7 +203,7 @@ class StateMachine {
   absl::StatusOr<Lookup> LookUp(engine::Reader& reader, const Trees& trees,
                                 uint64_t client_id, uint64_t since);
   // The stored outcome when `mutation` has committed before; nothing when it is
-  // the client's next; else why it can be neither.
+  // the client's next; else an error that says why it is neither.
   absl::StatusOr<std::optional<Execution>> CheckRepeated(
       engine::Reader& reader, const Trees& trees, const MutationView& mutation);
   absl::Status StoreOutcome(engine::KeyValue& clients,
@@ -221,7 +218,7 @@ class StateMachine {
   const engine::ObjectId root_;
   Sessions sessions_;
   engine::VersionSummary summary_;  // of the objects
-  bool summarized_ = false;         // it knows all of the tree
+  bool summarized_ = false;         // it covers the whole tree
 };
 
 }  // namespace kamino::replica

@@ -1,5 +1,5 @@
-// Who sends log entries to this node, and what it owes them: its predecessor in
-// the view or, at a node that joins, the tail.
+// The node that sends log entries to this one, and what this node owes it: the
+// predecessor in the view or, at a joining node, the tail.
 //
 //   state     input                     next      effects
 //   kApart    Attach                    kInOrder
@@ -25,9 +25,9 @@
 //             Leave                     kApart    closes the link; owes nothing
 // What is owed while it is kApart is sent once it is attached.
 //
-// Nobody waits for an acknowledgement or a clean-up but who runs out of room,
-// in the window or in a ring: so one stands for all of the last moment, rather
-// than wake the neighbour up for each entry.
+// Acknowledgements and clean-ups are urgent only if a window or a ring runs out
+// of room. So one stands for all of the last moment, and does not wake the
+// neighbour up for each entry.
 //
 // Invariant: what is acknowledged is durable in the ring.
 //
@@ -52,12 +52,12 @@ namespace kamino::replica {
 class Upstream {
  public:
   enum class State {
-    kApart,    // nobody has taken up a link, or nobody comes before this node
+    kApart,    // no link, or no node before this one
     kInOrder,  // the next entry is on its way, or will be
-    kGap,      // what is on its way is not the next; that has to be sent again
+    kGap,      // entries on their way do not follow; they must be sent again
   };
 
-  // All must outlive it.
+  // All pointers must outlive it.
   Upstream(const ChainOptions& options, LogRing* ring, Outbox* outbox)
       : options_(options), ring_(ring), outbox_(outbox) {}
 
@@ -67,25 +67,25 @@ class Upstream {
   bool Has(LinkId link) const { return link == link_; }
 
   void Attach(LinkId link);
-  void Detach();  // the link is somebody else's to close
+  void Detach();  // another part closes the link
   void OnClosed(LinkId link);
   void Leave();
 
-  // True when the log entry, `bytes` as they came, was appended to the ring.
-  // `may_append`: whether what this node has may be added to. What fails here
-  // stops the node; what is wrong with the entry, its link (Outbox::Misfit).
+  // True when the log entry, `bytes` as received, was appended to the ring.
+  // `may_append`: whether entries may be appended at all. A failure here stops
+  // the node; a wrong entry ends its link (Outbox::Misfit).
   bool Take(absl::string_view bytes, bool may_append);
-  // What was turned away may come now.
+  // Refused entries may be sent now.
   void AskAgain();
-  // The ring has room that it did not have.
+  // The ring has more room.
   void OnCleaned();
   void OweCleanUp() { owed_.clean_up = true; }
 
-  // Sends what is owed, if it is time to or there is much of it. `behind`: as
-  // Sync says.
+  // Sends what is due, after the usual delay or if there is much of it.
+  // `behind`: as in Sync.
   void Acknowledge(bool behind, absl::Time now);
-  // Tells the other side, at once, where to go on. What it returns may be added
-  // to, before anything else is sent.
+  // Tells the other side, at once, where to resume. The caller may add to the
+  // result before anything else is sent.
   kamino::internal::v1::Sync* SendSync(LinkId link, bool behind);
 
  private:
@@ -95,14 +95,14 @@ class Upstream {
     bool clean_up = false;
     bool sync = false;
     bool sync_once_cleaned = false;  // not before the ring has room
-    // Log entries that `ack` is of.
+    // The number of log entries that `ack` covers.
     uint64_t entries = 0;
     uint64_t bytes = 0;
   };
 
   // Why no correct neighbour sends that; "" if one may.
   std::string Misfit(const absl::StatusOr<LogEntry>& entry) const;
-  // What came is not the next entry.
+  // The received entry is not the next one.
   void FallBehind();
   // Whether the window or a ring, this one or one before it, may run full.
   bool OwesMuch() const;

@@ -1,6 +1,7 @@
-// Takes connections for a gRPC server, and says how many there may be. gRPC
-// itself does not bound them, and one failed accept, as when a process is out
-// of descriptors for a moment, ends its listening for good (1.51, Debian's).
+// Accepts connections for a gRPC server and limits their number. gRPC itself
+// (1.51, Debian's) does not limit them, and stops listening permanently after
+// one failed accept, for example when the process is out of descriptors for a
+// moment.
 #ifndef KAMINO_RPC_ACCEPTOR_H_
 #define KAMINO_RPC_ACCEPTOR_H_
 
@@ -25,70 +26,70 @@ namespace kamino::rpc {
 class Acceptor {
  public:
   struct Options {
-    // host:port; port 0 picks one. All addresses that the host has: 0.0.0.0 is
-    // those of IPv4, [::] takes both.
+    // host:port; port 0 picks one. Listens on all addresses of the host:
+    // 0.0.0.0 is all of IPv4, [::] both families.
     std::string listen;
-    // A connection is refused when this process has that many descriptors open,
-    // whatever they are of; or so many that only some are left of those it may
-    // have. Links, files and the way to etcd need those.
+    // Refuses connections while this process has that many descriptors open, of
+    // any kind, or is close to its own limit. Links, files and the connection
+    // to etcd need the rest.
     int max_descriptors = 4096;
-    // How many of those are bounded elsewhere, and are not to keep connections
-    // out: so many more may be open. Any thread. Null: none are.
+    // The number of open descriptors that have another limit and must not keep
+    // connections out; the limit above rises by it. Any thread. Null: none.
     std::function<int()> bounded_elsewhere = nullptr;
-    // And when its host has that many; 0: three quarters of the former.
+    // Limit of connections from one host; 0: three quarters of the above.
     int max_of_host = 0;
-    // Or so many of which a handshake is under way, as far as one can tell; 0:
-    // there are no handshakes.
+    // Limit of connections from one host whose handshake is under way, as far
+    // as known; 0: there are no handshakes.
     int max_half_open_of_host = 0;
-    // How long what a connection has sent may stay unacknowledged.
+    // How long sent data may stay unacknowledged.
     absl::Duration user_timeout = absl::Seconds(5);
   };
 
-  // Listens; connections wait. kInvalidArgument: that is not host:port.
+  // Listens; connections wait until Start. kInvalidArgument: not host:port.
   // kUnavailable: the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<Acceptor>> Listen(
       const Options& options);
-  // Listens no more. What was taken is `take`'s.
+  // Stops listening. `take` owns the accepted connections.
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
   int port() const { return port_; }
-  // Where it listens: host:port each, in numbers.
+  // The listening addresses: numeric host:port each.
   std::vector<std::string> addresses() const;
 
-  // From now on each connection is given to `take`, on a thread of this one's.
-  // `known`: as HostCounts has it. Once.
+  // Passes each connection to `take`, on a thread of this object. `known`: as
+  // in HostCounts. Call once.
   void Start(std::function<void(int descriptor)> take,
              HostCounts::Known known = nullptr);
 
  private:
   explicit Acceptor(const Options& options);
-  // Of these two, false: a port that was picked for another address is in use
+  // Both return false if the port that was picked for another address is in use
   // at this one.
   absl::StatusOr<bool> ListenOnAll(const addrinfo* first);
   absl::StatusOr<bool> ListenOn(const addrinfo& address);
   int MaxDescriptors() const;
   void Run();
-  // Those that wait, up to a bound: what comes without end would keep it from
-  // the others, and from its end. False: none can be taken just now, though
-  // some may wait.
+  // Accepts waiting connections, up to a limit: an endless stream at one
+  // listener must not starve the others, nor the end. False: none can be
+  // accepted now, although some may wait.
   bool AcceptAll(int listener);
-  // What keeps it out; "": nothing.
+  // Why the connection is refused; "": it is not.
   std::string WhyNot(int connection, const sockaddr_storage& peer);
   void Refuse(int connection, const std::string& why);
 
   const Options options_;
-  std::vector<int> listeners_;  // of each address that the host has
+  std::vector<int> listeners_;  // one for each address of the host
   int port_ = 0;
-  int wake_ = -1;  // readable when the thread is to end
+  int wake_ = -1;  // becomes readable when the thread must end
   std::function<void(int)> take_;
   std::thread thread_;
 
-  // The thread's only.
+  // Used by the thread only.
   HostCounts hosts_;
   LogLimit refusals_;
-  int failed_ = 0;  // that could not be taken, in a row
+  int failed_ = 0;  // failed accepts in a row
 };
 
 }  // namespace kamino::rpc

@@ -1,4 +1,4 @@
-// How a unary call that this process serves ends.
+// Ends a unary call that this process serves.
 #ifndef KAMINO_RPC_ANSWER_H_
 #define KAMINO_RPC_ANSWER_H_
 
@@ -11,8 +11,8 @@
 
 namespace kamino::rpc {
 
-// Counts the call as served, from `began` on, of MonotonicNow. `Request`: the
-// method's, or its answer, as MethodOf wants it.
+// Counts the call as served, from `began` on (MonotonicNow). `Request`: the
+// method's request or response message, as MethodOf expects.
 template <typename Request>
 void Finish(grpc::ServerUnaryReactor* reactor, absl::Time began,
             const absl::Status& status) {

@@ -1,5 +1,5 @@
-// How long to wait before a call is tried again: longer after each failure, and
-// spread, so that the many whom one failure has hit do not come back together.
+// The delay before a retry. It grows with each failure, and is random, so that
+// clients that failed together do not retry together.
 #ifndef KAMINO_RPC_BACKOFF_H_
 #define KAMINO_RPC_BACKOFF_H_
 
@@ -11,8 +11,8 @@ struct Backoff {
   absl::Duration first;
   absl::Duration most;
 
-  // `failures` in a row, from 1 on; `random` in [0, 1). At least half of what
-  // it would be without the spread.
+  // `failures` in a row, from 1; `random` in [0, 1). At least half of the delay
+  // without randomness.
   absl::Duration After(int failures, double random) const;
 };
 

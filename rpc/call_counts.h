@@ -1,11 +1,11 @@
-// How many calls of each method this process has made and served, by how they
-// ended, and how long they took; a node's status has its own.
+// Counts the calls that this process makes and serves, by method and status,
+// and their durations. A node's status reports its own.
 //
-// Calls made are counted by an interceptor, on every channel that does not do
-// without (rpc/channel.h). Calls served are counted where they are answered, by
-// CountServed: an interceptor takes a twelfth of what a call costs a server. A
-// call that is served takes from when its request is there until its answer is
-// given to gRPC; a stream, until its end is.
+// An interceptor counts the calls made, on every channel that does not opt out
+// (rpc/channel.h). Served calls are counted where they are answered, by
+// CountServed, because an interceptor takes a twelfth of a server's cost per
+// call. A served call lasts from the arrival of its request until its answer,
+// or the end of a stream, is passed to gRPC.
 #ifndef KAMINO_RPC_CALL_COUNTS_H_
 #define KAMINO_RPC_CALL_COUNTS_H_
 
@@ -34,28 +34,29 @@ inline constexpr int kStatusCodes = 17;  // of gRPC's, 0 is OK
 class CallCounts {
  public:
   struct Method {
-    std::string name;  // as gRPC's: "/kamino.v1.KaminoService/Get"
+    std::string name;  // gRPC's name: "/kamino.v1.KaminoService/Get"
     std::array<uint64_t, kStatusCodes> ended = {};  // by code
   };
-  // Methods called so far, by name.
+  // All methods called so far, by name.
   std::vector<Method> Read() const;
-  // The same for one; zeros when it was never called.
+  // One method; zeros if it was never called.
   Method Read(absl::string_view name) const;
 
-  // The counter of one method, for as long as these counts.
+  // The counter of one method, valid as long as the CallCounts.
   class Counter {
    public:
     void Add(int code, absl::Duration took);
 
    private:
     friend class CallCounts;
-    // Null: none has ended so. They count for good.
+    // Null: no call has ended with that code. Never freed.
     std::array<std::atomic<metrics::Latencies*>, kStatusCodes> ended_{};
   };
-  // `method` must not be what a stranger made up: each takes room for good.
+  // `method` must not come from an unchecked request: each one takes memory
+  // permanently.
   Counter* Of(absl::string_view method);
 
-  // How long they took, of each method and code that there were.
+  // Visits the durations of each method and code.
   void Visit(absl::FunctionRef<void(absl::string_view method, int code,
                                     const metrics::LatencySnapshot& took)>
                  visit) const;
@@ -68,7 +69,7 @@ class CallCounts {
       ABSL_GUARDED_BY(mutex_);
 };
 
-// The process's. They are never destroyed.
+// Of the process; never destroyed.
 CallCounts& CallsMade();
 CallCounts& CallsServed();
 
@@ -76,11 +77,11 @@ CallCounts& CallsServed();
 std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>
 CountCallsMade();
 
-// The method that takes `message`, or that answers with it and no other does;
-// of a service of the same file.
+// The name of the method whose request, or unique response, is `message`; its
+// service must be in the same file.
 std::string MethodOf(const google::protobuf::Descriptor& message);
 
-// `Message`: by which MethodOf knows the method.
+// `Message`: identifies the method for MethodOf.
 template <typename Message>
 void CountServed(int code, absl::Duration took) {
   static CallCounts::Counter* const counter =

@@ -1,5 +1,5 @@
-// Asks security::Access about every call of a server, before anything of it is
-// served or read: of whatever service, gRPC's own ones too.
+// Checks every call of a server with security::Access before any of it is read
+// or served, for all services, including gRPC's own.
 #ifndef KAMINO_RPC_CALL_GUARD_H_
 #define KAMINO_RPC_CALL_GUARD_H_
 
@@ -12,16 +12,16 @@
 
 namespace kamino::rpc {
 
-// For ServerCredentials::SetAuthMetadataProcessor.
+// Pass it to ServerCredentials::SetAuthMetadataProcessor.
 std::shared_ptr<grpc::AuthMetadataProcessor> GuardCalls(
     std::shared_ptr<security::Access> access);
 
-// Whose call it is, and which keys it may touch, as of now. Null: `access` is,
-// and so everybody may do everything.
+// The principal of the call, with its present keys. Null: `access` is null, so
+// everything is permitted.
 PrincipalPtr PrincipalOf(const grpc::ServerContextBase& context,
                          security::Access* access);
 
-// The identity that a connection came with, as a URI; "": it came with none.
+// The identity in the connection's certificate, as a URI; "": none.
 std::string IdentityOf(const grpc::ServerContextBase& context);
 
 }  // namespace kamino::rpc

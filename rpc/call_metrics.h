@@ -1,5 +1,4 @@
-// What every process of the service counts, as metrics: calls
-// (rpc/call_counts.h) and lines of its log.
+// Metrics of every Kamino process: calls (rpc/call_counts.h) and log lines.
 #ifndef KAMINO_RPC_CALL_METRICS_H_
 #define KAMINO_RPC_CALL_METRICS_H_
 
@@ -7,7 +6,7 @@
 
 namespace kamino::rpc {
 
-// Sources of a page.
+// Sources of a metrics page.
 void DescribeCalls(metrics::Families* families);
 void DescribeLog(metrics::Families* families);
 

@@ -1,5 +1,4 @@
-// Who decides, for gRPC, whether the certificate that a peer has shown is
-// believed.
+// Lets gRPC ask this process whether it trusts a peer's certificate.
 #ifndef KAMINO_RPC_CHAIN_VERIFIER_H_
 #define KAMINO_RPC_CHAIN_VERIFIER_H_
 
@@ -14,8 +13,8 @@
 
 namespace kamino::rpc {
 
-// Gets what the peer has shown, its own certificate first, or why that cannot
-// be read; an error ends the handshake. On threads of gRPC's; must not block.
+// Receives the peer's certificates, its own first, or the error of parsing
+// them. An error ends the handshake. Runs on gRPC's threads; must not block.
 using CheckChain = std::function<absl::Status(
     absl::StatusOr<std::vector<security::X509Pointer>> shown)>;
 

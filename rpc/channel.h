@@ -1,4 +1,4 @@
-// Channels: how this process reaches others over gRPC.
+// Channels: this process's gRPC connections to others.
 #ifndef KAMINO_RPC_CHANNEL_H_
 #define KAMINO_RPC_CHANNEL_H_
 
@@ -17,28 +17,28 @@
 
 namespace kamino::rpc {
 
-// A peer that has said nothing for so long is pinged, as long as a call waits
-// for it, and given up when it does not answer.
+// A silent peer is pinged after this time while a call waits for it, and is
+// given up if it does not answer.
 inline constexpr absl::Duration kPingAfter = absl::Seconds(10);
 inline constexpr absl::Duration kPingTimeout = absl::Seconds(5);
-// Servers close connections on which pings come more often than this.
+// Servers close connections with more frequent pings.
 inline constexpr absl::Duration kMinPingInterval = absl::Seconds(1);
 
 struct ChannelOptions {
   int max_answer_bytes = 4 << 20;
-  // A connection that cannot be made is tried again after 50 ms and, while that
-  // fails, ever less often, up to this. Only while a call waits for it.
+  // A failed connection is retried after 50 ms, and then at growing intervals
+  // up to this. Only while a call waits for it.
   absl::Duration max_reconnect = absl::Milliseconds(500);
   absl::Duration ping_after = kPingAfter;
-  // For how long its calls may last; those of methods not named, for ever.
+  // Limits of its calls by method; others have none.
   absl::Span<const Timeout> timeouts = Timeouts();
-  // Whether CallsMade counts its calls. That takes some microseconds of each.
+  // Whether CallsMade counts its calls, which takes some microseconds each.
   bool counted = true;
-  // Who this is. Null: all is in the clear.
+  // This process's credentials. Null: no TLS.
   std::shared_ptr<const Credentials> credentials;
-  // Who must serve there, if not in the clear.
+  // The required role of the server's certificate.
   security::Role server = security::Role::kNode;
-  // Its calls name this cluster, and no server of another one is believed
+  // The cluster that its calls name; servers of other clusters are rejected
   // (rpc/cluster_calls.h). Null: calls name none.
   std::shared_ptr<const ClusterIdentity> cluster;
 };
@@ -47,14 +47,13 @@ struct ChannelOptions {
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const ChannelOptions& options = {});
 
-// Of a call that has ended so: whether it may have reached the other side.
-// False only when it is known that no connection was there to send it by, which
-// the words of gRPC's own error say. Of one that came with details they are the
-// other side's, which took the call and may tell what became of one of its own;
-// errors of our servers have details.
+// Whether a call that ended with this status may have reached the server. False
+// only if no connection existed to send it, as the text of gRPC's own error
+// says. A status with details comes from the server, which received the call
+// and may describe a call of its own; errors of our servers have details.
 bool MayHaveBeenSent(const absl::Status& status);
 
-// The call's deadline, from now on; or that of its method, if that is sooner.
+// Sets the call's deadline, or leaves that of its method if it is earlier.
 void SetTimeout(absl::Duration timeout, grpc::ClientContext* context);
 
 }  // namespace kamino::rpc

@@ -1,4 +1,4 @@
-// What gRPC tells of the process's servers and their connections.
+// gRPC's own statistics about the process's servers and their connections.
 #ifndef KAMINO_RPC_CHANNELZ_H_
 #define KAMINO_RPC_CHANNELZ_H_
 
@@ -12,26 +12,26 @@ namespace kamino::rpc {
 
 struct ChannelzServer {
   int64_t id;
-  // Calls so far that did not end well, there still or not. Of those that were
-  // reset some are never counted as over (gRPC 1.51): only its growth tells.
+  // Calls so far without success, including open ones. gRPC (1.51) never counts
+  // some reset calls as ended, so only the growth is meaningful.
   int64_t unanswered;
 };
 
 struct ChannelzSocket {
   int64_t id;
-  int64_t unanswered;  // streams so far that had no answer, there still or not
-  std::string peer;    // as ServerContext::peer() has it
-  int port;            // of this process
+  int64_t unanswered;  // streams so far without an answer, open or not
+  std::string peer;    // as in ServerContext::peer()
+  int port;            // local
 };
 
-// To be held while a server is made: gRPC (1.51) lists one before it is whole,
-// and the process of whoever asks it then for what it is ends ("pure virtual
-// method called").
+// Hold it while making a server: gRPC (1.51) lists a server before it is
+// complete, and the process crashes if that server is queried then ("pure
+// virtual method called").
 absl::Mutex& ServersMutex();
 
-// Not with that held.
+// Must not be called with ServersMutex held.
 std::vector<ChannelzServer> ChannelzServers();
-// Those whose handshake is over.
+// Only connections whose handshake has ended.
 std::vector<ChannelzSocket> ChannelzSocketsOf(const ChannelzServer& server);
 
 }  // namespace kamino::rpc

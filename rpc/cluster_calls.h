@@ -13,9 +13,9 @@
 
 namespace kamino::rpc {
 
-// Every method of a service calls this first, once: it names the server's
+// Every method of a service must call this first, once: it names the server's
 // cluster in the answer, and checks the one that the request names
-// (CheckAsked). On an error the method answers with it and does nothing else.
+// (CheckAsked). On an error the method returns it and does nothing else.
 absl::Status MeetCaller(const ClusterIdentity& cluster,
                         grpc::CallbackServerContext* context,
                         bool counts_unnamed = true);

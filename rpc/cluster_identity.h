@@ -1,8 +1,8 @@
-// The identity of the cluster that a process belongs to, or talks to. Other
+// The identity of the cluster that a process belongs to or calls. Other
 // clusters may reuse its addresses and its name, but not the uuid that its
-// first view makes (membership/view_history.h). The uuid travels in the
-// metadata of calls and in the greetings of sessions, both ways. A server
-// refuses a request that names another uuid before it executes any part of it.
+// first view makes (membership/view_history.h). The uuid is in the metadata of
+// calls and in the hellos of sessions, in both directions. A server refuses a
+// request that names another uuid before it executes any part of it.
 #ifndef KAMINO_RPC_CLUSTER_IDENTITY_H_
 #define KAMINO_RPC_CLUSTER_IDENTITY_H_
 

@@ -1,6 +1,6 @@
-// Ends connections that gRPC (1.51) has no way to end, as their peers are not
-// believed any more: each is found among the process's descriptors, by its two
-// addresses, and its socket shut down.
+// Ends connections whose peers are no longer trusted. gRPC (1.51) cannot end
+// them: each is found among the process's descriptors by its two addresses, and
+// its socket is shut down.
 #ifndef KAMINO_RPC_CONNECTION_ENDS_H_
 #define KAMINO_RPC_CONNECTION_ENDS_H_
 
@@ -19,16 +19,16 @@
 
 namespace kamino::rpc {
 
-// host:port of a peer as this has it, of what ServerContext::peer() says; "":
-// it is not one of IP.
+// Converts ServerContext::peer() to the host:port that this file uses; "": not
+// an IP peer.
 std::string AddressOfPeer(absl::string_view peer);
-// The same, of a socket's address.
+// The same for a socket's address.
 std::string AddressOf(const sockaddr_storage& address);
 
-// The peers of all connections to a port of this process.
+// The peers of all connections to a local port.
 absl::flat_hash_set<std::string> PeersOf(int local_port);
 
-// Of each connection over IP that the process has.
+// Counters of one IP connection of the process.
 struct Traffic {
   int local_port;
   std::string peer;
@@ -39,12 +39,12 @@ std::vector<Traffic> TrafficNow();
 // Thread-safe.
 class ConnectionEnds {
  public:
-  // Of a server: the connection from there to its port.
+  // A server's connection: that from `address` to `local_port`.
   void AddPeer(int local_port, const std::string& address);
-  // Of channels: all connections to host:port, by name or by number.
+  // A channel's connections: all to host:port, by name or number.
   void AddTarget(const std::string& target);
 
-  // Ends those that were added since. May wait for a name to be resolved.
+  // Ends the connections added since the last call. May wait for a name lookup.
   void End();
 
  private:

@@ -1,13 +1,11 @@
-// Who may talk to whom, and whether others can listen. Every server and channel
-// takes its credentials from here: certificates on both sides, or all in the
-// clear.
+// The credentials of every server and channel: either certificates on both
+// sides, or no TLS.
 //
-// Who a peer is decides (security/identity.h), not at which address it is.
-// OpenSSL, as gRPC uses it, makes sure that a peer has the key of the
-// certificate that it shows; what that certificate is worth is decided here, by
-// security::Certificates: so that the log says whose it is and what is wrong
-// with it, and so that authorities and lists of revoked certificates may change
-// at any time.
+// A peer's identity decides (security/identity.h), not its address. OpenSSL,
+// inside gRPC, verifies that a peer has the key of its certificate;
+// security::Certificates decides whether to trust the certificate, so that the
+// log names its holder and the reason, and so that authorities and revocation
+// lists may change at any time.
 #ifndef KAMINO_RPC_CREDENTIALS_H_
 #define KAMINO_RPC_CREDENTIALS_H_
 
@@ -27,31 +25,31 @@
 
 namespace kamino::rpc {
 
-// In the clear.
+// Without TLS.
 std::shared_ptr<grpc::ChannelCredentials> ChannelCredentials();
 std::shared_ptr<grpc::ServerCredentials> ServerCredentials();
 
-// By certificates. Thread-safe; channels and servers keep it.
+// With certificates. Thread-safe; channels and servers keep it alive.
 class Credentials {
  public:
-  // kUnavailable: the key cannot be handed to gRPC.
+  // kUnavailable: the key cannot be passed to gRPC.
   static absl::StatusOr<std::shared_ptr<const Credentials>> Make(
       std::shared_ptr<security::Certificates> certificates);
-  // The same, of certificates that may be null: so is what is made then.
+  // The same; null if `certificates` is null.
   static absl::StatusOr<std::shared_ptr<const Credentials>> MakeIfAny(
       std::shared_ptr<security::Certificates> certificates);
 
-  // To host:port, where one with this role serves.
+  // To the server at host:port, which must have this role.
   std::shared_ptr<grpc::ChannelCredentials> ToCall(const std::string& address,
                                                    security::Role role) const;
-  // `listen`: as the log names the server.
+  // `listen`: the server's name in the log.
   std::shared_ptr<grpc::ServerCredentials> ToServe(
       const std::string& listen) const;
 
   const std::shared_ptr<security::Certificates>& certificates() const {
     return certificates_;
   }
-  // Ended with the next look of the certificates.
+  // Connections that end with the next check of the certificates.
   const std::shared_ptr<ConnectionEnds>& ends() const { return ends_; }
 
  private:

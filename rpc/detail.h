@@ -1,6 +1,6 @@
-// Messages that go with an error: payloads of an absl::Status, one of each
-// type, under the URL that google.protobuf.Any has for the type. rpc/status.h
-// carries them over gRPC.
+// Error details: payloads of an absl::Status, at most one of each message type,
+// under the type's URL in google.protobuf.Any. rpc/status.h carries them over
+// gRPC.
 #ifndef KAMINO_RPC_DETAIL_H_
 #define KAMINO_RPC_DETAIL_H_
 
@@ -19,14 +19,14 @@ std::string DetailUrl() {
                       Message::descriptor()->full_name());
 }
 
-// Replaces one of the same type. No effect on an OK status.
+// Replaces a detail of the same type. No effect on an OK status.
 template <typename Message>
 void SetDetail(const Message& detail, absl::Status* status) {
   status->SetPayload(DetailUrl<Message>(),
                      absl::Cord(detail.SerializeAsString()));
 }
 
-// Nothing: none of that type came with it, or one that cannot be parsed.
+// Nothing: no detail of that type, or one that cannot be parsed.
 template <typename Message>
 std::optional<Message> DetailIn(const absl::Status& status) {
   const auto payload = status.GetPayload(DetailUrl<Message>());

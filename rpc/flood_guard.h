@@ -1,7 +1,7 @@
-// Ends connections of gRPC's servers by which a peer makes the process grow: a
-// resource quota does not bound what gRPC (1.51) has of calls that were reset,
-// of headers that do not end, and of handshakes. Gives the memory back, which
-// the allocator else keeps.
+// Ends connections through which a peer makes the process's memory grow: the
+// resource quotas of gRPC (1.51) do not cover reset calls, endless headers and
+// handshakes. Also returns freed memory to the kernel, which the allocator
+// would keep.
 #ifndef KAMINO_RPC_FLOOD_GUARD_H_
 #define KAMINO_RPC_FLOOD_GUARD_H_
 
@@ -23,20 +23,20 @@
 
 namespace kamino::rpc {
 
-// The process's, with a thread of its own, which looks at the memory ten times
-// a second or more, and at calls once a second or more: that takes longer.
+// One per process, with its own thread, which checks the memory at least ten
+// times a second, and the calls, which takes longer, at least once a second.
 // Thread-safe.
 class FloodGuard {
  public:
-  // There as long as one of its servers is.
+  // Exists as long as one of its servers does.
   static std::shared_ptr<FloodGuard> OfProcess();
   ~FloodGuard();
   FloodGuard(const FloodGuard&) = delete;
   FloodGuard& operator=(const FloodGuard&) = delete;
 
-  // A server has this port. Beyond so many bytes of the process's own memory,
-  // mapped files left out, connections to its servers end: those that have sent
-  // most within a tenth of a second. The most of all servers counts.
+  // Adds a server at `port`. While the process's private memory, without mapped
+  // files, exceeds `max_memory`, the connections that sent the most in the last
+  // tenth of a second end. The largest limit of all servers applies.
   void AddServer(int port, size_t max_memory);
   void RemoveServer(int port);
 
@@ -46,9 +46,9 @@ class FloodGuard {
 
   FloodGuard();
   void Run();
-  // Whether so many were begun without an answer that it looks again soon.
+  // True: so many calls began without an answer that the next check comes soon.
   bool LookAtCalls();
-  // The same, for that too much is taken.
+  // The same for the memory.
   bool LookAtMemory(absl::Time now);
   Bytes Received();
   void EndWhoSendsMost(size_t memory);
@@ -56,18 +56,18 @@ class FloodGuard {
               const std::string& why);
   size_t Trim(absl::Time now);
 
-  // The thread's.
+  // Used by the thread only.
   StreamResets resets_{StreamResets::Limits()};
-  int64_t unanswered_ = 0;                      // calls, at the last look
-  absl::Time calls_at_ = absl::InfinitePast();  // of the next look at calls
+  int64_t unanswered_ = 0;                      // calls, at the last check
+  absl::Time calls_at_ = absl::InfinitePast();  // of the next check of calls
   bool looks_soon_ = false;
   ConnectionEnds ends_;
   LogLimit told_;
   absl::Time trimmed_at_ = absl::InfinitePast();
   size_t trimmed_to_ = 0;
-  int trims_left_ = 0;  // after an end: its calls are gone some seconds later
-  size_t memory_ = 0;   // at the last look
-  Bytes received_;      // while there is too much, or soon will be
+  int trims_left_ = 0;  // after an end: its calls are freed some seconds later
+  size_t memory_ = 0;   // at the last check
+  Bytes received_;      // while memory is above the limit, or close to it
 
   absl::Mutex mutex_;
   bool stops_ ABSL_GUARDED_BY(mutex_) = false;

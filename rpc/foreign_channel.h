@@ -1,5 +1,5 @@
-// Channels to servers that are none of ours, as etcd: with credentials of
-// others' making, and otherwise as those of rpc/channel.h.
+// Channels to servers of other projects, such as etcd: with custom credentials,
+// otherwise like those of rpc/channel.h.
 #ifndef KAMINO_RPC_FOREIGN_CHANNEL_H_
 #define KAMINO_RPC_FOREIGN_CHANNEL_H_
 
@@ -11,8 +11,7 @@
 
 namespace kamino::rpc {
 
-// `credentials` may be null: all is in the clear. Channels share no
-// connections.
+// `credentials` may be null: no TLS. Channels share no connections.
 std::shared_ptr<grpc::Channel> MakeForeignChannel(
     const std::string& address,
     std::shared_ptr<grpc::ChannelCredentials> credentials);

@@ -1,5 +1,5 @@
-// gRPC's times, by its clock that nobody sets. Its other one is the wall clock,
-// as is std::chrono::system_clock, which its C++ interface suggests.
+// Times of gRPC on its monotonic clock, rather than on the wall clock, which
+// its C++ interface (std::chrono::system_clock) suggests.
 #ifndef KAMINO_RPC_GRPC_TIME_H_
 #define KAMINO_RPC_GRPC_TIME_H_
 
@@ -14,7 +14,8 @@ inline gpr_timespec FromNow(absl::Duration wait) {
       gpr_time_from_nanos(absl::ToInt64Nanoseconds(wait), GPR_TIMESPAN));
 }
 
-// Until a deadline, which may be infinite; negative once it has passed.
+// The time left until a deadline, which may be infinite; negative once it has
+// passed.
 inline absl::Duration LeftUntil(gpr_timespec deadline) {
   if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) {
     return absl::InfiniteDuration();

@@ -1,5 +1,5 @@
-// Connections that a server has taken, by the hosts that they are from: so that
-// one host does not keep out all others.
+// Counts a server's connections by peer host, so that one host cannot keep all
+// others out.
 #ifndef KAMINO_RPC_HOST_COUNTS_H_
 #define KAMINO_RPC_HOST_COUNTS_H_
 
@@ -17,28 +17,30 @@
 
 namespace kamino::rpc {
 
-// One thread's. Nobody says when a connection ends: gRPC has the descriptors.
-// So it is looked at those of a host when that seems to have too many.
+// For one thread. gRPC owns the descriptors and does not report the end of a
+// connection, so a host's connections are checked when it seems to have too
+// many.
 class HostCounts {
  public:
   struct Limits {
-    int connections;  // of one host; 0: as many as it likes
+    int connections;  // of one host; 0: no limit
     // Of one host, on which a handshake may be under way: taken not longer ago
     // than that, and not known. 0: as many as it likes.
     int half_open = 0;
     absl::Duration handshake = absl::Seconds(10);
-    // To look at all of a host's takes longer than to take one: what was found
-    // full is full for so long, lest the others wait for it.
+    // Checking all connections of a host takes longer than accepting one: a
+    // host at its limit stays blocked for this time, so that others need not
+    // wait.
     absl::Duration full = absl::Milliseconds(50);
   };
-  // Whether the handshake of that connection is over, by its peer's host:port.
-  // Null: none is known to be.
+  // Whether the handshake of the connection from `address` has ended. Null: it
+  // is never known.
   using Known = std::function<bool(const std::string& address)>;
 
   explicit HostCounts(Limits limits) : limits_(limits) {}
 
   enum class Verdict { kTaken, kTooMany, kTooManyHalfOpen };
-  // Whether one more, at `now`, may be taken; if so, it is.
+  // Whether one more connection may be accepted at `now`; if so, counts it.
   Verdict Take(int descriptor, const sockaddr_storage& peer, absl::Time now);
 
   void SetKnown(Known known) { known_ = std::move(known); }
@@ -46,8 +48,8 @@ class HostCounts {
   size_t hosts() const { return hosts_.size(); }
 
  private:
-  // The number in the file system tells whether the descriptor is still of the
-  // same socket.
+  // The inode number tells whether the descriptor still belongs to the same
+  // socket.
   struct Connection {
     int descriptor;
     uint64_t socket;
@@ -69,7 +71,7 @@ class HostCounts {
   const Limits limits_;
   Known known_;
   absl::flat_hash_map<std::string, OfHost> hosts_;
-  size_t most_hosts_ = 1024;  // before it is looked which have left
+  size_t most_hosts_ = 1024;  // before hosts without connections are dropped
 };
 
 }  // namespace kamino::rpc

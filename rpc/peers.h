@@ -1,4 +1,4 @@
-// Who has called a server, by their certificates.
+// The certificates of a server's callers.
 #ifndef KAMINO_RPC_PEERS_H_
 #define KAMINO_RPC_PEERS_H_
 
@@ -19,22 +19,21 @@
 
 namespace kamino::rpc {
 
-// Of a call: the certificate that its connection began with. kUnauthenticated:
-// it has none, as all calls in the clear. Cheap: each is read once.
-// Thread-safe.
+// The certificate of the call's connection. kUnauthenticated: none, as without
+// TLS. Cheap, because each certificate is parsed once. Thread-safe.
 absl::StatusOr<security::Certificate> PeerOf(
     const grpc::ServerContextBase& context);
 absl::StatusOr<security::Certificate> PeerOf(const grpc::AuthContext& known);
 
-// Of the connections of one server, as calls come by them: ends each once its
-// peer is believed no more. Thread-safe.
+// The connections of one server, known from their calls. Ends each one once its
+// peer is no longer trusted. Thread-safe.
 class Peers {
  public:
   Peers(std::shared_ptr<const Credentials> credentials, int port)
       : credentials_(std::move(credentials)), port_(port) {}
 
   void OnCall(const grpc::ServerContextBase& context);
-  // Whether a call has come by the connection from there.
+  // Whether a call has arrived over the connection from `address`.
   bool Knows(const std::string& address);
 
  private:
@@ -51,11 +50,11 @@ class Peers {
   // By address.
   absl::flat_hash_map<std::string, Peer> peers_ ABSL_GUARDED_BY(mutex_);
   size_t most_ ABSL_GUARDED_BY(mutex_) =
-      64;  // before it is looked who has left
+      64;  // before ended connections are dropped
 };
 
-// Tells `peers` of every call. It makes no interceptors, only hears of calls:
-// that is the one place where gRPC tells of all of them, whatever the service.
+// Reports every call to `peers`. It makes no interceptors and only observes:
+// this is the only hook of gRPC that sees the calls of all services.
 std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> TellOf(
     std::shared_ptr<Peers> peers);
 

@@ -1,5 +1,5 @@
-// Calls that are asked of others and answered on threads of gRPC's, which can
-// be given up and waited for.
+// Outgoing calls, answered on gRPC's threads, that can be cancelled and
+// awaited.
 #ifndef KAMINO_RPC_PENDING_CALLS_H_
 #define KAMINO_RPC_PENDING_CALLS_H_
 
@@ -17,23 +17,23 @@
 
 namespace kamino::rpc {
 
-// Thread-safe. Stop before the end.
+// Thread-safe. Call Stop before the end.
 template <typename Request, typename Response>
 class PendingCalls {
  public:
   struct Call {
-    // It holds the channel, which must not end on a thread of gRPC's: it is let
-    // go of before the call counts as done.
+    // Holds the channel, which must not be destroyed on a gRPC thread, so it is
+    // released before the call counts as done.
     std::unique_ptr<grpc::ClientContext> context;
     Request request;
     Response response;
   };
-  // On a thread of gRPC's; gone before the call counts as done.
+  // Runs on a gRPC thread; destroyed before the call counts as done.
   using Done = std::function<void(const grpc::Status&, const Call&)>;
 
   // `method(context, request, response, done)` begins the call at a stub, which
-  // must not end while there are calls. `done` is called once, unless this
-  // returns false: it is stopped.
+  // must outlive the call. `done` is called once, unless this returns false: it
+  // is stopped.
   template <typename Method>
   [[nodiscard]] bool Start(absl::Duration timeout, Request request,
                            const Method& method, Done done) {
@@ -60,8 +60,8 @@ class PendingCalls {
     return calls_.empty();
   }
 
-  // Gives up what is under way and waits for it; later ones are not begun. Not
-  // on a thread of gRPC's, and not holding what `done` takes.
+  // Cancels outstanding calls and waits for them; later ones do not begin. Must
+  // not run on a gRPC thread, or with locks that `done` takes.
   void Stop() {
     absl::MutexLock lock(&mutex_);
     stopped_ = true;

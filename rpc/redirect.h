@@ -1,5 +1,5 @@
-// What a manager answers that does not lead, to nodes and operators alike.
-// (Where a chain's head and tail are is in kamino.v1.ErrorDetail.)
+// The answer of a manager that does not lead, to nodes and operators.
+// (kamino.v1.ErrorDetail names a chain's head and tail.)
 #ifndef KAMINO_RPC_REDIRECT_H_
 #define KAMINO_RPC_REDIRECT_H_
 
@@ -11,18 +11,18 @@
 
 namespace kamino::rpc {
 
-// kUnavailable, with a NotLeaderDetail. `leader`: host:port; "" when nobody
-// knows. `chain_id`: which chain's manager answers.
+// kUnavailable, with a NotLeaderDetail. `leader`: host:port; "": unknown.
+// `chain_id`: of the answering manager.
 absl::Status NotLeader(const std::string& leader,
                        ChainId chain_id = kOnlyChain);
 
-// Such an answer without the address, for those who would find another service
-// there; other statuses as they are.
+// Removes the address from such an answer, for callers that need another
+// service than the one there. Other statuses stay as they are.
 absl::Status WithoutLeader(absl::Status status);
-// Such an answer with another port of the leader's, where that service is.
+// Replaces the port in such an answer by that of the needed service.
 absl::Status WithLeadersPort(absl::Status status, int port);
 
-// Of such an answer, `leader`. Nothing: the status is something else.
+// The leader in such an answer. Nothing: another status.
 std::optional<std::string> LeaderIn(const absl::Status& status);
 
 }  // namespace kamino::rpc

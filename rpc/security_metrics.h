@@ -1,5 +1,5 @@
-// What a process that has certificates shows of them, and of whom it has turned
-// down, as metrics.
+// Metrics of a process with certificates: the certificates, and the refused
+// peers.
 #ifndef KAMINO_RPC_SECURITY_METRICS_H_
 #define KAMINO_RPC_SECURITY_METRICS_H_
 
@@ -11,8 +11,8 @@
 
 namespace kamino::rpc {
 
-// A source of a page, which keeps both. Null: in the clear, where there is
-// nothing to show.
+// A source of a metrics page, which keeps both alive. Null arguments: no
+// certificates, and no metrics.
 metrics::Page::Source SecuritySource(
     std::shared_ptr<const Credentials> credentials,
     std::shared_ptr<security::Access> access);

@@ -1,5 +1,5 @@
-// Servers: how other processes reach this one over gRPC. Each has the standard
-// health service, and reflection, which describes every service it has.
+// gRPC servers of this process. Each includes the standard health service, and
+// reflection, which describes all of its services.
 #ifndef KAMINO_RPC_SERVER_H_
 #define KAMINO_RPC_SERVER_H_
 
@@ -23,39 +23,38 @@ class FloodGuard;
 struct ServerOptions {
   std::string listen;  // host:port; port 0 picks one
   int max_request_bytes = 4 << 20;
-  // What messages of all calls together may take.
+  // Limit of the messages of all calls together.
   size_t max_memory_bytes = 64 << 20;
-  // What the process may take of its own, beyond which those connections end
-  // that send most.
+  // Limit of the process's private memory, beyond which the connections that
+  // send the most end.
   size_t max_process_bytes = 512 << 20;
-  // Connections are taken while this process has fewer descriptors open.
+  // Connections are accepted while this process has fewer open descriptors.
   int max_descriptors = Acceptor::Options().max_descriptors;
-  std::function<int()> bounded_elsewhere =
-      nullptr;  // as Acceptor::Options has it
-  // A connection on which there was no call for so long is closed, so that
-  // those who hold some for nothing do not keep others out for ever.
+  std::function<int()> bounded_elsewhere = nullptr;  // as in Acceptor::Options
+  // Closes a connection without calls for this time, so that idle clients do
+  // not keep others out forever.
   absl::Duration max_idle = absl::InfiniteDuration();
-  // Who this is, and who may call. Null: all is in the clear.
+  // This process's credentials, and the callers that it trusts. Null: no TLS.
   std::shared_ptr<const Credentials> credentials;
-  // With credentials, what they may do. Null: what their certificates name.
+  // The callers' permissions. Null: as their certificates say.
   std::shared_ptr<security::Access> access;
 };
 
 class Server {
  public:
-  // `services` outlive the server. kUnavailable: the address cannot be bound.
+  // `services` must outlive the server. kUnavailable: the address cannot be
+  // bound.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
       const ServerOptions& options,
       const std::vector<grpc::Service*>& services);
-  // Calls have a second to end.
+  // Outstanding calls have a second to end.
   ~Server();
 
   int port() const { return acceptor_->port(); }
-  // Where it listens: host:port each, in numbers.
+  // The listening addresses: numeric host:port each.
   std::vector<std::string> addresses() const { return acceptor_->addresses(); }
 
-  // What the health service says of `name`; "" serves from the start. Any
-  // thread.
+  // Sets the health of service `name`; "" serves from the start. Any thread.
   void SetServing(const std::string& name, bool serving);
 
  private:

@@ -1,12 +1,12 @@
-// A certificate, its key and the authorities, where gRPC's watcher of files
-// finds them (grpc::experimental::FileWatcherCertificateProvider). It is the
-// only one of gRPC's providers (1.51) that takes changes up, and it must never
-// see what does not belong together: every new handshake would fail. So each
-// set is put into files of its own, which have no name and are in memory, and a
-// folder leads to the newest: it is replaced as one.
+// Stages a certificate, its key and the authorities for gRPC's file watcher
+// (grpc::experimental::FileWatcherCertificateProvider). It is the only provider
+// of gRPC (1.51) that reloads, and it must never read files that do not fit
+// each other, because every new handshake would fail. So each set goes to its
+// own unnamed files in memory, and a folder that is replaced atomically links
+// to the newest set.
 //
-// The folder is locked for as long as its process lives. So one that a process
-// has left that was killed is known, and removed by the next one.
+// The process locks the folder while it lives, so that the next process can
+// detect and remove the folder of a killed one.
 #ifndef KAMINO_RPC_STAGED_PAIR_H_
 #define KAMINO_RPC_STAGED_PAIR_H_
 
@@ -28,14 +28,14 @@ class StagedPair {
     std::string key_pem;
     std::string authorities_pem;
   };
-  // kUnavailable: there is no room in memory, or no folder can be made where
-  // temporary files are.
+  // kUnavailable: out of memory, or no folder can be made in the directory of
+  // temporary files.
   static absl::StatusOr<std::unique_ptr<StagedPair>> Make(const Texts& texts);
   ~StagedPair();
   StagedPair(const StagedPair&) = delete;
   StagedPair& operator=(const StagedPair&) = delete;
 
-  // kUnavailable: as Make; what was there before stays.
+  // kUnavailable: as Make; the former set stays.
   absl::Status Replace(const Texts& texts);
 
   std::string certificate_path() const;
@@ -53,7 +53,7 @@ class StagedPair {
   const int lock_;  // the folder, open and locked
   int64_t generation_ = 0;
   Files files_ = {-1, -1, -1};
-  // Of the set before: a reader may still be at it.
+  // The former set, which a reader may still use.
   Files old_ = {-1, -1, -1};
 };
 

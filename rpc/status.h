@@ -1,6 +1,6 @@
-// The one place where statuses of gRPC's and of Abseil's become each other.
-// Codes have the same numbers. A status's payloads travel as google.rpc.Status
-// in the trailer grpc-status-details-bin, their URLs as type URLs.
+// The only place that converts statuses between gRPC and Abseil. Codes have the
+// same numbers. Payloads travel as google.rpc.Status in the trailer
+// grpc-status-details-bin, with their URLs as type URLs.
 #ifndef KAMINO_RPC_STATUS_H_
 #define KAMINO_RPC_STATUS_H_
 
@@ -10,21 +10,21 @@
 
 namespace kamino::rpc {
 
-// What the text of a call begins with that was not sent, for there was no
-// connection; by FromGrpc.
+// Prefix, added by FromGrpc, of the message of a call that was not sent because
+// there was no connection.
 inline constexpr char kNotConnected[] = "no connection: ";
 
-// Details are in the reverse order of their URLs, so that ours (kamino...) come
-// before the standard ones (google...). Together with the message they must fit
-// gRPC's 8 KiB of metadata.
+// Details are in reverse order of their URLs, so that ours (kamino...) precede
+// the standard ones (google...). Together with the message they must fit gRPC's
+// 8 KiB of metadata.
 grpc::Status ToGrpc(const absl::Status& status);
 
-// An error always says something, even where gRPC does not: as where a server
-// hangs up on a new connection, which is how one refuses a certificate. Details
-// that cannot be parsed are left out.
+// Adds a message to an error without one. gRPC has none, for example, if a
+// server closes a new connection because it refuses the certificate. Drops
+// details that cannot be parsed.
 absl::Status FromGrpc(const grpc::Status& status);
 
-// Of a serialized google.rpc.Status, as a call's details are; never OK.
+// Parses a serialized google.rpc.Status, such as a call's details; never OK.
 absl::Status ErrorIn(absl::string_view details);
 
 }  // namespace kamino::rpc

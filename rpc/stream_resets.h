@@ -1,8 +1,8 @@
-// HTTP/2 allows a client so many streams at once, but one that it resets counts
-// no more, while the call it began lives on until gRPC (1.51) comes to it: some
-// fifteen KiB each, as many as are sent, whatever the server's resource quota
-// is (CVE-2023-44487). So connections whose calls are not answered, and yet
-// more and more come, are ended.
+// Ends connections that begin ever more calls without waiting for answers.
+// HTTP/2 limits a client's concurrent streams, but a reset stream no longer
+// counts, while its call lives on until gRPC (1.51) processes it: about fifteen
+// KiB each, without a limit, whatever the server's resource quota
+// (CVE-2023-44487).
 #ifndef KAMINO_RPC_STREAM_RESETS_H_
 #define KAMINO_RPC_STREAM_RESETS_H_
 
@@ -15,7 +15,7 @@
 
 namespace kamino::rpc {
 
-// Which connections reset too many. Not thread-safe.
+// Finds connections with too many resets. Not thread-safe.
 class StreamResets {
  public:
   struct Limits {
@@ -28,12 +28,12 @@ class StreamResets {
   };
   struct Connection {
     int64_t id;
-    int64_t unanswered;  // streams so far, whether there still or not
+    int64_t unanswered;  // streams so far, open or not
   };
 
   explicit StreamResets(Limits limits) : limits_(limits) {}
 
-  // The ids of those to be ended, of all connections there are at `now`.
+  // Returns the ids of connections to end, given all connections at `now`.
   std::vector<int64_t> Look(absl::Span<const Connection> connections,
                             absl::Time now);
 

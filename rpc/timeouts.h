@@ -1,7 +1,7 @@
-// How long a call may take at most: one table, which every channel goes by.
+// The maximum durations of calls: one table for all channels.
 //
-// It is what bounds a call whose caller says nothing. A caller that knows
-// better says less by SetTimeout (rpc/channel.h); nobody can say more.
+// It applies if the caller sets no timeout. A caller may set a shorter one by
+// SetTimeout (rpc/channel.h), but not a longer one.
 #ifndef KAMINO_RPC_TIMEOUTS_H_
 #define KAMINO_RPC_TIMEOUTS_H_
 
@@ -14,13 +14,13 @@
 namespace kamino::rpc {
 
 struct Timeout {
-  absl::string_view method;  // as gRPC's: "/kamino.v1.KaminoService/Get"
-  // From when it is made until its last answer. Infinite: a stream that has no
-  // end of its own.
+  absl::string_view method;  // gRPC's name: "/kamino.v1.KaminoService/Get"
+  // From the begin until the last answer. Infinite: a stream without an end of
+  // its own.
   absl::Duration most;
 };
 
-// Every method of ours.
+// All methods of Kamino.
 absl::Span<const Timeout> Timeouts();
 
 // As gRPC's service config, in JSON.

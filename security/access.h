@@ -1,9 +1,8 @@
-// Whether somebody may do what he asks for: who has which grant now, by the
-// table of what can be asked (security/access_table.h). Whoever serves others
-// asks here, and nobody else decides.
+// Authorization: decides whether an identity may make a request, from its
+// present grant and the table of requests (security/access_table.h). All
+// servers decide by this class only.
 //
-// Where servers ask nobody who he is there is no Access, and everybody may do
-// everything.
+// A server without certificates has no Access and permits everything.
 #ifndef KAMINO_SECURITY_ACCESS_H_
 #define KAMINO_SECURITY_ACCESS_H_
 
@@ -32,43 +31,43 @@ using GrantPtr = std::shared_ptr<const Grant>;
 // Thread-safe.
 class Access {
  public:
-  // `role_file`: security/role_file.h; "": what certificates say.
-  // kInvalidArgument: it is wrong.
+  // `role_file`: see security/role_file.h; "": roles come from certificates.
+  // kInvalidArgument: the file is invalid.
   static absl::StatusOr<std::unique_ptr<Access>> Open(std::string role_file);
   explicit Access(RoleMap map) : map_(std::move(map)) {}
 
-  // Reads the file again, and calls those of OnChange. An error: what was there
-  // before goes on.
+  // Reads the file again and runs the OnChange callbacks. On an error the
+  // former grants stay in force.
   absl::Status Reload();
   void Replace(RoleMap map);
-  // For those who hold connections open. Before others use this.
+  // For owners of open connections. Call before other threads use this.
   using Changed =
       std::function<void(const RoleMap& before, const RoleMap& now)>;
   void OnChange(Changed changed);
-  // Called with those denials that the log has, for who keeps a record: what
-  // was asked for, and by whom. Likewise.
+  // Called for the denials that are logged, with the request and the identity,
+  // for code that keeps records. Call before other threads use this.
   using OnDenied = std::function<void(
       const absl::Status& why, absl::string_view what, absl::string_view who)>;
   void SetOnDenied(OnDenied denied) { on_denied_ = std::move(denied); }
-  // Another number once grants may have changed.
+  // Changes whenever grants may have changed.
   uint64_t generation() const {
     return generation_.load(std::memory_order_acquire);
   }
 
-  // What it may do, as of now.
+  // The present grant of an identity.
   GrantPtr GrantOf(const Identity& identity);
-  // The same by the identity's URI. Null: it is nobody's.
+  // The same by the identity's URI. Null: the URI is not an identity.
   GrantPtr GrantOf(absl::string_view uri);
 
-  // OK: one of the rule's roles is granted. kUnauthenticated: nobody was told
-  // (`grant` is null). kPermissionDenied: it has none of them, or there is no
-  // such rule. Those are counted, and some a second logged. `what`: as the
-  // message names it, the method.
+  // OK: the grant has one of the rule's roles. kUnauthenticated: `grant` is
+  // null. kPermissionDenied: it has none of them, or there is no such rule;
+  // counted, and logged at a limited rate. `what`: the request's name in the
+  // message.
   absl::Status Check(const Grant* grant, const AccessRule* rule,
                      absl::string_view what);
-  // Counts and logs, if `status` is a kPermissionDenied of elsewhere, for a key
-  // or for a session, of what was asked for. The log has words of its own:
-  // those of `status` are for who has asked, and name keys.
+  // Counts and logs a kPermissionDenied from elsewhere, for a key or a session;
+  // ignores other statuses. The log uses its own text, because the message of
+  // `status` is for the caller and names keys.
   void Note(const absl::Status& status, absl::string_view what,
             const Principal* who);
 
@@ -96,7 +95,7 @@ class Access {
 
   absl::Mutex mutex_;
   RoleMap map_ ABSL_GUARDED_BY(mutex_);
-  // Of identities that were asked for lately, by URI.
+  // Recently used identities, by URI.
   absl::flat_hash_map<std::string, GrantPtr> known_ ABSL_GUARDED_BY(mutex_);
 
   Access(RoleMap map, std::string role_file)

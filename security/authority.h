@@ -1,5 +1,5 @@
-// Makes certificates: of an authority, of those it knows, and lists of those
-// it revokes. Keys are of P-256.
+// Makes the certificates of an authority and of its holders, and revocation
+// lists. Keys are of P-256.
 #ifndef KAMINO_SECURITY_AUTHORITY_H_
 #define KAMINO_SECURITY_AUTHORITY_H_
 
@@ -24,35 +24,37 @@ struct Validity {
   absl::Time until;
 };
 
-// Who is to have a certificate.
+// A future holder of a certificate.
 struct Holder {
   Identity identity;
-  // Names and IP addresses of hosts, which browsers and the like want of who
-  // serves them. Nothing of ours looks at them.
+  // Names and IP addresses of hosts, which clients such as browsers require.
+  // Kamino ignores them.
   std::vector<std::string> hosts;
 };
 
-// Who is to have one and is none of ours, as etcd and who calls it.
+// A future holder outside Kamino, such as etcd or a client of it.
 struct Outsider {
   std::string name;                // the common name
-  std::vector<std::string> hosts;  // as of a Holder
-  bool serves = false;             // else it only calls
+  std::vector<std::string> hosts;  // as in Holder
+  bool serves = false;             // otherwise it only calls
 };
 
 class Authority {
  public:
-  // A new one, which signs itself. `name`: how people call it.
+  // Makes a new self-signed authority. `name`: its name for people.
   static absl::StatusOr<Issued> Make(absl::string_view name, Validity validity);
-  // kInvalidArgument: one cannot be read, they do not fit, or the certificate
-  // is not of an authority.
+  // kInvalidArgument: the certificate or key cannot be read, they do not fit,
+  // or the certificate is not an authority's.
   static absl::StatusOr<Authority> Open(const Issued& issued);
 
-  // With a new key. Nodes and managers may serve, the others only call.
-  // kInvalidArgument: CheckIdentity, or a host that cannot be one.
+  // Issues a certificate with a new key. Those of nodes and managers allow
+  // serving; others only calling. kInvalidArgument: CheckIdentity, or an
+  // invalid host.
   absl::StatusOr<Issued> Issue(const Holder& holder, Validity validity) const;
   absl::StatusOr<Issued> IssueTo(const Outsider& outsider,
                                  Validity validity) const;
-  // A list, in PEM, of all that `list` has ("": none), and of `certificate`.
+  // Returns a revocation list, in PEM, with the entries of `list` ("": none)
+  // and `certificate`.
   absl::StatusOr<std::string> Revoke(absl::string_view list,
                                      absl::string_view certificate_pem,
                                      absl::Time now,

@@ -1,5 +1,4 @@
-// A certificate that a peer has shown, with those that lead from it to an
-// authority.
+// A peer's certificate, with the intermediate certificates up to an authority.
 #ifndef KAMINO_SECURITY_CERTIFICATE_H_
 #define KAMINO_SECURITY_CERTIFICATE_H_
 
@@ -15,7 +14,7 @@
 
 namespace kamino::security {
 
-// What OpenSSL last said that this thread did wrong; and forgets it.
+// Returns and clears OpenSSL's last error of this thread.
 std::string OpenSslError();
 
 struct X509Deleter {
@@ -27,31 +26,32 @@ struct KeyDeleter {
 };
 using KeyPointer = std::unique_ptr<EVP_PKEY, KeyDeleter>;
 
-// All of a PEM text, in order; at most some dozen. kInvalidArgument: none is in
-// it, or one cannot be read.
+// Parses all certificates of a PEM text, in order; limited to some dozen.
+// kInvalidArgument: there is none, or one cannot be read.
 absl::StatusOr<std::vector<X509Pointer>> ParseCertificates(
     absl::string_view pem);
-// kInvalidArgument: no private key is in it, or one behind a pass phrase.
+// kInvalidArgument: there is no private key, or it has a pass phrase.
 absl::StatusOr<KeyPointer> ParseKey(absl::string_view pem);
 
 // Immutable; cheap to copy.
 class Certificate {
  public:
-  // The first of `pem` is the holder's. kInvalidArgument: as ParseCertificates.
-  // kUnauthenticated: as IdentityIn.
+  // The first certificate of `pem` is the holder's. kInvalidArgument: as
+  // ParseCertificates. kUnauthenticated: as IdentityIn.
   static absl::StatusOr<Certificate> Parse(absl::string_view pem);
-  // Of an established connection. kUnauthenticated: the peer has shown none.
+  // Of an established connection. kUnauthenticated: the peer has no
+  // certificate.
   static absl::StatusOr<Certificate> OfPeer(const SSL& connection);
   static absl::StatusOr<Certificate> Of(std::vector<X509Pointer> chain);
 
   const Identity& identity() const { return facts_->identity; }
   absl::Time not_before() const { return facts_->not_before; }
   absl::Time not_after() const { return facts_->not_after; }
-  // Hexadecimal, as openssl prints it.
+  // Hexadecimal, in openssl's format.
   const std::string& serial() const { return facts_->serial; }
-  // SHA-256 of the whole: two that have the same are the same.
+  // SHA-256 of the certificate.
   const std::string& fingerprint() const { return facts_->fingerprint; }
-  // The holder's first.
+  // The holder's certificate first.
   const std::vector<X509Pointer>& chain() const { return facts_->chain; }
 
  private:

@@ -1,5 +1,4 @@
-// What a certificate says, whoever's it is: for people, and for who makes the
-// next one of the same.
+// The contents of any certificate, for display and for renewals.
 #ifndef KAMINO_SECURITY_CERTIFICATE_FACTS_H_
 #define KAMINO_SECURITY_CERTIFICATE_FACTS_H_
 
@@ -14,8 +13,8 @@
 namespace kamino::security {
 
 struct CertificateFacts {
-  std::string name;                // the common name; "": it has none
-  std::optional<Identity> holder;  // nothing: it names none, or several
+  std::string name;                // the common name; "": none
+  std::optional<Identity> holder;  // nothing: none, or several
   std::vector<std::string> hosts;  // names and addresses
   std::string issuer;              // the common name
   std::string serial;
@@ -23,20 +22,20 @@ struct CertificateFacts {
   absl::Time not_before;
   absl::Time not_after;
   bool is_authority = false;
-  bool serves = false;  // it may be shown by who serves
-  bool calls = false;   // and by who calls
+  bool serves = false;  // allows serving
+  bool calls = false;   // allows calling
 };
 
 CertificateFacts FactsOf(const X509& certificate);
 
-// Infinitely long ago: it cannot be read.
+// Infinite past: unreadable.
 absl::Time ToTime(const ASN1_TIME* time);
-// Hexadecimal, as openssl prints it.
+// Hexadecimal, in openssl's format.
 std::string SerialOf(const X509& certificate);
-// SHA-256 of the whole, bytes.
+// SHA-256 of the certificate, as bytes.
 std::string FingerprintOf(const X509& certificate);
 
-// Whether it is of the host that `host` names, or of the address.
+// Whether the certificate covers the host name or the address `host`.
 bool IsOfHost(const X509& certificate, const std::string& host);
 
 }  // namespace kamino::security

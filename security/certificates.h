@@ -1,15 +1,13 @@
-// What this process shows of itself, and whom it believes: its certificate and
-// key, its authorities and what they have revoked, as files have them that may
-// change at any time.
+// This process's certificate and key, and the authorities and revocation lists
+// that it trusts, from files that may change at any time.
 //
-// Files are read again when they have changed. What does not fit together (a
-// key that is not the certificate's, half of a file, a certificate that has
-// expired, one of another holder) is told in the log, and what was there before
-// goes on, until it is better.
+// Files are read again when they change. If they do not fit together (a key of
+// another certificate, a truncated file, an expired certificate, one of another
+// holder), the log says so, and the former ones remain in use until they do.
 //
-// TLS looks at a certificate when a connection is made, never again. So who
-// holds connections open has each watched (Watch): its end is called within
-// kMaxLateness of when the peer's certificate expires, is revoked, or loses its
+// TLS checks a certificate only when a connection is made. Owners of open
+// connections therefore watch them (Watch): the watch's callback runs within
+// kMaxLateness after the peer's certificate expires, is revoked, or loses its
 // authority.
 #ifndef KAMINO_SECURITY_CERTIFICATES_H_
 #define KAMINO_SECURITY_CERTIFICATES_H_
@@ -38,7 +36,7 @@
 
 namespace kamino::security {
 
-// Between two looks at the files, and at who is watched.
+// Interval between checks of the files and of the watched certificates.
 inline constexpr absl::Duration kLook = absl::Seconds(5);
 inline constexpr absl::Duration kMaxLateness = absl::Seconds(60);
 
@@ -47,23 +45,24 @@ class Certificates {
  public:
   struct Options {
     TlsFiles files;
-    // What is believed is of this cluster. "": of the own certificate's.
+    // Only certificates of this cluster are trusted. "": the own one's cluster.
     std::string cluster;
-    // By the calendar, which certificates are dated by. Null: the machine's.
+    // Calendar time, on which certificates are dated. Null: the machine's
+    // clock.
     std::function<absl::Time()> now = nullptr;
-    // Infinite: only Look looks.
+    // Infinite: only calls of Look check.
     absl::Duration look = kLook;
   };
   // kInvalidArgument: a file is missing, cannot be read, or does not fit the
   // others. kUnauthenticated: the own certificate would be refused.
   static absl::StatusOr<std::unique_ptr<Certificates>> Load(
       const Options& options);
-  // All watches have ended, and contexts made of this are not used any more.
+  // All watches must have ended, and contexts from this object must be unused.
   ~Certificates();
   Certificates(const Certificates&) = delete;
   Certificates& operator=(const Certificates&) = delete;
 
-  // What is shown and believed now.
+  // The present certificates.
   struct Set {
     std::string certificate_pem;
     std::string key_pem;
@@ -73,49 +72,52 @@ class Certificates {
     std::shared_ptr<const Trust> trust;
   };
   std::shared_ptr<const Set> Current() const;
-  // The same for as long as this is there.
+  // Constant for the life of this object.
   const Identity& identity() const { return identity_; }
 
-  // kUnauthenticated: it is not believed now; one line says why.
+  // kUnauthenticated: the certificate is not trusted now; one line gives the
+  // reason.
   absl::Status Check(const Certificate& peer) const;
-  // The same when a connection is made, of `chain`, the peer's own first: it
-  // must be for those who serve, or call, as well.
+  // The same for a new connection with `chain`, the peer's certificate first,
+  // which must also allow serving or calling, as `peer` says.
   enum class Peer { kServes, kCalls };
   struct Admission {
     absl::StatusOr<Certificate> peer;
-    int x509_error = 0;  // as Verdict
+    int x509_error = 0;  // as in Verdict
   };
   Admission Admit(std::vector<X509Pointer> chain, Peer peer) const;
 
-  // One line of the log, of which there are some a second at most, and one more
-  // refused: `who` is the peer's address, or what else is known of it.
+  // Logs a refused peer, at a limited rate, and counts it. `who`: the peer's
+  // address, or what else identifies it.
   void TellRefused(absl::string_view who, const absl::Status& why) const;
 
-  // Called after each change of Current, by the thread that looks; and once for
-  // what is there now. It must not call this; for as long as this is there.
+  // `changed` is called once at once, and then after each change of Current, on
+  // the checking thread, for the life of this object. It must not call this
+  // object.
   void OnChange(std::function<void(const Set&)> changed);
 
-  // Called after each look, by the thread that looks, holding nothing; for as
-  // long as this is there.
+  // `looked` is called after each check, on the checking thread, without locks,
+  // for the life of this object.
   void OnLook(std::function<void()> looked);
 
-  // Until it is destroyed: `end` is called, once, if the certificate is
-  // believed no more. It must be quick, as to shut a socket down or to set a
-  // mark, and must not begin or end a watch; it does not run once this has
-  // been destroyed.
+  // Until the watch is destroyed, `end` is called, once, if the certificate is
+  // no longer trusted. It must be quick, for example shut down a socket or set
+  // a flag, and must not begin or end a watch. It does not run after the
+  // destruction.
   class Watch;
   std::unique_ptr<Watch> WatchPeer(
       const Certificate& peer, std::function<void(const absl::Status&)> end);
-  // Ends those that `why` has an error for, as when roles have changed.
+  // Ends the watches for which `why` returns an error, for example after a
+  // change of roles.
   void EndWatched(
       const std::function<absl::Status(const Certificate& peer)>& why);
 
-  // For users of OpenSSL: sets a context up to show and to believe what is
-  // there when a connection is made. Without resumption, which would go past
-  // the check. The context must not outlive this.
+  // Configures an OpenSSL context that uses the present certificates for each
+  // new connection. Session resumption is off, because it would bypass the
+  // check. The context must not outlive this object.
   struct ContextOptions {
     int min_version = 0x0304;        // TLS 1.3, as OpenSSL numbers them
-    bool peer_must_be_known = true;  // else it may show no certificate
+    bool peer_must_be_known = true;  // otherwise it may have no certificate
   };
   absl::Status SetUp(const ContextOptions& options, SSL_CTX* context) const;
   struct ContextDeleter {
@@ -125,14 +127,15 @@ class Certificates {
   absl::StatusOr<Context> NewServerContext(const ContextOptions& options) const;
   absl::StatusOr<Context> NewClientContext(const ContextOptions& options) const;
 
-  // Looks at the files, and at who is watched, as the thread does each `look`.
+  // Checks the files and the watched certificates, as the thread does at each
+  // interval.
   void Look();
 
   struct Counts {
-    uint64_t reloads = 0;         // changes taken
-    uint64_t failed_reloads = 0;  // changes not taken
-    uint64_t refused = 0;         // peers, when they came
-    uint64_t ended = 0;           // watched ones, later
+    uint64_t reloads = 0;         // accepted changes
+    uint64_t failed_reloads = 0;  // rejected changes
+    uint64_t refused = 0;         // peers, at connection time
+    uint64_t ended = 0;           // watched peers, later
   };
   Counts counts() const;
 
@@ -155,7 +158,7 @@ class Certificates {
 
   const Options options_;
   const std::function<absl::Time()> now_;
-  // Constant once Load has returned.
+  // Constant after Load.
   std::string cluster_;
   Identity identity_;
 
@@ -163,7 +166,7 @@ class Certificates {
   std::shared_ptr<const Set> current_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
 
-  absl::Mutex look_mutex_;  // held by who looks, and before the next two
+  absl::Mutex look_mutex_;  // held during a check; taken before the next two
   TlsTexts seen_ ABSL_GUARDED_BY(look_mutex_);
   absl::Time age_told_ ABSL_GUARDED_BY(look_mutex_) = absl::InfinitePast();
   std::vector<std::function<void(const Set&)>> changed_

@@ -1,13 +1,13 @@
-// Who a certificate says its holder is.
+// The identity in a certificate.
 //
-// A certificate names one holder, in its subject alternative names: as a URI
+// A certificate names one holder in its subject alternative names, as a URI
 //   kamino://CLUSTER/ROLE/NAME
-// or, where an issuer gives none, as a DNS name
+// or, if an issuer cannot add URIs, as a DNS name
 //   NAME.ROLE.CLUSTER.kamino
-// The role is one of those below. Other alternative names, as of hosts, do not
-// matter, nor does the subject's common name. A certificate of two holders is
-// nobody's. CLUSTER and NAME are of letters, digits, '_', '-' and '.', at most
-// 64 of them; as a DNS name without dots.
+// The role is one of those below. Other alternative names, for example of
+// hosts, and the subject's common name do not matter. A certificate with two
+// holders has no identity. CLUSTER and NAME consist of at most 64 letters,
+// digits, '_', '-' and '.'; in a DNS name without dots.
 #ifndef KAMINO_SECURITY_IDENTITY_H_
 #define KAMINO_SECURITY_IDENTITY_H_
 
@@ -41,16 +41,16 @@ struct Identity {
   }
 };
 
-// As a URI, whichever way the certificate has it.
+// As a URI, even if the certificate has a DNS name.
 std::string ToString(const Identity& identity);
-// kInvalidArgument: it cannot be in a certificate.
+// kInvalidArgument: not valid in a certificate.
 absl::Status CheckIdentity(const Identity& identity);
 
-// Of either form. Nothing: it is neither.
+// Accepts both forms. Nothing: neither.
 std::optional<Identity> IdentityFromUri(absl::string_view uri);
 std::optional<Identity> IdentityFromDnsName(absl::string_view name);
 
-// kUnauthenticated: it names no holder, or more than one.
+// kUnauthenticated: the certificate names no holder, or several.
 absl::StatusOr<Identity> IdentityIn(const X509& certificate);
 
 }  // namespace kamino::security

@@ -1,5 +1,5 @@
-// Where one may go without certificates: to this machine alone, unless somebody
-// says that everybody may come.
+// Limits connections without certificates to this machine, unless the operator
+// sets --insecure.
 #ifndef KAMINO_SECURITY_IN_THE_CLEAR_H_
 #define KAMINO_SECURITY_IN_THE_CLEAR_H_
 
@@ -8,13 +8,13 @@
 
 namespace kamino::security {
 
-// Of host:port, or a host: whether no other machine can connect to it: 127.*,
-// ::1 or localhost.
+// Whether `address`, host:port or a host, is reachable from this machine only:
+// 127.*, ::1 or localhost.
 bool IsLoopback(absl::string_view address);
 
-// Whether `address` may be listened on or called without certificates:
-// kInvalidArgument where it is not of this machine alone and nobody has said
-// --insecure. `what` has it, such as "--listen".
+// Whether `address` may be listened on or called without certificates.
+// kInvalidArgument: it is not on this machine, and --insecure is not set.
+// `what`: the source of the address, such as "--listen".
 absl::Status CheckInTheClear(absl::string_view what, absl::string_view address,
                              bool insecure);
 

@@ -1,4 +1,4 @@
-// Reads what may not hold up whoever reads it.
+// Reads files without blocking.
 #ifndef KAMINO_SECURITY_REGULAR_FILE_H_
 #define KAMINO_SECURITY_REGULAR_FILE_H_
 
@@ -11,8 +11,8 @@ namespace kamino::security {
 
 inline constexpr size_t kMaxRegularFile = 1 << 20;
 
-// kInvalidArgument, with the file's name: it is none, as a pipe, which would be
-// waited on for ever; it cannot be read; or it is more than a MiB.
+// kInvalidArgument, with the file's name: it is not a regular file (a pipe
+// could block forever), cannot be read, or exceeds 1 MiB.
 absl::StatusOr<std::string> ReadRegularFile(const std::string& path);
 
 }  // namespace kamino::security

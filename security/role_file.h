@@ -1,4 +1,4 @@
-// The operators' table of grants, as a file: TOML.
+// The operators' file of grants, in TOML.
 //
 //   others = "nothing"    # or "by certificate", which is the default
 //
@@ -21,8 +21,7 @@ namespace kamino::security {
 inline constexpr size_t kMaxGrants = 10000;
 inline constexpr size_t kMaxPrefixes = 1000;  // of one grant
 
-// kInvalidArgument, "path:line: why": it cannot be read, or says what makes no
-// sense.
+// kInvalidArgument, "path:line: why": the file cannot be read, or is invalid.
 absl::StatusOr<RoleMap> ReadRoleFile(const std::string& path);
 
 }  // namespace kamino::security

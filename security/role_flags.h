@@ -1,4 +1,4 @@
-// The flag by which a server knows who may do what: --roles.
+// The flag --roles, a server's file of grants.
 #ifndef KAMINO_SECURITY_ROLE_FLAGS_H_
 #define KAMINO_SECURITY_ROLE_FLAGS_H_
 
@@ -11,13 +11,13 @@
 
 namespace kamino::security {
 
-// Roles as the flags say, read again at SIGHUP: who then has another grant has
-// its connections ended, and comes back with that.
+// The roles of --roles, read again at SIGHUP. Connections of identities whose
+// grants change are ended; their clients reconnect with the new grants.
 class FlaggedRoles {
  public:
-  // `certificates` may be null: then nobody is asked who he is, and there is no
-  // access. kInvalidArgument: --roles names no good file, or there are no
-  // certificates for it.
+  // `certificates` may be null: then there is no authentication and no Access.
+  // kInvalidArgument: the file of --roles is invalid, or --roles is set without
+  // certificates.
   static absl::StatusOr<FlaggedRoles> Open(
       std::shared_ptr<Certificates> certificates);
 

@@ -1,8 +1,8 @@
-// What the holders of certificates may do.
+// The permissions of identities.
 //
-// A role is a kind of work. An identity has the one that its certificate names,
-// and may touch all keys, unless the operators' table of grants says otherwise
-// for it (security/role_file.h).
+// A role is a kind of work. An identity has the role in its certificate, and
+// access to all keys, unless the operators' file of grants says otherwise
+// (security/role_file.h).
 #ifndef KAMINO_SECURITY_ROLES_H_
 #define KAMINO_SECURITY_ROLES_H_
 
@@ -44,10 +44,10 @@ class RoleSet {
 // "reader or writer"; "no role".
 std::string ToString(RoleSet roles);
 
-// What one identity may do. Immutable.
+// The permissions of one identity. Immutable.
 struct Grant {
   RoleSet roles;
-  PrincipalPtr principal;  // its name, and which keys it may touch; never null
+  PrincipalPtr principal;  // its name and its keys; never null
 
   friend bool operator==(const Grant& a, const Grant& b) {
     return a.roles == b.roles && a.principal->name == b.principal->name &&
@@ -55,9 +55,9 @@ struct Grant {
   }
 };
 
-// One line of the table.
+// One rule of the file of grants.
 struct GrantRule {
-  // Of identities as URIs; a * stands for any characters but a slash.
+  // Matches identities as URIs; * matches any characters except slashes.
   std::string pattern;
   RoleSet roles;
   KeyScope scope = KeyScope::All();
@@ -66,10 +66,10 @@ struct GrantRule {
 // Immutable.
 class RoleMap {
  public:
-  // Each identity has the role that its certificate names, and all keys.
+  // Each identity has the role in its certificate, and all keys.
   RoleMap() = default;
-  // The first rule that an identity matches is its grant. Those that match none
-  // have what their certificate names, or with `only_rules` nothing.
+  // The first matching rule is an identity's grant. Without one, its
+  // certificate decides or, with `only_rules`, it has no grant.
   RoleMap(std::vector<GrantRule> rules, bool only_rules)
       : rules_(std::move(rules)), only_rules_(only_rules) {}
 
@@ -80,7 +80,7 @@ class RoleMap {
   bool only_rules_ = false;
 };
 
-// Whether a pattern of GrantRule's has the text.
+// Whether a pattern of a GrantRule matches the text.
 bool Matches(absl::string_view pattern, absl::string_view text);
 
 }  // namespace kamino::security

@@ -1,4 +1,4 @@
-// The files that TLS goes by: who this process is, and whom it believes.
+// The TLS files of a process: its own certificate, and those that it trusts.
 #ifndef KAMINO_SECURITY_TLS_FILES_H_
 #define KAMINO_SECURITY_TLS_FILES_H_
 
@@ -9,11 +9,11 @@
 namespace kamino::security {
 
 struct TlsFiles {
-  std::string certificate;  // PEM: the own one, then what leads to an authority
+  std::string certificate;  // PEM: its own, then the intermediates
   std::string key;          // PEM, without a pass phrase
   std::string authorities;  // PEM
-  // A folder with lists of what is revoked, in PEM: *.pem and *.crl. May be
-  // empty, or "".
+  // A folder with revocation lists in PEM: *.pem and *.crl. May be empty, or
+  // "".
   std::string revoked;
 
   bool any() const {
@@ -22,15 +22,15 @@ struct TlsFiles {
   }
 };
 
-// Where people name them, for errors to say.
+// How the files are named, for error messages.
 enum class TlsNamedBy {
-  kFlags,           // those of a program, and its configuration file
-  kEnvironmentToo,  // the command line's: flags, the environment, that file
+  kFlags,           // flags of a program, and its configuration file
+  kEnvironmentToo,  // the command line's flags, environment and file
 };
 
-// kInvalidArgument: some are named, and others that go with them are not.
-// Begins with the flag of one that is, and says which are missing and how each
-// may be given.
+// kInvalidArgument: some files are named, but others that they need are not.
+// The message begins with the flag of a named one, and says which are missing
+// and how to name them.
 absl::Status CheckComplete(const TlsFiles& files,
                            TlsNamedBy by = TlsNamedBy::kFlags);
 

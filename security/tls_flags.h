@@ -1,5 +1,5 @@
-// The flags by which a server proves who it is, and knows who others are:
-// --tls_cert, --tls_key, --tls_ca, --tls_crl_dir, --insecure.
+// The TLS flags of a server: --tls_cert, --tls_key, --tls_ca, --tls_crl_dir,
+// --insecure.
 #ifndef KAMINO_SECURITY_TLS_FLAGS_H_
 #define KAMINO_SECURITY_TLS_FLAGS_H_
 
@@ -18,17 +18,17 @@ namespace kamino::security {
 // A flag's name, and the address in it that is listened on or called.
 using Reached = std::pair<std::string, std::string>;
 
-// kInvalidArgument: they contradict each other; or there are no certificates,
-// and an address is not of this machine alone and --insecure is not given.
+// kInvalidArgument: the flags contradict each other; or there are no
+// certificates, an address is not on this machine, and --insecure is not given.
 // Reads no files.
 absl::Status CheckTlsFlags(const std::vector<Reached>& reached);
 
-// Whether they name any file, and so nothing goes in the clear.
+// Whether they name any file, so that everything uses TLS.
 bool FlagsNameCertificates();
 
-// What the flags say. Null: they name no files, and all is in the clear.
-// kInvalidArgument, kUnauthenticated: what they name is not good: a certificate
-// of another than `own` (whose name may be any where it is ""), or one that
+// The certificates that the flags name. Null: they name none, and nothing uses
+// TLS. kInvalidArgument, kUnauthenticated: the files are invalid; the
+// certificate is not that of `own` (whose empty name stands for any), or it
 // would be refused.
 absl::StatusOr<std::shared_ptr<Certificates>> CertificatesOfFlags(
     const Identity& own);

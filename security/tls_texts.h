@@ -1,4 +1,4 @@
-// What is in the files that TLS goes by.
+// The contents of the TLS files.
 #ifndef KAMINO_SECURITY_TLS_TEXTS_H_
 #define KAMINO_SECURITY_TLS_TEXTS_H_
 
@@ -18,24 +18,24 @@ struct TlsTexts {
   std::string key;
   std::string authorities;
   std::vector<Trust::Source> revoked;
-  std::string unreadable;  // why not all could be read
+  std::string unreadable;  // error of the files that could not be read
 };
 
 bool operator==(const TlsTexts& a, const TlsTexts& b);
 
-// Files that are not named are "". Of each at most a MiB.
+// Files that are not named are "". At most 1 MiB each.
 TlsTexts ReadTlsFiles(const TlsFiles& files);
 
 struct OwnPair {
-  std::vector<X509Pointer> chain;  // the own one first
+  std::vector<X509Pointer> chain;  // the own certificate first
   KeyPointer key;
 };
-// Of what was read of `files`, which name both. kInvalidArgument, with the
-// file's name: one of them cannot be read, or they do not go together.
+// Parses the pair of `files`, which must name both. kInvalidArgument, with the
+// file's name: one cannot be read, or they do not fit.
 absl::StatusOr<OwnPair> ParseOwnPair(const TlsFiles& files,
                                      const TlsTexts& texts);
 
-// What is wrong with a file, behind its path.
+// Adds the file's path to an error about it.
 absl::Status InFile(const std::string& path, const absl::Status& status);
 
 }  // namespace kamino::security

@@ -1,5 +1,5 @@
-// Whose certificates are believed: those that authorities have signed, for as
-// long as they are valid and not revoked.
+// Decides whether a certificate is trusted: an authority has signed it, it is
+// valid, and it is not revoked.
 #ifndef KAMINO_SECURITY_TRUST_H_
 #define KAMINO_SECURITY_TRUST_H_
 
@@ -15,10 +15,10 @@
 
 namespace kamino::security {
 
-// What is wrong with a certificate.
+// The result of a check.
 struct Verdict {
-  absl::Status status;  // kUnauthenticated: one line says who, and what
-  int x509_error = 0;   // as OpenSSL tells it to the peer; 0: nothing is wrong
+  absl::Status status;  // kUnauthenticated: one line gives holder and reason
+  int x509_error = 0;   // as OpenSSL reports it to the peer; 0: none
 };
 
 // Immutable.
@@ -33,26 +33,26 @@ class Trust {
   static absl::StatusOr<std::shared_ptr<const Trust>> Parse(
       absl::string_view authorities, const std::vector<Source>& revoked);
 
-  // The same, and with the lists of `before` of those authorities that had one
-  // there, are believed still, and have none in `revoked`: who takes a file
-  // away has not said that nobody is revoked any more.
+  // The same, but keeps a list of `before` for each authority that is still
+  // trusted and has no list in `revoked`: a removed file must not undo
+  // revocations.
   static absl::StatusOr<std::shared_ptr<const Trust>> Parse(
       absl::string_view authorities, const std::vector<Source>& revoked,
       const Trust& before);
 
-  // Of a holder of `cluster`, at `now`. Where an authority has given out no
-  // list, none of its certificates is revoked; a list counts even after the
-  // time by which the next should have come.
+  // Checks the certificate of a holder of `cluster` at `now`. If an authority
+  // has no list, none of its certificates is revoked. A list counts even after
+  // the time of its next update.
   Verdict Check(const Certificate& certificate, absl::string_view cluster,
                 absl::Time now) const;
-  // The same of one whose holder does not matter.
+  // The same for any holder.
   Verdict CheckChain(const std::vector<X509Pointer>& chain,
                      absl::Time now) const;
 
-  // The earliest time by which a next list should have come.
+  // The earliest time of next update of all lists.
   absl::Time next_lists() const { return next_lists_; }
   size_t revoked_lists() const { return lists_.size(); }
-  // Of these, those of before.
+  // The number of lists kept from `before`.
   size_t kept_lists() const { return kept_lists_; }
 
  private:

@@ -1,5 +1,5 @@
-// The one interface every transport implements: links between processes that
-// carry opaque messages. Nothing here knows what a message means.
+// The interface that every transport implements: links between processes that
+// carry opaque messages.
 //
 // Invariants of every link:
 //   1. Messages arrive whole, in the order Send accepted them, each at most
@@ -40,25 +40,25 @@ namespace kamino::transport {
 
 class EventLoop;
 
-// What a kind of transport can do, and one of its links. Users ask for these,
-// never for a name.
+// The features of a kind of transport, or of one of its links. Users test
+// these, never a name.
 struct Capabilities {
-  // Of the kind, in addresses, statuses and log lines: "tcp". Never empty.
+  // The kind, in addresses, statuses and log lines: "tcp". Never empty.
   absl::string_view name;
-  // Bytes of header and payload together. Of a kind: what
-  // TransportOptions::max_message may be at most. Of a link: before it is
-  // established this side's own limit, afterwards the smaller of the two
-  // sides'.
+  // Largest message: header and payload together, in bytes. For a kind: the
+  // upper bound of TransportOptions::max_message. For a link: this side's own
+  // limit before it is established, then the smaller of both sides'.
   size_t max_message = size_t{1} << 30;
-  // Both ends must be of one host. Addresses do not tell; who connects knows.
+  // Both ends must be on one host. Addresses do not show this; the connector
+  // must know.
   bool same_host_only = false;
-  // Ends find each other over a channel of the user's, who gave it to the
-  // factory: an address is where that channel reaches the peer, and what
-  // listens says "" for its own.
+  // The ends find each other over a channel that the user gave to the factory.
+  // An address says where that channel reaches the peer; a listener uses "" for
+  // its own.
   bool needs_rendezvous = false;
-  // The peer writes into this side's memory without this side having a hand in
-  // it. So whoever must be kept off is refused before there is a link, by
-  // TransportOptions::era; over the others an answer can say why.
+  // The peer writes into this side's memory without this side's CPU. So a stale
+  // peer must be refused before a link exists, by TransportOptions::era; over
+  // other links an answer can refuse it and say why.
   bool one_sided = false;
 };
 
@@ -83,13 +83,13 @@ class Link {
 
   virtual Capabilities capabilities() const = 0;
 
-  // What it has in memory of its own, in bytes of messages. The transport's
-  // thread only. None of a link whose messages lie in rings.
+  // Memory that the link itself holds for messages, in bytes. The transport's
+  // thread only. Zero for a link whose messages lie in rings.
   struct Held {
-    // Send accepted them, the peer's host did not yet; 0 once the mover has
-    // taken all over.
+    // Accepted by Send and not yet by the peer's host; 0 once the mover has
+    // taken everything.
     size_t unsent = 0;
-    // Came, of a message that has not come whole.
+    // Received bytes of an incomplete message.
     size_t unfinished = 0;
   };
   virtual Held held() const { return {}; }
@@ -97,9 +97,9 @@ class Link {
   // For log lines and error texts only.
   virtual std::string peer() const = 0;
 
-  // Who the peer has proved to be, as a URI (security/identity.h); known and
-  // the same from OnPeerKnown or the acceptor on, also when it is closed. "":
-  // nobody, as of all links that are made in the clear.
+  // The identity that the peer has proved, as a URI (security/identity.h).
+  // Known and constant from OnPeerKnown or the acceptor on, also after the link
+  // is closed. "": none, as for all links without TLS.
   virtual std::string peer_identity() const { return ""; }
 };
 
@@ -108,9 +108,9 @@ class LinkHandler {
  public:
   virtual ~LinkHandler() = default;
 
-  // Connector's side only, once, before OnConnected, where the transport has
-  // certificates: whether that is whom the link was to reach. An error closes
-  // the link with it; nothing of the user's has been sent then.
+  // Connector's side only, once, before OnConnected, if the transport has
+  // certificates: whether the peer is the one that the link was to reach. An
+  // error closes the link with it; no user data has been sent by then.
   virtual absl::Status OnPeerKnown(const std::string& identity) {
     (void)identity;
     return absl::OkStatus();
@@ -134,9 +134,9 @@ class LinkHandler {
   //   kDeadlineExceeded    not established within the connect timeout
   //   kFailedPrecondition  the peer does not speak this protocol or version
   //   kDataLoss            the peer sent what no correct peer sends
-  //   kUnauthenticated     the peer is not believed, or not any more, or does
-  //                        not believe this side
-  //   kPermissionDenied    it is not who may be at the other end
+  //   kUnauthenticated     one side does not accept the other's certificate, or
+  //                        not any more
+  //   kPermissionDenied    the peer is not allowed at the other end
   virtual void OnClosed(const absl::Status& why) = 0;
 };
 
@@ -146,7 +146,7 @@ class Listener {
  public:
   virtual ~Listener() = default;
 
-  // Where it is bound, in the form Connect takes: a port 0 is resolved.
+  // The bound address, in the form that Connect takes; a port 0 is resolved.
   virtual const std::string& address() const = 0;
 };
 
@@ -155,46 +155,45 @@ class Listener {
 using AcceptCallback =
     std::function<std::shared_ptr<LinkHandler>(std::shared_ptr<Link>)>;
 
-// Why a listener took one who had come not, or not for long.
+// Why a listener refused a peer, or ended its link early.
 enum class LinkRefusal {
-  kTooMany,            // of all links
-  kTooManyOfAddress,   // or of those who have come from its address
-  kTooManyOfIdentity,  // or of those who are who it is
-  kHalfOpen,           // of those that are not established
-  kTooOften,           // so many have come within a short time
-  kTimeout,            // it was not established in time
-  kPlaintext,          // it did not begin with TLS
-  kHandshake,          // TLS failed but for its certificate
-  kCertificate,        // it is not believed, or shows no pass that is good
-  kNotAdmitted,        // it is not who may be at the other end
-  kProtocol,           // it does not speak this protocol or version
-  kOther,              // it left, or its era is over
+  kTooMany,            // limit of links
+  kTooManyOfAddress,   // limit of links from the peer's address
+  kTooManyOfIdentity,  // limit of links of the peer's identity
+  kHalfOpen,           // limit of links that are not established
+  kTooOften,           // limit of the rate of new links
+  kTimeout,            // not established in time
+  kPlaintext,          // the peer did not begin with TLS
+  kHandshake,          // TLS failed, but not for its certificate
+  kCertificate,        // no valid certificate or pass
+  kNotAdmitted,        // the peer is not allowed at the other end
+  kProtocol,           // other protocol or version
+  kOther,              // the peer left, or its era is over
 };
 inline constexpr int kLinkRefusals = 12;
-// As a metric's label has it: "too_many".
+// As in the metric's label: "too_many".
 absl::string_view LinkRefusalName(LinkRefusal refusal);
 
-// Hears of those who come to listeners: for metrics. Called on the transport's
-// thread.
+// Observes peers that connect to listeners, for metrics. Called on the
+// transport's thread.
 class ListenerEvents {
  public:
   virtual ~ListenerEvents() = default;
-  // So many more or fewer have come and are not established links.
+  // The number of incoming links that are not established changed by `change`.
   virtual void OnHalfOpen(int change) = 0;
-  // A link is established, so long after its peer came.
+  // A link is established, `took` after its peer connected.
   virtual void OnEstablished(absl::Duration took) = 0;
   virtual void OnRefused(LinkRefusal why) = 0;
 };
 
-// How many may come to a listener: a second on average, and at once after a
-// while in which few have.
+// How many peers may connect to a listener: a rate in the long run, and a burst
+// after a quiet time.
 struct ComeRate {
-  double per_second = 0;  // 0: there is no bound
-  double burst = 0;       // at least 1, where there is
+  double per_second = 0;  // 0: no limit
+  double burst = 0;       // at least 1 if there is a limit
 };
 
-// What transports of every kind are told. What only one kind needs to know, its
-// factory was made with.
+// Options for transports of every kind. Options of one kind go to its factory.
 struct TransportOptions {
   // Bytes of the largest message this side sends or accepts.
   size_t max_message = size_t{5} << 20;
@@ -204,55 +203,56 @@ struct TransportOptions {
   // shm, verbs with rings: credits of a link, bytes of each direction's ring.
   // Rounded up to a power of two; at least max_message and 64 bytes.
   size_t ring_bytes = size_t{8} << 20;
-  // shm, verbs: how long to poll for the next message before going to sleep,
-  // for as long as that finds some now and then.
+  // shm, verbs: how long to poll for the next message before sleeping, as long
+  // as polling finds a message now and then.
   absl::Duration spin = absl::Microseconds(20);
   // Limit for a link to be established, at both ends.
   absl::Duration connect_timeout = absl::Seconds(5);
   // tcp, verbs: how long a peer may be silent to keep-alives, or leave sent
   // bytes unacknowledged, before the link closes. At least 1 s.
   absl::Duration peer_timeout = absl::Seconds(10);
-  // Established links one listener accepts; more are refused. And how many of
-  // them may be of one address, where addresses tell hosts apart (IPv6: the
-  // first 64 bits), and of one identity; 0: as many as there may be.
+  // Established links that one listener accepts; more are refused. Then how
+  // many of them may come from one address, where addresses tell hosts apart
+  // (IPv6: the first 64 bits), and how many may be of one identity; 0:
+  // max_accepted.
   int max_accepted = 64;
   int max_of_address = 0;
   int max_of_identity = 0;
-  // Those that have come and are not established, at one listener, and of them
-  // those of one address. An address that has too many is refused one more.
-  // When all have too many, that one gives way which has waited longest of the
-  // address that has most: whoever is quick is let in, however many are slow.
+  // Incoming links of one listener that are not established, and how many of
+  // them from one address. An address at its limit is refused another. At the
+  // limit of all, the longest waiting link of the address with the most gives
+  // way. So a quick peer gets in, however many are slow.
   int max_half_open = 128;
   int max_half_open_of_address = 32;
-  // How often one may come to a listener at all, and from one address: each
-  // handshake of TLS takes about a millisecond of the transport's thread. An
-  // address that has links, or had some within ten minutes, is not in the
-  // former, so that strangers, however many, keep no neighbour out.
+  // Rate of new links to a listener in total, and from one address: each TLS
+  // handshake takes about a millisecond of the transport's thread. The total
+  // does not count addresses that have links or had one within ten minutes, so
+  // strangers cannot keep a neighbour out.
   ComeRate come;
   ComeRate come_of_address;
-  // Told how many there are, of all listeners, those that are not established
-  // included: each has a descriptor at least. Null: nobody is.
+  // Counts the incoming links of all listeners, established or not: each has at
+  // least one descriptor. Null: no count.
   std::shared_ptr<std::atomic<int>> accepted;
-  // Told what becomes of those who come. Null: nobody is.
+  // Observes incoming links. Null: no observer.
   std::shared_ptr<ListenerEvents> events;
-  // This side's place in a sequence that all sides go through, as the number of
-  // a view; any thread, never goes back. A listener refuses a connector whose
-  // era is before its own. Empty: zero for ever.
+  // This side's position in a sequence that all sides go through, such as the
+  // number of a view. Called on any thread; never goes back. A listener refuses
+  // a connector with an older era. Empty: always zero.
   std::function<uint64_t()> era;
-  // What this side shows of itself, and whom it believes; every link is ended
-  // when its peer is believed no more. No link is made in the clear then, and a
-  // peer who would have it so is refused: tcp is TLS 1.3; shm takes who shows a
-  // pass (transport/passes.h), verbs whom its rendezvous knows. Null: all is in
-  // the clear.
+  // This side's certificate, and the peers that it accepts. A link ends when
+  // its peer's certificate is not accepted any more. With certificates there is
+  // no link in the clear, and a peer that wants one is refused: tcp is TLS 1.3;
+  // shm admits peers that show a pass (transport/passes.h); verbs relies on its
+  // rendezvous. Null: all links are in the clear.
   std::shared_ptr<security::Certificates> certificates;
-  // With certificates: whom a listener takes, of those who are believed. Called
-  // on the transport's thread, before the acceptor, and before the peer has a
-  // key to this side's memory. An error (kPermissionDenied) refuses the peer,
-  // and is told in the log. Empty: all of them.
+  // With certificates: which authenticated peers a listener admits. Called on
+  // the transport's thread, before the acceptor, and before the peer has a key
+  // to this side's memory. An error (kPermissionDenied) refuses the peer and is
+  // logged. Empty: all of them.
   std::function<absl::Status(const std::string& identity)> admit;
-  // Whose thread the links live on (transport/loop/event_loop.h), which others
-  // may use as well; it is stopped once the transport is destroyed. Null: the
-  // transport has one of its own. Not every kind has a use for it.
+  // The thread of the links (transport/loop/event_loop.h), which may have other
+  // users; it is stopped after the transport is destroyed. Null: the transport
+  // starts its own. Some kinds ignore it.
   std::shared_ptr<EventLoop> loop;
 };
 
@@ -262,21 +262,21 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  // kAlreadyExists: someone listens there. kInvalidArgument: no such address.
-  // The listener may outlive the transport; it is then silent.
+  // kAlreadyExists: another listener has the address. kInvalidArgument: no such
+  // address. The listener may outlive the transport; it is then silent.
   virtual absl::StatusOr<std::unique_ptr<Listener>> Listen(
       const std::string& address, AcceptCallback acceptor) = 0;
 
-  // Starts connecting and returns at once; a host name is looked up on another
-  // thread. Either OnConnected follows or OnClosed. On error the handler is
-  // never called: kInvalidArgument: that is no address. kUnavailable: this
-  // transport is being destroyed. kResourceExhausted: no memory for a ring.
+  // Starts connecting and returns at once; another thread looks host names up.
+  // Either OnConnected or OnClosed follows. On error the handler is never
+  // called: kInvalidArgument: not an address. kUnavailable: this transport is
+  // being destroyed. kResourceExhausted: no memory for a ring.
   virtual absl::StatusOr<std::shared_ptr<Link>> Connect(
       const std::string& address, std::shared_ptr<LinkHandler> handler) = 0;
 
-  // Announces a later Connect to `address`, possibly at a time when name
-  // servers do not answer. A transport that resolves names resolves this one
-  // now, and keeps the result. Returns at once.
+  // Announces a later Connect to `address`, possibly when name servers do not
+  // answer. A transport that resolves names resolves this one now, and keeps
+  // the result. Returns at once.
   virtual void Expect(const std::string& address) { (void)address; }
 };
 

@@ -1,7 +1,7 @@
-// Passes: how links that have no handshake of their own know their peers. Who
-// wants one asks for a pass over an authenticated call; the link shows it, and
-// is then of who has asked. A pass is good once, for some seconds, at the
-// process that gave it out.
+// Passes authenticate peers on links without a handshake of their own. The
+// connector asks for a pass over an authenticated call and shows it on the
+// link; the link then belongs to the caller's identity. A pass is good once,
+// for some seconds, at the process that issued it.
 #ifndef KAMINO_TRANSPORT_PASSES_H_
 #define KAMINO_TRANSPORT_PASSES_H_
 
@@ -24,16 +24,16 @@ namespace kamino::transport {
 // Bytes of each of a pass's halves, random.
 inline constexpr size_t kPassBytes = 32;
 
-// What the answer to who asks for a pass has to carry.
+// The answer to a request for a pass.
 struct LinkPass {
-  std::string token;  // who connects shows it
-  std::string proof;  // and is shown this, by who has given the token out
-  // The user of the process that takes the link. Who connects shows nothing to
-  // a process of another one: whoever sits at the address would have the pass.
+  std::string token;  // the connector shows it
+  std::string proof;  // the acceptor, which issued the token, shows it
+  // The user of the process that takes the link. The connector shows nothing to
+  // a process of another user: any process at that address would get the pass.
   uint32_t user = 0;
 };
 
-// Passes given out and not taken. Thread-safe.
+// Passes that were issued and not taken. Thread-safe.
 class PassBook {
  public:
   struct Options {
@@ -46,15 +46,15 @@ class PassBook {
   PassBook();
   explicit PassBook(Options options);
 
-  // `holder` has asked, with the certificate of its call. kResourceExhausted:
-  // too many are outstanding.
+  // `holder` asked, by the certificate of its call. kResourceExhausted: too
+  // many passes are outstanding.
   absl::StatusOr<LinkPass> Issue(const security::Certificate& holder);
 
   struct Taken {
     security::Certificate holder;
     std::string proof;
   };
-  // kUnauthenticated: it never was one, has been taken, or is too old.
+  // kUnauthenticated: it was never issued, has been taken, or is too old.
   absl::StatusOr<Taken> Take(absl::string_view token);
 
   size_t outstanding() const;
@@ -74,14 +74,14 @@ class PassBook {
   mutable absl::Mutex mutex_;
   // Oldest first.
   std::list<Given> given_ ABSL_GUARDED_BY(mutex_);
-  // By the token's hash, whose comparison tells nothing of the token.
+  // By the token's hash: comparing hashes reveals nothing about the token.
   absl::flat_hash_map<std::string, std::list<Given>::iterator> by_key_
       ABSL_GUARDED_BY(mutex_);
-  // How many of an identity.
+  // Outstanding passes of each identity.
   absl::flat_hash_map<std::string, size_t> of_holder_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Where who connects comes by passes: who owns an authenticated channel
+// Where a connector gets passes. The owner of an authenticated channel
 // implements it. Thread-safe.
 class PassSource {
  public:
@@ -93,8 +93,8 @@ class PassSource {
   };
   // Called once, on any thread, perhaps before Ask returns; must not block.
   using Reply = std::function<void(absl::StatusOr<Granted>)>;
-  // Asks who listens at `address`, as Connect has it, for a pass; or says why
-  // there is none within `timeout`.
+  // Asks the listener at `address` (as for Connect) for a pass. Replies with an
+  // error if there is none within `timeout`.
   virtual void Ask(const std::string& address, absl::Duration timeout,
                    Reply reply) = 0;
 };

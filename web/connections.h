@@ -1,5 +1,5 @@
-// The connections of a listener, each with one of a few threads while it is
-// served; the oldest gives way to new ones when there are too many.
+// Serves the connections of a listener by a few threads; if there are too many,
+// the oldest connection is cut off.
 #ifndef KAMINO_WEB_CONNECTIONS_H_
 #define KAMINO_WEB_CONNECTIONS_H_
 
@@ -22,16 +22,15 @@ class Connections final : public httplib::TaskQueue {
   Connections(size_t threads, size_t max_waiting);
   ~Connections() override { shutdown(); }
 
-  // Of the thread that accepts. Waits until this one has a thread, if need be
-  // by cutting off the oldest that is served, though none before it had a
-  // moment.
+  // For the accepting thread. Waits until the connection has a thread; if
+  // necessary, cuts off the oldest one being served, even if it has just begun.
   void enqueue(std::function<void()> serve) override;
-  // All of them, also those to come.
+  // Cuts off all connections, including later ones.
   void CutOff();
-  // The same, and returns when none is served any more. Idempotent.
+  // The same, and waits until none is served. Idempotent.
   void shutdown() override;
 
-  // What is served, while this is there.
+  // Registers a connection as being served, during its lifetime.
   class Served {
    public:
     Served(Connections* all, int descriptor);
@@ -44,14 +43,15 @@ class Connections final : public httplib::TaskQueue {
 
  private:
   void Work();
-  std::function<void()> Next();  // null: this stops
+  std::function<void()> Next();  // null: this object stops
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || !waiting_.empty();
   }
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || waiting_.size() < max_waiting_;
   }
-  // Whether all that wait have a thread, or will by what was cut off.
+  // Whether all waiting connections have a thread, or will get one from a
+  // cut-off.
   bool AllHaveTurn() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || waiting_.size() <= idle_ + ending_;
   }
@@ -68,9 +68,9 @@ class Connections final : public httplib::TaskQueue {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<std::function<void()>> waiting_ ABSL_GUARDED_BY(mutex_);
   size_t idle_ ABSL_GUARDED_BY(mutex_) = 0;  // threads
-  // That are served and were not cut off, the oldest first.
+  // Served and not cut off, oldest first.
   std::deque<Connection> served_ ABSL_GUARDED_BY(mutex_);
-  // That were, and whose threads are not done with them.
+  // Cut off, with threads that have not finished.
   size_t ending_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::thread> threads_;
 };

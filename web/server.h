@@ -1,12 +1,12 @@
-// The one HTTP listener of a process: metrics, probes, pages. With certificates
-// it speaks TLS, and who shows none gets probes alone; what others may see is
-// in the table of access (security/access_table.h).
+// The HTTP listener of a process: metrics, probes, pages. With certificates it
+// uses TLS, and a client without a certificate may use probes only; the access
+// table (security/access_table.h) decides about the others.
 //
-// What strangers can take of it is bounded: one request a connection, some KiB
-// of it, some seconds in all, a few threads, and not many connections besides:
-// where all threads are taken the oldest connection is cut off for a new one,
-// so that a probe, which takes a millisecond, comes through among many that
-// come and stay silent.
+// The resources of unknown clients are limited: one request per connection, a
+// few KiB, a few seconds, a few threads, and not many connections besides. If
+// all threads are busy, a new connection replaces the oldest one, so that a
+// probe, which takes a millisecond, succeeds even among many silent
+// connections.
 #ifndef KAMINO_WEB_SERVER_H_
 #define KAMINO_WEB_SERVER_H_
 
@@ -30,11 +30,10 @@ struct Answer {
 };
 
 struct Route {
-  std::string path;  // "/metrics"; nothing below it
-  // Called on a thread of the server's, several at a time; takes no longer than
-  // a second.
+  std::string path;  // "/metrics"; exact match
+  // Called on the server's threads, concurrently; must take at most a second.
   std::function<Answer()> answer;
-  // Also for who shows no certificate: probes.
+  // True: also for clients without a certificate, such as probes.
   bool for_everybody = false;
 };
 
@@ -43,20 +42,20 @@ struct ServerOptions {
   size_t threads = 8;
   size_t max_waiting = 8;  // connections without a thread
   size_t max_request_bytes = 16 << 10;
-  // From when a thread takes the connection until its answer has left.
+  // From when a thread takes the connection until its answer was sent.
   absl::Duration max_time = absl::Seconds(5);
-  // Both, or neither: then all is in the clear, and for everybody.
+  // Both or neither. Neither: no TLS, and no restrictions.
   std::shared_ptr<security::Certificates> certificates;
   std::shared_ptr<security::Access> access;
 };
 
-// The process ignores SIGPIPE where there are certificates.
+// With certificates the process ignores SIGPIPE.
 class Server {
  public:
   // kUnavailable: the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
       const ServerOptions& options, std::vector<Route> routes);
-  // Waits for answers that are being made up; cuts off who is slow to ask.
+  // Waits for answers that are being made; cuts off slow clients.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

@@ -1,5 +1,4 @@
-// A connection as httplib reads and writes it, within a time and a size; by TLS
-// if need be.
+// A connection for httplib with limits on time and size, optionally over TLS.
 #ifndef KAMINO_WEB_TIMED_STREAM_H_
 #define KAMINO_WEB_TIMED_STREAM_H_
 
@@ -14,35 +13,34 @@
 
 namespace kamino::web {
 
-// Not thread-safe. `descriptor` does not block, and outlives this.
+// Not thread-safe. `descriptor` must be non-blocking and outlive this.
 class TimedStream final : public httplib::Stream {
  public:
-  // Until `deadline`, of MonotonicNow; no more than `max_read` bytes are read.
+  // Valid until `deadline`, of MonotonicNow; reads at most `max_read` bytes.
   TimedStream(int descriptor, absl::Time deadline, size_t max_read)
       : descriptor_(descriptor), deadline_(deadline), left_(max_read) {}
 
-  // Before anything else: goes on by TLS, as `context` says. False: it does not
-  // come about.
+  // Call first: starts TLS with `context`. False: the handshake failed.
   bool BeginTls(SSL_CTX* context);
-  // Tells the peer that no more comes. Nothing happens without TLS.
+  // Sends the end of the TLS stream. A no-op without TLS.
   void EndTls();
 
   bool is_readable() const override;
   bool is_writable() const override;
-  // -1: the time is over, or the size.
+  // -1: the time or the size is exceeded.
   ssize_t read(char* to, size_t size) override;
   ssize_t write(const char* from, size_t size) override;
-  // In the place of an address, which nobody asks for: the URI of the identity
-  // that the peer has proved to be; "": it shows no certificate.
+  // Returns the URI of the peer's identity instead of an address, which is not
+  // used here; "": no certificate.
   void get_remote_ip_and_port(std::string& ip, int& port) const override;
   void get_local_ip_and_port(std::string& ip, int& port) const override;
   socket_t socket() const override { return descriptor_; }
 
  private:
-  // False: the time is over.
+  // False: the time has passed.
   bool Await(short events) const;
-  // What `call` of OpenSSL's returns once it need not wait; not above 0: it has
-  // failed, or the time is over.
+  // Repeats `call` of OpenSSL until it need not wait, and returns its result;
+  // not above 0: it failed, or the time has passed.
   int Complete(absl::FunctionRef<int()> call);
 
   const int descriptor_;
@@ -51,7 +49,7 @@ class TimedStream final : public httplib::Stream {
   struct TlsDeleter {
     void operator()(SSL* connection) const;
   };
-  std::unique_ptr<SSL, TlsDeleter> tls_;  // null: in the clear
+  std::unique_ptr<SSL, TlsDeleter> tls_;  // null: no TLS
   std::string who_;
 };
 

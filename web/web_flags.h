@@ -1,4 +1,4 @@
-// --web_listen: where a process shows its metrics and answers probes.
+// --web_listen: the address of a process's metrics and probes.
 #ifndef KAMINO_WEB_WEB_FLAGS_H_
 #define KAMINO_WEB_WEB_FLAGS_H_
 
@@ -8,8 +8,8 @@
 
 namespace kamino::web {
 
-// "": nowhere. kInvalidArgument: "--web_listen why". Whether it may be in the
-// clear is for security::CheckTlsFlags to say.
+// "": none. kInvalidArgument: "--web_listen why". security::CheckTlsFlags
+// decides whether it needs certificates.
 absl::StatusOr<std::string> WebListenOfFlags();
 
 }  // namespace kamino::web

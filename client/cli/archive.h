@@ -1,4 +1,4 @@
-// An archive (.tar.gz) that is written as it is put together.
+// Writes an archive (.tar.gz) as its files are added.
 #ifndef KAMINO_CLIENT_CLI_ARCHIVE_H_
 #define KAMINO_CLIENT_CLI_ARCHIVE_H_
 
@@ -18,15 +18,16 @@ namespace kamino::client {
 // Not thread-safe.
 class Archive {
  public:
-  // Makes the file, which only its owner may read, and which is there once it
-  // is whole; "-": standard output. Errors, here and below: as NewFile's.
+  // Creates the archive, readable by its owner only, under its name once it is
+  // complete; "-": standard output. Errors, here and below: as NewFile's.
   static absl::StatusOr<std::unique_ptr<Archive>> Create(
       const std::string& path);
   ~Archive();
 
-  // A file in it; `name` has no .. in it, and does not begin with a /.
+  // Adds a file; `name` must be relative, without "..".
   absl::Status Add(const std::string& name, absl::string_view bytes);
-  // Nothing is added behind it. Without it there is no file.
+  // Completes the archive; nothing can be added afterwards. Without this call
+  // no file appears.
   absl::Status Finish();
 
  private:
@@ -34,7 +35,7 @@ class Archive {
   absl::Status Failed() const;
 
   const std::unique_ptr<NewFile> file_;
-  absl::Status written_;  // what the last error of the file was
+  absl::Status written_;  // the last error of the file
   struct archive* writer_ = nullptr;
 };
 

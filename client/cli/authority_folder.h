@@ -1,14 +1,14 @@
-// A folder with an authority: its key, its certificate, and what it has issued
-// and revoked.
+// A folder with a certificate authority: its key, its certificate, and the
+// certificates that it has issued and revoked.
 //
-//   ca.pem             the certificate: what --tls_ca names
-//   ca.key             the key, which leaves this folder never
+//   ca.pem             the certificate, for --tls_ca
+//   ca.key             the key, which never leaves this folder
 //   cluster_id         the cluster whose certificates it issues; no such file:
-//                      it is for etcd
-//   crl/ca.crl         the list of what is revoked: --tls_crl_dir names crl/
-//   issued/SERIAL.pem  all certificates that it has issued, without keys
+//                      the authority is for etcd
+//   crl/ca.crl         the revocation list; --tls_crl_dir names crl/
+//   issued/SERIAL.pem  all issued certificates, without keys
 //   KIND-NAME.pem, .key
-//                      pairs that it has issued, unless they went elsewhere
+//                      issued pairs, unless they were written elsewhere
 #ifndef KAMINO_CLIENT_CLI_AUTHORITY_FOLDER_H_
 #define KAMINO_CLIENT_CLI_AUTHORITY_FOLDER_H_
 
@@ -25,7 +25,7 @@
 
 namespace kamino::client {
 
-// Kinds of certificates besides roles: of etcd, and of who calls it.
+// Kinds of certificates besides roles: etcd's, and its clients'.
 inline constexpr absl::string_view kOfEtcd = "etcd";
 inline constexpr absl::string_view kOfEtcdsClient = "etcd-client";
 
@@ -34,17 +34,17 @@ struct CertificatePair {
   std::string key;
 };
 
-// Of the certificates in a file, the first one. kInvalidArgument: there is
+// The facts of the first certificate in a file. kInvalidArgument: the file has
 // none.
 absl::StatusOr<security::CertificateFacts> ReadFacts(const std::string& path);
 
 class AuthorityFolder {
  public:
-  // `cluster`: "" for etcd's. kAlreadyExists: there is one.
+  // `cluster`: "" for etcd. kAlreadyExists: the folder has an authority.
   static absl::StatusOr<AuthorityFolder> Make(const std::string& path,
                                               const std::string& cluster,
                                               absl::Duration validity);
-  // kInvalidArgument: there is none, or it cannot be read.
+  // kInvalidArgument: the folder has no authority, or it cannot be read.
   static absl::StatusOr<AuthorityFolder> Open(const std::string& path);
 
   struct Wanted {
@@ -53,29 +53,29 @@ class AuthorityFolder {
     std::vector<std::string> hosts;
     absl::Duration validity;
     std::string out;       // the folder for the pair; "": this one
-    bool replace = false;  // else kAlreadyExists: the pair is there
+    bool replace = false;  // otherwise kAlreadyExists if the pair exists
   };
-  // kInvalidArgument: this authority issues no such thing. Where `out` has no
-  // ca.pem it gets one.
+  // kInvalidArgument: this authority cannot issue the kind. Copies ca.pem to
+  // `out` if it is missing there.
   absl::StatusOr<CertificatePair> Issue(const Wanted& wanted) const;
   // Replaces the pair of a certificate with one for the same holder and hosts.
   absl::StatusOr<CertificatePair> Renew(const std::string& certificate,
                                         absl::Duration validity) const;
-  // `what`: a file, or a serial number. Returns what it was.
+  // `what`: a file or a serial number. Returns the certificate's facts.
   // kInvalidArgument: it is neither.
   absl::StatusOr<security::CertificateFacts> Revoke(
       const std::string& what) const;
 
-  // The same; and where it is a file, all others of its holder that are good:
-  // each renewal leaves one.
+  // The same; if `what` is a file, also revokes all other valid certificates of
+  // its holder, because each renewal leaves one.
   absl::StatusOr<std::vector<security::CertificateFacts>> RevokeHolder(
       const std::string& what) const;
 
   struct Issued {
     security::CertificateFacts facts;
-    absl::Status good;  // why it is not, if so
+    absl::Status good;  // OK, or why the certificate is not valid
   };
-  // By name, the newest first.
+  // Sorted by name, newest first.
   absl::StatusOr<std::vector<Issued>> List() const;
 
   std::string certificate_path() const { return InFolder("ca.pem"); }
@@ -101,8 +101,7 @@ class AuthorityFolder {
   security::Authority authority_;
 };
 
-// What a certificate is of, as people call it: "kamino://shop/node/n1", "etcd
-// e1".
+// A certificate's holder, for messages: "kamino://shop/node/n1", "etcd e1".
 std::string HolderText(const security::CertificateFacts& facts);
 
 }  // namespace kamino::client

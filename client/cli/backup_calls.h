@@ -1,4 +1,4 @@
-// What the backup commands ask of a cluster, and of files.
+// Calls and file accesses that the backup commands share.
 #ifndef KAMINO_CLIENT_CLI_BACKUP_CALLS_H_
 #define KAMINO_CLIENT_CLI_BACKUP_CALLS_H_
 
@@ -18,27 +18,28 @@ namespace kamino::client {
 
 struct NodePlace {
   std::string address;
-  rpc::ChannelOptions channel;  // of the chain's cluster
+  rpc::ChannelOptions channel;  // to nodes of the chain's cluster
 };
-// As the chain is now. kUnavailable: it has none.
+// The present tail. kUnavailable: the chain has none.
 absl::StatusOr<NodePlace> FindTail(Cli* cli);
-// "": it has none.
+// The present head; "": the chain has none.
 std::string FindHead(const Client& client);
-// To a node of the client's cluster, as the settings say.
+// Options for a channel to a node of the client's cluster, by the settings.
 absl::StatusOr<rpc::ChannelOptions> ChannelFor(Cli* cli, const Client& client,
                                                const std::string& address);
 
-// Of what the tail holds.
+// The hash of the tail's objects.
 absl::StatusOr<kamino::v1::BackupTrailer> HashOf(
     const NodePlace& tail, bool while_restoring,
     kamino::v1::BackupHeader* header);
 
-// Reads all of it; `passed` gets the bytes so far. Errors as BackupReader's.
+// Reads the whole file; calls `passed` with the bytes read so far. Errors as
+// BackupReader's.
 absl::StatusOr<kamino::v1::BackupSummary> VerifyBackup(
     OldFile* file, absl::FunctionRef<void(uint64_t bytes)> passed);
 
-// Of a save: the tail was lost or is another one, too much has changed, or
-// nobody took what came.
+// Whether a failed save is worth a retry: the tail was lost or has changed, too
+// many mutations came, or the client was too slow.
 bool MayGoWellAgain(const absl::Status& status);
 
 std::string RandomBackupId();

@@ -1,4 +1,4 @@
-// What the backup commands print.
+// Output of the backup commands.
 #ifndef KAMINO_CLIENT_CLI_BACKUP_TEXT_H_
 #define KAMINO_CLIENT_CLI_BACKUP_TEXT_H_
 
@@ -13,7 +13,7 @@ kamino::v1::BackupSummary Summarize(const kamino::v1::BackupHeader& header,
                                     const kamino::v1::BackupTrailer& trailer,
                                     uint64_t file_bytes, absl::Duration took);
 
-// Lines, for people.
+// Several lines, for users.
 std::string Describe(const kamino::v1::BackupSummary& summary);
 
 }  // namespace kamino::client

@@ -1,5 +1,5 @@
-// What the commands of `kamino` share: the client, the way errors and results
-// are printed, exit codes.
+// Shared by the commands of `kamino`: the client, the output of errors and
+// results, and the exit codes.
 #ifndef KAMINO_CLIENT_CLI_CLI_H_
 #define KAMINO_CLIENT_CLI_CLI_H_
 
@@ -22,9 +22,9 @@ namespace kamino::client {
 
 // Exit codes of `kamino`.
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitFailed = 1;    // the service said no
+inline constexpr int kExitFailed = 1;    // the service refused
 inline constexpr int kExitUsage = 2;     // the command line is wrong
-inline constexpr int kExitNoAnswer = 3;  // nobody answered, or too late
+inline constexpr int kExitNoAnswer = 3;  // no answer in time
 
 using Words = std::vector<std::string>;
 
@@ -34,20 +34,20 @@ class Cli {
   Cli();
   ~Cli();
 
-  // The command line says what to do by setting this; it returns an exit code.
+  // Runs the chosen command and returns its exit code; set by the command line.
   std::function<int()> run;
 
   Settings& settings() { return settings_; }
   const Settings& settings() const { return settings_; }
-  // Words of a commit behind --.
+  // The words of `commit` after --.
   Words& literal_words() { return literal_words_; }
   bool json() const { return settings_.output == Output::kJson; }
-  // Reads of this run, before it connects: from any replica.
+  // Makes this run's reads go to any replica. Call before Connect.
   void ReadAtAnyReplica() { reads_ = Reads::kAnyReplica; }
   bool raw() const { return settings_.output == Output::kRaw; }
 
-  // The encoding of keys: --key_encoding, else the configuration file's. An
-  // unreadable configuration file counts as none here; Connect reports it.
+  // The encoding of keys: from --key_encoding or the configuration file.
+  // Ignores an unreadable configuration file, which Connect reports.
   KeyEncoding Keys();
   // The key that a word of the command line encodes.
   absl::StatusOr<std::string> KeyOf(const std::string& word);
@@ -61,7 +61,7 @@ class Cli {
   // Prints an error on stderr, as one line or as JSON, and returns the exit
   // code for it.
   int Fail(const absl::Status& status) const;
-  // The same for a command line that is wrong.
+  // The same for a wrong command line.
   int FailUsage(absl::string_view message) const;
 
  private:
@@ -72,19 +72,20 @@ class Cli {
   std::unique_ptr<Admin> admin_;
 };
 
-// Adds a command with the options of all commands. `examples`: lines.
+// Adds a command with the options that all commands have. `examples`: one a
+// line.
 CLI::App* AddCommand(CLI::App* app, Cli* cli, const std::string& name,
                      const std::string& description,
                      const std::string& examples);
 
-// A number as people write it, for transform(): the library would take -1 for
-// the largest number, what is too large as well, and 010 for 8.
+// Accepts decimal numbers only, for transform(). Without it the library reads
+// -1 and numbers that are too large as the largest number, and 010 as 8.
 CLI::Validator Decimal();
 
-// client/cli/json.h, on a line.
+// Prints the message as JSON (client/cli/json.h) on one line.
 void PrintJson(const google::protobuf::Message& message);
 
-// Each adds its commands to the app; both outlive the run.
+// Each adds its commands to `app`; both must outlive the run.
 void AddObjectCommands(CLI::App* app, Cli* cli);  // get, put, patch, del, scan
 void AddCommitCommands(CLI::App* app, Cli* cli);  // commit, call, outcome
 void AddStatusCommand(CLI::App* app, Cli* cli);
@@ -99,7 +100,8 @@ void AddConfigCommand(CLI::App* app, Cli* cli);
 void AddDebugCommand(CLI::App* app, Cli* cli);
 void AddCertCommand(CLI::App* app, Cli* cli);
 
-// What kamino_node and kamino_manager can be told in a configuration file.
+// The settings that kamino_node and kamino_manager read from a configuration
+// file.
 ServerSettings SettingsOfServers();
 
 }  // namespace kamino::client

@@ -11,39 +11,38 @@
 
 namespace kamino::client {
 
-// What servers know in the file, by section ("node").
+// The settings that servers read, by section ("node").
 using ServerSettings = std::map<std::string, std::vector<std::string>>;
 
-// What a file says of one cluster.
+// A file's settings for one cluster.
 struct ClientConfig {
   struct Value {
-    std::string text;  // as the command line has it; "true", "false"
+    std::string text;  // in command-line syntax; "true", "false"
     int line = 0;
   };
 
-  std::string cluster;  // its name; "": none is named, there are options only
+  std::string cluster;  // its name; "": the file has options only
   std::vector<std::string> seeds;
   std::vector<std::string> managers;
   std::map<std::string, Value> options;
 };
 
-// Of the cluster that has that name, or is the file's current one. Its options
-// go before those of [client], these before those above all sections, where
-// `servers` may have others. kInvalidArgument, with file and line: the file is
-// no TOML, or has a section or key that neither `options` nor `servers` have,
-// or has no such cluster.
+// Reads the settings of the named cluster, or of the file's current one. The
+// cluster's options take precedence over [client], and [client] over the
+// options above all sections, which may also hold options of `servers`.
+// kInvalidArgument, with file and line: the file is not TOML, has a section or
+// key that is in neither `options` nor `servers`, or has no such cluster.
 absl::StatusOr<ClientConfig> ReadClientConfig(
     const std::string& path, const std::string& cluster,
     const ServerSettings& servers, const std::vector<std::string>& options);
 
-// The servers whose settings the file has: those that have a section there, or,
-// where none has, those that know all that stands above the sections. `options`
-// are as above.
+// The servers whose settings the file holds: those with a section, or, if none
+// has one, those that know every key above the sections. `options` as above.
 absl::StatusOr<std::vector<std::string>> ServersOf(
     const std::string& path, const ServerSettings& servers,
     const std::vector<std::string>& options);
 
-// The names of its clusters.
+// The names of the file's clusters.
 absl::StatusOr<std::vector<std::string>> ClustersOf(const std::string& path);
 
 }  // namespace kamino::client

@@ -1,4 +1,4 @@
-// What `kamino admin` says of a cluster in words.
+// The text of `kamino admin` about a cluster.
 #ifndef KAMINO_CLIENT_CLI_CLUSTER_TEXT_H_
 #define KAMINO_CLIENT_CLI_CLUSTER_TEXT_H_
 
@@ -9,35 +9,34 @@
 
 namespace kamino::client {
 
-// Whether it has a place in the view that is stored.
+// Whether the node is a member of the stored view.
 bool IsIn(const kamino::v1::ClusterNode& node);
 
-// Ids of the nodes that are in, head first.
+// Ids of the members, head first.
 std::vector<std::string> MembersOf(
     const kamino::v1::GetClusterResponse& cluster);
 
-// The last column of its row, but for who stands by: what becomes of it, or
-// that it is slow. "": there is nothing to say.
+// The last column of a node's row, other than for spares: a change that is
+// under way, or that the node is slow. "": none.
 std::string RemarkOn(const kamino::v1::ClusterNode& node);
 
-// Ids of the nodes that would take the place of one that goes now. Whether one
-// may be drained (membership/exclusions.h) goes by all that are alive: who is
-// suspect or kept out comes back.
+// Ids of the spares that would replace a node that leaves now. A drain
+// (membership/exclusions.h) counts all live nodes, including suspect and
+// expelled ones, because they return.
 std::vector<std::string> StandingBy(
     const kamino::v1::GetClusterResponse& cluster);
 
-// What is not in force yet, as "log entry format 3 instead of 2".
+// A level that is not in force yet: "log entry format 3 instead of 2".
 std::string RiseText(const kamino::v1::Rise& rise);
 
-// Adds to the cluster's managers_differ what its managers say of themselves.
+// Adds the managers' own differences to the cluster's managers_differ.
 void NoteHowManagersDiffer(
     const std::vector<kamino::v1::GetManagerResponse>& managers,
     kamino::v1::GetClusterResponse* cluster);
 
-// Lines below the table of nodes, each with its end: how its managers differ,
-// of which releases its nodes are, which were refused, whom the chain waits
-// for, what is wrong with the store, what the chain lacks, what is to be
-// finalized. "": all is well.
+// Lines below the table of nodes: differences between managers, the nodes'
+// releases, refused nodes, the members that the chain waits for, problems of
+// the store, missing nodes, and features to finalize. "": all is well.
 std::string Remarks(const kamino::v1::GetClusterResponse& cluster);
 
 }  // namespace kamino::client

@@ -1,4 +1,4 @@
-// The little language of `kamino commit`.
+// The syntax of `kamino commit`.
 //
 //   commit    = { "if" condition } [ "then" ] { operation }
 //               [ "else" { operation } ]
@@ -18,7 +18,7 @@
 
 namespace kamino::client {
 
-// kInvalidArgument: says which word is wrong.
+// kInvalidArgument: the message names the wrong word.
 absl::StatusOr<kamino::v1::CommitRequest> ParseCommit(
     const std::vector<std::string>& words,
     KeyEncoding keys = KeyEncoding::kByPlace);

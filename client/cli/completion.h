@@ -1,4 +1,4 @@
-// Scripts that let shells complete the words of `kamino`.
+// Shell completion scripts for `kamino`.
 #ifndef KAMINO_CLIENT_CLI_COMPLETION_H_
 #define KAMINO_CLIENT_CLI_COMPLETION_H_
 
@@ -8,7 +8,7 @@
 
 namespace kamino::client {
 
-// Names of commands and options of the whole app, to be read by the shell.
+// A script with the names of all commands and options.
 std::string BashCompletion(const CLI::App& app);
 std::string ZshCompletion(const CLI::App& app);
 

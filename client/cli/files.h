@@ -1,4 +1,4 @@
-// Files that the command line reads.
+// Reads files for the command line.
 #ifndef KAMINO_CLIENT_CLI_FILES_H_
 #define KAMINO_CLIENT_CLI_FILES_H_
 
@@ -14,16 +14,15 @@ namespace kamino::client {
 
 // "-" is standard input wherever a file is read.
 
-// As errors name it.
+// The file's name in errors.
 std::string NameOf(const std::string& path);
 
-// The bytes of a file. kInvalidArgument, with its name: it cannot be read to
-// its end, or has more than `most` bytes, of which `too_large` says why that is
-// too much.
+// Reads a whole file. kInvalidArgument, with the file's name: it cannot be
+// read, or has more than `most` bytes; `too_large` explains that limit.
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most,
                                      absl::string_view too_large);
 
-// What ReadLines does about a CR that is no part of a line end like line 1's.
+// How ReadLines treats a CR that is not part of a line end like line 1's.
 enum class OddCr { kIsAnError, kStays };
 
 // Calls `take` with each line, without its end: LF, or CR LF if line 1 ends so.

@@ -1,4 +1,4 @@
-// What status says of the room in the heap.
+// The line of `kamino status` about free space in the heap.
 #ifndef KAMINO_CLIENT_CLI_HEAP_LINE_H_
 #define KAMINO_CLIENT_CLI_HEAP_LINE_H_
 

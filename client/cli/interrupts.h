@@ -1,4 +1,4 @@
-// A command that has results to print when it is interrupted.
+// Lets an interrupted command print its results.
 #ifndef KAMINO_CLIENT_CLI_INTERRUPTS_H_
 #define KAMINO_CLIENT_CLI_INTERRUPTS_H_
 

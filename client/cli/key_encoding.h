@@ -1,5 +1,5 @@
-// How keys, which may be any bytes, are written as words of a command line, in
-// lines that a command prints and in files that it reads. --key_encoding.
+// The notations of keys, which may be any bytes, in words of a command line, in
+// printed lines and in input files: --key_encoding.
 #ifndef KAMINO_CLIENT_CLI_KEY_ENCODING_H_
 #define KAMINO_CLIENT_CLI_KEY_ENCODING_H_
 
@@ -14,8 +14,8 @@ enum class KeyEncoding {
   kByPlace,  // the default: raw as a word, escaped in lines and files
   kRaw,      // the bytes
   kEscaped,  // Escape of client/cli/text.h
-  kHex,      // two digits a byte, nothing between them
-  kBase64,   // RFC 4648, section 4, padded: as JSON has bytes
+  kHex,      // two digits a byte, without separators
+  kBase64,   // RFC 4648, section 4, padded, as in JSON
 };
 
 // Where a key is written.

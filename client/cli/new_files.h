@@ -1,5 +1,5 @@
-// Files that the command line writes: each is there under its name whole, or as
-// it was before.
+// Writes files of the command line: a file is either complete under its name,
+// or unchanged.
 #ifndef KAMINO_CLIENT_CLI_NEW_FILES_H_
 #define KAMINO_CLIENT_CLI_NEW_FILES_H_
 
@@ -19,8 +19,8 @@ namespace kamino::client {
 enum class Readers { kNobody, kEverybody };
 enum class Existing { kStays, kIsReplaced };
 
-// Why a write failed, by its errno: the system's text, and for EFBIG the limit
-// and where it is set.
+// Explains a failed write by its errno: the system's text, and for EFBIG the
+// limit and where it is set.
 std::string WhyNotWritten(int error);
 
 // A file that appears under its name once it is complete. Until Publish it is
@@ -40,16 +40,16 @@ class NewFile {
 
   bool is_output() const { return path_ == "-"; }
   const std::string& path() const { return path_; }
-  // When it was made, by its file system, in seconds since 1970; 0 for standard
-  // output.
+  // The creation time, by the file system's clock, in seconds since 1970; 0 for
+  // standard output.
   int64_t made() const { return made_; }
 
   // kFailedPrecondition: it cannot be written.
   absl::Status Write(absl::string_view bytes);
-  // As root, makes the owner of its folder the owner of the file, so that a
-  // service that runs as that user can read it.
+  // As root, gives the file to the owner of its folder, so that a service that
+  // runs as that user can read it.
   absl::Status GiveAway();
-  // Gives it this mode, which Publish may widen.
+  // Sets the file's mode, which Publish may widen.
   absl::Status Allow(mode_t mode);
   // On return the file is durable and has its name. kAlreadyExists: another
   // process has made a file of that name meanwhile.
@@ -79,8 +79,8 @@ absl::Status WriteFile(const std::string& path, absl::string_view text,
 // bytes may have been.
 absl::Status WriteOver(const std::string& path, absl::string_view bytes);
 
-// Makes a folder, and those above it; one that is there stays as it is.
-// Errors: as NewFile::Create's.
+// Makes a folder and its parents; an existing one stays unchanged. Errors: as
+// NewFile::Create's.
 absl::Status MakeFolder(const std::string& path, Readers readers);
 
 bool IsThere(const std::string& path);

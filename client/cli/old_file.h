@@ -1,4 +1,4 @@
-// A file that is read piece by piece, as a backup is.
+// Reads a file piece by piece, for example a backup.
 #ifndef KAMINO_CLIENT_CLI_OLD_FILE_H_
 #define KAMINO_CLIENT_CLI_OLD_FILE_H_
 

@@ -1,4 +1,4 @@
-// Another of Kamino's programs, run by this one.
+// Runs another program of Kamino.
 #ifndef KAMINO_CLIENT_CLI_PROGRAM_CALL_H_
 #define KAMINO_CLIENT_CLI_PROGRAM_CALL_H_
 
@@ -11,17 +11,17 @@
 namespace kamino::client {
 
 struct ProgramSaid {
-  int code = 0;      // it has ended with
-  std::string text;  // on both its outputs, cut after 64 KiB
+  int code = 0;      // its exit code
+  std::string text;  // from both its outputs, truncated after 64 KiB
 };
 
-// Where `program` is if it is beside this one, and so of the same release.
+// The path of `program` beside this one, where it has the same release.
 std::string BesideThis(const std::string& program);
 
-// Runs `program`, beside this one or where the shell finds it, until it ends.
-// kNotFound: it is not there.
-// kFailedPrecondition: it cannot be run. kDeadlineExceeded: it took longer than
-// `patience`, and was ended. kUnknown: it ended by a signal.
+// Runs `program`, from the folder of this one or from PATH, until it ends.
+// kNotFound: it is in neither. kFailedPrecondition: it cannot be run.
+// kDeadlineExceeded: it took longer than `patience` and was killed. kUnknown: a
+// signal ended it.
 absl::StatusOr<ProgramSaid> RunProgram(const std::string& program,
                                        std::vector<std::string> words,
                                        absl::Duration patience);

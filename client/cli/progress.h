@@ -1,4 +1,4 @@
-// How far something is, on stderr.
+// Shows progress on stderr.
 #ifndef KAMINO_CLIENT_CLI_PROGRESS_H_
 #define KAMINO_CLIENT_CLI_PROGRESS_H_
 
@@ -13,12 +13,11 @@ namespace kamino::client {
 // Not thread-safe.
 class Progress {
  public:
-  // Of `total` things: redrawn on a terminal, nothing elsewhere.
+  // Of `total` units; redrawn on a terminal, not shown elsewhere.
   Progress(std::string what, uint64_t total);
-  // Of bytes, nobody knows of how many: redrawn on a terminal, nothing
-  // elsewhere.
+  // Of an unknown number of bytes; redrawn on a terminal, not shown elsewhere.
   static Progress OfBytes(std::string what);
-  // Ends a line that is not.
+  // Ends an unfinished line.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -36,7 +35,7 @@ class Progress {
   const absl::Time begun_;
   absl::Time drawn_ = absl::InfinitePast();
   int shown_ = -1;        // percent
-  bool is_ended_ = true;  // the line on the terminal
+  bool is_ended_ = true;  // of the line on the terminal
 };
 
 }  // namespace kamino::client

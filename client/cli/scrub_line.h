@@ -1,4 +1,4 @@
-// What status says of the comparisons of what nodes hold.
+// The line of `kamino status` about the scrub.
 #ifndef KAMINO_CLIENT_CLI_SCRUB_LINE_H_
 #define KAMINO_CLIENT_CLI_SCRUB_LINE_H_
 
@@ -8,8 +8,7 @@
 
 namespace kamino::client {
 
-// How far the nodes have compared what they hold, and what they found, as the
-// head knows.
+// The scrub's progress and its results, as the head knows them.
 std::string ScrubLine(const kamino::v1::ScrubStatus& scrub);
 
 }  // namespace kamino::client

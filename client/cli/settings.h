@@ -1,5 +1,5 @@
-// What every command of `kamino` can be told: where the cluster is, how long to
-// wait, how to print.
+// The options of every command: where the cluster is, how long to wait, how to
+// print.
 #ifndef KAMINO_CLIENT_CLI_SETTINGS_H_
 #define KAMINO_CLIENT_CLI_SETTINGS_H_
 
@@ -23,7 +23,7 @@ namespace kamino::client {
 enum class Output {
   kTable,  // for people: tables, one line for each object
   kJson,   // for programs: one JSON object for each message
-  kRaw,    // values' bytes as they are
+  kRaw,    // values' bytes, unchanged
 };
 
 struct Settings {
@@ -32,45 +32,46 @@ struct Settings {
   std::string cluster;                // a name in the configuration file
   std::string config;                 // that file; "": the default one, if any
   absl::Duration timeout = absl::Seconds(10);
-  std::string carrier;     // of sessions, as ClientOptions has it
-  security::TlsFiles tls;  // as ClientOptions has these two
+  std::string carrier;     // of sessions, as in ClientOptions
+  security::TlsFiles tls;  // as in ClientOptions, as the next
   bool insecure = false;
   Output output = Output::kTable;
   KeyEncoding key_encoding = KeyEncoding::kByPlace;
-  std::string located_by;  // who said where the cluster is, once it is known
-  std::set<std::string> typed;  // options of these that the command line has
-  // Who else has said an option: "KAMINO_TLS_CA", "config.toml:3".
+  std::string located_by;  // the source of the cluster's addresses, once known
+  std::set<std::string> typed;  // options that the command line sets
+  // The sources of the other options: "KAMINO_TLS_CA", "config.toml:3".
   std::map<std::string, std::string> places;
-  ServerSettings servers;  // in a configuration file for all programs
+  ServerSettings servers;  // in a configuration file that all programs share
 };
 
 // Adds the options for `settings`, which must outlive the app. Every command
-// has them, so that they may stand before or behind its name.
+// gets them, so that they may stand before or after its name.
 void AddSettings(CLI::App* app, Settings* settings);
 
-// The value of an environment variable; "" where it is not set.
+// Returns the value of an environment variable; "" if it is not set.
 using Environment = std::function<std::string(const char* name)>;
 
-// The options of AddSettings that a configuration file may have: not what says
-// where the file or the cluster is, nor how one command prints.
+// The options of AddSettings that a configuration file may set. Those that
+// locate the file or the cluster, or choose the output of one command, are
+// excluded.
 std::vector<std::string> OptionsOfFiles();
 
-// kInvalidArgument: a configuration file has names that neither the command
-// line nor servers know, or options of a cluster's that cannot be.
+// kInvalidArgument: the configuration file has names that neither the command
+// line nor a server knows, or impossible options of a cluster.
 absl::Status CheckConfigFile(const std::string& path,
                              const ServerSettings& servers);
 
 enum class Place { kChain, kManagers };
 
-// Finds where the chain and its managers are. Both come from one place, the
-// first that says where either is, so that no command meets another cluster
-// than the one before it: the command line's addresses; the cluster that it
-// names, or has a file for; KAMINO_SEEDS and KAMINO_MANAGERS; the cluster that
-// KAMINO_CLUSTER or the configuration file names. The file, of KAMINO_CONFIG or
-// the default one, is read only for a cluster. kInvalidArgument: that place
-// does not say where `wanted` is, or there is none; the command line has both
-// addresses and a cluster or file; a file or cluster that was asked for is not
-// there; the file is not as docs/use/cli.md says.
+// Locates the chain and its managers. Both come from one source, so that a
+// command cannot reach two clusters. The first source that names either wins:
+// the command line's addresses; the cluster or the file that the command line
+// names; KAMINO_SEEDS and KAMINO_MANAGERS; the cluster that KAMINO_CLUSTER or
+// the configuration file names. The file, from KAMINO_CONFIG or the default
+// one, is read only to find a cluster. kInvalidArgument: that source does not
+// locate `wanted`, or there is no source; the command line has both addresses
+// and a cluster or file; a requested file or cluster does not exist; or the
+// file is not as docs/use/cli.md describes.
 //
 // The file's other settings apply unless the command line or the environment
 // (KAMINO_TLS_CERT with KAMINO_TLS_KEY, KAMINO_TLS_CA and KAMINO_TLS_CRL_DIR)

@@ -1,4 +1,4 @@
-// Standard output that knows why it could not be written.
+// Standard output that keeps the error of a failed write.
 #ifndef KAMINO_CLIENT_CLI_STANDARD_OUTPUT_H_
 #define KAMINO_CLIENT_CLI_STANDARD_OUTPUT_H_
 

@@ -1,4 +1,4 @@
-// Text in columns, for people.
+// Formats text in columns for users.
 #ifndef KAMINO_CLIENT_CLI_TABLE_H_
 #define KAMINO_CLIENT_CLI_TABLE_H_
 
@@ -8,12 +8,12 @@
 
 namespace kamino::client {
 
-// Columns as wide as their widest cell, two spaces apart; the first row is the
-// head. Rows may be of different lengths.
+// Each column is as wide as its widest cell, with two spaces between columns;
+// the first row is the head. Rows may have different lengths.
 std::string FormatTable(const std::vector<std::vector<std::string>>& rows);
 
-// A line below it for a node that disputes this mutation with the head; ""
-// where it is 0: it disputes none.
+// A line for a node whose result for the mutation `disputed` diverges from the
+// head's; "" if `disputed` is 0.
 std::string DisputeOf(const std::string& node_id, uint64_t disputed);
 
 // "1.5 MiB"

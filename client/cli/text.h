@@ -1,4 +1,5 @@
-// Bytes as text and back, so that what one command prints another can read.
+// Converts bytes to text and back, so that one command can read the output of
+// another.
 #ifndef KAMINO_CLIENT_CLI_TEXT_H_
 #define KAMINO_CLIENT_CLI_TEXT_H_
 
@@ -23,10 +24,10 @@ std::string Printable(absl::string_view bytes);
 // The inverse of Escape. kInvalidArgument: a backslash begins no escape.
 absl::StatusOr<std::string> Unescape(absl::string_view text);
 
-// As Escape, but nothing that is UTF-8 is changed.
+// As Escape, but leaves valid UTF-8 unchanged.
 std::string ToUtf8(absl::string_view bytes);
 
-// "00ff" and back; white space between the bytes is skipped.
+// "00ff" and back; FromHex skips white space between the bytes.
 std::string ToHex(absl::string_view bytes);
 absl::StatusOr<std::string> FromHex(absl::string_view text);
 
@@ -34,8 +35,8 @@ absl::StatusOr<std::string> FromHex(absl::string_view text);
 // --prefix=. The value of --prefix=YQ== is YQ==.
 bool IsOptionWithoutValue(absl::string_view word);
 
-// `name`, or name-2, name-3 and so on: the first one that is not in `taken`,
-// to which it is added.
+// `name`, or name-2, name-3 and so on: the first that is not in `taken`. Adds
+// it to `taken`.
 std::string UniqueName(const std::string& name, std::set<std::string>* taken);
 
 }  // namespace kamino::client

@@ -1,4 +1,4 @@
-// What status says of a node that joins.
+// The line of `kamino status` about a state transfer.
 #ifndef KAMINO_CLIENT_CLI_TRANSFER_LINE_H_
 #define KAMINO_CLIENT_CLI_TRANSFER_LINE_H_
 
@@ -8,8 +8,8 @@
 
 namespace kamino::client {
 
-// How far that node has sent another one its heap, or what has changed in it;
-// "" if it sends nothing.
+// How much of its heap, or of the changed pages, the node has sent to a joining
+// node; "" if it sends nothing.
 std::string TransferLine(const kamino::v1::GetNodeStatusResponse& status);
 
 }  // namespace kamino::client

@@ -1,5 +1,5 @@
-// What time it is for people. Nothing is decided by it but which numbers a
-// restored chain goes on with (restore_command.cc).
+// The wall clock, for users. Only restore_command.cc decides by it: the numbers
+// with which a restored chain continues.
 #ifndef KAMINO_CLIENT_CLI_WALL_CLOCK_H_
 #define KAMINO_CLIENT_CLI_WALL_CLOCK_H_
 
@@ -7,7 +7,7 @@
 
 namespace kamino::client {
 
-// Since 1970.
+// Milliseconds since 1970.
 uint64_t UnixMillis();
 
 }  // namespace kamino::client

@@ -1,6 +1,6 @@
-// Ways from this process to nodes: links over shared memory, RDMA and TCP on
-// one thread of their own, and streams of gRPC's. All by certificates, or none.
-// Private to the library.
+// The client's transports to nodes: links over shared memory, RDMA and TCP on
+// one thread of their own, and gRPC streams. Either all use certificates, or
+// none does. Private to the library.
 #ifndef KAMINO_CLIENT_SESSION_CARRIERS_H_
 #define KAMINO_CLIENT_SESSION_CARRIERS_H_
 
@@ -26,28 +26,28 @@ namespace kamino::client {
 // Thread-safe.
 class Carriers {
  public:
-  // `only`: "" for any; or "shm", "verbs", "tcp", "grpc". `devices`: the host's
-  // RDMA devices; null: those that libibverbs finds. `certificates`: of all
-  // links, as the stubs have them; null: in the clear.
+  // `only`: "" for any transport, or "shm", "verbs", "tcp", "grpc". `devices`:
+  // the host's RDMA devices; null: those that libibverbs finds. `certificates`:
+  // of all links, as for the stubs; null: no TLS.
   Carriers(std::string only, std::shared_ptr<transport::VerbsApi> devices,
            std::shared_ptr<security::Certificates> certificates = nullptr);
-  // Ends all links; not on their thread.
+  // Ends all links. Must not run on their thread.
   ~Carriers();
 
-  // OK, or that there is no such kind.
+  // Not OK: `only` is unknown.
   static absl::Status Check(absl::string_view only);
 
-  // Ways to the node that has said where it takes connections, best first.
+  // The ways to the node that has sent these carriers, best first.
   std::vector<WireMaker> Ways(
       const kamino::v1::GetCarriersResponse& node,
       std::shared_ptr<kamino::v1::SessionService::Stub> stub);
 
  private:
-  // Null: there cannot be one.
+  // Null: this host cannot have one.
   transport::Transport* Find(const std::string& kind);
   absl::StatusOr<transport::TransportFactory> FactoryOf(
       const std::string& kind);
-  // Whether nodes' carriers of that kind are taken.
+  // Whether carriers of that kind are used.
   bool Takes(const std::string& kind) const;
 
   const std::string only_;

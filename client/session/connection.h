@@ -1,6 +1,5 @@
-// One connection of sessions to one node (docs/formats/session.md): requests of
-// many threads in, batched as they come, and each answered once. Private to the
-// library.
+// One connection to one node (docs/formats/session.md). Batches requests of
+// many threads as they come, and answers each once. Private to the library.
 #ifndef KAMINO_CLIENT_SESSION_CONNECTION_H_
 #define KAMINO_CLIENT_SESSION_CONNECTION_H_
 
@@ -30,56 +29,55 @@ class Connection final : public WireHandler,
                          public std::enable_shared_from_this<Connection> {
  public:
   struct Answer {
-    absl::Status status;  // with an ErrorDetail if it is a node's
+    absl::Status status;  // with an ErrorDetail if it is the node's
     uint64_t sequence = 0;
     absl::string_view body;  // until the call returns
   };
   using Done = absl::AnyInvocable<void(const Answer&)>;
-  // The node's answer to the hello, or why there is none.
+  // The node's answer to the hello, or an error.
   using Opened =
       absl::AnyInvocable<void(const std::shared_ptr<Connection>&,
                               absl::StatusOr<kamino::v1::SessionWelcome>)>;
 
-  // What timeouts are reckoned by; never goes back. Any thread.
+  // The clock of timeouts; never goes back. Any thread.
   using Clock = std::function<absl::Time()>;
 
-  // `opened` is called once, on the wire's thread; where there is no way, on
-  // this one. `hello` names the session, if there is to be one. Close gives it
-  // up.
+  // Calls `opened` once, on the wire's thread, or on this one if there is no
+  // way. `hello` names the session, if any. Close cancels the opening.
   static std::shared_ptr<Connection> Open(const kamino::v1::SessionHello& hello,
                                           const WireMaker& make, Clock clock,
                                           Opened opened);
 
-  // Of a connection that was opened. False: it has ended, nothing was sent and
-  // `done` is not called. Else `done` is, once, on the wire's thread or that of
-  // EndOverdue: with kUnavailable when the connection ends, kDeadlineExceeded
-  // when there is no answer within `timeout`. Requests that are sent by `done`
-  // leave together, when all answers of a frame were handed out. `traceparent`:
-  // what the node is told of the request, if it takes that; "": there is none.
+  // For an open connection. False: it has ended, nothing was sent, and `done`
+  // is not called. Otherwise `done` is called once, on the wire's thread or on
+  // that of EndOverdue; with kUnavailable if the connection ends, or
+  // kDeadlineExceeded if no answer comes within `timeout`. Requests sent by
+  // `done` leave together, after all answers of the frame. `traceparent`: sent
+  // with the request if the node supports it; "": none.
   bool Send(session::Method method, uint64_t number, absl::Duration timeout,
             absl::string_view body, Done done);
   bool Send(session::Method method, uint64_t number, absl::Duration timeout,
             const google::protobuf::MessageLite& body,
             absl::string_view traceparent, Done done);
 
-  // Ends what has had no answer in time, in the order it was sent, and the
-  // connection where nothing has come since that was sent; to be called again
-  // and again. `now` is the clock's.
+  // Ends requests without an answer in time, in the order of sending, and the
+  // connection if nothing has arrived since such a request was sent. Call it
+  // regularly. `now` is the clock's.
   void EndOverdue(absl::Time now);
-  // Ends all that is under way, and the wire.
+  // Ends all outstanding requests, and the wire.
   void Close();
-  // The wire is gone and nothing of this is called any more.
+  // The wire is gone, and no callback runs any more.
   bool over() const {
     absl::MutexLock lock(&mutex_);
     return over_;
   }
-  // Of one that was closed; not on the wire's thread.
+  // Call after Close, not on the wire's thread.
   void AwaitEnd() {
     absl::MutexLock lock(&mutex_);
     mutex_.Await(absl::Condition(&over_));
   }
 
-  // Nothing is under way.
+  // No request is outstanding.
   bool idle() const {
     absl::MutexLock lock(&mutex_);
     return pending_.empty();
@@ -92,7 +90,7 @@ class Connection final : public WireHandler,
     absl::MutexLock lock(&mutex_);
     return state_ == State::kEnded;
   }
-  // Of an opened connection.
+  // Of an open connection.
   const kamino::v1::SessionWelcome& welcome() const { return welcome_; }
 
  private:
@@ -106,7 +104,7 @@ class Connection final : public WireHandler,
   Connection(Clock clock, Opened opened)
       : clock_(std::move(clock)), opened_(std::move(opened)) {}
 
-  // `write` puts the body, of so many bytes, where it goes.
+  // `write` writes the body, of `body_bytes` bytes.
   bool Send(session::Method method, uint64_t number, absl::Duration timeout,
             size_t body_bytes, absl::FunctionRef<void(char* to)> write,
             absl::string_view traceparent, Done done);
@@ -115,11 +113,11 @@ class Connection final : public WireHandler,
   void OnWelcome(absl::string_view body);
   void OnResponses(const session::Frame& frame);
   void End(const absl::Status& why);
-  // Sends what was collected, unless another thread is about to.
+  // Sends the collected requests, unless another thread will.
   void Flush();
 
   const Clock clock_;
-  Opened opened_;  // until it was called; the wire's thread
+  Opened opened_;                       // until called; the wire's thread
   kamino::v1::SessionWelcome welcome_;  // constant once it is open
 
   mutable absl::Mutex mutex_;
@@ -132,7 +130,7 @@ class Connection final : public WireHandler,
   session::FrameWriter out_ ABSL_GUARDED_BY(mutex_){
       session::FrameKind::kRequests};
   std::deque<std::string> full_ ABSL_GUARDED_BY(mutex_);  // before out_
-  // Some thread sends, or hands answers out, and looks at out_ afterwards.
+  // A thread sends or delivers answers, and will check out_ afterwards.
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -1,6 +1,6 @@
-// The client's session and its connections: to whom one is worth while, made
-// beside the calls, which go by themselves until it is there. Private to the
-// library.
+// The client's session and its connections. Opens a connection to a node that
+// is called often, while calls go as unary ones until it is open. Private to
+// the library.
 #ifndef KAMINO_CLIENT_SESSION_CONNECTIONS_H_
 #define KAMINO_CLIENT_SESSION_CONNECTIONS_H_
 
@@ -29,14 +29,14 @@
 namespace kamino::client {
 
 struct ConnectionsOptions {
-  // "": any carrier; "unary": no connections at all; else Carriers'.
+  // "": any carrier; "unary": no connections; otherwise as in Carriers.
   std::string carrier;
   uint32_t window = 1024;  // of the session
   absl::Duration lease = absl::Seconds(60);
-  // A node that was asked so often is worth a connection.
+  // A node that was called this often gets a connection.
   int worth = 16;
-  std::shared_ptr<transport::VerbsApi> devices;         // as Carriers has it
-  std::shared_ptr<const rpc::Credentials> credentials;  // null: in the clear
+  std::shared_ptr<transport::VerbsApi> devices;         // as in Carriers
+  std::shared_ptr<const rpc::Credentials> credentials;  // null: no TLS
   // The cluster that hellos and calls name. A connection to a node of another
   // cluster is closed. Null: they name none.
   std::shared_ptr<const rpc::ClusterIdentity> cluster;
@@ -48,29 +48,29 @@ class Connections {
   // Called when the node at `address` has refused this client, with the reason.
   using Refused =
       std::function<void(const std::string& address, const absl::Status& why)>;
-  // host:port of the head, as far as known; or empty.
+  // host:port of the last known head, or empty.
   using Head = std::function<std::string()>;
 
-  // `lanes` and `timer` outlive this, and tasks of it are with the timer.
+  // `lanes` and `timer` must outlive this, which has tasks at the timer.
   Connections(ConnectionsOptions options, LanePool* lanes, Timer* timer,
               Refused refused, Head head);
-  // After Stop.
+  // Call Stop before.
   ~Connections();
 
-  // The connection by which a call to the node at `address` goes: one for
-  // mutations has the session. Null: it goes by itself. Each call asks once,
-  // and is counted.
+  // The connection for a call to the node at `address`; one for mutations has
+  // the session. Null: send a unary call. Call it exactly once per call,
+  // because it counts the calls.
   std::shared_ptr<Connection> Find(const std::string& address, bool mutates,
                                    ChainId chain_id);
-  // For a mutation of the session `id`. Null: there is none now, and `*expired`
-  // says whether there never will be.
+  // For a mutation of the session `id`. Null: there is none now; `*expired`:
+  // nor will there be.
   std::shared_ptr<Connection> FindOf(uint64_t id, const std::string& address,
                                      ChainId chain_id, bool* expired);
 
-  // A node has said that the session is not open any more.
+  // A node has answered that the session is not open.
   void Expired(uint64_t id);
 
-  // Ends the session and waits, not for long; opens no more connections.
+  // Ends the session, waits briefly, and opens no more connections.
   void Stop();
 
  private:
@@ -98,18 +98,18 @@ class Connections {
   void OnOpened(const std::shared_ptr<Attempt>& attempt,
                 const std::shared_ptr<Connection>& connection,
                 absl::StatusOr<kamino::v1::SessionWelcome> welcome);
-  // It was not welcomed. If it was to open a session the next one names
-  // another: late, it would open that one again after its end, and numbers
-  // would be taken anew.
+  // The hello was not welcomed. If it was to open a session, the next hello
+  // names another one: a late first hello could reopen the session after its
+  // end, and its numbers would be used again.
   void ForgetHello(const Attempt& attempt);
   void OnSession(const kamino::v1::SessionName& session);
   void OnRefused(const std::shared_ptr<Attempt>& attempt,
                  const absl::Status& why);
   void Done(const std::shared_ptr<Attempt>& attempt,
             std::shared_ptr<Connection> connection);
-  // The next hello opens another one.
+  // The next hello opens another session.
   void LoseSession() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether a connection has the session that calls are in now.
+  // Whether the connection has the session of new calls.
   bool IsOfSession(const Connection& connection) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return connection.welcome().session().id() == session_.id();
@@ -132,10 +132,10 @@ class Connections {
   // Connections of expired sessions or to other clusters, kept until no call is
   // under way over them.
   std::vector<std::shared_ptr<Connection>> retired_ ABSL_GUARDED_BY(mutex_);
-  // As the next hello names it; epoch 0: it is not open yet.
+  // The session in the next hello; epoch 0: not open yet.
   kamino::v1::SessionName session_ ABSL_GUARDED_BY(mutex_);
-  // A hello that opens it is under way. No second one may be: late, it would
-  // open anew what was used and closed meanwhile.
+  // A hello that opens the session is in flight. A second one must not be: if
+  // late, it could reopen a session that was used and closed meanwhile.
   bool opening_session_ ABSL_GUARDED_BY(mutex_) = false;
   ChainId chain_id_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time keep_alive_at_ ABSL_GUARDED_BY(mutex_);

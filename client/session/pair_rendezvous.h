@@ -1,4 +1,4 @@
-// Asks nodes for links over RDMA, by SessionService.ConnectPair. Private to the
+// Requests RDMA links from nodes, by SessionService.ConnectPair. Private to the
 // library.
 #ifndef KAMINO_CLIENT_SESSION_PAIR_RENDEZVOUS_H_
 #define KAMINO_CLIENT_SESSION_PAIR_RENDEZVOUS_H_
@@ -15,19 +15,19 @@
 
 namespace kamino::client {
 
-// Thread-safe. Stop before the end.
+// Thread-safe. Call Stop before the end.
 class PairRendezvous final : public transport::VerbsRendezvous {
  public:
   using Stub = kamino::v1::SessionService::Stub;
 
-  // Where the node is that is asked at `address`.
+  // Sets the stub for requests to `address`.
   void Know(const std::string& address, std::shared_ptr<Stub> stub);
 
-  // Gives up what is under way and waits for it; later ones fail. Not on a
-  // thread of gRPC's.
+  // Cancels outstanding requests and waits for them; later ones fail. Must not
+  // run on a thread of gRPC.
   void Stop();
 
-  // kUnimplemented: a client asks, and is not asked.
+  // kUnimplemented: clients only connect.
   absl::StatusOr<std::string> Listen(const std::string& address,
                                      Answerer answerer) override;
   void StopListening(const std::string&) override {}

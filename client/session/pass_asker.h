@@ -1,4 +1,4 @@
-// Asks nodes for passes for links over shared memory, by
+// Requests passes for shared-memory links from nodes, by
 // SessionService.GetLinkPass. Private to the library.
 #ifndef KAMINO_CLIENT_SESSION_PASS_ASKER_H_
 #define KAMINO_CLIENT_SESSION_PASS_ASKER_H_
@@ -15,16 +15,16 @@
 
 namespace kamino::client {
 
-// Thread-safe. Stop before the end.
+// Thread-safe. Call Stop before the end.
 class PassAsker final : public transport::PassSource {
  public:
   using Stub = kamino::v1::SessionService::Stub;
 
-  // Where the node is that is asked for a link at `address`.
+  // Sets the stub for links at `address`.
   void Know(const std::string& address, std::shared_ptr<Stub> stub);
 
-  // Gives up what is under way and waits for it; later ones fail. Not on a
-  // thread of gRPC's.
+  // Cancels outstanding requests and waits for them; later ones fail. Must not
+  // run on a thread of gRPC.
   void Stop();
 
   void Ask(const std::string& address, absl::Duration timeout,

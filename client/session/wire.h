@@ -1,5 +1,5 @@
-// What carries the frames of one connection, at the client's end: a link or a
-// stream of gRPC's. Private to the library.
+// The client's end of a connection that carries frames: a link or a gRPC
+// stream. Private to the library.
 #ifndef KAMINO_CLIENT_SESSION_WIRE_H_
 #define KAMINO_CLIENT_SESSION_WIRE_H_
 
@@ -19,7 +19,7 @@ class WireHandler {
  public:
   virtual ~WireHandler() = default;
   virtual void OnFrame(absl::string_view frame) = 0;
-  // Once, last; never OK.
+  // Called once, last; never OK.
   virtual void OnWireClosed(const absl::Status& why) = 0;
 };
 
@@ -27,18 +27,19 @@ class WireHandler {
 class Wire {
  public:
   virtual ~Wire() = default;
-  // In the order of the calls; a wire that is still being made sends it later.
+  // Frames are sent in the order of the calls, once the wire is connected.
   virtual void Send(std::string frame) = 0;
-  // OnWireClosed follows; what was sent before may be lost.
+  // OnWireClosed follows. Frames sent before may be lost.
   virtual void Close() = 0;
 };
 
-// Makes a wire that leads to one node; null: there is no way.
+// Makes a wire to one node; null: not possible.
 using WireMaker =
     std::function<std::shared_ptr<Wire>(std::shared_ptr<WireHandler> handler)>;
 
-// `transport` outlives the wire, or ends it. `node`: as a URI, who has to be
-// at the other end where there are certificates; else nothing is sent.
+// `transport` must outlive the wire, or end it. `node`: the identity that the
+// other end must prove, as a URI, if there are certificates; otherwise nothing
+// is sent.
 std::shared_ptr<Wire> OpenLinkWire(transport::Transport* transport,
                                    const std::string& address,
                                    const std::string& node,

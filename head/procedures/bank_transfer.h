@@ -1,4 +1,4 @@
-// An example of a procedure, and the one to copy: docs/use/procedures.md walks
+// An example procedure, meant to be copied: docs/use/procedures.md walks
 // through it.
 //
 // bank.transfer moves money between two accounts. An account is an object whose

@@ -1,4 +1,4 @@
-// A call of etcd's as a value, so that who decides on it need not be who waits
+// A call to etcd as a value, so that the code that decides on it need not wait
 // for it.
 #ifndef KAMINO_MEMBERSHIP_ETCD_ETCD_CALL_H_
 #define KAMINO_MEMBERSHIP_ETCD_ETCD_CALL_H_
@@ -11,7 +11,7 @@
 
 namespace kamino::membership {
 
-// Which fields count is as in the method of Etcd of that name.
+// The fields in use are those of the method of Etcd with that name.
 struct EtcdCall {
   enum class Kind { kLook, kCampaign, kRenew, kReplace, kCompact };
 

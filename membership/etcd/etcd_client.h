@@ -1,4 +1,4 @@
-// etcd by its own gRPC API.
+// Calls etcd by its gRPC API.
 #ifndef KAMINO_MEMBERSHIP_ETCD_ETCD_CLIENT_H_
 #define KAMINO_MEMBERSHIP_ETCD_ETCD_CLIENT_H_
 
@@ -14,15 +14,15 @@
 
 namespace kamino::membership {
 
-// How etcd is spoken to.
+// Credentials for etcd.
 struct EtcdAccess {
-  std::unique_ptr<EtcdTls> tls;  // null: in the clear
+  std::unique_ptr<EtcdTls> tls;  // null: no TLS
   EtcdUser user;
 };
 
-// Of calls. A call that ends by its deadline although there is a connection
-// doubles the deadline of the next one, up to `longest`, until etcd answers: so
-// a manager hears an etcd on an overloaded machine.
+// Of calls. If a call ends by its deadline although there is a connection, the
+// deadline of the next one doubles, up to `longest`, until etcd answers. A
+// manager can thus reach an etcd on an overloaded machine.
 struct EtcdDeadlines {
   absl::Duration first;
   absl::Duration longest;
@@ -52,16 +52,16 @@ class EtcdClient final : public Etcd {
  private:
   struct Endpoint;
 
-  // All within the deadline: a login where one is due, and the call; once more
-  // where that says that the login is over.
+  // Makes a call within the deadline: logs in first if necessary, and again if
+  // the call fails because the login has expired.
   template <typename Call>
   absl::Status Run(const char* what, Call call);
   template <typename Call>
   absl::Status Try(Endpoint& endpoint, absl::Time end, Call call);
   absl::Status Explain(Endpoint& endpoint, const char* what,
                        const absl::Status& status) const;
-  // Takes changed files on, now and then, and drops connections to who is
-  // believed no more.
+  // Reads changed files from time to time, and drops connections to peers that
+  // are no longer trusted.
   void LookAtFiles();
   void Connect(Endpoint* endpoint) const;
   // A call to the endpoint has ended.

@@ -1,6 +1,6 @@
-// The flags by which a manager proves to etcd who it is, and knows etcd:
-// --etcd_tls_ca, --etcd_tls_cert, --etcd_tls_key, --etcd_tls_crl_dir,
-// --etcd_user, --etcd_password_file.
+// The flags for a manager's TLS and login at etcd: --etcd_tls_ca,
+// --etcd_tls_cert, --etcd_tls_key, --etcd_tls_crl_dir, --etcd_user,
+// --etcd_password_file.
 #ifndef KAMINO_MEMBERSHIP_ETCD_ETCD_FLAGS_H_
 #define KAMINO_MEMBERSHIP_ETCD_ETCD_FLAGS_H_
 
@@ -13,12 +13,12 @@
 
 namespace kamino::membership {
 
-// kInvalidArgument: they contradict each other; or there is no --etcd_tls_ca,
-// one of `endpoints` is not of this machine alone, and --insecure is not given.
-// Reads no files.
+// kInvalidArgument: the flags contradict each other; or there is no
+// --etcd_tls_ca, one of `endpoints` is not on this machine, and --insecure is
+// not given. Reads no files.
 absl::Status CheckEtcdFlags(const std::vector<std::string>& endpoints);
 
-// What the flags say. kInvalidArgument: what they name is not good.
+// Reads the files that the flags name. kInvalidArgument: one is invalid.
 absl::StatusOr<EtcdAccess> EtcdAccessOfFlags();
 
 }  // namespace kamino::membership

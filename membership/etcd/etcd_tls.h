@@ -1,10 +1,9 @@
-// TLS to etcd: whom of those who serve at its addresses is believed, and what
-// is shown to them.
+// TLS to etcd: which servers this manager trusts, and its own certificate.
 //
-// etcd's certificates are of hosts, not of roles: one is believed that an
-// authority has signed, that is for who serves, and for the name or address by
-// which etcd is called. Files are read again when they have changed; what does
-// not fit together is told in the log, and what was there before goes on.
+// etcd's certificates name hosts, not roles. A certificate is trusted if an
+// authority has signed it, it allows serving, and it matches the name or
+// address by which etcd is called. Files are read again when they change. If
+// they do not fit together, the log says so, and the former ones remain in use.
 #ifndef KAMINO_MEMBERSHIP_ETCD_ETCD_TLS_H_
 #define KAMINO_MEMBERSHIP_ETCD_ETCD_TLS_H_
 
@@ -26,19 +25,19 @@
 
 namespace kamino::membership {
 
-// Who has served at one endpoint, as gRPC's threads find out. Thread-safe.
+// The certificate of one endpoint, as seen by gRPC's threads. Thread-safe.
 class EtcdPeer {
  public:
   // host:port.
   explicit EtcdPeer(const std::string& endpoint);
 
-  // Of what is shown when a connection is made; kUnauthenticated: it is not
-  // believed, and one line says why.
+  // Checks the certificate of a new connection. kUnauthenticated: it is not
+  // trusted; one line gives the reason.
   absl::Status Check(const security::Trust& trust,
                      std::vector<security::X509Pointer> chain, absl::Time now);
-  // Of what was shown last, now; OK: nothing was.
+  // Checks the last certificate again, at `now`; OK if there was none.
   absl::Status CheckAgain(const security::Trust& trust, absl::Time now);
-  // Why the last connection was refused; OK: it was not.
+  // Why the last connection was refused; OK if it was not.
   absl::Status refusal();
 
  private:
@@ -56,32 +55,33 @@ class EtcdPeer {
 class EtcdTls {
  public:
   struct Options {
-    // Certificate and key may both be left out: then none is shown.
+    // Certificate and key may both be empty: this manager then shows none.
     security::TlsFiles files;
-    // By the calendar. Null: the machine's.
+    // Calendar time. Null: the machine's clock.
     std::function<absl::Time()> now = nullptr;
   };
   // kInvalidArgument: a file cannot be read, or does not fit the others.
   static absl::StatusOr<std::unique_ptr<EtcdTls>> Load(Options options);
 
-  // As files are now; `peer` is told who serves.
+  // Credentials from the present files; `peer` receives the server's
+  // certificate.
   std::shared_ptr<grpc::ChannelCredentials> ToCall(
       std::shared_ptr<EtcdPeer> peer) const;
-  // Reads the files. True: they have changed for something good, and channels
-  // go on by what was there before.
+  // Reads the files. True: they have changed and are valid; channels continue
+  // with the former ones.
   bool Look();
   absl::Status CheckAgain(EtcdPeer* peer) const;
 
  private:
   explicit EtcdTls(Options options);
-  // kInvalidArgument: they do not fit together.
+  // kInvalidArgument: the files do not fit together.
   absl::StatusOr<std::shared_ptr<const security::Trust>> Check(
       const security::TlsTexts& texts) const;
 
   const Options options_;
   const std::function<absl::Time()> now_;
-  security::TlsTexts seen_;     // good or not
-  security::TlsTexts current_;  // good
+  security::TlsTexts seen_;     // valid or not
+  security::TlsTexts current_;  // valid
   std::shared_ptr<const security::Trust> trust_;
 };
 

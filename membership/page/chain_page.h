@@ -1,5 +1,5 @@
-// The live page of a manager: the chain as a picture, read only. "/" is the
-// page, without anything from elsewhere; "/chain.json" what it is drawn from, a
+// A manager's live page: a read-only picture of the chain. "/" is the page,
+// which loads nothing from other servers; "/chain.json" is its data, a
 // ChainPage (proto/kamino/internal/v1/page.proto).
 #ifndef KAMINO_MEMBERSHIP_PAGE_CHAIN_PAGE_H_
 #define KAMINO_MEMBERSHIP_PAGE_CHAIN_PAGE_H_
@@ -16,10 +16,11 @@
 
 namespace kamino::membership {
 
-// Thread-safe. Outlives the server that has its routes; `manager` outlives it.
+// Thread-safe. Must outlive the server that has its routes; `manager` must
+// outlive it.
 class ChainPage {
  public:
-  // `credentials`: as whom it asks the nodes. Null: in the clear.
+  // `credentials`: for calls to the nodes. Null: no TLS.
   ChainPage(Manager* manager,
             std::shared_ptr<const rpc::Credentials> credentials)
       : manager_(manager), statuses_(std::move(credentials)) {}
@@ -27,7 +28,7 @@ class ChainPage {
   std::vector<web::Route> Routes();
 
  private:
-  // A manager that does not lead says who does.
+  // If this manager does not lead, names the leader.
   std::string Json();
 
   Manager* const manager_;

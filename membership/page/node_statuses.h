@@ -1,5 +1,4 @@
-// What the nodes say of themselves (GetNodeStatus), asked for while somebody
-// looks.
+// The nodes' own status (GetNodeStatus), fetched while the page is open.
 #ifndef KAMINO_MEMBERSHIP_PAGE_NODE_STATUSES_H_
 #define KAMINO_MEMBERSHIP_PAGE_NODE_STATUSES_H_
 
@@ -22,17 +21,17 @@ class NodeStatuses {
   using Addresses = std::map<std::string, std::string>;  // by node id
   using Status = kamino::v1::GetNodeStatusResponse;
 
-  // Who asks them. Null: in the clear.
+  // Credentials of the calls. Null: no TLS.
   explicit NodeStatuses(std::shared_ptr<const rpc::Credentials> credentials)
       : credentials_(std::move(credentials)) {}
-  // Waits for calls under way, which end at once.
+  // Waits for outstanding calls, which end at once.
   ~NodeStatuses();
   NodeStatuses(const NodeStatuses&) = delete;
   NodeStatuses& operator=(const NodeStatuses&) = delete;
 
-  // What they have answered of late, and asks them anew: each at most every
-  // 400 ms, one call at a time. Does not wait. Nodes that are not in
-  // `addresses` any more are forgotten.
+  // Returns the nodes' recent answers, and asks the nodes again: each at most
+  // every 400 ms, one call at a time. Does not wait. Forgets nodes that are not
+  // in `addresses`.
   std::map<std::string, Status> Look(const Addresses& addresses);
 
  private:

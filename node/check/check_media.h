@@ -1,5 +1,5 @@
-// A node's regions, as somebody has them who only looks: nothing is stored, and
-// no node can have them open meanwhile.
+// A node's regions, read-only: nothing is stored, and no node can have them
+// open meanwhile.
 #ifndef KAMINO_NODE_CHECK_CHECK_MEDIA_H_
 #define KAMINO_NODE_CHECK_CHECK_MEDIA_H_
 
@@ -16,7 +16,7 @@
 
 namespace kamino::node {
 
-// Bytes that are there. Its owner keeps them.
+// A view of existing bytes. Their owner keeps them.
 class ViewedRegion final : public engine::Region {
  public:
   ViewedRegion(std::byte* base, size_t size) : base_(base), size_(size) {}
@@ -52,7 +52,7 @@ class CheckMedia {
   const std::optional<Part>& heap() const { return heap_; }
   const std::optional<Part>& ring() const { return ring_; }
   const std::optional<Part>& undo_copy() const { return undo_copy_; }
-  // Damage of a device's directory that does not keep it from being read.
+  // Damage of a device's directory that does not prevent reading it.
   const std::vector<std::string>& findings() const { return findings_; }
 
  private:

@@ -1,4 +1,4 @@
-// What is wrong with a node's regions, while no node uses them.
+// Checks a node's regions while no node uses them.
 #ifndef KAMINO_NODE_CHECK_NODE_CHECK_H_
 #define KAMINO_NODE_CHECK_NODE_CHECK_H_
 
@@ -18,8 +18,8 @@ struct CheckFinding {
 
 struct CheckReport {
   uint64_t findings = 0;
-  // Of what the node was executing when it ended, which it mends, or takes
-  // back, when it starts.
+  // Entries that the node was executing when it ended; it repairs them or rolls
+  // them back when it starts.
   uint64_t interrupted = 0;
 
   std::string label;  // of the heap: "cluster/chain/node"
@@ -36,7 +36,7 @@ struct CheckReport {
   uint64_t cleaned = 0;
 };
 
-// `found` gets each finding as it comes.
+// `found` receives each finding at once.
 CheckReport CheckNode(const CheckMedia& media,
                       const std::function<void(const CheckFinding&)>& found);
 

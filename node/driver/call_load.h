@@ -1,6 +1,6 @@
-// What calls may take of a node's memory: those that wait for the core thread,
-// and answers that have not left yet. Beyond it calls are refused, and clients
-// come again.
+// Bounds the memory of calls at a node: calls that wait for the core thread,
+// and answers that have not left yet. Beyond the bounds calls are refused, and
+// clients retry.
 #ifndef KAMINO_NODE_DRIVER_CALL_LOAD_H_
 #define KAMINO_NODE_DRIVER_CALL_LOAD_H_
 
@@ -22,10 +22,11 @@ namespace kamino::node {
 struct CallLoadOptions {
   int64_t max_waiting = 16384;           // reads
   int64_t max_waiting_bytes = 64 << 20;  // their requests
-  // Answers that clients have not taken yet. An answer takes about twice its
-  // size: the message, and what gRPC makes of it.
+  // Answers that clients have not received yet. An answer takes about twice its
+  // size: the message, and gRPC's copy of it.
   int64_t max_unsent_bytes = 64 << 20;
-  // Of these, those of one connection: who takes nothing leaves room to others.
+  // The part of one connection: a client that receives nothing leaves room for
+  // others.
   int64_t max_unsent_bytes_of_one = 16 << 20;
   // A call ends when an answer, or one message of it, has not left for so long.
   absl::Duration max_unsent_time = absl::Seconds(10);
@@ -35,8 +36,8 @@ struct CallLoadStats {
   int64_t waiting = 0;
   int64_t unsent_bytes = 0;
   uint64_t shed = 0;      // refused with REASON_OVERLOADED
-  uint64_t given_up = 0;  // not done, since nobody waited any more
-  uint64_t ended = 0;     // since nobody took what they answered
+  uint64_t given_up = 0;  // not done, since the client stopped waiting
+  uint64_t ended = 0;     // since the client did not receive the answer
 };
 
 // Thread-safe.
@@ -44,33 +45,33 @@ class CallLoad {
  public:
   explicit CallLoad(CallLoadOptions options) : options_(options) {}
 
-  // A read of a request of `bytes` is about to wait for the core thread, unless
-  // it is refused (kResourceExhausted, REASON_OVERLOADED).
+  // A read with a request of `bytes` is about to wait for the core thread,
+  // unless it is refused (kResourceExhausted, REASON_OVERLOADED).
   absl::Status Enter(int64_t bytes);
   // It waits no more.
   void Leave(int64_t bytes);
 
-  // Whether a read that waited may begin. `peer` is the connection that it came
-  // by. kDeadlineExceeded, kCancelled: nobody waits for it. kResourceExhausted
-  // (REASON_OVERLOADED): too many answers have not left. It may then exceed
-  // the bounds of unsent bytes by its own answer.
+  // Whether a read that waited may begin. `peer` is its connection.
+  // kDeadlineExceeded, kCancelled: its client has stopped waiting.
+  // kResourceExhausted (REASON_OVERLOADED): too many answers have not left. Its
+  // own answer may then exceed the bounds of unsent bytes.
   absl::Status Begin(absl::string_view peer, bool cancelled,
                      absl::Time deadline, absl::Time now);
 
-  // --- An answer, from when it was made up until its bytes are freed.
+  // --- An answer, from its creation until its bytes are freed.
 
-  // Made up at `now`, for `peer`. `end` ends its call, whatever that waits for;
-  // it is called at most once, and may outlive the answer. Returns its number,
-  // never 0.
+  // Created at `now`, for `peer`. `end` ends its call in any state; it is
+  // called at most once, and may outlive the answer. Returns its number, never
+  // 0.
   uint64_t AddAnswer(absl::string_view peer, int64_t bytes, absl::Time now,
                      absl::AnyInvocable<void()> end);
   // 0: none.
   void RemoveAnswer(uint64_t answer);
-  // kResourceExhausted (REASON_OVERLOADED): too many have not left, or too many
-  // of this connection.
+  // kResourceExhausted (REASON_OVERLOADED): too many answers, or too many of
+  // this connection, have not left.
   absl::Status CheckRoomForAnswer(absl::string_view peer);
-  // Ends the calls whose answers have not left for max_unsent_time; to be
-  // called again and again.
+  // Ends calls whose answers have not left for max_unsent_time; to be called
+  // periodically.
   void EndOverdue(absl::Time now);
 
   CallLoadStats stats() const;
@@ -91,11 +92,11 @@ class CallLoad {
   std::atomic<uint64_t> given_up_{0};
 
   mutable absl::Mutex mutex_;
-  // Those that have not left, by number; so the oldest first.
+  // Answers that have not left, by number, so the oldest first.
   std::map<uint64_t, Answer> unsent_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_answer_ ABSL_GUARDED_BY(mutex_) = 1;
   int64_t unsent_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of each connection that has some.
+  // By connection.
   absl::flat_hash_map<std::string, int64_t> unsent_of_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,10 +1,10 @@
-// All of a node that decides: protocol core, state, admission while it is head,
-// reads. Without I/O, threads or clocks, as the parts it is
-// made of; a simulator can drive it as node/driver/node.h does.
+// The deterministic part of a node: protocol core, state, admission while it is
+// head, reads. Like its parts it has no I/O, threads or clocks; a simulator can
+// drive it as node/driver/node.h does.
 //
 // Use: any number of inputs, then EndOfBatch, then carry out the actions (see
-// replica::Actions for the order), then PropagateToBackup, which is off the
-// critical path for that reason.
+// replica::Actions for the order), then PropagateToBackup, which is thus off
+// the critical path.
 //
 // Not thread-safe: the core thread owns it.
 #ifndef KAMINO_NODE_DRIVER_CHAIN_NODE_H_
@@ -40,37 +40,38 @@
 
 namespace kamino::node {
 
-// Which node may answer a read.
+// Which nodes may answer a read.
 enum class ReadAt {
   kTail,
-  kAnyReplica,  // any node of the view at which nothing of it is in flight
+  kAnyReplica,  // any node of the view where none of its objects is in flight
 };
 
-// Of a GetRequest or BatchGetRequest.
+// For a GetRequest or BatchGetRequest.
 template <typename Request>
 ReadAt ReadAtOf(const Request& request) {
   return request.any_replica() ? ReadAt::kAnyReplica : ReadAt::kTail;
 }
 
-// Of Get, BatchGet and parts of scans, errors included, since the start.
+// Counts of Get, BatchGet and parts of scans, including errors, since the
+// start.
 struct ReadStats {
   uint64_t answered = 0;  // as tail
-  // Of those at any replica, where that is not the tail.
+  // Reads at any replica, at a node other than the tail.
   uint64_t clean = 0;      // answered
-  uint64_t not_clean = 0;  // turned away: REASON_NOT_CLEAN
+  uint64_t not_clean = 0;  // refused: REASON_NOT_CLEAN
 };
 
 class ChainNode {
  public:
   struct Options {
-    // The chain's mode, and what follows from it, is that of the storage.
+    // The storage determines the chain's mode and its consequences.
     replica::ChainOptions chain;
     head::AdmissionOptions admission;
-    // Whether this node, being in view `view_id`, may answer by itself now: it
-    // holds the manager's lease. Asked after an answer was made up, before it
+    // Whether this node, in view `view_id`, may answer by itself now: it holds
+    // the manager's lease. Called after an answer was created, before it
     // leaves.
     std::function<bool(uint64_t view_id)> lease_valid;
-    // What it is doing, and for whom, for whoever watches.
+    // Reports the current activity and its client or link, for observers.
     std::function<void(absl::string_view what, uint64_t whose)> doing =
         [](absl::string_view, uint64_t) {};
     engine::OpenSnapshotsOptions snapshots = {};
@@ -96,20 +97,21 @@ class ChainNode {
   // Whether the manager wants this node to join the chain.
   void OnInvited(bool invited, absl::Time now);
 
-  // Nothing new is executed any more: mutations that come wait, for another
-  // head that they can be sent to. Then drained(), unless the links break.
+  // Executes nothing new any more: mutations wait for another head to which
+  // they can be redirected. Then drained() follows, unless the links break.
   void Hold();
-  // The process ends in order: nothing more is executed, and whatever is
-  // announced to the successor is over. Then retired(), unless the link breaks.
+  // A planned stop of the process: nothing more is executed, and any
+  // announcement to the successor ends. Then retired() follows, unless the link
+  // breaks.
   void Retire();
-  // The last of it: what waits here is answered. Nothing is put in any more.
+  // The end: answers waiting requests. No more input.
   void Stop();
 
   // A mutation. Answered at once when this node is not the head.
   void Submit(head::Request request, absl::Time now);
 
-  // Sessions, as head::Admission has them. When this node is not the head it
-  // answers so at once, and hears and finds none.
+  // Sessions, as in head::Admission. A node that is not the head says so at
+  // once, and finds no session.
   void OpenSession(const head::SessionParams& params, absl::Time now,
                    head::Admission::SessionOpened done);
   void AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
@@ -121,74 +123,73 @@ class ChainNode {
   void HearSession(uint64_t id, absl::Time now);
   std::optional<head::SessionInfo> FindSession(uint64_t id) const;
 
-  // What the inputs lead to, to be carried out before the next one. An action
-  // that is fatal ends the node's life: it comes alone, and from then on
-  // nothing else leaves the node, nor is any input heeded.
+  // The result of the inputs, to be carried out before the next one. A fatal
+  // action ends the node: it comes alone, and from then on nothing else leaves
+  // the node, and inputs are ignored.
   replica::Actions EndOfBatch(absl::Time now);
 
-  // Moves up to `max` committed transactions into the backup. Returns whether
+  // Copies up to `max` committed transactions to the undo copy. Returns whether
   // there is more to do: another EndOfBatch is due.
   bool PropagateToBackup(size_t max);
 
-  // Gets on with what range compares go by (replica::StateMachine::Summarize),
-  // for less than a millisecond. Returns whether there is more to do.
+  // Builds more of the summary for range comparisons
+  // (replica::StateMachine::Summarize), for less than a millisecond. Returns
+  // whether there is more to do.
   bool Summarize();
 
   // --- Reads (docs/use/reads.md).
 
-  // Runs `read` when this node may serve reads: it is the tail, lacks nothing
-  // that was acknowledged, and holds its lease also afterwards. Where `at`
-  // says so a node of another place does as well, unless `read` comes by an
-  // object in flight: REASON_NOT_CLEAN. The answer is as of settled(), which is
-  // the last mutation that a tail has applied. `scope`: what of it may be seen;
-  // null: all.
+  // Runs `read` if this node may serve reads: it is the tail, lacks nothing
+  // that was acknowledged, and holds its lease, also afterwards. With `at`
+  // another node may too, unless `read` meets an object in flight:
+  // REASON_NOT_CLEAN. The answer is as of settled(), the last mutation that a
+  // tail has applied. `scope`: the visible objects; null: all.
   using Reading = absl::FunctionRef<absl::Status(engine::KeyValueReader&)>;
   absl::Status Read(const KeyScope* scope, Reading read,
                     ReadAt at = ReadAt::kTail);
   const ReadStats& read_stats() const { return read_stats_; }
 
-  // --- Snapshots (docs/design/open_snapshots.md): reads of one moment that go
-  // on while the chain does.
+  // --- Snapshots (docs/design/open_snapshots.md): reads of one moment that
+  // continue while the chain does.
 
   struct OpenedSnapshot {
     uint64_t id = 0;
-    uint64_t sequence = 0;  // of the last mutation that it has
+    uint64_t sequence = 0;  // of the last mutation in it
   };
-  // `while_restoring`: also what a restore that is under way has brought so
-  // far, which is refused else (REASON_RESTORING).
-  // When this node may serve reads as the tail: so everything is in it that
-  // was acknowledged before. Errors: as Read's; kResourceExhausted.
+  // `while_restoring`: also objects of an unfinished restore, which are
+  // otherwise refused (REASON_RESTORING). Requires that this node may serve
+  // reads as the tail: so everything acknowledged before is in it. Errors: as
+  // Read's; kResourceExhausted.
   absl::StatusOr<OpenedSnapshot> OpenSnapshot(bool while_restoring = false);
-  // Whatever has become of the node's place meanwhile. kAborted: the snapshot
-  // has ended; kNotFound: it is closed. `scope`: as Read's.
+  // Independent of the node's place meanwhile. kAborted: the snapshot has
+  // ended; kNotFound: it is closed. `scope`: as Read's.
   absl::Status ReadSnapshot(const KeyScope* scope, uint64_t id, Reading read);
   void CloseSnapshot(uint64_t id);
   engine::OpenSnapshotsStats snapshot_stats() const {
     return snapshots_.stats();
   }
 
-  // The same as Read for what became of a mutation, which `by`, who asks, may
-  // know if it is of no session of somebody else; null: who may know
-  // everything.
+  // The same as Read for the outcome of a mutation. `by`, the caller, may not
+  // read outcomes of another owner's session; null: may read all.
   absl::Status ReadOutcome(const kamino::v1::RequestId& id,
                            kamino::v1::GetOutcomeResponse* response,
                            const PrincipalPtr& by = nullptr);
 
-  // --- What is.
+  // --- State.
 
-  // Nothing is, or will be, under way that the successor could take for what
-  // this node has died of.
+  // The successor cannot mistake anything under way here for a request on which
+  // this node has crashed, and nothing more will begin.
   bool retired() const {
     return retiring_ && (admission_ == nullptr || core_.announces_nothing());
   }
-  // While it holds: everything that it has executed is completed, and nothing
+  // While held: everything that it has executed is completed, and nothing is
   // announced.
   bool drained() const;
   const replica::ChainCore& core() const { return core_; }
   uint64_t incarnation() const { return options_.chain.incarnation; }
   // For the manager.
   membership::NodeReport report() const;
-  // What all of a report goes by but cursors, debts and transfers, which move
+  // Everything in a report except cursors, debts and transfers, which change
   // all the time.
   struct Standing {
     uint64_t record = 0;  // NodeRecord::serial
@@ -204,16 +205,16 @@ class ChainNode {
   std::optional<engine::KaminoStats> store_stats() const;
 
  private:
-  // Once this node is the head and its heap is mended.
+  // Once this node is the head and its heap is repaired.
   void BecomeHeadIfDue(absl::Time now);
   absl::Status BecomeHead(absl::Time now);
   void StopBeingHead();
-  absl::Status Failed() const;  // what clients are told of it
+  absl::Status Failed() const;  // the error for clients
   absl::Status NotHead() const;
   absl::Status CheckMaySubmit() const;
   absl::Status CheckMayRead(ReadAt at = ReadAt::kTail) const;
   absl::Status ReadIfClean(const KeyScope* scope, Reading read);
-  // It becomes another one.
+  // The heap is replaced by another one.
   void ForgetHeap();
   void Fail(absl::Status status);
   bool failed() const { return failed_ || !pending_.fatal.ok(); }
@@ -236,7 +237,7 @@ class ChainNode {
   std::unique_ptr<head::Admission> admission_;
 
   replica::Actions pending_;  // of inputs since the last EndOfBatch
-  bool failed_ = false;       // for good; EndOfBatch has said why
+  bool failed_ = false;       // permanent; EndOfBatch has said why
   bool cannot_summarize_ = false;
   bool retiring_ = false;
   bool holding_ = false;

@@ -1,4 +1,4 @@
-// What a node's core thread is doing, for whoever watches it
+// The current activity of a node's core thread, for observers
 // (node/driver/core_watchdog.h).
 #ifndef KAMINO_NODE_DRIVER_CORE_ACTIVITY_H_
 #define KAMINO_NODE_DRIVER_CORE_ACTIVITY_H_
@@ -14,20 +14,20 @@
 
 namespace kamino::node {
 
-// The core thread says what it does; any thread reads it. Costs some stores.
+// The core thread writes it, any thread reads it. Costs some stores.
 class CoreActivity {
  public:
-  // Of a name, what fits.
+  // Longer names are cut.
   static constexpr size_t kMaxName = 48;
 
-  // --- Core thread. A step is what others wait for as a whole: a task, or the
-  // end of a batch.
+  // --- Core thread. A step is a unit that others wait for: a task, or the end
+  // of a batch.
 
   void BeginStep(absl::string_view what) {
     CountStep();
     Doing(what);
   }
-  // Within a step: what it is about now, and for which client or link, if any.
+  // Within a step: the current activity, and its client or link, if any.
   void Doing(absl::string_view what, uint64_t whose = 0) {
     what = what.substr(0, kMaxName);
     for (size_t i = 0; i < name_.size(); ++i) {
@@ -49,11 +49,12 @@ class CoreActivity {
   bool idle() const {
     return idle_at_.load(std::memory_order_acquire) == steps();
   }
-  // As "kv.commit (7)". While it changes, a mixture of before and after.
+  // For example "kv.commit (7)". While it changes, a mixture of before and
+  // after.
   std::string ToString() const;
 
  private:
-  // Nobody else writes it.
+  // The only writer.
   uint64_t CountStep() {
     const uint64_t step = steps_.load(std::memory_order_relaxed) + 1;
     steps_.store(step, std::memory_order_release);

@@ -1,6 +1,6 @@
-// What runs a node's protocol core: tasks one at a time, in batches, so that
-// one acknowledgement or one log entry can stand for many. A thread in a
-// process (node/driver/core_thread.h); in tests whoever decides on the order.
+// Runs a node's protocol core: tasks one at a time, in batches, so that one
+// acknowledgement or one log entry can stand for many. A thread in a process
+// (node/driver/core_thread.h); in tests a scheduler that decides the order.
 #ifndef KAMINO_NODE_DRIVER_CORE_EXECUTOR_H_
 #define KAMINO_NODE_DRIVER_CORE_EXECUTOR_H_
 
@@ -27,10 +27,10 @@ class CoreExecutor {
   static constexpr absl::Duration kLongStep = absl::Milliseconds(100);
 
   struct Hooks {
-    // Now and then, often enough for replica::ChainCore::OnTick.
+    // Called periodically, often enough for replica::ChainCore::OnTick.
     std::function<void()> tick;
-    // After each batch of tasks and ticks. Returns whether there is more to do
-    // even if no task comes.
+    // Called after each batch of tasks and ticks. Returns whether there is more
+    // to do even without new tasks.
     std::function<bool()> end_of_batch;
     // Notified when a task, a tick or the end of a batch begins; may be null.
     // The task itself notes what it does.
@@ -49,33 +49,34 @@ class CoreExecutor {
   // Any thread. False when stopped; the task is then destroyed, not run.
   virtual bool Post(absl::AnyInvocable<void()> task) = 0;
 
-  // Likewise, for a read, of which clients may ask for thousands, large ones:
-  // reads run in order, and after some milliseconds of them links and tasks
-  // have their turn.
+  // The same for a read. Clients may ask for thousands, also large ones: reads
+  // run in order, and after some milliseconds of them links and tasks have
+  // their turn.
   virtual bool PostRead(absl::AnyInvocable<void()> read) {
     return Post(std::move(read));
   }
 
-  // Any thread: may wait until there is room for `weight`; on the one that runs
-  // tasks it may run those that are there instead, so not within a task.
+  // Any thread: may wait until there is room for `weight`. On the thread that
+  // runs tasks it may run queued tasks instead, so do not call it within a
+  // task.
   virtual bool PostAndWait(absl::AnyInvocable<void()> task, size_t weight) = 0;
 
-  // Runs the task at once, as the next one of the batch under way, and returns
-  // true: on the thread that runs tasks, not within one, and while none is
-  // queued. Else false, and it has not run. Where the batch has taken long
-  // enough it ends before this returns, with a tick if one is due: links may be
-  // closed then, also that of the caller.
+  // Runs the task at once, as the next one of the current batch, and returns
+  // true. Works on the thread that runs tasks, not within one, and while none
+  // is queued. Otherwise returns false, and the task has not run. If the batch
+  // has taken long enough it ends before this returns, with a tick if one is
+  // due: that may close links, including the caller's.
   virtual bool RunNow(absl::FunctionRef<void()> task) {
     (void)task;
     return false;
   }
 
-  // Any thread but the one that runs tasks. Returns when no task or hook runs
-  // any more, nor ever will. Idempotent.
+  // Any thread but the one that runs tasks. After it returns, no task or hook
+  // runs any more. Idempotent.
   virtual void Stop() = 0;
 
-  // On whose thread tasks and hooks run, so that links may live there as well,
-  // and outlives Stop; null: on none.
+  // The loop whose thread runs tasks and hooks, so that links may live there
+  // too; it outlives Stop. Null: there is none.
   virtual std::shared_ptr<transport::EventLoop> loop() { return nullptr; }
 };
 

@@ -1,6 +1,6 @@
 // The thread that owns a node's protocol core and heap. Others post tasks to
-// it. The node's links live on it as well, so that what comes over them is not
-// handed from thread to thread.
+// it. The node's links live on it too, so that their messages need not pass
+// between threads.
 #ifndef KAMINO_NODE_DRIVER_CORE_THREAD_H_
 #define KAMINO_NODE_DRIVER_CORE_THREAD_H_
 
@@ -26,18 +26,17 @@ namespace kamino::node {
 class CoreThread final : public CoreExecutor, private transport::Poller {
  public:
   struct Options {
-    // Ticks come at least that often while there is work.
+    // Most time between ticks while there is work.
     absl::Duration tick_interval = absl::Milliseconds(5);
     // Interval of the ticks after kQuietTicks ticks without work: an idle node
     // uses little processor time.
     absl::Duration idle_tick_interval = absl::Milliseconds(25);
-    // A batch is all that was posted, or as much as this sufficed for. So long
-    // reads run, too, before links have their turn.
+    // A batch is everything that was posted, or as much as fits this time.
+    // Reads run for so long, too, before links have their turn.
     absl::Duration max_batch_time = absl::Milliseconds(2);
     // PostAndWait waits while tasks of this weight together are queued.
     size_t max_queued_weight = 64u << 20;
-    // How long it looks for messages of links in shared memory, or over verbs,
-    // before it sleeps.
+    // How long it polls links in shared memory or over verbs before it sleeps.
     absl::Duration spin = absl::Microseconds(20);
     CoreWatchdogOptions watchdog;
     std::function<absl::Time()> clock = MonotonicNow;
@@ -45,7 +44,7 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
 
   static constexpr int kQuietTicks = 40;
 
-  // Watched if there is an activity. An error: the system lacks descriptors.
+  // Watched if there is an activity. Error: the system lacks descriptors.
   static absl::StatusOr<std::unique_ptr<CoreThread>> Create(Options options);
   ~CoreThread() override;  // Stop()
   CoreThread(const CoreThread&) = delete;
@@ -70,7 +69,7 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
 
   // --- The loop's thread.
 
-  // Runs a batch, if there is something for it.
+  // Runs a batch, if there is work.
   bool Poll() override;
   bool Arm() override;
   void Disarm() override;
@@ -109,7 +108,7 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   size_t queued_weight_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<absl::AnyInvocable<void()>> reads_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;  // a task has to wake the loop
+  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;  // a task must wake the loop
   // Hints that there are some, to be read without the lock.
   std::atomic<bool> has_tasks_{false};
   std::atomic<bool> has_reads_{false};
@@ -122,8 +121,8 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   bool timer_fired_ = false;
   int quiet_ticks_ = 0;  // since the last work
   absl::Time next_tick_ = absl::InfinitePast();
-  bool more_ = false;  // the last batch has left something to do
-  // Of the first task of a batch that RunNow began; else infinite.
+  bool more_ = false;  // the last batch has left work
+  // The start of the first task of a batch that RunNow began; else infinite.
   absl::Time began_ = absl::InfiniteFuture();
   std::vector<Task> batch_;
   std::deque<absl::AnyInvocable<void()>> waiting_reads_;

@@ -1,5 +1,5 @@
-// Says in the log when a node's core thread is busy with one step for long, and
-// with what: everybody else waits for it.
+// Logs when a node's core thread is busy with one step for long, and with
+// which: everything else waits for it.
 #ifndef KAMINO_NODE_DRIVER_CORE_WATCHDOG_H_
 #define KAMINO_NODE_DRIVER_CORE_WATCHDOG_H_
 
@@ -16,16 +16,15 @@
 namespace kamino::node {
 
 struct CoreWatchdogOptions {
-  // A step that takes longer is logged, while it goes on and when it has ended;
-  // seen at half of that again late.
+  // A longer step is logged, while it lasts and when it has ended; the watchdog
+  // may see it up to half of this time late.
   absl::Duration patience = absl::Milliseconds(100);
-  // Of steps no more than one is logged in so much time; the line says how many
-  // others there were.
+  // At most one step is logged in this time; the line counts the others.
   absl::Duration spacing = absl::Seconds(1);
-  // Called at each look that finds the core idle or with another step than the
-  // last one did; null: for nobody. On the watchdog's thread.
+  // Called at each look that finds the core idle or in another step than the
+  // last look; may be null. On the watchdog's thread.
   std::function<void()> goes_on;
-  // Where lines go; null: to the log.
+  // Destination of lines; null: the log.
   std::function<void(const std::string& line)> log;
 };
 
@@ -46,13 +45,13 @@ class CoreWatchdog {
   const CoreWatchdogOptions options_;
   const CoreActivity* const activity_;
 
-  // Of the step that is under way, when it was looked at last.
+  // The current step, as of the last look.
   uint64_t step_ = 0;
   absl::Time seen_since_ = absl::InfiniteFuture();
-  std::string what_;  // once it was found to take long; or empty
+  std::string what_;  // set once it is found to take long
   bool said_ = false;
   absl::Time quiet_until_ = absl::InfinitePast();
-  int unsaid_ = 0;  // long steps
+  int unsaid_ = 0;  // long steps not logged
 
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,4 +1,4 @@
-// How a node leaves its chain in order, when its process was told to end
+// How a node leaves its chain in a planned stop
 // (docs/operate/planned_stops.md): without I/O, threads or clocks.
 //
 //   state         input               next          effects
@@ -16,9 +16,9 @@
 //   kSurrendered  OnView, without it  kOver
 //                 kGo, kStay          kOver
 //                 OnTick, when due    kOver
-// Anything else changes nothing. While it asks the node serves as before. Once
-// it has begun to drain it never serves again: what comes waits, and is sent to
-// whoever is next, or is answered when the process ends.
+// Anything else changes nothing. While it asks the node serves as before. After
+// it has begun to drain it never serves again: requests wait and are redirected
+// to the next head, or are answered when the process ends.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_NODE_DRIVER_DEPARTURE_H_
@@ -30,8 +30,8 @@
 namespace kamino::node {
 
 struct DepartureOptions {
-  // So long each state lasts at most; together they leave time for the rest of
-  // a process' end in ten seconds.
+  // The longest duration of each state; together they leave time for the rest
+  // of a process's end in ten seconds.
   absl::Duration asking = absl::Seconds(2);
   absl::Duration draining = absl::Milliseconds(500);
   absl::Duration surrendered = absl::Seconds(2);
@@ -52,7 +52,7 @@ class Departure {
 
   State state() const { return state_; }
   bool over() const { return state_ == State::kOver; }
-  // The chain goes on without this node, as far as it knows.
+  // The chain continues without this node, as far as it knows.
   bool has_parted() const { return parted_; }
 
   void Begin(bool is_member, absl::Time now) {
@@ -76,7 +76,7 @@ class Departure {
     }
   }
 
-  // True when the lease is to be surrendered now.
+  // True when the lease must be surrendered now.
   bool OnDrained(absl::Time now) {
     if (state_ != State::kDraining) return false;
     Enter(State::kSurrendered, now + options_.surrendered);
@@ -110,7 +110,7 @@ class Departure {
     }
   }
 
-  // It takes up nothing new.
+  // It accepts nothing new.
   bool holds() const {
     return state_ == State::kDraining || state_ == State::kSurrendered;
   }

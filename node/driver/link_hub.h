@@ -1,8 +1,8 @@
-// Carries out the core's link actions on transports, and brings what happens on
-// links back as events.
+// Carries out the core's link actions on transports, and reports the links'
+// events to it.
 //
-// Messages that a link has no credits for wait here, in order; the core's
-// window bounds them, and a link whose queue grows past that is closed.
+// Messages for which a link has no credits wait here, in order. The core's
+// window bounds them, and a link whose queue exceeds that is closed.
 #ifndef KAMINO_NODE_DRIVER_LINK_HUB_H_
 #define KAMINO_NODE_DRIVER_LINK_HUB_H_
 
@@ -32,42 +32,42 @@ namespace kamino::node {
 
 class LinkHub {
  public:
-  // Called on a transport's thread, be it the core's, and `closed` also within
-  // Open; with no lock of the hub held. Only `message` may wait: on the core's
-  // thread it may run tasks instead, which call the hub. A link that the peer
-  // opened is heard of with its first message.
+  // Called on a transport's thread, which may be the core's, and `closed` also
+  // within Open; with no lock of the hub held. Only `message` may wait: on the
+  // core's thread it may run tasks instead, which call the hub. A link that the
+  // peer opened is reported with its first message.
   struct Events {
     std::function<void(replica::LinkId)> opened;
     std::function<void(replica::LinkId)> closed;
-    // `payload` holds until this returns, which may wait for room; `bytes` is
-    // the message's size on the wire.
+    // `payload` is valid until this returns, which may wait for room; `bytes`
+    // is the message's size on the wire.
     std::function<void(replica::LinkId, kamino::internal::v1::ChainMessage,
                        absl::string_view payload, size_t bytes)>
         message;
   };
 
-  // A transport that neighbours may have links over.
+  // A transport for links with neighbours.
   struct Offer {
     transport::TransportFactory factory;
     std::string listen;  // address; of its rendezvous, if it needs one
-    // host:port that others are told instead; port 0: the one it listens on.
-    // Empty: where it listens.
+    // host:port for other nodes; port 0: the one it listens on. Empty: the
+    // address it listens on.
     std::string advertise = "";
   };
 
   struct Options {
     std::vector<Offer> offers;  // the best first
-    // Links that this node opens are over the first offer, if the neighbour has
-    // it too, and over none that is for the same host only otherwise: somebody
-    // has chosen. If not: over the best that both have and that gets through.
+    // The operator has chosen the first offer: links that this node opens use
+    // it if the neighbour has it too, and otherwise no transport for the same
+    // host only. If false: the best that both have and that works.
     bool first_is_chosen = false;
     transport::TransportOptions transport;
     size_t max_queued_bytes = 64u << 20;  // waiting for one link's credits
-    // A link that a peer opened, and that nobody here has a use for, ends after
-    // so long: listeners take only so many.
+    // A link that a peer opened and that stays unused here ends after so long:
+    // listeners accept only so many.
     absl::Duration unused_timeout = absl::Seconds(1);
-    // Of where this node runs, see base/host_id.h; empty: shares memory with
-    // nobody.
+    // This node's host, see base/host_id.h; empty: it shares memory with no
+    // other node.
     std::string host_id;
     // Transports authenticate the peer (Link::peer_identity). The hub ends a
     // link whose peer is not the node that it was opened to, or whose peer
@@ -75,7 +75,7 @@ class LinkHub {
     bool knows_peers = false;
     std::string cluster_id;  // of those identities
     std::string node_id;     // this node's
-    // How long this node does not dial an address again after it has met itself
+    // How long this node does not dial an address again after it reached itself
     // there, by its certificate.
     absl::Duration self_dial_pause = absl::Seconds(10);
   };
@@ -85,8 +85,9 @@ class LinkHub {
                                                          Events events);
   ~LinkHub();
 
-  // Where other nodes reach this one, by transport name. A rendezvous does at
-  // `service_address`; who must be on the same host is told of which it is.
+  // The addresses at which other nodes reach this one, by transport name. A
+  // rendezvous is at `service_address`; transports for the same host name the
+  // host.
   std::map<std::string, std::string> Addresses(
       const std::string& service_address) const;
 
@@ -98,40 +99,40 @@ class LinkHub {
   // Links to these members may be opened later. Resolves the names in their
   // addresses now, because the name server may be unreachable by then.
   void Expect(const std::vector<membership::Member>& members);
-  // `closed` comes at once if the neighbour has no transport that is here.
+  // Calls `closed` at once if the neighbour has no transport that is here.
   void Open(replica::LinkId link, const membership::Member& member);
-  // `payload` goes from where it lies, and is copied only when the link has no
+  // Sends `payload` from its place; copies it only when the link has no
   // credits.
   void Send(replica::LinkId link,
             const kamino::internal::v1::ChainMessage& message,
             absl::string_view payload);
-  // To be called again and again. Ends links of peers that `used` has said no
-  // of for unused_timeout: who is there has not said so, or was turned away.
+  // To be called periodically. Ends links of peers for which `used` was false
+  // for unused_timeout: the peer sent no Hello, or it was refused.
   void CloseUnused(absl::Time now,
                    absl::FunctionRef<bool(replica::LinkId)> used);
   // Name of the transport that carries a link; "" when it is gone.
   std::string TransportOf(replica::LinkId link);
-  // Who is at the other end, as a URI; "": nobody is known to be.
+  // The identity of the peer, as a URI; "": unknown.
   std::string IdentityOf(replica::LinkId link);
-  // Links that were ended here, by why.
+  // Counts of links that were ended here, by reason.
   struct Ended {
-    uint64_t impostor = 0;  // is not who it was opened to, or is nobody
-    uint64_t denied = 0;    // may not be there any more
-    uint64_t nonsense = 0;  // sent what is no message
-    uint64_t unused = 0;    // nobody here had a use for it
+    uint64_t impostor = 0;  // the peer is not the expected node, or has no identity
+    uint64_t denied = 0;    // the peer is no longer allowed
+    uint64_t nonsense = 0;  // the peer sent an undecodable message
+    uint64_t unused = 0;    // unused
   };
   Ended ended() const;
-  // To be called again and again: ends links of those who may have none now.
+  // To be called periodically: ends links of peers that are no longer allowed.
   void CloseDenied(absl::Time now);
-  // Over that link so far; zeros when it is gone. What waits for credits is not
-  // sent yet.
+  // Bytes over that link so far; zeros when it is gone. Waiting messages are
+  // not sent yet.
   struct Traffic {
     uint64_t sent_messages = 0;
     uint64_t sent_bytes = 0;
     uint64_t received_messages = 0;
     uint64_t received_bytes = 0;
-    uint64_t waiting_bytes = 0;  // for credits, or for the link to be there
-    uint64_t credit_waits = 0;   // how often there were none
+    uint64_t waiting_bytes = 0;  // for credits, or for the link to be established
+    uint64_t credit_waits = 0;   // how often credits lacked
   };
   Traffic TrafficOf(replica::LinkId link);
 
@@ -143,14 +144,14 @@ class LinkHub {
     std::unique_ptr<transport::Transport> transport;
     std::unique_ptr<transport::Listener> listener;
   };
-  // Written by the transport's thread alone.
+  // Written by the transport's thread only.
   struct Received {
     std::atomic<uint64_t> messages{0};
     std::atomic<uint64_t> bytes{0};
   };
   struct Connection {
     std::shared_ptr<transport::Link> link;
-    std::deque<std::string> queue;  // for want of credits, or of a link
+    std::deque<std::string> queue;  // waiting for credits or the link
     size_t queued_bytes = 0;
     uint64_t sent_messages = 0;
     uint64_t sent_bytes = 0;
@@ -158,35 +159,35 @@ class LinkHub {
     std::shared_ptr<Received> received = std::make_shared<Received>();
     std::string opening_to;  // the neighbour's node id until it is established
     std::string opening_at;  // and its address
-    std::string opened_to;   // and from then on
+    std::string opened_to;   // node id after that
     absl::Time established = absl::InfiniteFuture();
     bool accepted = false;  // a peer opened it
-    // Nothing is sent any more; the link is closed, as soon as there is one.
+    // Sends nothing any more; closes the link as soon as there is one.
     bool closing = false;
-    // Of an accepted one; InfiniteFuture: it is used, or was not looked at.
+    // For an accepted link; InfiniteFuture: it is used, or was not examined.
     absl::Time unused_since = absl::InfiniteFuture();
   };
 
   LinkHub(Options options, Events events);
-  // Counts, and tells, that `identity` is at the other end of a link that was
-  // opened to `expected`, or that came ("").
+  // Counts and logs that `identity` is the peer of a link that was opened to
+  // `expected`, or accepted ("").
   absl::Status RefuseImpostor(const std::string& identity,
                               const std::string& expected);
   absl::Status Listen(const Offer& offer);
-  // What both sides have, the best first.
+  // The transports of both sides, the best first.
   std::vector<const Port*> Usable(const membership::Member& member) const;
-  // The link was established, or ended before it was.
+  // The link was established, or ended before.
   void OnOutcome(replica::LinkId id, bool opened);
-  // The identity at the other end of a link to a member is this node's own.
+  // The peer of a link to a member is this node itself.
   bool IsSelf(const std::string& identity) const;
   void PauseSelfDial(replica::LinkId id);
-  // False when the link has no credits; OnWritable follows.
-  // A message that never will go marks the connection as closing; the link's
-  // Close is for the caller, without mutex_.
+  // False when the link has no credits; OnWritable follows. A message that can
+  // never be sent marks the connection as closing; the caller closes the link,
+  // without mutex_.
   static bool TrySend(Connection* connection, absl::string_view head,
                       absl::string_view payload);
   void Flush(replica::LinkId id);
-  // Sends what waits, as far as it goes; closing as for TrySend.
+  // Sends waiting messages as far as possible; closing as for TrySend.
   void FlushLocked(Connection* connection)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(replica::LinkId id);
@@ -216,10 +217,10 @@ class LinkHub {
     std::atomic<uint64_t> unused{0};
   };
   Counts ended_;
-  LogLimit damaged_;    // links that sent what is no message
-  LogLimit impostors_;  // or whose other end is somebody else
+  LogLimit damaged_;    // links that sent undecodable messages
+  LogLimit impostors_;  // links with an unexpected peer
 
-  // As they were offered. Last: their threads use the above.
+  // In the order of the offers. Last: their threads use the above.
   std::vector<Port> ports_;
 };
 

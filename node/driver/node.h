@@ -1,5 +1,5 @@
 // A running node: a ChainNode, links to its neighbours and the manager's views,
-// and what is done with them, batch after batch. What it runs on is given to
+// and the execution of its actions, batch after batch. Its runtime is given to
 // it: a process's own (node/driver/real_runtime.h), or a simulated one.
 #ifndef KAMINO_NODE_DRIVER_NODE_H_
 #define KAMINO_NODE_DRIVER_NODE_H_
@@ -37,13 +37,13 @@
 
 namespace kamino::node {
 
-// What a node runs on.
+// The environment of a node.
 struct NodeRuntime {
-  // The time that everything of the node goes by; never goes back. Any thread.
+  // The clock of the whole node; never goes back. Any thread.
   std::function<absl::Time()> clock;
-  // Runs the tasks of what is called the core thread here.
+  // Runs the tasks of the core thread.
   std::unique_ptr<CoreExecutor> executor;
-  // The most committed transactions that move into the backup between two
+  // Most committed transactions that are copied to the undo copy between two
   // batches; called each time. PropagationPace lowers it if they take long.
   std::function<size_t()> propagation_step = [] { return size_t{64}; };
 };
@@ -56,8 +56,8 @@ struct NodeOptions {
   RestartPolicy restarts;
   DepartureOptions departure;
   engine::OpenSnapshotsOptions snapshots;
-  // Mutations and their arguments that may wait for the core thread or be on
-  // their way; more are refused with REASON_OVERLOADED.
+  // Mutations, and their bytes of arguments, that may wait for the core thread
+  // or be on their way; more are refused with REASON_OVERLOADED.
   int64_t max_pending_requests = 16384;
   int64_t max_pending_bytes = 256 << 20;
   CallLoadOptions reads;
@@ -68,7 +68,7 @@ struct NodeOptions {
   std::shared_ptr<rpc::ClusterIdentity> cluster;
 };
 
-// What probes ask of a node; see docs/operate/metrics.md.
+// State for probes; see docs/operate/metrics.md.
 struct NodeStanding {
   // In the view, caught up, linked to its neighbours, and it holds a lease.
   bool ready = false;
@@ -80,7 +80,7 @@ struct NodeStanding {
   bool unlinked = false;
 };
 
-// What a node tells of itself besides its status, since it started.
+// A node's metrics besides its status, since its start.
 struct NodeSample {
   kamino::v1::GetNodeStatusResponse status;  // Node::Describe
   NodeStanding standing;
@@ -90,10 +90,10 @@ struct NodeSample {
   CallLoadStats results;
   engine::OpenSnapshotsStats snapshots;
   engine::HeapReserve heap_reserve;
-  uint64_t backups = 0;         // that were saved from this node
+  uint64_t backups = 0;         // saved from this node
   uint64_t backup_bytes = 0;    // of their records
   absl::Duration since_backup;  // infinite: there was none
-  uint64_t result_bytes = 0;    // kept until what they are of is completed
+  uint64_t result_bytes = 0;    // kept until their mutations are completed
   // As those of the status.
   std::vector<LinkHub::Traffic> links;
   LinkHub::Ended links_ended;
@@ -105,13 +105,13 @@ struct NodeSample {
   std::array<InCondition, membership::kConditions> conditions;
 };
 
-// What works beside the node on its core thread, by what requests lead to.
+// A user of the node's core thread that acts on the results of requests.
 class CoreUser {
  public:
   virtual ~CoreUser() = default;
   // With each tick of the node.
   virtual void OnTick(absl::Time now) = 0;
-  // What the batch has decided was carried out; it sends what that answers.
+  // The batch's actions were carried out; sends the answers.
   virtual void EndOfBatch() = 0;
 };
 
@@ -119,15 +119,15 @@ class CoreUser {
 class Node {
  public:
   struct Events {
-    // The node cannot go on; the process should stop. On any thread.
+    // The node cannot continue; the process should stop. On any thread.
     std::function<void(absl::Status)> fatal;
-    // Whether this node may serve as what; whenever it changes. On the core
-    // thread, from the first view on, so never before Join.
+    // Whether this node may serve, and in which role; at each change. On the
+    // core thread, from the first view on, so never before Join.
     std::function<void(membership::Role role, bool serves)> role;
-    // After the node has decided on a batch, before anything of that leaves it;
-    // for tests that keep a history. On the core thread. May be null.
+    // After the node has decided a batch, before any of it leaves the node; for
+    // tests that keep a history. On the core thread. May be null.
     std::function<void(const ChainNode& node)> decided;
-    // Of each view that it learns of. On the core thread. May be null.
+    // Each new view. On the core thread. May be null.
     std::function<void(const membership::View& view)> view = nullptr;
   };
 
@@ -146,26 +146,24 @@ class Node {
   absl::Status Join(const std::string& service_address,
                     const std::string& peer_address = "");
 
-  // The process was told to end: hands over what this node does to the others,
-  // where they are enough, and surrenders its lease. Calls `done`, once, on the
-  // core thread, when that is over, whatever came of it, after some seconds at
-  // most; `parted`: the chain goes on without this node. Who asks it for
-  // something meanwhile is told of the next view, or waits for it.
+  // A planned stop: hands this node's part over to the other members, if they
+  // are enough, and surrenders its lease. Calls `done` once, on the core
+  // thread, when that is over, successful or not, after some seconds at most;
+  // `parted`: the chain continues without this node. Requests meanwhile are
+  // redirected to the next view, or wait for it.
   void HandOver(std::function<void(bool parted)> done);
 
-  // The process is about to end in order. Executes nothing more, and calls
-  // `done`, once, on the core thread, when the next head will not take what
-  // this one was about to execute for what it died of. That takes an answer of
-  // its successor, which may never come: wait for so long (kRetireTime), then
-  // Stop.
+  // The process is about to stop as planned. Executes nothing more, and calls
+  // `done` once, on the core thread, when the next head cannot mistake a
+  // request here for one on which this node crashed. That needs an answer of
+  // the successor, which may never come: wait for kRetireTime, then Stop.
   void Retire(std::function<void()> done);
   static constexpr absl::Duration kRetireTime = absl::Milliseconds(100);
-  // Answers what is outstanding and stops. Idempotent.
+  // Answers outstanding requests and stops. Idempotent.
   void Stop();
-  // After Stop: the process ends because it was told to, not because it cannot
-  // go on.
+  // After Stop: the process ends as planned, not by a failure.
   void EndInOrder() { storage_->restarts()->OnEndInOrder(); }
-  // After Stop: it ends before it has asked to be taken in.
+  // After Stop: it ends before it has registered.
   void EndRefused() { storage_->restarts()->OnRefused(); }
 
   // From now on `user` is called; it outlives the core thread (Stop). Once.
@@ -179,11 +177,11 @@ class Node {
 
   // Runs `task` on the core thread; false when the node has stopped.
   bool Run(absl::AnyInvocable<void(ChainNode& node)> task);
-  // The same, for a read, which may wait behind other reads for longer
+  // The same for a read, which may wait longer behind other reads
   // (CoreExecutor::PostRead).
   bool Read(absl::AnyInvocable<void(ChainNode& node)> read);
 
-  // What its snapshots may take. Any thread.
+  // Limit of its snapshots. Any thread.
   uint64_t max_snapshot_bytes() const { return options_.snapshots.max_bytes; }
 
   // Of the core thread (CoreExecutor::loop).
@@ -205,22 +203,22 @@ class Node {
   // ChainCore::settled as of the last batch: every node of the chain has
   // executed the mutations up to it. For ResponseHeader.sequence. Any thread.
   uint64_t settled() const { return settled_.load(std::memory_order_relaxed); }
-  // What the core thread does.
+  // The core thread's current activity.
   const CoreActivity& activity() const { return activity_; }
   const StageTimes& stages() const { return stages_; }
-  // What takes longer is told of from now on; zero: nothing.
+  // Reports operations slower than this from now on; zero: none.
   void TellSlowerThan(absl::Duration threshold) {
     slow_.SetThreshold(threshold);
     stages_.TimeAll(slow_.on());
   }
   SlowOperations& slow() { return slow_; }
 
-  // Of reads, and of mutations that have a result.
+  // Load of reads, and of mutations that have a result.
   CallLoad& reads() { return reads_; }
   CallLoad& results() { return results_; }
 
   ViewBoard& view_board() { return view_board_; }
-  // That this node is of, as its data or the newest view says. Any thread.
+  // This node's cluster, by its data or the newest view. Any thread.
   const rpc::ClusterIdentity& cluster() const { return *cluster_; }
   const std::string& node_id() const { return options_.chain.node_id; }
   const std::string& cluster_id() const { return options_.chain.cluster_id; }
@@ -243,12 +241,12 @@ class Node {
 
   // Core thread only.
   bool EndOfBatch();
-  // Does what the departure calls for.
+  // Takes the departure's next step.
   void ContinueDeparture();
   void CarryOut(replica::Actions actions);
   void ReportRole();
   void NoteCondition(absl::Time now);
-  // A step of that. Returns whether there is more to do.
+  // One step of it. Returns whether there is more to do.
   bool BringUndoCopyUpToDate();
   void Report();  // to the manager
   void Fatal(absl::Status status);
@@ -287,9 +285,9 @@ class Node {
   membership::Condition condition_ = membership::Condition::kUnknown;
   absl::Time condition_since_;  // counted until then
   membership::NodeReport reported_;
-  ChainNode::Standing standing_;      // as of the last look at the report
-  bool ticked_ = true;                // since the cursors were reported
-  std::function<void()> on_retired_;  // null: nobody waits for it
+  ChainNode::Standing standing_;      // as of the last report
+  bool ticked_ = true;                // since cursors were reported
+  std::function<void()> on_retired_;  // null: no call of Retire waits
   Departure departure_;
   std::function<void(bool)> on_parted_;  // likewise
   CoreUser* user_ = nullptr;

@@ -1,4 +1,4 @@
-// What a node must have in common with the others of its chain.
+// Features that a node must share with the others of its chain.
 #ifndef KAMINO_NODE_DRIVER_NODE_AGREEMENT_H_
 #define KAMINO_NODE_DRIVER_NODE_AGREEMENT_H_
 
@@ -13,19 +13,17 @@
 
 namespace kamino::node {
 
-// What a node with that storage can work with. Without equal rings and messages
-// one node could not take what another has admitted, without a format that both
-// know not read it. Where all keep undo copies, one with less room could not
-// execute what another has. A procedure is in force once all members have it
-// and that is finalized.
-// `max_message` is that of the links, in bytes.
+// The features that a node with that storage supports. Nodes need equal rings
+// and message limits to take entries that another node has admitted, and a
+// common format to read them. If all keep undo copies, one with less room could
+// not execute every entry. A procedure is in force once all members have it and
+// it is finalized. `max_message` is that of the links, in bytes.
 membership::Agreement AgreementOf(const Storage& storage,
                                   const replica::ProcedureRegistry& procedures,
                                   size_t max_message);
 
-// REASON_UNKNOWN_PROCEDURE for a procedure that is not in force, as a member of
-// `view` does not have it, or nobody has finalized it; its name is the caller's
-// to check.
+// REASON_UNKNOWN_PROCEDURE for a procedure that is not in force: some member of
+// `view` does not have it, or it is not finalized. The caller checks its name.
 absl::Status CheckInForce(const membership::View& view,
                           absl::string_view function);
 

@@ -1,5 +1,4 @@
-// What a node runs on in a process of its own: a thread, and a clock that goes
-// on.
+// The runtime of a node in its own process: a thread, and the system's clock.
 #ifndef KAMINO_NODE_DRIVER_REAL_RUNTIME_H_
 #define KAMINO_NODE_DRIVER_REAL_RUNTIME_H_
 
@@ -11,8 +10,8 @@
 
 namespace kamino::node {
 
-// `spin`: as TransportOptions::spin, of the thread that links live on as well.
-// `goes_on`: as CoreWatchdogOptions::goes_on. An error: the system lacks
+// `spin`: as TransportOptions::spin, for the thread that links also live on.
+// `goes_on`: as CoreWatchdogOptions::goes_on. Error: the system lacks
 // descriptors.
 absl::StatusOr<NodeRuntime> RealRuntime(absl::Duration spin,
                                         std::function<void()> goes_on);

@@ -1,6 +1,6 @@
-// How a node that dies again and again is slowed down, so that the chain has
-// peace between its deaths. The limit at which it stays down is
-// StorageOptions::restart_limit.
+// Slows down a node that crashes repeatedly, so that the chain is undisturbed
+// between the crashes. StorageOptions::restart_limit is the limit at which it
+// stays down.
 #ifndef KAMINO_NODE_DRIVER_RESTART_POLICY_H_
 #define KAMINO_NODE_DRIVER_RESTART_POLICY_H_
 
@@ -11,13 +11,13 @@
 namespace kamino::node {
 
 struct RestartPolicy {
-  // So many are none too many: a quick reboot keeps the node's place.
+  // So many restarts have no delay: a quick reboot keeps the node's place.
   uint32_t free = 2;
-  // Before the node asks to be taken in after one more; twice as long with each
+  // The delay before the node registers after one more; doubles with each
   // further one.
   absl::Duration first_delay = absl::Seconds(1);
   absl::Duration most_delay = absl::Minutes(1);
-  // A process that has run for so long does not end for what it began with.
+  // A process that has run for so long did not crash on its start.
   absl::Duration long_life = absl::Minutes(10);
 };
 

@@ -1,6 +1,5 @@
-// Operations of clients that took long: a line of the log for each, some a
-// second at most, with where the time went. docs/operate/logs.md says what it
-// holds.
+// Logs slow operations of clients: a line for each, at most some a second, with
+// where the time went. docs/operate/logs.md describes the line.
 #ifndef KAMINO_NODE_DRIVER_SLOW_OPERATIONS_H_
 #define KAMINO_NODE_DRIVER_SLOW_OPERATIONS_H_
 
@@ -18,28 +17,28 @@
 
 namespace kamino::node {
 
-// What is known of one when its answer has left. Nothing of keys and values but
-// how much they are.
+// A slow operation, when its answer has left. Contains only the sizes of keys
+// and values.
 struct SlowOperation {
-  std::string method;  // as the metric has it: "put"
-  // Of a call, the procedure's name; else empty.
+  std::string method;  // as in the metric: "put"
+  // For a call, the procedure's name; else empty.
   std::string procedure;
   absl::StatusCode code = absl::StatusCode::kOk;
   absl::Duration took;
-  // By which clients and logs know it (logs/trace.h); may be empty.
+  // The name by which clients and logs know it (logs/trace.h); may be empty.
   std::string request;
   std::string traceparent;
-  std::string by;    // the identity of who asks; empty: nobody is asked
+  std::string by;    // the caller's identity; empty: no authentication
   std::string from;  // the connection
-  std::optional<uint64_t> keys;  // that it names; none: it names none
+  std::optional<uint64_t> keys;  // number of keys that it names; none: it names no keys
   uint64_t request_bytes = 0;
   uint64_t answer_bytes = 0;
 
-  // Until the core thread took it up; and from when that had its answer until
-  // it was handed on. None: not known.
+  // Until the core thread began it; and from the core thread's answer until it
+  // was passed on. None: unknown.
   std::optional<absl::Duration> core;
   std::optional<absl::Duration> answer;
-  // What the head says of a mutation.
+  // The head's times of a mutation.
   std::optional<head::RequestTimes> head;
 };
 
@@ -58,14 +57,14 @@ class SlowOperations {
   bool IsSlow(absl::Duration took) const {
     return on() && IsSlow(absl::ToInt64Nanoseconds(took));
   }
-  // Of one that is not over yet: whether it is worth while to keep what would
-  // be told of it.
+  // For an unfinished operation: whether details for the report are worth
+  // keeping.
   bool MayBecomeSlow(absl::Duration took) const {
     return on() && absl::ToInt64Nanoseconds(took) >=
                        threshold_.load(std::memory_order_relaxed) / 2;
   }
 
-  // Counts it, and tells of it, at `now` of the node's clock.
+  // Counts it, and logs it, at `now` of the node's clock.
   void Tell(const SlowOperation& slow, absl::Time now);
 
  private:
@@ -75,12 +74,11 @@ class SlowOperations {
   LogLimit told_;
 };
 
-// The line of the log, without what stands at the end of each: request and
-// traceparent.
+// The line of the log, without the common end of each: request and traceparent.
 std::string ToString(const SlowOperation& slow);
 
-// "GetResponse" as "get", "BatchGetResponse" as "batch_get": how metrics name
-// the method that answers with it.
+// "GetResponse" as "get", "BatchGetResponse" as "batch_get": the metrics' name
+// of the method with that response.
 std::string MethodNameOf(absl::string_view response);
 
 }  // namespace kamino::node

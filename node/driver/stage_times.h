@@ -1,12 +1,12 @@
-// How long requests and log entries are in each stage at this node, of the
-// clock that it runs by.
+// How long requests and log entries are in each stage at this node, by its
+// clock.
 //
-// A clock that is read costs as much as forty to a hundred instructions, so
-// what is timed by reading it is sampled: one log entry in kOneOf is timed as
-// it is executed and made durable, and one at a time as it goes down the chain.
-// What requests wait is told by the times of inputs, and counted of all. While
-// slow operations are told of, each log entry is timed as it is executed and
-// made durable.
+// Reading a clock costs as much as forty to a hundred instructions, so stages
+// that need it are sampled: one log entry in kOneOf is timed during execution
+// and until it is durable, and one at a time on its way down the chain. Waits
+// of requests use the times of inputs, and all are counted. While slow
+// operations are reported, each log entry is timed during execution and until
+// it is durable.
 #ifndef KAMINO_NODE_DRIVER_STAGE_TIMES_H_
 #define KAMINO_NODE_DRIVER_STAGE_TIMES_H_
 
@@ -42,8 +42,8 @@ class StageTimes final : public replica::StageWatch {
     return times_all() ? &entry_ : nullptr;
   }
 
-  // After a batch, which has begun at `now`: what it has sent, completed and
-  // cleaned.
+  // After a batch that began at `now`: the entries that it has sent, completed
+  // and cleaned.
   void OnBatch(const replica::ChainCore& core, absl::Time now);
 
   // Any thread.
@@ -54,7 +54,7 @@ class StageTimes final : public replica::StageWatch {
   }
 
  private:
-  // One log entry at a time, by its last mutation, on its way to a mark.
+  // Follows one log entry at a time, by its last mutation, to a mark.
   struct Probe {
     uint64_t sequence = 0;  // 0: none is under way
     absl::Time since;
@@ -64,10 +64,10 @@ class StageTimes final : public replica::StageWatch {
   metrics::OwnedLatencies& Of(replica::Stage stage) {
     return latencies_[static_cast<size_t>(stage)];
   }
-  // That is under way; the entry's is noted.
+  // Ends the current stage, and notes the entry's.
   void EndStage(absl::Time now);
-  // `from` is how far entries have come to where the stage begins, `to` to
-  // where it ends; `from` is behind `to` where there is nothing to time.
+  // `from`: up to where entries have come at the start of the stage, `to`: at
+  // its end; `from` is behind `to` if there is nothing to time.
   void Follow(replica::Stage stage, uint64_t from, uint64_t to, absl::Time now,
               Probe* probe);
 
@@ -82,8 +82,8 @@ class StageTimes final : public replica::StageWatch {
   Entry entry_;
   std::atomic<bool> times_all_{false};
 
-  // An entry begins to be followed in one batch of so many. Prime: batches of
-  // a lone request come in the same turn again and again.
+  // An entry begins to be followed in one batch of so many. Prime, because
+  // batches of a single request come in the same order again and again.
   static constexpr uint32_t kOneBatchOf = 17;
   uint32_t skipped_batches_ = 0;
   bool begins_ = false;   // in this batch

@@ -1,5 +1,4 @@
-// The node's latest view, for every thread that has to know it, and those who
-// wait for the next one.
+// The node's latest view, for all threads, and the subscribers to the next one.
 #ifndef KAMINO_NODE_DRIVER_VIEW_BOARD_H_
 #define KAMINO_NODE_DRIVER_VIEW_BOARD_H_
 
@@ -18,7 +17,7 @@
 
 namespace kamino::node {
 
-// As clients get it.
+// In the clients' format.
 kamino::v1::Chain ToChain(const membership::View& view);
 
 // Thread-safe.
@@ -35,7 +34,7 @@ class ViewBoard {
   // Of this chain.
   explicit ViewBoard(ChainId chain_id);
 
-  // A view of this chain. One that is older than the current one is ignored.
+  // A view of this chain. Ignores one that is older than the current one.
   void Publish(const membership::View& view);
 
   // Never null, always of this chain; view_id 0 before the first view.
@@ -43,7 +42,7 @@ class ViewBoard {
 
   // Calls `listener` with the current chain, then with each later one, until
   // Unsubscribe returns. 0: there are kMaxListeners already, or kMaxOfOnePeer
-  // for `peer`, the connection that asks for it.
+  // for `peer`, the caller's connection.
   uint64_t Subscribe(absl::string_view peer, Listener listener);
   void Unsubscribe(uint64_t id);
 

@@ -20,11 +20,11 @@ namespace kamino::node {
 // be stopped before it. `audit_thread` outlives the server too.
 class BackupService final : public kamino::v1::BackupService::CallbackService {
  public:
-  // Each has a snapshot open, a thread, and some MiB of messages.
+  // Each has an open snapshot, a thread, and some MiB of messages.
   static constexpr int kMaxSaves = 2;
 
-  // So long a message of a save may wait for its client, which may bring it to
-  // a slow place; then the save ends.
+  // A save's message may wait so long for its client, which may write to a slow
+  // place; then the save ends.
   static constexpr absl::Duration kPatience = absl::Seconds(60);
 
   BackupService(Node* node, logs::AuditThread* audit_thread,
@@ -42,7 +42,7 @@ class BackupService final : public kamino::v1::BackupService::CallbackService {
  private:
   absl::Status CheckMaySave(grpc::CallbackServerContext* context,
                             const kamino::v1::SaveRequest& request);
-  // What the step is as a mutation.
+  // The step as a mutation.
   absl::StatusOr<replica::Mutation> MutationOf(
       grpc::CallbackServerContext* context,
       const kamino::v1::RestoreRequest& request) const;
@@ -64,9 +64,9 @@ class BackupService final : public kamino::v1::BackupService::CallbackService {
   void Finish(const Step& step, const absl::Status& status);
   void Count(const Step& step);
   void Answer(const Step& step, const absl::Status& status);
-  // A step whose line could not be written; nothing was done.
+  // Refuses a step whose line could not be written; nothing was done.
   void Refuse(const Step& step, const absl::Status& status);
-  // What the log has of a restore that a client begins, finishes or gives up.
+  // The log line for a restore that a client begins, finishes or gives up.
   std::string LineOf(const Step& step, const absl::Status& status) const;
 
   Node* const node_;

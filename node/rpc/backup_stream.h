@@ -1,8 +1,8 @@
 // One Save call: opens a snapshot at the tail, reads it step by step on the
-// core thread, and sends what it has read from a thread of its own, so that
-// neither hashing nor gRPC takes the core's time. Two messages are held at
-// most: one on its way, one in the making; a client that takes none for too
-// long ends the call.
+// core thread, and sends the records from its own thread, so that neither
+// hashing nor gRPC takes the core's time. It holds at most two messages: one on
+// its way, one in the making. It ends a call whose client receives none for too
+// long.
 #ifndef KAMINO_NODE_RPC_BACKUP_STREAM_H_
 #define KAMINO_NODE_RPC_BACKUP_STREAM_H_
 
@@ -24,15 +24,15 @@
 
 namespace kamino::node {
 
-// Whose call it is, as the log has it.
+// The caller, as in the log.
 std::string CallerOf(const grpc::CallbackServerContext& context);
 
 // Deletes itself when the call is over.
 class BackupStream final
     : public grpc::ServerWriteReactor<kamino::v1::SaveResponse> {
  public:
-  // Refuses the call where `may` says so, and ends it when the client takes
-  // nothing for `patience`. `over` is called when it has ended.
+  // Refuses the call if `may` says so, and ends it when the client receives
+  // nothing for `patience`. Calls `over` at the end.
   static BackupStream* Start(Node* node, grpc::CallbackServerContext* context,
                              const kamino::v1::SaveRequest& request,
                              absl::Duration patience, const absl::Status& may,
@@ -60,29 +60,29 @@ class BackupStream final
 
   void Run();
   absl::Status Save();
-  // With the core thread waited for.
+  // Runs `task` on the core thread and waits for it.
   absl::Status OnCore(absl::FunctionRef<absl::Status(ChainNode&)> task);
   absl::Status Open(ChainNode& node);
   void FillHeader(ChainNode& node, kamino::v1::BackupHeader* header);
   absl::Status SendObjects();
   // About a MiB of records.
   absl::Status ReadMessage(std::string* records);
-  // Once the message before it has left.
+  // Sends once the message before it has left.
   absl::Status Send(Part part);
   absl::Status AwaitSent();
-  // Not within `patience_`: the client takes nothing.
+  // The client received nothing within `patience_`.
   absl::Status EndUntaken();
-  // `logged`: whether the log has taken the line about the end.
+  // `logged`: whether the line about the end is in the log.
   void FinishWith(absl::Status status, const absl::Status& logged);
   std::string LineOfEnd(const absl::Status& status) const;
-  // What is saved, as the log has it.
+  // The backup, as in the log.
   std::string What() const;
 
   Node* const node_;
   grpc::CallbackServerContext* const context_;
   const kamino::v1::SaveRequest request_;
   const absl::Duration patience_;
-  const std::string peer_;  // the connection it came by
+  const std::string peer_;  // its connection
   const std::string by_;
   const std::function<void()> over_;
   const absl::Time began_ = node_->Now();
@@ -91,13 +91,13 @@ class BackupStream final
   ContentHash hash_;
   uint64_t bytes_ = 0;  // of records
   uint64_t snapshot_ = 0;
-  uint64_t sequence_ = 0;  // of the backup; 0: it has not come so far
+  uint64_t sequence_ = 0;  // of the backup; 0: not known yet
   Part sent_;              // on its way
   uint64_t unsent_ = 0;    // the message, among the node's unsent answers
 
   absl::Mutex mutex_;
   bool sending_ ABSL_GUARDED_BY(mutex_) = false;
-  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // cancelled, or not taken
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // cancelled, or not received
 
   std::thread thread_;
 };

@@ -1,5 +1,5 @@
-// Ends a call of which gRPC itself waits for the client: that it takes what is
-// sent. Who serves it cannot, as what it says comes after that.
+// Ends a call for which gRPC itself waits until the client receives what was
+// sent. The handler cannot end it: its status would come after that.
 #ifndef KAMINO_NODE_RPC_CALL_ENDER_H_
 #define KAMINO_NODE_RPC_CALL_ENDER_H_
 
@@ -13,10 +13,9 @@
 
 namespace kamino::node {
 
-// For CallLoad::AddAnswer, while the call is not over; what it returns may be
-// called and destroyed at any time, on any thread. The client sees
-// RESOURCE_EXHAUSTED and `why`, without details, whoever serves the call that
-// it was cancelled.
+// For CallLoad::AddAnswer, while the call is not over. The result may be called
+// and destroyed at any time, on any thread. The client sees RESOURCE_EXHAUSTED
+// and `why`, without details; the handler sees a cancelled call.
 inline absl::AnyInvocable<void()> EnderOf(
     grpc::CallbackServerContext* context,
     std::string why =

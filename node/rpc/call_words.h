@@ -1,5 +1,4 @@
-// What the log says of a unary call or a scan: by which it is known, who asks,
-// and how much it asks for.
+// Log fields of a unary call or a scan: its name, its caller, and its size.
 #ifndef KAMINO_NODE_RPC_CALL_WORDS_H_
 #define KAMINO_NODE_RPC_CALL_WORDS_H_
 
@@ -13,29 +12,29 @@
 
 namespace kamino::node {
 
-// What the caller's metadata says, if it may be one; else "".
+// The traceparent in the caller's metadata, if valid; else "".
 std::string TraceparentOf(const grpc::ServerContextBase& context);
 
-// "CLIENT_ID/NUMBER"; "": it is none.
+// "CLIENT_ID/NUMBER"; "": not a valid id.
 std::string ToString(const kamino::v1::RequestId& id);
 
-// By which clients and logs know the call: what its metadata says, or the name
-// of its mutation; "": there is neither.
+// The name by which clients and logs know the call: from its metadata, or its
+// mutation's; "": there is neither.
 template <typename Request>
 std::string RequestNameOf(const grpc::ServerContextBase& context,
                           const Request& request);
 std::string RequestNameOf(const grpc::ServerContextBase& context,
                           const kamino::v1::RequestId& id);
 
-// How many keys it names; none: it names none.
+// The number of keys that it names; none: it names none.
 template <typename Request>
 std::optional<uint64_t> KeysIn(const Request& request);
 
-// Fills all but code, times and the answer's bytes.
+// Fills everything but code, times and the answer's bytes.
 template <typename Request>
 void Describe(const grpc::ServerContextBase& context, const Request& request,
               SlowOperation* slow);
-// The same, but what is asked for.
+// The same without the request's own fields.
 void DescribeCaller(const grpc::ServerContextBase& context,
                     SlowOperation* slow);
 

@@ -11,7 +11,7 @@
 
 namespace kamino::node {
 
-// A handler finds its call's by CallbackServerContext::GetRpcAllocatorState.
+// A handler finds it by CallbackServerContext::GetRpcAllocatorState.
 template <typename Request, typename Response>
 class CountedMessages final : public grpc::MessageHolder<Request, Response> {
  public:
@@ -20,8 +20,8 @@ class CountedMessages final : public grpc::MessageHolder<Request, Response> {
     this->set_response(&response_);
   }
 
-  // The response is made up, at `now` on the node's clock: at most once, before
-  // the call is finished.
+  // The response is complete, at `now` on the node's clock. Called at most
+  // once, before the call is finished.
   void CountAnswer(grpc::CallbackServerContext* context, absl::Time now) {
     answer_ = load_->AddAnswer(context->peer(),
                                static_cast<int64_t>(response_.ByteSizeLong()),

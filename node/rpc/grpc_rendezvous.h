@@ -1,7 +1,7 @@
 // Sets up verbs links over the nodes' own gRPC servers: an address is where a
 // node serves other nodes. Offers carry the sender's view id, so that a node
-// that was left behind cannot connect. With certificates each side tells the
-// transport whose the other one's is: it hands no key to anybody else.
+// with an old view cannot connect. With certificates each side gives the peer's
+// certificate to the transport, which gives no memory key to any other peer.
 #ifndef KAMINO_NODE_RPC_GRPC_RENDEZVOUS_H_
 #define KAMINO_NODE_RPC_GRPC_RENDEZVOUS_H_
 
@@ -25,16 +25,16 @@ class GrpcRendezvous final
     : public transport::VerbsRendezvous,
       public kamino::internal::v1::VerbsLinks::CallbackService {
  public:
-  // `credentials`: of its calls; null: in the clear.
+  // `credentials`: of its calls; null: without TLS.
   GrpcRendezvous(std::string cluster_id, ChainId chain_id,
                  std::shared_ptr<const rpc::Credentials> credentials = nullptr);
   ~GrpcRendezvous() override;  // Stop()
 
-  // Gives up what is under way and waits for it. Not on a thread of gRPC's.
+  // Cancels pending calls and waits for them. Not on a thread of gRPC's.
   void Stop();
 
-  // There is one place to listen: the server this service is registered with,
-  // whatever `address`.
+  // There is one place to listen: the server with which this service is
+  // registered; `address` is ignored.
   absl::StatusOr<std::string> Listen(const std::string& address,
                                      Answerer answerer) override;
   void StopListening(const std::string& address) override;

@@ -1,5 +1,5 @@
-// kamino.v1.KaminoService of a node, on gRPC's callback API: checks what came,
-// hands it to the core thread, answers from there.
+// kamino.v1.KaminoService of a node, on gRPC's callback API: checks requests,
+// passes them to the core thread, and answers from there.
 #ifndef KAMINO_NODE_RPC_KAMINO_SERVICE_H_
 #define KAMINO_NODE_RPC_KAMINO_SERVICE_H_
 
@@ -21,11 +21,11 @@ namespace kamino::node {
 // Thread-safe. `node` must outlive the server that this is registered with.
 class KaminoService final : public kamino::v1::KaminoService::CallbackService {
  public:
-  // Largest message taken in; a request over its own limits but below this
-  // gets an answer that says so.
+  // Largest accepted message; a request over its own limits but below this gets
+  // an answer that says so.
   static constexpr int kMaxMessageBytes = 8 << 20;
 
-  // `access`, which outlives this: what callers may do; null: everything.
+  // `access`, which outlives this: the callers' rights; null: everything.
   explicit KaminoService(Node* node, security::Access* access = nullptr);
 
   grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context,
@@ -82,7 +82,7 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
                                 const Request* request, Response* response,
                                 RunFunction run);
 
-  // The same, unless nobody waits for it any more or there is no room for
+  // The same, unless its client has stopped waiting or there is no room for
   // another answer.
   template <typename Request, typename Response, typename ReadFunction>
   grpc::ServerUnaryReactor* Read(grpc::CallbackServerContext* context,
@@ -100,20 +100,20 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
   template <typename Request, typename Response>
   void CountAnswer(grpc::CallbackServerContext* context) const;
 
-  // One that is answered; until it is finished.
+  // A call, until it is finished.
   template <typename Request, typename Response>
   struct Ended {
     grpc::CallbackServerContext* context;
     const Request* request;
     const Response* response;
     absl::Time began;  // of the node's clock
-    // When the core thread took it up; infinite: not known.
+    // When the core thread began it; infinite: unknown.
     absl::Time came = absl::InfiniteFuture();
     // Of a mutation, where known.
     const head::RequestTimesSource* times = nullptr;
   };
-  // How every unary call of the service ends: counts it, and tells of it where
-  // it was slow.
+  // The end of every unary call of the service: counts it, and reports slow
+  // ones.
   template <typename Request, typename Response>
   void Answer(grpc::ServerUnaryReactor* reactor,
               const Ended<Request, Response>& ended,
@@ -126,11 +126,11 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
                                    const Request* request,
                                    const Response* response,
                                    const absl::Status& status);
-  // That a request is for the cluster and the chain of this node.
+  // Checks that a request is for this node's cluster and chain.
   template <typename Request>
   absl::Status Check(grpc::CallbackServerContext* context,
                      const Request& request) const {
-    // A client learns by GetChain which cluster it has met.
+    // A client learns by GetChain which cluster this is.
     constexpr bool kNamesCluster =
         !std::is_same_v<Request, kamino::v1::GetChainRequest>;
     RETURN_IF_ERROR(rpc::MeetCaller(node_->cluster(), context, kNamesCluster));
@@ -139,7 +139,7 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
   void FillHeader(uint64_t view_id, uint64_t sequence,
                   kamino::v1::ResponseHeader* header) const;
 
-  // Of what was refused for a key or a session.
+  // Notes a request that was refused for a key or a session.
   template <typename Request>
   void NoteDenied(const absl::Status& status, const PrincipalPtr& by,
                   const grpc::CallbackServerContext& context,

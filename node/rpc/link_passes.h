@@ -1,7 +1,6 @@
-// Passes for links to other nodes, and for theirs to this one, over the calls
-// that nodes make to each other with their certificates. A pass is for who
-// calls: a member of the view in the life that the view has of it, or a node
-// that is in none.
+// Passes for links to other nodes, and for theirs to this one, over the
+// authenticated calls between nodes. A pass is for its caller: a member of the
+// view, in the incarnation that the view names, or a node that is in no view.
 #ifndef KAMINO_NODE_RPC_LINK_PASSES_H_
 #define KAMINO_NODE_RPC_LINK_PASSES_H_
 
@@ -21,8 +20,8 @@
 
 namespace kamino::node {
 
-// Thread-safe but for Stop, after which no call runs. Before SetSelf and the
-// first view it asks for nothing and gives nothing out.
+// Thread-safe except Stop, after which no call runs. Before SetSelf and the
+// first view it neither asks for passes nor issues any.
 class LinkPasses final
     : public transport::PassSource,
       public kamino::internal::v1::ChainLinks::CallbackService {
@@ -32,14 +31,14 @@ class LinkPasses final
              std::shared_ptr<const rpc::Credentials> credentials);
   ~LinkPasses() override;  // Stop()
 
-  // Who this node is.
+  // This node's identity.
   void SetSelf(const std::string& node_id, uint64_t incarnation);
-  // Who is where, and in which life.
+  // The members, their addresses and incarnations.
   void SetView(const membership::View& view);
-  // Gives up what is under way and waits for it. Not on a thread of gRPC's.
+  // Cancels pending calls and waits for them. Not on a thread of gRPC's.
   void Stop();
 
-  // Those that this node has given out: for its listeners.
+  // Passes that this node has issued: for its listeners.
   const std::shared_ptr<transport::PassBook>& book() const { return book_; }
 
   // `address`: of a member; its path, without its host.
@@ -56,8 +55,8 @@ class LinkPasses final
   using Calls = rpc::PendingCalls<kamino::internal::v1::GetPassRequest,
                                   kamino::internal::v1::GetPassResponse>;
 
-  // Where the node with that path, of this host if there is one, takes calls;
-  // "": there is none.
+  // The address for calls of the node with that path, on this host if there is
+  // one; "": there is none.
   std::string PeerAt(const std::string& address) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Stub* StubLocked(const std::string& peer)

@@ -24,9 +24,8 @@ inline constexpr char kTailHealth[] = "kamino.tail";  // serves reads now
 class NodeServer {
  public:
   // `node` must outlive the server, and be stopped before it (its requests are
-  // answered then). `others` are services that are served beside it, and
-  // outlive it too. `bounded_elsewhere`, `credentials`, `access`: as
-  // rpc::ServerOptions has them.
+  // answered then). `others` are served too, and outlive it.
+  // `bounded_elsewhere`, `credentials`, `access`: as in rpc::ServerOptions.
   // kUnavailable: the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<NodeServer>> Start(
       const std::string& listen, Node* node,

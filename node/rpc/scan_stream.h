@@ -1,6 +1,6 @@
-// One Scan call: reads a message's worth on the core thread, sends it, and goes
-// on when it has left. So a slow reader holds one message, which counts among
-// the node's unsent answers, and ends the call if it stays for too long.
+// One Scan call: reads one message on the core thread, sends it, and continues
+// when it has left. So a slow reader holds one message, which counts among the
+// node's unsent answers and ends the call if it stays too long.
 #ifndef KAMINO_NODE_RPC_SCAN_STREAM_H_
 #define KAMINO_NODE_RPC_SCAN_STREAM_H_
 
@@ -45,8 +45,8 @@ class ScanStream final
   void ReadAndWrite(ChainNode& node);
   absl::Status ReadMessage(ChainNode& node);
   void FinishWith(const absl::Status& status);
-  // Each message is a read: how long a client takes to take them is its own
-  // affair.
+  // Each message is a read of its own: the client's delay between messages does
+  // not count.
   void TellIfSlow(const absl::Status& status, absl::Time now);
 
   Node* const node_;
@@ -54,14 +54,14 @@ class ScanStream final
   const PrincipalPtr by_;
   grpc::CallbackServerContext* const context_;
   const kamino::v1::ScanRequest request_;
-  const std::string peer_;     // the connection it came by
+  const std::string peer_;     // its connection
   const absl::Time deadline_;  // on the node's clock
   const absl::Time began_ = node_->Now();
-  // Of this message: when it was asked for, and when the core thread took that
-  // up, where slow ones are told of.
+  // For this message: when it was requested, and when the core thread began it,
+  // if slow operations are reported.
   absl::Time part_began_ = began_;
   absl::Time part_came_ = absl::InfiniteFuture();
-  // Of the thread that reads now; reading and writing take turns.
+  // Used by the thread that reads now; reading and writing alternate.
   ScanCursor cursor_;
   kamino::v1::ScanResponse response_;
   uint64_t unsent_ = 0;  // the message, among the node's unsent answers

@@ -1,4 +1,4 @@
-// Where links of sessions over RDMA are asked for: SessionService.ConnectPair.
+// Accepts requests for session links over RDMA: SessionService.ConnectPair.
 #ifndef KAMINO_NODE_RPC_SESSION_RENDEZVOUS_H_
 #define KAMINO_NODE_RPC_SESSION_RENDEZVOUS_H_
 
@@ -10,10 +10,10 @@
 
 namespace kamino::node {
 
-// Thread-safe. A node only answers; clients are the ones who ask.
+// Thread-safe. A node only answers; clients ask.
 class SessionRendezvous final : public transport::VerbsRendezvous {
  public:
-  // There is one place to listen, whatever `address`.
+  // There is one place to listen; `address` is ignored.
   absl::StatusOr<std::string> Listen(const std::string& address,
                                      Answerer answerer) override;
   void StopListening(const std::string& address) override;
@@ -22,8 +22,8 @@ class SessionRendezvous final : public transport::VerbsRendezvous {
                 const transport::VerbsEndpoint& offer, absl::Duration timeout,
                 Reply reply) override;
 
-  // Hands the offer to who listens. Replies once, on any thread, perhaps before
-  // it returns; kUnavailable: nobody listens.
+  // Passes the offer to the listener. Replies once, on any thread, perhaps
+  // before it returns; kUnavailable: there is no listener.
   void Answer(const transport::VerbsEndpoint& offer, Reply reply);
 
  private:

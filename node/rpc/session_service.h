@@ -1,5 +1,5 @@
-// kamino.v1.SessionService of a node: connections of sessions over a stream of
-// gRPC's, for clients that no link leads to this node from.
+// kamino.v1.SessionService of a node: session connections over a gRPC stream,
+// for clients that have no link to this node.
 #ifndef KAMINO_NODE_RPC_SESSION_SERVICE_H_
 #define KAMINO_NODE_RPC_SESSION_SERVICE_H_
 
@@ -24,16 +24,16 @@ class SessionService final
   // `server` must outlive the gRPC server that this is registered with.
   explicit SessionService(SessionServer* server) : server_(server) {}
 
-  // Who asks for a link over RDMA asks there. Any thread.
+  // Receives requests for links over RDMA. Any thread.
   const std::shared_ptr<SessionRendezvous>& rendezvous() const {
     return rendezvous_;
   }
 
-  // Who asks for a pass for a link over shared memory is given one of these.
-  // Any thread.
+  // The passes for links over shared memory. Any thread.
   const std::shared_ptr<transport::PassBook>& passes() const { return passes_; }
 
-  // Where else this node takes connections; none until it is told.
+  // Other carriers by which this node accepts connections; none before this
+  // call.
   void SetCarriers(std::vector<kamino::v1::Carrier> carriers);
 
   grpc::ServerBidiReactor<kamino::v1::SessionFrame, kamino::v1::SessionFrame>*
@@ -55,7 +55,7 @@ class SessionService final
       kamino::v1::GetLinkPassResponse* response) override;
 
  private:
-  // That a call is for the cluster and the chain of this node.
+  // Checks that a call is for this node's cluster and chain.
   absl::Status Check(grpc::CallbackServerContext* context,
                      ChainId chain_id) const;
   void Finish(grpc::ServerUnaryReactor* reactor, const absl::Status& status);

@@ -1,7 +1,6 @@
-// A stream of gRPC's that carries one connection of a session. It reads while
-// the core thread has a few frames of it to do, which are then done together,
-// and not when it has more, so that a client that sends faster is held back by
-// gRPC's flow control.
+// A gRPC stream that carries one connection of a session. It stops reading
+// while the core thread has more than a few of its frames to do, so that gRPC's
+// flow control slows a faster client down; those few are done together.
 #ifndef KAMINO_NODE_RPC_SESSION_STREAM_H_
 #define KAMINO_NODE_RPC_SESSION_STREAM_H_
 
@@ -31,15 +30,15 @@ class SessionStream final
   // For the carrier.
   void Send(std::string frame);
   size_t unsent() const;
-  // What was sent leaves, then the stream ends.
+  // Sends what is queued, then ends the stream.
   void Close();
-  // It ends now, whatever its client takes.
+  // Ends it now, whatever the client has received.
   void Abort();
   const std::string& peer() const { return peer_; }
   const std::string& identity() const { return identity_; }
 
  private:
-  // What to tell gRPC, once the lock is released: it may call back at once.
+  // The gRPC call to make after releasing the lock: it may call back at once.
   enum class Next { kNothing, kRead, kWrite, kFinish };
 
   SessionStream(SessionServer* server, grpc::CallbackServerContext* context)
@@ -74,12 +73,12 @@ class SessionStream final
   std::deque<std::string> waiting_ ABSL_GUARDED_BY(mutex_);
   size_t unsent_ ABSL_GUARDED_BY(mutex_) = 0;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  // That the core has.
+  // Frames that the core thread has.
   int taken_frames_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t taken_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool reading_ ABSL_GUARDED_BY(mutex_) = true;
-  // Reads that are about to begin, which they may not after Finish. One may be
-  // done, and the next one begin, before the call that began it returns.
+  // Reads that are about to begin, which they may not after Finish. A read may
+  // be done, and the next one begin, before the call that began it returns.
   int starting_reads_ ABSL_GUARDED_BY(mutex_) = 1;
   bool cancelling_ ABSL_GUARDED_BY(mutex_) = false;  // likewise
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;

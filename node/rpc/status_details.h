@@ -1,5 +1,5 @@
-// Errors as clients get them: a gRPC status with google.rpc.Status details, in
-// them a kamino.v1.ErrorDetail and, where waiting helps, a RetryInfo.
+// Errors for clients: a gRPC status with google.rpc.Status details, which
+// contain a kamino.v1.ErrorDetail and, if waiting helps, a RetryInfo.
 #ifndef KAMINO_NODE_RPC_STATUS_DETAILS_H_
 #define KAMINO_NODE_RPC_STATUS_DETAILS_H_
 
@@ -12,18 +12,18 @@
 
 namespace kamino::node {
 
-// OK stays OK. The detail of `status` is completed with the node that answers
-// and, unless the caller is of another cluster, with the addresses of head and
-// tail in `chain`. `request` is the number that log lines of the call have.
+// OK stays OK. Completes the detail of `status` with the answering node and,
+// unless the caller is of another cluster, with the addresses of head and tail
+// in `chain`. `request` is the number of the call in log lines.
 grpc::Status ToGrpcStatus(const absl::Status& status,
                           const kamino::v1::Chain& chain,
                           const std::string& node_id,
                           const std::string& request = "");
 
-// Whether a request that names chain `asked` is one for a node of `served`.
+// Checks that chain `asked` in a request is `served`, this node's.
 absl::Status CheckAsked(ChainId asked, ChainId served);
 
-// What a request gets that comes while the node stops.
+// The error for requests that arrive while the node stops.
 absl::Status NodeStopping();
 
 }  // namespace kamino::node

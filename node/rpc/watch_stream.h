@@ -1,5 +1,5 @@
-// One WatchChain call. A watcher that is slow misses views in between, never
-// the latest; one that takes nothing for too long is ended.
+// One WatchChain call. A slow watcher misses intermediate views, never the
+// latest; one that receives nothing for too long is ended.
 #ifndef KAMINO_NODE_RPC_WATCH_STREAM_H_
 #define KAMINO_NODE_RPC_WATCH_STREAM_H_
 
@@ -19,7 +19,7 @@ namespace kamino::node {
 class WatchStream final
     : public grpc::ServerWriteReactor<kamino::v1::WatchChainResponse> {
  public:
-  // Ends at once where the request is not `ok`.
+  // Ends at once if the request is not `ok`.
   static WatchStream* Start(Node* node, grpc::CallbackServerContext* context,
                             const absl::Status& ok);
 
@@ -38,7 +38,7 @@ class WatchStream final
 
   Node* const node_;
   grpc::CallbackServerContext* const context_;
-  const std::string peer_;  // the connection it came by
+  const std::string peer_;  // its connection
   const absl::Time began_ = node_->Now();
   uint64_t subscription_ = 0;  // constant after Start
 
@@ -47,7 +47,7 @@ class WatchStream final
   uint64_t written_view_ ABSL_GUARDED_BY(mutex_) = 0;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  // Of the write under way; and what it is among the node's unsent answers.
+  // The current write, and its number among the node's unsent answers.
   kamino::v1::WatchChainResponse response_;
   uint64_t unsent_ ABSL_GUARDED_BY(mutex_) = 0;
 };

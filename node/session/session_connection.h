@@ -1,6 +1,6 @@
-// One connection of a client: greets, hands requests to the node in the order
-// they come, and collects the answers, which leave together at the end of each
-// batch. docs/formats/session.md is the protocol.
+// One connection of a client: greets, passes requests to the node in order, and
+// collects the answers, which leave together at the end of each batch.
+// docs/formats/session.md is the protocol.
 //
 // Not thread-safe: the core thread owns it.
 #ifndef KAMINO_NODE_SESSION_SESSION_CONNECTION_H_
@@ -31,16 +31,16 @@ namespace kamino::node {
 struct SessionLimits {
   size_t max_requests = 4096;           // under way, of one connection
   size_t max_request_bytes = 16 << 20;  // their bodies
-  // Of answers; requests are shed beyond, and beyond twice that the connection
+  // Answers; above it requests are shed, and above twice that the connection
   // ends.
   size_t max_unsent_bytes = 16 << 20;
-  // Of all connections, and of frames that have not come whole; with more,
-  // requests of those that have some are shed, and at a tick connections end.
+  // Answers of all connections, and their incomplete frames. Above it, requests
+  // of the connections that hold some are shed, and at a tick connections end.
   size_t max_all_held_bytes = 256 << 20;
-  // What was not greeted, does not take its answers, or has begun a frame and
-  // sends no more of it, for so long ends.
+  // Ends a connection that for so long does not greet, does not receive its
+  // answers, or does not complete a frame.
   absl::Duration max_silence = absl::Seconds(5);
-  // Of a frame; who sends less in max_silence sends no more of it.
+  // Bytes of a frame; a peer that sends less in max_silence is too slow.
   size_t least_of_frame = 64 << 10;
   // Keys that the reads of one frame may look up: some tens of milliseconds.
   size_t max_lookups = 65536;
@@ -48,12 +48,12 @@ struct SessionLimits {
 
 class SessionConnection {
  public:
-  // An answer comes by `answered`, which finds this connection again if it is
-  // still there: requests outlive connections.
+  // Finds this connection for an answer, if it still exists: requests outlive
+  // connections.
   using Finder = std::function<SessionConnection*()>;
 
   // `node` and `access` outlive this. `all_held` counts the bytes of all
-  // connections. `access`: what its peer may do; null: everything.
+  // connections. `access`: the peer's rights; null: everything.
   SessionConnection(const SessionLimits& limits, Node* node,
                     security::Access* access,
                     std::unique_ptr<SessionCarrier> carrier, Finder find,
@@ -62,22 +62,21 @@ class SessionConnection {
 
   void OnFrame(absl::string_view bytes, absl::Time now);
   void OnTick(absl::Time now);
-  // The carrier's peer has taken something.
+  // The carrier's peer has received something.
   void OnWritable();
 
-  // Sends the answers that were collected.
+  // Sends the collected answers.
   void Flush();
   bool has_answers() const { return !out_.empty(); }
 
-  // The protocol is over: the carrier was told.
+  // The protocol has ended, and the carrier knows.
   bool ended() const { return state_ == State::kEnded; }
 
-  // Answers that have not left, and what came of a frame that is not whole.
+  // Unsent answers, and bytes of an incomplete frame.
   size_t held_bytes() const { return unsent_ + unfinished_; }
-  // How long it will be till they are gone, by how much went lately: to be
-  // compared.
+  // The time to send them at the recent rate, for comparison.
   double held_for() const;
-  // Without another word.
+  // Ends without a message.
   void Abort(absl::string_view why);
 
  private:
@@ -88,27 +87,27 @@ class SessionConnection {
     session::Method method = {};
     absl::Time began;
     uint64_t number = 0;                       // of a mutation
-    int keys = kNoKeys;                        // that it names
-    std::unique_ptr<const std::string> trace;  // null: it has none
-    // The request's as well, which asks often.
+    int keys = kNoKeys;                        // number of keys that it names
+    std::unique_ptr<const std::string> trace;  // null: none
+    // Shared with the request, which reads it often.
     std::shared_ptr<bool> cancelled = std::make_shared<bool>(false);
   };
 
-  // That the peer may send such a frame, as of now.
+  // Checks that the peer may send such a frame now.
   absl::Status CheckFrame(session::FrameKind kind);
   absl::Status CheckMayHaveSession();
   absl::Status CheckMethod(session::Method method);
-  // Whose connection it is; null: he may do everything.
+  // The peer's identity; null: everything is allowed.
   PrincipalPtr peer() const {
     return grant_ == nullptr ? nullptr : grant_->principal;
   }
-  // Of what was refused for a key or a session.
+  // Notes a request that was refused for a key or a session.
   void NoteDenied(const absl::Status& status, const Pending* asked = nullptr);
   // Null: it is answered.
   const Pending* FindPending(uint32_t tag) const;
-  // What the next request is about, if it has that tag.
+  // Keeps the trace for the next request, if that has its tag.
   void TakeTrace(const session::Request& trace);
-  // By which clients and logs know it; "": it is no mutation.
+  // The name by which clients and logs know it; "": not a mutation.
   std::string RequestNameOf(uint64_t number) const;
   void OnHello(absl::string_view body, absl::Time now);
   void OpenSession(const kamino::v1::SessionName& asked_for, absl::Time now);
@@ -127,31 +126,31 @@ class SessionConnection {
   // Not OK: there is no room for an answer of some size.
   absl::Status CheckRoomForAnswer();
   bool HasRoomForAnswer() const;
-  // `times`: of a mutation, where slow ones are told of.
+  // `times`: of a mutation, if slow ones are reported.
   void Answer(uint32_t tag, const absl::Status& status, uint64_t sequence,
               absl::string_view body,
               const head::RequestTimesSource* times = nullptr);
-  // The same of a body that the caller puts where this says, before EndAnswer;
-  // null: there is nobody to answer.
+  // The same for a body that the caller stores at the result before EndAnswer;
+  // null: no answer is possible.
   char* BeginAnswer(uint32_t tag, const absl::Status& status, uint64_t sequence,
                     size_t body_bytes,
                     const head::RequestTimesSource* times = nullptr);
   void EndAnswer();
-  // Those that leave now.
+  // Counts the answers that leave now.
   void CountAnswered();
   struct Answered;
-  // What is to be counted, and may be told, of it once its answer has left.
+  // Notes what to count, and perhaps log, of it once its answer has left.
   void NoteAnswered(Pending* asked, absl::StatusCode code, size_t answer_bytes,
                     const head::RequestTimesSource* times);
   void TellSlow(const Answered& answered, absl::Time now);
-  // The end of the protocol, for the peer's fault or this node's.
+  // Ends the protocol, for the peer's fault or this node's.
   void Goodbye(const absl::Status& why);
   void End();
   void Send(std::string frame);
   void CountUnsent();
   void CountUnfinished();
   bool FrameIsStuck(absl::Time now);
-  // As google.rpc.Status, with what a client goes by.
+  // As google.rpc.Status, with details for clients.
   std::string Explain(const absl::Status& status,
                       const std::string& request = "") const;
 
@@ -162,10 +161,10 @@ class SessionConnection {
   const Finder find_;
   size_t* const all_held_;
 
-  // As of this generation of what is granted.
+  // The generation of grants that was checked.
   uint64_t generation_ = 0;
   security::GrantPtr grant_;
-  // Of this frame: keys that it may still look up.
+  // Keys that this frame may still look up.
   size_t lookups_left_ = 0;
   State state_ = State::kGreeting;
   uint64_t session_id_ = 0;  // 0: reads only
@@ -181,32 +180,32 @@ class SessionConnection {
     int keys;
     uint32_t request_bytes;
     uint32_t answer_bytes;
-    int detail;  // its place in details_; -1: it has none
+    int detail;  // its index in details_; -1: none
 
     bool CountsAs(const Answered& other) const {
       return method == other.method && code == other.code &&
              began == other.began;
     }
   };
-  std::vector<Answered> answered_;  // of those that out_ has
-  // Of such that have a trace, or are about to be slow.
+  std::vector<Answered> answered_;  // in out_
+  // For answers with a trace, or that may become slow.
   struct Detail {
     std::unique_ptr<const std::string> trace;
     std::optional<head::RequestTimes> times;
   };
   std::vector<Detail> details_;
-  // What a TRACE has said of the next request.
+  // The trace of the next request.
   uint32_t trace_tag_ = 0;
   std::string trace_;
   size_t unsent_ = 0;       // as counted last
   size_t unfinished_ = 0;   // likewise
   bool took_some_ = false;  // the peer, since the last tick
-  absl::Time quiet_since_;  // of what limits_.max_silence bounds
-  // Of the frame that is not whole: how much was there when, with which the
-  // time for the next piece began.
+  absl::Time quiet_since_;  // start of the silence that limits_.max_silence bounds
+  // For the incomplete frame: its size at that time, when the time for the next
+  // piece began.
   size_t frame_had_ = 0;
   absl::Time frame_since_;
-  // What went, either way: in this second and in the one before.
+  // Bytes in both directions, in this second and in the one before.
   size_t moved_ = 0;
   size_t moved_before_ = 0;
   absl::Time moved_since_;

@@ -1,5 +1,5 @@
-// Takes connections of sessions over transport's links: kamino+shm,
-// kamino+verbs, kamino+tcp.
+// Accepts session connections over transport links: kamino+shm, kamino+verbs,
+// kamino+tcp.
 #ifndef KAMINO_NODE_SESSION_SESSION_LINKS_H_
 #define KAMINO_NODE_SESSION_SESSION_LINKS_H_
 
@@ -18,9 +18,9 @@
 
 namespace kamino::node {
 
-// How many links over TCP one listener takes, where the process may have so
-// many descriptors: clients' calls and the node itself are left what they may
-// need, and at least half.
+// How many TCP links one listener accepts, given the process's limit of
+// descriptors: at least half of them are left to clients' calls and the node
+// itself.
 int MaxTcpLinks(uint64_t descriptors);
 
 class SessionLinks {
@@ -28,31 +28,29 @@ class SessionLinks {
   struct Offer {
     transport::TransportFactory factory;
     std::string listen;   // "" for those that need a rendezvous
-    std::string host_id;  // of those that only processes of this host can use
-    // Its links live where the node's tasks run, without a loop that they would
-    // be given: those of tests.
+    std::string host_id;  // for transports within one host
+    // Its links run on the node's task thread without a loop: in tests.
     bool lives_on_core = false;
   };
 
   // Listens by each offer, on the node's own thread. The server outlives this,
-  // and this ends before the node stops. `certificates`, `events`: as
-  // TransportOptions has them; with certificates the server has to know what
-  // who may. kAlreadyExists, kInvalidArgument: as transport::Transport::Listen
-  // says.
+  // and this ends before the node stops. `certificates`, `events`: as in
+  // TransportOptions; with certificates the server must know the peers' rights.
+  // kAlreadyExists, kInvalidArgument: as transport::Transport::Listen.
   static absl::StatusOr<std::unique_ptr<SessionLinks>> Listen(
       const std::vector<Offer>& offers, SessionServer* server,
       std::shared_ptr<security::Certificates> certificates = nullptr,
       std::shared_ptr<transport::ListenerEvents> events = nullptr);
   ~SessionLinks();
 
-  // How many links clients have, those that are not established included. Any
-  // thread, also when this has ended.
+  // The number of client links, including those not established. Any thread,
+  // also after this has ended.
   std::function<int()> live() const {
     return [live = live_] { return live->load(); };
   }
 
-  // Where it listens, as clients are told, in the order of the offers.
-  // `address`, host:port, is where they call this node.
+  // Its addresses for clients, in the order of the offers. `address`,
+  // host:port, is where clients call this node.
   std::vector<kamino::v1::Carrier> carriers(const std::string& address) const;
 
  private:

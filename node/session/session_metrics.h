@@ -1,5 +1,5 @@
-// How long requests of sessions take, by method and code, from when their frame
-// is looked at until the answer is given to the carrier.
+// Duration of session requests, by method and code, from the start of decoding
+// their frame until the carrier has the answer.
 #ifndef KAMINO_NODE_SESSION_SESSION_METRICS_H_
 #define KAMINO_NODE_SESSION_SESSION_METRICS_H_
 
@@ -11,10 +11,10 @@
 
 namespace kamino::node {
 
-// As its metric has it.
+// As in the metric.
 std::string NameOf(session::Method method);
 
-// So many that took as long. Any thread; some fifty instructions.
+// Counts `n` requests of that duration. Any thread; some fifty instructions.
 void CountSessionRequests(session::Method method, absl::StatusCode code,
                           int64_t nanos, uint64_t count);
 

@@ -1,4 +1,4 @@
-// What the requests of sessions ask of a node, in its own terms. Keeps nothing.
+// Translates session requests to the node's terms. Keeps no state.
 #ifndef KAMINO_NODE_SESSION_SESSION_REQUESTS_H_
 #define KAMINO_NODE_SESSION_SESSION_REQUESTS_H_
 
@@ -14,17 +14,18 @@
 
 namespace kamino::node {
 
-// Of a request for which session::IsMutation holds; the session's id is left to
-// be filled in. REASON_INVALID_ARGUMENT: it is none that a node takes. `*keys`
-// becomes how many it names, but of a call, which names none.
+// For a request for which session::IsMutation holds; the caller fills the
+// session's id in. REASON_INVALID_ARGUMENT: a node does not accept it. Sets
+// `*keys` to the number of keys that it names, except for a call, which names
+// none.
 absl::StatusOr<replica::Mutation> ToMutation(const session::Request& request,
                                              int* keys);
 
-// Body of the response to a mutation with that outcome, which is OK.
+// The response's body for a mutation with that outcome, which is OK.
 absl::StatusOr<std::string> ToResponse(session::Method method,
                                        head::RequestOutcome outcome);
 
-// The response to a GET or BATCH_GET: `message` is the one of the two.
+// The response to a GET or BATCH_GET: `message` is one of the two.
 struct ReadAnswer {
   kamino::v1::GetResponse one;
   kamino::v1::BatchGetResponse many;

@@ -1,4 +1,4 @@
-// The connections of clients' sessions, whichever carrier they came by.
+// The connections of clients' sessions, of all carriers.
 #ifndef KAMINO_NODE_SESSION_SESSION_SERVER_H_
 #define KAMINO_NODE_SESSION_SESSION_SERVER_H_
 
@@ -22,18 +22,17 @@ namespace kamino::node {
 
 struct SessionServerOptions {
   SessionLimits limits;
-  // Frames of links that wait for their turn. With more they are served as they
-  // are read, so that no more is read meanwhile.
+  // Frames of links that wait for their turn. Above it they are served as they
+  // are read, so that no more are read meanwhile.
   size_t max_waiting_bytes = 1 << 20;
-  // How long one turn takes, but for the last frame; then others have theirs:
-  // neighbours, ticks.
+  // How long one turn takes, except for the last frame; then neighbours and
+  // ticks have theirs.
   absl::Duration max_turn = absl::Milliseconds(1);
   size_t max_connections = 16384;
-  // Called, on the core thread, when connections have let go of much memory,
-  // which the allocator keeps until it is told to give it back. Null: it keeps
-  // that.
+  // Called, on the core thread, when connections have freed much memory, which
+  // the allocator keeps until it is told to give it back. Null: it keeps it.
   std::function<void()> on_much_freed;
-  // What those who connect may do; outlives the server. Null: everything.
+  // The peers' rights; outlives the server. Null: everything.
   security::Access* access = nullptr;
 };
 
@@ -48,19 +47,19 @@ class SessionServer final : public CoreUser {
   // Names a connection to come. Any thread.
   uint64_t NewId() { return next_id_.fetch_add(1); }
 
-  // At once ends what is one too many.
+  // Ends it at once if there are too many.
   void Open(uint64_t id, std::unique_ptr<SessionCarrier> carrier);
-  // No effect on one that is gone.
+  // No effect if the connection is gone.
   void OnFrame(uint64_t id, absl::string_view frame);
-  // One that came by a link, on the core thread's loop, not within a task: it
-  // is served in its turn.
+  // A frame from a link, on the core thread's loop, not within a task: it is
+  // served in its turn.
   void Queue(uint64_t id, std::string frame);
   void OnWritable(uint64_t id);
   // The carrier is gone.
   void OnClosed(uint64_t id);
 
   Node* node() const { return node_; }
-  // Whether those who connect are asked what they may do.
+  // Whether peers' rights are checked.
   bool checks_access() const { return options_.access != nullptr; }
 
   // CoreUser:
@@ -71,7 +70,7 @@ class SessionServer final : public CoreUser {
   SessionConnection* Find(uint64_t id);
   void ServeFirst();
   void ServeTurn();
-  // Ends connections till they hold no more than they may.
+  // Ends connections until they hold no more than allowed.
   void Shed();
   void LookForMuchFreed(absl::Time now);
 
@@ -81,12 +80,12 @@ class SessionServer final : public CoreUser {
 
   size_t held_ = 0;  // of all; outlives them
   absl::btree_map<uint64_t, std::unique_ptr<SessionConnection>> connections_;
-  uint64_t next_look_ = 0;  // of a tick; at that connection or a later one
-  size_t most_taken_ = 0;   // since on_much_freed was called
-  absl::Time freed_at_;     // when it was
+  uint64_t next_look_ = 0;  // for a tick: that connection or a later one
+  size_t most_taken_ = 0;   // since the last on_much_freed
+  absl::Time freed_at_;     // time of the last on_much_freed
   std::deque<std::pair<uint64_t, std::string>> waiting_;  // frames
   size_t waiting_bytes_ = 0;
-  bool has_turn_ = false;          // a task that serves is on its way
+  bool has_turn_ = false;          // a task that serves is queued
   std::vector<uint64_t> touched_;  // since the last EndOfBatch; may repeat
 };
 

@@ -1,12 +1,12 @@
-// Which pages of a node's heap changed since some mutations, for members that
-// are away and hold the rest (replica/catch_up_history.h).
+// The pages of a node's heap that changed since some mutations, for absent
+// members that hold the rest (replica/catch_up_history.h).
 //
-// One set of pages for each moment, of what changed from then until the next
-// one; so each page that is stored to is marked once. And of the blocks that
-// became allocated or free since the first moment what they are now, as how
-// free space is cut differs between nodes (engine/heap/block_map.h). A moment
-// takes a bit for each page of the heap, which is 64 KiB for 2 GiB, and blocks
-// 16 bytes for each page that they change in.
+// There is one set of pages for each moment, with the changes until the next
+// one; so each stored page is marked once. Of blocks that became allocated or
+// free since the first moment it keeps the current state, because nodes cut
+// free space differently (engine/heap/block_map.h). A moment takes a bit for
+// each page of the heap, which is 64 KiB for 2 GiB, and blocks 16 bytes for
+// each page that they change in.
 //
 // Not thread-safe.
 #ifndef KAMINO_NODE_STORAGE_CHANGED_PAGES_H_
@@ -28,7 +28,7 @@
 
 namespace kamino::node {
 
-// Adds the pages that it may store to. kDataLoss: none of the heap's.
+// Adds the pages that it may store to. kDataLoss: not a range of the heap.
 absl::Status AddPagesOf(const engine::Intent& intent, engine::PageSet* pages);
 
 class ChangedPages {
@@ -38,15 +38,16 @@ class ChangedPages {
       : region_(region), heap_(heap) {}
   ~ChangedPages() { Forget(); }
 
-  // As those of replica::StateCopy.
+  // As in replica::StateCopy.
   void Keep(uint64_t since, const replica::LogRing& ring);
   void ForgetBefore(uint64_t since);
   void Forget();
   bool KnowsAfter(uint64_t sequence) const;
 
-  // What changed after that mutation, and maybe others. KnowsAfter it.
+  // The pages that changed after that mutation, perhaps others too. Requires
+  // KnowsAfter.
   engine::PageSet After(uint64_t sequence) const;
-  // Of blocks, from the first moment on. While something is kept.
+  // Changes of blocks, from the first moment on. Only while something is kept.
   const engine::BlockChanges* blocks() const { return &*blocks_; }
 
  private:
@@ -55,7 +56,7 @@ class ChangedPages {
     std::unique_ptr<engine::PageSet> pages;  // until the next moment
   };
 
-  // What the entry has changed, if it was executed, or may have.
+  // Adds the entry's changes, whether it was executed or may have been.
   absl::Status Add(const replica::LogEntry& entry, bool executed);
 
   engine::TrackedRegion* const region_;

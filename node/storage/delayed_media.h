@@ -1,4 +1,4 @@
-// Media whose regions take longer; see engine/pmem/delay_region.h.
+// Media with slower regions; see engine/pmem/delay_region.h.
 #ifndef KAMINO_NODE_STORAGE_DELAYED_MEDIA_H_
 #define KAMINO_NODE_STORAGE_DELAYED_MEDIA_H_
 
@@ -9,7 +9,7 @@
 
 namespace kamino::node {
 
-// `media` itself where nothing is to be added.
+// `media` itself if there is no delay.
 std::unique_ptr<Media> WithDelays(std::unique_ptr<Media> media,
                                   const engine::PmemDelays& delays);
 

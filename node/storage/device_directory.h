@@ -1,5 +1,5 @@
-// The directory of a device: which names lie where. A device has no file
-// system, so its names are kept in its own first bytes.
+// The directory of a device: names and their extents. A device has no file
+// system, so its names are in its own first bytes.
 #ifndef KAMINO_NODE_STORAGE_DEVICE_DIRECTORY_H_
 #define KAMINO_NODE_STORAGE_DEVICE_DIRECTORY_H_
 
@@ -15,7 +15,7 @@
 
 namespace kamino::node {
 
-// Whether it is a directory of this format, as somebody has stored it.
+// Whether the bytes are a complete directory of this format.
 bool IsWhole(const device_format::Directory& directory);
 
 // Not thread-safe.
@@ -23,11 +23,10 @@ bool IsWhole(const device_format::Directory& directory);
 // Invariants:
 //   1. Each change is durable when its method returns, and whole or absent
 //      after a crash.
-//   2. While no change is under way both copies are equal, so one of them may
-//      be damaged without anything being lost.
+//   2. Between changes both copies are equal, so damage of one loses nothing.
 class DeviceDirectory {
  public:
-  // Huge pages map extents that begin and end with them.
+  // Huge pages can map only extents that are aligned to them.
   static constexpr uint32_t kUnitBytes = 2u << 20;
 
   struct Extent {
@@ -35,22 +34,22 @@ class DeviceDirectory {
     uint64_t length = 0;
   };
 
-  // That of `device`, which must outlive it. A device whose first unit is empty
-  // is given one, as is one that holds something else if `format` says so.
+  // Opens the directory of `device`, which must outlive it. Creates one if the
+  // first unit is empty, or if it holds something else and `format` is set.
   // kFailedPrecondition: too small, holds something else, has another format
-  // version or had another size; kDataLoss: damaged, whatever `format` says.
+  // version or had another size; kDataLoss: damaged, regardless of `format`.
   static absl::StatusOr<DeviceDirectory> Open(engine::Region* device,
                                               bool format,
                                               uint32_t unit = kUnitBytes);
 
   std::optional<Extent> Find(absl::string_view name) const;
 
-  // `name` is new, `bytes` is not 0. What the extent holds is left as it is.
+  // `name` is new, `bytes` is not 0. Leaves the extent's bytes as they are.
   // kResourceExhausted: no gap is large enough.
   absl::StatusOr<Extent> Add(absl::string_view name, uint64_t bytes);
-  // `to` becomes what `from` is, which must exist; what `to` was is gone.
+  // Renames `from`, which must exist, to `to`; the old `to` is gone.
   void Rename(absl::string_view from, absl::string_view to);
-  // Nothing happens when there is none.
+  // Does nothing if there is none.
   void Remove(absl::string_view name);
 
  private:
@@ -60,13 +59,13 @@ class DeviceDirectory {
   absl::Status CheckSlots() const;
   void BeginFormat();
   void Format(uint32_t unit);
-  // Makes content_ durable, as the next of its sequence.
+  // Makes content_ durable, as the next version.
   void Store();
   void StoreCopy(size_t copy);
   device_format::Directory* Copy(size_t copy) const;
   device_format::Slot* SlotOf(absl::string_view name);
   uint64_t RoundUp(uint64_t bytes) const;
-  // Where the extents begin.
+  // The start of the extents.
   uint64_t Begin() const;
 
   engine::Region* device_;

@@ -1,5 +1,5 @@
-// What a device with a node's regions looks like. docs/formats/device.md.
-// These values are on media and never change.
+// Layout of a device with a node's regions. docs/formats/device.md. These
+// values are on media and never change.
 #ifndef KAMINO_NODE_STORAGE_DEVICE_FORMAT_H_
 #define KAMINO_NODE_STORAGE_DEVICE_FORMAT_H_
 

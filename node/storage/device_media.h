@@ -16,9 +16,9 @@ namespace kamino::node {
 class DeviceMedia final : public Media {
  public:
   // `path`: a character device of persistent memory, or a file of any size that
-  // stands for one. Its regions keep the device open, as this does.
-  // `format`: see DeviceDirectory::Open. Errors as there and as
-  // FileRegion::Open; messages name the path.
+  // stands for one. Its regions keep the device open, as this does. `format`:
+  // see DeviceDirectory::Open. Errors as there and as FileRegion::Open;
+  // messages name the path.
   static absl::StatusOr<std::unique_ptr<Media>> Open(const std::string& path,
                                                      engine::PmemMode pmem,
                                                      bool format);
@@ -28,7 +28,7 @@ class DeviceMedia final : public Media {
       bool format, uint32_t unit = DeviceDirectory::kUnitBytes);
 
   bool Exists(Part part) const override;
-  // Overwrites the part's whole extent: on a large device that takes a while.
+  // Overwrites the part's whole extent: slow on a large device.
   absl::StatusOr<std::unique_ptr<engine::Region>> Create(Part part,
                                                          size_t bytes) override;
   absl::Status Publish(Part part) override;
@@ -36,7 +36,7 @@ class DeviceMedia final : public Media {
   absl::Status Remove(Part part) override;
   std::string Name(Part part) const override;
 
-  // In the directory.
+  // Its name in the directory.
   static absl::string_view ExtentName(Part part);
 
  private:

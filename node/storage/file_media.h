@@ -2,8 +2,7 @@
 //
 //   heap.pmem    the objects and the intent log
 //   ring.pmem    the log ring and the node's record
-//   undo_copy.pmem  what the node keeps, while it is head, to take
-//                   transactions back by
+//  undo_copy.pmem  a head's undo copy, by which it rolls transactions back
 #ifndef KAMINO_NODE_STORAGE_FILE_MEDIA_H_
 #define KAMINO_NODE_STORAGE_FILE_MEDIA_H_
 
@@ -18,7 +17,7 @@ namespace kamino::node {
 
 class FileMedia final : public Media {
  public:
-  // Makes the folder when it is absent. `prefault`: what is made is touched at
+  // Creates the folder if it is absent. `prefault`: new files are touched at
   // once, see FileRegion::Populate.
   static absl::StatusOr<std::unique_ptr<Media>> Open(
       const std::string& data_dir, engine::PmemMode pmem, bool prefault);

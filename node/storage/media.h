@@ -1,4 +1,4 @@
-// Where a node's regions come from: files, or a simulator's memory.
+// The source of a node's regions: files, or a simulator's memory.
 #ifndef KAMINO_NODE_STORAGE_MEDIA_H_
 #define KAMINO_NODE_STORAGE_MEDIA_H_
 
@@ -22,17 +22,17 @@ class Media {
 
   virtual bool Exists(Part part) const = 0;
 
-  // A new one, zeroed, with all its space; it does not exist before Publish.
-  // An unfinished one of before goes. Errors as FileRegion::Create.
+  // A new region, zeroed, with all its space; it does not exist before Publish.
+  // An earlier unfinished one is removed. Errors as FileRegion::Create.
   virtual absl::StatusOr<std::unique_ptr<engine::Region>> Create(
       Part part, size_t bytes) = 0;
-  // From here on it exists, also after a crash, with what is durable in it.
+  // From here on it exists, also after a crash, with its durable content.
   virtual absl::Status Publish(Part part) = 0;
 
   // Errors as FileRegion::Open.
   virtual absl::StatusOr<std::unique_ptr<engine::Region>> Open(Part part) = 0;
 
-  // Nothing happens when there is none. Its region must be gone.
+  // Does nothing if there is none. Its region must be gone.
   virtual absl::Status Remove(Part part) = 0;
 
   // For error texts: the file's path.

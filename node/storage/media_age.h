@@ -1,10 +1,10 @@
-// Whether the regions of a node are of one age. Files can be put back from a
-// copy one by one, or come from two copies: each of them is right in itself,
-// and together they are a state that never was.
+// Checks whether the regions of a node are of the same age. Files can be
+// restored from a copy one by one, or from two copies: each of them is valid,
+// but together they are a state that never existed.
 //
-// Two things tell. All regions have one stamp, another one each time they are
-// opened. And each says how far the chain's log is applied
-// (replica::AppliedMark), so that within one time two copies are told apart as
+// Two things show it. All regions have the same stamp, which changes at each
+// start. And each has its applied position of the chain's log
+// (replica::AppliedMark), so that two copies from one start are told apart as
 // soon as more than one drain lies between them.
 #ifndef KAMINO_NODE_STORAGE_MEDIA_AGE_H_
 #define KAMINO_NODE_STORAGE_MEDIA_AGE_H_
@@ -28,7 +28,7 @@ struct MediaStamp {
   }
 };
 
-// A nonce for the stamp after `last`; `salt` is drawn anew for each. Never 0.
+// A nonce for the stamp after `last`; `salt` is random for each. Never 0.
 uint64_t NextNonce(const MediaStamp& last, uint64_t salt);
 
 // The stamp and mark of the heap or of the undo copy. (Those of the ring are
@@ -41,10 +41,10 @@ class MediaAge {
   // Durable on return.
   void SetStamp(const MediaStamp& stamp);
   replica::AppliedMark* mark() { return &mark_; }
-  // By the mark, once Check has read it.
+  // The applied position, once Check has read the mark.
   uint64_t applied() const { return mark_.end(); }
 
-  // What the node's ring says.
+  // The ring's stamp and mark.
   struct Ring {
     std::string name;
     MediaStamp stamp;
@@ -54,14 +54,14 @@ class MediaAge {
     uint64_t cleaned = 0;
     uint64_t received = 0;
   };
-  // Whether this region and the ring are of one age. kFailedPrecondition: they
-  // are not; says which is the old one. kDataLoss: damaged.
+  // Whether this region and the ring are of the same age. kFailedPrecondition:
+  // they are not; says which is older. kDataLoss: damaged.
   absl::Status Check(const Ring& ring);
-  // Likewise, with another region; both were checked with the ring.
+  // The same with another region; both were checked with the ring.
   absl::Status CheckBeside(const MediaAge& other) const;
 
  private:
-  // kDataLoss: damaged. All zeros: none was ever set.
+  // kDataLoss: damaged. All zeros: it was never set.
   absl::Status ReadStamp(MediaStamp* stamp) const;
   absl::Status CheckStamp(const Ring& ring) const;
 

@@ -1,7 +1,7 @@
-// How often a node's process has died one time after the other, in the node's
-// record: one that dies soon after each start leaves the chain alone
-// (docs/design/recovery.md, Crash loops). Ends in order, refusals and ends
-// together with the machine are no deaths.
+// Counts consecutive crashes of a node's process, in the node's record: a node
+// that crashes soon after each start leaves the chain alone
+// (docs/design/recovery.md, Crash loops). Planned stops, refusals and ends
+// together with the machine do not count.
 //
 // Not thread-safe.
 #ifndef KAMINO_NODE_STORAGE_RESTART_COUNT_H_
@@ -18,22 +18,22 @@ namespace kamino::node {
 
 class RestartCount {
  public:
-  // `boot`: of the machine, another one each time; 0: not known. `limit`:
-  // deaths after which a node stays down; 0: none. The record must outlive it.
+  // `boot`: the machine's boot id; 0: unknown. `limit`: crashes after which a
+  // node stays down; 0: none. The record must outlive it.
   RestartCount(replica::NodeRecord* record, uint64_t boot, uint32_t limit)
       : record_(record), boot_(boot), limit_(limit) {}
 
-  // kFailedPrecondition: the node has died too often. `node_id` and `heap`, the
-  // name of its heap's region, are for the message.
+  // kFailedPrecondition: the node has crashed too often. `node_id` and `heap`,
+  // the name of its heap's region, are for the message.
   absl::Status Check(const std::string& node_id, absl::string_view heap) const;
   // The process has begun. Durable on return, as all below.
   void OnStart();
-  // It has run for long: its end will count as the first.
+  // It has run for long: its next crash counts as the first.
   void Forget();
-  // It is about to end because it was told to.
+  // It is about to end as planned.
   void OnEndInOrder();
-  // It is about to end because it is not taken in, or before it asked to be:
-  // this start does not count, those before do.
+  // It is about to end because it was refused, or before it registered: this
+  // start does not count, earlier ones do.
   void OnRefused();
 
  private:

@@ -1,4 +1,4 @@
-// By what the regions of a node are known to be of one age;
+// The stamp that shows that a node's regions are of the same age;
 // docs/formats/stamp.md. Numbers here are on media: never change them without a
 // new ring_format::kRingVersion, which is that of all regions of a node.
 #ifndef KAMINO_NODE_STORAGE_STAMP_FORMAT_H_
@@ -13,14 +13,14 @@
 
 namespace kamino::node::stamp_format {
 
-// In the first page of the heap and of the undo copy, behind what the engine
-// keeps there. (The ring has the same in its header and in the node's record.)
+// In the first page of the heap and of the undo copy, behind the engine's
+// header. (The ring has the same in its header and in the node's record.)
 inline constexpr size_t kStampOffset = 1024;
 inline constexpr size_t kAppliedOffset = 1088;  // two AppliedLines
 
 struct alignas(64) StampLine {
   uint64_t incarnation;  // of the node, in which it was written
-  uint64_t nonce;        // another one each time
+  uint64_t nonce;        // a new one each time
   uint64_t checksum;     // XXH3 of the fields above
   uint8_t unused[40];
 };

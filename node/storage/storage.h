@@ -1,6 +1,6 @@
-// What a node keeps: heap, log ring with the node's record, and the
-// undo copy of a head: the engine's backup, by a name that operators do not
-// take for a backup of theirs.
+// A node's persistent state: heap, log ring with the node's record, and a
+// head's undo copy: the engine's class Backup, under a name that operators do
+// not confuse with their own backups.
 #ifndef KAMINO_NODE_STORAGE_STORAGE_H_
 #define KAMINO_NODE_STORAGE_STORAGE_H_
 
@@ -31,41 +31,39 @@ namespace kamino::node {
 struct StorageOptions {
   std::string cluster_id;
   ChainId chain_id = kOnlyChain;
-  // Of the chain, for good: files of another one are refused.
+  // The chain's, fixed: files of another mode are refused.
   ChainMode mode = ChainMode::kKamino;
   std::string node_id;
   uint64_t heap_bytes = 0;
   uint64_t ring_bytes = 0;
   UndoCopyKind undo_copy = UndoCopyKind::kDynamic;
   double alpha = 0.25;  // kDynamic: the undo copy's part of heap_bytes
-  // Takes the undo copy's space at the start, so that becoming head neither
-  // waits for space nor fails for want of it.
+  // Allocates the undo copy at the start, so that becoming head neither waits
+  // for space nor fails for lack of it.
   bool reserve_undo_copy = true;
-  // Of a new heap; not 0. Drawn at random by a real node.
+  // Of a new heap; not 0. A real node draws it at random.
   uint64_t first_incarnation = 1;
-  // Once its process has ended so often otherwise than in order, each time soon
-  // after its start, it is not opened. 0: it always is.
+  // After so many consecutive unplanned ends soon after the start it is not
+  // opened. 0: no limit.
   uint32_t restart_limit = 0;
-  // Which boot of the machine this is; 0: not known. A process that ended with
-  // its machine did not die of what it did.
+  // The machine's boot id; 0: unknown. A process that ended with its machine
+  // did not crash.
   uint64_t boot = 0;
-  // Makes the stamp of this start unlike any other's. Drawn at random by a
-  // real node.
+  // Makes the stamp of this start unique. A real node draws it at random.
   uint64_t salt = 1;
-  // Tests: smaller regions than a node of use would have, and a log area of
-  // that size. 0: as the heap decides.
+  // For tests: smaller regions than a real node's, and a log area of that size.
+  // 0: as the heap decides.
   uint64_t tiny_log_bytes = 0;
 };
 
 // Not thread-safe: the core thread owns it once the node runs.
 class Storage final : public replica::LocalUndoSource {
  public:
-  // Makes the regions, or opens those that are there and recovers the heap. The
-  // incarnation is one higher than the last time.
-  // kFailedPrecondition: the regions are of another cluster, node, size or
-  // version, not of one age, or another process has them open; or this node has
-  // died too often; kDataLoss: damaged; kResourceExhausted: no space. Messages
-  // name the region and what to do.
+  // Creates the regions, or opens existing ones and recovers the heap. The
+  // incarnation is one higher than last time. kFailedPrecondition: the regions
+  // are of another cluster, node, size or version, not of the same age, or open
+  // in another process; or this node has crashed too often; kDataLoss: damaged;
+  // kResourceExhausted: no space. Messages name the region and the remedy.
   static absl::StatusOr<std::unique_ptr<Storage>> Open(
       StorageOptions options, std::unique_ptr<Media> media);
 
@@ -77,27 +75,27 @@ class Storage final : public replica::LocalUndoSource {
   RestartCount* restarts() { return &*restarts_; }
   const StorageOptions& options() const { return options_; }
   size_t ring_bytes() const { return ring_region_->size(); }
-  // Of one that is made now.
+  // Size of a new undo copy.
   size_t undo_copy_bytes() const;
 
-  // An empty undo copy, in place of an earlier one, which must be gone. Nothing
-  // may be left to be rolled back from that one.
+  // An empty undo copy that replaces an earlier one, which must be gone.
+  // Nothing may still need to be rolled back from that one.
   absl::StatusOr<std::unique_ptr<engine::Backup>> NewUndoCopy();
 
   // By the undo copy, as long as this node does not execute as head: until
-  // another one is made, or the heap is received.
+  // another one is created, or the heap is received.
   absl::StatusOr<replica::LocalUndo*> BeginLocalUndo() override;
   replica::LocalUndo* local_undo() override { return local_undo_.get(); }
 
-  // From now on, durably, the heap is what a state transfer makes of it.
+  // From now on, durably, a state transfer determines the heap.
   void BeginReceiving();
   // The transfer is done: the heap is the chain's after mutation `sequence`,
-  // and the ring goes on from there. kDataLoss: it is not a heap.
-  // On a disk this becomes durable only with the next update of the record,
-  // which says kReceiving until then: after a crash before it, the node
-  // receives the heap again. A node that follows the chain is not a member yet,
-  // so it need not sync each log entry that it executes. If it did, it would
-  // fall behind the chain, and the chain would wait for it once it is a member.
+  // and the ring continues from there. kDataLoss: it is not a heap. On a disk
+  // this becomes durable only with the next update of the record, which says
+  // kReceiving until then: after a crash before it, the node receives the heap
+  // again. A node that follows the chain is not a member yet, so it need not
+  // sync each log entry that it executes. If it did, it would fall behind the
+  // chain, and the chain would wait for it once it is a member.
   absl::Status FinishReceiving(uint64_t sequence);
   // Ends the deferral of drains, for example to measure the medium.
   void EndDeferredDrains() { drains_.End(); }
@@ -111,16 +109,16 @@ class Storage final : public replica::LocalUndoSource {
   absl::Status OpenRing();
   absl::StatusOr<std::unique_ptr<replica::LogRing>> MakeRing(
       engine::Region* region) const;
-  // For a heap of another size than the options say. One that was in a chain
-  // stays: kFailedPrecondition.
+  // For a heap of another size than the options say. A heap that was in a chain
+  // is kept: kFailedPrecondition.
   absl::Status BeginAnewIfUnused();
-  // Makes the ring as large as the options say, with all that is in it.
+  // Resizes the ring to the options' size and keeps its content.
   absl::Status ResizeRing();
-  // Whether the heap, the ring and a head's undo copy are of one age. What not
-  // both heap and ring say is applied is not.
+  // Checks that the heap, the ring and a head's undo copy are of the same age.
+  // Only entries that both heap and ring mark applied count as applied.
   absl::Status CheckAge();
   absl::Status OpenUndoCopy();
-  // All regions get the next stamp, and the node the next incarnation.
+  // Gives all regions the next stamp, and the node the next incarnation.
   void RenewStamp();
   void FinishRenewal();
   MediaStamp Stamp() const;
@@ -128,18 +126,18 @@ class Storage final : public replica::LocalUndoSource {
   // Says which other regions are marked with the ring.
   void MarkWithRing();
   void ForgetUndoCopyAge();
-  // The undo copy is of no use, durably, and may be made anew.
+  // The undo copy is void, durably, and may be created anew.
   void EndUndoCopy();
   // Rolls back what this node, as a head, had not committed.
   absl::Status Recover();
   absl::Status RecoverHead();
   absl::Status RollBack();
-  // The same, of what it was executing as a replica.
+  // The same for entries that it was executing as a replica.
   absl::Status RecoverReplica();
-  // `done`: that was done by the undo copy, which is of no use from then on.
+  // `done`: the rollback from the undo copy, which is void from then on.
   absl::Status FinishTakingBack(const absl::Status& done);
   absl::StatusOr<std::unique_ptr<engine::Backup>> OpenBackup();
-  // What has a commit mark is applied.
+  // Entries with a commit mark are applied.
   absl::Status KeepCommitted(uint64_t last_sequence);
   // Durable on return; while drains are deferred, with the next update.
   void Record(const replica::NodeState& state);
@@ -147,7 +145,7 @@ class Storage final : public replica::LocalUndoSource {
   absl::StatusOr<std::unique_ptr<engine::Region>> MakeUndoCopyRegion();
   void EmptyLog();
   std::string Label() const;
-  // With what it is of.
+  // Adds the part's name.
   absl::Status Annotate(const absl::Status& status, Media::Part part) const;
   size_t MinRingBytes() const;
 

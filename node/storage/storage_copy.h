@@ -1,4 +1,4 @@
-// A node's storage as the source or the place of a state transfer.
+// A node's storage as the source or the target of a state transfer.
 #ifndef KAMINO_NODE_STORAGE_STORAGE_COPY_H_
 #define KAMINO_NODE_STORAGE_STORAGE_COPY_H_
 
@@ -19,8 +19,8 @@ namespace kamino::node {
 
 class StorageCopy final : public replica::StateCopy {
  public:
-  // `settle` flushes what a head has stored and not flushed; `voided` is called
-  // before the heap is received anew. `storage` must outlive this.
+  // `settle` flushes a head's unflushed stores; `voided` is called before the
+  // heap is received anew. `storage` must outlive this.
   StorageCopy(Storage* storage, std::function<void()> settle,
               std::function<void()> voided);
 
@@ -49,9 +49,9 @@ class StorageCopy final : public replica::StateCopy {
   absl::Status FinishReceiving(uint64_t sequence) override;
 
  private:
-  // Of entries after that mutation, of which this node may have executed some:
-  // adds the pages that they store to, and sets the blocks to what they were
-  // before.
+  // For entries after that mutation, some of which this node may have executed:
+  // adds the pages that they store to, and sets the blocks to their earlier
+  // state.
   absl::Status TakeOut(uint64_t after, engine::PageSet* pages,
                        engine::BlockMap* blocks) const;
   void Receive();
@@ -59,11 +59,12 @@ class StorageCopy final : public replica::StateCopy {
   Storage* const storage_;
   const std::function<void()> settle_;
   const std::function<void()> voided_;
-  // Of the objects; what lies before is each node's own.
+  // The range of the objects; earlier bytes are each node's own.
   const replica::SnapshotScope scope_;
   ChangedPages changed_;
   std::optional<replica::SnapshotWriter> writer_;
-  // Of changes alone: the blocks that are allocated by what has come.
+  // Only for changes: the blocks that are allocated according to the received
+  // part.
   std::optional<engine::BlockMap> blocks_;
   std::optional<replica::SnapshotReader> reader_;
 };

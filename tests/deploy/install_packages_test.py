@@ -28,8 +28,8 @@ class InstallPackagesTest(ProgramTest):
     self.recorder("sudo", '[ "$1" != env ] || { shift 2; exec "$@"; }\n'
                           '[ "$1" != apt-get ] || exec "$@"')
 
-  def run_it(self, missing):
-    return self.run_script("deploy/install-packages", MISSING=missing)
+  def run_it(self, missing, *groups):
+    return self.run_script("deploy/install-packages", *groups, MISSING=missing)
 
   def apt(self):
     return [call for call in self.calls() if call.startswith("apt-get")]
@@ -47,6 +47,21 @@ class InstallPackagesTest(ProgramTest):
     update, install = self.apt()
     self.assertTrue(update.endswith(" update"), update)
     self.assertTrue(install.endswith(" install etcd-server make"), install)
+
+  def test_installs_the_groups_that_are_named(self):
+    missing = "chromium g++ redis-server"
+    for groups, installed in (((), "g++ redis-server chromium"),
+                              (("build",), "g++"),
+                              (("tests", "build"), "chromium g++")):
+      done = self.run_it(missing, *groups)
+      self.assertEqual(done.returncode, 0, done.stdout)
+      self.assertEqual(done.stdout, "installing missing Debian packages: "
+                                    f"{installed}\n")
+    done = self.run_it(missing, "build", "demo")
+    self.assertEqual(done.returncode, 1)
+    self.assertEqual(done.stdout, "install-packages: no group of packages is "
+                                  "called demo; there are: build benches "
+                                  "tests\n")
 
   def test_no_service_is_started(self):
     """By a policy hook for the time being, if there is none."""
@@ -90,11 +105,19 @@ class InstallPackagesTest(ProgramTest):
   def test_each_package_says_why(self):
     with open(os.path.join(ROOT, "deploy", "packages.txt"),
               encoding="utf-8") as f:
-      lines = [line for line in f.read().splitlines() if line[:1] != "#"]
-    for line in lines:
-      self.assertRegex(line, re.compile(r"^[a-z0-9][a-z0-9.+-]+ +# \S+"))
-    self.assertEqual(lines, sorted(lines))
-    self.assertGreater(len(lines), 20)
+      head, *groups = re.split(r"^\[(\w+)\]$", f.read(), flags=re.MULTILINE)
+    self.assertRegex(head, "^#[^\n]+\n\n$")
+    self.assertEqual(groups[::2], ["build", "benches", "tests"])
+    seen = []
+    for group in groups[1::2]:
+      packages = [line for line in group.split("\n")
+                  if line and not line.startswith("#")]
+      for line in packages:
+        self.assertRegex(line, re.compile(r"^[a-z0-9][a-z0-9.+-]+ +# \S+"))
+      self.assertEqual(packages, sorted(packages))
+      seen += [line.split()[0] for line in packages]
+    self.assertEqual(len(seen), len(set(seen)))
+    self.assertGreater(len(seen), 20)
 
 
 if __name__ == "__main__":

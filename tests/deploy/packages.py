@@ -16,7 +16,8 @@ from debian_machine import Machine, MachineError, await_true, base, run
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.realpath(__file__))))
 OUT = os.path.join(ROOT, "deploy", "out")
-QUICKSTART = os.path.join(ROOT, "docs", "quickstart_production.md")
+QUICKSTART = os.path.join(
+    ROOT, "docs", "operate", "quickstart_production.md")
 NODES = ("n1", "n2", "n3")
 PATIENCE_S = 60
 NEWER = "99"  # a version that comes after this one

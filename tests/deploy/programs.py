@@ -43,9 +43,10 @@ class ProgramTest(unittest.TestCase):
     except FileNotFoundError:
       return []
 
-  def run_script(self, path, **environment):
+  def run_script(self, path, *arguments, **environment):
     """Runs a script of the tree; its output has stderr in it."""
     return subprocess.run(
-        [os.path.join(ROOT, path)], env=dict(self.environment, **environment),
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, check=False)
+        [os.path.join(ROOT, path), *arguments],
+        env=dict(self.environment, **environment), stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        check=False)

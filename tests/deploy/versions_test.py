@@ -36,10 +36,12 @@ class VersionsTest(unittest.TestCase):
     control = read("deploy/debian/control")
     needed = re.search(r"Build-Depends:\n((?: .+\n)+)", control)[1]
     needed = {line.split()[0].rstrip(",") for line in needed.splitlines()}
-    listed = {line.split()[0]
-              for line in read("deploy/packages.txt").splitlines()
-              if not line.startswith("#")}
+    group = read("deploy/packages.txt").split("[build]")[1].split("\n[")[0]
+    listed = {line.split()[0] for line in group.splitlines()
+              if line and not line.startswith("#")}
     self.assertEqual(needed - listed, {"debhelper-compat"})
+    # The demo's, and make.
+    self.assertEqual(listed - needed, {"etcd-server", "make", "python3"})
 
 
 if __name__ == "__main__":

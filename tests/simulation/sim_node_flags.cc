@@ -8,8 +8,8 @@
 namespace kamino::simulation {
 
 void SimNode::DrawFlags() {
-  // What all may have begun anew with binds nobody: see operations.md, Changing
-  // what nodes must have in common.
+  // What all may have begun anew with binds nobody: see operations.md, Settings
+  // that all nodes share.
   if (!OthersAreUp()) return;
   if (starts_ > 1 && random_.OneIn(8)) misfit_ = true;
   if (starts_ > 1 && random_.OneIn(4)) {

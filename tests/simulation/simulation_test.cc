@@ -155,9 +155,8 @@ TEST(SeedsThatFailedTest, HoldNow) {
       // All members are told to end and come back, but for one that an operator
       // removes meanwhile.
       {ChainMode::kKamino, 9100276},
-      // What no rule detects (docs/design/fault_model.md, Two limits, and why):
-      // these
-      // runs do not come to it any more.
+      // What no rule detects (docs/design/fault_model.md, Two undetected
+      // faults): these runs do not come to it any more.
       {ChainMode::kKamino, 1009357},
       {ChainMode::kKamino, 1820960}};
   for (const auto& [mode, seed] : seeds) {

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import unittest
 
+import prose_rule
 import speed_rule
 
 ROOT = os.environ.get("KAMINO_TREE") or os.getcwd()
@@ -205,6 +206,29 @@ class TidyTest(unittest.TestCase):
     problems += [f"tests/tidy/speed_rule.py: allows what {name} has not: {line}"
                  for name, line in sorted(set(speed_rule.ALLOWED) - allowed)]
     self.check(problems)
+
+  def test_prose_has_no_more_idioms(self):
+    found = prose_rule.idioms_of_tree(files(*prose_rule.SUFFIXES))
+    allowed = "\n".join(lines(os.path.join(ROOT, prose_rule.ALLOWED_FILE)))
+    self.check(prose_rule.problems(found, prose_rule.allowed(allowed)))
+
+  def test_idioms_are_seen(self):
+    for line in ["// Whoever asks is told.", "the client, of whom it is",
+                 "// Of a node.", "# What a crash leaves.", "## Who is refused",
+                 "an answer to those who wait", "what is no message",
+                 "a node who comes back"]:
+      self.assertEqual(prose_rule.idioms(line), [(1, line)], line)
+    for text in ["// A returning node receives the pages that changed.",
+                 "## What is Kamino?", "whole pages", "see whois(1)",
+                 "// A sentence that goes on with the name\n// What for.",
+                 "```\nnobody\n```"]:
+      self.assertEqual(prose_rule.idioms(text), [], text)
+
+  def test_idioms_may_become_fewer_only(self):
+    found = {"a/b.cc": [(1, "// Of x."), (7, "nobody")]}
+    self.assertEqual(prose_rule.problems(found, {"a": 2}), [])
+    self.assertIn("a/b.cc:7: nobody", prose_rule.problems(found, {"a": 1}))
+    self.assertEqual(len(prose_rule.problems(found, {"a": 3})), 1)
 
   def test_what_judges_a_speed_is_seen(self):
     judge = ["EXPECT_LT(absl::Now() - begin, absl::Seconds(5));",

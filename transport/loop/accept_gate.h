@@ -1,6 +1,5 @@
-// Whom one listener admits: how many links there may be, how many that are not
-// established, how many of those are of one host or of one identity, and how
-// often one may come.
+// Admission of incoming links at one listener: limits on links, on links that
+// are not established, on links of one host or identity, and on the rate.
 #ifndef KAMINO_TRANSPORT_LOOP_ACCEPT_GATE_H_
 #define KAMINO_TRANSPORT_LOOP_ACCEPT_GATE_H_
 
@@ -34,25 +33,26 @@ class AcceptGate {
     absl::Status status;
   };
 
-  // Whether one more may come from `host`, "" where nothing tells hosts apart;
-  // if so, it counts for how often one does. `now` never goes back, here and
+  // Whether one more link may come from `host` ("" if nothing tells hosts
+  // apart); if so, it counts for the rate. `now` never goes back, here and
   // below.
   std::optional<Refused> MayCome(const std::string& host, absl::Time now);
-  // Who has to give way first; null: there is room.
+  // The link that must give way first; null: there is room.
   LoopLink* InTheWay() const;
   void Came(LoopLink* link, const std::string& host, absl::Time now);
-  // Whether one that has come may be established; if so, it is from then on.
+  // Whether an incoming link may be established; if so, it counts as
+  // established.
   std::optional<Refused> Open(LoopLink* link, const std::string& identity,
                               absl::Time now);
-  // One that has come is gone.
+  // An incoming link is gone.
   void Left(LoopLink* link, absl::Time now);
 
   size_t half_open() const { return waiting_.size(); }
   size_t all() const { return links_.size(); }
-  size_t hosts() const { return hosts_.size(); }  // that it knows of
+  size_t hosts() const { return hosts_.size(); }  // known hosts
 
-  // Counts, and logs unless too many were lately: `peer` is not taken. Not
-  // `told`: nobody has said so in the log.
+  // Counts a refusal of `peer`, and logs it unless there were too many lately.
+  // `told`: the log already has it.
   void TellRefusal(absl::string_view peer, LinkRefusal why,
                    absl::string_view text, bool told = false);
 
@@ -65,7 +65,7 @@ class AcceptGate {
     int half_open = 0;
     int open = 0;
     TokenBucket come;
-    // It counts as no stranger for so long after its last link.
+    // Until then, after its last link, the host does not count as a stranger.
     absl::Time known_until = absl::InfinitePast();
 
     bool idle() const { return half_open == 0 && open == 0; }
@@ -83,18 +83,18 @@ class AcceptGate {
   };
   std::optional<Refused> TooMany(const std::string& host) const;
   std::optional<Refused> TooOften(const std::string& host, absl::Time now);
-  // Hosts that have no link, and of which nothing has to be known any more.
+  // Forgets hosts without links that need not be remembered any more.
   void ForgetHosts(absl::Time now);
   void StopWaiting(const Come& come);
 
   const TransportOptions& options_;
-  LogLimit refusals_;  // anybody can cause them
+  LogLimit refusals_;  // any peer can cause them
   absl::flat_hash_map<LoopLink*, Come> links_;
   absl::node_hash_map<std::string, Host> hosts_;
-  absl::flat_hash_map<std::string, int> identities_;  // of those that are open
+  absl::flat_hash_map<std::string, int> identities_;  // of established links
   std::list<Waiting> waiting_;                        // oldest first
-  TokenBucket come_;                                  // of strangers
-  size_t forget_at_ = 0;                              // with so many hosts
+  TokenBucket come_;                                  // for strangers
+  size_t forget_at_ = 0;                              // when there are so many hosts
 };
 
 }  // namespace kamino::transport

@@ -45,9 +45,8 @@ class EventLoop {
  public:
   using Id = uint64_t;  // never zero, never reused
 
-  // Starts the thread, under that name. `spin`: how long after work pollers are
-  // asked again and again before it sleeps; it learns whether that is worth
-  // while.
+  // Starts the thread, under that name. `spin`: how long it polls after work
+  // before it sleeps; it learns whether that is worthwhile.
   static absl::StatusOr<std::shared_ptr<EventLoop>> Start(
       absl::Duration spin, const char* name = "transport");
 
@@ -84,9 +83,8 @@ class EventLoop {
   Id StartTimer(absl::Duration after, std::function<void()> callback);
   void CancelTimer(Id id);
 
-  // Not owned. Must be removed before it is destroyed. `spins`: work may come
-  // to it that is worth spinning for; else it has its turn whenever there was
-  // any work, and before the loop sleeps.
+  // Not owned. Must be removed before it is destroyed. `spins`: worth spinning
+  // for. Otherwise it is polled after any work, and before the loop sleeps.
   void AddPoller(Poller* poller, bool spins = true);
   void RemovePoller(Poller* poller);
 
@@ -116,8 +114,8 @@ class EventLoop {
   // until the loop is awake.
   bool Wait(int timeout_ms, bool armed);
   int MillisUntilTimer() const;
-  // Whether to look for work again and again, rather than to sleep: `worked`
-  // in the last round, or nothing to do for so long.
+  // Whether to poll again rather than sleep, given whether the last round
+  // `worked` and how long the loop has been idle.
   bool IsWorthSpinning(bool worked, int64_t idle_nanos);
 
   // Constant after Start.
@@ -144,8 +142,8 @@ class EventLoop {
     bool spins;
   };
   std::vector<Polled> pollers_;
-  int spinning_ = 0;  // of them
-  // Spins in vain that it may still make before it seldom spins.
+  int spinning_ = 0;  // pollers that spin
+  // Futile spins that are left before the loop spins seldom.
   int worth_ = kMostWorth;
   uint64_t skipped_ = 0;   // turns of work that no spin may follow
   bool may_spin_ = false;  // after the last turn of work

@@ -1,6 +1,6 @@
-// What links that live on an event loop have in common: the time limit to be
-// established, the hand-over to the user, and closing exactly once. How a link
-// is set up and how bytes move is the subclass's.
+// Common base of links that live on an event loop: the connect timeout, the
+// hand-over to the user, and closing exactly once. The subclass sets the link
+// up and moves the bytes.
 //
 // Life of a link: new -> starting -> open -> closed. Only the loop's thread
 // moves it on, except that any thread may mark it as closing; the loop's thread
@@ -28,7 +28,7 @@ namespace kamino::transport {
 
 class LoopLink;
 
-// What accepts links; kept alive by its transport until it is closed.
+// Accepts links. Its transport keeps it alive until it is closed.
 class LoopPort {
  public:
   virtual ~LoopPort() = default;
@@ -39,19 +39,20 @@ class LoopPort {
   virtual const std::string& address() const = 0;
 };
 
-// What a transport's links and ports share; lives as long as any of them.
+// State that a transport's links and ports share; lives as long as any of them.
 struct LinkContext {
   LinkContext(const TransportOptions& options, std::shared_ptr<EventLoop> loop)
       : options(options), loop(std::move(loop)) {}
 
-  // options.loop, or one of a transport's own, which spins for so long.
+  // options.loop, or a new loop of the transport's own, which spins for so
+  // long.
   static absl::StatusOr<std::shared_ptr<EventLoop>> LoopFor(
       const TransportOptions& options, absl::Duration spin);
 
   // Closes all ports and links. Any thread but the loop's; the first step of a
   // transport's destructor, whose last is EndLoop().
   static void CloseAll(const std::shared_ptr<LinkContext>& context);
-  // Then no callback of a link or port runs any more, nor ever will.
+  // After that, no callback of a link or port runs any more.
   void EndLoop();
 
   const TransportOptions options;
@@ -64,12 +65,12 @@ struct LinkContext {
   absl::flat_hash_set<std::shared_ptr<LoopLink>> links;
   absl::flat_hash_set<std::shared_ptr<LoopPort>> ports;
 
-  // Of lines that peers can cause.
+  // Limits log lines that peers can cause.
   LogLimit ends;
   LogLimit failures;
 };
 
-// Shuts `gate` and drops the links of `context` it has still to decide on. The
+// Shuts `gate` and drops the links of `context` that it has not decided on. The
 // loop's thread only.
 void ShutGate(LinkContext& context, AcceptGate* gate);
 
@@ -100,21 +101,21 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
   // The loop's thread only, never below a handler's callback. Closes with
   // `why` unless the link is closing already; OnClosed has run on return.
   void Fail(const absl::Status& why);
-  // The same of one that is not established: what its listener counts, and
-  // whether the log has it already.
+  // The same for a link that is not established. `refusal`: what its listener
+  // counts. `told`: the log already has it.
   void FailAs(LinkRefusal refusal, const absl::Status& why, bool told = false);
 
-  // The loop's thread only. Whether `gate` has still to decide on this link.
+  // The loop's thread only. Whether `gate` has not decided on this link.
   bool Awaits(const AcceptGate* gate) const;
 
  protected:
   // Hooks; the loop's thread, mu_ not held.
 
-  // The handler is there; the data path may start.
+  // The handler exists; the data path may start.
   virtual void OnOpen() {}
   // The open link is about to close; stops what OnOpen started, if it ran.
   virtual void OnStopping() {}
-  // The link closes, open or not: no event of it may come any more.
+  // The link closes, open or not: it must deliver no event after this.
   virtual void Detach() {}
   // The loop's thread, mu_ held. Frees what Send uses; Send will not come.
   virtual void ReleaseLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) = 0;
@@ -124,14 +125,15 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
   // Starts the time limit; exactly one of them, once. False when the link is
   // closed or closing.
   bool BeginConnecting(std::shared_ptr<LinkHandler> handler);
-  // `host` tells hosts apart; "": nothing does.
+  // `host` tells hosts apart; "": it is not known.
   bool BeginAccepting(std::shared_ptr<AcceptGate> gate,
                       const std::string& host = "");
-  // The peer has proved to be the holder of that certificate: whether the link
-  // may be. From now on it ends with that. Where there are certificates, once,
-  // before Open.
+  // The peer has proved that it holds that certificate: checks whether the link
+  // is allowed. From now on the link ends with the certificate. With
+  // certificates: called once, before Open.
   absl::Status KnowPeer(const security::Certificate& peer);
-  // Where others have proved it, or were to: nothing without certificates.
+  // The same for a certificate that another channel has proved. Without
+  // certificates it does nothing.
   absl::Status KnowPeerBy(const std::optional<security::Certificate>& proof);
   // The link is established: makes it known to its user. False when it is
   // closed or closing.
@@ -147,7 +149,7 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
   EventLoop& loop() const { return *context_->loop; }
   // May turn true at any time; callbacks other than OnClosed end then.
   bool closing() const { return closing_.load(std::memory_order_acquire); }
-  // This side's, now.
+  // This side's current era.
   uint64_t era() const { return options().era ? options().era() : 0; }
   // For the accepting side. kUnavailable: the connector's `era` is over.
   absl::Status CheckEra(uint64_t era) const;
@@ -168,7 +170,7 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
   bool HandOver();
   void Finish();
   void OnBelievedNoMore(const absl::Status& why);
-  // What a listener counts of one that it has not taken.
+  // What a listener counts for an incoming link that it has not admitted.
   LinkRefusal RefusalOf(const absl::Status& why) const;
 
   // Constant after construction.
@@ -190,7 +192,7 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
   bool deciding_ = false;             // gate_->acceptor is being asked
   std::unique_ptr<security::Certificates::Watch> believed_;
   std::optional<LinkRefusal> refusal_;
-  bool told_ = false;  // the log has why it was refused
+  bool told_ = false;  // the log has why the link was refused
   EventLoop::Id timer_ = 0;
 };
 

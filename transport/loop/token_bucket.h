@@ -1,5 +1,5 @@
-// How often something may happen: so many times a second on average, and so
-// many at once after a while of silence.
+// Limits how often something happens: a rate in the long run, and a burst after
+// a quiet time.
 #ifndef KAMINO_TRANSPORT_LOOP_TOKEN_BUCKET_H_
 #define KAMINO_TRANSPORT_LOOP_TOKEN_BUCKET_H_
 
@@ -10,8 +10,8 @@
 
 namespace kamino::transport {
 
-// Full at first. It is asked with the same rate each time, whose owner it is
-// not, and with times that never go back.
+// Full at first. All calls pass the same rate, which the caller keeps, and
+// times that never go back.
 class TokenBucket {
  public:
   bool Has(const ComeRate& rate, absl::Time now) const {
@@ -20,7 +20,7 @@ class TokenBucket {
   bool IsFull(const ComeRate& rate, absl::Time now) const {
     return rate.per_second == 0 || Level(rate, now) >= rate.burst;
   }
-  // One that it has.
+  // Takes a token that it has.
   void Take(const ComeRate& rate, absl::Time now) {
     if (rate.per_second == 0) return;
     level_ = Level(rate, now) - 1;
@@ -35,7 +35,7 @@ class TokenBucket {
   }
 
   double level_ = 0;
-  absl::Time at_ = absl::InfinitePast();  // when it was that; never: full
+  absl::Time at_ = absl::InfinitePast();  // time of the last refill; never: full
 };
 
 }  // namespace kamino::transport

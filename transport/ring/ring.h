@@ -1,18 +1,18 @@
-// The two ends of a byte ring that lies in the receiver's memory. The ends see
-// only positions and bytes; who moves them (stores to shared memory, RDMA
-// writes) is the link's business.
+// The two ends of a byte ring in the receiver's memory. The ends handle only
+// positions and bytes; the link moves them (stores to shared memory, RDMA
+// writes).
 //
 // A position counts bytes since the ring was made and never wraps; it lies in
-// the ring at position modulo capacity. head: what the reader has consumed, its
-// cumulative acknowledgement and so the writer's credits. tail: what the writer
-// has published.
+// the ring at position modulo capacity. head: the reader has consumed
+// everything before it; the cumulative acknowledgement, and so the writer's
+// credits. tail: the writer has published everything before it.
 //
 // Invariants:
 //   1. head <= tail <= head + capacity; all are multiples of kRingAlignment.
 //   2. A tail is published only when everything before it is in the ring, so
 //      a reader finds whole records only.
-//   3. The peer is not trusted: each end keeps its own truth, checks what it is
-//      told against it, and never touches a byte outside the ring.
+//   3. The peer is not trusted: each end keeps its own state, checks the peer's
+//      claims against it, and never touches a byte outside the ring.
 //
 // Neither class is thread-safe.
 #ifndef KAMINO_TRANSPORT_RING_RING_H_
@@ -83,8 +83,8 @@ class RingReader {
   // must outlive the reader. A record over `max_message` bytes is an error.
   RingReader(absl::Span<const std::byte> ring, size_t max_message);
 
-  // The writer says it has published everything before `tail`. kDataLoss: it
-  // cannot have.
+  // The writer has published everything before `tail`. kDataLoss: it cannot
+  // have.
   absl::Status Advance(uint64_t tail);
 
   // Consumes the next message and returns a copy, stable until the next call;
@@ -92,7 +92,7 @@ class RingReader {
   // ring is of no further use.
   absl::StatusOr<std::optional<absl::Span<const std::byte>>> Pop();
 
-  // What to acknowledge to the writer.
+  // The position to acknowledge to the writer.
   uint64_t head() const { return head_; }
   // Published and not consumed, bytes.
   size_t unread() const { return static_cast<size_t>(tail_ - head_); }

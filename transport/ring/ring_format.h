@@ -1,4 +1,5 @@
-// What the two sides of a ring share; docs/formats/link.md, "Ring".
+// Constants and layout that both sides of a ring share; docs/formats/link.md,
+// "Ring".
 #ifndef KAMINO_TRANSPORT_RING_RING_FORMAT_H_
 #define KAMINO_TRANSPORT_RING_RING_FORMAT_H_
 

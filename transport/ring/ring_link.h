@@ -1,7 +1,7 @@
-// What links over rings have in common, whoever moves the bytes and however the
-// two ends have met: credits and refusals, messages out of the ring, telling
-// whom a refusal has stopped, and an end that loses nothing of what came before
-// it. docs/formats/link.md, "Ring".
+// Common base of links over rings, independent of how bytes move and how the
+// ends meet: credits and refusals, taking messages out of the ring, resuming
+// refused senders, and an end that loses no message published before it.
+// docs/formats/link.md, "Ring".
 #ifndef KAMINO_TRANSPORT_RING_RING_LINK_H_
 #define KAMINO_TRANSPORT_RING_RING_LINK_H_
 
@@ -54,9 +54,9 @@ class RingLink : public Setup,
 
   // The rest is for the loop's thread only.
 
-  // The rings are there: `in` is the one that the peer writes into, and the
-  // other is as large. Returns the largest message the link takes, given the
-  // largest that the peer accepts, in bytes.
+  // The rings exist: `in` is the one that the peer writes into; the other is as
+  // large. Returns the largest message that the link takes, given the largest
+  // that the peer accepts, in bytes.
   size_t StartRings(absl::Span<const std::byte> in, uint64_t peer_accepts) {
     const size_t accepts = this->options().max_message;
     receiver_.emplace(in, accepts, static_cast<RingFeed*>(this));
@@ -71,8 +71,8 @@ class RingLink : public Setup,
     sender_.reset();
   }
 
-  // What the peer has published is whole and still counts; it publishes no
-  // more. Poll hands that out and closes the link.
+  // Everything that the peer has published is whole and is still delivered; it
+  // publishes no more. Poll delivers it and closes the link.
   void PeerLeft() {
     if (!peer_left()) end_ = Published();
   }
@@ -97,7 +97,7 @@ class RingLink : public Setup,
       FailLoudly(busy.status());
       return true;
     }
-    // One that had published more and then took it back sends nothing either.
+    // A peer that published more and then took it back sends nothing either.
     if (closing() || !peer_left() || (*busy && receiver_->head() < *end_)) {
       return *busy;
     }
@@ -115,8 +115,8 @@ class RingLink : public Setup,
   // Bounds how long one link holds the thread.
   static constexpr int kMessagesPerPoll = 64;
 
-  // Calls OnWritable once enough credits came back to a Send that was refused.
-  // False when the link is closing or closed.
+  // Calls OnWritable once credits suffice for a refused Send. False when the
+  // link is closing or closed.
   bool TellOfCredits() {
     absl::StatusOr<bool> writable = false;
     {
@@ -132,13 +132,12 @@ class RingLink : public Setup,
     return !closing();
   }
 
-  // Changed under mu_ by the loop's thread, which may ask for blocked()
-  // without.
+  // The loop's thread changes it under mu_, and may call blocked() without.
   std::optional<RingSender> sender_;
 
   // The loop's thread only.
   std::optional<RingReceiver> receiver_;
-  std::optional<uint64_t> end_;  // of what a peer that left has published
+  std::optional<uint64_t> end_;  // end of what a peer that left has published
 };
 
 }  // namespace kamino::transport

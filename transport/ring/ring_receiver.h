@@ -13,18 +13,18 @@
 
 namespace kamino::transport {
 
-// Where a RingReceiver learns what came and leaves its acknowledgements.
+// Where a RingReceiver learns of published bytes and leaves acknowledgements.
 class RingFeed {
  public:
   virtual ~RingFeed() = default;
 
-  // The peer says it has published everything before.
+  // The peer has published everything before this position.
   virtual uint64_t Published() = 0;
 
-  // Everything before `head` is copied out; its room is the peer's again as
-  // soon as it is told, which the feed may put off. Called for an eighth of
-  // the ring at the latest, and when a batch ends. `may_wake`: the ring is
-  // half empty, so that a peer that waits for credits should hear of it now.
+  // Everything before `head` is copied out. The peer may reuse the room as soon
+  // as it is told, which the feed may delay. Called at least every eighth of
+  // the ring, and when a batch ends. `may_wake`: the ring is half empty, so a
+  // peer that waits for credits should be told now.
   virtual void Acknowledge(uint64_t head, bool may_wake) = 0;
 };
 
@@ -35,13 +35,14 @@ class RingReceiver {
   RingReceiver(absl::Span<const std::byte> ring, size_t max_message,
                RingFeed* feed);
 
-  // Hands up to `limit` messages to `deliver`, until that says false; then at
-  // once, without another look at the ring or the feed. Returns whether there
-  // were any. kDataLoss: the peer wrote nonsense; the link's end.
+  // Passes up to `limit` messages to `deliver`, until it returns false; then
+  // returns at once and does not look at the ring or the feed again. Returns
+  // whether there were any. kDataLoss: the peer wrote an invalid record; the
+  // link ends.
   absl::StatusOr<bool> Poll(
       int limit, absl::FunctionRef<bool(absl::Span<const std::byte>)> deliver);
 
-  // Whether all that the feed has published was handed out.
+  // Whether everything that the feed has published was delivered.
   bool Drained() { return feed_->Published() == reader_.head(); }
 
   uint64_t head() const { return reader_.head(); }

@@ -1,5 +1,5 @@
-// The sending half of a link over rings: credits, back-pressure and when the
-// sender may go on. One algorithm for all movers; docs/formats/link.md, "Ring".
+// The sending half of a link over rings: credits, back-pressure, and resuming
+// the sender. One algorithm for all movers; docs/formats/link.md, "Ring".
 #ifndef KAMINO_TRANSPORT_RING_RING_SENDER_H_
 #define KAMINO_TRANSPORT_RING_RING_SENDER_H_
 
@@ -14,26 +14,25 @@
 
 namespace kamino::transport {
 
-// How bytes get to the peer's ring and its acknowledgements back. Called by a
-// RingSender, from whatever thread calls that.
+// Moves bytes to the peer's ring, and its acknowledgements back. A RingSender
+// calls it on its caller's thread.
 class RingMover {
  public:
   virtual ~RingMover() = default;
 
   // Moves the record of both pieces to `position` of the peer's ring, then
-  // publishes everything up to its end; soon, if not at once. An error is the
-  // link's end.
+  // publishes everything up to its end, at once or soon after. An error ends
+  // the link.
   virtual absl::Status Move(uint64_t position,
                             absl::Span<const std::byte> first,
                             absl::Span<const std::byte> second) = 0;
 
-  // Everything before is consumed by the peer, by what it last said, and its
-  // bytes here are free to change.
+  // The peer has consumed everything before this position, as of its last
+  // acknowledgement; those bytes may change here.
   virtual uint64_t Acknowledged() = 0;
 
-  // Asks the peer to say, unasked from then on, when half the ring is free.
-  // An acknowledgement after the request is seen by Acknowledged, or else
-  // makes the loop call CheckCredits.
+  // Asks the peer to report once half the ring is free. A later acknowledgement
+  // is visible in Acknowledged, or else makes the loop call CheckCredits.
   virtual absl::Status RequestCredits() = 0;
 };
 
@@ -43,14 +42,14 @@ class RingSender {
   // `mover` is not owned. `capacity` as for RingWriter.
   RingSender(size_t capacity, RingMover* mover);
 
-  // kResourceExhausted: out of credits, nothing was sent, and CheckCredits
-  // will tell. Other errors are the link's end; kDataLoss: the peer
-  // acknowledged what it cannot have.
+  // kResourceExhausted: out of credits; nothing was sent, and CheckCredits will
+  // say when to retry. Other errors end the link; kDataLoss: the peer
+  // acknowledged bytes that it cannot have.
   absl::Status Send(absl::Span<const std::byte> first,
                     absl::Span<const std::byte> second);
 
-  // Whether a refused Send is worth another try; each refusal is told of once.
-  // To be called when acknowledgements may have come. Errors as for Send.
+  // Whether to retry a refused Send; true once for each refusal. To be called
+  // when acknowledgements may have arrived. Errors as for Send.
   absl::StatusOr<bool> CheckCredits();
 
   // Send was refused since CheckCredits said yes. Any thread.

@@ -11,13 +11,13 @@ namespace kamino::transport {
 
 inline constexpr size_t kCacheLine = 64;
 
-// One direction's indexes. Each line is written by one side in the common case,
-// so that neither side's stores take the other's line away.
+// One direction's indexes. In the common case only one side writes to each
+// cache line, so the sides do not contend for it.
 struct RingControl {
   alignas(kCacheLine) std::atomic<uint64_t> tail;  // by the writer
   alignas(kCacheLine) std::atomic<uint64_t> head;  // by the reader
-  // One: the reader sleeps and wants a doorbell when tail moves. Whoever turns
-  // it back to zero rings.
+  // One: the reader sleeps and wants a doorbell when tail moves. The side that
+  // resets it to zero rings.
   alignas(kCacheLine) std::atomic<uint32_t> reader_asleep;
   // One: the writer is out of credits and wants a doorbell when head moves.
   alignas(kCacheLine) std::atomic<uint32_t> writer_waiting;

@@ -1,9 +1,9 @@
-// A link over two rings in memory that both processes map. Where there are
-// certificates each side knows the other by a pass (transport/passes.h), asked
-// for before anything else. The Unix socket that
-// set it up stays: a byte on it is the doorbell for a side that sleeps, and its
-// hangup is the peer's death. (An eventfd from the peer would be a descriptor
-// to trust, on which a write can be made to block; MSG_DONTWAIT cannot.)
+// A link over two rings in memory that both processes map. With certificates
+// each side first authenticates the other by a pass (transport/passes.h). The
+// Unix socket that set the link up stays open: a byte on it is the doorbell for
+// a side that sleeps, and its hangup means that the peer died. (An eventfd from
+// the peer would be an untrusted descriptor, on which a write can be made to
+// block; MSG_DONTWAIT cannot.)
 #ifndef KAMINO_TRANSPORT_SHM_SHM_LINK_H_
 #define KAMINO_TRANSPORT_SHM_SHM_LINK_H_
 
@@ -27,8 +27,8 @@ inline constexpr Capabilities kShmCapabilities = {.name = "shm",
 
 class ShmLink final : public RingLink<SocketLink> {
  public:
-  // Connector's side. `address`: as passes are asked for. `passes`: without
-  // certificates none are used.
+  // Connector's side. `address`: as used to ask for passes. `passes`: unused
+  // without certificates.
   ShmLink(std::shared_ptr<LinkContext> context, std::string peer,
           std::string address, SharedRings::Created created, ShmPasses passes);
   // Acceptor's side: the peer brings the memory.

@@ -10,8 +10,8 @@
 
 namespace kamino::transport {
 
-// With TransportOptions::certificates, how ends know each other. A side that
-// only listens has no source, one that only connects no book.
+// With TransportOptions::certificates: how the ends authenticate each other. A
+// side that only listens has no source; one that only connects has no book.
 struct ShmPasses {
   std::shared_ptr<PassBook> book;
   std::shared_ptr<PassSource> source;

@@ -1,4 +1,4 @@
-// Gives mappings back on a thread that nobody waits for.
+// Unmaps memory on a background thread.
 #ifndef KAMINO_TRANSPORT_SHM_UNMAP_H_
 #define KAMINO_TRANSPORT_SHM_UNMAP_H_
 
@@ -6,10 +6,10 @@
 
 namespace kamino::transport {
 
-// Whoever unmaps shared memory last frees its pages, which takes milliseconds
-// for a few MiB: a node's loop, which carries everybody's messages, must not do
-// that for each client that goes. What is left when the process ends goes with
-// it. Any thread.
+// The last process to unmap shared memory frees its pages, which takes
+// milliseconds for a few MiB. A node's loop serves all clients and must not do
+// that for each one that leaves. Memory that is still mapped when the process
+// ends is freed with it. Any thread.
 void UnmapSoon(void* base, size_t bytes);
 
 }  // namespace kamino::transport

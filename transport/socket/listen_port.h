@@ -1,5 +1,6 @@
-// A listening socket on the loop: admits strangers up to a limit and makes
-// each a SocketLink, which asks for a preface before anyone hears of it.
+// A listening socket on the loop: admits incoming connections up to a limit and
+// makes each a SocketLink, which requires a preface before it calls the
+// acceptor.
 #ifndef KAMINO_TRANSPORT_SOCKET_LISTEN_PORT_H_
 #define KAMINO_TRANSPORT_SOCKET_LISTEN_PORT_H_
 

@@ -17,9 +17,9 @@ enum class SocketKind : uint16_t {
   kTcp = 1,
   kShm = 2,
   kShmWithPass = 3,  // each end's preface is followed by its half of a pass
-  kRefused = 4,      // of no link: the acceptor does not take who connects
+  kRefused = 4,      // no link: the acceptor refuses the connector
 };
-// Who sent the preface. Without it an echo, or a socket that the kernel
+// The sender of the preface. Without it an echo, or a socket that the kernel
 // connected to itself, would pass for a peer.
 enum class SocketSide : uint32_t { kConnector = 1, kAcceptor = 2 };
 
@@ -46,12 +46,11 @@ static_assert(offsetof(Preface, checksum) == 32);
 Preface MakePreface(SocketKind kind, SocketSide role, uint32_t max_message,
                     uint64_t ring_bytes, uint64_t era = 0);
 
-// kFailedPrecondition with a text for the log: a stranger, who may want TLS,
-// another version,
-// another kind of link, or a preface that `sender` does not send. `received`
-// may be less than a whole preface: a stranger is told apart by its first
-// bytes, without waiting for more. kPermissionDenied: the acceptor says that
-// this side is not to have a link.
+// kFailedPrecondition with a text for the log: not a Kamino peer (it may want
+// TLS), another version, another kind of link, or a preface that `sender` does
+// not send. `received` may be less than a whole preface: the first bytes tell
+// other protocols apart, without waiting for more. kPermissionDenied: the
+// acceptor refuses this side.
 absl::Status CheckPreface(const Preface& preface, size_t received,
                           SocketKind kind, SocketSide sender);
 

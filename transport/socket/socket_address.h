@@ -1,4 +1,4 @@
-// Where a socket is bound or connects to.
+// The address that a socket is bound or connects to.
 #ifndef KAMINO_TRANSPORT_SOCKET_SOCKET_ADDRESS_H_
 #define KAMINO_TRANSPORT_SOCKET_SOCKET_ADDRESS_H_
 

@@ -1,6 +1,6 @@
-// What links over stream sockets have in common: connecting and the preface.
-// The data path is the subclass's, as is how ends get to know each other where
-// there are certificates.
+// Common base of links over stream sockets: connecting and the preface. The
+// subclass implements the data path, and authentication if there are
+// certificates.
 #ifndef KAMINO_TRANSPORT_SOCKET_SOCKET_LINK_H_
 #define KAMINO_TRANSPORT_SOCKET_SOCKET_LINK_H_
 
@@ -23,11 +23,11 @@
 
 namespace kamino::transport {
 
-// Where a link is to connect to.
+// Where a link connects to.
 struct SocketTarget {
-  // In the order in which they are tried. Empty where `host` is looked up.
+  // Tried in this order. Empty if `host` must be looked up.
   std::vector<SocketAddress> addresses;
-  std::string host;  // a name; "": nothing is to be looked up
+  std::string host;  // a name; "": no lookup
   uint16_t port = 0;
   std::shared_ptr<Resolver> resolver;
   // When the lookup of `host` is late or fails, the link connects to the
@@ -44,33 +44,33 @@ class SocketLink : public LoopLink {
   // The loop's thread only; exactly one of them, once.
   void StartConnecting(SocketTarget target,
                        std::shared_ptr<LinkHandler> handler);
-  // `host` tells hosts apart; "": nothing does.
+  // `host` tells hosts apart; "": it is not known.
   void StartAccepting(UniqueFd socket, std::shared_ptr<AcceptGate> gate,
                       const std::string& host);
 
  protected:
   // Hooks; the loop's thread, mu_ not held.
 
-  // The connector's, before there is a socket: calls ReadyToConnect once, now
-  // or later, with what is wrong if something is.
+  // For the connector, before there is a socket: calls ReadyToConnect once, now
+  // or later, with an error if there is one.
   virtual void Prepare() { ReadyToConnect(absl::OkStatus()); }
-  // The connector's socket is connected: whether to say anything there.
+  // The connector's socket is connected: whether the link may send on it.
   virtual absl::Status CheckSocket() { return absl::OkStatus(); }
-  // Before the preface, with each event, until it returns true: gets to know
-  // the peer.
+  // Authenticates the peer. Called with each event before the preface until it
+  // returns true.
   virtual absl::StatusOr<bool> Secure() { return true; }
   // Secure has failed: ends the link.
   virtual void EndInsecurely(const absl::Status& why) { Fail(why); }
-  // Some bytes, at most as many as `to` has; 0: none are there now.
-  // kUnavailable: the end, or the socket is broken. A descriptor that comes
-  // along is `fd`'s, unless it has one.
+  // Receives at most as many bytes as `to` has room for; 0: none are there now.
+  // kUnavailable: the peer ended the stream, or the socket is broken. A
+  // descriptor that comes along is stored in `fd`, unless `fd` has one.
   virtual absl::StatusOr<size_t> Receive(absl::Span<std::byte> to,
                                          UniqueFd* fd);
-  // All, or an error: a fresh socket has room for a preface. `fd`: -1, or a
-  // descriptor that goes along.
+  // Sends all bytes, or returns an error: a fresh socket has room for a
+  // preface. `fd`: -1, or a descriptor to pass along.
   virtual absl::Status SendAll(absl::Span<const std::byte> bytes, int fd);
-  // How many bytes follow the peer's preface, and which follow the own. Asked
-  // for once; the acceptor's behind OnPreface.
+  // How many bytes follow the peer's preface, and which bytes follow this
+  // side's. Called once; for the acceptor after OnPreface.
   virtual size_t ExtraExpected() const { return 0; }
   virtual std::string OwnExtra() { return ""; }
 
@@ -80,8 +80,9 @@ class SocketLink : public LoopLink {
     int fd = -1;
   };
   virtual Offer MakeOffer() { return {}; }
-  // The peer's preface is sound; `extra`: what followed it. Prepares the data
-  // path and returns the link's max_message, or why the link cannot be.
+  // The peer's preface is valid; `extra`: the bytes that followed it. Prepares
+  // the data path and returns the link's max_message, or why there can be no
+  // link.
   virtual absl::StatusOr<size_t> OnPreface(const Preface& preface,
                                            absl::string_view extra,
                                            UniqueFd fd) = 0;
@@ -94,10 +95,10 @@ class SocketLink : public LoopLink {
   int socket() const { return socket_.get(); }
 
   void ReadyToConnect(const absl::Status& status);
-  // Tells a connector that it is known, and not taken.
+  // Tells a connector that it is authenticated but refused.
   void SayRefused();
-  // A link that this side connects cannot be, for a reason that its operator
-  // has to know of: one line, unless there were too many lately.
+  // A link that this side connects failed for a reason that the operator should
+  // know: logs one line, unless there were too many lately.
   void TellFailure(const absl::Status& why);
 
  private:
@@ -135,15 +136,15 @@ class SocketLink : public LoopLink {
   // The loop's thread only.
   Phase phase_ = Phase::kConnecting;
   SocketTarget target_;
-  bool finding_ = false;  // it knows no address to try yet
+  bool finding_ = false;  // it has no address to try yet
   EventLoop::Id late_ = 0;
   std::vector<SocketAddress> candidates_;
   size_t next_candidate_ = 0;
   std::string connect_error_;
   EventLoop::Id watch_ = 0;
-  uint32_t hung_up_ = 0;  // events of that kind, so far
+  uint32_t hung_up_ = 0;  // such events so far
   Preface received_ = {};
-  size_t received_bytes_ = 0;  // what has come of the extra included
+  size_t received_bytes_ = 0;  // including the extra bytes
   std::string received_extra_;
   UniqueFd received_fd_;
 };

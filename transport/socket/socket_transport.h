@@ -23,11 +23,10 @@ class SocketProtocol {
     std::string address;
     std::function<void()> release;  // after the socket is closed; may be empty
   };
-  // May block, as for the lookup of a name.
+  // May block, for example to look a name up.
   virtual absl::StatusOr<Bound> Bind(const std::string& address) const = 0;
 
-  // Never blocks: names are looked up later. kInvalidArgument: that is no
-  // address.
+  // Never blocks: names are looked up later. kInvalidArgument: not an address.
   virtual absl::StatusOr<SocketTarget> TargetOf(
       const std::string& address) const = 0;
 
@@ -37,7 +36,7 @@ class SocketProtocol {
   // The link for an accepted socket that is still the caller's.
   struct Accepted {
     std::shared_ptr<SocketLink> link;
-    std::string host;  // that the peer is of; "": this one
+    std::string host;  // the peer's; "": this host
   };
   virtual Accepted NewAcceptor(std::shared_ptr<LinkContext> context,
                                int socket) const = 0;

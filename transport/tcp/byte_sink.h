@@ -13,9 +13,9 @@ namespace kamino::transport {
 class ByteSink {
  public:
   virtual ~ByteSink() = default;
-  // Takes as much of the pieces as it can, in order, without waiting; returns
-  // how many bytes. 0: it is full, and the socket announces when it is not. An
-  // error is for good.
+  // Takes as many bytes of the pieces as it can, in order, without waiting;
+  // returns how many. 0: it is full, and the socket announces when it is not.
+  // Errors are permanent.
   virtual absl::StatusOr<size_t> Write(const iovec* pieces, size_t count) = 0;
 };
 

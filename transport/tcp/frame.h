@@ -1,4 +1,4 @@
-// What stands before each message on a TCP link; docs/formats/link.md, "Frame".
+// The header of each message on a TCP link; docs/formats/link.md, "Frame".
 #ifndef KAMINO_TRANSPORT_TCP_FRAME_H_
 #define KAMINO_TRANSPORT_TCP_FRAME_H_
 
@@ -29,7 +29,7 @@ FrameHead MakeFrameHead(absl::Span<const std::byte> first,
                         absl::Span<const std::byte> second);
 
 // kDataLoss: no frame begins here, or it is over the limit. To be called before
-// the message is there, so that a bad length allocates nothing.
+// the message has arrived, so that a bad length allocates nothing.
 absl::Status CheckFrameHead(const FrameHead& head, size_t max_message);
 
 // kDataLoss: the message is not the one that was sent.

@@ -20,16 +20,16 @@ class SendQueue {
   // The pieces of one frame: head, header, payload.
   using Pieces = std::array<absl::Span<const std::byte>, 3>;
 
-  // Writes the pieces to `sink` as far as it takes them, after what is queued
-  // already, and queues the rest. An error is the sink's; it is broken then.
+  // Queues the pieces behind what is queued, and writes to `sink` as much as it
+  // takes. On error the sink is broken.
   absl::Status Write(ByteSink* sink, const Pieces& pieces);
 
-  // Writes from the queue until it is empty or the sink is full; false when it
-  // gave up the thread before either, to be called again.
+  // Writes from the queue until it is empty or the sink is full. False: it
+  // stopped before that to yield the thread, and must be called again.
   absl::StatusOr<bool> Flush(ByteSink* sink);
 
   void Clear();
-  // Memory that is kept to be used again.
+  // Has memory to reuse.
   bool has_spare() const {
     return spare_.capacity() > std::string().capacity();
   }
@@ -42,8 +42,8 @@ class SendQueue {
   void Append(absl::Span<const std::byte> piece);
   void Pop(size_t count);
 
-  // Chunks gather small frames, so that one writev carries many. Never empty
-  // ones.
+  // Chunks gather small frames, so that one writev carries many. No chunk is
+  // empty.
   std::deque<std::string> chunks_;
   // Empty, with capacity to use again: a fresh chunk costs its pages' faults.
   std::string spare_;

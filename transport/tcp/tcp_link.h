@@ -1,5 +1,5 @@
-// A link over one TCP connection, by TLS where there are certificates: frames
-// out through a bounded queue, frames in through one contiguous buffer.
+// A link over one TCP connection, with TLS if there are certificates: frames go
+// out through a bounded queue and come in through one contiguous buffer.
 #ifndef KAMINO_TRANSPORT_TCP_TCP_LINK_H_
 #define KAMINO_TRANSPORT_TCP_TCP_LINK_H_
 
@@ -39,14 +39,15 @@ class TcpLink final : public SocketLink {
   void OnStopping() override;
   void ReleaseDataLocked() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  // What of all frames the kernel has not taken.
+  // Bytes of all frames that the kernel has not taken.
   size_t BacklogLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   void Flush();
   void Read();
-  // As Receive, of an open link in the clear or not. `full`: there may be more.
+  // As Receive, for an open link with or without TLS. `full`: there may be
+  // more.
   absl::StatusOr<size_t> ReadSome(bool* full);
-  // Goes on behind what else the thread has to do; one at a time of each.
+  // Continues after the thread's other work; one of each at a time.
   void FlushLater();
   void ReadLater();
   // Room for at least one more byte, and for the frame that has begun.
@@ -54,26 +55,25 @@ class TcpLink final : public SocketLink {
   // Hands out the complete frames; false when the link is closed or closing.
   bool DeliverFrames();
   size_t buffered() const { return end_ - begin_; }
-  // Gives back what much that came or went has left, once there was no more of
-  // that for a while.
+  // Frees memory that large messages needed, after a while without large ones.
   void ShrinkLater();
   void Shrink();
 
   const std::shared_ptr<const TlsSetup> setup_;
 
-  // OpenSSL reads and writes under one lock. Null in the clear.
+  // OpenSSL reads and writes under one lock. Null without TLS.
   std::unique_ptr<TlsStream> tls_ ABSL_GUARDED_BY(mu_);
   SendQueue queue_ ABSL_GUARDED_BY(mu_);
-  bool blocked_ ABSL_GUARDED_BY(mu_) = false;  // Send has refused since
+  bool blocked_ ABSL_GUARDED_BY(mu_) = false;  // Send was refused since
 
   // The loop's thread only.
   bool hung_up_ = false;  // the peer sends nothing after what the kernel has
   bool flush_posted_ = false;
   bool read_posted_ = false;
-  bool much_ = false;  // some read has filled the buffer
+  bool much_ = false;  // a read has filled the buffer
   // Since ShrinkLater:
   bool large_ = false;  // a large frame has come
-  bool read_ = false;   // something has
+  bool read_ = false;   // something was read
   EventLoop::Id shrink_ = 0;
   std::unique_ptr<std::byte[]> buffer_;
   size_t buffer_capacity_ = 0;

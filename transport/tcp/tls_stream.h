@@ -1,8 +1,8 @@
 // TLS 1.3 over a socket that does not block; docs/formats/link.md, "TLS".
 //
-// OpenSSL never touches the socket: what it reads and writes passes through
-// here, so that many records leave, or come, by one system call. What is kept
-// for a stream on which nothing is under way is what OpenSSL has of it.
+// OpenSSL never touches the socket: its input and output pass through here, so
+// that one system call carries many records. An idle stream keeps only
+// OpenSSL's own state.
 #ifndef KAMINO_TRANSPORT_TCP_TLS_STREAM_H_
 #define KAMINO_TRANSPORT_TCP_TLS_STREAM_H_
 
@@ -22,11 +22,11 @@
 
 namespace kamino::transport {
 
-// What the streams of one transport share. Immutable.
+// State that the streams of one transport share. Immutable.
 class TlsSetup {
  public:
-  // A sender takes new keys after so many bytes: AES-GCM is good for some
-  // hundred GiB (RFC 8446, 5.5), and links stay for months.
+  // A sender changes keys after so many bytes: AES-GCM is good for some hundred
+  // GiB (RFC 8446, 5.5), and links stay for months.
   static constexpr uint64_t kBytesOfKey = uint64_t{32} << 30;
 
   // kResourceExhausted, kInternal: OpenSSL cannot.
@@ -48,7 +48,7 @@ class TlsSetup {
   uint64_t bytes_of_key_ = kBytesOfKey;
 };
 
-// Not thread-safe. An error of any of its functions is for good.
+// Not thread-safe. An error from any function is permanent.
 class TlsStream final : public ByteSink {
  public:
   // The socket stays the caller's and outlives this.
@@ -58,37 +58,37 @@ class TlsStream final : public ByteSink {
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
 
-  // Goes on as far as the socket lets it; true: it is done, and the peer has
-  // the key of Peer. Then it reads and writes, before it does neither.
-  // kUnauthenticated: one side does not believe the other.
-  // kFailedPrecondition: the peer speaks no TLS that this side does.
-  // kUnavailable: it is gone.
+  // Continues as far as the socket allows; true: it is done, and the peer has
+  // the key of Peer. Must be done before reading and writing. kUnauthenticated:
+  // one side does not accept the other's certificate. kFailedPrecondition: the
+  // two share no TLS version or parameters. kUnavailable: the peer is gone.
   absl::StatusOr<bool> Handshake();
   absl::StatusOr<security::Certificate> Peer() const;
-  // Of the handshake's error: what a listener counts, and whether the
-  // certificates have told of it in the log.
+  // After an error of Handshake: what a listener counts, and whether the
+  // certificates have logged it.
   LinkRefusal refusal() const { return refusal_; }
   bool told() const { return told_; }
 
-  // The socket has something, or may have; `hung_up`: and nothing after that.
+  // The socket may be readable; `hung_up`: and the peer sends nothing after
+  // that.
   void OnReadable(bool hung_up);
-  // Some bytes, at most as many as `to` has; 0: none are there. kUnavailable:
-  // the peer has ended the stream, or it was cut, as the text says. kDataLoss:
-  // what came is not what the peer sent.
+  // Receives at most as many bytes as `to` has room for; 0: none are there.
+  // kUnavailable: the peer has ended the stream, or it was cut, as the text
+  // says. kDataLoss: the bytes are not those that the peer sent.
   absl::StatusOr<size_t> Receive(absl::Span<std::byte> to);
 
   absl::StatusOr<size_t> Write(const iovec* pieces, size_t count) override;
-  // Sends what waits; false: the socket is full.
+  // Sends waiting bytes; false: the socket is full.
   absl::StatusOr<bool> Flush();
-  // Bytes for the socket that it has not taken: some records at most.
+  // Bytes that the socket has not taken: some records at most.
   size_t waiting() const { return out_.size() - out_begin_; }
-  // Of a record that has not come whole.
+  // Bytes of an incomplete record.
   size_t unfinished() const { return fed_; }
 
-  // How often it has taken new keys to send.
+  // How often it has changed its sending key.
   uint64_t keys_taken() const { return keys_taken_; }
 
-  // Tells the peer that this is the end, if the socket has room for that.
+  // Tells the peer that the stream ends, if the socket has room for that.
   void SayEnd();
 
  private:
@@ -98,11 +98,11 @@ class TlsStream final : public ByteSink {
   TlsStream(std::shared_ptr<const TlsSetup> setup, int socket)
       : setup_(std::move(setup)), socket_(socket) {}
 
-  // Takes what the socket has, if all that it had is used up.
+  // Reads from the socket if all earlier input is used up.
   absl::StatusOr<Filled> Fill();
   void DropInput();
   void DropOutput();
-  // How OpenSSL failed just now.
+  // OpenSSL's last error.
   absl::Status Failure();
   absl::Status AlertFailure(int alert);
   absl::Status RenewKey();
@@ -111,19 +111,19 @@ class TlsStream final : public ByteSink {
   const std::shared_ptr<const TlsSetup> setup_;
   const int socket_;
   SSL* ssl_ = nullptr;
-  bool begun_ = false;    // something has come
+  bool begun_ = false;    // something has arrived
   bool done_ = false;     // the handshake
-  bool broken_ = false;   // nothing more is to be said
+  bool broken_ = false;   // nothing more can be sent
   bool readable_ = true;  // the socket may have something
   bool hung_up_ = false;
   LinkRefusal refusal_ = LinkRefusal::kOther;
   bool told_ = false;
 
-  // What came and OpenSSL has not taken; null: nothing is.
+  // Input that OpenSSL has not taken; null: none.
   std::unique_ptr<std::byte[]> in_;
   size_t in_begin_ = 0;
   size_t in_end_ = 0;
-  size_t fed_ = 0;  // that OpenSSL has taken since it last gave some
+  size_t fed_ = 0;  // bytes that OpenSSL has taken since it last returned some
 
   std::string out_;
   size_t out_begin_ = 0;

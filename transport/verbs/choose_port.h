@@ -21,7 +21,7 @@ struct PortWish {
 
 struct PortChoice {
   std::string device;
-  PortInfo port;  // without its GIDs
+  PortInfo port;  // without GIDs
   GidEntry gid;
 };
 
@@ -35,11 +35,11 @@ struct DevicePorts {
 
 // The first active port, in the order given, that `wish` allows, and its best
 // GID: RoCE v2 before version 1, one of an IP address before a link-local one.
-// kNotFound: none; the text says what there is.
+// kNotFound: none; the text lists the ports that exist.
 absl::StatusOr<PortChoice> ChoosePort(absl::Span<const DevicePorts> devices,
                                       const PortWish& wish);
 
-// Likewise of what `api` finds, with its device opened.
+// The same among the ports that `api` finds, with its device opened.
 struct OpenedPort {
   std::shared_ptr<VerbsDevice> device;
   PortChoice choice;

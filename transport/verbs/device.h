@@ -1,7 +1,7 @@
-// A narrow seam over libibverbs: just the calls that a link needs, so that
-// tests can stand in for a device. Names are those of the verbs: a pair is a
-// queue pair of the reliable connected service, with the completion queue,
-// completion channel and protection domain that are its own.
+// A thin layer over libibverbs with just the calls that a link needs, so that
+// tests can replace the device. Names are those of the verbs: a pair is a queue
+// pair of the reliable connected service, with its own completion queue,
+// completion channel and protection domain.
 //
 // Two kinds of addresses reach a port: its LID in an InfiniBand subnet, else a
 // GID, which on Ethernet (RoCE) belongs to an IP address and to version 1 or 2
@@ -44,7 +44,7 @@ struct PortInfo {
   std::vector<GidEntry> gids;  // without unused ones
 };
 
-// How one pair is reached by another.
+// How a pair reaches another.
 struct PairAddress {
   uint32_t number = 0;  // of the pair, 24 bits
   uint32_t psn = 0;     // of its first packet, 24 bits
@@ -60,14 +60,14 @@ struct PairSize {
   size_t max_inline = 0;
 };
 
-// What the transport does when packets get lost. None of it is without limit.
+// Limits on retransmission when packets get lost.
 struct PairPatience {
   // Time without an acknowledgement until a packet is sent again is
   // 4.096 us * 2^ack_timeout; 1 to 31.
   uint8_t ack_timeout = 16;
-  // Not 7: to soft-RoCE that means for ever.
+  // Not 7: to soft-RoCE that means forever.
   uint8_t retries = 6;
-  // Attempts while the peer has no receive posted; 7 would be for ever.
+  // Attempts while the peer has no receive posted; 7 would be forever.
   uint8_t receiver_not_ready_retries = 6;
 };
 
@@ -85,7 +85,7 @@ struct RdmaWrite {
   uint64_t to = 0;  // address at the peer
   uint32_t remote_key = 0;
   std::optional<uint32_t> immediate;
-  bool signaled = false;  // otherwise it completes silently unless it fails
+  bool signaled = false;  // otherwise only a failure completes
   bool inlined = false;   // `from` may change when posted
 };
 
@@ -98,39 +98,39 @@ struct Completion {
   const char* error = nullptr;
 };
 
-// Thread-safe but for: Poll, Arm and TakeEvents are one thread's. Destroying it
-// ends everything: no byte of its memory is read or written afterwards.
+// Thread-safe, but only one thread may call Poll, Arm and TakeEvents. After its
+// destruction no byte of its memory is read or written.
 class VerbsPair {
  public:
   virtual ~VerbsPair() = default;
 
   virtual uint32_t number() const = 0;
-  // Bytes of a write that can be inlined; at most what was asked for.
+  // Bytes of a write that can be inlined; at most the number asked for.
   virtual size_t max_inline() const = 0;
 
   // `memory` must outlive the pair, or the registration. Only with
-  // `peer_writes` may the peer name it. kResourceExhausted: too much of it, or
-  // over the process's limit of locked memory.
+  // `peer_writes` may the peer access it. kResourceExhausted: too much memory,
+  // or over the process's limit of locked memory.
   virtual absl::StatusOr<MemoryKeys> Register(absl::Span<std::byte> memory,
                                               bool peer_writes) = 0;
-  // The peer can reach the range no more.
+  // Ends the peer's access to the range.
   virtual void Deregister(const MemoryKeys& keys) = 0;
 
-  // Makes the pair ready to send and receive, leaving by `own_gid`.
+  // Makes the pair ready to send and receive through `own_gid`.
   virtual absl::Status Connect(const GidEntry& own_gid, const PairAddress& own,
                                const PairAddress& peer,
                                const PairPatience& patience) = 0;
 
-  // Each takes the immediate data of one write of the peer. May come before
-  // Connect.
+  // Each receive takes the immediate data of one write of the peer. May be
+  // called before Connect.
   virtual absl::Status PostReceives(int count) = 0;
-  // All or, at an error, any number of the first.
+  // Posts all; on error, possibly only some of the first.
   virtual absl::Status PostWrites(absl::Span<const RdmaWrite> writes) = 0;
 
-  // Fills from the front; returns how many. An error is the pair's end.
+  // Fills from the front; returns how many. On error the pair is unusable.
   virtual absl::StatusOr<size_t> Poll(absl::Span<Completion> completions) = 0;
-  // The next completion after this call makes event_fd readable. What came
-  // before does not.
+  // The next completion after this call makes event_fd readable. Earlier
+  // completions do not.
   virtual absl::Status Arm() = 0;
   virtual int event_fd() const = 0;
   virtual void TakeEvents() = 0;
@@ -142,8 +142,8 @@ struct GroupSize;
 struct DeviceEvent {
   enum class Kind {
     kPairFailed,
-    kPairDrained,  // of a group: it fills no receive any more
-    kGroupFailed,  // all pairs of the device's groups with it
+    kPairDrained,  // of a group: fills no more receives
+    kGroupFailed,  // with all pairs of the device's groups
     kPortDown,
     kDeviceGone,
     kOther
@@ -168,11 +168,12 @@ class VerbsDevice {
   virtual absl::StatusOr<std::shared_ptr<VerbsGroup>> CreateGroup(
       int port, const GroupSize& size) = 0;
 
-  // False once the host is removing it. A driver may not say so by an event,
-  // and may let pairs go on while the removal waits until all has been closed.
+  // False once the host is removing it. A driver may not report that by an
+  // event, and may keep pairs working while the removal waits until all are
+  // closed.
   virtual bool Present() const = 0;
 
-  // Readable when NextEvent has one.
+  // Readable when NextEvent has an event.
   virtual int event_fd() const = 0;
   virtual std::optional<DeviceEvent> NextEvent() = 0;
 };

@@ -1,5 +1,5 @@
-// A pair whose link is closed and whose peer should hear of it: without a word
-// the peer would find out only by its next probe.
+// Says goodbye for a pair whose link is closed; otherwise the peer would notice
+// only by its next probe.
 #ifndef KAMINO_TRANSPORT_VERBS_FAREWELL_H_
 #define KAMINO_TRANSPORT_VERBS_FAREWELL_H_
 

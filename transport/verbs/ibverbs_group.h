@@ -17,7 +17,7 @@ namespace kamino::transport {
 class IbverbsGroup final : public VerbsGroup,
                            public std::enable_shared_from_this<IbverbsGroup> {
  public:
-  // `device` is kept alive as long as the group; `context` is its.
+  // The group keeps `device` alive; `context` belongs to it.
   static absl::StatusOr<std::shared_ptr<VerbsGroup>> Create(
       std::shared_ptr<VerbsDevice> device, ibv_context* context, int port,
       const GroupSize& size);
@@ -36,7 +36,7 @@ class IbverbsGroup final : public VerbsGroup,
                const GroupSize& size)
       : device_(std::move(device)), port_(port), size_(size) {}
 
-  // Takes what the device allows.
+  // Reduces the sizes to the device's limits.
   absl::Status FitTo(ibv_context* context);
   absl::Status Allocate(ibv_context* context);
 
@@ -45,7 +45,7 @@ class IbverbsGroup final : public VerbsGroup,
   GroupSize size_;  // constant after Create
 
   absl::Mutex mu_;
-  // In the order that lets them be destroyed from the last.
+  // In an order that lets them be destroyed from the last.
   IbvDomain domain_;
   std::vector<IbvMemory> memory_ ABSL_GUARDED_BY(mu_);
   IbvChannel channel_;

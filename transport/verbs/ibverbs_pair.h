@@ -1,5 +1,4 @@
-// A queue pair of libibverbs with all that is its own; private to
-// ibverbs_device.
+// A queue pair of libibverbs with its own resources; private to ibverbs_device.
 #ifndef KAMINO_TRANSPORT_VERBS_IBVERBS_PAIR_H_
 #define KAMINO_TRANSPORT_VERBS_IBVERBS_PAIR_H_
 
@@ -17,7 +16,7 @@ namespace kamino::transport {
 
 class IbverbsPair final : public VerbsPair {
  public:
-  // `device` is kept alive as long as the pair; `context` is its.
+  // The pair keeps `device` alive; `context` belongs to it.
   static absl::StatusOr<std::unique_ptr<VerbsPair>> Create(
       std::shared_ptr<VerbsDevice> device, ibv_context* context, int port,
       const PairSize& size);
@@ -49,7 +48,7 @@ class IbverbsPair final : public VerbsPair {
   size_t max_inline_ = 0;
 
   absl::Mutex mu_;
-  // In the order that lets them be destroyed from the last.
+  // In an order that lets them be destroyed from the last.
   IbvDomain domain_;
   std::vector<IbvMemory> memory_ ABSL_GUARDED_BY(mu_);
   IbvChannel channel_;

@@ -1,5 +1,5 @@
-// What queue pairs of libibverbs go through, and who ends what; private to
-// ibverbs_device.
+// State changes of queue pairs of libibverbs, and owners of its objects;
+// private to ibverbs_device.
 #ifndef KAMINO_TRANSPORT_VERBS_IBVERBS_STATE_H_
 #define KAMINO_TRANSPORT_VERBS_IBVERBS_STATE_H_
 
@@ -13,7 +13,7 @@
 
 namespace kamino::transport {
 
-// Ends what a verbs call has made.
+// Destroys an object that a verbs call has made.
 template <typename T, int (*End)(T*)>
 struct IbvEnd {
   void operator()(T* made) const { End(made); }
@@ -37,8 +37,8 @@ struct QueuePairPath {
   const PairAddress& own;
   const PairAddress& peer;
   const PairPatience& patience;
-  // What a peer is told to wait when there is no receive for it; the verbs'
-  // code of a time.
+  // How long a peer waits when there is no receive for it, as the verbs' code
+  // of a time.
   uint8_t receiver_not_ready_timer;
 };
 

@@ -14,7 +14,7 @@
 
 namespace kamino::transport {
 
-// Hands offers of strangers to the loop, up to a limit of links.
+// Passes offers of connectors to the loop, up to a limit of links.
 class OfferPort final : public LoopPort,
                         public std::enable_shared_from_this<OfferPort> {
  public:

@@ -1,4 +1,4 @@
-// Pages for a device to read and write: whole ones, of this process alone.
+// Whole pages of this process alone for a device to read and write.
 #ifndef KAMINO_TRANSPORT_VERBS_PINNED_MEMORY_H_
 #define KAMINO_TRANSPORT_VERBS_PINNED_MEMORY_H_
 

@@ -1,5 +1,5 @@
 // How the two ends of a verbs link find each other before there is a queue pair
-// between them. Who owns a control channel implements it.
+// between them. The owner of a control channel implements it.
 #ifndef KAMINO_TRANSPORT_VERBS_RENDEZVOUS_H_
 #define KAMINO_TRANSPORT_VERBS_RENDEZVOUS_H_
 
@@ -17,8 +17,8 @@
 
 namespace kamino::transport {
 
-// One end of a link to be: its pair, and what it accepts. Links with rings say
-// where theirs is; those without say what they take of the peer's at a time.
+// One end of a future link: its pair and its limits. Links with rings give the
+// ring's location; links without give how many SENDs they accept at a time.
 struct VerbsEndpoint {
   uint32_t version = 0;
   // For log lines.
@@ -31,16 +31,15 @@ struct VerbsEndpoint {
   uint32_t ring_key = 0;
   uint64_t ring_bytes = 0;
   uint32_t window = 0;                 // SENDs
-  uint32_t buffer_bytes = 0;           // of one
+  uint32_t buffer_bytes = 0;           // of one SEND
   std::array<uint64_t, 2> token = {};  // of an answer: random, and the
                                        // offer's first SEND holds it
   uint64_t max_message = 0;
   // TransportOptions::era of the sender; a stale connector is refused.
   uint64_t era = 0;
 
-  // Not sent: whose certificate the channel that brought this was made with.
-  // Nothing: the channel is in the clear. The receiver's rendezvous sets it, of
-  // an offer and of an answer.
+  // Not sent: the certificate of the channel that carried this; none without
+  // TLS. The receiver's rendezvous sets it, for an offer and for an answer.
   std::optional<security::Certificate> sender;
 };
 
@@ -54,16 +53,16 @@ class VerbsRendezvous {
   // Called on any thread, does not block, and replies once.
   using Answerer = std::function<void(const VerbsEndpoint& offer, Reply reply)>;
 
-  // Hands offers made to `address` to `answerer`; returns the address in the
-  // form Exchange takes. kAlreadyExists: someone listens there.
+  // Passes offers made to `address` to `answerer`; returns the address in the
+  // form that Exchange takes. kAlreadyExists: another listener has the address.
   virtual absl::StatusOr<std::string> Listen(const std::string& address,
                                              Answerer answerer) = 0;
-  // `answerer` is not called any more once this has returned. `address` as
+  // After this has returned, `answerer` is not called any more. `address` as
   // Listen returned it.
   virtual void StopListening(const std::string& address) = 0;
 
-  // Makes an offer to who listens at `address` and passes on the answer, or
-  // why there is none within `timeout`.
+  // Makes an offer to the listener at `address` and passes on the answer, or an
+  // error if there is none within `timeout`.
   virtual void Exchange(const std::string& address, const VerbsEndpoint& offer,
                         absl::Duration timeout, Reply reply) = 0;
 };

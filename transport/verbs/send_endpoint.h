@@ -10,12 +10,12 @@
 
 namespace kamino::transport {
 
-// Of docs/formats/link.md, "Verbs, without rings": what `from` says of rings
-// and of its era is left out.
+// Encodes as in docs/formats/link.md, "Verbs, without rings"; rings and era are
+// left out.
 std::string EncodeSendEndpoint(const VerbsEndpoint& from);
 
-// kFailedPrecondition: the bytes make no sense. Whether the two sides can talk
-// is for who connects to say.
+// kFailedPrecondition: the bytes are malformed. The connector checks whether
+// the two sides can talk.
 absl::StatusOr<VerbsEndpoint> DecodeSendEndpoint(absl::string_view bytes);
 
 }  // namespace kamino::transport

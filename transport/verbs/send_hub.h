@@ -1,10 +1,10 @@
-// What the links without rings on one device share: a group of pairs, the
-// receives of all of them, and the pairs that are leaving.
+// Resources that the links without rings on one device share: a group of pairs,
+// the receives of all of them, and the pairs that are closing.
 //
 // Invariants:
-//   1. For each pair kLinkReceives buffers are posted, or are being handed out
-//      right now: who keeps to its window always finds one.
-//   2. No memory here can be named by a peer.
+//   1. For each pair kLinkReceives buffers are posted, or are being delivered
+//      right now: a peer that keeps to its window always finds one.
+//   2. A peer cannot address any memory here.
 //   3. A pair is destroyed only once it has drained, lest a receive be lost.
 #ifndef KAMINO_TRANSPORT_VERBS_SEND_HUB_H_
 #define KAMINO_TRANSPORT_VERBS_SEND_HUB_H_
@@ -29,26 +29,26 @@
 
 namespace kamino::transport {
 
-// One end of a link: whose pair it is. The loop's thread.
+// The user of a pair: one end of a link. The loop's thread.
 class SendUser {
  public:
   virtual ~SendUser() = default;
   // Keeps it alive while it is being called.
   virtual std::shared_ptr<void> Keep() = 0;
-  // What the peer has sent, good until it returns.
+  // The peer's bytes, valid until it returns.
   virtual void OnReceived(absl::Span<const std::byte> bytes) = 0;
   virtual void OnSent(uint64_t id) = 0;
   virtual void OnPairFailed(const char* why) = 0;
-  // After some of these; the buffers of what was received are posted again.
+  // Ends a batch of these; the buffers of received bytes are posted again.
   virtual void OnBatchEnd() = 0;
-  // Too much memory is in unfinished messages, and this has the oldest.
+  // Unfinished messages use too much memory, and this user has the oldest.
   virtual void OnTooMuchUnfinished() = 0;
 };
 
 // The loop's thread only.
 class SendHub final : private Poller {
  public:
-  // For so many links, or fewer where the device has less; their unfinished
+  // For so many links, or fewer if the device has less. Their unfinished
   // messages have at most so many bytes together. Errors: as
   // VerbsDevice::CreateGroup.
   static absl::StatusOr<std::unique_ptr<SendHub>> Create(EventLoop* loop,
@@ -61,28 +61,28 @@ class SendHub final : private Poller {
 
   const std::shared_ptr<VerbsDevice>& device() const { return port_.device; }
 
-  // Its receives are posted on return. kResourceExhausted: there are enough, or
-  // no memory.
+  // Its receives are posted on return. kResourceExhausted: at the limit, or no
+  // memory.
   absl::StatusOr<std::unique_ptr<SendWire>> MakeWire();
-  // Whom to call for what completes on `wire`, until it is handed over here.
+  // Calls `user` for completions on `wire`, until TakeBack.
   void Attach(const SendWire& wire, SendUser* user);
 
-  // Says bye to the peer, unless `at_once`, and destroys the wire, soon; then
-  // calls `done`, perhaps before it returns. What still comes is nobody's.
+  // Sends a bye to the peer, unless `at_once`, and destroys the wire soon; then
+  // calls `done`, perhaps before it returns. Later completions are dropped.
   void TakeBack(std::unique_ptr<SendWire> wire, bool at_once,
                 std::function<void()> done);
   // The device says that the pair fills no receive any more.
   void OnDrained(uint32_t number);
-  // No wire will be made any more; those that leave need not drain.
+  // No wire will be made any more; those that close need not drain.
   void NoMore() { no_more_ = true; }
-  // None is in use or leaving.
+  // No wire is in use or closing.
   bool idle() const { return wires_ == 0; }
-  // It has failed its links, and serves no other ones.
+  // It has failed its links and serves no other ones.
   bool broken() const { return broken_; }
 
-  // Unfinished messages, by numbers that this gives out; 0 is none.
+  // Numbers an unfinished message; 0 is none.
   uint64_t BeginUnfinished(SendUser* user);
-  // May call OnTooMuchUnfinished of any.
+  // May call OnTooMuchUnfinished of any user.
   void GrowUnfinished(uint64_t number, size_t bytes);
   void EndUnfinished(uint64_t number);
 
@@ -135,7 +135,7 @@ class SendHub final : private Poller {
   bool no_more_ = false;
   bool broken_ = false;
 
-  std::vector<size_t> free_;  // slabs whose sends nobody uses
+  std::vector<size_t> free_;  // slabs with unused sends
   int wires_ = 0;
   absl::flat_hash_map<uint32_t, SendUser*> users_;
   std::map<uint32_t, Leaving> leaving_;

@@ -1,7 +1,7 @@
 // A link over one RDMA queue pair whose ends only send to each other: neither
-// has a key to memory of the other's. What a peer sends lands in buffers that
-// all links share, a window of it at a time, and messages are put together from
-// that. docs/formats/link.md, "Verbs, without rings".
+// has a key to the other's memory. The peer's bytes land in buffers that all
+// links share, a window of it at a time, and are assembled to messages.
+// docs/formats/link.md, "Verbs, without rings".
 #ifndef KAMINO_TRANSPORT_VERBS_SEND_LINK_H_
 #define KAMINO_TRANSPORT_VERBS_SEND_LINK_H_
 
@@ -63,10 +63,10 @@ class SendLink final : public LoopLink, private SendUser {
   void TakeHello(absl::Span<const std::byte> payload);
   void TakePiece(const SendHead& head, absl::Span<const std::byte> payload);
   void TakeUnfinished(absl::Span<const std::byte> payload);
-  // The peer does what no correct one does: it is not even told good-bye.
+  // The peer broke the protocol: closes without a bye.
   void CutOff(absl::string_view why);
 
-  // Sends what waits as far as the peer's window and the queue go.
+  // Sends waiting messages as far as the peer's window and the queue allow.
   absl::Status PushLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status NotifyLocked(SendKind kind, absl::Span<const std::byte> payload)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -77,39 +77,39 @@ class SendLink final : public LoopLink, private SendUser {
 
   const std::shared_ptr<SendContext> sends_;
 
-  // Written under mu_ by the loop's thread, which may read them without. The
-  // wire's sends are guarded by mu_.
+  // The loop's thread writes them under mu_, and may read them without. mu_
+  // guards the wire's sends.
   SendHub* hub_ = nullptr;
   std::unique_ptr<SendWire> wire_;
 
-  // What is accepted and waits, and how much of the first message has left.
+  // Accepted messages that wait, and how much of the first one was sent.
   std::deque<std::string> waiting_ ABSL_GUARDED_BY(mu_);
   size_t waiting_bytes_ ABSL_GUARDED_BY(mu_) = 0;
   size_t offset_ ABSL_GUARDED_BY(mu_) = 0;
-  bool refused_ ABSL_GUARDED_BY(mu_) = false;  // a Send, since OnWritable
-  // Firsts, mores and probes: of ours, and those that the peer has taken; of
-  // the peer's, that it may know of, and does know of.
+  bool refused_ ABSL_GUARDED_BY(mu_) = false;  // a Send was refused since OnWritable
+  // Firsts, mores and probes: sent; taken by the peer; received and reportable;
+  // reported to the peer.
   uint64_t sent_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t covered_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t taken_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t told_ ABSL_GUARDED_BY(mu_) = 0;
-  // sent_ with the newest probe.
+  // sent_ at the newest probe.
   uint64_t probe_ ABSL_GUARDED_BY(mu_) = 0;
   bool owes_taken_ ABSL_GUARDED_BY(mu_) = false;  // the peer has probed
 
   // The loop's thread only.
   bool connected_ = false;  // the pair is, or was
-  bool cut_off_ = false;    // or failed, or left: there is nobody to tell
+  bool cut_off_ = false;    // or failed, or left: no bye is sent
   bool greeted_ = false;
-  bool counted_ = false;     // as a set-up
+  bool counted_ = false;     // as a setup
   Token token_ = {};         // of the acceptor's answer
   size_t largest_ = 0;       // message, once connected
   uint64_t received_ = 0;    // as taken_, and those of this batch
-  uint64_t unfinished_ = 0;  // the hub's number of the message; or 0
-  size_t length_ = 0;        // of that, whole
+  uint64_t unfinished_ = 0;  // the hub's number of the unfinished message; or 0
+  size_t length_ = 0;        // its whole length
   std::string message_;      // its bytes so far
   uint64_t seen_covered_ = 0;
-  int quiet_ = 0;  // probes' times without a word of the peer's
+  int quiet_ = 0;  // probe periods without a message from the peer
   EventLoop::Id probe_timer_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Links over RDMA queue pairs for peers that are not to have a key to this
-// side's memory: they send, into buffers that all links of a transport share.
+// Links over RDMA queue pairs for peers that must not have a key to this side's
+// memory: they send into buffers that all links of a transport share.
 #ifndef KAMINO_TRANSPORT_VERBS_SEND_TRANSPORT_H_
 #define KAMINO_TRANSPORT_VERBS_SEND_TRANSPORT_H_
 
@@ -8,11 +8,12 @@
 
 namespace kamino::transport {
 
-// Addresses are the rendezvous's; both ends' must be of this kind. A transport
-// has at most TransportOptions::max_accepted links, made or accepted, of 192
+// Addresses are the rendezvous's; both ends must be of this kind. A transport
+// has at most TransportOptions::max_accepted links, made or accepted, with 192
 // KiB of locked memory each, which it keeps; a link accepts send_buffer bytes.
-// A peer that is over its credit, or stands still for as long as peer_timeout,
-// is cut off. Where many messages are unfinished the oldest one's link is.
+// The transport cuts off a peer that exceeds its credit or makes no progress
+// for peer_timeout, and the link with the oldest message if too many are
+// unfinished.
 TransportFactory VerbsSendTransports(VerbsSetup setup);
 
 }  // namespace kamino::transport

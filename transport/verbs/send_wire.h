@@ -1,11 +1,11 @@
-// One end of the wire of a link without rings: a queue pair of a group, and the
-// buffers that its SENDs leave from.
+// One end of a link without rings: a queue pair of a group, and the buffers of
+// its SENDs.
 //
 // Invariants:
-//   1. No more SENDs are posted and incomplete than the pair was made for, and
-//      notices are never kept out by messages.
-//   2. One SEND in kSendsPerSignal is signaled, so that the queue always comes
-//      free again by itself.
+//   1. Posted and incomplete SENDs never exceed the pair's limit, and messages
+//      never take the room of notices.
+//   2. One SEND in kSendsPerSignal is signaled, so that the queue always
+//      becomes free again by itself.
 //   3. A buffer does not change from the post to the completion.
 #ifndef KAMINO_TRANSPORT_VERBS_SEND_WIRE_H_
 #define KAMINO_TRANSPORT_VERBS_SEND_WIRE_H_
@@ -24,16 +24,16 @@
 
 namespace kamino::transport {
 
-// Thread-safety: what sends or counts is guarded by the owner.
+// Thread-safety: the owner guards sending and counting.
 class SendWire {
  public:
-  // Registered memory, kLinkSends buffers of it.
+  // kLinkSends buffers in registered memory.
   struct Buffers {
     absl::Span<std::byte> bytes;
     uint32_t key = 0;
   };
 
-  // `free` is called when this is destroyed, on that thread.
+  // Its destructor calls `free`, on that thread.
   SendWire(const PortChoice& choice, std::unique_ptr<GroupPair> pair,
            const Buffers& buffers, std::function<void()> free);
   ~SendWire();
@@ -43,9 +43,9 @@ class SendWire {
 
   // What the peer must know: everything but max_message, era and token.
   VerbsEndpoint Endpoint() const;
-  // kFailedPrecondition: the two cannot talk, with the reason.
+  // kFailedPrecondition: the two cannot talk; the text says why.
   absl::Status Connect(const VerbsEndpoint& peer, const PairPatience& patience);
-  // Set by Connect: what the peer takes of ours at a time.
+  // Set by Connect: how many SENDs the peer accepts at a time.
   uint32_t window() const { return window_; }
 
   bool CanSend() const { return outstanding() < kSendWindow; }
@@ -57,7 +57,7 @@ class SendWire {
   void OnComplete(uint64_t id);
   bool all_complete() const { return outstanding() == 0; }
 
-  // Nothing arrives or leaves any more.
+  // Nothing is received or sent any more.
   void Stop() { pair_->Stop(); }
 
  private:

@@ -1,5 +1,5 @@
-// What the links of one verbs transport share: the device they are on, its
-// asynchronous events, and the pairs that are saying good-bye.
+// State that the links of one verbs transport share: their device, its
+// asynchronous events, and the pairs that are saying goodbye.
 #ifndef KAMINO_TRANSPORT_VERBS_VERBS_CONTEXT_H_
 #define KAMINO_TRANSPORT_VERBS_VERBS_CONTEXT_H_
 
@@ -38,30 +38,29 @@ class VerbsContext : public LinkContext {
 
   VerbsRendezvous& rendezvous() const { return *setup_.rendezvous; }
 
-  // Any thread. The port to make the next pair on. The device that is open
-  // already is kept while it has a port that will do.
+  // Any thread. The port to make the next pair on. Keeps the open device while
+  // it has a usable port.
   absl::StatusOr<OpenedPort> Port();
 
-  // The loop's thread only: whom to tell when a pair, its port or its device
+  // The loop's thread only: the link to close when its pair, port or device
   // fails.
   void AddPair(const PairId& id, LoopLink* link, int port);
   void RemovePair(const PairId& id);
 
-  // The loop's thread only. Says good-bye to the peer and destroys the wire,
-  // soon; the peer's key to the ring is gone on return.
+  // The loop's thread only. Says goodbye to the peer and destroys the wire
+  // soon; on return the peer's key to the ring is gone.
   void SayGoodBye(std::unique_ptr<VerbsWire> wire);
 
-  // Any thread but the loop's: returns when all good-byes are said, or given
-  // up.
+  // Any thread but the loop's: returns when all goodbyes are said or given up.
   void AwaitGoodByes();
 
-  // Any thread but the loop's. Then nothing on the loop, which may be another's
-  // and go on, names this any more. The last that a transport's destructor does
+  // Any thread but the loop's. After that nothing on the loop, which may be
+  // shared and go on, refers to this. The last step of a transport's destructor
   // before it ends the loop.
   void RetireAll();
 
  protected:
-  // The loop's thread: what a context of groups hears besides.
+  // The loop's thread: further events for a context of groups.
   virtual void OnPairDrained(const PairId& id) { (void)id; }
   // The device is lost, and its links are closed.
   virtual void OnDeviceGone(const std::shared_ptr<VerbsDevice>& device) {
@@ -82,13 +81,13 @@ class VerbsContext : public LinkContext {
   };
 
   void Watch(const std::shared_ptr<VerbsDevice>& device);
-  // Looks again and again whether the host still has the device.
+  // Checks periodically whether the host still has the device.
   void StartLooking(const std::shared_ptr<VerbsDevice>& device);
   void Retire(const std::shared_ptr<VerbsDevice>& device);
   void OnDeviceEvents(const std::shared_ptr<VerbsDevice>& device);
   void OnDeviceEvent(const std::shared_ptr<VerbsDevice>& device,
                      const DeviceEvent& event);
-  // Closes the links whose pair `lost` says yes to.
+  // Closes the links whose pair `lost` accepts.
   void FailPairs(const std::function<bool(const PairId&, int port)>& lost,
                  const absl::Status& why);
   void Done(const std::shared_ptr<Farewell>& farewell);

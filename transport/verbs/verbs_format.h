@@ -1,5 +1,4 @@
-// What the two ends of a verbs link tell each other in immediate data;
-// docs/formats/link.md, "Verbs".
+// The immediate data of a verbs link; docs/formats/link.md, "Verbs".
 #ifndef KAMINO_TRANSPORT_VERBS_VERBS_FORMAT_H_
 #define KAMINO_TRANSPORT_VERBS_VERBS_FORMAT_H_
 
@@ -28,7 +27,7 @@ inline constexpr int kPositionBits = 29;
 inline constexpr uint32_t kPositionMask = (uint32_t{1} << kPositionBits) - 1;
 
 inline constexpr size_t kLeastVerbsRing = 4096;
-// So that two positions a ring apart differ in their low bits.
+// So the low bits of two positions a ring apart differ.
 inline constexpr size_t kMostVerbsRing = size_t{1} << 31;
 static_assert(kMostVerbsRing / kRingAlignment <= kPositionMask);
 
@@ -49,12 +48,12 @@ inline constexpr uint64_t PositionAfter(uint64_t last, uint32_t immediate) {
   return last + uint64_t{ahead} * kRingAlignment;
 }
 
-// Each notice takes one of the peer's posted receives, and one is always there,
-// by counting:
-//   kTail   at most kTailSlots are not covered by an acknowledgement;
-//   kHead   each covers an eighth of the ring or kTailsPerHead of the peer's
-//           kTail, and what is not covered is at most all of either;
-//   others  one of each.
+// Each notice takes one of the peer's posted receives. Counting shows that one
+// is always there:
+//  kTail   at most kTailSlots are not covered by an acknowledgement;
+//  kHead   each covers an eighth of the ring or kTailsPerHead of the peer's
+//          kTail, and what is not covered is at most all of either;
+//  others  one of each.
 inline constexpr size_t kTailSlots = 128;
 inline constexpr size_t kTailsPerHead = kTailSlots / 4;
 inline constexpr size_t kHeadSlots = 8 + kTailSlots / kTailsPerHead;

@@ -1,6 +1,6 @@
-// A link over one RDMA queue pair: records go straight into the peer's ring by
-// WRITE_WITH_IMM, and everything that has to be known at the other end travels
-// as immediate data. docs/formats/link.md, "Verbs".
+// A link over one RDMA queue pair: WRITE_WITH_IMM moves records straight into
+// the peer's ring, and immediate data carries everything else that the peer
+// must know. docs/formats/link.md, "Verbs".
 #ifndef KAMINO_TRANSPORT_VERBS_VERBS_LINK_H_
 #define KAMINO_TRANSPORT_VERBS_VERBS_LINK_H_
 
@@ -56,16 +56,16 @@ class VerbsLink final : public RingLink<LoopLink> {
   absl::Status ConnectTo(const VerbsEndpoint& peer);
   void StartProbing();
 
-  // Handles what completed. False when the link is closing or closed.
+  // Handles completions. False when the link is closing or closed.
   bool Progress();
   absl::StatusOr<size_t> TakeCompletions();
   void OnNoticeLocked(uint32_t immediate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Sends the records and notices that wait, as far as there is room.
+  // Sends waiting records and notices, as far as there is room.
   absl::Status SendOwedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::shared_ptr<VerbsContext> verbs_;
-  // Written under mu_ by the loop's thread, which may read it without. Its own
-  // send queue is guarded by mu_.
+  // The loop's thread writes it under mu_, and may read it without. mu_ guards
+  // its send queue.
   std::unique_ptr<VerbsWire> wire_;
 
   // Guarded by mu_.
@@ -75,7 +75,7 @@ class VerbsLink final : public RingLink<LoopLink> {
   bool owe_head_ ABSL_GUARDED_BY(mu_) = false;
   bool owe_answer_ ABSL_GUARDED_BY(mu_) = false;
   bool owe_hello_ ABSL_GUARDED_BY(mu_) = false;
-  uint64_t consumed_ ABSL_GUARDED_BY(mu_) = 0;  // what to tell the peer
+  uint64_t consumed_ ABSL_GUARDED_BY(mu_) = 0;  // to be reported to the peer
 
   // The loop's thread only.
   std::array<Completion, 64> completions_;
@@ -87,7 +87,7 @@ class VerbsLink final : public RingLink<LoopLink> {
   uint64_t published_ = 0;
   uint64_t told_ = 0;           // consumed_ as the peer knows it, or will
   std::deque<uint64_t> tails_;  // of the peer's notices, not consumed
-  size_t tails_untold_ = 0;     // consumed since the peer was told
+  size_t tails_untold_ = 0;     // consumed and not reported to the peer
   size_t largest_ = 0;          // message, once connected
   EventLoop::Id watch_ = 0;
   EventLoop::Id probe_ = 0;

@@ -1,4 +1,4 @@
-// What links over verbs need to be made.
+// Dependencies of a transport over verbs.
 #ifndef KAMINO_TRANSPORT_VERBS_VERBS_SETUP_H_
 #define KAMINO_TRANSPORT_VERBS_VERBS_SETUP_H_
 
@@ -10,7 +10,7 @@
 
 namespace kamino::transport {
 
-// None is null.
+// No member is null.
 struct VerbsSetup {
   PortWish wish;
   std::shared_ptr<VerbsRendezvous> rendezvous;  // how ends find each other

@@ -7,8 +7,8 @@
 
 namespace kamino::transport {
 
-// Addresses are the rendezvous's. A device is looked for when a link needs one,
-// and again after it was lost.
+// Addresses are the rendezvous's. The transport looks for a device when a link
+// needs one, and again after it lost one.
 TransportFactory VerbsTransports(VerbsSetup setup);
 
 }  // namespace kamino::transport

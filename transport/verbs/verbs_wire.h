@@ -1,12 +1,12 @@
-// One end of a verbs link's wire: a queue pair, the ring that the peer writes
-// into, the copy of the peer's ring that writes leave from, and the bookkeeping
-// of the send queue. Which messages to send and when is the link's business.
+// One end of a verbs link: a queue pair, the ring that the peer writes into,
+// the copy of the peer's ring that writes leave from, and the state of the send
+// queue. The link decides which messages to send and when.
 //
 // Invariants:
-//   1. No more writes are posted and incomplete than the pair was made for;
-//      notices (kNoticeSlots) are never kept out by records. What does not fit
-//      waits in the copy and leaves as one.
-//   2. Of kSignalEvery writes one is signaled, so that the queue always comes
+//   1. Posted and incomplete writes never exceed the pair's limit; records
+//      never take the room of notices (kNoticeSlots). Records that do not fit
+//      wait in the copy and leave with one notice.
+//   2. One write in kSignalEvery is signaled, so that the queue always becomes
 //      free again by itself.
 //   3. The copy's bytes do not change from the post to the completion.
 #ifndef KAMINO_TRANSPORT_VERBS_VERBS_WIRE_H_
@@ -30,15 +30,15 @@
 
 namespace kamino::transport {
 
-// Thread-safety: what posts or counts writes is guarded by the owner; pair()'s
-// own rules apply to the rest.
+// Thread-safety: the owner guards posting and counting writes; for the rest
+// pair()'s own rules apply.
 class VerbsWire {
  public:
   static constexpr size_t kWriteSlots = 2 * kTailSlots;
   static constexpr size_t kNoticeSlots = 32;
   static constexpr size_t kSignalEvery = 64;
   static constexpr size_t kInlineBytes = 192;
-  // Writes that the records of one notice may be cut into.
+  // Largest number of writes for the records of one notice.
   static constexpr size_t kMostPieces = 10;
 
   // A pair that is not connected, with memory for rings of `ring_bytes`
@@ -50,7 +50,7 @@ class VerbsWire {
   VerbsEndpoint Endpoint() const;
 
   // Connects to `peer`; rings are the smaller of both sides'.
-  // kFailedPrecondition: the two cannot talk, with the reason.
+  // kFailedPrecondition: the two cannot talk; the text says why.
   absl::Status Connect(const VerbsEndpoint& peer, const PairPatience& patience);
 
   // Set by Connect. Bytes of each direction's ring.
@@ -66,8 +66,8 @@ class VerbsWire {
   // Lays a record out in the copy; PushRecords sends it.
   void AddRecord(uint64_t position, absl::Span<const std::byte> first,
                  absl::Span<const std::byte> second);
-  // Sends the records that were added, with one notice, as soon as there is
-  // room for them; to be called again whenever that may be.
+  // Sends the added records with one notice as soon as there is room for them;
+  // to be called again whenever that may be.
   absl::Status PushRecords();
   // The peer has consumed everything before `position`.
   void OnHead(uint64_t position);
@@ -75,7 +75,7 @@ class VerbsWire {
   bool CanNotify() const { return outstanding() < kWriteSlots + kNoticeSlots; }
   absl::Status SendNotice(Notice notice, uint64_t position, bool signaled);
   // An empty write, which moves nothing and completes only if the peer's pair
-  // lives.
+  // is alive.
   absl::Status SendProbe();
 
   // A write of ours has completed; so have all before it.
@@ -84,11 +84,11 @@ class VerbsWire {
   uint64_t sent_position() const { return sent_position_; }
   bool all_complete() const { return outstanding() == 0; }
 
-  // The peer can write no more.
+  // Ends the peer's write access.
   void RevokeRing();
 
  private:
-  // Mostly it is one.
+  // Usually one.
   using Pieces = absl::InlinedVector<RdmaWrite, kMostPieces>;
 
   VerbsWire(const OpenedPort& port, std::unique_ptr<VerbsPair> pair);
@@ -122,11 +122,12 @@ class VerbsWire {
   uint64_t posted_ = 0;     // writes, ever; the id of the newest
   uint64_t completed_ = 0;  // the newest known to be complete
   uint64_t signaled_ = 0;   // the newest that says so
-  // What was laid out, what was posted, and what has left, in this order.
+  // Positions up to which records were laid out, posted and sent, in this
+  // order.
   uint64_t added_position_ = 0;
   uint64_t posted_position_ = 0;
   uint64_t sent_position_ = 0;
-  uint64_t marked_position_ = 0;  // that the newest mark stands for
+  uint64_t marked_position_ = 0;  // position of the newest mark
   std::deque<Mark> marks_;        // signaled writes under way
   std::deque<uint64_t> tails_;    // of notices that are not acknowledged
 

@@ -119,8 +119,7 @@ class ChaosCluster(LocalCluster):
     self.operator = Operator(self)
     self.store = Store(self)
     self.tell = lambda text: None  # a fault's detail
-    self.await_more = lambda count: None  # acknowledged writes
-    self.await_more_or = lambda count: None  # or a while
+    self.await_more_or = lambda count: None  # acknowledged writes, or a while
     self.await_renewal = lambda: None  # of the leadership, at etcd
 
   def start_all(self):

@@ -108,7 +108,6 @@ class Round:
     self.network = Network(parties())
     self.cluster = ChaosCluster(folder, binaries, self.network,
                                 settings.failure_timeout_ms, settings.mode)
-    self.cluster.await_more = self._await_more
     self.cluster.await_renewal = self._await_renewal
     self.cluster.await_more_or = (
         lambda count: self._await_acks_or(count, GOES_ON_S / 2))

@@ -8,7 +8,7 @@ from stage import NoVictim, left
 from store import cannot_use
 
 REACTION_S = 20.0  # managers look at the store now and then
-LATER = 100  # writes that are acknowledged after a snapshot was taken
+LATER = 100  # acknowledged writes after a snapshot, if they end in time
 
 
 def _save(stage):
@@ -25,7 +25,7 @@ def _another_view(stage):
   stage.cluster.crash(victim)
   stage.away = [victim]
   wait_until(lambda: left(stage), REACTION_S, f"{victim} to be dropped")
-  stage.cluster.await_more(LATER)
+  stage.cluster.await_more_or(LATER)
 
 
 def _put_back(stage, path):
@@ -41,7 +41,7 @@ def _put_back(stage, path):
 def _restore_same_view(stage):
   """Nodes know nothing that it does not: it goes on by itself."""
   path = _save(stage)
-  stage.cluster.await_more(LATER)
+  stage.cluster.await_more_or(LATER)
   wait_until(lambda: stage.cluster.store.revision() >
              stage.kept["revision"] + 3, REACTION_S, "etcd to be written to")
   _put_back(stage, path)

@@ -20,7 +20,8 @@ bool ReadIp4(absl::string_view host, in_addr* address) {
   return inet_pton(AF_INET, std::string(host).c_str(), address) == 1;
 }
 
-// A host such as 0x7f.1 or 0, which resolvers take for an address as well.
+// Reads notations such as 0x7f.1 or 0, which resolvers also accept as
+// addresses.
 bool ReadIp4OfAnyNotation(absl::string_view host, in_addr* address) {
   return inet_aton(std::string(host).c_str(), address) == 1;
 }
@@ -61,7 +62,7 @@ bool LooksLikeIp4(absl::string_view host) {
   return IsDigits(host.substr(host.rfind('.') + 1));
 }
 
-// What is wrong with a host that has no brackets; "": nothing.
+// Why `host`, without brackets, is invalid; "": it is valid.
 std::string WhyNoHost(absl::string_view host) {
   for (const char c : host) {
     if (absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.') continue;
@@ -80,7 +81,7 @@ std::string WhyNoHost(absl::string_view host) {
   return "";
 }
 
-// What is wrong with a text of several colons and no brackets.
+// Explains the error in a text with several colons and no brackets.
 std::string WhyNotOneColon(absl::string_view address) {
   const size_t colon = address.rfind(':');
   const absl::string_view host = address.substr(0, colon);

@@ -5,8 +5,8 @@
 namespace kamino {
 
 absl::Time MonotonicNow() {
-  // The nodes ask more than ten times for each request: not by way of
-  // std::chrono, which takes twice the instructions.
+  // The nodes call this more than ten times per request. std::chrono would take
+  // twice the instructions.
   timespec now = {};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return absl::TimeFromTimespec(now);

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMostDescribed = 4;
 constexpr size_t kMostOfOne = 64;
 
-// The least key behind all that begin with `prefix`; empty: there is none.
+// The smallest key above all keys with the prefix; empty: there is none.
 std::string Behind(absl::string_view prefix) {
   std::string key(prefix);
   while (!key.empty() && static_cast<uint8_t>(key.back()) == 0xff) {
@@ -36,8 +36,8 @@ bool PrefixHasRange(absl::string_view prefix, absl::string_view start,
 KeyScope::KeyScope(std::vector<std::string> prefixes) {
   std::sort(prefixes.begin(), prefixes.end());
   for (std::string& prefix : prefixes) {
-    // In order, what begins with another comes right behind it, or behind
-    // others of which that is true.
+    // In sorted order, keys with a prefix directly follow the prefix, or follow
+    // other such keys.
     if (!prefixes_.empty() && absl::StartsWith(prefix, prefixes_.back())) {
       continue;
     }
@@ -48,8 +48,8 @@ KeyScope::KeyScope(std::vector<std::string> prefixes) {
 
 bool KeyScope::Has(absl::string_view key) const {
   if (has_all_) return true;
-  // As none begins with another, only the last one that is not behind the key
-  // can be its beginning.
+  // No prefix begins with another one, so only the last prefix that is not
+  // above the key can match.
   auto after = std::upper_bound(
       prefixes_.begin(), prefixes_.end(), key,
       [](absl::string_view a, const std::string& b) { return a < b; });

@@ -1,13 +1,13 @@
-// Abseil's waits with a timeout, by a clock that nobody sets.
+// Abseil's waits with a timeout, on the monotonic clock.
 //
-// Mutex, CondVar and Notification wait until a time of the wall clock; so, by
-// CondVar, do gRPC's timers. If it is set back by an hour, who waits for 50 ms
-// waits for an hour: a node sends no heartbeats, and its calls never time out.
-// Abseil (of 2022; later ones need none of this) leaves open how a thread
-// waits: both symbols below are weak in its library, for programs to define.
+// Mutex, CondVar and Notification wait until a time of the wall clock; so do
+// gRPC's timers, which use CondVar. If the wall clock is set back by an hour, a
+// wait of 50 ms takes an hour: a node sends no heartbeats, and its calls never
+// time out. Abseil (of 2022; later ones do not need this) lets programs define
+// how a thread waits: both symbols below are weak in its library.
 //
-// What it hands over is a time of the wall clock nevertheless, which its
-// callers made up a moment ago. It counts as so much from now.
+// Abseil still passes a time of the wall clock, which its callers computed a
+// moment ago. It is converted to a duration from now.
 #include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -36,8 +36,8 @@ using absl::synchronization_internal::KernelTimeout;
 
 constexpr int64_t kSecond = 1000000000;  // ns
 
-// A semaphore. Lies where Abseil has its own, which it makes zero and does not
-// touch again.
+// A semaphore, in the place of Abseil's own, which Abseil sets to zero and does
+// not touch again.
 std::atomic<int32_t>* CountOf(ThreadIdentity* identity) {
   static_assert(sizeof(std::atomic<int32_t>) <=
                 sizeof(ThreadIdentity::WaiterState));
@@ -54,7 +54,7 @@ int64_t NanosOf(clockid_t clock) {
   return Nanos(now);
 }
 
-// The same time of CLOCK_MONOTONIC.
+// Converts a wall-clock time to CLOCK_MONOTONIC.
 timespec MonotonicOf(const timespec& wall) {
   const int64_t time =
       NanosOf(CLOCK_MONOTONIC) + (Nanos(wall) - NanosOf(CLOCK_REALTIME));
@@ -74,7 +74,7 @@ bool TakeOne(std::atomic<int32_t>* count) {
   return false;
 }
 
-// False: it is `until`, if not null.
+// False: `until`, if not null, has passed.
 bool Wait(std::atomic<int32_t>* count, const timespec* until) {
   while (!TakeOne(count)) {
     const long woken =

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kExitUsage = 2;
 
-// Abseil's, which end the process with what they print.
+// Abseil's flags that print something and end the process.
 bool IsHelpFlag(absl::string_view word) {
   if (!absl::ConsumePrefix(&word, "-")) return false;
   absl::ConsumePrefix(&word, "-");
@@ -73,7 +73,7 @@ void ParseFlags(const std::string& name, const std::string& usage,
   });
   absl::SetProgramUsageMessage(usage);
   absl::FlagsUsageConfig config;
-  // All flags but Abseil's own, wherever they are defined.
+  // All flags except Abseil's own, in any file.
   config.contains_help_flags = IsOwnFlagFile;
   config.contains_helpshort_flags = config.contains_help_flags;
   config.version_string = [name, version] {

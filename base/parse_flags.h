@@ -23,7 +23,6 @@ int ExitCodeAfterOutput(int exit_code);
 // printing `usage` and all flags but Abseil's own, or `version`. An unknown
 // flag, a wrong value or a word that is not a flag exits with 2, after one line
 // on stderr. Call it first.
-// a line on stderr. To be called first.
 void ParseFlags(const std::string& name, const std::string& usage,
                 const std::string& version, int argc, char** argv);
 

@@ -10,10 +10,10 @@
 namespace kamino {
 namespace {
 
-// Pings within the time after which the process counts as hanging.
+// Pings per watchdog timeout.
 constexpr int kPingsPerLimit = 4;
 
-// Nobody minds when the service manager does not hear it.
+// Errors are ignored: a service manager that misses a message does no harm.
 void Tell(const std::string& lines) {
   sd_notify(/*unset_environment=*/0, lines.c_str());
 }

@@ -28,18 +28,18 @@ using kamino::v1::GetManagerResponse;
 using kamino::v1::RemoveNodeRequest;
 
 constexpr absl::Duration kAttempt = absl::Seconds(1);
-// A manager answers when the view is stored, or after some seconds.
+// A manager answers once the view is stored, or after some seconds.
 constexpr absl::Duration kRecovery = absl::Seconds(6);
-// One that is away is not waited for.
+// Managers that do not answer in this time are left out.
 constexpr absl::Duration kLook = absl::Milliseconds(500);
 constexpr rpc::Backoff kBackoff = {absl::Milliseconds(100),
                                    absl::Milliseconds(500)};
-// Whether another manager, or the same one later, may answer better.
+// Whether another manager, or the same one later, may succeed.
 bool IsPassing(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
 
-// Of two managers that both say so; "" where one does not.
+// Whether both are known and differ.
 bool Differ(const std::string& one, const std::string& other) {
   return !one.empty() && !other.empty() && one != other;
 }
@@ -51,7 +51,7 @@ absl::Status NoManager(const std::string& address) {
                    "operators call a manager's --admin_listen)"));
 }
 
-// gRPC's words for a call that had no answer in time.
+// gRPC's text for a call without an answer in time.
 absl::string_view WhySilent(const absl::Status& status) {
   if (status.message() != "Deadline Exceeded") return "";
   return " (no answer: the process hangs, another program has the address, or "
@@ -85,7 +85,7 @@ struct Admin::Look {
   GetManagerRequest request;
   GetManagerResponse answer;
   grpc::Status status;
-  std::string uuid;  // of its cluster; "": it does not say
+  std::string uuid;  // of its cluster; "": not named
 };
 
 std::vector<std::unique_ptr<Admin::Look>> Admin::LookAtManagers() const {
@@ -162,7 +162,7 @@ absl::Status Admin::MeetCluster() {
   return absl::OkStatus();
 }
 
-// --- The one that leads.
+// --- The leader.
 
 absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
   const absl::Time end = MonotonicNow() + timeout_;
@@ -173,8 +173,8 @@ absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
   absl::BitGen random;
   std::string why;
   while (MonotonicNow() < end) {
-    // Again until a manager has named its cluster: those that were silent may
-    // be of different ones.
+    // Repeated until a manager has named its cluster: managers that were silent
+    // may be of different clusters.
     if (!redirected && met_->uuid().empty()) {
       RETURN_IF_ERROR(MeetCluster());
     }
@@ -184,21 +184,21 @@ absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
     rpc::SetTimeout(std::min(attempt, left), &context);
     const absl::Status status = call(stub.get(), &context);
     if (absl::IsUnimplemented(status)) return NoManager(manager);
-    // A leader that a manager names may have lost its address since.
+    // Another process may use the address of the named leader by now.
     const bool moved = redirected && rpc::IsOtherCluster(status);
     if (cluster_ != met_ && !moved && rpc::IsOtherCluster(status)) {
       return NotOfTheSeeds(manager, context);
     }
     if (!IsPassing(status) && !moved) return status;
-    // That the end came in the middle of a call says less than what was heard
-    // before it.
+    // An error that was received earlier says more than the timeout of a call
+    // that the deadline cut short.
     const bool cut_short = left < attempt && absl::IsDeadlineExceeded(status);
     if (why.empty() || !cut_short) {
       why = absl::StrCat(manager, ": ", status.message(), WhySilent(status));
     }
     const std::string leader = rpc::LeaderIn(status).value_or("");
-    // Two that each take the other one for the leader are not to be asked
-    // without end.
+    // Follows one redirect only: two managers may name each other as the
+    // leader.
     redirected = !redirected && !leader.empty() && leader != manager;
     if (redirected) {
       manager = leader;

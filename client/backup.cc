@@ -26,14 +26,14 @@ using kamino::v1::RestoreResponse;
 using kamino::v1::SaveRequest;
 using kamino::v1::SaveResponse;
 
-// Below what a node takes in one step (replica/restore.h).
+// Below a node's limit for one step (replica/restore.h).
 constexpr size_t kStepObjects = 128;
 constexpr size_t kStepBytes = 256u << 10;
 constexpr absl::Duration kOneTry = absl::Seconds(5);
 constexpr absl::Duration kPause = absl::Milliseconds(50);
 
-// An error of a save that was begun. What a node has to say of it has details;
-// without, its end was not the service's: nobody took what it sent.
+// The error of a save that had begun. An error from the node has details;
+// without details, the connection was lost, or the client was too slow.
 absl::Status EndOfSave(const std::string& tail, const absl::Status& status) {
   if (!absl::IsResourceExhausted(status) ||
       ReasonOf(status) != kamino::v1::REASON_UNSPECIFIED) {
@@ -141,7 +141,7 @@ absl::StatusOr<RestoreResponse> Restorer::Step(const RestoreRequest& request) {
       status = rpc::FromGrpc(stub->stub->Restore(&context, request, &response));
       if (status.ok()) return response;
     }
-    // It may go well later, or at another node.
+    // A retry may succeed, also at another node.
     if (!MayBeDone(status) || MonotonicNow() >= end) return status;
     Pause(kPause);
   }

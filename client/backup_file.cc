@@ -23,7 +23,7 @@ using kamino::v1::BackupTrailer;
 
 namespace {
 
-// The fastest that still compresses well.
+// The fastest level that still compresses well.
 constexpr int kLevel = 1;
 
 template <typename T>
@@ -192,7 +192,7 @@ absl::StatusOr<BackupHeader> BackupReader::Begin() {
 absl::Status BackupReader::GetFrame() {
   frame_begin_ = offset_;
   RETURN_IF_ERROR(Get(reinterpret_cast<char*>(&frame_), sizeof(frame_)));
-  // Before its length is believed.
+  // Checked before the length is used.
   if (frame_.checksum != ChecksumOf(frame_, seed_)) {
     return Damaged("a frame's header has a wrong checksum");
   }

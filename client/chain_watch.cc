@@ -12,7 +12,7 @@
 namespace kamino::client {
 namespace {
 
-// A chain without watchers still serves; nothing is lost by being slow.
+// The chain serves without watchers, so slow retries do no harm.
 constexpr rpc::Backoff kBackoff = {absl::Milliseconds(50), absl::Seconds(2)};
 
 }  // namespace
@@ -28,7 +28,7 @@ class ChainWatch::Stream final
     request_.set_chain_id(watch->directory_->chain_id());
   }
 
-  // The stream may end, and delete this, before Begin returns.
+  // The stream may end, and delete itself, before Begin returns.
   void Begin() {
     stub_->async()->WatchChain(&context_, &request_, this);
     StartRead(&response_);
@@ -61,7 +61,7 @@ class ChainWatch::Stream final
 void ChainWatch::Start() {
   {
     absl::MutexLock lock(&mutex_);
-    // Clients spread over the nodes, which bound their watchers.
+    // Spreads the clients over the nodes, which limit their watchers.
     next_node_ = absl::Uniform<uint32_t>(random_);
   }
   Open();
@@ -87,7 +87,7 @@ void ChainWatch::Open() {
 }
 
 void ChainWatch::OnChain(const kamino::v1::Chain& chain) {
-  // Calls that a node has turned away or did not answer wait for this.
+  // Calls that a node refused or did not answer wait for this.
   if (directory_->Learn(chain)) timer_->Hurry();
   absl::MutexLock lock(&mutex_);
   failures_ = 0;

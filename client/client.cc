@@ -80,7 +80,7 @@ KAMINO_CLIENT_METHOD(Call, true)
 template <typename Request>
 using ResponseOf = typename Method<Request>::Response;
 
-// Those that any replica may answer say so themselves.
+// Requests that any replica may answer set the field themselves.
 template <typename Request>
 bool IsForAnyReplica(const Request& request) {
   if constexpr (requires { request.any_replica(); }) {
@@ -89,7 +89,7 @@ bool IsForAnyReplica(const Request& request) {
   return false;
 }
 
-// As the client's options have it.
+// As the client's options say.
 template <typename Request>
 void Spread(const ClientOptions& options, Request* request) {
   if constexpr (requires { request->any_replica(); }) {
@@ -145,7 +145,7 @@ absl::StatusOr<ResponseOf<Request>> Wait(Runner* runner, Request request,
   return result;
 }
 
-// Asks for all that `visit` wants, part by part.
+// Pulls parts until `visit` returns false.
 void PullParts(const std::shared_ptr<ScanCall>& call,
                std::function<bool(const kamino::v1::ScanResponse&)> visit,
                std::function<void(const absl::Status&)> done) {
@@ -184,8 +184,7 @@ Client::Client(ClientOptions options,
           ConnectionsFor(options_, std::move(credentials)))) {}
 
 Client::~Client() {
-  // In a child of fork its threads are the parent's, and so is the session that
-  // it would close.
+  // In a forked child the client's threads and session belong to the parent.
   const bool ends = runner_->CheckForks().ok() && runner_->Stop();
   if (!ends) (void)runner_.release();
 }
@@ -212,7 +211,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
       absl::WrapUnique(new Client(std::move(options), std::move(credentials)));
   const absl::Time deadline = client->Deadline();
   absl::Status status = client->Refresh();
-  // Waiting makes no node of a seed that is none, nor a chain another one.
+  // A retry changes neither a seed that is not a node nor its chain.
   while (!status.ok() && !absl::IsInvalidArgument(status) &&
          ReasonOf(status) != kamino::v1::REASON_UNKNOWN_CHAIN &&
          MonotonicNow() < deadline) {

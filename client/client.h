@@ -66,7 +66,7 @@ enum class Reads {
 
 struct ClientOptions {
   std::vector<std::string> seeds;  // host:port of any nodes, at least one
-  // Of each call, including retries.
+  // The timeout of each call, including retries.
   absl::Duration timeout = absl::Seconds(10);
   // Limit of outstanding calls, at least 1. Beyond it, blocking calls wait for
   // their timeout, and asynchronous ones fail at once with kResourceExhausted.
@@ -199,7 +199,7 @@ class Client {
   // The cluster that this client belongs to, for the caller's own channels.
   std::shared_ptr<const rpc::ClusterIdentity> cluster() const;
   absl::Status Refresh();
-  // Of the node at that address; not retried.
+  // Asks the node at that address; not retried.
   absl::StatusOr<kamino::v1::GetNodeStatusResponse> NodeStatus(
       const std::string& address);
   // Retries of all calls so far.

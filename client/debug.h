@@ -18,7 +18,7 @@ absl::StatusOr<kamino::v1::GetDebugResponse> GetDebug(
     const std::string& address, const rpc::ChannelOptions& channel,
     absl::Duration timeout);
 
-// Of the node there, in any chain.
+// Asks the node there, in any chain.
 absl::StatusOr<kamino::v1::GetNodeStatusResponse> GetNodeStatus(
     const std::string& address, const rpc::ChannelOptions& channel,
     absl::Duration timeout);

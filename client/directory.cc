@@ -17,13 +17,13 @@ using kamino::v1::KaminoService;
 
 constexpr int kMaxAnswerBytes = 8 << 20;
 
-// Whether a node has answered, with an error that another try does not mend.
+// Whether a node has answered with an error that a retry does not change.
 bool IsAnswer(const absl::Status& error) {
   return absl::IsInvalidArgument(error) || absl::IsFailedPrecondition(error) ||
          absl::IsPermissionDenied(error);
 }
 
-// The same with the word whose it is.
+// Prefixes the error with the address.
 absl::Status From(const std::string& address, const absl::Status& error) {
   if (error.ok()) return error;
   if (absl::IsUnimplemented(error)) {
@@ -44,7 +44,7 @@ std::shared_ptr<grpc::Channel> Connect(
   options.credentials = std::move(credentials);
   options.cluster = std::move(cluster);
   options.max_answer_bytes = kMaxAnswerBytes;
-  options.counted = false;  // an application counts what it calls
+  options.counted = false;  // applications count their own calls
   return rpc::MakeChannel(address, options);
 }
 
@@ -103,7 +103,7 @@ std::shared_ptr<Directory::Stub> Directory::At(const std::string& address) {
 
 void Directory::AvoidLocked(const std::string& address) {
   foreign_.insert(address);
-  // Its name may have moved.
+  // The node's name may have moved.
   stubs_.Renew(address);
 }
 
@@ -229,9 +229,9 @@ void Directory::Refresh(std::function<void()> done) {
 }
 
 void Directory::Ask(const std::string& address, Questions::Ended ended) {
-  // Context and stub hold the channel. They are let go of before the answer is
-  // counted: a channel must not end on a thread of gRPC's, which would then
-  // wait for itself.
+  // The context and the stub hold the channel. They are released before the
+  // answer is counted, because a channel that is destroyed on a thread of gRPC
+  // would wait for that thread.
   struct Question {
     std::shared_ptr<grpc::ClientContext> context;
     kamino::v1::GetChainRequest request;
@@ -276,7 +276,7 @@ void Directory::TakeLocked(const std::string& address,
   LearnLocked(response.chain());
   if (!IsOursLocked(response.chain())) return AvoidLocked(address);
   foreign_.erase(address);
-  // A node of another cluster or chain counts something else.
+  // A node of another cluster or chain has other sequence numbers.
   seen_ = std::max<uint64_t>(seen_, response.header().sequence());
 }
 

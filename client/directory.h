@@ -149,7 +149,7 @@ class Directory {
 
   mutable absl::Mutex mutex_;
   kamino::v1::Chain chain_ ABSL_GUARDED_BY(mutex_);
-  // Of the questions in flight.
+  // The contexts of the questions in flight.
   std::set<std::shared_ptr<grpc::ClientContext>> asking_
       ABSL_GUARDED_BY(mutex_);
   SeedAnswers seed_answers_ ABSL_GUARDED_BY(mutex_);

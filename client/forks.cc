@@ -7,7 +7,7 @@
 namespace kamino::client {
 namespace {
 
-// Rather than getpid(), which is a system call each time.
+// Cheaper than getpid(), which is a system call.
 std::atomic<uint64_t> forks{0};
 
 }  // namespace

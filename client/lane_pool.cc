@@ -52,8 +52,8 @@ void LanePool::Release(Lane lane, bool used) {
     if (lane.client_id != session_id_) return;
     // A slot's numbers are a window apart.
     if (used) lane.number += window_;
-    // One whose time is over would give it back at once: not a call within a
-    // call for each of many.
+    // A call after its deadline would return the lane at once, and many of them
+    // would nest.
     const absl::Time now =
         waiting_.empty() ? absl::InfinitePast() : MonotonicNow();
     while (!waiting_.empty() && next == nullptr) {

@@ -9,9 +9,9 @@
 namespace kamino::client {
 namespace {
 
-// Which of two errors of a round says more: that another cluster has an
-// address, then anything but that an address is no node's. The later one of two
-// alike.
+// The more specific of two errors of a round: first that another cluster uses
+// an address, then all but that an address is not a node's. The later of two
+// equal ones.
 absl::Status Worse(const absl::Status& before, const absl::Status& now) {
   const auto weight = [](const absl::Status& error) {
     if (error.ok()) return 0;
@@ -121,7 +121,7 @@ void Questions::OnPatienceOver(const std::shared_ptr<Round>& round) {
     absl::MutexLock lock(&mutex_);
     if (round_ != round) return;
     absl::Status error = round->answered ? absl::OkStatus() : round->error;
-    // That one address is no node does not say what another one is.
+    // That one address is not a node's says nothing about the others.
     if (!round->answered && (error.ok() || absl::IsInvalidArgument(error))) {
       const auto silent =
           std::find_if(places_.begin(), places_.end(),

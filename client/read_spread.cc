@@ -28,7 +28,7 @@ void ReadSpread::OnResult(const std::string& address, Result result,
     return;
   }
   ++(result == Result::kAnswered ? stats_.answered : stats_.not_clean);
-  // What was under way when the rest began.
+  // Reads that were outstanding when the rest began do not count.
   if (now < rests_until_) return;
   ++answers_;
   if (result == Result::kNotClean) ++not_clean_;

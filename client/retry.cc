@@ -22,7 +22,7 @@ Decision DecideAfter(const absl::Status& status, int attempt, double random) {
     case kamino::v1::REASON_NOT_HEAD:
     case kamino::v1::REASON_NOT_TAIL:
     case kamino::v1::REASON_RECONFIGURING:
-    // The node has executed nothing, and another address may be the right one.
+    // The node has executed nothing, and another address may be right.
     case kamino::v1::REASON_OTHER_CLUSTER:
       decision.retry = decision.refresh = true;
       return decision;
@@ -35,7 +35,7 @@ Decision DecideAfter(const absl::Status& status, int attempt, double random) {
     case kamino::v1::REASON_UNSPECIFIED:
       break;
     default:
-      return decision;  // the server's last word
+      return decision;  // the server's answer is final
   }
   switch (status.code()) {
     // The connection broke, or the node did not answer in time.
@@ -46,8 +46,8 @@ Decision DecideAfter(const absl::Status& status, int attempt, double random) {
     case absl::StatusCode::kInternal:
       decision.retry = decision.refresh = decision.outcome_unknown = true;
       return decision;
-    // Not a node's word, which has a reason: gRPC here could not take the
-    // answer. To ask again gives the same answer.
+    // Not a node's answer, which has a reason: gRPC here could not accept the
+    // answer, and a retry would get the same one.
     case absl::StatusCode::kResourceExhausted:
     case absl::StatusCode::kDataLoss:
     case absl::StatusCode::kAborted:

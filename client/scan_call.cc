@@ -20,7 +20,7 @@ namespace kamino::client {
 namespace {
 
 constexpr int kMostDoublings = 5;
-// Between two looks for a node that can be asked.
+// Interval between checks for a node to ask.
 constexpr absl::Duration kNoNodePause = absl::Milliseconds(50);
 
 }  // namespace
@@ -68,9 +68,9 @@ class ScanCall::Stream final
     if (!stopped) call->OnEnd(ended);
   }
 
-  // A node ends a call with this error when the client takes no part for long.
-  // The client may then ask again. A part that is too large for gRPC has the
-  // same code, but to ask again does not help.
+  // A node ends a call with this error if the client takes no part for long;
+  // the client may then ask again. A part that is too large for gRPC has the
+  // same code, but a retry does not help.
   static bool EndedBySlowReader(const absl::Status& status) {
     return absl::IsResourceExhausted(status) &&
            ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED;
@@ -136,7 +136,8 @@ void ScanCall::Open() {
   }
   if (++attempts_ > 1) runner_->CountRetry();
   rest_.set_chain_id(runner_->directory().chain_id());
-  // A stream that gets on may need longer than this: it is then opened anew.
+  // A stream that makes progress may take longer than this: it is then opened
+  // again.
   stream_ = new Stream(shared_from_this(), runner_->directory().At(address_),
                        std::min(left, AttemptTimeout()));
   stream_->Begin();
@@ -161,7 +162,7 @@ void ScanCall::OnPart() {
   const uint64_t count = static_cast<uint64_t>(part_.results_size());
   if (count > 0) {
     got_on_ = true;
-    // The least key behind the last one.
+    // The smallest key above the last one.
     rest_.set_start_key(part_.results().rbegin()->key() + std::string(1, '\0'));
     if (rest_.limit() > 0) {
       complete_ = rest_.limit() <= count;
@@ -207,7 +208,7 @@ void ScanCall::Answer(absl::StatusOr<bool> answer) {
 }
 
 void ScanCall::Tell(absl::StatusOr<bool> answer) {
-  // The callback may ask for the next part, or drop the call.
+  // The callback may call Next, or drop the scan.
   const PartDone done = std::move(done_);
   done_ = nullptr;
   if (!answer.ok() || !*answer) MakeRoom();

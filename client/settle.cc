@@ -34,7 +34,8 @@ class Settling final : public Call<CommitRequest, CommitResponse> {
 void Settle(Runner* runner, const Lane& lane, absl::Time deadline,
             std::function<void(absl::StatusOr<bool>)> done) {
   CommitRequest request;
-  // A precondition that never holds, on a key that shows whose answer it is.
+  // A precondition that never holds, on a random key that identifies the
+  // answer.
   absl::BitGen random;
   const std::string mark =
       absl::StrCat("kamino.settle/", absl::Hex(absl::Uniform<uint64_t>(random)),
@@ -52,7 +53,7 @@ void Settle(Runner* runner, const Lane& lane, absl::Time deadline,
       },
       std::move(request), deadline,
       [mark, done = std::move(done)](absl::StatusOr<CommitResponse> response) {
-        // The outcome of another function need not parse as a commit's.
+        // The outcome of another method need not parse as that of a commit.
         if (absl::IsDataLoss(response.status())) return done(false);
         if (!response.ok()) return done(response.status());
         done(response->failed_keys_size() == 1 &&

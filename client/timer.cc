@@ -47,7 +47,7 @@ void Timer::Run() {
     {
       absl::MutexLock lock(&mutex_);
       while (!Due()) {
-        if (stopping_) return;  // nothing is left
+        if (stopping_) return;  // no task is left
         changed_.WaitWithTimeout(
             &mutex_, tasks_.empty() ? absl::InfiniteDuration()
                                     : tasks_.begin()->first - MonotonicNow());

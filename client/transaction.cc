@@ -17,7 +17,8 @@ namespace kamino::client {
 
 namespace {
 
-// Within the value, and so applied; else kOutOfRange as the service says it.
+// Applies a patch within the value; otherwise kOutOfRange, as the service
+// returns it.
 absl::Status Overwrite(std::string* value, uint64_t offset,
                        absl::string_view data) {
   if (offset > value->size() || data.size() > value->size() - offset) {
@@ -37,8 +38,8 @@ absl::Status NoObject() {
                    "this transaction patches what is not there");
 }
 
-// A body's error is the service's or this library's, not a decision that the
-// body took on what it had read.
+// Whether the error comes from the service or from this library, rather than
+// from the body's own decision on what it read.
 bool IsOfTheService(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          ReasonOf(status) != kamino::v1::REASON_UNSPECIFIED;
@@ -55,7 +56,7 @@ absl::StatusOr<const Transaction::Version*> Transaction::Read(
   auto got =
       expected.empty() ? client_->Get(key) : std::move(expected.mapped()).Get();
   if (!expected.empty() && absl::IsResourceExhausted(got.status())) {
-    got = client_->Get(key);  // there was no room for as many calls at once
+    got = client_->Get(key);  // too many calls were outstanding
   }
   if (got.ok()) {
     return &(read_[name] = Version{got->version(), got->value()});
@@ -108,8 +109,8 @@ absl::Status Transaction::Scan(
   kamino::v1::ScanRequest request;
   request.set_start_key(std::string(start));
   request.set_end_key(std::string(end));
-  // Collected first: own writes have to be merged in. What a later part shows
-  // is fenced from the earliest part's moment on.
+  // Collected first, because own writes must be merged in. Everything is fenced
+  // from the moment of the earliest part on.
   std::map<std::string, std::string> objects;
   uint64_t sequence = std::numeric_limits<uint64_t>::max();
   absl::Status scanned = client_->ScanParts(request, [&](const auto& part) {
@@ -216,8 +217,8 @@ absl::Status Client::RunTransaction(
     Transaction transaction(this);
     const absl::Status wanted = body(transaction);
     if (!wanted.ok()) {
-      // What one read shows was so at some moment. What several show need not
-      // have been: the body may have refused something that never was.
+      // A single read was true at some moment. Several reads together need not
+      // have been: the body may have rejected a state that never existed.
       if (transaction.reads() < 2 || IsOfTheService(wanted)) return wanted;
     }
     kamino::v1::CommitRequest request = transaction.ToCommit();
@@ -227,8 +228,8 @@ absl::Status Client::RunTransaction(
     }
     last = Commit(std::move(request)).status();
     if (ReasonOf(last) != kamino::v1::REASON_CONFLICT) {
-      // Without the check nobody knows whether what the body read belongs
-      // together, nor so whether its error does.
+      // Without the check it is unknown whether the reads are consistent, and
+      // so whether the body's error is justified.
       return last.ok() ? wanted : last;
     }
     absl::Notification rested;

@@ -19,14 +19,14 @@ namespace {
 
 using Flags = std::map<std::string, absl::CommandLineFlag*>;
 
-// Of other programs, which check them. The command line's are files of their
-// own as well (docs/use/cli.md).
+// Sections of other programs, which check them. The command line also has files
+// of its own (docs/use/cli.md).
 const std::set<std::string>& Sections() {
   static const auto* sections =
       new std::set<std::string>{"node", "manager", "client", "clusters"};
   return *sections;
 }
-constexpr char kCurrentCluster[] = "current";  // the command line's
+constexpr char kCurrentCluster[] = "current";  // for the command line
 
 absl::string_view NameOf(ValueKind kind) {
   switch (kind) {
@@ -61,8 +61,8 @@ absl::string_view NameOf(toml::node_type type) {
   }
 }
 
-// Of an array of texts: joined, as flags that take several have them. "": it is
-// none.
+// Joins an array of texts, as flags with several values expect. "": not such an
+// array.
 std::string JoinTexts(const toml::array& array) {
   std::vector<std::string> texts;
   for (const toml::node& element : array) {
@@ -73,7 +73,7 @@ std::string JoinTexts(const toml::array& array) {
   return absl::StrJoin(texts, ",");
 }
 
-// The value as the flag of `kind` parses it; nothing where it is of another.
+// The value in the syntax of a flag of `kind`; nothing: another type.
 absl::StatusOr<std::string> TextOf(const toml::node& node, ValueKind kind) {
   if (const auto* text = node.as_string(); text && kind == ValueKind::kText) {
     return text->get();
@@ -99,7 +99,7 @@ absl::StatusOr<std::string> TextOf(const toml::node& node, ValueKind kind) {
       absl::StrCat("must be ", NameOf(kind), ", not ", NameOf(node.type())));
 }
 
-// Whether the flag takes `text`; it has the value that it had.
+// Whether the flag accepts `text`; leaves its value unchanged.
 absl::Status CheckTaken(absl::CommandLineFlag* flag, const std::string& text) {
   const std::string before = flag->CurrentValue();
   std::string error;
@@ -117,8 +117,8 @@ std::vector<std::string> Names(const Flags& flags) {
   return names;
 }
 
-// Takes what a table says of flags. `for_all`: it is the part above all
-// sections, which it may hold.
+// Takes the flags in a table. `for_all`: the part above all sections, which may
+// contain sections.
 absl::Status Take(const toml::table& table, const std::string& path,
                   absl::string_view program, bool for_all, const Flags& flags,
                   std::map<std::string, FileValue>* values) {

@@ -30,7 +30,7 @@ std::string Comment(const std::string& text) {
 std::string ValueOf(const absl::CommandLineFlag& flag,
                     const std::string& text) {
   if (KindOf(flag) == ValueKind::kText) return TomlText(text);
-  // In TOML 0 is no number with a point, but a flag of such takes it.
+  // TOML reads 0 as an integer, but a floating-point flag accepts it.
   return text;
 }
 
@@ -40,7 +40,7 @@ std::string ExampleSection(const std::string& program,
                            const std::map<std::string, std::string>& values) {
   std::string text = absl::StrCat("[", program, "]\n");
   const auto flags = OwnFlags();
-  // What has to be said comes first.
+  // Required settings come first.
   for (const bool given : {true, false}) {
     for (const auto& [name, flag] : flags) {
       const auto value = values.find(name);

@@ -8,11 +8,11 @@
 namespace kamino::config {
 namespace {
 
-// No key is longer. Others are near to none.
+// Longer than any key. Longer names are near to none.
 constexpr size_t kMaxNameBytes = 64;
 
 size_t Distance(absl::string_view a, absl::string_view b) {
-  // Of the first i letters of `a`: to the first j of `b`.
+  // Distance between the first i letters of `a` and the first j of `b`.
   std::vector<std::vector<size_t>> of(a.size() + 1,
                                       std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) {
@@ -37,7 +37,7 @@ std::string NearestName(absl::string_view name,
                         const std::vector<std::string>& names) {
   if (name.empty() || name.size() > kMaxNameBytes) return "";
   std::string nearest;
-  // A third of the letters, as people err.
+  // Up to a third of the letters may be wrong.
   size_t least = std::max<size_t>(1, name.size() / 3) + 1;
   for (const std::string& other : names) {
     if (other.size() > kMaxNameBytes) continue;

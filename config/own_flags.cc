@@ -48,7 +48,7 @@ ValueKind KindOf(const absl::CommandLineFlag& flag) {
   if (flag.IsOfType<int16_t>() || flag.IsOfType<uint16_t>() ||
       flag.IsOfType<int32_t>() || flag.IsOfType<uint32_t>() ||
       flag.IsOfType<int64_t>() || flag.IsOfType<uint64_t>() ||
-      flag.IsOfType<long long>() ||  // NOLINT: as Abseil's flags have it
+      flag.IsOfType<long long>() ||           // NOLINT: Abseil's flag type
       flag.IsOfType<unsigned long long>()) {  // NOLINT
     return ValueKind::kWhole;
   }
@@ -56,7 +56,8 @@ ValueKind KindOf(const absl::CommandLineFlag& flag) {
 }
 
 std::string WhyRefused(const absl::CommandLineFlag& flag, std::string error) {
-  // Abseil's words for what the caller says, and "; " before the flag's own.
+  // Abseil's prefix, which the caller replaces, and "; " before the flag's own
+  // message.
   constexpr char kOfAbseil[] = "' specified for flag '";
   const size_t said = error.find(kOfAbseil);
   const size_t own = error.find("; ", said);

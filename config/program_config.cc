@@ -33,7 +33,8 @@ absl::Status FindPath(int argc, const char* const* argv, std::string* path) {
     if (word == "--") break;
     if (!absl::ConsumePrefix(&word, "-")) continue;
     absl::ConsumePrefix(&word, "-");
-    // A flag of that file would be neither typed nor in the other file.
+    // Flags in that file would be neither on the command line nor in the
+    // configuration file.
     if (word == "flagfile" || absl::StartsWith(word, "flagfile=")) {
       return absl::InvalidArgumentError(
           "--flagfile is not for this program; --config names a file");
@@ -50,7 +51,7 @@ absl::Status FindPath(int argc, const char* const* argv, std::string* path) {
 
 using Texts = std::map<std::string, std::string>;
 
-// Sets flags to texts that they take, and says what they were.
+// Sets flags to valid texts and returns their former values.
 Texts SetFlags(const Texts& texts) {
   auto flags = OwnFlags();
   Texts before;
@@ -69,8 +70,8 @@ std::string Dashed(const std::set<std::string>& names) {
   });
 }
 
-// Calls all reloaders; names those that took what there is, and leaves of
-// `changed` what they took.
+// Calls all reloaders. Returns the names of those that changed something, and
+// removes their flags from `changed`.
 std::set<std::string> CallReloaders(const Texts& before,
                                     std::set<std::string>* changed) {
   std::set<std::string> taken;
@@ -151,7 +152,7 @@ absl::Status ProgramConfig::Adopt(const std::function<absl::Status()>& check) {
     if (!taken) not_taken[name] = text;
   }
   SetFlags(not_taken);
-  // What is in force is a part of what was found right.
+  // The flags that are in force are only a part of the checked ones.
   if (checked.ok()) checked = check();
   if (!checked.ok()) {
     SetFlags(before);

@@ -16,7 +16,7 @@
 namespace kamino::config {
 namespace {
 
-constexpr size_t kMaxDots = 32;  // of one line
+constexpr size_t kMaxDots = 32;  // in one line
 
 absl::Status Bad(const std::string& path, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", why));
@@ -46,7 +46,7 @@ absl::StatusOr<std::string> ReadToEnd(int file, const std::string& path) {
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  // O_NONBLOCK: opening a pipe that took the file's place meanwhile ends.
+  // O_NONBLOCK: does not block if a pipe has replaced the file meanwhile.
   const int file =
       open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (file < 0) return CannotRead(path);
@@ -65,7 +65,7 @@ absl::StatusOr<std::string> ReadRegularFile(const std::string& path) {
   return Bad(path, "is no regular file");
 }
 
-// Where a text of TOML ends that begins at `at`, with a quote.
+// The end of a TOML string that begins with a quote at `at`.
 size_t EndOfText(absl::string_view bytes, size_t at) {
   const char quote = bytes[at];
   const std::string three(3, quote);
@@ -74,7 +74,7 @@ size_t EndOfText(absl::string_view bytes, size_t at) {
       if (quote == '"' && bytes[i] == '\\') {
         ++i;
       } else if (absl::StartsWith(bytes.substr(i), three)) {
-        // It may itself end with one or two.
+        // It may itself end with one or two quotes.
         size_t end = i + 3;
         while (end < std::min(i + 5, bytes.size()) && bytes[end] == quote) {
           ++end;
@@ -94,9 +94,9 @@ size_t EndOfText(absl::string_view bytes, size_t at) {
   return std::min(bytes.find('\n', at), bytes.size());
 }
 
-// Each part of a.b.c is a table in a table, and toml++ calls itself for each of
-// them, however many there are. Returns the first line, from 1, that has more
-// dots than any key needs, outside of texts and comments; 0: none has.
+// toml++ recurses for each part of a.b.c, without a limit. Returns the first
+// line, from 1, with more dots than any key needs, outside of strings and
+// comments;
 size_t LineOfDots(absl::string_view bytes) {
   size_t line = 1;
   size_t dots = 0;
@@ -145,3 +145,4 @@ absl::Status BadValue(const std::string& path, const toml::source_region& where,
 }
 
 }  // namespace kamino::config
+// none.

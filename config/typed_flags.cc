@@ -38,8 +38,8 @@ absl::Status Set(absl::CommandLineFlag* flag, absl::string_view text) {
                    "\": ", WhyRefused(*flag, error)));
 }
 
-// One word, without its dashes. `next`: the word behind it, or null. Sets
-// `took_next` where that is the flag's value.
+// Sets the flag in one word without its dashes. `next`: the next word, or null;
+// sets `took_next` if that is the flag's value.
 absl::Status SetByWord(absl::string_view word, const char* next,
                        bool* took_next) {
   const size_t equals = word.find('=');

@@ -66,7 +66,7 @@ namespace kamino::engine {
   X(kIntentNoRoom)                                                          \
   X(kIntentCleared)                                                         \
   X(kIntentClearedNone)                                                     \
-  X(kIntentClearedReplaced) /* by another thread, who has not drained it */ \
+  X(kIntentClearedReplaced) /* by another thread, without a drain so far */ \
   /* The backup. */                                                         \
   X(kCopyThere)                                                             \
   X(kCopyMade)                                                              \

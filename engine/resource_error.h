@@ -13,7 +13,7 @@ namespace kamino::engine {
 enum class Resource {
   kHeap,         // no space for an object: delete something
   kTransaction,  // one transaction is too large for log or heap: split it
-  kLog,          // the log, or as many transactions as may be, are others':
+  kLog,          // other transactions fill the log, or are as many as allowed:
                  // wait for them to end, then begin again
   kBackup,       // all copies are of locked objects: wait
 };

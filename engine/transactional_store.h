@@ -13,7 +13,7 @@
 
 namespace kamino::engine {
 
-// What opening a store found and did. Zero: none, or the scheme does not know;
+// The result of opening a store. Zero: none, or the scheme does not know;
 // docs/use/engine.md has a table of what each scheme reports ("After a crash").
 struct RecoveryReport {
   // The largest CommitOptions::sequence of all committed transactions, or the

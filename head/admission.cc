@@ -50,7 +50,7 @@ Admission::~Admission() {
   if (damaged_.has_value()) Answer(*damaged_, {not_head, "", 0});
   for (Request& request :
        waiting_.TakeIf([](const Request&) { return true; })) {
-    request.done({not_head, "", 0});  // which is no word on the state
+    request.done({not_head, "", 0});  // says nothing about the state
   }
 }
 
@@ -86,7 +86,7 @@ absl::Status Admission::Promote(absl::Time now, Actions* actions) {
   RETURN_IF_ERROR(visited);
   std::sort(by_sequence.begin(), by_sequence.end());
   for (const auto& [sequence, client_id] : by_sequence) {
-    clients_.Touch(client_id, now);  // the latest last
+    clients_.Touch(client_id, now);  // the most recent last
   }
   return LoadSessions(now);
 }
@@ -191,7 +191,8 @@ void Admission::ExecuteBatch(std::vector<Request> batch, absl::Time now,
       request.evicts_least = true;
       waiting_.PutBackAlone(std::move(request));
     } else if (single && attempt.lacks_copies && !tried_again) {
-      // Its copies were in each other's way: before others make some again.
+      // Its own copies left no room for each other: retry before other requests
+      // make copies.
       tried_again = true;
       batch.push_back(std::move(request));
     } else if (single && attempt.damaged) {
@@ -265,7 +266,7 @@ std::optional<std::pair<size_t, Admission::Attempt>> Admission::TryBatch(
 
 namespace {
 
-// Whether a function failed for a reason of its own, not of the engine's.
+// Whether a function failed by its own decision, not by the engine's.
 bool IsOwnDecision(const absl::Status& status) {
   if (replica::ReasonOf(status) != kamino::v1::REASON_UNSPECIFIED) return true;
   switch (status.code()) {
@@ -365,8 +366,8 @@ Admission::Attempt Admission::Failed(Transaction& transaction,
       engine::ResourceOf(status) == engine::Resource::kBackup;
   attempt.damaged = absl::IsDataLoss(status) &&
                     replica::ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED;
-  // A lock that was met, or a decision of the function itself, before anything
-  // was changed leaves the transaction as it was; any other failure takes
+  // If nothing was changed before it, a lock conflict, or an error of the
+  // function itself, leaves the transaction as it was; any other failure rolls
   // everything back.
   attempt.spoilt = changed || transaction.write_set().size() != declared ||
                    !(attempt.conflict.has_value() || IsOwnDecision(status));
@@ -385,7 +386,7 @@ Admission::Attempt Admission::Failed(Transaction& transaction,
 
 namespace {
 
-// Of a commit that failed: what it writes over or carries never fits.
+// For a failed commit: whether the entry can never fit.
 bool IsTooLarge(const absl::Status& status) {
   return absl::IsInvalidArgument(status) ||
          engine::ResourceOf(status) == engine::Resource::kTransaction;
@@ -417,11 +418,12 @@ void Admission::CommitBatch(Transaction& transaction, uint32_t executed,
   if (!committed.ok()) {
     if (absl::IsDataLoss(committed)) fatal_ = committed;
     if (IsTooLarge(committed) && batch->size() > 1) {
-      // What one of them writes over, or carries, may fit by itself.
+      // A single request may fit.
       for (Request& request : *batch) waiting_.AddAlone(std::move(request));
       return;
     }
-    // The heap is as before. The ring has no room now, or never has for this.
+    // The heap is unchanged. The ring has no room now, or never has for this
+    // entry.
     const absl::Status answer =
         MakeError(IsTooLarge(committed) ? kamino::v1::REASON_TOO_LARGE
                                         : kamino::v1::REASON_OVERLOADED,

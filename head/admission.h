@@ -241,7 +241,7 @@ class Admission {
     bool executed = false;      // part of the log entry
     bool spoilt = false;        // failed, and the transaction must be aborted
     bool damaged = false;       // by a damaged object
-    bool ended = false;         // the function came to its end, perhaps with a refusal
+    bool ended = false;         // the function returned, perhaps a refusal
     bool lacks_room = false;    // in the heap, or among the stored results
     bool lacks_copies = false;  // undo copies did not fit among those in use
     std::optional<engine::ObjectId> conflict;  // of this locked object
@@ -448,7 +448,7 @@ class Admission {
   };
   std::map<uint64_t, Flight> in_flight_;  // by last mutation
   uint64_t acknowledged_ = 0;             // of these, as noted last
-  uint64_t completed_ = 0;   // mutation, as the tail reported it
+  uint64_t completed_ = 0;   // the last mutation that the tail reported
   size_t result_bytes_ = 0;  // of in_flight_
   uint32_t executed_ = 0;    // requests, at their first execution
   uint64_t touched_ = 0;     // objects, in this call of ExecuteReady

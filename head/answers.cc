@@ -34,8 +34,8 @@ void Admission::AnswerWhatItSaw(Request& request, RequestOutcome outcome) {
 }
 
 void Admission::Answer(Waiter* waiter, const Flight& flight) {
-  // That entries before it are completed does not say that this node was head
-  // still when it looked.
+  // Even if earlier entries are completed, this node may not have been head any
+  // more when it executed the request.
   if (waiter->by_itself) {
     waiter->outcome = IfStillHead(std::move(waiter->outcome));
   }

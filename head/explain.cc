@@ -1,4 +1,4 @@
-// What a head's clients are told of the engine's errors.
+// Translates the engine's errors for a head's clients.
 #include <utility>
 
 #include "engine/resource_error.h"
@@ -16,8 +16,7 @@ absl::Status ExplainResource(const absl::Status& status) {
   if (!resource.has_value() || *resource == engine::Resource::kHeap) {
     return MakeError(kamino::v1::REASON_HEAP_FULL, status.message());
   }
-  // The backup's room is pinned by transactions that have not completed, and
-  // so are the log's slots.
+  // Unfinished transactions pin the undo copy's room and the log's slots.
   return MakeError(*resource == engine::Resource::kTransaction
                        ? kamino::v1::REASON_TOO_LARGE
                        : kamino::v1::REASON_OVERLOADED,
@@ -30,7 +29,7 @@ absl::Status Admission::Explain(const absl::Status& status) {
   if (replica::ReasonOf(status) != kamino::v1::REASON_UNSPECIFIED) {
     return status;
   }
-  // Who asks may not touch it, whatever the procedure is.
+  // The caller may not touch the key, whatever the procedure is.
   if (absl::IsPermissionDenied(status)) return status;
   if (absl::IsResourceExhausted(status)) return ExplainResource(status);
   return replica::WithReason(status, kamino::v1::REASON_PROCEDURE_FAILED);

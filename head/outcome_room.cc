@@ -1,12 +1,12 @@
-// What a head does when outcomes leave no room: for one more client among those
-// whose outcome is stored, in the heap for what a request writes, or for one
-// more result among those that are stored.
+// Makes room when stored outcomes exceed a limit: for one more client with a
+// stored outcome, in the heap for a request's writes, or for one more stored
+// result.
 //
-// It drops outcomes of clients that were silent for long enough to lose them:
-// where clients are too many, within the mutation of the new one; else by a
-// mutation of its own, as what a transaction frees is no room for itself. Who
-// lacked that room is refused with REASON_OVERLOADED meanwhile, without a
-// trace, and asks again.
+// The head drops outcomes of clients that were silent for long enough. If there
+// are too many clients, the new client's mutation drops them; otherwise a
+// mutation of its own does, because space that a transaction frees is not
+// available to itself. Meanwhile the request that lacked room is refused with
+// REASON_OVERLOADED, without a trace, and the client retries.
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -25,17 +25,18 @@ using replica::MakeError;
 
 namespace {
 
-// Of an outcome's room what a result may take; the rest is the two numbers'.
+// The room of an outcome that a result may use; the rest is for the two
+// numbers.
 constexpr size_t kShortResult = replica::state_format::kOutcomeCapacity - 32;
 
-// From the mutation that drops until the chain has it and the backup lets go of
-// what is freed: some round trips, or a repair of the chain.
+// From the mutation that drops outcomes until the chain has it and the undo
+// copy releases the freed space: some round trips, or a repair of the chain.
 constexpr absl::Duration kRoomDelay = absl::Seconds(1);
 
 }  // namespace
 
 bool Admission::IsKnown(uint64_t client_id, const BatchClients& clients) const {
-  return client_id == 0 ||  // nobody's: stores no outcome
+  return client_id == 0 ||  // no client: stores no outcome
          clients.added.contains(client_id) ||
          (clients_.Knows(client_id) && !clients.evicted.contains(client_id));
 }
@@ -47,13 +48,14 @@ absl::Status Admission::MakeRoomForClient(Transaction& transaction,
   const bool is_new = !IsKnown(mutation.client_id, clients);
   const size_t stored =
       clients_.size() + clients.added.size() - clients.evicted.size();
-  // More are stored already if another head was allowed to store more. Then
-  // each request makes them fewer, and a new client's takes a place at least:
-  // all that are too many may be more than one transaction drops.
+  // There may be more if another head allowed more. Then each request reduces
+  // them, and a new client's request makes room for at least itself: dropping
+  // the whole excess may not fit one transaction.
   const size_t wanted = stored + (is_new ? 1 : 0);
   if (wanted <= options_.max_clients) return absl::OkStatus();
   if (is_new) {
-    // One whose outcome was dropped is to hear that, and costs nobody's place.
+    // A client whose outcome was dropped must learn that; it costs no other
+    // client's place.
     ASSIGN_OR_RETURN(
         auto found,
         state_->FindOutcome(transaction, mutation.client_id, mutation.since));
@@ -125,7 +127,7 @@ void Admission::SubmitDrop() {
   own.mutation.function = replica::kDropFunction;
   own.done = [this](const RequestOutcome& outcome) {
     dropping_ = false;
-    // Whoever lacks room next tries this again.
+    // The next request that lacks room retries this.
     LOG_IF_EVERY_N(WARNING, !outcome.status.ok(), 100)
         << "outcomes of silent clients could not be dropped: "
         << outcome.status;

@@ -1,4 +1,4 @@
-// What the head decides about a request before it executes the request.
+// The head's decisions about a request before its execution.
 #include "base/status_macros.h"
 #include "head/admission.h"
 #include "replica/restore.h"

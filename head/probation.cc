@@ -1,4 +1,4 @@
-// What a head does about requests that heads may have died of.
+// The head's handling of requests on which heads may have crashed.
 #include <utility>
 
 #include "base/status_macros.h"
@@ -17,9 +17,9 @@ using replica::RequestIdentity;
 using replica::StateMachine;
 
 void Admission::BeginProbation(absl::Time now) {
-  // Nobody was head before the first view.
+  // There was no head before the first view.
   if (core_->view().id == 1) return;
-  // Nor has the one before died.
+  // The head before has not crashed.
   if (core_->view().handed_over()) return;
   probation_until_ = now + options_.probation;
   on_probation_ = true;
@@ -28,7 +28,7 @@ void Admission::BeginProbation(absl::Time now) {
 void Admission::HearBlamed() {
   const auto blamed = core_->TakeBlamed();
   if (!blamed.has_value() || refused_.Has(*blamed)) return;
-  if (WasCarriedOut(*blamed)) return;  // it is answered by its outcome
+  if (WasCarriedOut(*blamed)) return;  // its outcome answers it
   LOG(WARNING) << "a head died when it was about to execute request "
                << blamed->client_id << "/" << blamed->number
                << "; it is refused from now on";
@@ -44,8 +44,8 @@ bool Admission::WasCarriedOut(const RequestIdentity& request) {
   const bool is_client =
       found.ok() && found->knowledge == StateMachine::Knowledge::kStored;
   const bool is_session = taken.ok() && taken->has_value();
-  // What has died does not say which of the two its name is of; where it could
-  // be either, one that is refused for nothing is answered by its outcome.
+  // The blamed id may be a client's or a session's. If it could be either, a
+  // request that is refused without need is answered by its outcome.
   if (is_client && found->outcome.number() < request.number) return false;
   if (is_session && !**taken) return false;
   return is_client || is_session;
@@ -102,8 +102,8 @@ bool Admission::MayBegin(Actions* actions) {
   Request& next = waiting_.next();
   if (!IsWatched(next)) return true;
   if (!options_.lease_valid()) {
-    // It may be about to lose its place, alive: then what it has announced
-    // would be taken for what it died of.
+    // The process may be about to lose its place, alive: then its announcement
+    // would be taken for the cause of its death.
     EndAnnouncement(actions);
     awaits_successor_ = true;
     return false;

@@ -95,7 +95,7 @@ struct Request {
   RequestWaits waits;
   absl::Time parked;  // the start, if it is parked
   bool is_parked = false;
-  // Of `mutation`, computed on demand: it digests all arguments.
+  // Identity of `mutation`, computed on demand: it digests all arguments.
   std::optional<replica::RequestIdentity> identity;
   // Called exactly once, on the core thread; must not call back into the node.
   absl::AnyInvocable<void(RequestOutcome)> done;

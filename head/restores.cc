@@ -1,4 +1,4 @@
-// What a head decides of a restore.
+// The head's decisions about a restore.
 #include <vector>
 
 #include "absl/strings/str_cat.h"

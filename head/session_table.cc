@@ -100,7 +100,7 @@ std::vector<uint64_t> SessionTable::Due(absl::Time now, size_t most,
     ++at;
     const absl::Time due_at = DueAt(entry);
     if (due_at > time) {
-      Queue(id, &entry, due_at);  // it was heard of meanwhile
+      Queue(id, &entry, due_at);  // it was active meanwhile
       continue;
     }
     slots += entry.info.window;

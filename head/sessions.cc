@@ -1,6 +1,6 @@
-// What a head does about sessions: it opens and closes them by mutations of its
-// own, and tells which have been silent for longer than their lease. What they
-// are for is in docs/formats/session.md.
+// The head's part of sessions: opens and closes them by its own mutations, and
+// finds those that were silent for longer than their lease.
+// docs/formats/session.md describes their use.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -24,19 +24,19 @@ using replica::session_format::kMaxWindow;
 
 namespace {
 
-// What a slot takes of the heap.
+// Heap bytes of a slot.
 constexpr uint64_t kSlotBytes = engine::heap_format::UnitsFor(sizeof(
                                     replica::session_format::SessionSlot)) *
                                 engine::heap_format::kUnitBytes;
 
-// For what a slot adds to a transaction that opens or closes its session, of
-// AdmissionOptions::max_batch_bytes.
+// Charged to AdmissionOptions::max_batch_bytes for each slot of a session that
+// a transaction opens or closes.
 constexpr size_t kSlotWeight = 1024;
 
-// Between two attempts to close what could not be closed.
+// Between two attempts to close sessions.
 constexpr absl::Duration kCloseDelay = absl::Seconds(1);
 
-// Who asks for a session asks again, so that questions must not pile up while
+// A client that asks for a session retries, so questions must not pile up while
 // nothing is executed.
 constexpr absl::Duration kAskTime = absl::Seconds(2);
 
@@ -46,7 +46,7 @@ absl::Status NotOpen(uint64_t id) {
       absl::StrCat("session ", id, " is not open, or not any more"));
 }
 
-// As long as there is a node that does not know of them sessions have none.
+// Sessions have no owners as long as some node does not know of owners.
 bool HasOwners(const membership::View& view) {
   const auto found = view.in_force.find(replica::session_format::kOwnersTerm);
   return found != view.in_force.end() && found->second > 0;
@@ -72,7 +72,7 @@ absl::Status CheckParams(const SessionParams& params) {
 
 }  // namespace
 
-// --- As the state has them.
+// --- Sessions in the state.
 
 absl::Status Admission::LoadSessions(absl::Time now) {
   sessions_.SetEpoch(core_->view().epoch);
@@ -114,14 +114,14 @@ void Admission::NoteOwnCommitted(const replica::Mutation& mutation,
   }
 }
 
-// --- What clients ask for.
+// --- Requests of clients.
 
 void Admission::OpenSession(const SessionParams& params, absl::Time now,
                             SessionOpened done) {
   if (absl::Status checked = CheckParams(params); !checked.ok()) {
     return done(checked);
   }
-  // What others say is not heard of it.
+  // Calls of other principals do not renew it.
   engine::HeapReader reader(store_->heap());
   absl::Status owned =
       state_->CheckSessionOwner(reader, params.id, params.by.get());
@@ -177,7 +177,7 @@ absl::Status Admission::CheckRoomForSession(const replica::Mutation& mutation,
   return CheckShare(wanted, batch, most);
 }
 
-// One identity does not keep all others out.
+// One identity must not keep all others out.
 absl::Status Admission::CheckShare(
     const kamino::internal::v1::OpenSession& wanted, const BatchClients& batch,
     uint64_t most_slots) const {
@@ -188,7 +188,7 @@ absl::Status Admission::CheckShare(
     share.sessions += coming->second.sessions;
     share.slots += coming->second.slots;
   }
-  if (share.sessions == 0) return absl::OkStatus();  // however small the heap
+  if (share.sessions == 0) return absl::OkStatus();  // even in a tiny heap
   if (share.sessions < options_.max_sessions * 3 / 4 &&
       share.slots + wanted.window() <= most_slots * 3 / 4) {
     return absl::OkStatus();
@@ -242,10 +242,11 @@ void Admission::AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
   if (session != nullptr && session->epoch == epoch) {
     return AnswerOnceOpened(*session, std::move(done));
   }
-  // Of another epoch, and as long as this head is one none goes back.
+  // It is of another epoch, which cannot come back while this node is head.
   if (sessions_.Has(id)) return done(NotOpen(id));
-  // What has closed it may be lost with this head: the state says it, once the
-  // chain has it, to one more that closes what is not there.
+  // The mutation that closed it may be lost with this head. Another close, of a
+  // session that is not there, gets the answer from the state, once the chain
+  // has it.
   SubmitClose(
       id, now, now + kAskTime,
       [id, done = std::move(done)](absl::Status none) mutable {
@@ -260,7 +261,7 @@ void Admission::AnswerOnceOpened(const SessionInfo& session,
   if (session.opened <= completed_ || entry == in_flight_.end()) {
     return done(session);
   }
-  // What has opened it may be lost with this head.
+  // The mutation that opened it may be lost with this head.
   Waiter waiter;
   waiter.by_itself = true;
   waiter.done =
@@ -284,8 +285,7 @@ std::optional<SessionInfo> Admission::FindSession(uint64_t id) const {
 absl::Status Admission::CheckSession(engine::Reader& reader,
                                      const Request& request) const {
   const uint64_t id = request.mutation.client_id;
-  // One that it does not know may be opened by the batch under way; the state
-  // says so.
+  // The batch under way may open one that is unknown here; the state shows it.
   if (sessions_.Has(id) && sessions_.Find(id) == nullptr) return NotOpen(id);
   return state_->CheckSessionOwner(reader, id, request.by.get());
 }
@@ -304,7 +304,7 @@ absl::Status Admission::CheckMayClose(engine::Reader& reader,
   return absl::OkStatus();
 }
 
-// --- Those that were silent.
+// --- Silent sessions.
 
 void Admission::CloseSilentSessions(absl::Time now) {
   sessions_.SetEpoch(core_->view().epoch);

@@ -1,4 +1,5 @@
-// How long requests wait at the head, and which of them have waited too long.
+// Waiting times of requests at the head, and requests that have waited too
+// long.
 #include <algorithm>
 #include <utility>
 
@@ -7,8 +8,8 @@
 namespace kamino::head {
 namespace {
 
-// One request in so many has its way to the heap told: that costs half as much
-// as all else that is counted of it.
+// The wait before execution is recorded for one request in so many: that costs
+// half as much as all its other counters.
 constexpr uint32_t kAdmitOneOf = 16;
 
 // Requests of a batch between two reads of the clock. A request takes
@@ -30,7 +31,7 @@ void Admission::TellHowLongItWaited(Request* request, absl::Time now) {
   RequestWaits& waits = request->waits;
   if (!std::exchange(waits.executed, true)) {
     waits.began = now;
-    // The head's own do not wait.
+    // The head's own requests do not wait.
     if (++executed_ % kAdmitOneOf == 0 && options_.stages != nullptr &&
         waits.came != absl::InfiniteFuture()) {
       options_.stages->Took(replica::Stage::kAdmit, waits.admit());
@@ -51,7 +52,7 @@ absl::Duration Admission::EndParking(Request* request, absl::Time now) {
   return lock;
 }
 
-// --- For those who tell of slow ones.
+// --- For reports of slow operations.
 
 void Admission::NoteTurn(absl::Time now) {
   now_ = now;
@@ -91,7 +92,7 @@ void Admission::NoteEntry(uint64_t last, uint32_t together) {
   const auto found = in_flight_.find(last);
   if (!tells_slow_ || found == in_flight_.end()) return;
   const replica::StageWatch::Entry* const entry = options_.stages->last_entry();
-  if (entry == nullptr) return;  // not any more
+  if (entry == nullptr) return;  // gone already
   found->second.together = together;
   found->second.entry = *entry;
 }

@@ -66,7 +66,7 @@ class AuditThread {
   mutable absl::Mutex mutex_;
   std::deque<std::function<void()>> steps_ ABSL_GUARDED_BY(mutex_);
   size_t calls_ ABSL_GUARDED_BY(mutex_) = 0;  // that hold a place
-  // Of the step that runs.
+  // When the step that runs began.
   absl::Time step_began_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   bool stops_ ABSL_GUARDED_BY(mutex_) = false;
 

@@ -29,13 +29,13 @@ constexpr int kMostFrames = 24;
 constexpr size_t kMostName = 160;  // of a function's name
 const int64_t kLongestNanos = absl::ToInt64Nanoseconds(kLongestDrain);
 
-// Whether there is a last line.
+// The state of the last line.
 enum class Last { kNone, kClaimed, kSaid };
 std::atomic<Last> last{Last::kNone};
 
 const LineWriter* writer = nullptr;
 bool as_json = false;
-// Of a line as JSON, behind the time: who says it.
+// The source of the log in a JSON line, which follows the time.
 char json_origin[512];
 
 int64_t MonotonicNanos() {
@@ -44,7 +44,7 @@ int64_t MonotonicNanos() {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// What is left of kLongestDrain, which begins with the first call.
+// The rest of kLongestDrain, which begins with the first call.
 int MillisecondsLeft() {
   static std::atomic<int64_t> end{0};
   const int64_t now = MonotonicNanos();
@@ -72,7 +72,7 @@ void Write(const Output& output, const char* bytes, size_t size) {
   }
 }
 
-// Text of bounded length, by what is safe in a signal handler.
+// Text of bounded length, made with async-signal-safe functions only.
 class Text {
  public:
   void Add(const char* text) {
@@ -88,7 +88,7 @@ class Text {
       bytes_[size_++] = reversed[--size];
     }
   }
-  // As a string of JSON has it. What is said here is ASCII.
+  // As in a JSON string; the text is ASCII.
   void AddEscaped(const char* text) {
     for (; *text != '\0'; ++text) {
       const char one[] = {*text, '\0'};
@@ -96,7 +96,7 @@ class Text {
       Add(*text >= 0x20 ? one : " ");
     }
   }
-  // RFC 3339 of now, in UTC: gmtime may take a lock.
+  // The present time in RFC 3339, in UTC: gmtime may take a lock.
   void AddTime() {
     timespec now = {};
     clock_gettime(CLOCK_REALTIME, &now);
@@ -178,7 +178,7 @@ void AddStack(int skip, Text* text) {
   }
 }
 
-// --- Without memory nothing can be put together, and nobody answered.
+// --- Out of memory: nothing can be allocated.
 
 [[noreturn]] void EndWithoutMemory() {
   WriteLastWords(
@@ -203,7 +203,7 @@ void SayEndedBy(int number, const siginfo_t* info) {
   why.Add("ended by SIG");
   const char* name = sigabbrev_np(number);
   why.Add(name != nullptr ? name : "?");
-  // abort() sends it to itself.
+  // abort() sends it to its own process.
   const bool by_itself = info->si_code > 0 || info->si_pid == getpid();
   if (!by_itself) {
     why.Add(", sent by process ");
@@ -220,11 +220,11 @@ void SayEndedBy(int number, const siginfo_t* info) {
   WriteLastWords(why.text());
 }
 
-// gRPC's C parts abort without a word when malloc has nothing, and fill their
-// slices without a look at what it said. So whoever aborts, or comes by a null
-// pointer, and can have no memory, ends for that. Any other fault ends the
-// process as if there were no handler: with the same instruction, or sent once
-// more where somebody has sent it.
+// gRPC's C code aborts without a message when malloc fails, and writes to
+// slices without checking. If the process aborts or accesses a null pointer
+// while no memory can be allocated, the last line therefore blames the lack of
+// memory. Any other fault ends the process as if there were no handler: the
+// instruction is executed again, or a signal that was sent is raised again.
 void OnSignal(int number, siginfo_t* info, void*) {
   constexpr uintptr_t kBehindNull = 64u << 10;
   const bool sent = info->si_code <= 0;
@@ -232,13 +232,13 @@ void OnSignal(int number, siginfo_t* info, void*) {
                        reinterpret_cast<uintptr_t>(info->si_addr) < kBehindNull;
   if ((of_null || number == SIGABRT) && MayHaveNoMemory()) EndWithoutMemory();
   SayEndedBy(number, info);
-  if (number == SIGABRT) return;  // abort() goes on
+  if (number == SIGABRT) return;  // abort() continues
   signal(number, SIG_DFL);
   if (sent) raise(number);
 }
 
 [[noreturn]] void OnTerminate() {
-  // The handler of SIGABRT looks whether that was for want of memory.
+  // The handler of SIGABRT checks whether memory was exhausted.
   const std::exception_ptr exception = std::current_exception();
   if (exception != nullptr) {
     Text why;
@@ -264,8 +264,8 @@ void Handle(int number) {
   if (before.sa_handler != SIG_DFL) return;
   struct sigaction action = {};
   action.sa_sigaction = OnSignal;
-  // Not SA_RESETHAND: another thread's fault would end the process before the
-  // line of the first is written.
+  // Not SA_RESETHAND: a fault of another thread would end the process before
+  // the first one's line is written.
   action.sa_flags = SA_SIGINFO;
   sigaction(number, &action, nullptr);
 }
@@ -280,7 +280,7 @@ void ExpectLastWords(const Origin& origin, bool json,
   for (const auto& [name, value] : {std::pair("program", &origin.program),
                                     std::pair("cluster", &origin.cluster),
                                     std::pair("node", &origin.node)}) {
-    // A wrong one is refused before anything is served.
+    // An invalid origin is refused before the process serves.
     if (value->empty() || value->find_first_of("\"\\\n") != value->npos) {
       continue;
     }
@@ -289,7 +289,7 @@ void ExpectLastWords(const Origin& origin, bool json,
   if (fields.size() < sizeof(json_origin)) {
     memcpy(json_origin, fields.c_str(), fields.size() + 1);
   }
-  // Finds the program's file, and the tables it needs, while that can fail.
+  // Loads the symbol tables while this can still fail safely.
   absl::InitializeSymbolizer(nullptr);
   static_cast<void>(CurrentStack());
   std::set_new_handler(EndWithoutMemory);
@@ -306,8 +306,7 @@ void WriteAtEnd(const char* bytes, size_t size) {
     const Output output(STDERR_FILENO);
     return Write(output, bytes, size);
   }
-  // The lines before come first. A fault of the thread that writes them ends
-  // them.
+  // Queued lines come first, unless the thread that writes them has the fault.
   while (writer->IsWriting() && !writer->IsOwnThread() &&
          MillisecondsLeft() > 0) {
     WaitAMoment();

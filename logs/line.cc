@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kSeverities[] = {"INFO", "WARNING", "ERROR", "FATAL"};
 constexpr char kReplacement[] = "\xef\xbf\xbd";  // U+FFFD
 
-// Bytes of the character that `text` begins with; 0: it is none in UTF-8.
+// Length of the UTF-8 character that `text` begins with; 0: invalid.
 size_t CharacterBytes(absl::string_view text) {
   const auto byte = [&text](size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
@@ -22,7 +22,7 @@ size_t CharacterBytes(absl::string_view text) {
   for (size_t i = 1; i < size; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
-  // Longer than need be, halves of pairs, and beyond the last one.
+  // Overlong forms, surrogates, and beyond U+10FFFF.
   if (first == 0xe0 && byte(1) < 0xa0) return 0;
   if (first == 0xed && byte(1) > 0x9f) return 0;
   if (first == 0xf0 && byte(1) < 0x90) return 0;
@@ -34,7 +34,7 @@ bool IsControl(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
-// U+0080 to U+009F, in UTF-8: terminals obey these, too. U+009B is ESC [.
+// U+0080 to U+009F in UTF-8: terminals obey these, too. U+009B is ESC [.
 bool IsHighControl(absl::string_view character) {
   return character.size() == 2 && character[0] == '\xc2' &&
          static_cast<unsigned char>(character[1]) < 0xa0;

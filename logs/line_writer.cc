@@ -15,12 +15,11 @@
 namespace kamino::logs {
 namespace {
 
-// How long the thread waits for the reader before it looks whether it is to
-// stop.
+// How long the thread waits for the reader between checks whether to stop.
 constexpr int kLookAgainMs = 50;
 
-// While one lives, threads that begin leave the signals of the process to
-// others. A fault of their own has to find its handler.
+// Threads started during its lifetime block the signals that other threads
+// handle. Faults of their own still reach their handlers.
 class WithoutSignals {
  public:
   WithoutSignals() {
@@ -51,7 +50,7 @@ LineWriter::LineWriter(Options options)
 LineWriter::~LineWriter() {
   stops_ = true;
   {
-    // Wakes the thread up: it looks at stops_ when the mutex is released.
+    // Wakes the thread, which checks stops_ once the mutex is released.
     absl::MutexLock lock(&mutex_);
   }
   thread_.join();
@@ -75,7 +74,7 @@ void LineWriter::PushNotice() {
 void LineWriter::Add(std::string line) {
   absl::MutexLock lock(&mutex_);
   if (ended_) return;
-  // All lines that waited have failed: no write is left that brings the notice.
+  // All waiting lines have failed, so no later write would bring the notice.
   if (dropping_ && bytes_ == 0) PushNotice();
   const bool fits = bytes_ == 0 || bytes_ + line.size() < options_.most_bytes;
   if (fits && !dropping_) return Push(std::move(line), nullptr);
@@ -145,7 +144,7 @@ absl::Status LineWriter::NotWritten(int error) const {
 absl::Status LineWriter::AwaitWritten() {
   {
     absl::MutexLock lock(&mutex_);
-    // Only a write shows whether stderr can be written to again.
+    // Only a write shows whether stderr is writable again.
     if (last_error_ != 0 && bytes_ == 0 && !ended_) PushNotice();
     if (!AwaitNumber(added_, options_.patience, options_.longest_wait)) {
       return NotTaken();
@@ -197,7 +196,7 @@ void LineWriter::Finish(const Line& line, int error) {
     untold_ += is_notice ? line.tells_of : 1;
     dropped_ += is_notice ? 0 : 1;
   }
-  // With a write that succeeded: else the notice would be lost as well.
+  // Only after a successful write, or the notice would be lost as well.
   const bool tells = error == 0 && untold_ > 0 && !ended_;
   if (tells && bytes_ <= options_.most_bytes / 2) PushNotice();
   waiting_.fetch_sub(1);
@@ -219,7 +218,7 @@ void LineWriter::Run() {
       lines_.pop_front();
     }
     int error = 0;
-    // A full disk may have taken a part of the line before.
+    // A full disk may have taken a part of the previous line.
     if (half_) error = Write("\n");
     if (error == 0) error = Write(line.text);
     Finish(line, error);

@@ -126,7 +126,7 @@ class LineWriter {
 
   mutable absl::Mutex mutex_;
   std::deque<Line> lines_ ABSL_GUARDED_BY(mutex_);
-  // Of lines_, and of the line that is being written.
+  // Size of lines_ and of the line that is being written.
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t added_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t written_ ABSL_GUARDED_BY(mutex_) = 0;  // or failed

@@ -35,7 +35,7 @@ namespace {
 
 constexpr int kDebug = -1;
 
-// The least severity that is logged, or kDebug.
+// The lowest logged severity, or kDebug.
 const std::map<std::string, int>& Levels() {
   static const auto* levels =
       new std::map<std::string, int>{{"debug", kDebug},
@@ -78,8 +78,8 @@ std::string ThreadName() {
   return name;
 }
 
-// Makes lines of what is logged, and hands them to the thread that writes. glog
-// calls `send` with a lock of its own held: one line after the other.
+// Formats the lines of glog and queues them for the writing thread. glog calls
+// `send` under a lock of its own, one line at a time.
 class Sink : public google::LogSink {
  public:
   Sink(Origin origin, bool json)
@@ -102,10 +102,10 @@ class Sink : public google::LogSink {
     }
   }
 
-  // Nothing is logged behind the next line of the thread that calls it.
+  // Nothing is logged after the calling thread's next line.
   void EndWithNext() { ends_ = gettid(); }
 
-  // Not by way of glog, whose level may leave the line out.
+  // Bypasses glog, whose level may drop the line.
   absl::StatusOr<std::shared_ptr<LineWriter::Receipt>> Keep(
       int severity, absl::string_view text, const char* file, int line) {
     const std::string path = file;
@@ -202,7 +202,7 @@ absl::Status CheckLogFlags() {
 
 void StartLogging(const char* program, const Origin& origin) {
   const bool json = absl::GetFlag(FLAGS_log_format) == "json";
-  // Nothing to files, nothing to stderr by glog itself.
+  // glog itself writes neither files nor stderr.
   for (int severity = 0; severity < google::NUM_SEVERITIES; ++severity) {
     google::SetLogDestination(severity, "");
   }
@@ -249,8 +249,8 @@ void SayLastPlainly(absl::string_view why) {
 }
 
 void Flush() {
-  // A process that ends flushes more than once: a reader that stands still is
-  // waited for once.
+  // A process that ends flushes several times, but waits only once for a
+  // stalled reader.
   static std::atomic<bool> in_vain{false};
   if (sink == nullptr || in_vain) return;
   in_vain = !sink->writer().Drain(kLongestDrain);

@@ -58,12 +58,13 @@ bool Output::AwaitRoom(int wait_ms) const {
 }
 
 ssize_t Output::Write(const char* bytes, size_t size) const {
-  // A file takes a line whole, so that lines of several processes do not mix.
+  // A single write keeps the line whole, so that lines of several processes do
+  // not mix.
   if (kind_ == Kind::kFile) return write(file_, bytes, size);
   if (kind_ == Kind::kSocket) {
     return send(file_, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
   }
-  // A pipe that poll calls writable has room for so much.
+  // If poll reports a pipe as writable, it has room for this much.
   const size_t most = std::min<size_t>(size, PIPE_BUF);
   if (!own_ && !AwaitRoom(0)) {
     errno = EAGAIN;

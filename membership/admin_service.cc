@@ -63,8 +63,7 @@ uint64_t Milliseconds(absl::Duration time) {
   return static_cast<uint64_t>(absl::ToInt64Milliseconds(time));
 }
 
-// Those that were stopped in order, whether anything else is known of them or
-// not.
+// Describes the nodes that are away, even if nothing else is known of them.
 void DescribeAway(const ManagerCore& core, absl::Time now,
                   kamino::v1::GetClusterResponse* response) {
   for (const auto& [node_id, time] : core.away_times(now)) {
@@ -81,7 +80,7 @@ void DescribeAway(const ManagerCore& core, absl::Time now,
       described->mutable_report();
       described->set_silent_ms(Milliseconds(time));
     }
-    // One that is back joins, or is about to.
+    // A returned node joins, or is about to.
     described->set_away(!described->alive());
     described->set_away_ms(Milliseconds(time));
     described->set_away_left_ms(Milliseconds(left));
@@ -129,7 +128,8 @@ void Describe(const ManagerCore& core, absl::Time now,
     Describe(member, view, node);
     for (const auto& each : known) {
       if (each.state.member.node_id != member.node_id) continue;
-      // It may have been restarted since: its place, as the process it is now.
+      // It may have been restarted since: it keeps its place as its present
+      // process.
       const kamino::v1::Role role = node->member().role();
       *node->mutable_member() = ToProto(each.state.member);
       node->mutable_member()->set_role(role);
@@ -176,7 +176,7 @@ absl::Status AdminService::Admit(const Call<Request>& call) {
     return absl::CancelledError(
         "nothing was done: the caller has cancelled the call");
   }
-  // An operator's program looks at the managers before it knows their cluster.
+  // `kamino admin` calls the managers before it knows their cluster.
   RETURN_IF_ERROR(rpc::MeetCaller(manager_->cluster(), call.context,
                                   /*counts_unnamed=*/!kOnlyLooks<Request>));
   return options_.audit == nullptr ? absl::OkStatus() : options_.audit->Admit();

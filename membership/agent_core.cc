@@ -18,27 +18,27 @@ namespace {
 using kamino::internal::v1::ViewRecord;
 
 constexpr absl::Duration kComplainEvery = absl::Seconds(5);
-// With a connection that brings no answer: at first, and at most.
+// With a connection that brings no answer: initial and maximum patience.
 constexpr absl::Duration kFirstPatience = absl::Seconds(1);
 constexpr absl::Duration kMostPatience = absl::Seconds(8);
-// The longest deadline of a call to a manager: in first deadlines, and as a
-// part of a lease.
+// Limit of a call's deadline, in multiples of the first one, and as a part of a
+// lease.
 constexpr int kMostDeadlines = 8;
 constexpr int kDeadlinesInALease = 4;
-// Questions to one member in a lease, or a vouch if that is shorter.
+// Requests to one member per lease, or per peer lease if that is shorter.
 constexpr int kAskedInALease = 8;
 constexpr absl::Duration kMinVouchInterval = absl::Milliseconds(5);
-// Steps of the core that take this part of a lease are long: far beyond what
-// any work is cut into.
+// Steps of the core that take this part of a lease are slow: far longer than
+// any piece of work.
 constexpr int kLongSteps = 4;
 // An idle core ticks every 25 ms, which is not slow.
 constexpr absl::Duration kLeastLongStep = absl::Milliseconds(50);
-// Leases that a step may take which waits for the medium.
+// Limit, in leases, of a step that waits for the medium.
 constexpr int kLeasesInMedium = 2;
 
-// Which view it is, who is in it and what they work with: what a request has
-// room for. What is not used in it as a member lacks it binds nobody, and there
-// may be more of that than of what all members have.
+// The outline of a view that fits into a request: its id, its members, and the
+// levels in force. Levels of 0 bind no node, and there may be many of them, so
+// they are left out.
 ViewRecord Outline(const ViewRecord& record) {
   ViewRecord outline = record;
   for (kamino::v1::Member& member : *outline.mutable_members()) {
@@ -64,7 +64,7 @@ AgentCore::AgentCore(Options options)
 
 void AgentCore::Begin(const Member& self, absl::Time now) {
   self_ = self;
-  // Of what its heap held before it began to receive it does not know.
+  // It does not know what its heap held before it began to receive the state.
   vouching_.Begin(self,
                   /*was_member=*/report_.member_view > 0 ||
                       report_.condition == Condition::kReceiving ||
@@ -115,8 +115,8 @@ bool AgentCore::IsAnswer(const Answer& answer) {
 void AgentCore::NoteReached(const Call& call, const Answer& answer) {
   if (!IsAnswer(answer)) {
     silent_since_ = std::min(silent_since_, call.sent);
-    // A longer call to a machine that is down would only delay the calls to
-    // the other managers.
+    // A longer call to a dead machine would only delay the calls to the other
+    // managers.
     if (absl::IsDeadlineExceeded(answer.status) && answer.connected) {
       ++late_calls_;
     }
@@ -124,7 +124,7 @@ void AgentCore::NoteReached(const Call& call, const Answer& answer) {
   }
   silent_since_ = absl::InfiniteFuture();
   patience_ = kFirstPatience;
-  // A standby that answers at once shows nothing about a slow leader.
+  // A fast answer of a standby says nothing about a slow leader.
   if (!rpc::LeaderIn(answer.status).has_value()) late_calls_ = 0;
 }
 
@@ -171,7 +171,7 @@ void AgentCore::NoteProgress(absl::Time now) {
 
 absl::Duration AgentCore::Late(absl::Time now) const {
   Lateness lateness = lateness_;
-  const absl::Duration step = now - progress_;  // it may last
+  const absl::Duration step = now - progress_;  // it may still last
   if (progress_ < now && progress_ != absl::InfinitePast() &&
       step > LongStep()) {
     lateness.Add(step, LongStep());
@@ -280,7 +280,7 @@ AgentCore::Effects AgentCore::OnRegistered(const Call& call,
 absl::Status AgentCore::Refusal(const Answer& answer, absl::Time now) {
   if (absl::IsAlreadyExists(answer.status)) {
     // A process that has just died still counts as alive for a moment, whatever
-    // managers that do not lead, or are away, have said in between.
+    // standbys and silent managers report meanwhile.
     if (takeover_until_ == absl::InfiniteFuture()) {
       takeover_until_ = now + options_.takeover_timeout;
     }
@@ -322,21 +322,20 @@ AgentCore::Effects AgentCore::OnHeartbeat(const Call& call,
       effects.wait =
           std::min(interval_, absl::Milliseconds(response.again_ms()));
     }
-    // What was said of it when it asked is no answer to its surrender.
+    // An answer to an earlier request is not one to its surrender.
     if (stopping_ != Stopping::kNo &&
         FromProto(call.heartbeat.report()).stopping == stopping_) {
       effects.parting = FromProto(response.parting());
     }
     return effects;
   }
-  // It would be taken in anew, as one that goes on.
+  // It would be admitted again, as a node that continues.
   if (stopping_ == Stopping::kSurrendered) {
     OnFailure(answer, now);
     effects.wait = RetryAfter();
     return effects;
   }
-  // Whatever is wrong with a heartbeat was wrong with the registration: the
-  // answer to another one decides.
+  // The registration would fail for the same reason, so its answer decides.
   if (absl::IsNotFound(answer.status) ||
       absl::IsInvalidArgument(answer.status)) {
     LOG(WARNING) << "the manager at " << turns_.current()
@@ -359,7 +358,7 @@ std::string AgentCore::OwnCluster() const {
 }
 
 void AgentCore::OnFailure(const Answer& answer, absl::Time now) {
-  // ManagerClusters tells of another cluster's manager.
+  // ManagerClusters logs managers of other clusters.
   if (now >= next_complaint_ && !rpc::IsOtherCluster(answer.status)) {
     next_complaint_ = now + kComplainEvery;
     LOG(WARNING) << "manager at " << turns_.current() << ": "

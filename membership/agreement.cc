@@ -32,7 +32,7 @@ bool Meet(const Range& a, const Range& b) {
   return a.low <= b.high && b.low <= a.high;
 }
 
-// Of each thing that one of them names, what all of them can.
+// For each named feature, the levels that all nodes support.
 Agreement CommonOf(const std::vector<const Agreement*>& agreements) {
   Agreement common;
   for (const Agreement* agreement : agreements) {
@@ -79,7 +79,7 @@ std::string Misfit(const Agreement& a, absl::string_view a_node,
       const Range here = RangeOf(a, name);
       const Range there = RangeOf(b, name);
       if (Meet(here, there)) continue;
-      // Perhaps a stranger's.
+      // Escaped, because the name may come from an unknown node.
       return absl::StrCat(absl::CHexEscape(name), " is ", TextOf(name, here),
                           " at ", a_node, ", but ", TextOf(name, there), " at ",
                           b_node);
@@ -115,7 +115,7 @@ InForce KeptOf(const InForce& before,
   for (const auto& [name, range] : CommonOf(agreements)) {
     const auto found = before.find(name);
     const uint64_t value = found == before.end() ? 0 : found->second;
-    // Of those that do not fit each other the least is taken, as above.
+    // If the levels do not fit, the lowest is used, as above.
     kept[name] = std::min(std::max(value, range.low), range.high);
   }
   return kept;

@@ -19,10 +19,10 @@
 namespace kamino::membership {
 namespace {
 
-constexpr size_t kMaxText = 1024;  // of one field
+constexpr size_t kMaxText = 1024;  // in one field
 constexpr char kRemedy[] = "; --audit_log names a file for these lines";
 
-// As a string of JSON, cut.
+// As a JSON string, truncated.
 std::string Quoted(absl::string_view text) {
   std::string quoted = "\"";
   for (char c : text.substr(0, kMaxText)) {
@@ -58,7 +58,7 @@ std::string AuditLine(const AuditRecord& record, absl::Time at) {
 
 AuditLog::AuditLog(std::string path, Calendar calendar)
     : path_(std::move(path)),
-      // Whoever reads it goes by the calendar, and nothing else here does.
+      // The wall clock, because audit lines are read by calendar time.
       calendar_(calendar != nullptr ? std::move(calendar)
                                     : [] { return absl::Now(); }) {}
 
@@ -79,7 +79,7 @@ absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(std::string path,
 }
 
 absl::Status AuditLog::OpenFile() {
-  // A pipe that nobody reads is an error, and no wait.
+  // Opening a pipe without a reader fails instead of waiting.
   const int file =
       open(path_.c_str(),
            O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
@@ -100,9 +100,9 @@ bool AuditLog::IsThere() const {
 
 absl::Status AuditLog::Write(const std::string& line, bool durable) {
   if (!IsThere()) RETURN_IF_ERROR(OpenFile());
-  // Half a line that the disk had room for must not take this one with it.
+  // A partial line that a full disk accepted must not spoil this one.
   const std::string text = half_ ? "\n" + line : line;
-  // One call, so that lines of several programs do not mix.
+  // A single write, so that lines of several programs do not mix.
   const ssize_t written = write(file_, text.data(), text.size());
   if (written < 0) return Failed("written to", path_);
   if (written > 0) half_ = text[static_cast<size_t>(written) - 1] != '\n';
@@ -110,7 +110,7 @@ absl::Status AuditLog::Write(const std::string& line, bool durable) {
     errno = ENOSPC;
     return Failed("written to", path_);
   }
-  // A pipe has no medium: EINVAL.
+  // EINVAL: a pipe cannot be synced.
   if (durable && fsync(file_) != 0 && errno != EINVAL) {
     return Failed("made durable", path_);
   }
@@ -121,7 +121,7 @@ bool AuditLog::FileTakesLines() {
   if (path_.empty()) return false;
   absl::MutexLock lock(&mutex_);
   if (failed_ || (!IsThere() && !OpenFile().ok())) return false;
-  // A pipe that is full, or that no process reads, takes none.
+  // A full pipe, or one without a reader, accepts nothing.
   pollfd room = {file_, POLLOUT, 0};
   return poll(&room, 1, 0) > 0 && room.revents == POLLOUT;
 }

@@ -67,8 +67,8 @@ class AuditLog {
   void AddToLog(const AuditRecord& record);
 
   uint64_t records() const { return records_.load(); }
-  // Of these, the records that are not in the file of --audit_log, or, without
-  // a file, not in the program's log.
+  // How many of these records are missing from the file of --audit_log or,
+  // without a file, from the program's log.
   uint64_t unwritten() const { return unwritten_.load(); }
 
  private:

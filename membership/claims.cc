@@ -16,7 +16,7 @@ bool IsFarBeyond(uint64_t said, uint64_t known, uint64_t most) {
   return said > known && said - known > most;
 }
 
-// What is wrong with the uuid of a cluster that is to be the one of `stored`.
+// Why the uuid of a cluster does not match `stored`.
 std::string Foreign(const std::string& uuid, const View& stored) {
   if (uuid.size() != kUuidBytes) return "does not say of which cluster";
   if (stored.cluster_uuid.empty() || stored.cluster_uuid == uuid) return "";
@@ -50,7 +50,7 @@ std::string Absurd(const NodeReport& report, const View& stored) {
                           ", and what is stored is of epoch ", stored.epoch);
     }
   }
-  // It takes no view that is older than one it was a member of.
+  // A node never accepts a view older than one in which it was a member.
   const KnownView knows{report.view_epoch, report.view_id, 0};
   if (report.view_id != 0 && knows.IsBefore(report.was_in())) {
     return absl::StrCat("it says that it was a member of view ",

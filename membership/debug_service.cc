@@ -23,7 +23,7 @@ namespace {
 
 constexpr char kRedacted[] = "(redacted)";
 
-// Secrets are in files that flags name: that is no secret.
+// Flags that name files with secrets are not secret themselves.
 bool NamesSecret(absl::string_view name) {
   if (absl::EndsWith(name, "_file") || absl::EndsWith(name, "_dir")) {
     return false;
@@ -46,7 +46,7 @@ AuditRecord RecordOf(const grpc::CallbackServerContext& context,
   return record;
 }
 
-// Of a program without an audit log.
+// For a program without an audit log.
 std::string LineOf(const AuditRecord& record) {
   return absl::StrCat(
       record.outcome.ok() ? "sent" : "did not send",

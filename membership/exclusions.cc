@@ -1,4 +1,4 @@
-// ManagerCore's part for nodes that are taken out of the chain, mostly by
+// The part of ManagerCore that removes nodes from the chain, mostly for
 // operators.
 #include <algorithm>
 #include <utility>

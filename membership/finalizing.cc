@@ -1,5 +1,5 @@
-// Finalizing a release: ManagerCore's part for what its programs bring, and is
-// not in force yet.
+// The part of ManagerCore that finalizes a release: it puts new feature levels
+// in force.
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace kamino::membership {
 namespace {
 
-// That a node which is not in the chain could not come back.
+// A node that is not in the chain could not return.
 absl::Status LocksOut(const std::string& misfit) {
   return absl::FailedPreconditionError(
       absl::StrCat(misfit,
@@ -45,7 +45,7 @@ absl::Status ManagerCore::Finalize(bool force, absl::Time now) {
         found->second.state.member.incarnation == member.incarnation) {
       continue;
     }
-    // It may come back as an older release.
+    // It may return with an older release.
     return absl::FailedPreconditionError(
         absl::StrCat("member ", member.node_id,
                      " is not there; finalize once all members are"));

@@ -15,7 +15,7 @@ bool IsNearer(const NodeReport& now, const NodeReport& before) {
          now.caught_up_view != before.caught_up_view;
 }
 
-// Those whose turn it is before all of them are asked again.
+// The nodes that follow in turn, before all are asked again.
 KnownNodes After(const std::string& node_id, const KnownNodes& nodes) {
   return KnownNodes(nodes.upper_bound(node_id), nodes.end());
 }

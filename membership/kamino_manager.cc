@@ -1,7 +1,7 @@
 // The membership manager of a Kamino cluster. Several may run; one leads.
 //
-// Exit codes: 0 after SIGTERM or SIGINT, 1 when it cannot go on, 2 for bad
-// flags. Logs go to stderr; the last line says why it exits.
+// Exit codes: 0 after SIGTERM or SIGINT, 1 if it cannot continue, 2 for invalid
+// flags. Logs go to stderr; the last line gives the reason for the exit.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -82,8 +82,8 @@ constexpr absl::Duration kLongestPoll = absl::Milliseconds(100);
 constexpr absl::Duration kEtcdDeadline = absl::Seconds(1);
 constexpr absl::Duration kLongestEtcdDeadline = absl::Seconds(8);
 constexpr int kMaxRequestBytes = 64 << 10;
-// Nodes call all the time. Idle connections of others would keep restarted
-// nodes and operators out.
+// Nodes call continually. Idle connections of other clients would keep
+// restarted nodes and operators out.
 constexpr absl::Duration kMaxIdle = absl::Minutes(1);
 
 absl::Status CheckRange(absl::string_view flag, int value, int low, int high) {
@@ -166,7 +166,7 @@ absl::StatusOr<Deployment> ReadFlags() {
       CheckNames(deployment),
       CheckRange("chain_length", length, 1, kMaxChainLength),
       CheckRange("failure_timeout_ms", timeout_ms, 100, 600000),
-      // Some heartbeats may be lost before a lease is.
+      // A lease survives the loss of some heartbeats.
       CheckRange("heartbeat_interval_ms", interval_ms, 1, timeout_ms / 4),
       CheckRange("leader_ttl_s", ttl, 1, 600),
       CheckRange("admin_port_of_all", absl::GetFlag(FLAGS_admin_port_of_all), 0,
@@ -192,7 +192,7 @@ absl::StatusOr<Deployment> ReadFlags() {
   return deployment;
 }
 
-// Operators' calls that were denied, of which the log has some.
+// Audits denied calls of operators; the log has only some of them.
 void AuditDenials(AuditLog* audit, logs::AuditThread* thread,
                   security::Access* access) {
   if (access == nullptr) return;  // without certificates none is denied
@@ -249,7 +249,7 @@ absl::Status Serve(const Deployment& deployment,
                    AuditLog::Open(absl::GetFlag(FLAGS_audit_log)));
   logs::AuditThread audit_thread;
   AuditDenials(audit.get(), &audit_thread, roles.access().get());
-  // A leader has to get through to a second endpoint before its time is over.
+  // A leader must reach a second endpoint before its leadership ends.
   const absl::Duration longest =
       std::min(kLongestEtcdDeadline, options.leader_ttl / 4);
   const EtcdDeadlines deadlines = {std::min(kEtcdDeadline, longest), longest};

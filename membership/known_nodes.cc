@@ -1,4 +1,4 @@
-// ManagerCore's part that tells what it knows of the nodes.
+// The part of ManagerCore that describes the known nodes.
 #include <algorithm>
 #include <vector>
 

@@ -24,7 +24,7 @@ using kamino::internal::v1::RegisterResponse;
 
 namespace {
 
-// An operator waits for so long for a view to be stored: some renewals.
+// An operator waits for this long until a view is stored: some renewals.
 constexpr absl::Duration kStoringTime = absl::Seconds(4);
 
 metrics::LatencyCounters etcd_calls("kamino_etcd_call_seconds",
@@ -112,7 +112,7 @@ void Manager::CarryOutAndTell(const EtcdCall& call) {
   absl::MutexLock lock(&mutex_);
   calling_ = false;
   stepped_at_ = clock_();
-  // etcd has spoken, though against this manager.
+  // etcd has answered, even if with a refusal.
   etcd_failure_ =
       absl::IsAborted(answer.status) ? absl::OkStatus() : answer.status;
   etcd_answered_ |= etcd_failure_.ok();

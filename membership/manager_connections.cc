@@ -19,7 +19,7 @@ ManagerConnections::Stub* ManagerConnections::To(const std::string& manager) {
   if (manager != current_) {
     Leave();
     current_ = manager;
-    // A failed connection would wait for its backoff before it tries again.
+    // A failed connection would wait for its backoff before it retries.
     const auto kept = connections_.find(manager);
     if (kept != connections_.end()) {
       const auto state = kept->second.channel->GetState(false);

@@ -41,7 +41,8 @@ void ManagerCore::BecomeLeader(const View& view, absl::Duration former_leases,
   view_.chain_id = options_.chain_id;
   Propose(std::nullopt);
   excluded_ = view.excluded;
-  // A node that is silent from then on for a lease of ours holds no other one.
+  // A node that is silent for one of our leases from then on holds no other
+  // one.
   former_leases_end_ =
       now + std::max(former_leases - options_.lease(), absl::ZeroDuration());
   KnowMembersOf(view, former_leases_end_);
@@ -153,16 +154,16 @@ absl::Status ManagerCore::InCommon(absl::string_view misfit) {
 absl::Status ManagerCore::CheckAgreement(const Member& member,
                                          absl::Time now) const {
   std::string misfit;
-  bool kept = false;  // what is in force, by somebody who is there
+  bool kept = false;  // by a member that acts in the view
   for (const auto& [id, node] : nodes_) {
     if (id == member.node_id || !Binds(node, now) || !misfit.empty()) continue;
-    // It is those who were started again that have to be like it.
+    // Only restarted members must fit the others.
     if (ActsInView(member) && !ActsInView(node.state.member)) continue;
     misfit = Misfit(member.agreement, member.node_id,
                     node.state.member.agreement, id);
     kept |= Misfit(node.state.member.agreement, id, view_.in_force).empty();
   }
-  // When all are down, all can be changed together.
+  // When all members are down, all can change together.
   if (misfit.empty() && kept) {
     misfit = Misfit(member.agreement, member.node_id, view_.in_force);
   }
@@ -171,8 +172,8 @@ absl::Status ManagerCore::CheckAgreement(const Member& member,
 
 void ManagerCore::ForgetMisfits(const Member& member, absl::Time now) {
   if (!HasPlace(member)) return;
-  // What is in force, too, by a member that keeps to it: nobody would let them
-  // join, and who waits for one that cannot join does so for ever.
+  // The same for the levels in force, if a member keeps them: nodes that do not
+  // fit could never join, and would be waited for forever.
   const bool keeps =
       Misfit(member.agreement, member.node_id, view_.in_force).empty();
   for (auto it = nodes_.begin(); it != nodes_.end();) {
@@ -182,12 +183,13 @@ void ManagerCore::ForgetMisfits(const Member& member, absl::Time now) {
             .empty() &&
         (!keeps ||
          Misfit(other.agreement, other.node_id, view_.in_force).empty());
-    // It was let in while those were not heard that were not down: what is in
-    // force must not fall under what they work at. What it held counts on.
+    // It was admitted before members were heard that were not down, and the
+    // levels in force must not fall below the ones that they use. Its former
+    // data still counts.
     const bool is_proposed =
         proposed_.has_value() &&
         proposed_->IndexOf(other.node_id, other.incarnation) >= 0;
-    // Nor has it a lease: no view names it.
+    // It holds no lease, because no view names it.
     if (!fits && ActsInView(member) && !ActsInView(other) && !is_proposed) {
       it->second.last_heard =
           std::min(it->second.last_heard, now - options_.failure_timeout);
@@ -230,9 +232,10 @@ absl::Status ManagerCore::TakeIn(const std::string& cluster_id,
   RETURN_IF_ERROR(CheckMember(cluster_id, member));
   RETURN_IF_ERROR(CheckClaims(member, report));
   RETURN_IF_ERROR(CheckCluster(member, report));
-  // Whom a chain could not take teaches it nothing. But a store that was
-  // emptied has no chain, and who came first says nothing of the real one's;
-  // nor do those whom it has dropped since, of what it has in common.
+  // A node that the chain would refuse teaches it nothing. But after the store
+  // was emptied there is no chain; the first node that comes says nothing about
+  // the real one, nor do nodes that the chain has dropped since about its
+  // common settings.
   const bool formed = view_.formed();
   if (formed) RETURN_IF_ERROR(CheckHeap(member, now));
   absl::Status ok = CheckHistory(member.node_id, report, newest, now);
@@ -276,7 +279,7 @@ absl::Status ManagerCore::TakeIn(const std::string& cluster_id,
     node.last_heard = HeardAt(report, found->second.last_heard, now);
   }
   if (absl::Status holds = CheckReturn(node, now); !holds.ok()) {
-    // Its former self may be alive, and is dropped only when it is silent.
+    // Its former process may be alive, and is dropped only when silent.
     if (found != nodes_.end()) found->second.state.turned_away = true;
     return holds;
   }
@@ -305,13 +308,14 @@ absl::Status ManagerCore::CheckTakeover(const Node& known, const Member& member,
     if (there.service_address == member.service_address) {
       return absl::OkStatus();
     }
-    // A process has one address: of two that began on copies of one folder.
+    // A process has one address: these are two processes on copies of one
+    // folder.
     return absl::AlreadyExistsError(absl::StrCat(
         "node ", member.node_id, " runs at ", there.service_address,
         " in the same life of its process: these are a copy of its files; move "
         "them away, and give the node another id"));
   }
-  // Outside the chain there is no lease that counts.
+  // Outside the chain no lease counts.
   if (!HasPlace(there) && there.incarnation < member.incarnation &&
       there.service_address == member.service_address) {
     return absl::OkStatus();
@@ -342,8 +346,8 @@ absl::Status ManagerCore::Heartbeat(const std::string& cluster_id,
                                     const Beat& beat, absl::Time now) {
   Observe(now);
   const auto found = nodes_.find(beat.node_id);
-  // One that was silent for too long may be dropped at any moment: it has to
-  // be taken in again, which the next view may not do.
+  // A node that was silent for too long may be dropped at any moment, so it
+  // must register again; the next view may not include it.
   if (cluster_id != options_.cluster_id || found == nodes_.end() ||
       found->second.state.member.incarnation != beat.incarnation ||
       !Alive(found->second, now)) {
@@ -388,9 +392,9 @@ bool ManagerCore::ShouldJoin(const std::string& node_id, absl::Time now) {
   return invitation_.holder() == node_id;
 }
 
-// Heartbeats come at different moments: when all of them stop together, one
-// member is over its time before the others are. But nobody who is alive is
-// silent for half of it.
+// Heartbeats come at different moments: if all members stop together, one
+// exceeds its time before the others do. A live member, however, is never
+// silent for half of that time.
 bool ManagerCore::HearsAMember(absl::Time now) const {
   for (const Member& member : view_.members) {
     const auto found = nodes_.find(member.node_id);
@@ -411,8 +415,8 @@ std::optional<View> ManagerCore::ProposeView(absl::Time now) {
   Observe(now);
   if (!IsLeader(now)) return std::nullopt;
   ForgetOldClaims(now);
-  // What a view of a store that is behind led to is not written any more. If it
-  // is stored already, the next renewal shows it.
+  // The proposed view of a store that is behind is not written any more. If it
+  // is already stored, the next renewal shows it.
   if (!ahead_.empty() && !recovers_) Propose(std::nullopt);
   if (proposed_.has_value()) return proposed_;
   if (!ahead_.empty()) return std::nullopt;
@@ -447,7 +451,7 @@ std::optional<View> ManagerCore::ProposeView(absl::Time now) {
 
 void ManagerCore::OnViewStored(const View& view) {
   suspects_.OnView(view_, view, last_call_);
-  // What was said before a forced recovery counts no more.
+  // Reports from before a forced recovery no longer count.
   if (view.id > view_.id && !view.recovered_at.empty()) {
     KnowMembersOf(view, last_call_);
   }

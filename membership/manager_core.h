@@ -61,7 +61,7 @@ struct ManagerOptions {
   absl::Duration failure_timeout = absl::Seconds(1);
   absl::Duration heartbeat_interval = absl::Milliseconds(100);
   size_t max_nodes = 64;  // registered, alive or not
-  // How long the manager keeps the place of a member that has ended in order.
+  // How long the manager keeps the place of a member in a planned stop.
   absl::Duration away_limit = absl::Minutes(5);
   // How long a new leader drops no node: nodes must find it first, and a call
   // to a hanging manager takes time (AgentOptions).
@@ -117,7 +117,6 @@ class ManagerCore {
   // process can listen there). kResourceExhausted: max_nodes. kUnavailable: the
   // node is being dropped from the view, or waits for newer data or for other
   // nodes; try again.
-  // the view, or waits for newer data, or for others to be heard; try again.
   absl::Status Register(const std::string& cluster_id, const Member& member,
                         const NodeReport& report, absl::Time now,
                         const View& newest = {});
@@ -345,7 +344,7 @@ class ManagerCore {
   // Why no recovery is possible; `stands`: there is a view, and it cannot
   // continue.
   absl::Status NothingToRecoverFrom(bool stands, absl::Time now) const;
-  // What the operator must do instead.
+  // The operator's alternative to a recovery.
   std::string WhyNotByRecovery(bool stands, absl::Time now) const;
   // kUnavailable: a member may hold a lease.
   absl::Status CheckNoneServes(absl::Time now) const;

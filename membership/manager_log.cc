@@ -11,12 +11,12 @@ namespace kamino::membership {
 namespace {
 
 constexpr absl::Duration kComplainEvery = absl::Seconds(5);
-// Strangers may be refused for another reason each time.
+// Unknown nodes may be refused for another reason each time.
 constexpr absl::Duration kRefusalsEvery = absl::Seconds(1);
-// Between two looks at who is there.
+// Interval between checks of the silent nodes.
 constexpr absl::Duration kSilentEvery = absl::Milliseconds(50);
-// A member that is left out leaves the view within two failure timeouts, and
-// registers again then.
+// An expelled member leaves the view within two failure timeouts, and then
+// registers again.
 constexpr int kRefusedTimeouts = 3;
 
 }  // namespace
@@ -71,7 +71,7 @@ void ManagerLog::TellWhoIsSilent(const ManagerCore& core, absl::Time now) {
     alive[id] = node.state.alive;
     const auto told = alive_.find(id);
     if (told == alive_.end() || told->second == node.state.alive) continue;
-    // The manager refuses the heartbeats of a member that it leaves out, so the
+    // The manager refuses the heartbeats of a member that it expels, so the
     // node counts as silent until it registers again.
     const bool refused =
         node.suspect ||

@@ -27,9 +27,9 @@ using Kind = EtcdCall::Kind;
 constexpr absl::Duration kRetry = absl::Milliseconds(200);
 constexpr absl::Duration kCompactEvery = absl::Hours(1);
 
-// How long the leader relies on a renewal, from when it sent that. Others wait
-// for the whole time, from when they have seen it: a tenth is left for clocks
-// that run at different rates.
+// How long the leader relies on a renewal, from when it was sent. Standbys wait
+// for the whole time, from when they saw it: a tenth is left for clocks that
+// run at different rates.
 absl::Duration LeadershipOf(absl::Duration ttl) { return ttl * 0.9; }
 
 uint32_t Milliseconds(absl::Duration time) {
@@ -46,7 +46,7 @@ Etcd::Keys KeysOf(const ManagerLoop::Options& options) {
   return keys;
 }
 
-// As renewals have them.
+// The settings in renewals.
 RenewalRecord SettingsOf(const ManagerLoop::Options& options) {
   RenewalRecord record;
   record.set_leader(options.name);
@@ -155,7 +155,7 @@ std::string ManagerLoop::Renewal(absl::Duration former_leases,
   RenewalRecord renewal;
   renewal.set_leader(options_.name);
   renewal.set_ttl_ms(Milliseconds(options_.leader_ttl));
-  // Whoever leads next waits for those who led before as well.
+  // The next leader must wait for former leaders' leases as well.
   renewal.set_node_lease_ms(
       Milliseconds(std::max(core_.options().lease(), former_leases)));
   renewal.set_resigned(resigns);
@@ -172,7 +172,7 @@ EtcdCall ManagerLoop::CampaignCall() const {
   EtcdCall call = MakeCall(Kind::kCampaign);
   call.leadership.revision = seen_leader_.mod_revision;
   call.renewal_revision = seen_renewal_.mod_revision;
-  // Compared with what was seen: nothing newer is lost.
+  // The transaction compares with the values seen, so nothing newer is lost.
   call.renewal = Renewal(FormerLeases(), FromProto(renewal_.progress()),
                          AwayTimesIn(renewal_), /*resigns=*/false);
   return call;
@@ -217,7 +217,7 @@ void ManagerLoop::OnLooked(const EtcdAnswer& answer, absl::Time now) {
   if (!answer.status.ok()) return log_.Complain(answer.status, now);
   Watch(answer.seen, now);
   if (!MayTakeOver(now)) return;
-  // Another manager, of a newer version perhaps, may do better.
+  // A manager of a newer version may understand it.
   if (auto view = Parse(answer.seen.view, options_.core); !view.ok()) {
     return log_.Complain(view.status(), now);
   }
@@ -231,14 +231,14 @@ void ManagerLoop::Watch(const Etcd::Stored& stored, absl::Time now) {
       stored.renewal.mod_revision != seen_renewal_.mod_revision ||
       unmoved_since_ == absl::InfinitePast();
   if (moved) {
-    // Not from when etcd was asked: it was renewed after that, perhaps.
+    // Not from when etcd was asked, because the renewal may be later.
     unmoved_since_ = now;
     if (!renewal_.ParseFromString(stored.renewal.value)) renewal_.Clear();
     const std::string differs = SettingsDiffer(own_settings_, renewal_);
     const bool changed = std::exchange(settings_differ_, differs) != differs;
     LOG_IF(WARNING, changed && !differs.empty()) << differs;
   }
-  // A standby, too, tells nodes and clients which cluster it belongs to.
+  // A standby also tells nodes and clients which cluster it belongs to.
   if (const auto view = Parse(stored.view, options_.core);
       view.ok() && !view->cluster_uuid.empty()) {
     cluster_uuid_ = view->cluster_uuid;
@@ -249,10 +249,11 @@ void ManagerLoop::Watch(const Etcd::Stored& stored, absl::Time now) {
 }
 
 bool ManagerLoop::MayTakeOver(absl::Time now) const {
-  // One without renewals is of an older version: its key goes with its lease.
+  // A leader without renewals is of an older version: its key disappears with
+  // its lease.
   if (seen_renewal_.mod_revision == 0) return seen_leader_.mod_revision == 0;
   if (renewal_.resigned()) return true;
-  // Ours, which is over.
+  // This manager's own former leadership.
   if (seen_leader_.mod_revision == leader_revision_ &&
       renewal_.leader() == options_.name) {
     return true;
@@ -266,17 +267,18 @@ absl::Duration ManagerLoop::SeenTtl() const {
 }
 
 absl::Duration ManagerLoop::FormerLeases() const {
-  // It is over, but for the leases.
+  // It was resigned, but leases may be valid.
   if (renewal_.node_lease_ms() > 0) {
     return absl::Milliseconds(renewal_.node_lease_ms());
   }
-  // The keys were deleted, perhaps under one that leads.
+  // The keys were deleted, perhaps while a manager leads.
   return options_.leader_ttl + core_.options().lease();
 }
 
 void ManagerLoop::OnElection(const EtcdAnswer& answer, absl::Time now) {
   if (!answer.status.ok()) {
-    // If we have won we do not know it, and wait as for another one.
+    // If this manager has won, it does not know it, and waits as for another
+    // one.
     wait_ = kRetry;
     return log_.Complain(answer.status, now);
   }
@@ -306,7 +308,7 @@ void ManagerLoop::StartLeading(const Etcd::Stored& stored, const View& view,
   leader_ = options_.name;
   leader_until_ = sent_ + LeadershipOf(options_.leader_ttl);
   former_leases_until_ = now + FormerLeases();
-  // Not etcd's revision, which comes again when its data is put back.
+  // Not etcd's revision, which repeats when its data is restored.
   ++leaderships_;
   core_.BecomeLeader(
       view, FormerLeases(), now, FromProto(renewal_.progress()),
@@ -320,17 +322,17 @@ void ManagerLoop::StartLeading(const Etcd::Stored& stored, const View& view,
 }
 
 void ManagerLoop::OnRenewed(const EtcdAnswer& answer, absl::Time now) {
-  if (!leading_) {  // it was given back
+  if (!leading_) {  // it was resigned
     wait_ = kRetry;
     return;
   }
   if (answer.status.ok()) {
-    // One that goes backwards was put back; one that is ahead has a view that
-    // etcd did not say it had stored.
+    // A revision that goes back shows that etcd was restored; one that is ahead
+    // is of a view whose write etcd did not confirm.
     if (answer.seen.view.mod_revision < view_revision_) {
       return StepDown(PutBack());
     }
-    // Or somebody has put a newer one there, as a store that is behind wants.
+    // Or an operator has stored a newer one, as a store that is behind needs.
     if (answer.seen.view.mod_revision > view_revision_ &&
         !core_.WhyBehind().empty() && !core_.writes_view()) {
       give_back_ = leader_revision_;
@@ -342,7 +344,7 @@ void ManagerLoop::OnRenewed(const EtcdAnswer& answer, absl::Time now) {
     return core_.ExtendLeadership(leader_until_);
   }
   if (absl::IsAborted(answer.status)) return StepDown(answer.status);
-  // Leases of nodes go on until the leadership ends.
+  // Leases of nodes stay valid until the leadership ends.
   log_.Complain(answer.status, now);
   wait_ = options_.poll_interval;
   if (now < leader_until_) return;
@@ -386,7 +388,7 @@ void ManagerLoop::StepDown(const absl::Status& why) {
 }
 
 std::optional<EtcdCall> ManagerLoop::Resign(absl::Time now) {
-  // First: the moment etcd knows, another manager may lead.
+  // First, because another manager may lead as soon as etcd has it.
   last_away_ = core_.away_times(now);
   core_.LoseLeadership();
   last_progress_ = core_.progress();
@@ -422,8 +424,8 @@ void ManagerLoop::EndRecovery(const absl::Status& status) {
 
 absl::Status ManagerLoop::CheckLeading(absl::Time now) const {
   if (core_.IsLeader(now)) return absl::OkStatus();
-  // A leader that has not renewed its leadership for so long, or that this
-  // manager could not look for, may have died.
+  // A leader that has not renewed for so long, or that this manager could not
+  // look for, may be dead.
   const bool may_lead =
       leader_ != options_.name &&
       (seen_renewal_.mod_revision == 0 || now - unmoved_since_ < SeenTtl());
@@ -439,7 +441,7 @@ absl::Status ManagerLoop::Register(const RegisterRequest& request,
   Member member = FromProto(request.member());
   RETURN_IF_ERROR(
       CheckCaller(core_.options().cluster_id, member.node_id, caller));
-  member.identity = std::string(caller);  // whatever it says itself
+  member.identity = std::string(caller);  // whatever the node claims
   NodeReport report = FromProto(request.report());
   report.lease_term = request.lease_term();
   RETURN_IF_ERROR(core_.Register(request.cluster_id(), member, report, now,

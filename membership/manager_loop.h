@@ -114,7 +114,7 @@ class ManagerLoop {
   void OnRenewed(const EtcdAnswer& answer, absl::Time now);
   void OnStored(const EtcdAnswer& answer, absl::Time now);
 
-  // Notes who leads, and since when the leader has not renewed.
+  // Notes the present leader, and since when it has not renewed.
   void Watch(const Etcd::Stored& stored, absl::Time now);
   // Whether no manager leads any more, as far as seen.
   bool MayTakeOver(absl::Time now) const;

@@ -17,7 +17,8 @@ ServerUnaryReactor* ManagerService::Register(
     kamino::internal::v1::RegisterResponse* response) {
   const absl::Time began = MonotonicNow();
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  // The manager judges by the node's report, and remembers whom it has refused.
+  // Not refused here: the manager checks the report, and records the nodes that
+  // it refuses.
   (void)rpc::MeetCaller(manager_->cluster(), context, /*counts_unnamed=*/false);
   rpc::Finish<RegisterRequest>(
       reactor, began,
@@ -30,7 +31,7 @@ ServerUnaryReactor* ManagerService::Heartbeat(
     kamino::internal::v1::HeartbeatResponse* response) {
   const absl::Time began = MonotonicNow();
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  // A node that is of no cluster yet names none.
+  // A node without a cluster names none.
   absl::Status heard = rpc::MeetCaller(manager_->cluster(), context,
                                        /*counts_unnamed=*/false);
   if (heard.ok()) {

@@ -21,14 +21,14 @@ std::string SettingsDiffer(const kamino::internal::v1::RenewalRecord& own,
     differ.push_back(
         absl::StrCat("--", flag, " (", our, " here, ", their, " there)"));
   };
-  // One of before says nothing of the others.
+  // A leader of an older release stores no settings.
   if (theirs.has_settings()) {
     compare("chain_length", here.chain_length(), there.chain_length());
     compare("failure_timeout_ms", here.failure_timeout_ms(),
             there.failure_timeout_ms());
     compare("heartbeat_interval_ms", here.heartbeat_interval_ms(),
             there.heartbeat_interval_ms());
-    // One of before has none.
+    // An older release lacks this one.
     if (there.away_limit_s() != 0 || here.away_limit_s() == 0) {
       compare("away_limit in seconds", here.away_limit_s(),
               there.away_limit_s());

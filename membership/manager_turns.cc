@@ -34,7 +34,7 @@ void ManagerTurns::OnFailure(absl::string_view leader) {
 void ManagerTurns::Redirect(const std::string& leader) {
   auto found = std::find(managers_.begin(), managers_.end(), leader);
   if (found == managers_.end()) {
-    // One place for a leader that was not given; a later one takes it over.
+    // One place for a leader that was not given; a later one replaces it.
     managers_.resize(given_);
     managers_.push_back(leader);
     found = std::prev(managers_.end());

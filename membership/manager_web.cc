@@ -18,7 +18,7 @@ using metrics::Labels;
 constexpr char kPrometheusText[] = "text/plain; version=0.0.4; charset=utf-8";
 constexpr char kText[] = "text/plain; charset=utf-8";
 
-// Each node counts in one.
+// Each node counts in exactly one state.
 std::string StateOf(const ClusterNode& node) {
   const bool member = node.member().role() != kamino::v1::ROLE_OUTSIDE &&
                       node.member().role() != kamino::v1::ROLE_UNSPECIFIED;

@@ -15,9 +15,9 @@
 namespace kamino::membership {
 namespace {
 
-// Between two calls at least, however often RequestView asks for one.
+// Minimum interval between two calls, however often RequestView is called.
 constexpr absl::Duration kMinSpacing = absl::Milliseconds(5);
-constexpr int kTellOneIn = 50;  // heartbeats that were not sent
+constexpr int kTellOneIn = 50;  // unsent heartbeats
 constexpr absl::Duration kMaxReconnect = absl::Milliseconds(200);
 
 AgentCore::Options CoreOptions(const AgentOptions& options) {
@@ -41,7 +41,7 @@ AgentCore::Options CoreOptions(const AgentOptions& options) {
 MembershipAgent::MembershipAgent(AgentOptions options)
     : options_(std::move(options)),
       core_(CoreOptions(options_)),
-      // Besides those it was given a leader that one of them names.
+      // One more than given, for a leader that one of them names.
       connections_([this](const std::string& each) { return ConnectTo(each); },
                    options_.managers.size() + 1) {
   CHECK(options_.clock != nullptr);
@@ -125,7 +125,7 @@ Vouching::Answer MembershipAgent::Vouch(
   return core_.Vouch(request, options_.clock());
 }
 
-// --- The thread that asks for vouches.
+// --- The thread for peer leases.
 
 void MembershipAgent::AskForVouches() {
   pthread_setname_np(pthread_self(), "vouching");
@@ -156,7 +156,7 @@ void MembershipAgent::AskForVouches() {
   }
 }
 
-// --- The thread that asks the manager.
+// --- The thread for the manager.
 
 bool MembershipAgent::Wait(absl::Duration wait) {
   absl::MutexLock lock(&mutex_);
@@ -230,9 +230,9 @@ AgentCore::Answer MembershipAgent::CarryOut(const AgentCore::Call& call) {
   ManagerConnections::Stub* stub = connections_.To(call.manager);
   grpc::ClientContext context;
   rpc::SetTimeout(call.deadline, &context);
-  // gRPC makes connections only while a call waits, so the calls do. But the
-  // first one over a channel fails when its connection does: there may be
-  // another manager to ask.
+  // gRPC connects only while a call waits, so calls wait. But the first call
+  // over a channel fails if its connection does, because another manager may be
+  // reachable.
   context.set_wait_for_ready(!first);
   AgentCore::Answer answer;
   const grpc::Status status =

@@ -13,7 +13,7 @@ bool IsRemoved(const std::string& node_id, const Exclusions& excluded) {
   return found != excluded.end() && !found->second;
 }
 
-// Members that stay for good.
+// The number of members that are not to be removed.
 size_t Lasting(const View& view, const Exclusions& excluded) {
   return static_cast<size_t>(std::count_if(
       view.members.begin(), view.members.end(), [&](const Member& member) {
@@ -21,7 +21,7 @@ size_t Lasting(const View& view, const Exclusions& excluded) {
       }));
 }
 
-// Who may be in the first view, by the sizes of their heaps.
+// Nodes that may be in the first view, by heap size.
 std::map<uint64_t, std::vector<Member>> Founders(const KnownNodes& nodes,
                                                  const Exclusions& excluded) {
   std::map<uint64_t, std::vector<Member>> by_heap;
@@ -46,15 +46,15 @@ std::optional<View> FirstView(const View& view, const KnownNodes& nodes,
   return std::nullopt;
 }
 
-// Whether the node is that member's, on the same heap, and what it says of the
-// chain's operations counts.
+// Whether the node is that member, on the same heap, and its reports on the
+// chain's mutations count.
 bool SpeaksFor(const KnownNode& node, const Member& member) {
   return node.member.heap_id == member.heap_id &&
          node.member.incarnation >= member.incarnation &&
          node.report.condition != Condition::kReceiving;
 }
 
-// The state of a member that can stay; null when it cannot.
+// The state of a member that can stay; null: it cannot.
 const KnownNode* Kept(const View& view, const Member& member,
                       const KnownNodes& nodes) {
   const auto found = nodes.find(member.node_id);
@@ -64,15 +64,16 @@ const KnownNode* Kept(const View& view, const Member& member,
       node.member.heap_id != member.heap_id) {
     return nullptr;
   }
-  // It may hold a lease: it is left out once it is silent.
+  // It may hold a lease, so it stays until it is silent.
   if (node.member.incarnation == member.incarnation) return &node;
   if (!member.IsRestartedAs(node.member)) return nullptr;
   return ShortfallOf(view, nodes, member.node_id).has_value() ? nullptr : &node;
 }
 
-// Members that can stay, in their order. One that is behind is brought up by
-// those before it, and must not come first: it never answered anybody, as it is
-// not ready (ChainCore::ready), so that nobody need wait for its lease.
+// The members that can stay, in order. A member that is behind catches up from
+// those before it and must not be first. It has never answered a client,
+// because it is not ready (ChainCore::ready), so no view need wait for its
+// lease.
 std::vector<std::pair<const Member*, const KnownNode*>> Staying(
     const View& view, const KnownNodes& nodes) {
   std::vector<std::pair<const Member*, const KnownNode*>> staying;
@@ -86,8 +87,8 @@ std::vector<std::pair<const Member*, const KnownNode*>> Staying(
   return staying;
 }
 
-// Whether the member's node is back without what it held: there is nothing to
-// wait for.
+// Whether the member's node has returned without its data, so that waiting is
+// pointless.
 bool IsLost(const View& view, const Member& member, const KnownNodes& nodes) {
   const auto found = nodes.find(member.node_id);
   return found != nodes.end() &&
@@ -96,7 +97,7 @@ bool IsLost(const View& view, const Member& member, const KnownNodes& nodes) {
 }
 
 bool IsSound(Condition condition) {
-  // Fresh: nothing can have been acknowledged without a member of the view.
+  // Fresh: nothing can be acknowledged without a member of the view.
   return condition == Condition::kSound || condition == Condition::kFresh;
 }
 
@@ -106,8 +107,7 @@ bool IsInView(const View& view, const std::string& node_id) {
       [&](const Member& member) { return member.node_id == node_id; });
 }
 
-// Whether that very process has ended in order, or is about to, and holds no
-// lease.
+// Whether that process has stopped, or is about to, and holds no lease.
 bool HasStopped(const View& view, const Member& member,
                 const KnownNodes& nodes) {
   const auto away = view.away.find(member.node_id);
@@ -120,8 +120,8 @@ bool HasStopped(const View& view, const Member& member,
          found->second.member.incarnation == member.incarnation;
 }
 
-// Whether a place is kept for that member, which has stopped: it is not
-// started again, nor to be removed.
+// Whether the place of that stopped member is kept: it was not restarted and is
+// not to be removed.
 bool IsWaitedFor(const View& view, const Member& member,
                  const KnownNodes& nodes, const Exclusions& excluded) {
   return HasStopped(view, member, nodes) &&
@@ -129,8 +129,8 @@ bool IsWaitedFor(const View& view, const Member& member,
          !IsRemoved(member.node_id, excluded);
 }
 
-// Whether all data is at enough of those who stay, and are not about to stop,
-// for the others to be away.
+// Whether the members that stay, and do not stop, hold all data, so that the
+// others may be away.
 bool AreEnough(
     const View& view,
     const std::vector<std::pair<const Member*, const KnownNode*>>& staying,
@@ -144,7 +144,7 @@ bool AreEnough(
   return static_cast<uint64_t>(holding) >= LeastMembers(view.mode());
 }
 
-// Sets whom `next`, complete otherwise, says to be away.
+// Sets `away` of `next`, which is otherwise complete.
 void NoteAway(const View& view, const KnownNodes& nodes, View* next) {
   for (const auto& [node_id, away] : view.away) {
     const bool comes_back = IsInView(*next, node_id) &&
@@ -160,15 +160,15 @@ void NoteAway(const View& view, const KnownNodes& nodes, View* next) {
     }
     const bool keeps_place = next->IndexOf(id, member.incarnation) >= 0;
     const bool was_known = view.away.count(id) > 0;
-    if (IsInView(*next, id) && !keeps_place) continue;  // started again
+    if (IsInView(*next, id) && !keeps_place) continue;  // restarted
     if (keeps_place && was_known) continue;
     next->away[id] = {member.incarnation, member.heap_id, next->id,
                       &member == &view.head()};
   }
 }
 
-// Nobody is left out, as more have stopped than may be lost: they are away in
-// their places. Nothing: that is known.
+// All members keep their places, because too many have stopped: the stopped
+// ones are away in their places. Nothing: the view says so already.
 std::optional<View> AllWait(const View& view, const KnownNodes& nodes,
                             View next) {
   next.members = view.members;
@@ -178,7 +178,7 @@ std::optional<View> AllWait(const View& view, const KnownNodes& nodes,
   return next;
 }
 
-// Places that are kept for nodes which are away, but for that one.
+// The number of places kept for nodes that are away, other than that one.
 size_t PlacesKept(const View& view, const Exclusions& excluded,
                   const std::string& but) {
   return static_cast<size_t>(
@@ -188,11 +188,11 @@ size_t PlacesKept(const View& view, const Exclusions& excluded,
       }));
 }
 
-// Whether there is a place in the chain for that node.
+// Whether the chain has a place for that node.
 bool HasRoomFor(const View& view, size_t chain_length,
                 const Exclusions& excluded, const std::string& node_id) {
   const size_t taken = Lasting(view, excluded);
-  // One that was away comes to its own.
+  // A node that was away takes its own place.
   if (view.away.count(node_id) > 0) return taken < chain_length;
   return taken + PlacesKept(view, excluded, node_id) < chain_length;
 }
@@ -204,12 +204,12 @@ bool MayJoin(const View& view, const KnownNode& node,
          node.member.heap_bytes == view.head().heap_bytes;
 }
 
-// Whom to append to a chain whose members stay as they are; null for nobody.
+// The node to append to a chain whose members stay; null: none.
 const Member* Joins(const View& view, const KnownNodes& nodes,
                     size_t chain_length, const Exclusions& excluded) {
   for (const Member& member : view.members) {
-    // One that joined before must have caught up: it holds nothing that the
-    // others could do without.
+    // A node that joined before must have caught up first: until then it does
+    // not count as a copy.
     if (!IsSound(nodes.at(member.node_id).report.condition)) return nullptr;
   }
   for (const auto& [id, node] : nodes) {
@@ -255,7 +255,7 @@ std::optional<Shortfall> ShortfallOf(const View& view, const KnownNodes& nodes,
       continue;
     }
     need(known->second.report.cursors.cleaned, other->node_id);
-    // It had this from the member, which had applied it.
+    // The node received it from the member, which had applied it.
     if (other > member)
       need(known->second.report.cursors.received, other->node_id);
   }
@@ -283,7 +283,7 @@ bool CanGoOn(const View& view, const KnownNodes& nodes,
       removed_lives = true;
       continue;
     }
-    // Who lives on says so with its next report, which takes that back.
+    // A live process resets this with its next report.
     if (node->turned_away && view.members.size() > 1) continue;
     const bool returned = node->report.condition == Condition::kReturned;
     const bool sound = IsSound(node->report.condition) || returned;
@@ -295,9 +295,9 @@ bool CanGoOn(const View& view, const KnownNodes& nodes,
     whole = whole || sound || node->report.condition == Condition::kTorn;
   }
   if (any_sound && there + hopeless == view.members.size()) return true;
-  // What is torn where nodes mend by themselves only a neighbour can take back.
-  // And who came back, perhaps on an old copy, is borne out before the one
-  // leaves that can do it.
+  // If nodes repair themselves, one sound member is enough; a torn one still
+  // needs a neighbour. But a returned node, perhaps on a stale copy, must be
+  // confirmed before the live member leaves that can confirm it.
   if (any_sound && MendsAlone(view.mode()) && !removed_lives) return true;
   return whole && there >= 2;
 }
@@ -387,9 +387,9 @@ bool ShouldLeave(const View& view, const KnownNodes& nodes, size_t chain_length,
   if (found == excluded.end() || !IsInView(view, node_id)) return false;
   const bool drain = found->second;
   if (!drain) return CanGoOn(view, nodes, excluded);
-  // The chain has to be complete without it, the last one that joined included.
-  // Of itself nothing is asked: once it has been silent for long enough it must
-  // not be taken in again, or it would stay.
+  // The chain must be complete without it, including the last node that joined.
+  // The member itself need not be sound: it must not be admitted again once it
+  // has been silent for long enough.
   return Lasting(view, excluded) >= chain_length &&
          std::all_of(view.members.begin(), view.members.end(),
                      [&](const Member& member) {
@@ -410,7 +410,7 @@ std::string NextToJoin(const View& view, const KnownNodes& nodes,
   };
   const auto found = nodes.find(current);
   if (found != nodes.end() && may(current, found->second)) return current;
-  // Those that were away first: they lack the least.
+  // Nodes that were away first: they lack the least.
   for (const bool was_away : {true, false}) {
     for (const auto& [id, node] : nodes) {
       if ((view.away.count(id) > 0) == was_away && may(id, node)) return id;

@@ -60,7 +60,7 @@ std::optional<Shortfall> ShortfallOf(const View& view, const KnownNodes& nodes,
 //     (Kamino-Tx, section 5.3), unless its heap is of no use or a stale copy. A
 //     member that is behind leaves if none that is not behind stays before it:
 //     it would become the head.
-//   - Members are left out only when CanGoOn.
+//   - A member is dropped only if CanGoOn allows it.
 //   - If all members stay, are sound, and are fewer than `chain_length`, one
 //     node that has caught up in this view becomes the tail.
 //   - A node in `excluded` does not join; another one may take its place.
@@ -99,7 +99,6 @@ size_t NodesMissing(const View& view, const KnownNodes& nodes,
 // removed could confirm it. Members that are to be removed do not count, nor
 // does a member whose node returned with a stale copy, even if its former
 // process may hold a lease.
-// yet.
 bool CanGoOn(const View& view, const KnownNodes& nodes,
              const Exclusions& excluded = {});
 

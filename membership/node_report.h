@@ -93,7 +93,7 @@ struct NodeReport {
   // incarnation; 0: not reported.
   uint64_t process = 0;
   uint64_t call = 0;
-  // Of its program (proto/version.h); "": not reported.
+  // The release of its program (proto/version.h); "": not reported.
   std::string release = {};
   Stopping stopping = Stopping::kNo;
   // The leadership that granted the process's lease (ManagerCore::lease_term);

@@ -1,5 +1,5 @@
-// ManagerCore's part for members that come back on old copies of their data, to
-// a manager that knows by the store how far the chain has come.
+// The part of ManagerCore for members that return with stale copies of their
+// data, while the store knows how far the chain has come.
 #include <algorithm>
 #include <utility>
 
@@ -47,7 +47,7 @@ uint64_t ManagerCore::AppliedByOthers(const std::string& node_id) const {
   return applied;
 }
 
-// Outside the chain a heap may hold what the chain never acknowledged.
+// Outside the chain, a heap may hold mutations that were never acknowledged.
 uint64_t ManagerCore::HeldBefore(const Node& known,
                                  const Member& member) const {
   const NodeReport& said = known.state.report;
@@ -102,8 +102,8 @@ bool ManagerCore::IsAbandoned(const Node& node) const {
   if (report.epoch == 0 || report.epoch >= view_.epoch || !HasPlace(member)) {
     return false;
   }
-  // Named by the recovery's view, and has not heard of it: it goes on, or was
-  // started again on what it had.
+  // The recovery's view names it, but it does not know that view: it still
+  // runs, or was restarted on the data that it held.
   const auto recovered = view_.recovered_at.find(member.node_id);
   const bool goes_on = view_.IndexOf(member.node_id, member.incarnation) >= 0 &&
                        report.view_id != 0;
@@ -152,8 +152,8 @@ absl::Status ManagerCore::CheckReturn(const Node& node, absl::Time now) {
                 "files away and start it again: it joins as a new node"))
           : CheckHoldsAll(node, now);
   if (holds.ok()) {
-    // A copy from before the last start may have come to the same incarnation.
-    // That may be wrong: this report may be older than others'.
+    // A copy from before the last start may reach the same incarnation again.
+    // This check may err, because this report may be older than others'.
     const bool just_begun = report.condition == Condition::kReturned ||
                             report.condition == Condition::kTorn;
     return falls_short && just_begun ? Waits(node, now) : holds;
@@ -211,7 +211,7 @@ const ManagerCore::Node* ManagerCore::NewestOutside(absl::Time now,
   for (const auto& [id, node] : nodes_) {
     const NodeReport& report = node.state.report;
     if (!Alive(node, now)) continue;
-    // Who is there of the chain waits for the rest of it, be it to stay out.
+    // A live member waits for the other members, even if only to stay out.
     if (HasPlace(node.state.member)) return nullptr;
     if ((excluded_.count(id) > 0) != excluded) continue;
     const bool holds_data = report.condition == Condition::kSound ||
@@ -258,8 +258,8 @@ ManagerCore::Recovery ManagerCore::RecoveryFrom(const Node& node,
   const NodeReport& report = node.state.report;
   Recovery recovery;
   recovery.rather = RatherThanOldCopies(now);
-  // Numbers of an epoch that is over say nothing in this one, and those of a
-  // view that is, no more than that there are fewer.
+  // Numbers of a past epoch mean nothing in this one, and those of a past view
+  // only count if they are lower.
   const bool compares = report.member_view >= progress_.view_id ||
                         report.cursors.applied < progress_.acknowledged;
   if (report.epoch == view_.epoch && compares) {
@@ -334,8 +334,8 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanFromOldCopies(
         absl::StrCat("leases of before may run for another ",
                      absl::FormatDuration(leases_until_ - now)));
   }
-  // It has nobody to mend what was interrupted: others may be on copies of
-  // other moments. They join anew.
+  // No other node can repair its interrupted entry, because the others may be
+  // on copies of other moments. They join anew.
   const Node* newest = all_old ? NewestOldCopy(now, /*whole=*/true) : outside;
   if (newest == nullptr) {
     return absl::FailedPreconditionError(

@@ -5,8 +5,8 @@
 namespace kamino::membership {
 namespace {
 
-// Whether that member's own process is about to end, and the view does not say
-// so yet.
+// Whether the member's process is about to end, and the view does not say so
+// yet.
 bool IsParting(const View& view, const Member& member, const KnownNode& node) {
   const auto away = view.away.find(member.node_id);
   const bool is_known =
@@ -15,9 +15,9 @@ bool IsParting(const View& view, const Member& member, const KnownNode& node) {
          node.report.stopping != Stopping::kNo;
 }
 
-// Whether that member neither parts, nor has ended, nor is to be taken out. A
-// process that was started again on the member's heap, and holds the member's
-// data, stays as well: the view still names the process before it.
+// Whether the member neither stops, has ended, nor is to be removed. A process
+// that was restarted on the member's heap with the member's data stays as well:
+// the view still names the process before it.
 bool Stays(const View& view, const KnownNodes& nodes,
            const Exclusions& excluded, const Member& member) {
   const auto node = nodes.find(member.node_id);

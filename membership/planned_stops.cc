@@ -1,5 +1,5 @@
-// ManagerCore's part for members that end in order: what they are told, the
-// view that goes on without them at once, and how long their places are kept.
+// The part of ManagerCore for planned stops: the answers to stopping members,
+// the view that drops them at once, and how long their places are kept.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -12,7 +12,7 @@ Parting ManagerCore::PartingFor(const std::string& node_id, absl::Time now) {
   const auto found = nodes_.find(node_id);
   if (found == nodes_.end()) return Parting::kUnknown;
   const Member& member = found->second.state.member;
-  // The chain has gone on without it.
+  // The chain already continues without it.
   if (!ActsInView(member)) return Parting::kGo;
   const auto away = view_.away.find(node_id);
   if (away != view_.away.end() &&
@@ -34,7 +34,7 @@ bool ManagerCore::MayHandOver(absl::Time now) const {
   for (const Member& member : view_.members) {
     const auto found = nodes_.find(member.node_id);
     if (found == nodes_.end()) return false;
-    // The store may be older than what this one knows.
+    // The store may be older than what this member knows.
     if (now < hear_all_until_ && !found->second.heard) return false;
     any |= found->second.state.surrendered() && ActsInView(member);
   }

@@ -9,7 +9,7 @@ Progress ProgressIn(const View& view, const Progress& before) {
     return before;
   }
   Progress progress{view.cluster_uuid, view.epoch, view.id, 0};
-  // Of a forced recovery: what all who are in it hold.
+  // After a forced recovery: what all its members hold.
   bool first = true;
   for (const auto& [id, applied] : view.recovered_at) {
     progress.acknowledged =
@@ -36,7 +36,7 @@ uint64_t AcknowledgedBy(const View& view, const Member& member,
       report.epoch != view.epoch) {
     return 0;
   }
-  // The tail's answers need nobody else's.
+  // The tail answers reads without confirmation by others.
   const bool as_tail = index + 1 == static_cast<int>(view.members.size()) &&
                        report.view_id == view.id &&
                        report.condition == Condition::kSound;

@@ -31,8 +31,8 @@ struct Progress {
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 
-// What to store once there is `view`: `before`, unless that is of another
-// cluster or of a lower epoch.
+// The progress to store once there is `view`: `before`, unless that is of
+// another cluster or of a lower epoch.
 Progress ProgressIn(const View& view, const Progress& before);
 
 // The maximum of both, if they are of one cluster and epoch; otherwise `one`.

@@ -66,7 +66,7 @@ Parting FromProto(kamino::internal::v1::Parting parting) {
 
 namespace {
 
-// What a later program says is no word of this one's.
+// A later program's value that this one does not know.
 Stopping FromProto(kamino::v1::Stopping stopping) {
   return kamino::v1::Stopping_IsValid(stopping)
              ? static_cast<Stopping>(stopping)

@@ -8,7 +8,7 @@
 namespace kamino::membership {
 namespace {
 
-// A stranger's words go to logs and terminals.
+// Text from unknown nodes goes to logs and terminals.
 std::string Printable(absl::string_view text) {
   std::string printable(text);
   for (char& each : printable) {

@@ -37,10 +37,10 @@ namespace {
 
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
-// Of a cluster's or a node's id: the heap's label has both, and the chain's.
+// Limit of a cluster's or node's id: the heap's label holds both.
 constexpr size_t kMaxIdBytes = 48;
 
-// Shells give 1024 at first, whatever a process may have.
+// Shells set 1024 by default, even if the process may have more.
 void RaiseDescriptorLimit() {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -49,18 +49,18 @@ void RaiseDescriptorLimit() {
       << "cannot have " << limit.rlim_max << " descriptors";
 }
 
-// As a configuration file names it.
+// The program's section in a configuration file.
 std::string SectionOf(const ServerProgram& program) {
   return std::string(absl::StripPrefix(program.name, "kamino_"));
 }
 
-// Of a flag that not every program has.
+// The value of a flag that not every program has.
 std::string ValueOf(absl::string_view flag) {
   const absl::CommandLineFlag* found = absl::FindCommandLineFlag(flag);
   return found == nullptr ? "" : found->CurrentValue();
 }
 
-// To whoever typed it, or wrote the file.
+// Reports a mistake on the command line or in the file.
 int Refuse(const ServerProgram& program, const config::ProgramConfig& config,
            const absl::Status& why) {
   const std::string line =
@@ -85,7 +85,7 @@ bool NamesCertificates() {
       [](const std::string& flag) { return !ValueOf(flag).empty(); });
 }
 
-// Gives a flag a value where nobody has; false: it is not so, or not there.
+// Sets a flag that has no value yet; false: it has one, or does not exist.
 bool FillIn(const std::string& name, const std::string& text) {
   absl::CommandLineFlag* const flag = absl::FindCommandLineFlag(name);
   std::string error;
@@ -93,7 +93,7 @@ bool FillIn(const std::string& name, const std::string& text) {
          flag->ParseFrom(text, &error);
 }
 
-// What is required, and has no value yet, gets one; the names of these.
+// Sets required flags without a value, and returns their names.
 std::set<std::string> FillInRequired(const ServerProgram& program) {
   std::map<std::string, std::string> required = program.example;
   if (NamesCertificates()) {
@@ -108,8 +108,8 @@ std::set<std::string> FillInRequired(const ServerProgram& program) {
   return filled;
 }
 
-// What the file's values make required, one after the other while something is
-// missing: each stays if it is what was missing.
+// Adds the flags that the file's values require, one at a time while something
+// is missing, and keeps each one that was needed.
 absl::Status CheckFilledIn(const std::function<absl::Status()>& check,
                            std::set<std::string>* filled) {
   struct Typed {
@@ -126,7 +126,8 @@ absl::Status CheckFilledIn(const std::function<absl::Status()>& check,
                        {"advertise", "192.0.2.1:1", "--advertise"},
                        {"link_listen", "192.0.2.1:0", "--link_listen"}};
   absl::Status checked = check();
-  // Which one it is, the error says no otherwise than by giving way.
+  // The error does not name the missing flag, so each is tried until the error
+  // changes.
   for (bool gave_way = true; gave_way && !checked.ok();) {
     gave_way = false;
     for (const Typed& typed : all) {
@@ -147,7 +148,7 @@ absl::Status CheckFilledIn(const std::function<absl::Status()>& check,
   return checked;
 }
 
-// Of --check_config_file.
+// For --check_config_file.
 int CheckFile(const ServerProgram& program, const config::ProgramConfig& config,
               const std::function<absl::Status()>& check) {
   if (config.path().empty()) {
@@ -165,7 +166,7 @@ int CheckFile(const ServerProgram& program, const config::ProgramConfig& config,
   return ExitCodeAfterOutput(0);
 }
 
-// Of a flag whose value turns out wrong only once it is used.
+// Whether a flag's value turned out invalid only when it was used.
 bool IsBadFlag(const absl::Status& status) {
   return absl::IsInvalidArgument(status) &&
          absl::StartsWith(status.message(), "--");
@@ -174,9 +175,10 @@ bool IsBadFlag(const absl::Status& status) {
 void SetUpProcess() {
   // Debian's Abseil looks for deadlocks at each lock; tests do that.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  // Whoever reads the log may end before this process does.
+  // The reader of the log may end before this process.
   PCHECK(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
-  // A file beyond RLIMIT_FSIZE is an error then (EFBIG), and no death.
+  // Writing beyond RLIMIT_FSIZE then returns EFBIG instead of killing the
+  // process.
   PCHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
   RaiseDescriptorLimit();
 }
@@ -188,7 +190,7 @@ sigset_t SignalSet() {
   return signals;
 }
 
-// Those that RunServer waits for.
+// Blocks the signals that RunServer waits for.
 sigset_t BlockSignals() {
   const sigset_t signals = SignalSet();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);

@@ -1,5 +1,5 @@
-// ManagerCore's part for a store of views that was put back from an older copy,
-// or emptied.
+// The part of ManagerCore for a store of views that was restored from an older
+// copy, or emptied.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -20,9 +20,9 @@ std::string Named(const View& view) {
                        : std::string("no view");
 }
 
-// Until the store counts again that somebody said is behind. Who says so may be
-// restarted meanwhile, and waits a minute at most before it asks (its
-// restarts).
+// How long the last report that the store is behind counts. The reporting node
+// may be restarted meanwhile, and then waits at most a minute before it
+// registers (its restarts).
 constexpr absl::Duration kBelievedFor = absl::Seconds(90);
 
 KnownView KnownOf(const View& view) { return {view.epoch, view.id, 0}; }
@@ -48,8 +48,8 @@ bool HoldsData(Condition condition) {
          condition == Condition::kReturned;
 }
 
-// Whether those nodes alone can go on as a chain: what was interrupted at one
-// takes another one to mend it, which is not on a copy of before.
+// Whether those nodes alone can continue as a chain: an interrupted entry needs
+// another node to repair it, which must not be on a stale copy.
 bool CanServe(const View& view, const KnownNodes& nodes) {
   const auto of = [&nodes](const Member& member) -> const NodeReport& {
     return nodes.at(member.node_id).report;
@@ -67,7 +67,7 @@ bool CanServe(const View& view, const KnownNodes& nodes) {
   return HoldsData(condition) && condition != Condition::kTorn;
 }
 
-// The members of a view who are not there, so far as they are known.
+// The members of a view that are not there, as far as they are known.
 struct Missing {
   uint64_t view_id = 0;
   std::vector<std::string> nodes;
@@ -79,8 +79,8 @@ struct Missing {
   }
 };
 
-// Why `there` cannot, the members of a view who are, and whom it takes: one of
-// the others of that view, or better those of the newest one of all.
+// Why `there`, the live members of a view, cannot continue, and which nodes are
+// needed: another member of that view, or better one of the newest view.
 absl::Status CannotGoOn(const View& there, const KnownNodes& nodes,
                         const Missing& others, const Missing& of_newest) {
   std::vector<std::string> torn;
@@ -109,9 +109,8 @@ absl::Status CannotGoOn(const View& there, const KnownNodes& nodes,
                    ", and the chain can go on with nodes of an earlier view"));
 }
 
-// Whether `a` comes before `b` in a chain of which nobody knows the order:
-// whoever is before another one has applied whatever that one has received, and
-// received no less.
+// Whether `a` precedes `b` in a chain of unknown order: a predecessor has
+// applied whatever its successor has received, and has received no less.
 bool IsFurther(const KnownNode* a, const KnownNode* b) {
   const auto rank = [](const NodeReport& report) {
     return std::make_tuple(report.condition != Condition::kBehind,
@@ -170,7 +169,7 @@ void ManagerCore::GoByProgress() {
 
 void ManagerCore::ForgetOldClaims(absl::Time now) {
   if (ahead_.empty() || now - ahead_said_ < kBelievedFor) return;
-  // As a new leader, which nobody has told anything.
+  // Like a new leader that has heard no node yet.
   GoByProgress();
   learned_ = View();
   KnowMembersOf(view_, now);
@@ -178,9 +177,9 @@ void ManagerCore::ForgetOldClaims(absl::Time now) {
   hear_all_until_ = now + options_.TimeToBeFound();
 }
 
-// A view that drops a member holds the chain's data by another one of this
-// view. Who was dropped and has not heard of it would be given a lease on the
-// word of an older store, and answer beside those who go on.
+// A view that drops a member gets the chain's data from another member of the
+// view before. The dropped member may not know of it; with a lease by an older
+// store it would serve beside the members that continue.
 absl::Status ManagerCore::CheckOthersHeard(const Member& member,
                                            absl::Time now) const {
   if (now >= hear_all_until_ || !ActsInView(member)) return absl::OkStatus();
@@ -203,7 +202,7 @@ absl::Status ManagerCore::NoteWhileBehind(const Node& node, absl::Time now) {
     if (MakeRoom(now).ok()) nodes_[member.node_id] = node;
     return absl::OkStatus();
   }
-  // Of one that has not come by itself the old store alone tells.
+  // Only the old store describes a node that has not registered itself.
   if (found->second.state.report != NodeReport()) {
     RETURN_IF_ERROR(CheckTakeover(found->second, member, now));
   }
@@ -256,7 +255,7 @@ absl::Status ManagerCore::CheckHistory(const std::string& node_id,
 
 void ManagerCore::Learn(const View& view) {
   if (!IsWhole(view, view_)) return;
-  // An older program does not tell what is in force.
+  // An older program does not report the levels in force.
   const bool tells_more =
       view.id == learned_.id && view.epoch == learned_.epoch &&
       view.digest == learned_.digest && learned_.in_force.empty();
@@ -273,7 +272,7 @@ std::string ManagerCore::MisfitWhileBehind(const KnownNode& node,
   const auto acts_in_it = [&newest](const Member& each) {
     return newest.IndexOf(each.node_id, each.incarnation) >= 0;
   };
-  // Nobody is judged by what was before the view that it was in itself.
+  // A node is not judged by views from before the one in which it was a member.
   if (newest.in_force.empty() || acts_in_it(member) ||
       KnownView{newest.epoch, newest.id, 0}.IsBefore(
           node.report.newest_view())) {
@@ -303,7 +302,7 @@ View ManagerCore::NewestKnown(absl::Time now) const {
   }
   if (IsSame(newest, learned_)) return learned_;
   if (IsSame(newest, view_)) return view_;
-  // All who were in it have been restarted: who had more was further ahead.
+  // All its members were restarted: the one that holds more was further ahead.
   View view{options_.cluster_id, newest.id, {}, {}, options_.chain_id};
   view.epoch = newest.epoch;
   std::vector<const KnownNode*> held;
@@ -344,7 +343,7 @@ std::vector<std::string> ManagerCore::MissingOf(const KnownView& known,
     }
     return missing;
   }
-  // Those who were in it by their own word.
+  // Nodes that report to have been members.
   for (const auto& [id, node] : nodes_) {
     if (!Alive(node, now) && IsSame(node.state.report.was_in(), known)) {
       missing.push_back(id);
@@ -357,7 +356,7 @@ std::string ManagerCore::WhatMakesComplete(const KnownView& newest,
                                            absl::Time now) const {
   const Missing missing{newest.id, MissingOf(newest, now)};
   if (missing.nodes.empty()) {
-    // They are there, and have not heard of it themselves.
+    // They are there, but do not know the view themselves.
     for (const auto& [id, node] : nodes_) {
       if (!Alive(node, now) &&
           IsSame(node.state.report.newest_view(), newest)) {
@@ -380,8 +379,7 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
   const View newest = NewestKnown(now);
   const KnownNodes states = States(now);
   Recovery recovery;
-  // Any of its members that is away may have been in a later view, without
-  // those who are there.
+  // Any absent member may have been in a later view without the live ones.
   const auto is_there = [&](const Member& member) {
     const auto found = states.find(member.node_id);
     return found != states.end() && found->second.alive &&
@@ -408,7 +406,7 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
     if (!is_there(member)) continue;
     const KnownNode& node = states.at(member.node_id);
     const NodeReport& report = node.report;
-    // One that is behind is brought up by somebody before it.
+    // A node that is behind catches up from a member before it.
     if (report.condition == Condition::kReceiving ||
         (report.condition == Condition::kBehind &&
          recovery.view.members.empty())) {

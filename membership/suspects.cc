@@ -5,20 +5,19 @@
 namespace kamino::membership {
 namespace {
 
-// In failure timeouts: for how long after the last accusation those until then
-// count against their accusers; how long a node that was left out is kept out,
-// at first.
+// In failure timeouts: how long accusations count against their accusers after
+// the last one, and how long an expelled node is kept out at first.
 constexpr int kRemembered = 20;
 constexpr size_t kMostRemembered = 64;
 constexpr int kKeptOut = 4;
-// At the most, so much longer.
+// At most this many times longer.
 constexpr int kMostDoubled = 64;
 
 }  // namespace
 
 void Suspects::Look(const View& view, const KnownNodes& nodes, absl::Time now) {
   if (present_.has_value()) {
-    // Others may have died meanwhile.
+    // Other members may have died meanwhile.
     if (!CanGoOn(view, nodes, {{present_->suspect, false}})) LetGo();
     return;
   }
@@ -47,7 +46,7 @@ void Suspects::OnView(const View& before, const View& after, absl::Time now) {
 
 void Suspects::KeepOut(const std::string& node_id, absl::Time now) {
   const absl::Duration first = failure_timeout_ * kKeptOut;
-  // Long ago is as if never.
+  // Forgets terms that ended long ago.
   std::erase_if(kept_out_, [now](const auto& kept) {
     return now >= kept.second.until + kept.second.lasts;
   });

@@ -10,8 +10,8 @@ bool HasToMend(Condition condition) {
   return condition != Condition::kSound && condition != Condition::kBehind;
 }
 
-// The reports of all members, in their order; nothing when one of them is away
-// or in another view.
+// The reports of all members, in order; nothing: one of them is away or in
+// another view.
 std::optional<std::vector<NodeReport>> Reports(const View& view,
                                                const KnownNodes& nodes) {
   std::vector<NodeReport> reports;
@@ -34,7 +34,7 @@ std::optional<Suspicion> AccusationOf(const View& view,
   const bool due = std::any_of(
       reports.begin(), reports.end() - 1,
       [&](const NodeReport& each) { return each.append_debt >= patience; });
-  // Those that follow from the same failure began to wait a little later.
+  // Members that follow from the same failure began to wait a little later.
   const auto accuses = [&](size_t i) {
     return due && reports[i].append_debt >= patience / 2;
   };
@@ -53,8 +53,8 @@ std::optional<Suspicion> AccusationOf(const View& view,
                    head.completion_debt};
 }
 
-// Mending takes a few messages to a neighbour and back; what is to be mended is
-// not more than what was on its way.
+// A repair takes a few messages to a neighbour and back, and covers only
+// entries that were in flight.
 constexpr int kMending = 4;
 
 // `reports` of the members, in their order.
@@ -66,8 +66,8 @@ bool AnyMemberDisputes(const View& view,
   return false;
 }
 
-// Of the last second: who stands in the chain's way; whom one may be slowed
-// down by what all are asked for.
+// Per second: such a member holds up the chain. A lower share may come from the
+// load.
 constexpr absl::Duration kTooLate = absl::Milliseconds(800);
 constexpr absl::Duration kAlsoLate = absl::Milliseconds(400);
 
@@ -104,7 +104,7 @@ bool IsAccusedByOthers(const std::string& id, const std::string& but,
   });
 }
 
-// Whether it is rather the accuser whose links are bad.
+// Whether the accuser's links are more likely to be bad.
 bool IsTurned(const Suspicion& found, const std::vector<Suspicion>& lately) {
   if (found.accuser == found.suspect ||
       IsAccusedByOthers(found.suspect, found.accuser, lately)) {
@@ -141,7 +141,8 @@ std::optional<Suspicion> SuspectOf(const View& view, const KnownNodes& nodes,
     found->turned = true;
   }
   const KnownNode& suspect = nodes.at(found->suspect);
-  // One that has just joined is no loss to those who were enough before.
+  // A node that has just joined is not needed by members that were enough
+  // before.
   const bool spared =
       view.members.size() > 2 || suspect.report.condition == Condition::kBehind;
   if (!spared || !CanGoOn(view, nodes, {{found->suspect, false}})) {

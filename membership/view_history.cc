@@ -21,13 +21,14 @@ std::string TextOf(const View& view) {
   return text;
 }
 
-// Never 0. Other programs compute it, too: what it covers stays as it is.
+// Never 0. Other programs compute it as well: the covered fields must not
+// change.
 uint64_t DigestOf(const View& view) {
   const std::string text = TextOf(view);
   return std::max<uint64_t>(1, XXH3_64bits(text.data(), text.size()));
 }
 
-// Heap ids are drawn at random.
+// Derived from the heap ids, which are random.
 std::string UuidOf(const View& view) {
   const std::string text = TextOf(view);
   XXH128_canonical_t bytes;

@@ -10,7 +10,7 @@ namespace {
 
 using kamino::internal::v1::VouchRequest;
 
-// One may be lost, or come too late.
+// One request may be lost or late.
 constexpr int kMostMissed = 1;
 
 }  // namespace

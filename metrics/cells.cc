@@ -11,8 +11,8 @@ namespace kamino::metrics {
 struct Cells::Shared {
   absl::Mutex mutex;
   size_t reserved ABSL_GUARDED_BY(mutex) = 0;
-  std::set<const Block*> blocks ABSL_GUARDED_BY(mutex);  // of threads that run
-  Block of_ended ABSL_GUARDED_BY(mutex);                 // threads
+  std::set<const Block*> blocks ABSL_GUARDED_BY(mutex);  // of running threads
+  Block of_ended ABSL_GUARDED_BY(mutex);                 // of ended threads
 };
 
 Cells::Shared& Cells::GetShared() {
@@ -20,7 +20,7 @@ Cells::Shared& Cells::GetShared() {
   return *shared;
 }
 
-// A thread's block, as long as it runs.
+// A thread's block while the thread runs.
 class Cells::Owner {
  public:
   Owner() {
@@ -49,7 +49,7 @@ class Cells::Owner {
     }
   }
 
-  // What this thread still counts then belongs to nobody.
+  // Counts that the thread makes after that are lost.
   static bool ended() { return ended_; }
 
  private:

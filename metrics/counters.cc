@@ -5,7 +5,7 @@
 namespace kamino::metrics {
 namespace {
 
-// Those of one type.
+// All metrics of one type.
 template <typename Value>
 struct Defined {
   absl::Mutex mutex;

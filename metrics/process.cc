@@ -1,4 +1,4 @@
-// What /proc says of this process.
+// Reads this process's statistics from /proc.
 #include <dirent.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 namespace kamino::metrics {
 namespace {
 
-// Since the epoch; 0: not to be had.
+// Since the epoch; 0: unknown.
 double BootTime() {
   std::ifstream stat("/proc/stat");
   std::string word;
@@ -37,7 +37,7 @@ ProcessStat ReadProcessStat() {
   whole << file.rdbuf();
   const std::string text = whole.str();
   ProcessStat stat;
-  // The name, in parentheses, may have anything in it.
+  // The name, in parentheses, may contain any character.
   const size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return stat;
   std::istringstream fields(text.substr(name_end + 1));

@@ -18,7 +18,7 @@ absl::Status ReadBackupStep(engine::KeyValueReader& objects,
         more = cursor->objects == last || records->size() >= full;
         if (more) {
           cursor->start.assign(key.data(), key.size());
-          cursor->start.push_back('\0');  // the least key behind it
+          cursor->start.push_back('\0');  // the least key after it
         }
         return !more;
       }));

@@ -16,7 +16,7 @@
 namespace kamino::node {
 namespace {
 
-// More than all states of a departure last together.
+// More than all states of a departure together.
 constexpr absl::Duration kHandOverTime = absl::Seconds(6);
 constexpr absl::Duration kRedirecting = absl::Milliseconds(200);
 constexpr absl::Duration kLookAgain = absl::Milliseconds(5);
@@ -62,7 +62,7 @@ void HandOver(Node* node, const std::function<bool()>& has_failed) {
   }
   LOG(INFO) << "the chain goes on without this node, and keeps its place for "
                "a while";
-  // Those who ask it yet are told where to go.
+  // Requests that still arrive are redirected.
   const absl::Time served = MonotonicNow() + kRedirecting;
   while (!again && MonotonicNow() < served) {
     again = membership::IsAskedAgainToEnd(kLookAgain);

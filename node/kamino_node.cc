@@ -1,6 +1,6 @@
 // A node of a Kamino chain.
 //
-// Exit codes: 0 after SIGTERM or SIGINT, 1 when it cannot go on, 2 for bad
+// Exit codes: 0 after SIGTERM or SIGINT, 1 when it cannot continue, 2 for bad
 // flags. Logs go to stderr; the last line says why it exits.
 #include <functional>
 #include <string>

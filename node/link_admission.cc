@@ -9,15 +9,15 @@
 namespace kamino::node {
 namespace {
 
-// Of the links that one listener takes (TransportOptions::max_accepted, 64). A
-// node has one with its successor, one with the head where it is the tail, and
-// one while it joins; those that it has lost and that are not found dead yet
-// count, too. All nodes may be on one machine.
+// Links that one listener accepts from an address
+// (TransportOptions::max_accepted is 64). A node has one with its successor,
+// one with the head if it is the tail, and one while it joins; dead links that
+// are not noticed yet count, too. All nodes may be on one machine.
 constexpr int kMostOfAddress = 48;
 constexpr int kMostOfIdentity = 8;
 
-// Handshakes, at a millisecond of the core thread each: a fifth of it for all
-// strangers, a tenth for an address.
+// Handshakes per second, at a millisecond of the core thread each: a fifth of
+// it for all strangers, a tenth for an address.
 constexpr transport::ComeRate kCome = {200, 400};
 constexpr transport::ComeRate kComeOfAddress = {100, 200};
 

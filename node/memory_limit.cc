@@ -30,7 +30,7 @@ namespace {
 constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
 // Version 1 writes "no limit" as the largest number of whole pages.
 constexpr uint64_t kLeastNone = uint64_t{1} << 62;
-// What a node without clients needs for its threads and its program's data.
+// A node's memory for threads and program data, without clients.
 constexpr uint64_t kProcessBytes = 32u << 20;
 constexpr uint64_t kTenths = 10;
 constexpr uint64_t kTenthsWithoutWarning = 9;

@@ -23,7 +23,7 @@ struct MemoryNeed {
   // may be another one: a former container's, or an operator's shell.
   uint64_t allocated = 0;
   uint64_t process = 0;
-  // What open snapshots may take in addition.
+  // Additional memory for open snapshots.
   uint64_t snapshots = 0;
 };
 

@@ -290,8 +290,8 @@ absl::Status ReadTransport(NodeFlags* flags) {
   return absl::OkStatus();
 }
 
-// A node that clients reach over the network has neighbours that do. Those of
-// shm are on its machine.
+// A node that clients reach over the network has neighbours on other machines.
+// With shm they are on its machine.
 absl::Status CheckLinksReachable(const NodeFlags& flags) {
   const bool own = flags.link_advertise.empty();
   const std::string& links = own ? flags.link_listen : flags.link_advertise;

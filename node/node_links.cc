@@ -23,7 +23,7 @@ absl::Status ChooseTransports(const NodeFlags& flags,
   links->first_is_chosen = !any;
   links->host_id = HostId();
   links->transport.spin = flags.link_spin;
-  // Without room for the socket's path auto goes on with the others.
+  // If the socket's path is too long, auto continues with the others.
   if (flags.transport == "shm" || (any && WhyNoSharedMemory(flags).empty())) {
     transport::ShmPasses of_shm;
     if (passes != nullptr) of_shm = {passes->book(), passes};

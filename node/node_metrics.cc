@@ -25,7 +25,7 @@ using membership::Role;
 using metrics::Families;
 using metrics::Labels;
 
-// Of one chain: each has its id as a label.
+// Metrics of one chain: each has its id as a label.
 class ChainFamilies {
  public:
   ChainFamilies(uint64_t chain, Families* families)
@@ -404,7 +404,8 @@ void DescribeSnapshots(const NodeSample& sample, ChainFamilies* out) {
                "Of the records of backups that were saved from this node, to "
                "their end.",
                sample.backup_bytes);
-  // None: nothing, rather than an age that would be taken for one.
+  // Without a backup there is no metric, rather than a value that looks like an
+  // age.
   if (sample.backups == 0) return;
   out->Gauge("kamino_backup_last_success_age_seconds",
              "Since the last backup was saved from this node, to its end.",

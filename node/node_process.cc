@@ -33,10 +33,10 @@
 namespace kamino::node {
 namespace {
 
-// Of other nodes' calls, which bring some hundred bytes.
+// Limit for other nodes' calls, which have some hundred bytes.
 constexpr int kMaxPeerRequestBytes = 64 << 10;
 
-// No more wake-ups than that for what nobody waits for; see ChainOptions.
+// Limits wake-ups for acknowledgements that are not urgent; see ChainOptions.
 constexpr absl::Duration kAckDelay = absl::Milliseconds(1);
 
 // Leaves room to count up.
@@ -58,7 +58,7 @@ std::string Advertised(const NodeFlags& flags, int port) {
   return absl::StrCat(HostOf(flags.listen), ":", port);
 }
 
-// Where other nodes' calls come; "": where clients' do.
+// The address for other nodes' calls; "": the clients' server.
 std::string PeerListen(const NodeFlags& flags, bool secure) {
   if (!flags.peer_listen.empty() || !secure) return flags.peer_listen;
   return absl::StrCat(HostOf(flags.listen), ":0");
@@ -67,9 +67,10 @@ std::string PeerListen(const NodeFlags& flags, bool secure) {
 absl::StatusOr<std::unique_ptr<Media>> OpenRegions(const NodeFlags& flags) {
   auto files = FileMedia::Open(flags.data_dir, flags.pmem, flags.prefault);
   if (!files.ok()) return files;
-  RecordMediumErrors(flags.data_dir, flags.device);  // the folder is there now
+  RecordMediumErrors(flags.data_dir, flags.device);  // the folder exists by now
   if (flags.device.empty()) return files;
-  // Nobody would miss it before the node has begun anew on the device.
+  // Otherwise the file would be overlooked until the node has begun anew on the
+  // device.
   if ((*files)->Exists(Media::Part::kHeap)) {
     return absl::FailedPreconditionError(absl::StrCat(
         (*files)->Name(Media::Part::kHeap), " is there, but --device is ",
@@ -161,8 +162,8 @@ absl::Status NodeProcess::Stop() {
   return ended;
 }
 
-// Nobody comes any more by sessions' links; the node answers what has come;
-// then no call is taken, nor waited for.
+// Session links end first, and the node answers the requests that have arrived;
+// then calls are neither accepted nor awaited.
 void NodeProcess::End() {
   pages_.Detach();
   session_links_.reset();
@@ -173,7 +174,7 @@ void NodeProcess::End() {
   if (passes_ != nullptr) passes_->Stop();
 }
 
-// --- Who it is, and its pages.
+// --- Identity and pages.
 
 absl::Status NodeProcess::OpenCertificates() {
   ASSIGN_OR_RETURN(certificates_, CertificatesFor(flags_));
@@ -182,7 +183,7 @@ absl::Status NodeProcess::OpenCertificates() {
   return absl::OkStatus();
 }
 
-// Before storage is opened, which may take a while, or be refused.
+// Before the storage is opened, which may take a while, or fail.
 absl::Status NodeProcess::StartPages() {
   if (!flags_.web_listen.empty()) {
     ASSIGN_OR_RETURN(web_, web::Server::Start({.listen = flags_.web_listen,
@@ -205,7 +206,7 @@ std::shared_ptr<ListenerMetrics> NodeProcess::ListensFor(const char* what) {
   return counts;
 }
 
-// --- What takes part in the chain.
+// --- The chain.
 
 absl::StatusOr<NodeOptions> NodeProcess::Options() {
   rendezvous_ = std::make_shared<GrpcRendezvous>(flags_.storage.cluster_id,
@@ -285,8 +286,8 @@ Node::Events NodeProcess::Events(uint64_t incarnation) {
 
 absl::Status NodeProcess::MakeNode() {
   ASSIGN_OR_RETURN(auto media, OpenMedia(flags_));
-  // Before the storage is: what is wrong with a transport is no death of the
-  // node's.
+  // Before the storage is opened: a wrong transport must not count as a crash
+  // of the node.
   ASSIGN_OR_RETURN(NodeOptions options, Options());
   ASSIGN_OR_RETURN(auto runtime, RealRuntime(flags_.link_spin, [this] {
                      watchdog_.Alive(MonotonicNow());
@@ -323,7 +324,7 @@ absl::Status NodeProcess::MakeNode() {
   return absl::OkStatus();
 }
 
-// --- Whom it serves.
+// --- Clients.
 
 void NodeProcess::MakeServices() {
   vouches_.emplace(agent_.get());

@@ -49,7 +49,7 @@ void NodeWeb::Detach() { Attach(nullptr, nullptr); }
 
 web::Answer NodeWeb::Live(absl::Time now) {
   absl::ReaderMutexLock lock(&mutex_);
-  // It starts, or ends; who waits for too long for that has a time of its own.
+  // It starts, or ends; these have time limits of their own.
   if (node_ == nullptr) return {200, kText, "there is no core thread\n"};
   absl::MutexLock probe(&probe_mutex_);
   const uint64_t step = node_->activity().steps();

@@ -69,7 +69,7 @@ bool IsOfThisMachine(const std::string& host) {
     return IsOfAnInterface(*number);
   }
   const auto found = transport::LookUpBySystem(host);
-  // A manager that cannot be found tells nothing.
+  // A manager that cannot be found proves nothing.
   return !found.ok() ||
          std::all_of(found->begin(), found->end(), [](const auto& each) {
            const auto parsed = ParseAddress(TextOf(each));

@@ -12,7 +12,7 @@ using engine::KeyValueReader;
 using kamino::v1::ReadResult;
 using replica::MakeError;
 
-// A scan's message: small enough that one does not hold up the core thread.
+// A scan's message: small enough not to hold up the core thread.
 constexpr size_t kScanBytes = 256u << 10;
 constexpr int kScanObjects = 256;
 constexpr size_t kMaxBoundBytes = engine::kMaxKeyBytes + 1;
@@ -101,7 +101,7 @@ absl::Status ReadNext(KeyValueReader& objects, ScanCursor* cursor,
   bool more = false;
   const auto visit = [&](absl::string_view key,
                          const KeyValueReader::Entry& entry) {
-    // One object always fits, so that the scan gets on.
+    // One object always fits, so that the scan makes progress.
     if (response->results_size() >= kScanObjects || bytes >= kScanBytes) {
       cursor->start = std::string(key);
       more = true;

@@ -23,7 +23,7 @@ void Announcements::Enter(const View& view, int index) {
     state_ = State::kQuiet;
     heard_number_ = number_;
   }
-  // One that was restarted is outside of the view that it finds.
+  // A restarted node is not in the view that it finds.
   if (index > 0) {
     blamed_.reset();
     Note({});
@@ -36,7 +36,7 @@ void Announcements::Enter(const View& view, int index) {
   if (!heard_.has_value()) return;
   const bool lives = view.IndexOf(heard_->node_id, heard_->incarnation) >= 0;
   if (index == 0 && !lives) blamed_ = heard_->request;
-  // A head that lives and has another successor tells that one.
+  // A live head with another successor announces to that one.
   const bool follows = index == 1 && (!lives || head_id_ == heard_->node_id);
   if (!follows) heard_.reset();
 }

@@ -3,7 +3,7 @@
 // crashes too, the successor knows the request.
 //
 //   the head   input              next       effects
-//   kQuiet     Announce           kAsked     Announce is sent, if the link is up
+//   kQuiet     Announce           kAsked     Announce is sent if linked
 //   kAsked     Announce, again    kAsked     none
 //              OnAck, of the last kHeard
 //   kHeard     Announce, again    kHeard     none: it may be executed

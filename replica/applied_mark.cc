@@ -23,7 +23,7 @@ void AppliedMark::Write() {
 
 void AppliedMark::Reset(uint64_t sequence) {
   begin_ = end_ = sequence;
-  // One after the other: a crash leaves one that can be read.
+  // One after the other: a crash leaves one readable.
   for (int i = 0; i < 2; ++i) {
     Write();
     region_->Drain();

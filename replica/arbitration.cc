@@ -93,7 +93,8 @@ void Arbitration::OnVote(LinkId link, const Vote& vote) {
   if (!outbox_->Belongs(downstream_->Has(link) && downstream_->replicates())) {
     return;
   }
-  // Unasked: the successor disputes an entry that this node has executed.
+  // Without a question: the successor's result differs for an entry that this
+  // node has executed.
   if (!dispute_->open() || vote.first() <= ring_->applied()) {
     return downstream_->OnDisputed();
   }
@@ -108,7 +109,7 @@ void Arbitration::OnAsked(LinkId link, absl::string_view bytes, bool sound) {
   if (!entry.ok()) {
     return outbox_->Misfit(link, std::string(entry.status().message()));
   }
-  // It is asked again; by then it may have executed all before.
+  // It will be asked again; by then it may have executed all earlier entries.
   if (entry->first() != ring_->applied() + 1 ||
       ring_->applied() != ring_->received() || dispute_->open() || !sound) {
     return;
@@ -129,7 +130,7 @@ void Arbitration::OnConvict(LinkId link, uint64_t first, uint64_t completed) {
                         place_->role() == membership::Role::kHead)) {
     return;
   }
-  // What is complete was borne out by all.
+  // All have confirmed completed entries.
   if (first <= completed || first > ring_->applied()) {
     return outbox_->Misfit(
         link, absl::StrCat("a conviction is of mutation ", first,

@@ -25,7 +25,7 @@ using kamino::v1::PutOperation;
 using kamino::v1::PutRequest;
 using kamino::v1::ReadResult;
 
-// Of the messages that bring values, which lie where the request does.
+// For messages with values, which stay in the request.
 struct PutView {
   absl::string_view key;
   absl::string_view value;
@@ -41,7 +41,7 @@ absl::Status NotA(absl::string_view message) {
                    absl::StrCat("arguments are not a ", message));
 }
 
-// Message is a PutRequest or a PutOperation: they number fields differently.
+// Message is a PutRequest or a PutOperation: their field numbers differ.
 template <typename Message>
 absl::StatusOr<PutView> ViewPut(absl::string_view bytes) {
   PutView put;
@@ -150,12 +150,12 @@ absl::StatusOr<OperationView> ViewOperation(absl::string_view operation) {
   return view;
 }
 
-// A commit of fewer operations needs few syncs, and its keys are not looked up
+// A commit of fewer operations needs few syncs, so its keys are not looked up
 // twice.
 constexpr size_t kManyOperations = 8;
 
-// Tells the context of the changes that many operations make. An operation that
-// is malformed is passed over here: Apply returns the error.
+// Announces the changes of many operations to the context. Skips malformed
+// operations: Apply returns the error.
 absl::Status ExpectChanges(ProcedureContext& context,
                            const std::vector<absl::string_view>& operations) {
   using Change = engine::KeyValue::Change;
@@ -238,7 +238,7 @@ absl::StatusOr<bool> Holds(ProcedureContext& context,
                                      range.sequence());
 }
 
-// Says which part of a commit touches too much.
+// Names the part of a commit that touches too much.
 absl::Status ExplainTooLarge(const absl::Status& status, absl::string_view part,
                              size_t index, size_t size) {
   if (ReasonOf(status) != kamino::v1::REASON_TOO_LARGE) return status;
@@ -268,7 +268,7 @@ absl::StatusOr<std::string> Delete(ProcedureContext& context,
   return std::string();
 }
 
-// A CommitRequest whose operations, which bring values, lie where it does.
+// A CommitRequest whose operations, which contain values, stay in the request.
 struct CommitView {
   std::vector<Precondition> preconditions;
   std::vector<absl::string_view> then_operations;
@@ -303,8 +303,8 @@ absl::StatusOr<CommitView> ViewCommit(absl::string_view bytes) {
   return commit;
 }
 
-// All preconditions are looked at before anything is written, so that a commit
-// that does not hold is found out without an intent.
+// All preconditions are checked before anything is written, so that a failing
+// commit makes no intent.
 absl::StatusOr<std::string> Commit(ProcedureContext& context,
                                    absl::string_view arguments) {
   ASSIGN_OR_RETURN(auto request, ViewCommit(arguments));

@@ -14,7 +14,7 @@ using membership::View;
 
 namespace {
 
-// Views whose begin is remembered.
+// Views whose first mutation is remembered.
 constexpr size_t kMostViews = 64;
 
 bool IsMember(const View& view, const std::string& node_id) {
@@ -59,7 +59,7 @@ void CatchUpHistory::OnView(const View& last, bool was_member, const View& next,
 void CatchUpHistory::BeginGeneration(std::set<std::string> gone,
                                      absl::Time now) {
   if (generations_.size() == kMostGenerations) {
-    // What is remembered for those who left before is enough for these.
+    // The changes remembered for nodes that left before also cover these.
     generations_.back().begun = now;
     generations_.back().gone.merge(gone);
     return;
@@ -95,9 +95,9 @@ void CatchUpHistory::Forget() {
 
 void CatchUpHistory::OnApplied() {
   if (since_ == 0) return;
-  // All that follows is of this view.
+  // Everything that follows is of this view.
   if (newest_ != view_.id && noted_ < ring_->cleaned()) {
-    // Of what was not seen nobody can tell.
+    // Nothing is known of mutations that were not seen.
     since_ = newest_ = view_.id;
     begins_.clear();
   }

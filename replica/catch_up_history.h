@@ -11,13 +11,13 @@
 // member.
 //
 // When a member leaves, changes are remembered from the last mutation that all
-// are known to have applied; the node that left has it. Bounded:
-// kMostGenerations departures, each for at most options.keep_changes or until
-// the nodes that left are back.
+// are known to have applied; the node that left has it. Bounded: from at most
+// kMostGenerations such moments, each for at most options.keep_changes or until
+// the nodes that left since are back.
 //
 //   state    input                        next     effects
 //   kApart   OnView, becomes a member     kMember  history begins
-//   kMember  OnView, nobody leaves        kMember
+//   kMember  OnView, none leaves          kMember
 //            OnView, some do              kMember  changes are remembered
 //            OnView, they are back        kMember  forgotten, if they were the
 //            OnTick, late                 kMember  last to be gone for so long
@@ -77,7 +77,7 @@ class CatchUpHistory {
   // The heap is void.
   void Forget();
 
-  // What a joining node receives: the changes after a mutation, or the whole
+  // The content for a joining node: the changes after a mutation, or the whole
   // heap.
   struct Plan {
     std::optional<uint64_t> changes_after;

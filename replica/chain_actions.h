@@ -1,4 +1,4 @@
-// What the caller of the chain protocol core has to do.
+// Work for the caller of the chain protocol core.
 #ifndef KAMINO_REPLICA_CHAIN_ACTIONS_H_
 #define KAMINO_REPLICA_CHAIN_ACTIONS_H_
 

@@ -56,20 +56,20 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
   if (interrupted && CarriesImages(options_.mode)) {
     ApplyImages(ring->received(), /*interrupted=*/true);
   }
-  // Whoever opened the heap has taken it back (TakeBackInterrupted).
+  // The code that opened the heap has rolled it back (TakeBackInterrupted).
   if (TakesBackAlone(options_.mode)) mending_.Forget();
   if (!interrupted || deadly_.redone() != ring->applied() + 1) {
     deadly_.SetRedone(0);
   }
   if (!mending_.torn() || !behind()) return;
-  // The chain completes without a node that joins: its neighbours may hold
-  // more of the interrupted entries' objects than those entries made.
+  // The chain completes without a joining node: its neighbours may have
+  // executed later entries on the interrupted entries' objects.
   LOG(WARNING) << "this node was interrupted while it joined; it begins again";
   copy_->BeginReceiving();
   mending_.Forget();
 }
 
-// --- What is.
+// --- State.
 
 bool ChainCore::ready() const {
   return !outbox_.failed() && place_.inside() && !dispute_.open() &&
@@ -171,7 +171,7 @@ void ChainCore::OnView(const View& view, absl::Time now, Actions* actions) {
 int ChainCore::PlaceIn(const View& view) const {
   const int index = view.IndexOf(options_.node_id, options_.incarnation);
   if (index < 0) return index;
-  // A copy of files of before may come to the same incarnation.
+  // A process on a stale copy of the files may get the same incarnation.
   const std::string& named = view.members[index].heap_id;
   const std::string held = BytesOf(record_->state().heap_id);
   return named.empty() || held.empty() || named == held ? index : -1;
@@ -199,12 +199,12 @@ void ChainCore::EnterView(absl::Time now) {
   TakeOrigin(&state);
   state.alone = role() == Role::kSingle;
   if (state.condition == Condition::kFresh) {
-    // Of the first view nobody can hold anything.
+    // Before the first view no node can hold anything.
     if (place_.view.id == 1) returning_.Forget();
     state.condition = Condition::kSound;
   }
   record_->Update(state);
-  if (!has_state()) return;  // the manager learns of it, and leaves us out
+  if (!has_state()) return;  // the manager learns of it, and expels this node
   if (is_head() && behind()) {
     return outbox_.Fail(absl::FailedPreconditionError(
         absl::StrCat("this node is to be head of view ", place_.view.id,
@@ -227,18 +227,19 @@ void ChainCore::EnterView(absl::Time now) {
   if (outbox_.failed()) return;
   if (role() == Role::kSingle) scrub_.OnAlone();
 
-  // Executing it again has ended this process once.
+  // This process crashed on it once while executing it again.
   if (TakesBackAlone(options_.mode) && is_head() &&
       deadly_.redone() == ring_->applied() + 1) {
     DropInterrupted();
   }
-  // What is in the ring was acknowledged upstream: it is executed whatever the
-  // new role.
+  // Entries in the ring were acknowledged upstream: they are executed in any
+  // role.
   ExecuteReceived();
   if (next != nullptr) downstream_.Enter(*next, now);
   if (role() == Role::kHead) completions_.EnterAsHead();
   if (role() == Role::kTail) completions_.EnterAsTail(place_.view.head(), now);
-  // Section 5.2: a new tail completes what the old one forwarded or not.
+  // Section 5.2: a new tail completes entries whether or not the old one
+  // forwarded them.
   if (is_tail()) CompleteAsTail();
 }
 
@@ -345,7 +346,7 @@ void ChainCore::EndOfBatch(absl::Time now, Actions* actions) {
   joiner_.Acknowledge();
   completions_.Report(donor_.held_at().value_or(ring_->applied()));
   if (!half_executed()) donor_.Continue(now);
-  // After all that may append or clean: what it sends lies in the ring.
+  // After everything that may append or clean: it sends bytes in the ring.
   AdoptDeadly(now);
   scrub_exchange_.Continue(may_compare(), now);
   downstream_.Pump(deadly_.Beyond(KnownComplete()));
@@ -395,8 +396,8 @@ void ChainCore::CommitLocal(Actions* actions) {
 
 bool ChainCore::LeaveAsDamaged(const absl::Status& found, Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
-  // Who comes before this node has applied what this node has; who comes after
-  // it has what is complete once it has acknowledged that.
+  // The predecessor has applied everything that this node has; the successor
+  // has everything completed once it has acknowledged that.
   const bool held = upstream_.attached() ||
                     (downstream_.replicates() && !downstream_.joins() &&
                      downstream_.acked() >= settled());
@@ -443,7 +444,7 @@ void ChainCore::CompleteAsTail() {
 }
 
 void ChainCore::CleanTo(uint64_t sequence) {
-  // Cleaned means applied by all, so it completes as well.
+  // All nodes have applied cleaned entries, so they are completed as well.
   if (is_head()) completions_.CompleteTo(sequence);
   if (sequence <= ring_->cleaned()) return;
   ring_->Clean(sequence);
@@ -454,7 +455,7 @@ void ChainCore::GoOnMended(Mending::Mended mended) {
   if (!mended.has_value()) return;
   if (*mended == Mend::kBack) {
     if (dispute_.open()) disputed_result_.Drop();
-    // Executing it again has ended this process once.
+    // This process crashed on it once while executing it again.
     if (deadly_.redone() == ring_->applied() + 1) DropInterrupted();
     return ExecuteReceived();
   }

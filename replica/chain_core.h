@@ -227,7 +227,7 @@ class ChainCore {
     bool connected;
   };
   std::vector<LinkState> links() const;
-  // What the core uses that link for.
+  // The core's use of that link.
   LinkUse UseOf(LinkId link) const;
   bool Uses(LinkId link) const { return UseOf(link) != LinkUse::kNone; }
 

@@ -1,6 +1,6 @@
-// What a node's core does about requests and log entries that a node may die
-// of, or may have died of (replica/announcements.h, replica/deadly_entries.h),
-// and about entries that it died within.
+// The core's handling of requests and log entries on which a node may crash or
+// have crashed (replica/announcements.h, replica/deadly_entries.h), and of
+// interrupted entries.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -30,9 +30,9 @@ void ChainCore::NoteOnTheWay(const View& next) {
   const Member* successor = !place_.inside() ? nullptr : place_.successor();
   if (successor == nullptr) return;
   if (next.IndexOf(successor->node_id, successor->incarnation) >= 0) return;
-  // The successor survived the disputed entry and executes none after it, so
-  // none of the entries sent to it is deadly. The nodes behind it must execute
-  // them: only their results can show that the head's is wrong.
+  // The successor survived the diverging entry and executes none after it, so
+  // none of the entries sent to it needs quarantine. The nodes behind it must
+  // execute them: only their results can show that the head's is wrong.
   if (downstream_.disputes()) return;
   NoteDeadly(KnownComplete(), downstream_.sent());
 }
@@ -42,7 +42,7 @@ uint64_t ChainCore::KnownComplete() const {
 }
 
 void ChainCore::NoteDeadly(uint64_t after, uint64_t last) {
-  // What a neighbour holds of their objects later entries have changed, too.
+  // Later entries have changed a neighbour's state of their objects, too.
   if (TakesBackAlone(options_.mode)) return;
   deadly_.Note(after, last, KnownComplete());
 }
@@ -95,7 +95,8 @@ void ChainCore::ApplyImages(uint64_t last, bool interrupted) {
 }
 
 bool ChainCore::MayTakeBack() const {
-  // Where entries in flight share objects, only once it has applied all before.
+  // If entries in flight share objects, only once it has applied all earlier
+  // entries.
   return !Pipelines(options_.mode) || KnownComplete() >= ring_->applied();
 }
 
@@ -106,7 +107,7 @@ void ChainCore::ExecuteAdopted() {
   mending_.Forget();
   deadly_.Forget();
   ExecuteReceived();
-  SendSync(upstream_.link());  // what came meanwhile was not taken in
+  SendSync(upstream_.link());  // entries that arrived meanwhile were refused
 }
 
 void ChainCore::DropInterrupted() {

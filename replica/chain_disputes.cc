@@ -1,5 +1,5 @@
-// What a node's core does when a log entry comes to something else here than at
-// the head (replica/dispute.h).
+// The core's handling of a divergence: a log entry has another result here than
+// at the head (replica/dispute.h).
 #include <utility>
 
 #include "replica/chain_core.h"
@@ -7,20 +7,20 @@
 namespace kamino::replica {
 
 void ChainCore::OnDissent(const Execution::Dissent& dissent) {
-  // What the heap holds now is no state of the chain.
+  // The heap is no state of the chain now.
   donor_.Stop();
-  AfterApplied();  // those before it
+  AfterApplied();  // earlier entries
   if (outbox_.failed()) return;
   dispute_.Begin(dissent.entry, dissent.why, dissent.hash);
   if (!dispute_.whole() && TakesBackAlone(options_.mode)) {
     absl::Status taken_back = executor_->TakeBack();
     if (!taken_back.ok()) return outbox_.Fail(std::move(taken_back));
   }
-  if (!place_.inside()) {  // it joins
+  if (!place_.inside()) {  // it is a joining node
     return arbitration_.Convict(dispute_.first(), "the chain");
   }
   if (!is_head()) return arbitration_.TellPredecessor();
-  // What came from another head, which has gone.
+  // The entry came from another head, which is gone.
   KeepOwnResult();
   if (!outbox_.failed()) deadly_.SetRedone(0);
 }

@@ -1,4 +1,4 @@
-// What a node's core makes of a message, by the link that it came on.
+// The core's handling of messages, by their link.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -34,8 +34,8 @@ bool ChainCore::CheckView(LinkId link, const Message& message) {
   }
   if (message.view_id() > place_.view.id) {
     outbox_.FetchView();
-    // Only a Hello is worth an answer: its sender tries again soon, and by
-    // then we have caught up.
+    // Only a Hello needs an answer: its sender soon retries, and by then this
+    // node has caught up.
     if (!message.has_hello()) return false;
   }
   outbox_.Reject(
@@ -62,7 +62,7 @@ void ChainCore::TakeMessage(LinkId link, const Message& message,
         link, absl::StrCat("a message is of chain ", message.chain_id()));
   }
   if (message.has_reject()) return OnReject(link, message, now);
-  // Before the view is looked at: one that joins is in none.
+  // Before the check of the view: a joining node is in none.
   if (message.has_hello() && EndSelfDial(link, message.hello(), now)) return;
   if (!CheckView(link, message)) return;
   if (!MayCome(message.message_case(), UseOf(link))) {
@@ -120,7 +120,7 @@ void ChainCore::TakeMessage(LinkId link, const Message& message,
       return OnTransferMessage(link, message, now);
     case Message::kReject:
     case Message::MESSAGE_NOT_SET:
-      return;  // no rule has it come
+      return;  // there is no rule for it
   }
 }
 
@@ -173,7 +173,7 @@ void ChainCore::OnHello(LinkId link, const Hello& hello, absl::Time now) {
 
 void ChainCore::OnHelloAppend(LinkId link, const Hello& hello, absl::Time now) {
   if (!returning_.OnHello(hello, behind())) {
-    // It learns what this node holds, and tries again.
+    // It learns this node's position, and retries.
     SendSync(link);
     return outbox_.Reject(
         link,
@@ -200,7 +200,7 @@ void ChainCore::OnSync(LinkId link, const Sync& sync, absl::Time now) {
   if (!outbox_.Belongs(downstream_.Has(link))) return;
   if (downstream_.joins() && !outbox_.Belongs(downstream_.replicates())) return;
   ContinueDownstream(sync);
-  // Newly head, and interrupted before it was (section 5.3).
+  // Newly head, and interrupted before (section 5.3).
   if (mending_.torn() && is_head() && downstream_.replicates() &&
       MayTakeBack() && !outbox_.failed()) {
     GoOnMended(mending_.Begin(link, Mend::kBack, now));
@@ -211,7 +211,7 @@ void ChainCore::ContinueDownstream(const Sync& sync) {
   Returning::Verdict verdict = returning_.OnSync(sync);
   if (!verdict.agrees) {
     if (downstream_.joins()) return donor_.Forget();
-    // Tried again when the link has been idle for long enough.
+    // Retried when the link has been idle for long enough.
     return outbox_.Reject(downstream_.link(), std::move(verdict.reason),
                           verdict.useless);
   }
@@ -233,13 +233,14 @@ bool ChainCore::CheckUnsent(const Sync& sync) {
   std::string why = absl::StrCat(
       "mutation ", sequence,
       " is not in this node's ring as it was: ", entry.status().message());
-  // What it has made of the entry is in its heap. Who joins gets it from there.
+  // This node's result is in its heap, from which a joining node would receive
+  // it.
   if (downstream_.joins()) {
     LOG(ERROR) << why << "; " << donor_.joining() << " has to begin anew";
     donor_.ForgetUnreadable(sequence);
     return false;
   }
-  // And who lacks what is complete cannot take its place.
+  // A node that lacks completed entries cannot take its place.
   if (sync.behind() || (is_head() && sequence <= completed())) {
     LOG(ERROR) << why << "; the successor has to begin anew";
     outbox_.Reject(downstream_.link(), std::move(why), sync.behind());
@@ -270,7 +271,7 @@ void ChainCore::OnReject(LinkId link, const Message& message, absl::Time now) {
   joiner_.OnRejected(link, now);
 }
 
-// --- Log entries and what is acknowledged of them.
+// --- Log entries and acknowledgements.
 
 void ChainCore::OnAppend(LinkId link,
                          const kamino::internal::v1::Append& append,
@@ -310,7 +311,7 @@ void ChainCore::OnCompletion(LinkId link, uint64_t applied) {
                                              "entry"));
   }
   completions_.CompleteTo(reached);
-  // What the tail has applied the successor has, which says so later.
+  // The successor has what the tail has applied, and will say so later.
   if (downstream_.replicates() && !downstream_.joins()) {
     downstream_.OnAppendAck(std::min(reached, downstream_.sent()));
   }
@@ -321,8 +322,8 @@ void ChainCore::OnCompletion(LinkId link, uint64_t applied) {
 void ChainCore::OnFetch(LinkId link, const Fetch& fetch) {
   const bool of_predecessor = upstream_.Has(link);
   if (!outbox_.Belongs(of_predecessor || downstream_.Has(link))) return;
-  // One that may lack something answers once it does not: it is asked again.
-  // That its successor lacks more it knows from its Hello.
+  // A node that may lack something answers once it does not: it will be asked
+  // again. It knows from its successor's Hello that the successor lacks more.
   const Condition now = condition();
   if (now != Condition::kSound && now != Condition::kTorn &&
       now != Condition::kReturned) {
@@ -345,8 +346,8 @@ void ChainCore::OnTransferMessage(LinkId link, const Message& message,
   if (!outbox_.Belongs(joiner_.Has(link))) return;
   switch (joiner_.OnMessage(message, may_resume(), may_catch_up(), now)) {
     case Joiner::Effect::kNone:
-      // By a node that takes back alone, what it has taken back: it may be the
-      // last there is to come.
+      // In a mode with its own rollback, executes the entries it rolled back:
+      // they may be the last ones.
       if (joiner_.follows()) ExecuteReceived();
       return;
     case Joiner::Effect::kHeapVoid:

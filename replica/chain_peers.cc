@@ -1,5 +1,5 @@
-// Who is at the other end of a core's links, and what becomes of those who send
-// what may not come by them.
+// The identities of the peers of a core's links, and the handling of peers that
+// send messages they may not send.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -23,7 +23,7 @@ using membership::Role;
 
 LinkUse ChainCore::UseOf(LinkId link) const {
   if (link == kNoLink) return LinkUse::kNone;
-  if (joiner_.Has(link)) return LinkUse::kDonor;  // entries come by it as well
+  if (joiner_.Has(link)) return LinkUse::kDonor;  // also carries entries
   if (upstream_.Has(link)) return LinkUse::kPredecessor;
   if (downstream_.Has(link)) {
     return downstream_.joins() ? LinkUse::kJoining : LinkUse::kSuccessor;
@@ -165,7 +165,7 @@ void ChainCore::EndMisfits(absl::Time now) {
                    << *end;
     }
     outbox_.Close(link);
-    if (use == LinkUse::kNone) continue;  // nobody to be met again
+    if (use == LinkUse::kNone) continue;  // no known peer
     Lose(link, now);
     const absl::Time until = misfits_.Note(peer, now);
     if (use == LinkUse::kSuccessor) downstream_.Delay(until);

@@ -20,13 +20,12 @@ using engine::WriteSet;
 
 namespace {
 
-// Entries that the copies may lack, and how many of them they are brought up to
-// date with at once when there are as many: the core thread does nothing else
-// meanwhile.
+// Entries that the copies may lack, and how many of them are copied at once at
+// that limit: the core thread does nothing else meanwhile.
 constexpr size_t kMaxWork = 128;
 constexpr size_t kAtOnce = 32;
 
-// What the write set allocates it does not say that it writes to.
+// A write set does not list writes to objects that it allocates.
 std::vector<ObjectId> ObjectsOf(const WriteSet& write_set, IntentKind kind) {
   std::vector<ObjectId> objects;
   for (const Intent& intent : write_set) {
@@ -71,8 +70,8 @@ absl::Status CopiedUndo::Prepare(const LogEntry& entry,
     pinned = Pin(write_set, &work);
   }
   if (absl::IsResourceExhausted(pinned)) {
-    // Its own copies, between older ones that had to give way to them, leave no
-    // gap that is large enough. They all had room at the head.
+    // Its own copies, between older ones that had to make room, leave no gap
+    // that is large enough. All of them had room at the head.
     backup_->EvictAll();
     pinned = Pin(write_set, &work);
   }
@@ -87,12 +86,12 @@ absl::Status CopiedUndo::Prepare(const LogEntry& entry,
 }
 
 absl::Status CopiedUndo::Pin(const WriteSet& write_set, Work* work) {
-  // The largest first, so that they do not part the room that is left.
+  // The largest first, so that they do not fragment the free room.
   std::vector<std::pair<size_t, ObjectId>> objects;
   absl::flat_hash_set<ObjectId> seen;
   for (ObjectId id : ObjectsOf(write_set, IntentKind::kWrite)) {
     const auto payload = heap_->Payload(id);
-    // Where there is none the entry cannot be executed.
+    // Without a payload the entry cannot be executed.
     if (payload.ok() && seen.insert(id).second) {
       objects.emplace_back(payload->size(), id);
     }
@@ -177,7 +176,7 @@ void CopiedUndo::PropagateSome(uint64_t sequence, size_t max) {
            work_.front().last <= ring_->applied();
   };
   if (!due() || max == 0) return;
-  ring_->PersistApplied();  // from here on it is not taken back
+  ring_->PersistApplied();  // from here on it is not rolled back
   std::vector<Work> batch;
   while (due() && batch.size() < max) {
     batch.push_back(std::move(work_.front()));
@@ -213,7 +212,7 @@ absl::Status TakeBackByCopies(Heap* heap, const LogRing& ring,
         "the undo copy is damaged: it is up to date with mutation ", mark.end(),
         ", but the ring begins after ", ring.cleaned()));
   }
-  absl::flat_hash_set<ObjectId> stale;  // copies; or there are none
+  absl::flat_hash_set<ObjectId> stale;  // copies that are stale or missing
   WriteSet interrupted;
   for (uint64_t last = std::min(mark.end(), ring.applied());
        last < ring.received();) {
@@ -228,7 +227,7 @@ absl::Status TakeBackByCopies(Heap* heap, const LogRing& ring,
   }
   ASSIGN_OR_RETURN(const InterruptedBlocks blocks, InterruptedBlocksOf(ring));
   for (const auto& [id, before] : blocks) {
-    if (!before.allocated) stale.insert(id);  // is new
+    if (!before.allocated) stale.insert(id);  // it is new
   }
   RETURN_IF_ERROR(RestoreBlocks(blocks, heap));
   for (const Intent& intent : interrupted) {
@@ -236,7 +235,7 @@ absl::Status TakeBackByCopies(Heap* heap, const LogRing& ring,
       continue;
     }
     const auto payload = heap->Payload(intent.object);
-    if (!payload.ok()) continue;  // nor was it there
+    if (!payload.ok()) continue;  // it did not exist either
     const auto copy = backup->Copy(intent.object);
     if (!copy.ok() || copy->size() != payload->size()) continue;
     heap->region()->CopyFlush(payload->data(), copy->data(), copy->size());

@@ -27,7 +27,7 @@ absl::Status Damage::Record(absl::string_view why) {
   NodeState state = record_->state();
   state.condition = membership::Condition::kReceiving;
   state.was_head = state.local_undo = false;
-  state.view_id = 0;  // of which it holds nothing any more
+  state.view_id = 0;  // it holds nothing of that view any more
   state.disputed = 0;
   state.disputed_whole = false;
   record_->Update(state);

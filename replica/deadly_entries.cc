@@ -26,7 +26,7 @@ uint64_t DeadlyEntries::CompleteAsShared() const {
   for (uint64_t last = ring_->received(); last > ring_->applied();) {
     const LogEntry entry = ring_->EntryOf(last);
     const auto write_set = entry.WriteSet();
-    if (!write_set.ok()) break;  // nor is it adopted
+    if (!write_set.ok()) break;  // it is not adopted either
     for (const engine::Intent& intent : *write_set) {
       if (later.contains(intent.object)) return last;
     }

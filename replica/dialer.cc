@@ -5,8 +5,8 @@
 namespace kamino::replica {
 namespace {
 
-// Attempts to reach a neighbour before they are reconnect_delay apart; each
-// waits twice as long as the one before.
+// The first attempts to reach a neighbour, before they are reconnect_delay
+// apart; each waits twice as long as the one before.
 constexpr int kFailuresToSlow = 4;
 
 }  // namespace
@@ -87,7 +87,7 @@ void Dialer::Wait(absl::Time now) {
   link_ = kNoLink;
   due_ = now;
   if (purpose_ == kamino::internal::v1::LINK_PURPOSE_TRANSFER) {
-    // A tail that cannot have this node join now will not at once.
+    // A tail that refuses this node now will refuse it for a while.
     due_ += 10 * options_.reconnect_delay;
   } else {
     due_ += options_.reconnect_delay / (1 << (kFailuresToSlow - failures_));

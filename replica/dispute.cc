@@ -65,7 +65,7 @@ void Dispute::OnVote(uint64_t first, uint64_t hash, bool one_origin) {
   if (!open() || first != entry_->first || vote_.has_value()) return;
   vote_ = hash;
   one_origin_ = one_origin;
-  speak_at_ = absl::InfinitePast();  // there is something new to say
+  speak_at_ = absl::InfinitePast();  // there is news
 }
 
 bool Dispute::MaySpeak(absl::Time now) {

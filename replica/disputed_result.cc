@@ -19,7 +19,7 @@ void DisputedResult::Resume() {
   if (condition == Condition::kReceiving || first <= ring_->applied()) {
     return dispute_->End();
   }
-  if (condition == Condition::kBehind) {  // the chain does not need what it has
+  if (condition == Condition::kBehind) {  // the chain does not need its data
     LOG(ERROR) << "mutation " << first
                << " came to something else here than at the head, and this "
                   "node has just joined; it begins anew";
@@ -41,8 +41,8 @@ void DisputedResult::Resume() {
     ring_->PersistApplied();
     return dispute_->End();
   }
-  // The mark was taken back: those before it are to be mended, and it with
-  // them.
+  // The mark was set back: the earlier entries must be repaired, and this one
+  // with them.
   dispute_->End();
 }
 
@@ -72,7 +72,7 @@ absl::Status DisputedResult::Replace() {
   const LogEntry entry = ring_->EntryOf(dispute_->first());
   ASSIGN_OR_RETURN(const std::vector<MutationView> views, entry.Mutations());
   ASSIGN_OR_RETURN(const LogEntry::Declared declared, entry.ReadDeclared());
-  // Copies, as a draft takes mutations, not views.
+  // Copies, because a draft takes mutations, not views.
   std::vector<Mutation> mutations;
   for (const MutationView& view : views) {
     mutations.push_back(view.Copy());
@@ -95,7 +95,7 @@ absl::Status DisputedResult::Replace() {
     draft.image_of.emplace(image_of);
     RETURN_IF_ERROR(CoverOwn(declared.write_set, draft, &image));
   }
-  // What the former head has sent after it was neither applied nor answered.
+  // Later entries of the former head were neither applied nor acknowledged.
   ring_->TruncateAfter(dispute_->last());
   return ring_->ReplaceLast(draft);
 }
@@ -122,7 +122,8 @@ absl::Status DisputedResult::CoverOwn(const engine::WriteSet& write_set,
 }
 
 void DisputedResult::TakeBack() {
-  // The node did so itself as it came to the dispute (Executor::TakeBack).
+  // The node rolled it back itself when it found the divergence
+  // (Executor::TakeBack).
   if (TakesBackAlone(options_.mode)) return Drop();
   if (place_->role() == membership::Role::kSingle) {
     return outbox_->Fail(absl::UnavailableError(absl::StrCat(
@@ -137,7 +138,7 @@ void DisputedResult::TakeBack() {
 void DisputedResult::Drop() {
   LOG(WARNING) << "mutation " << dispute_->first()
                << ", which only the former head could execute, is dropped";
-  // In this order: a crash on the way leaves an entry that was interrupted.
+  // In this order: a crash on the way leaves an interrupted entry.
   dispute_->End();
   ring_->TruncateAfter(ring_->applied());
 }

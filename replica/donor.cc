@@ -21,12 +21,12 @@ namespace {
 // Longer than the time between two ticks.
 constexpr absl::Duration kLongTick = absl::Milliseconds(50);
 constexpr absl::Duration kPacedBurst = kLongTick;
-// Between two chunks that are taken; longer than over any link that will do.
+// Between two acknowledged chunks; longer than over any usable link.
 constexpr absl::Duration kLongPause = absl::Milliseconds(250);
-// Over what has changed, as fast as clients change it. A heap that changes more
-// slowly than it is sent is nearly always cut by then.
+// Passes over the changed pages without slowing clients down. A heap that
+// changes more slowly than it is sent nearly always reaches the cut by then.
 constexpr uint64_t kFreePasses = 3;
-// Passes that are logged, each; of more every so manieth.
+// Passes up to this one are logged each; later ones every so many.
 constexpr uint64_t kLoggedPasses = 32;
 
 }  // namespace
@@ -78,8 +78,7 @@ std::string Donor::Refuse(const Hello& hello, const View& view, bool may_give,
 }
 
 absl::Duration Donor::Pause(absl::Time now) const {
-  // This node itself may have been held up, and have yet to look at what came
-  // meanwhile.
+  // This node itself may have been held up, with unread messages.
   return std::min(now, ticked_ + kLongTick) - progressed_;
 }
 
@@ -89,7 +88,8 @@ bool Donor::Stutters(absl::Time now) const {
 
 void Donor::NoteProgress(absl::Time now) {
   const absl::Duration pause = now - progressed_;
-  // Bounded, or one that was stopped for long would have to make up for it.
+  // Bounded, because otherwise a node that stopped for long would have to make
+  // up for it.
   paused_ = pause >= kLongPause
                 ? std::min(paused_ + pause, 2 * options_.joining_patience)
                 : std::max(absl::ZeroDuration(), paused_ - pause);
@@ -277,10 +277,10 @@ void Donor::EndCopy() {
 
 bool Donor::KeepsRing() {
   if (state() != State::kFollowed && !retains()) return false;
-  // While writes are held back what was on its way may still come.
+  // While writes are slowed down, entries on their way may still arrive.
   const uint64_t quarters = brake_.holds() ? 3 : 2;
   if (ring_->bytes_used() <= ring_->bytes_total() / 4 * quarters) {
-    return true;  // it cleans up as far as it has come
+    return true;  // the node cleans up to its position
   }
   Forget();
   return false;
@@ -299,7 +299,7 @@ bool Donor::OnTick(absl::Time now) {
   }
   ticked_ = now;
   const uint64_t progress = Progress();
-  // While it is sent nothing it can take nothing.
+  // It can take nothing while nothing is sent.
   const bool waits = state() == State::kCopying && !awaits_wanted_ &&
                      chunks_acked_ == chunks_sent_;
   if (waits || progress != progress_) NoteProgress(now);

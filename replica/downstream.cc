@@ -14,7 +14,7 @@ using kamino::internal::v1::LINK_PURPOSE_APPEND;
 
 namespace {
 
-// Of log entries that are on their way to the successor, unacknowledged.
+// Limit of unacknowledged log entries on their way to the successor.
 constexpr uint64_t kWindowBytes = 16u << 20;
 
 std::string WithinAnEntry(uint64_t cursor) {
@@ -117,7 +117,7 @@ bool Downstream::OnCleaned(uint64_t cleaned) {
                                                most_sent_, " that were sent"));
     return false;
   }
-  // It was sent that before it asked to be sent some of it again.
+  // It received them before it asked for some of them again.
   if (cleaned > sent_) {
     sent_ = acked_ = cleaned;
     sent_bytes_ = sent_entries_ = 0;
@@ -149,7 +149,8 @@ void Downstream::Pump(const DeadlyRange& deadly) {
     sent_bytes_ += entry.bytes().size();
     ++sent_entries_;
     Append* append = outbox_->SendEntry(link(), entry);
-    // Nobody waits for one that joins, so that what it lacks may be complete.
+    // The chain does not wait for a joining node, so entries that it lacks may
+    // be complete.
     append->set_deadly(deadly.Has(entry) && !joins());
     SendCompareIfDue();
   }

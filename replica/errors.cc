@@ -15,8 +15,8 @@ constexpr absl::string_view kDetailUrl =
     "type.googleapis.com/kamino.v1.ErrorDetail";
 constexpr size_t kMaxKeys = 16;
 constexpr size_t kMaxKeyBytes = 1024;
-// Of all keys together. gRPC's clients take 8 KiB of metadata by default, and
-// base64 adds a third.
+// Limit of all keys together. gRPC's clients accept 8 KiB of metadata by
+// default, and base64 adds a third.
 constexpr size_t kMaxKeysBytes = 4096;
 constexpr size_t kMaxPrintable = 64;
 

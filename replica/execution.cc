@@ -35,7 +35,7 @@ std::optional<Execution::Dissent> Execution::ExecuteNext() {
     return Dissent{entry, executed.status()};
   }
   if (!executed.ok()) {
-    // Without room for what lets it take the entry back nothing is lost.
+    // Lack of room for undo data loses nothing.
     const auto code = absl::IsResourceExhausted(executed.status())
                           ? absl::StatusCode::kResourceExhausted
                           : absl::StatusCode::kDataLoss;

@@ -3,7 +3,7 @@
 namespace kamino::replica {
 namespace {
 
-// As proto's encoding numbers them; groups are none of ours.
+// Proto's numbers of encodings; groups are not used.
 enum WireType : uint32_t {
   kVarint = 0,
   kFixed64 = 1,

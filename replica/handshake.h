@@ -1,5 +1,5 @@
-// What two nodes tell each other when a link opens between them, and why a node
-// refuses a peer.
+// The handshake of two nodes when a link opens between them, and the reasons to
+// refuse a peer.
 #ifndef KAMINO_REPLICA_HANDSHAKE_H_
 #define KAMINO_REPLICA_HANDSHAKE_H_
 

@@ -26,7 +26,7 @@ absl::StatusOr<uint64_t> HeapExecutor::Run(const LogEntry& entry, bool trial) {
   absl::Status done = state_->Replay(transaction, entry, trial);
   uint64_t hash = 0;
   if (done.ok() && entry.image_hash() != 0) {
-    // Before Commit: what is flushed may have left the cache.
+    // Before Commit: afterwards flushed bytes may have left the cache.
     hash = transaction.HashImage(declared.filled);
   }
   if (done.ok()) {
@@ -36,7 +36,8 @@ absl::StatusOr<uint64_t> HeapExecutor::Run(const LogEntry& entry, bool trial) {
   return hash;
 }
 
-// All at once, so that a snapshot holds also where the execution ends halfway.
+// All at once, so that a snapshot stays valid even if the execution ends
+// halfway.
 void HeapExecutor::BeforeChanges(const WriteSet& write_set) {
   if (snapshots_ == nullptr) return;
   for (const Intent& intent : write_set) snapshots_->BeforeChange(intent);
@@ -93,14 +94,15 @@ absl::Status HeapExecutor::ReadIntent(const Intent& intent,
 absl::Status HeapExecutor::BeginMending(const WriteSet& intents,
                                         bool interrupted) {
   mended_.clear();
-  // What is half executed was told of before, if any snapshot is that old.
+  // Changes of torn entries were announced before, for snapshots that are that
+  // old.
   if (!interrupted) BeforeChanges(intents);
   return interrupted ? mender_.Begin(intents) : mender_.BeginWhole(intents);
 }
 
 absl::Status HeapExecutor::MendIntent(const Intent& intent,
                                       absl::string_view bytes, Mend mend) {
-  // Until it is known to be right.
+  // Until a hash confirms it.
   if (scrubbed_ != nullptr) mended_.push_back(intent.object);
   return mender_.Apply(intent, bytes, mend);
 }

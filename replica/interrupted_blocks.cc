@@ -20,7 +20,7 @@ absl::StatusOr<InterruptedBlocks> InterruptedBlocksOf(const LogRing& ring) {
     ASSIGN_OR_RETURN(const auto write_set, entry.WriteSet());
     for (const Intent& intent : write_set) {
       if (intent.kind == IntentKind::kWrite) continue;
-      // The first one shows how it was.
+      // The first intent shows the earlier state.
       blocks.try_emplace(
           intent.object,
           BlockBefore{intent.length, intent.kind == IntentKind::kFree});

@@ -37,7 +37,7 @@ bool Joiner::keeps_up() const {
 void Joiner::Aim(const View& view, absl::Time now) {
   if (!view.formed()) return;
   for (const Member& member : view.members) {
-    if (member.node_id == options_.node_id) return;  // its former self
+    if (member.node_id == options_.node_id) return;  // itself, earlier
   }
   state_ = State::kAsking;
   dialer_.Aim(view.tail(), now);

@@ -85,9 +85,8 @@ class Joiner {
   void Leave();
   void OnInvited(bool invited, absl::Time now);
   // `may_resume`: this node's data is a state of the chain that entries can
-  // follow. True when a Hello is due, which is filled in. `member`, if not
-  // null: what a member has sent about a heap from which this node could catch
-  // up.
+  // follow. True when a Hello is due, which is filled in. `member`: the state
+  // that describes this node's heap, if it could catch up from that; or null.
   bool OnOpened(LinkId link, absl::Time now, bool may_resume,
                 const NodeState* member, kamino::internal::v1::Hello* hello);
   void OnClosed(LinkId link, absl::Time now);

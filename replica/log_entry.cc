@@ -41,7 +41,7 @@ absl::Status Damaged(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("a log entry ", what));
 }
 
-// Takes pieces of what is left, and none beyond.
+// Takes pieces from the remaining bytes, never beyond.
 class Cursor {
  public:
   explicit Cursor(absl::string_view bytes) : left_(bytes) {}
@@ -55,7 +55,7 @@ class Cursor {
     return true;
   }
 
-  // It may lie anywhere; a link knows nothing of alignment.
+  // May be unaligned; links do not align messages.
   template <typename T>
   bool TakeCopy(T* value) {
     absl::string_view piece;
@@ -76,7 +76,7 @@ bool TakeMutation(Cursor* cursor, MutationView* mutation, uint16_t* flags) {
   mutation->client_id = header.client_id;
   mutation->number = header.number;
   mutation->since = header.since;
-  // Before anything is made as large as it says.
+  // Before anything of that size is allocated.
   if (header.dropped_count > cursor->left() / kIdBytes) return false;
   mutation->dropped_clients.resize(header.dropped_count);
   for (uint64_t& id : mutation->dropped_clients) {
@@ -90,7 +90,7 @@ bool TakeMutation(Cursor* cursor, MutationView* mutation, uint16_t* flags) {
          cursor->Take(Padded(text) - text, &padding);
 }
 
-// Of an intent's after-image.
+// Size of an intent's after-image.
 uint64_t ImageBytesOf(const IntentRecord& record) {
   switch (static_cast<IntentKind>(record.kind)) {
     case IntentKind::kWrite:
@@ -113,7 +113,7 @@ char* Put(char* to, const void* from, size_t length) {
   return to + length;
 }
 
-// What follows on so many bytes of a part.
+// Writes the padding after a part of that size.
 char* PutPadding(char* to, uint64_t bytes) {
   constexpr char kZeros[kPartAlignment] = {};
   return Put(to, kZeros, Padded(bytes) - bytes);
@@ -283,7 +283,7 @@ absl::StatusOr<uint64_t> LogEntry::ImagesDue() const {
 
 absl::Status LogEntry::CheckImages() const {
   ASSIGN_OR_RETURN(const uint64_t due, ImagesDue());
-  // In other modes there are none.
+  // Other modes have none.
   if (header_.after_image_bytes == 0 ||
       header_.after_image_bytes == Padded(due)) {
     return absl::OkStatus();
@@ -318,7 +318,7 @@ absl::StatusOr<engine::WriteSet> LogEntry::WriteSet() const {
 
 absl::StatusOr<LogEntry::Declared> LogEntry::ReadDeclared() const {
   Declared declared;
-  // No more than there are bytes for.
+  // At most as many as there are bytes for.
   declared.write_set.reserve(std::min<size_t>(
       header_.intent_count, bytes_.size() / sizeof(IntentRecord)));
   RETURN_IF_ERROR(VisitIntents([&](const IntentRecord& record) {
@@ -444,7 +444,7 @@ void LogEntryDraft::WriteTo(char* to) const {
   header.image_hash = image != nullptr ? image->hash : 0;
   header.intent_count = static_cast<uint32_t>(write_set->size());
   std::memcpy(to, &header, sizeof(header));
-  // Where it lies: its bytes are in the cache.
+  // In place: its bytes are in the cache.
   header.checksum = ChecksumOf(to, length);
   std::memcpy(to, &header.checksum, kChecksumBytes);
 }

@@ -44,7 +44,7 @@ struct EntryHeader {
   uint64_t first;         // number of the first mutation
   uint64_t chain_id;
   uint64_t view_id;            // in which the head executed it
-  uint64_t epoch;              // 0: see below
+  uint64_t epoch;              // 0: see above
   uint64_t image_hash;         // engine::AfterImage::hash; 0: not told
   uint32_t mutation_bytes;     // of the part
   uint32_t intent_count;       // of the write set

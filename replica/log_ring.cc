@@ -32,7 +32,7 @@ uint64_t CleanedChecksum(const CleanedLine& line) {
   return XXH3_64bits(&line, offsetof(CleanedLine, checksum));
 }
 
-// Binds the entry, which is alike at all nodes, to this place.
+// Binds the entry, whose bytes are the same at all nodes, to this place.
 uint64_t SlotChecksum(const SlotHeader& slot, const std::byte* entry) {
   uint64_t seed;
   std::memcpy(&seed, entry, sizeof(seed));
@@ -84,7 +84,7 @@ ChainMode LogRing::mode() const {
 void LogRing::Format(const HeapUuid& heap, ChainMode mode, uint64_t sequence,
                      uint32_t generation) {
   RingHeader* header = this->header();
-  // The first slot must not look like one of an earlier ring.
+  // The first slot must not look like that of an earlier ring.
   std::memset(region_->base() + kHeaderBytes, 0, sizeof(SlotHeader));
   region_->Persist(region_->base() + kHeaderBytes, sizeof(SlotHeader));
   std::memset(static_cast<void*>(header), 0, sizeof(RingHeader));
@@ -177,7 +177,7 @@ absl::Status LogRing::ReadCleaned() {
 
 absl::Status LogRing::Recover() {
   RETURN_IF_ERROR(ReadCleaned());
-  // One that begins as the last one does takes its place.
+  // A slot with the same first mutation as the last one replaces it.
   while (ScanOne(received() + 1) ||
          (!entries_.empty() && ScanOne(entries_.back().first))) {
   }
@@ -427,8 +427,8 @@ void LogRing::TruncateAfter(uint64_t sequence) {
 
 void LogRing::DropLast() {
   const Slot slot = entries_.back();
-  // The newest first, each durably: one that is left behind a dropped one would
-  // be found behind what takes that one's place.
+  // The newest first, each durably: otherwise a restart would find a later
+  // entry behind the entry that replaces a dropped one.
   replaced_.push_back(slot.offset);
   for (; !replaced_.empty(); replaced_.pop_back()) {
     auto* header =
@@ -437,7 +437,7 @@ void LogRing::DropLast() {
     region_->Persist(&header->magic, sizeof(header->magic));
   }
   ++rewrites_;
-  // Space that a wrap before it left unused comes back as well.
+  // Includes space that a wrap before it left unused.
   write_offset_ = slot.begin;
   used_ -= slot.space;
   entries_.pop_back();

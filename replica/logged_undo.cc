@@ -47,7 +47,8 @@ absl::Status LoggedUndo::Prepare(const LogEntry& entry,
 
 absl::Status LoggedUndo::TakeBack() {
   RETURN_IF_ERROR(TakeBackByLog(heap_, *ring_, log_));
-  // Those that are applied, and not durably so, may have to be taken back yet.
+  // Entries that are applied, but not durably, may still have to be rolled
+  // back.
   ring_->PersistApplied();
   log_->Forget();
   frees_ = false;

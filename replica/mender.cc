@@ -17,8 +17,8 @@ using engine::WriteSet;
 
 namespace {
 
-// Of each object: what begins with the last time that it was allocated or
-// freed, or backwards ends with the first time.
+// For each object: the intents from its last allocation or free on, or, in the
+// backward direction, up to the first one.
 WriteSet LastWordOnly(Mend mend, const WriteSet& intents) {
   const bool forward = mend == Mend::kForward;
   absl::flat_hash_map<ObjectId, size_t> decides;
@@ -70,7 +70,7 @@ absl::Status Mender::BeginWhole(const WriteSet& intents) {
   for (const Intent& intent : intents) {
     if (blocks_.contains(intent.object)) continue;
     if (intent.kind == IntentKind::kAlloc) {
-      // No block yet, whatever lies there.
+      // Not a block yet, whatever the bytes there are.
       blocks_[intent.object] = {};
       continue;
     }
@@ -109,8 +109,7 @@ absl::Status Mender::MakeAllocated(const Intent& intent,
   engine::Heap::Block& block = blocks_[intent.object];
   const bool allocated = block.allocated;
   if (!allocated) {
-    // What is given back to the allocator has to be free on media before it is
-    // taken again.
+    // A block must be free on media before the allocator can give it out again.
     if (std::exchange(freed_, false)) heap_->region()->Drain();
     RETURN_IF_ERROR(heap_->ReserveAt(intent.object, intent.length));
     block = {intent.length, true};
@@ -149,7 +148,7 @@ absl::Status Mender::Apply(const Intent& intent, absl::string_view bytes,
   }
   switch (intent.kind) {
     case IntentKind::kWrite:
-      // Freed by the same entry: there is nothing to store to any more.
+      // The same entry freed it: there is nothing to store to.
       return IsAllocated(intent.object) ? Store(intent, bytes)
                                         : absl::OkStatus();
     case IntentKind::kAlloc:

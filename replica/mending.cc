@@ -23,13 +23,13 @@ using kamino::internal::v1::WriteIntent;
 
 namespace {
 
-// Of one Fetch; a single intent may have more.
+// Limit of one Fetch; a single intent may have more.
 constexpr size_t kFetchBytes = 1u << 20;
 constexpr int kFetchIntents = 1000;
-// What one is answered at most; larger than any object.
+// Limit of one answer; larger than any object.
 constexpr uint64_t kMaxFetchedBytes = 4u << 20;
 
-// Bytes that are needed of the neighbour.
+// Bytes needed from the neighbour.
 uint32_t NeededBytes(const Intent& intent, Mend mend) {
   const bool goes =
       (intent.kind == IntentKind::kFree && mend == Mend::kForward) ||
@@ -121,7 +121,7 @@ Mending::Mended Mending::OnFetched(LinkId link, const Fetched& fetched,
                                    absl::Time now) {
   if (!Asks(link) || fetched.number() != asking_.number ||
       fetched.bytes_size() != static_cast<int>(asking_.asked - asking_.done)) {
-    return std::nullopt;  // an answer to what was asked again
+    return std::nullopt;  // an answer to an old question
   }
   for (const std::string& bytes : fetched.bytes()) {
     const Intent& intent = asking_.intents[asking_.done++];
@@ -176,7 +176,7 @@ void Mending::OnLinkClosed(LinkId link) {
 void Mending::Leave() {
   if (untouched_) return Forget();
   if (state_ == State::kFetching) state_ = State::kTorn;
-  interrupted_ = true;  // of what is adopted a part is taken over
+  interrupted_ = true;  // part of the adopted entries is taken over
   asking_ = Asking();
 }
 

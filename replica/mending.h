@@ -32,7 +32,7 @@
 // this one does not execute them, but takes over the predecessor's result.
 //
 // Invariants:
-//   1. torn() until all is mended: nothing is appended or executed meanwhile.
+//   1. torn() until all is repaired: nothing is appended or executed meanwhile.
 //   2. Bytes are taken over only if they were asked for last, in that order.
 //   3. Repeating the repair from the start has the same result, so a link or a
 //      process may be lost at any moment.
@@ -60,7 +60,7 @@ class Mending {
  public:
   enum class State {
     kWhole,     // nothing is interrupted
-    kTorn,      // mutations (applied, received] may be half executed
+    kTorn,      // mutations (applied, received] may be torn
     kFetching,  // the same, and a neighbour was asked for its state of them
   };
 

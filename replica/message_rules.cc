@@ -11,7 +11,7 @@ using kamino::internal::v1::ChainMessage;
 constexpr LinkUses kPredecessor = {LinkUse::kPredecessor};
 constexpr LinkUses kSuccessor = {LinkUse::kSuccessor};
 constexpr LinkUses kNeighbours = {LinkUse::kPredecessor, LinkUse::kSuccessor};
-// Who sends entries, and who is sent them.
+// Nodes that send entries, and nodes that receive them.
 constexpr LinkUses kSenders = {LinkUse::kPredecessor, LinkUse::kDonor};
 constexpr LinkUses kReceivers = {LinkUse::kSuccessor, LinkUse::kJoining};
 constexpr LinkUses kAll = {
@@ -26,7 +26,7 @@ constexpr MessageRule kRules[] = {
     {ChainMessage::kAppendAck, kReceivers},
     {ChainMessage::kCompletion, {LinkUse::kTail}},
     {ChainMessage::kCleanUp, kReceivers},
-    // It says no more than that somebody has another view.
+    // It only says that the sender has another view.
     {ChainMessage::kReject, kAll},
     {ChainMessage::kFetch, kNeighbours},
     {ChainMessage::kFetched, kNeighbours},

@@ -13,7 +13,7 @@
 
 namespace kamino::replica {
 
-// What a link is to this node. Except for kNone the peer has proved its
+// The use of a link at this node. Except for kNone the peer has proved its
 // identity, by its Hello or, if this node opened the link, before anything was
 // sent.
 enum class LinkUse : uint8_t {

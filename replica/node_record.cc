@@ -14,7 +14,7 @@ using membership::Condition;
 using ring_format::kRecordOffsets;
 using ring_format::RecordLine;
 
-// Whether a restart leaves it as it is: the others are found out after it.
+// Whether a restart keeps the condition: others are determined after it.
 bool Outlasts(Condition condition) {
   return condition == Condition::kFresh || condition == Condition::kReceiving ||
          condition == Condition::kBehind || condition == Condition::kSound;
@@ -44,10 +44,10 @@ bool IsEmpty(const RecordLine& line) {
   return std::memcmp(&line, &kNone, sizeof(line)) == 0;
 }
 
-// What there is of a version.
+// The readable part of a version.
 struct Found {
-  const RecordLine* line = nullptr;  // null: neither copy can be read
-  bool whole = false;                // both copies are there, and alike
+  const RecordLine* line = nullptr;  // null: no copy is readable
+  bool whole = false;                // both copies are readable and equal
   bool empty = false;                // it was never written
 
   uint64_t serial() const { return line == nullptr ? 0 : line->serial; }
@@ -107,10 +107,10 @@ absl::Status NodeRecord::Open() {
   const Found& other = found[1 - newer];
   if (best.line == nullptr) return Damaged();
   if (other.line == nullptr) {
-    // Only one that was never there may be missing.
+    // Only a version that was never written may be missing.
     if (!other.empty || best.serial() != 1) return Damaged();
   } else if (other.serial() + 1 != best.serial()) {
-    // Of an update that a crash tore the second copy is two versions old.
+    // After a crash during an update the second copy is two versions old.
     return Damaged();
   }
   serial_ = best.line->serial;

@@ -44,8 +44,8 @@ absl::Status ProcedureContext::Delete(absl::string_view key) {
 
 absl::Status ProcedureContext::Expect(
     absl::Span<const engine::KeyValue::Change> changes) {
-  // It holds the objects' locks and copies from now on: a request that fails
-  // is taken back, though it has written nothing.
+  // From now on it holds the objects' locks and copies: if the request fails it
+  // must be rolled back, although it has written nothing.
   changed_ = true;
   return Explain(objects_->Expect(changes),
                  changes.empty() ? "" : changes.front().key);

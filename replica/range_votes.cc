@@ -11,7 +11,8 @@ using kamino::internal::v1::RangeVote;
 
 namespace {
 
-// What all agree on that was agreed on before; 0: they do not, or none knows.
+// The previously agreed digest, if all agree on one; 0: they do not, or none is
+// known.
 uint64_t AgreedBefore(const RangeVotes& votes) {
   uint64_t agreed = 0;
   for (const RangeVote& vote : votes) {
@@ -22,7 +23,7 @@ uint64_t AgreedBefore(const RangeVotes& votes) {
   return agreed;
 }
 
-// By digest: how many votes there are for it.
+// The number of votes for each digest.
 std::map<uint64_t, size_t> CountVotes(const RangeVotes& votes) {
   std::map<uint64_t, std::set<std::string>> origins;
   for (const RangeVote& vote : votes) {
@@ -35,7 +36,7 @@ std::map<uint64_t, size_t> CountVotes(const RangeVotes& votes) {
   }
   std::map<uint64_t, size_t> counts;
   for (const auto& [digest, known] : origins) {
-    // Copies of nobody knows whose may be copies of each other.
+    // Copies of unknown source may be copies of each other.
     counts[digest] = std::max<size_t>(1, known.size());
   }
   const uint64_t before = AgreedBefore(votes);
@@ -43,7 +44,7 @@ std::map<uint64_t, size_t> CountVotes(const RangeVotes& votes) {
   return counts;
 }
 
-// A copy goes after what it may be a copy of.
+// A copy comes after its possible source.
 size_t Convicted(const RangeVotes& votes, uint64_t right) {
   size_t copy = votes.size();
   for (size_t i = votes.size(); i-- > 0;) {

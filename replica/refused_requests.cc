@@ -6,7 +6,7 @@ using state_format::RefusedSlot;
 
 namespace {
 
-// A head died of those bytes, and then another one.
+// A head crashed on those bytes, and then another one.
 constexpr int kDeathsOfBytes = 2;
 
 bool IsOf(const RefusedSlot& slot, const RequestIdentity& request) {

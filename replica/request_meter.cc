@@ -8,10 +8,10 @@
 namespace kamino::replica {
 namespace {
 
-// Objects between two questions whether the request was abandoned: some ms.
+// Objects between two checks whether the request was abandoned: some ms.
 constexpr uint64_t kAskEvery = 4096;
 
-// Of a block, before its payload (docs/formats/heap.md).
+// A block's header, before its payload (docs/formats/heap.md).
 constexpr uint64_t kHeaderBytes = 16;
 
 }  // namespace

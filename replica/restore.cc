@@ -212,7 +212,7 @@ absl::StatusOr<Restore::Step> Restore::GiveUp(absl::string_view arguments,
                                               uint64_t sequence) {
   ASSIGN_OR_RETURN(const auto give_up, Parse<GiveUpRestore>(arguments));
   if (state_.restoring == 0) {
-    // What was finished stays, and its id with it.
+    // A finished restore stays, with its id.
     constexpr char kNone[kBackupIdBytes] = {};
     if (!IsOf({kNone, sizeof(kNone)})) return CheckUnderWay("");
     return Step{"", /*repeated=*/true};

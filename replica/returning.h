@@ -83,7 +83,7 @@ class Returning {
     bool agrees = true;
     // If not:
     std::string reason;
-    bool useless = false;  // the successor's data is useless: it must begin anew
+    bool useless = false;  // the successor must begin anew
   };
   Verdict OnSync(const kamino::internal::v1::Sync& sync);
 

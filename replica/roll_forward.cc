@@ -1,17 +1,16 @@
-// What becomes of an intent of an interrupted entry.
+// Rolling the intents of interrupted entries forward.
 //
-// The crash left the heap as it was after some of the entries, and perhaps with
-// a part of the next one. So an object of an earlier entry may be gone by now,
-// as a later one has freed it, and its space may be part of another one's, or
-// of one of another size under the same id. Storing to it, or making it anew,
-// would destroy that one. But where it does not matter what the object held, as
-// one of these entries frees it, none of this is needed: what came before its
-// last free is skipped. That free is not: the object may be there still.
+// The crash left the heap as it was after some of the entries, perhaps with a
+// part of the next one. So an object of an earlier entry may be gone, because a
+// later one has freed it, and its space may belong to another object, or to one
+// of another size under the same id. Storing to it, or allocating it anew,
+// would destroy that object. But if one of these entries frees an object, its
+// earlier content does not matter: everything before its last free is skipped.
+// The free itself is not: the object may still be there.
 //
-// What is left goes in order. An allocation that is not skipped is of an object
-// that is there after all entries. So no other object has its space then, and
-// whatever had it before is freed by an entry before it, which has had its
-// turn.
+// The rest is done in order. An allocation that is not skipped is of an object
+// that exists after all entries. So no other object has its space then, and an
+// earlier entry, which was handled before, freed the previous one.
 #include "replica/roll_forward.h"
 
 #include <string>
@@ -28,8 +27,7 @@ using engine::IntentKind;
 
 namespace {
 
-// Of each object that is freed, where that is for the last time, counted in
-// intents.
+// For each freed object, its last free, counted in intents.
 using LastFrees = absl::flat_hash_map<engine::ObjectId, uint64_t>;
 
 bool IsSkipped(const LastFrees& frees, const Intent& intent, uint64_t at) {
@@ -43,8 +41,8 @@ absl::StatusOr<std::vector<LogEntry>> RollForward::EntriesOf(
     uint64_t after, uint64_t last) const {
   std::vector<LogEntry> entries;
   while (after < last) {
-    // It was looked at when it came, or when the ring was opened; but bits of
-    // what nobody reads may change.
+    // It was checked when it arrived, or when the ring was opened; but bytes
+    // may decay between reads.
     ASSIGN_OR_RETURN(
         const LogEntry entry,
         LogEntry::Check(ring_->EntryOf(after + 1).bytes(), ring_->mode()));

@@ -15,10 +15,10 @@ namespace {
 
 // Longer than the time between two ticks.
 constexpr absl::Duration kPacedBurst = absl::Milliseconds(50);
-// A head has other things to do while it finds where a range begins.
+// A head has other work while it searches a range's start.
 constexpr absl::Duration kBetweenWalks = absl::Milliseconds(10);
-// A head that knows what is in doubt asks once in options.scrub_retry, or in
-// two of them where a question was lost.
+// A head that knows of a range in doubt asks once in options.scrub_retry, or in
+// two of them if a question was lost.
 constexpr int kUnasked = 4;
 
 }  // namespace
@@ -31,7 +31,7 @@ Scrub::Scrub(const ChainOptions& options, ScrubbedHeap* heap)
   stats_.on = options.scrub_bytes_per_s > 0;
   stats_.ranges = heap_->book()->ranges();
   stats_.range_bytes = heap_->range_bytes();
-  // Ranges may have been of another size.
+  // Ranges may have had another size.
   if (in_doubt() && *doubt() >= stats_.ranges) SetDoubt(0);
   next_ = stats_.next = doubt().value_or(0);
 }
@@ -216,14 +216,14 @@ void Scrub::CountAgreed(uint64_t range, absl::Time asked_at, absl::Time now) {
     pass_is_of_view_ = true;
     in_a_row_ = 0;
   }
-  if (range + 1 == in_a_row_) return;  // the same again
+  if (range + 1 == in_a_row_) return;  // a repetition
   in_a_row_ = range == in_a_row_ ? in_a_row_ + 1 : 0;
   if (in_a_row_ < stats_.ranges) return;
   ++stats_.passes;
   stats_.between_passes = true;
   stats_.ended = now;
   stats_.took = now - pass_began_;
-  // What a new view has not seen from its first range on it sees at once.
+  // A new view that has missed the start of a pass makes a whole one at once.
   if (pass_is_of_view_) rest_until_ = pass_began_ + options_.scrub_min_pass;
 }
 

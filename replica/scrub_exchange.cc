@@ -47,7 +47,7 @@ void ScrubExchange::OnCompare(LinkId link, Compare compare, bool may_compare,
   if (!AreOfMembers(compare.votes(), place_->index)) {
     return outbox_->Misfit(link, "votes are not those of the members");
   }
-  // After exactly the same operations; else the head asks again.
+  // After exactly the same operations; otherwise the head asks again.
   if (!may_compare || ring_->applied() != compare.position() ||
       ring_->received() != compare.position()) {
     return;
@@ -117,8 +117,8 @@ RangeJudgement ScrubExchange::Conclude(const Compared& compared,
     return judgement;
   }
   if (judgement.convicted != own) return judgement;
-  // A node that ends at once takes messages with it that its predecessor has
-  // not read: then the head never learns which node was damaged.
+  // If a node ended at once, messages that its predecessor has not read would
+  // be lost: then the head would never learn which node was damaged.
   damage_->Condemn(absl::StrCat("bits of what this node holds have changed: ",
                                 scrub_->stats().last_found),
                    upstream_->attached() ? upstream_->link() : kNoLink,

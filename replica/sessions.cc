@@ -49,7 +49,7 @@ absl::Status NotOpen(uint64_t id) {
       absl::StrCat("session ", id, " is not open, or not any more"));
 }
 
-// --- What is stored.
+// --- Stored state.
 
 struct StoredSession {
   SessionRecord record;
@@ -57,7 +57,7 @@ struct StoredSession {
   std::string owner;
 };
 
-// Whether what stands behind the slots can be an owner's name.
+// Whether the bytes after the slots can be an owner's name.
 bool IsOwner(uint32_t format, absl::string_view bytes) {
   switch (format) {
     case session_format::kRecordFormat:
@@ -92,7 +92,7 @@ absl::StatusOr<StoredSession> ParseSession(uint64_t id,
   return session;
 }
 
-// Nothing: it is not open.
+// Nothing: the session is not open.
 absl::StatusOr<std::optional<StoredSession>> ReadSession(engine::Reader& reader,
                                                          ObjectId root,
                                                          uint64_t id) {
@@ -103,7 +103,7 @@ absl::StatusOr<std::optional<StoredSession>> ReadSession(engine::Reader& reader,
   return std::optional<StoredSession>(std::move(session));
 }
 
-// Whether it can be what slot `index` of `window` holds.
+// Whether slot `index` of `window` can have this content.
 bool IsSound(const SessionSlot& slot, size_t index, size_t window) {
   const bool is_long = slot.length > kInlineBytes;
   switch (static_cast<OutcomeKind>(slot.kind)) {
@@ -156,7 +156,7 @@ absl::StatusOr<Sessions::Outcome> ReadOutcome(engine::Reader& reader,
   return outcome;
 }
 
-// Which number a slot takes next, given its last one; 0: none yet.
+// The next number of a slot, given its last one; 0: none yet.
 uint64_t NextNumber(uint64_t last, size_t index, size_t window) {
   return last == 0 ? index + 1 : last + window;
 }
@@ -195,7 +195,8 @@ absl::Status CheckWanted(const kamino::internal::v1::OpenSession& wanted) {
                    "; an id is not 0, and a window 1 to ", kMaxWindow));
 }
 
-// What an empty name stands for may do everything, and may be anybody's.
+// An empty name stands for no authentication, or for no owner: everything is
+// allowed.
 absl::Status CheckSame(uint64_t id, absl::string_view owner,
                        absl::string_view who) {
   if (owner.empty() || who.empty() || owner == who) return absl::OkStatus();
@@ -220,8 +221,8 @@ absl::StatusOr<const Sessions::Known*> Sessions::Find(engine::Reader& reader,
   if (cached != cache_.end()) return &cached->second;
   ASSIGN_OR_RETURN(auto session, ReadSession(reader, root, id));
   if (!session.has_value()) return nullptr;
-  // The transaction under way has neither opened nor closed it, so it is as it
-  // was committed.
+  // The transaction under way has neither opened nor closed it, so its
+  // committed state counts.
   Known known{std::move(session->slots), std::move(session->owner)};
   return &cache_.emplace(id, std::move(known)).first->second;
 }
@@ -280,7 +281,7 @@ absl::Status Sessions::Store(engine::Transaction& transaction,
   if (place.overflow != kNullObject) {
     RETURN_IF_ERROR(transaction.Free(place.overflow));
   }
-  // One range, of no more than there is.
+  // One range, no longer than the content.
   return transaction.OverwriteBoth(place.slot, 0,
                                    AsBytes(&slot, kSlotHeaderBytes),
                                    AsBytes(within.data(), within.size()));

@@ -47,7 +47,7 @@ class Sessions {
   // Where a mutation's outcome belongs, unless it is stored already.
   struct Place {
     engine::ObjectId slot = engine::kNullObject;
-    // Of the previous outcome; null: it has none.
+    // The previous outcome's; null: it has none.
     engine::ObjectId overflow = engine::kNullObject;
     uint32_t length = 0;           // of its result
     std::optional<Outcome> taken;  // by a mutation of that number

@@ -7,7 +7,7 @@
 namespace kamino::replica::snapshot_format {
 
 bool AreZeros(const std::byte* bytes, size_t length) {
-  // Equal to themselves moved by one, and the first is zero.
+  // The first byte is zero, and all bytes equal their successors.
   return length == 0 || (bytes[0] == std::byte{0} &&
                          std::memcmp(bytes, bytes + 1, length - 1) == 0);
 }

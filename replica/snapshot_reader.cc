@@ -42,7 +42,7 @@ absl::Status SnapshotReader::CheckHeader(const Header& header) const {
         "this is no ", blocks_ == nullptr ? "snapshot" : "record of changes",
         ": it begins otherwise"));
   }
-  // Before the checksum, which another version may compute otherwise.
+  // Before the checksum, which another version may compute differently.
   if (header.version != kVersion) {
     return absl::FailedPreconditionError(
         absl::StrCat("the snapshot is of version ", header.version,
@@ -70,7 +70,7 @@ absl::Status SnapshotReader::CheckHeader(const Header& header) const {
   return absl::OkStatus();
 }
 
-// What can be told before its data has come.
+// The checks that need no data.
 absl::Status SnapshotReader::CheckRecord(const Record& record) const {
   if (record.checksum != ChecksumOf(checksum_, record)) {
     return Damaged("its checksum is wrong");
@@ -175,7 +175,7 @@ void SnapshotReader::TakeBlocks(const Record& record, absl::string_view data) {
 
 absl::Status SnapshotReader::Take(absl::string_view bytes) {
   while (!bytes.empty()) {
-    // A part that is there as a whole is taken where it lies.
+    // A part that has arrived as a whole is taken in place.
     ASSIGN_OR_RETURN(const size_t needed,
                      PartBytes(kept_.empty() ? bytes : kept_));
     const size_t next = std::min(bytes.size(), needed - kept_.size());
@@ -183,7 +183,7 @@ absl::Status SnapshotReader::Take(absl::string_view bytes) {
       RETURN_IF_ERROR(TakePart(bytes.substr(0, next)));
     } else {
       kept_.append(bytes.data(), next);
-      // The head of a record may just have come, which tells of more.
+      // A record's header may have just become complete, which tells its size.
       ASSIGN_OR_RETURN(const size_t whole, PartBytes(kept_));
       if (kept_.size() == whole) {
         RETURN_IF_ERROR(TakePart(kept_));

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kPage = TrackedRegion::kPageBytes;
 
-// Where the page after the one with `offset` begins, but not past `end`.
+// The start of the page after the one with `offset`, at most `end`.
 size_t NextPage(size_t offset, size_t end) {
   return std::min(end, (offset / kPage + 1) * kPage);
 }

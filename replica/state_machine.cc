@@ -53,7 +53,7 @@ absl::StatusOr<StoredOutcome> ParseOutcome(uint64_t client_id,
 }
 
 // All zeros before the chain's first mutation; an error if it is neither that
-// nor a state's.
+// nor a state's root.
 absl::StatusOr<StateRoot> ReadRoot(engine::Reader& reader,
                                    engine::ObjectId id) {
   ASSIGN_OR_RETURN(auto bytes, reader.Read(id));
@@ -312,15 +312,16 @@ absl::StatusOr<std::string> StateMachine::Run(engine::Transaction& transaction,
   auto result = (*procedure)(context, mutation.arguments);
   *changed = context.changed();
   RETURN_IF_ERROR(context.damage());
-  // Else it would go another way here than where nothing is denied to it.
+  // Otherwise it would continue differently than on nodes where nothing is
+  // denied.
   RETURN_IF_ERROR(context.denied());
   // A procedure that swallows the error has not succeeded.
   if (result.ok() && !meter->status().ok()) return meter->status();
   if ((absl::IsDataLoss(result.status()) ||
        absl::IsPermissionDenied(result.status())) &&
       ReasonOf(result.status()) == kamino::v1::REASON_UNSPECIFIED) {
-    // The procedure's own word for something; the heap's is another matter, and
-    // so is what who asks may touch.
+    // A reason of the procedure's own. Errors of the heap and of access rights
+    // are not.
     return WithReason(result.status(), kamino::v1::REASON_PROCEDURE_FAILED);
   }
   RETURN_IF_ERROR(result.status());

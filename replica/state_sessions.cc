@@ -1,4 +1,4 @@
-// What others ask the state of its sessions.
+// Queries about sessions in the state.
 #include <optional>
 
 #include "base/status_macros.h"

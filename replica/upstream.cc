@@ -15,7 +15,8 @@ using kamino::internal::v1::Sync;
 
 namespace {
 
-// Of log entries, or of a ring, that an acknowledgement does not wait beyond.
+// An acknowledgement waits at most for so many bytes of log entries, or of a
+// ring.
 constexpr uint64_t kMuchBytes = 1u << 20;
 constexpr uint64_t kMuchOf = 4;  // one part in so many
 
@@ -44,7 +45,7 @@ void Upstream::Leave() {
 }
 
 void Upstream::FallBehind() {
-  // What is on its way behind a gap is lost on us; one Sync is enough.
+  // Entries behind a gap are lost; one Sync suffices.
   if (state_ != State::kGap) owed_.sync = true;
   state_ = State::kGap;
 }
@@ -89,12 +90,12 @@ bool Upstream::Take(absl::string_view bytes, bool may_append) {
   if (!attached()) return false;
   const absl::StatusOr<LogEntry> entry = LogEntry::Check(bytes, options_.mode);
   if (std::string why = Misfit(entry); !why.empty()) {
-    // The neighbour learns by the next link's Sync where to go on.
+    // The neighbour learns by the next link's Sync where to resume.
     outbox_->Misfit(link_, std::move(why));
     return false;
   }
   if (entry->first() <= ring_->received()) {
-    owed_.ack = true;  // sent twice; the first one counts
+    owed_.ack = true;  // it was sent twice; the first one counts
     return false;
   }
   if (!may_append) {

@@ -17,9 +17,9 @@
 //             OnCleaned                           owes a clean-up, and the Sync
 //                                                 that waited for room
 //             Acknowledge                         sends what it owes: a Sync
-//                                                 says all there is to be said;
+//                                                 includes everything else;
 //                                                 too soon after the last time
-//                                                 no more than a Sync
+//                                                 only a Sync
 //   any       Attach                    kInOrder  closes another link
 //             Detach, OnClosed          kApart
 //             Leave                     kApart    closes the link; owes nothing

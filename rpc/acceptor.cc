@@ -31,12 +31,13 @@
 namespace kamino::rpc {
 namespace {
 
-// What the rest of the process may need besides.
+// Descriptors left for the rest of the process.
 constexpr int kMostSpared = 256;
 constexpr int kRetryMs = 100;  // while no connection can be taken
-// Of one listener, before the others' turn and the end's.
+// Connections accepted from one listener before the others, and the end, get
+// their turn.
 constexpr int kMostATurn = 64;
-// Of ports that the system picks for one address, till one is free at all.
+// Attempts to find a port that is free at all addresses.
 constexpr int kPicks = 8;
 
 void Set(int socket, int level, int option, int value) {
@@ -85,7 +86,7 @@ Acceptor::Acceptor(const Options& options)
       hosts_({options.max_of_host != 0 ? options.max_of_host
                                        : options.max_descriptors * 3 / 4,
               options.max_half_open_of_host}) {
-  // Shown from the start.
+  // So that the counters are on the page from the start.
   for (const char* why : {"too_many", "too_many_of_host", "half_open"}) {
     refusals.Of({why});
   }
@@ -132,7 +133,7 @@ absl::StatusOr<bool> Acceptor::ListenOn(const addrinfo& address) {
   const bool picked = port == 0 && port_ != 0;
   if (port == 0) port = htons(static_cast<uint16_t>(port_));  // one for all
   Set(listener, SOL_SOCKET, SO_REUSEADDR, 1);
-  // Connections have these from their listener.
+  // Accepted connections inherit these options.
   Set(listener, IPPROTO_TCP, TCP_NODELAY, 1);
   Set(listener, IPPROTO_TCP, TCP_USER_TIMEOUT,
       static_cast<int>(absl::ToInt64Milliseconds(options_.user_timeout)));
@@ -199,7 +200,8 @@ void Acceptor::Run() {
   }
   bool can_take = true;
   for (;;) {
-    // What cannot be taken stays in the queue, and would end every wait.
+    // A connection that cannot be accepted stays in the queue, and would end
+    // every wait at once.
     const nfds_t count = can_take ? awaited.size() : 1;
     if (poll(awaited.data(), count, can_take ? -1 : kRetryMs) < 0) {
       PCHECK(errno == EINTR);
@@ -237,7 +239,7 @@ bool Acceptor::AcceptAll(int listener) {
 }
 
 std::string Acceptor::WhyNot(int connection, const sockaddr_storage& peer) {
-  // The lowest number that is free, so that many are in use at least.
+  // The lowest free number, so at least that many are in use.
   const int limit = MaxDescriptors();
   if (connection >= limit) {
     refusals.Of({"too_many"})->Add();

@@ -69,7 +69,7 @@ class CallCounts {
       ABSL_GUARDED_BY(mutex_);
 };
 
-// Of the process; never destroyed.
+// The process's counts; never destroyed.
 CallCounts& CallsMade();
 CallCounts& CallsServed();
 

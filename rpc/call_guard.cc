@@ -28,7 +28,7 @@ class CallGuard final : public grpc::AuthMetadataProcessor {
   explicit CallGuard(std::shared_ptr<security::Access> access)
       : access_(std::move(access)) {}
 
-  // It waits for nothing, so that no thread is needed for it.
+  // It does not wait, so it needs no thread.
   bool IsBlocking() const override { return false; }
 
   grpc::Status Process(const InputMetadata& metadata,
@@ -47,7 +47,7 @@ class CallGuard final : public grpc::AuthMetadataProcessor {
     const logs::AboutRequest about("", trace);
     const absl::Status status = access_->Check(grant.get(), rule, method);
     if (status.ok()) return grpc::Status::OK;
-    // Of others there are as many as anybody makes up.
+    // Unknown methods are not counted: a peer may make up any number.
     if (rule != nullptr) {
       CallsServed()
           .Of(rule->name)
@@ -72,7 +72,7 @@ PrincipalPtr PrincipalOf(const grpc::ServerContextBase& context,
   if (access == nullptr) return nullptr;
   const auto peer = PeerOf(context);
   if (peer.ok()) return access->GrantOf(peer->identity())->principal;
-  // The guard has let none of these pass.
+  // The guard has refused all of these.
   static const PrincipalPtr* const nobody = new PrincipalPtr(
       std::make_shared<const Principal>(Principal{"nobody", KeyScope({})}));
   return *nobody;

@@ -18,7 +18,8 @@ class ChainVerifier final : public ExternalCertificateVerifier {
   bool Verify(TlsCustomVerificationCheckRequest* request,
               std::function<void(grpc::Status)>,
               grpc::Status* sync_status) override {
-    // A server's chain does not have the client's own in it, a client's does.
+    // Only a client's chain, as the server sees it, includes its own
+    // certificate.
     const grpc::string_ref own = request->peer_cert();
     const grpc::string_ref rest = request->peer_cert_full_chain();
     const absl::Status status = check_(security::ParseCertificates(

@@ -16,10 +16,11 @@
 #include "rpc/grpc_time.h"
 #include "rpc/status.h"
 
-// In the place of gRPC's own (src/core/lib/gpr/time_precise.cc), which where it
-// is built without a processor's counter, as by Debian, asks the wall clock. By
-// it a method's timeout (rpc/timeouts.h) is reckoned: while the clock was back
-// by an hour every call would be over before it begins. Microseconds.
+// Replaces gRPC's own function (src/core/lib/gpr/time_precise.cc), which uses
+// the wall clock if gRPC is built without a processor counter, as in Debian.
+// gRPC measures the timeouts of methods (rpc/timeouts.h) by it: after the wall
+// clock is set back by an hour, every call would time out before it begins.
+// Microseconds.
 double gpr_get_cycle_counter() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -31,7 +32,7 @@ namespace kamino::rpc {
 namespace {
 
 constexpr absl::Duration kFirstReconnect = absl::Milliseconds(50);
-// gRPC takes the least back-off for the time that one attempt may last, too.
+// gRPC also limits a connection attempt by the least back-off.
 constexpr absl::Duration kConnectTimeout = absl::Seconds(1);
 // The least interval between lookups of a name whose address does not answer.
 // With gRPC's default, 30 s, a client would not find a moved process for long.
@@ -49,7 +50,7 @@ std::shared_ptr<grpc::Channel> Make(
     const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   Set(GRPC_ARG_KEEPALIVE_TIME_MS, options.ping_after, &arguments);
   Set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeout, &arguments);
-  // By default two pings are all that a stream without data gets.
+  // By default a stream without data gets only two pings.
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   Set(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnect, &arguments);
   Set(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeout, &arguments);
@@ -98,8 +99,9 @@ std::shared_ptr<grpc::Channel> MakeForeignChannel(
 bool MayHaveBeenSent(const absl::Status& status) {
   bool answered = false;
   status.ForEachPayload([&](auto, const auto&) { answered = true; });
-  // gRPC has no code for it, and ClientContext::peer() is not set before there
-  // is an answer. Should its words change, more calls are in doubt.
+  // gRPC has no code for this, and ClientContext::peer() is not set before
+  // there is an answer. If gRPC's text changes, more calls count as possibly
+  // sent.
   return answered || !absl::IsUnavailable(status) ||
          !absl::StartsWith(status.message(), kNotConnected);
 }

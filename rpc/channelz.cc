@@ -1,4 +1,5 @@
-// By grpc_channelz_...(), which tell it as JSON (gRPC 1.51); on by default.
+// Uses grpc_channelz_...(), which return JSON (gRPC 1.51) and are on by
+// default.
 #include "rpc/channelz.h"
 
 #include <utility>
@@ -19,7 +20,7 @@ using google::protobuf::Value;
 Struct Parse(char* json) {
   Struct parsed;
   if (json == nullptr) return parsed;
-  // Of gRPC's own making; what it says in another version is not there.
+  // Made by gRPC; fields of other versions are missing.
   (void)google::protobuf::util::JsonStringToMessage(json, &parsed);
   gpr_free(json);
   return parsed;
@@ -34,7 +35,7 @@ const Struct& Part(const Struct& of, const std::string& name) {
   return Field(of, name).struct_value();
 }
 
-// Zero is left out.
+// JSON omits zeros.
 int64_t Number(const Struct& of, const std::string& name) {
   int64_t number = 0;
   const Value& value = Field(of, name);

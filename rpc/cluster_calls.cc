@@ -42,7 +42,7 @@ class Named final : public Interceptor {
       const absl::string_view uuid = UuidIn(*methods->GetRecvInitialMetadata());
       if (!cluster_.Fits(uuid)) {
         another_ = std::string(uuid);
-        // A stream need not go on.
+        // Ends a stream of another cluster's server.
         call_->client_context()->TryCancel();
       }
     }
@@ -54,7 +54,7 @@ class Named final : public Interceptor {
   }
 
  private:
-  // A refusal that the server has explained stays as it is.
+  // Keeps a refusal that the server has explained.
   void Replace(grpc::Status* status) const {
     const absl::Status said = FromGrpc(*status);
     if (IsOtherCluster(said)) return;
@@ -67,10 +67,10 @@ class Named final : public Interceptor {
   const ClusterIdentity& cluster_;
   const std::string& address_;
   ClientRpcInfo* const call_;
-  std::string another_;  // that the answer names
+  std::string another_;  // in the answer
 };
 
-// Lives as long as the channel, and so longer than its calls.
+// Lives as long as the channel, so it outlives all calls.
 class Factory final
     : public grpc::experimental::ClientInterceptorFactoryInterface {
  public:

@@ -9,7 +9,7 @@
 namespace kamino::rpc {
 namespace {
 
-// Of a peer's text, in errors.
+// Limit of a peer's text in errors.
 constexpr size_t kMaxShown = 64;
 
 metrics::Counters unnamed(

@@ -24,7 +24,7 @@ namespace kamino::rpc {
 namespace {
 
 struct Address {
-  std::string text;  // "": not one of IP
+  std::string text;  // "": not an IP address
   int port = 0;
 };
 
@@ -51,8 +51,8 @@ Address ToAddress(const sockaddr* address) {
   return {absl::StrCat(text, ":", port), port};
 }
 
-// Calls `visit` with a descriptor of its own for each connection over IP that
-// the process has.
+// Calls `visit` with a duplicate of the descriptor of each IP connection of the
+// process.
 void ForEachConnection(
     const std::function<void(int descriptor, const Address& local,
                              const Address& peer)>& visit) {
@@ -63,7 +63,7 @@ void ForEachConnection(
   while (const dirent* const entry = readdir(folder.get())) {
     int number = -1;
     if (!absl::SimpleAtoi(entry->d_name, &number)) continue;
-    // The number may be another's meanwhile; this one stays what it is.
+    // The number may be reused meanwhile; the duplicate stays valid.
     const int own = fcntl(number, F_DUPFD_CLOEXEC, 0);
     if (own < 0) continue;
     sockaddr_storage peer = {};
@@ -155,7 +155,7 @@ void ConnectionEnds::End() {
     if (peers.count({local.port, peer.text}) != 0 ||
         addresses.count(peer.text) != 0) {
       shutdown(descriptor, SHUT_RDWR);
-      // What has come before it would be read all the same, megabytes.
+      // Received data would still be read, up to megabytes.
       while (recv(descriptor, nullptr, 1 << 20, MSG_TRUNC | MSG_DONTWAIT) > 0) {
       }
     }

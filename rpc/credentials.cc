@@ -27,7 +27,8 @@ StagedPair::Texts TextsOf(const Certificates::Set& set) {
   return {set.certificate_pem, set.key_pem, set.authorities_pem};
 }
 
-// Strangers can make gRPC say something, as by bytes that are no handshake.
+// Peers can cause log lines of gRPC, for example by bytes that are not a
+// handshake.
 void Log(gpr_log_func_args* args) {
   static LogLimit* const limit = new LogLimit;
   if (args->severity == GPR_LOG_SEVERITY_DEBUG) return;
@@ -40,9 +41,8 @@ void Log(gpr_log_func_args* args) {
   }
 }
 
-// What one side thinks of the certificate that the other one has shown. `who`:
-// the other side, as the log names it. `admitted`: what else there is to check,
-// or to do; null: nothing.
+// One side's check of the other side's certificate. `who`: the other side's
+// name in the log. `admitted`: further checks or actions; null: none.
 using Admitted = std::function<absl::Status(const security::Certificate&)>;
 std::shared_ptr<CertificateVerifier> Verifier(
     std::shared_ptr<const Certificates> certificates, Certificates::Peer side,
@@ -72,7 +72,7 @@ absl::Status CheckRole(const security::Certificate& peer, security::Role role) {
       "): is no ", security::RoleName(role), ", which serves there"));
 }
 
-// The peer of a channel's connection, for as long as it is believed.
+// The peer of a channel's connection, while its certificate is trusted.
 class Connected {
  public:
   Connected(std::shared_ptr<Certificates> certificates,
@@ -145,7 +145,7 @@ std::shared_ptr<grpc::ChannelCredentials> Credentials::ToCall(
   options.set_certificate_provider(provider_);
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
-  options.set_verify_server_certs(false);  // the verifier does
+  options.set_verify_server_certs(false);  // the verifier checks instead
   options.set_check_call_host(false);
   auto connected = std::make_shared<Connected>(certificates_, ends_, address);
   options.set_certificate_verifier(
@@ -164,7 +164,7 @@ std::shared_ptr<grpc::ServerCredentials> Credentials::ToServe(
   grpc::experimental::TlsServerCredentialsOptions options(provider_);
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
-  // The verifier does.
+  // The verifier checks instead.
   options.set_cert_request_type(
       GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
   options.set_certificate_verifier(

@@ -21,20 +21,21 @@ namespace kamino::rpc {
 namespace {
 
 constexpr absl::Duration kLook = absl::Milliseconds(100);
-// A look takes longer, the more connections there are and the slower the
-// processor is: a tenth of a processor at most. Calls take most of it: while
-// there is no flood they may take a 400th. Both are looked at once a second.
+// Checks take longer with more connections and slower processors: at most a
+// tenth of a processor. Calls take most of it; without a flood they may take a
+// 400th. Both are checked once a second.
 constexpr int kFloodShare = 10;
 constexpr int kQuietShare = 400;
 constexpr absl::Duration kLongest = absl::Seconds(1);
-// With fewer calls since the last look that had no answer, it is not looked at
-// connections; else it is looked again soon: thirty thousand come in a second.
+// With fewer calls without an answer since the last check, connections are not
+// checked; otherwise the next check comes soon: thirty thousand calls may come
+// in a second.
 constexpr int64_t kFewCalls = 256;
 constexpr absl::Duration kLookSoon = absl::Milliseconds(10);
-// Since the last look, of what has half of what it may have already: that is
-// looked at soon too, as gRPC can take a gigabyte a second.
+// Growth since the last check, once half of the limit is used, that brings the
+// next check soon: gRPC can allocate a gigabyte a second.
 constexpr size_t kFastGrowth = 4u << 20;
-// What is worth giving back, and how often at most.
+// The least memory worth returning, and the least interval.
 constexpr size_t kWorthwhile = 64u << 20;
 constexpr absl::Duration kTrimEvery = absl::Seconds(5);
 constexpr int kTrimsAfterEnd = 3;
@@ -47,14 +48,14 @@ metrics::Counters ended(
     "have sent most).",
     {"reason"});
 
-// Processor time of this thread: others' do not make it wait longer.
+// Processor time of this thread, so that other threads' load does not delay it.
 absl::Duration OwnTime() {
   timespec time = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return absl::DurationFromTimespec(time);
 }
 
-// Of the process, without what is mapped from files. 0: not known.
+// The process's memory without mapped files; 0: unknown.
 size_t OwnMemory() {
   // Kept open: the guard reads it ten times a second, in idle processes too.
   // The process may have had no descriptor left at the first attempt.
@@ -174,7 +175,8 @@ bool FloodGuard::LookAtMemory(absl::Time now) {
   const size_t before = std::exchange(memory_, memory);
   if (most == 0 || memory <= most) {
     const bool soon = memory > most / 2 && memory >= before + kFastGrowth;
-    // Then it is known at once who sends most, should it become too much.
+    // So that the heaviest senders are known at once if memory exceeds the
+    // limit.
     received_ = soon ? Received() : Bytes();
     trimmed_to_ = std::min(trimmed_to_, memory);
     const bool worthwhile =
@@ -211,8 +213,8 @@ FloodGuard::Bytes FloodGuard::Received() {
 
 void FloodGuard::EndWhoSendsMost(size_t memory) {
   Bytes received = Received();
-  // One that was not there before has sent all of it since, or is another one
-  // of the same address.
+  // A connection that is new since then has sent all of its bytes since, or
+  // reuses the address of another one.
   const bool compares = !received_.empty();
   std::vector<std::pair<uint64_t, Bytes::key_type>> sent;
   for (const auto& [connection, bytes] : received) {
@@ -221,7 +223,7 @@ void FloodGuard::EndWhoSendsMost(size_t memory) {
     sent.emplace_back(bytes - (same ? before->second : 0), connection);
   }
   received_ = std::move(received);
-  if (!compares || sent.empty()) return;  // the next look tells
+  if (!compares || sent.empty()) return;  // the next check decides
   const uint64_t half = std::max_element(sent.begin(), sent.end())->first / 2;
   for (const auto& [bytes, connection] : sent) {
     if (bytes <= half) continue;

@@ -13,7 +13,7 @@
 namespace kamino::rpc {
 namespace {
 
-// 0: it is no socket, any more.
+// 0: not a socket, or closed.
 uint64_t SocketOf(int descriptor) {
   struct stat about = {};
   if (fstat(descriptor, &about) != 0 || !S_ISSOCK(about.st_mode)) return 0;

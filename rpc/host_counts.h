@@ -24,8 +24,8 @@ class HostCounts {
  public:
   struct Limits {
     int connections;  // of one host; 0: no limit
-    // Of one host, on which a handshake may be under way: taken not longer ago
-    // than that, and not known. 0: as many as it likes.
+    // Limit for one host of connections with a handshake possibly under way:
+    // accepted less than that time ago, and not known. 0: no limit.
     int half_open = 0;
     absl::Duration handshake = absl::Seconds(10);
     // Checking all connections of a host takes longer than accepting one: a

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMaxCached = 4096;
 constexpr size_t kFewPeers = 64;
 
-// Certificates that were read, by their texts.
+// Parsed certificates, by their texts.
 class Cache {
  public:
   absl::StatusOr<security::Certificate> Get(absl::string_view own,
@@ -81,7 +81,7 @@ absl::StatusOr<security::Certificate> PeerOf(const grpc::AuthContext& known) {
 
 void Peers::OnCall(const grpc::ServerContextBase& context) {
   const auto peer = PeerOf(context);
-  if (!peer.ok()) return;  // its connection was not taken
+  if (!peer.ok()) return;  // the connection was refused
   const std::string address = AddressOfPeer(context.peer());
   {
     absl::ReaderMutexLock lock(&mutex_);
@@ -100,7 +100,7 @@ bool Peers::Knows(const std::string& address) {
 }
 
 void Peers::Add(const std::string& address, const security::Certificate& peer) {
-  // Watches are begun and ended without the lock.
+  // Watches begin and end without the lock.
   Peer added = {peer.fingerprint(),
                 credentials_->certificates()->WatchPeer(
                     peer, [ends = credentials_->ends(), port = port_,

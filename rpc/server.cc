@@ -23,12 +23,13 @@
 namespace kamino::rpc {
 namespace {
 
-// Of one connection; rpc/stream_resets.h has twice as many.
+// Streams of one connection; rpc/stream_resets.h allows twice as many.
 constexpr int kMaxStreams = 1024;
 constexpr absl::Duration kGrace = absl::Seconds(1);
-// For what comes by a connection before its first call.
+// Limit of the time before a connection's first call.
 constexpr absl::Duration kHandshakeTimeout = absl::Seconds(10);
-// On which TLS may be under way. Clients of one host may all come at once.
+// Connections of one host with a TLS handshake under way; its clients may all
+// connect at once.
 constexpr int kMaxHalfOpenOfHost = 256;
 
 void Set(const char* argument, absl::Duration value,
@@ -42,8 +43,8 @@ void Configure(const ServerOptions& options, grpc::ServerBuilder* builder) {
   quota.Resize(options.max_memory_bytes);
   builder->SetResourceQuota(quota);
   builder->SetMaxReceiveMessageSize(options.max_request_bytes);
-  // gRPC inflates a message before it looks at its size: a megabyte would take
-  // a gigabyte. Whoever compresses gets UNIMPLEMENTED.
+  // gRPC decompresses a message before it checks the size, so a megabyte could
+  // take a gigabyte. Compressed calls get UNIMPLEMENTED.
   for (int i = GRPC_COMPRESS_NONE + 1; i < GRPC_COMPRESS_ALGORITHMS_COUNT;
        ++i) {
     builder->SetCompressionAlgorithmSupportStatus(
@@ -57,7 +58,7 @@ void Configure(const ServerOptions& options, grpc::ServerBuilder* builder) {
   Set(GRPC_ARG_KEEPALIVE_TIME_MS, kPingAfter, builder);
   Set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeout, builder);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  // By default two pings are all that a connection without data gets.
+  // By default a connection without data gets only two pings.
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   Set(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingInterval,
       builder);
@@ -82,8 +83,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     const ServerOptions& options, const std::vector<grpc::Service*>& services) {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  // gRPC's health service comes without its description, which reflection needs
-  // to have in the program.
+  // gRPC's health service lacks its own descriptor, which reflection needs in
+  // the program.
   grpc::health::v1::HealthCheckRequest::descriptor();
   auto server = absl::WrapUnique(new Server);
   server->guard_ = FloodGuard::OfProcess();

@@ -30,7 +30,8 @@ struct ServerOptions {
   size_t max_process_bytes = 512 << 20;
   // Connections are accepted while this process has fewer open descriptors.
   int max_descriptors = Acceptor::Options().max_descriptors;
-  std::function<int()> bounded_elsewhere = nullptr;  // as in Acceptor::Options
+  std::function<int()> bounded_elsewhere =
+      nullptr;  // as Acceptor::Options has it
   // Closes a connection without calls for this time, so that idle clients do
   // not keep others out forever.
   absl::Duration max_idle = absl::InfiniteDuration();

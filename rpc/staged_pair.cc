@@ -34,15 +34,15 @@ absl::Status Failed(absl::string_view what) {
       absl::StrCat("cannot ", what, ": ", std::strerror(errno)));
 }
 
-// The folder, open and locked; -1: it is another user's or another process's,
-// or is gone.
+// Opens and locks the folder; -1: it belongs to another user or process, or is
+// gone.
 int LockFolder(const std::string& path, int how) {
   const int folder =
       open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0) return -1;
   struct stat opened = {};
   struct stat there = {};
-  // Removed meanwhile, it would be locked by nobody else.
+  // If it was removed meanwhile, the lock would protect nothing.
   if (fstat(folder, &opened) == 0 && opened.st_uid == geteuid() &&
       flock(folder, how) == 0 && lstat(path.c_str(), &there) == 0 &&
       there.st_ino == opened.st_ino && there.st_dev == opened.st_dev) {
@@ -52,7 +52,7 @@ int LockFolder(const std::string& path, int how) {
   return -1;
 }
 
-// Those of processes that were killed.
+// Removes the folders of killed processes.
 void RemoveLeft(const std::string& parent) {
   std::error_code error;
   std::vector<std::string> left;
@@ -86,7 +86,7 @@ absl::StatusOr<std::unique_ptr<StagedPair>> StagedPair::Make(
   RemoveLeft(parent);
   std::string folder;
   int lock = -1;
-  // One that is not locked yet may be taken for one that was left.
+  // Until it is locked, another process may remove the folder as left over.
   for (int attempt = 0; lock < 0 && attempt < kAttempts; ++attempt) {
     folder = absl::StrCat(parent, "/", kPrefix, "XXXXXX");
     if (mkdtemp(folder.data()) == nullptr) {
@@ -120,8 +120,8 @@ absl::Status StagedPair::Fill(const Texts& texts, Files* files) const {
                         static_cast<ssize_t>(text.size())) {
       return Failed("keep a certificate in memory");
     }
-    // The watcher tells by the second whether files have changed while it read
-    // them: so no two sets are of the same.
+    // The watcher detects changes during a read by timestamps in seconds, so
+    // two sets must never have the same.
     const timespec times[] = {{generation_, 0}, {generation_, 0}};
     if (futimens(file, times) != 0) return Failed("date a file in memory");
   }

@@ -15,15 +15,15 @@
 namespace kamino::rpc {
 namespace {
 
-// gRPC's words.
+// gRPC's texts.
 constexpr char kNoConnection[] = "failed to connect to all addresses";
 constexpr char kNoAddress[] = "DNS resolution failed for ";
 constexpr char kHungUp[] = "Socket closed";
 constexpr char kRefused[] = "Connection refused";
-// OpenSSL's, of a peer that does not begin a handshake.
+// OpenSSL's text for a peer that does not begin a handshake.
 constexpr char kNoTls[] = "wrong version number";
 constexpr char kSilent[] = "timed out before receiving SETTINGS frame";
-// A server of HTTP/1 and one of neither.
+// gRPC's texts for an HTTP/1 server, and for neither.
 constexpr char kHttp1[] = "Trying to connect an http1.x server";
 constexpr char kNoHttp2[] = "Failed parsing HTTP/2";
 
@@ -41,7 +41,7 @@ constexpr char kWhyNoTls[] =
     "for etcd, --etcd_tls_*, and unset KAMINO_TLS_*; or start the server with "
     "certificates)";
 
-// What gRPC says of a call that could not be sent, in words that people know.
+// Replaces gRPC's message about a call that could not be sent by a plain one.
 std::string WithoutConnection(absl::string_view message) {
   if (absl::ConsumePrefix(&message, kNoAddress)) {
     // "host:port: C-ares status is not ... qtype=A name=host ...: why".
@@ -65,7 +65,7 @@ std::string WithoutConnection(absl::string_view message) {
   if (absl::StrContains(text, kHttp1) || absl::StrContains(text, kNoHttp2)) {
     text += kWhyNoHttp2;
   }
-  // BoringSSL has it as WRONG_VERSION_NUMBER.
+  // BoringSSL's text is WRONG_VERSION_NUMBER.
   const std::string plain =
       absl::StrReplaceAll(absl::AsciiStrToLower(text), {{"_", " "}});
   if (absl::StrContains(plain, kNoTls)) text += kWhyNoTls;
@@ -77,7 +77,7 @@ std::string WithoutConnection(absl::string_view message) {
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   const std::string message(status.message());
-  // Abseil keeps its payloads in no order.
+  // Abseil keeps payloads in no order.
   std::map<std::string, std::string, std::greater<>> payloads;
   status.ForEachPayload(
       [&payloads](absl::string_view url, const absl::Cord& value) {
@@ -111,7 +111,7 @@ absl::Status FromGrpc(const grpc::Status& status) {
   const auto code = static_cast<absl::StatusCode>(status.error_code());
   absl::Status result(code, status.error_message());
   if (result.message().empty()) {
-    // Abseil knows the codes that there are; a peer may send any number.
+    // A peer may send any number, but Abseil accepts only known codes.
     result = absl::Status(
         code, absl::StrCat("ended as ", absl::StatusCodeToString(code)));
   }

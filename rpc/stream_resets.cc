@@ -6,7 +6,7 @@ namespace kamino::rpc {
 namespace {
 
 constexpr absl::Duration kSecond = absl::Seconds(1);
-// A look may be late, on a machine that has much to do.
+// A check may be late on a busy machine.
 constexpr absl::Duration kLate = absl::Seconds(5);
 
 }  // namespace

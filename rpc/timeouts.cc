@@ -11,11 +11,11 @@
 namespace kamino::rpc {
 namespace {
 
-// A question that is answered from memory.
+// Requests that are answered from memory.
 constexpr absl::Duration kShort = absl::Seconds(5);
-// What may have to wait for a chain that is being repaired, or for etcd.
+// Requests that may wait for a chain's recovery, or for etcd.
 constexpr absl::Duration kLong = absl::Seconds(10);
-// Many answers.
+// Requests with many answers.
 constexpr absl::Duration kMany = absl::Minutes(1);
 
 constexpr Timeout kTimeouts[] = {

@@ -13,7 +13,7 @@
 namespace kamino::security {
 namespace {
 
-// With more, as of many short-lived clients, all are looked up anew.
+// Beyond this number, as with many short-lived clients, all are looked up anew.
 constexpr size_t kMostKnown = 65536;
 
 }  // namespace

@@ -12,7 +12,7 @@ constexpr RoleSet kData = {Role::kWriter, Role::kReader};
 constexpr RoleSet kWrites = {Role::kWriter};
 constexpr RoleSet kOperates = {Role::kOperator};
 constexpr RoleSet kLooks = {Role::kOperator, Role::kReader};
-// The page of a manager shows what nodes say of themselves.
+// A manager's live page shows the nodes' status.
 constexpr RoleSet kLooksAtNodes = {Role::kManager, Role::kOperator,
                                    Role::kReader};
 constexpr RoleSet kNodes = {Role::kNode};
@@ -45,7 +45,7 @@ constexpr AccessRule kTable[] = {
     Call("/kamino.v1.KaminoService/Commit", kWrites),
     Call("/kamino.v1.KaminoService/Call", kWrites),
     Call("/kamino.v1.KaminoService/GetOutcome", kWrites),
-    // Who is in the chain: whoever talks to it has to know.
+    // Every client needs to know the members of the chain.
     Call("/kamino.v1.KaminoService/GetChain", kEverybody),
     Call("/kamino.v1.KaminoService/WatchChain", kEverybody),
     Call("/kamino.v1.KaminoService/GetNodeStatus", kLooksAtNodes),
@@ -77,13 +77,13 @@ constexpr AccessRule kTable[] = {
     Call("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
          kOperates),
 
-    // Probes, which are for everybody, are none of these.
+    // Probes are permitted to all clients and are not listed here.
     Page("/metrics", kLooks),
     Page("/", kLooks),
     Page("/chain.json", kLooks),
 
     Frame(1, "HELLO", kData),
-    // It takes room of the chain's state, and is for mutations alone.
+    // A session takes space in the chain's state, and only mutations need it.
     {Asked::kSession, 0, "a HELLO with a session", kWrites},
     Frame(3, "REQUESTS", kData),
     Frame(5, "GOODBYE", kData),
@@ -142,7 +142,7 @@ const AccessRule* RuleOfFrame(uint8_t kind) {
 const AccessRule* RuleOfSession() { return Find(Asked::kSession, 0); }
 
 const AccessRule* RuleOfRequest(uint16_t method) {
-  // Asked for with each request of a session.
+  // Looked up for each request of a session.
   static const auto* const rules = [] {
     auto* by_number = new std::vector<const AccessRule*>;
     for (uint16_t number = 0; number < std::size(kTable); ++number) {

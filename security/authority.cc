@@ -76,7 +76,7 @@ absl::Status SetSerial(X509* certificate) {
   return absl::OkStatus();
 }
 
-// All but what it is for, and a signature.
+// A certificate without its purpose and its signature.
 absl::StatusOr<X509Pointer> Blank(absl::string_view name, Validity validity,
                                   EVP_PKEY* key, X509* issuer) {
   if (name.empty() || name.size() > kMaxName) {
@@ -129,8 +129,8 @@ bool IsHostName(const std::string& host) {
          });
 }
 
-// Adds hosts to `names`, as OpenSSL reads alternative ones: it splits at
-// commas.
+// Adds hosts to `names` in OpenSSL's syntax for alternative names, which splits
+// at commas.
 absl::StatusOr<std::string> AlternativeNames(
     std::vector<std::string> names, const std::vector<std::string>& hosts) {
   if (hosts.size() > kMaxHosts) {

@@ -28,7 +28,7 @@ absl::StatusOr<Bio> Open(absl::string_view pem) {
   return bio;
 }
 
-// There is nobody to ask for one.
+// There is no user to ask for a pass phrase.
 int NoPassPhrase(char*, int, int, void*) { return -1; }
 
 }  // namespace
@@ -97,7 +97,7 @@ absl::StatusOr<Certificate> Certificate::OfPeer(const SSL& connection) {
   if (X509* const own = SSL_get1_peer_certificate(&connection)) {
     chain.emplace_back(own);
   }
-  // A client's view of it begins with the peer's own, a server's does not.
+  // OpenSSL includes the peer's own certificate on the client side only.
   STACK_OF(X509)* const rest = SSL_get_peer_cert_chain(&connection);
   for (int i = 0; i < sk_X509_num(rest); ++i) {
     X509* const one = sk_X509_value(rest, i);

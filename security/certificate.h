@@ -39,7 +39,7 @@ class Certificate {
   // The first certificate of `pem` is the holder's. kInvalidArgument: as
   // ParseCertificates. kUnauthenticated: as IdentityIn.
   static absl::StatusOr<Certificate> Parse(absl::string_view pem);
-  // Of an established connection. kUnauthenticated: the peer has no
+  // Takes it from an established connection. kUnauthenticated: the peer has no
   // certificate.
   static absl::StatusOr<Certificate> OfPeer(const SSL& connection);
   static absl::StatusOr<Certificate> Of(std::vector<X509Pointer> chain);

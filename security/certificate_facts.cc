@@ -14,7 +14,7 @@
 namespace kamino::security {
 namespace {
 
-// Bounds what is shown of a name that somebody else has chosen.
+// Limits names that other issuers have chosen.
 constexpr size_t kMaxName = 256;
 
 std::string CommonName(const X509_NAME* name) {
@@ -93,7 +93,7 @@ std::string FingerprintOf(const X509& certificate) {
 }
 
 CertificateFacts FactsOf(const X509& certificate) {
-  // OpenSSL keeps what it has found out in the certificate.
+  // OpenSSL caches results in the certificate.
   X509* const one = const_cast<X509*>(&certificate);
   CertificateFacts facts;
   facts.name = CommonName(X509_get_subject_name(one));

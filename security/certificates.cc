@@ -22,7 +22,7 @@ constexpr absl::Duration kAgeTold = absl::Hours(1);
 
 }  // namespace
 
-// The calendar is what certificates are dated by: nothing else here is.
+// Calendar time is used only to check certificates.
 Certificates::Certificates(const Options& options)
     : options_(options),
       now_(options.now != nullptr ? options.now : [] { return absl::Now(); }) {}
@@ -203,7 +203,8 @@ void Certificates::Reload() {
   for (const auto& changed : changed_) changed(**set);
 }
 
-// Those who renew certificates do so long before the last tenth of their time.
+// Certificates are normally renewed long before the last tenth of their
+// validity.
 void Certificates::TellAge(const Set& set) {
   const absl::Time now = now_();
   if (now < age_told_ + kAgeTold) return;
@@ -237,7 +238,7 @@ Certificates::Watch::~Watch() {
 
 void Certificates::EndWatched(
     const std::function<absl::Status(const Certificate& peer)>& why) {
-  // Each certificate once, and without those who come and go having to wait.
+  // Each certificate once, and without blocking watches that begin or end.
   absl::flat_hash_map<std::string, Certificate> peers;
   {
     absl::MutexLock lock(&watch_mutex_);

@@ -18,7 +18,7 @@ namespace {
 constexpr absl::string_view kScheme = "kamino://";
 constexpr absl::string_view kDomain = ".kamino";
 constexpr size_t kMaxPart = 64;
-constexpr int kMaxNames = 256;  // of one certificate
+constexpr int kMaxNames = 256;  // in one certificate
 
 bool IsPart(absl::string_view text) {
   return !text.empty() && text.size() <= kMaxPart &&

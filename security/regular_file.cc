@@ -18,7 +18,7 @@ absl::StatusOr<std::string> ReadRegularFile(const std::string& path) {
   const auto bad = [&path](absl::string_view why) {
     return absl::InvalidArgumentError(absl::StrCat(path, why));
   };
-  // Even to open a pipe would be to wait, and its kind is asked of what is
+  // Opening a pipe would block, so the type is checked after a non-blocking
   // open.
   const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) {

@@ -104,9 +104,9 @@ absl::StatusOr<KeyScope> ReadScope(const std::string& path,
   return KeyScope(std::move(prefixes));
 }
 
-// Whether there can be an identity that it is a pattern of. A grant of nobody's
-// would go unnoticed, and he whom it is to bind would have what his certificate
-// says.
+// Whether any identity can match the pattern. A grant that matches none would
+// go unnoticed, and the intended identity would keep the role in its
+// certificate.
 bool MatchesSomebody(absl::string_view pattern) {
   if (!absl::ConsumePrefix(&pattern, kScheme)) return false;
   const std::vector<absl::string_view> parts = absl::StrSplit(pattern, '/');

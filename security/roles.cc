@@ -17,8 +17,8 @@ std::string ToString(RoleSet roles) {
 }
 
 bool Matches(absl::string_view pattern, absl::string_view text) {
-  // Where the last star stands, and what it has eaten so far: one that ate too
-  // little eats one more. An earlier one never has to.
+  // Position of the last star, and the characters that it matches so far: on a
+  // mismatch it matches one more. Earlier stars never need to.
   size_t star = absl::string_view::npos;
   size_t eaten = 0;
   size_t at = 0;

@@ -1,6 +1,5 @@
-// Certificates for users of OpenSSL. A context has none itself: what is shown
-// and believed is looked up for each connection, so that contexts need not be
-// made again when files have changed.
+// Certificates for users of OpenSSL. A context has none itself: they are looked
+// up for each connection, so that contexts survive changes of the files.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -43,7 +42,7 @@ std::string AddressOf(const SSL* connection) {
   return "a peer on this machine";
 }
 
-// What the peer shows: its own first.
+// The peer's certificates, its own first.
 std::vector<X509Pointer> ChainIn(X509_STORE_CTX* check) {
   std::vector<X509Pointer> chain;
   X509* const own = X509_STORE_CTX_get0_cert(check);

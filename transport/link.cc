@@ -6,11 +6,11 @@
 namespace kamino::transport {
 namespace {
 
-// Room for a frame's or a record's own header beside the largest message.
+// Room for the header of a frame or record, in addition to the largest message.
 constexpr size_t kFramingSlack = 64;
-// A position in a ring is told apart from one a ring later by 31 bits.
+// 31 bits distinguish a position in a ring from one a ring later.
 constexpr size_t kLargestRing = size_t{1} << 31;
-// What the kernel's keep-alive settings can express, with room to spare.
+// The largest value of the kernel's keep-alive settings, with room to spare.
 constexpr absl::Duration kLongestTimeout = absl::Hours(24);
 
 absl::Status Validate(const TransportOptions& options, size_t most) {

@@ -103,7 +103,7 @@ class Link {
   virtual std::string peer_identity() const { return ""; }
 };
 
-// What a link's user implements. Called on the transport's thread only.
+// Implemented by a link's user. Called on the transport's thread only.
 class LinkHandler {
  public:
   virtual ~LinkHandler() = default;

@@ -11,7 +11,7 @@
 namespace kamino::web {
 namespace {
 
-// What a connection has before it may be cut off: a probe takes less.
+// Minimum time before a connection may be cut off; a probe needs less.
 constexpr absl::Duration kMoment = absl::Milliseconds(5);
 
 }  // namespace
@@ -33,7 +33,7 @@ std::function<void()> Connections::Next() {
   ++idle_;
   mutex_.Await(absl::Condition(this, &Connections::HasWork));
   --idle_;
-  // Also when stopping: what waits has a descriptor that it closes.
+  // Also while stopping: a waiting connection has a descriptor to close.
   if (waiting_.empty()) return nullptr;
   std::function<void()> serve = std::move(waiting_.front());
   waiting_.pop_front();
@@ -50,11 +50,11 @@ void Connections::enqueue(std::function<void()> serve) {
       return;
     }
   }
-  serve();  // which ends at once
+  serve();  // ends at once
 }
 
-// Threads that have taken one and not said so yet make it wait, too: they may
-// all be about to serve who stays silent.
+// Waits also for threads that have taken a connection but not registered it:
+// they may all be about to serve silent clients.
 void Connections::AwaitTurns() {
   while (!AllHaveTurn()) {
     const absl::Duration left =
@@ -71,7 +71,7 @@ void Connections::AwaitTurns() {
 
 void Connections::CutOffOldest() {
   if (served_.empty()) return;
-  // Whoever serves it sees the end of it, and closes it.
+  // The thread that serves it notices the end and closes it.
   ::shutdown(served_.front().descriptor, SHUT_RDWR);
   served_.pop_front();
   ++ending_;

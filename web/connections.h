@@ -23,7 +23,8 @@ class Connections final : public httplib::TaskQueue {
   ~Connections() override { shutdown(); }
 
   // For the accepting thread. Waits until the connection has a thread; if
-  // necessary, cuts off the oldest one being served, even if it has just begun.
+  // necessary, cuts off the oldest one being served, after some milliseconds at
+  // the earliest.
   void enqueue(std::function<void()> serve) override;
   // Cuts off all connections, including later ones.
   void CutOff();

@@ -24,14 +24,14 @@
 namespace kamino::web {
 namespace {
 
-// Of connections that are established and not accepted; httplib has 5.
+// Connections that are established but not accepted; httplib has 5.
 constexpr int kBacklog = 64;
 constexpr char kText[] = "text/plain; charset=utf-8";
 
 void Fill(httplib::Response* response, const Answer& answer) {
   response->status = answer.status;
   response->set_content(answer.body, answer.type);
-  // What it says is of now, and text alone.
+  // Answers are text of the present moment.
   response->set_header("Cache-Control", "no-store");
   response->set_header("X-Content-Type-Options", "nosniff");
 }
@@ -43,8 +43,8 @@ bool SetNonBlocking(int descriptor) {
 
 }  // namespace
 
-// httplib reads requests and writes answers; what connections may take is for
-// this to say, since httplib bounds neither the time nor the size of one.
+// httplib reads requests and writes answers; this class limits the time and the
+// size of connections, which httplib does not.
 class Server::Listener final : public httplib::Server {
  public:
   // `tls` may be null.
@@ -67,7 +67,8 @@ class Server::Listener final : public httplib::Server {
           return HandlerResponse::Handled;
         });
     set_socket_options([](socket_t descriptor) {
-      // Not SO_REUSEPORT, which httplib has: who binds a port has it alone.
+      // Not SO_REUSEPORT, which httplib sets: only one process may have the
+      // port.
       const int yes = 1;
       setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     });
@@ -81,9 +82,9 @@ class Server::Listener final : public httplib::Server {
     return port;
   }
 
-  // Before it runs httplib cannot be stopped.
+  // httplib cannot be stopped before it runs.
   void AwaitRunning() { runs_.WaitForNotification(); }
-  // While it runs; once.
+  // Call once, while it runs.
   void Stop() {
     connections_->CutOff();
     stop();
@@ -106,7 +107,7 @@ class Server::Listener final : public httplib::Server {
     return found->second.answer();
   }
 
-  // `who`: as TimedStream has it.
+  // `who`: as in TimedStream.
   absl::Status CheckMay(const Route& route, const std::string& who) const {
     if (options_.access == nullptr || route.for_everybody) {
       return absl::OkStatus();
@@ -135,7 +136,7 @@ class Server::Listener final : public httplib::Server {
     bool closed = false;
     const bool done = process_request(
         stream, /*close_connection=*/true, closed,
-        // Parts of an answer, asked for again and again, are a large one.
+        // Ranges are ignored: a client could request many parts of one answer.
         [](httplib::Request& request) { request.ranges.clear(); });
     stream.EndTls();
     return done;
@@ -155,7 +156,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   ASSIGN_OR_RETURN(const HostPort listen, ParseAddress(options.listen));
   security::Certificates::Context tls;
   if (options.certificates != nullptr) {
-    // Scrapers and browsers may know nothing newer; probes have no certificate.
+    // Scrapers and browsers may lack newer versions; probes have no
+    // certificate.
     ASSIGN_OR_RETURN(
         tls, options.certificates->NewServerContext(
                  {.min_version = TLS1_2_VERSION, .peer_must_be_known = false}));

@@ -15,7 +15,7 @@
 namespace kamino::web {
 namespace {
 
-constexpr size_t kMost = 1 << 20;  // at once, of what OpenSSL counts by int
+constexpr size_t kMost = 1 << 20;  // per call: OpenSSL counts in int
 
 }  // namespace
 

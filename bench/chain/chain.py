@@ -4,7 +4,7 @@
 Kamino's f + 2 nodes, the traditional chain's f + 1 with an undo log or with
 dynamic copies at each, and f + 1 whose log entries carry images: latency,
 throughput, processor time, storage, bytes on links, and the paper's marks
-beside what came out. docs/benchmarks/chain.md.
+beside the results. docs/benchmarks/chain.md.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def words_of(check, what):
 
 
 def numbers_of(low, high, what):
-  """The same for numbers from `low` to `high`."""
+  """Parses words that are numbers from `low` to `high`."""
   def check(word):
     if word.isdecimal() and low <= int(word) <= high:
       return None
@@ -152,7 +152,7 @@ def parse(words=None):
   parser.add_argument("--out", help="a file for the results, as JSON")
   add_scale_flags(parser)
   settings = parser.parse_args(words)
-  # Whoever names subjects gets those, and no others.
+  # With --subjects, only the named subjects run.
   settings.adds_simple = settings.subjects == SUBJECTS.split(",")
   for name, value in (QUICK if settings.quick else FULL).items():
     if getattr(settings, name, None) is None:
@@ -196,7 +196,8 @@ class Bench:
     self.results["marks"] = marks.of(self.results, main)
 
   def main_failures(self):
-    """What is measured most of: the paper's, where it is among them."""
+    """The number of failures with most measurements: the paper's, if
+    measured."""
     failures = self._settings.failures
     return MAIN_FAILURES if MAIN_FAILURES in failures else failures[0]
 
@@ -251,7 +252,7 @@ class Bench:
           "undo_copy": chain.kind.undo_copy, "about": chain.about()})
 
   def _ask(self, rig, failures):
-    """What is no matter of time: storage, bytes on links."""
+    """The figures that are not times: storage and bytes on links."""
     for word, chain in rig.chains.items():
       asked = {"subject": word, "failures": failures}
       self.results["storage"].append({**asked, **chain.storage()})

@@ -215,7 +215,7 @@ def pictures(results, palette):
 
 
 def delay_pictures(results, palette):
-  """What is measured at every delay, those without any among them."""
+  """Plots of the loads that were measured at every delay, and without one."""
   slower = [r for r in results["measurements"]
             if r["suite"] == "delay" and r["operations"]]
   for workload, outstanding in in_order((r["workload"], r["outstanding"])
@@ -258,7 +258,7 @@ def aligned(table):
 
 
 def as_text(results):
-  """For a terminal."""
+  """The report for a terminal."""
   parts = [f"{name}: {value}" for name, value in facts(results)]
   for title, table in tables(results):
     parts += ["", title, aligned(table)]

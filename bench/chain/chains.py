@@ -39,7 +39,7 @@ class Kind:
                             NO_COPY: 0}[self.copies]
 
   def formula(self):
-    """The same, as text."""
+    """The formula as text."""
     nodes = f"f+{self.spare}"
     alpha = "1" if self.undo_copy == "simple" else "α"
     return {OWN_COPY: f"{nodes}+{alpha}", ALL_COPIES: f"(1+{alpha})({nodes})",
@@ -110,7 +110,7 @@ class ModeChain(Chain):
             f"{self._failures}, {copies} ({self.kind.undo_copy})")
 
   def statuses(self):
-    """What each node says of itself, head first."""
+    """Each node's status, head first."""
     lines = [json.loads(line) for line in
              self.cluster.kamino("status", "--json").stdout.splitlines()]
     found = {line["node_id"]: line for line in lines if "uptime_ms" in line}
@@ -140,12 +140,12 @@ class ModeChain(Chain):
         # Times the heap, as the formula is; rings are apart.
         "by_files": (files["heap"] + files["undo_copy"]) / heap,
         "used_bytes": sum(used) + sum(copies), "data_bytes": used[-1],
-        # Of writes, where there are copies of what is hot only.
+        # Hit rate of writes; only dynamic undo copies have one.
         "copy_hit_rate": hits / (hits + misses) if hits + misses else None,
         "by_use": (sum(used) + sum(copies)) / max(used[-1], 1)}
 
   def bytes_on_links(self, value_size, count, keys):
-    """What puts over existing objects send, an operation, on all links."""
+    """Bytes on all links for each put over an existing object."""
     def put(number, *more):
       self.cluster.kamino("bench", "put", f"--value_size={value_size}",
                           f"--keys={keys}", f"--count={number}",
@@ -192,7 +192,7 @@ class ChainRig(Servers):
 
   @property
   def chains(self):
-    """By subject."""
+    """The chains by subject."""
     return self._servers
 
   def _start(self, word):

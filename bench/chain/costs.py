@@ -28,13 +28,13 @@ def read(path):
 
 
 def an_hour(prices, nodes, times_data):
-  """Of a chain whose nodes are machines of their own."""
+  """Price of a chain whose nodes are machines of their own."""
   return (nodes * prices["processors_of_a_node"] * prices["processor_hour"]
           + times_data * prices["data_gib"] * prices["memory_gib_hour"])
 
 
 def of(results, failures):
-  """For each workload and subject, what it does for the money.
+  """The operations for the money, by workload and subject.
 
   `measured` is by the throughput of this machine, whose processors all nodes
   share; `apart` by what the busiest node's processor time allows, were each

@@ -1,4 +1,4 @@
-"""What was measured, found by what it is of."""
+"""Measurements, found by their fields."""
 
 NODES = ("head", "middle", "tail")  # how the names of nodes' roles begin
 
@@ -15,7 +15,7 @@ def row(results, workload, subject, failures, **others):
 
 
 def ratio(a, b, field):
-  """Of two measurements' fields; None where it cannot be told."""
+  """Ratio of a field of two measurements; None: not known."""
   if a is None or b is None or not b[field]:
     return None
   return a[field] / b[field]
@@ -28,7 +28,7 @@ def node_times(measured):
 
 
 def busiest(measured):
-  """The same of the node that takes most; None: it is not known."""
+  """The largest of the nodes' times; None: not known."""
   if measured is None:
     return None
   return max(node_times(measured).values(), default=None)

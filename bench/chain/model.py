@@ -31,7 +31,7 @@ def middle(row):
 
 
 def of(results):
-  """For each subject, what a node adds to a put, and what the rest takes."""
+  """For each subject, the time that a node adds to a put, and the rest."""
   found = []
   for subject in dict.fromkeys(s["name"] for s in results["subjects"]):
     points, times = [], []
@@ -55,8 +55,8 @@ def of(results):
     found.append({
         "subject": subject, "points": points, "node_us": fitted[0],
         "rest_us": fitted[1],
-        # Of a middle node under the heaviest load, where little of it is
-        # waking up: what executing takes, l_t with a copy's l_c.
+        # Time of a middle node under the heaviest load, when it rarely has to
+        # wake up: the execution, l_t plus the l_c of its copy.
         "executes_us": sum(times) / len(times) if times else None})
   slopes = {entry["subject"]: entry["node_us"] for entry in found}
   for entry in found:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What sessions and connections of clients cost a node of a Kamino chain.
+"""Cost of clients' sessions and connections for a node of a Kamino chain.
 
 Starts a chain on this machine for each measure, runs bench_connections on it,
 and ends it. Figures are printed and written as JSON.
@@ -150,12 +150,12 @@ def growth(rounds, what):
 
 
 def kept(rounds, what):
-  """What was not given back at the end, in bytes."""
+  """Bytes that were not given back at the end."""
   return rounds[-1][f"{what}_after"] - rounds[0][f"{what}_before"]
 
 
 def speed_ratios(rounds, what):
-  """With them to without, of each round."""
+  """Speed with the crowd, relative to that without it, of each round."""
   return [2 * r[f"{what}_with"] / (r[f"{what}_before"] + r[f"{what}_after"])
           for r in rounds]
 
@@ -224,7 +224,7 @@ def title():
 
 
 def line(figures):
-  """Of the table, and beneath it what was refused."""
+  """A line of the table, and beneath it the refusals."""
   text = " ".join(
       "-".rjust(width(form)) if figures[field] is None
       else form.format(figures[field]) for _, field, form in COLUMNS)

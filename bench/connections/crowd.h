@@ -1,5 +1,5 @@
-// Those whose cost is measured: many clients of a node, who open something,
-// keep it for a while and close it.
+// The crowd whose cost is measured: many clients of a node, which open
+// connections or sessions, keep them for a while and close them.
 #ifndef KAMINO_BENCH_CONNECTIONS_CROWD_H_
 #define KAMINO_BENCH_CONNECTIONS_CROWD_H_
 

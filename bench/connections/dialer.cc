@@ -23,7 +23,7 @@ using kamino::v1::SessionService;
 constexpr absl::Duration kPatience = absl::Seconds(10);
 constexpr int kMaxAnswerBytes = 6 << 20;  // as the library has it
 
-// What many callbacks bring, each once.
+// Collects the results of many callbacks, one each.
 class Gathered {
  public:
   explicit Gathered(size_t count) : results_(count), left_(count) {}

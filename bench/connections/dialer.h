@@ -21,7 +21,7 @@ namespace kamino::bench::connections {
 
 using ConnectionPtr = std::shared_ptr<client::Connection>;
 
-// What came of one hello. Not OK: the node, or the way to it, has refused.
+// The result of one hello. Not OK: the node refused, or could not be reached.
 struct Dialed {
   absl::Status status;
   ConnectionPtr connection;  // if it is OK; then the welcome is there as well

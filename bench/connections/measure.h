@@ -1,4 +1,5 @@
-// What a crowd costs the nodes it comes to, and another client beside it.
+// Measures the cost of many connections for the nodes that take them, and for
+// another client that works beside them.
 #ifndef KAMINO_BENCH_CONNECTIONS_MEASURE_H_
 #define KAMINO_BENCH_CONNECTIONS_MEASURE_H_
 
@@ -16,7 +17,7 @@
 
 namespace kamino::bench::connections {
 
-// Of the client beside, by its own connections.
+// Rates of the client beside, over its own connections.
 struct Speed {
   double puts = 0;  // per second
   double gets = 0;
@@ -26,12 +27,12 @@ struct Speed {
   double get_micros = 0;
 };
 
-// What it all has at one moment.
+// Memory and processor use at one moment.
 struct Snapshot {
   std::vector<Memory> processes;  // in their order
   int64_t kernel = 0;             // of the machine, so of both ends
   int64_t heap = 0;  // bytes that are used of it, at the first node
-  // Of a processor, while the client beside does nothing; in their order.
+  // Processor share of each process while the client beside does nothing.
   std::vector<double> idle_processor;
 };
 
@@ -41,8 +42,8 @@ struct Round {
   absl::Duration opening;
   absl::Duration closing;
   size_t lost = 0;
-  // Of a client that came when the crowd was there, its first call; or why the
-  // node did not take it.
+  // Latency of the first call of a client that connects while the crowd is
+  // connected, or the error with which the node refuses it.
   absl::StatusOr<absl::Duration> newcomer = absl::UnknownError("");
   Snapshot before, with, after;
   Speed speed_before, speed_with, speed_after;

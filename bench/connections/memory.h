@@ -1,5 +1,4 @@
-// What a process has of the machine's memory and descriptors, and what the
-// kernel has for all.
+// Memory and descriptors of a process, and memory of the kernel.
 #ifndef KAMINO_BENCH_CONNECTIONS_MEMORY_H_
 #define KAMINO_BENCH_CONNECTIONS_MEMORY_H_
 
@@ -20,20 +19,21 @@ struct Memory {
   int64_t shared = 0;  // of memory files, as rings and heaps on tmpfs are
 };
 
-// Of the text of /proc/PID/status.
+// `status` is the text of /proc/PID/status.
 absl::StatusOr<Memory> ParseMemory(absl::string_view status);
 // kNotFound: it has ended.
 absl::StatusOr<Memory> ReadMemory(pid_t pid);
 
-// What the kernel has of all processes' for itself: sockets, descriptors, and
-// more. Bytes; of the text of /proc/meminfo.
+// Bytes that the kernel uses for itself on behalf of all processes: sockets,
+// descriptors, and more. `meminfo` is the text of /proc/meminfo.
 absl::StatusOr<int64_t> ParseKernelMemory(absl::string_view meminfo);
 absl::StatusOr<int64_t> ReadKernelMemory();
 
 // How many descriptors the process may have, of the text of /proc/PID/limits.
 absl::StatusOr<int64_t> ParseDescriptors(absl::string_view limits);
-// That `pid`, which is `role`, may have `wanted`; 0 is this process, which
-// raises its soft limit. kFailedPrecondition: it may not, and what to do.
+// Checks that `pid`, which is `role`, may have `wanted` descriptors; 0 is this
+// process, which raises its soft limit. kFailedPrecondition: it may not; the
+// message says what to do.
 absl::Status CheckDescriptors(pid_t pid, const std::string& role,
                               int64_t wanted);
 

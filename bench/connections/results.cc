@@ -22,7 +22,7 @@ void AddSpeed(const std::string& when, const Speed& speed, Fields* fields) {
   Add(absl::StrCat("get_us_", when), speed.get_micros, fields);
 }
 
-// Of the kernel, of the heap, and of each process by its role.
+// Adds memory of the kernel, of the heap, and of each process by its role.
 void AddMemory(const std::string& when, const MeasureOptions& options,
                const Snapshot& memory, Fields* fields) {
   Add(absl::StrCat("kernel_bytes_", when), static_cast<double>(memory.kernel),

@@ -1,4 +1,4 @@
-// What was measured, as JSON and as text; docs/benchmarks/connections.md.
+// Results as JSON and as text; docs/benchmarks/connections.md.
 #ifndef KAMINO_BENCH_CONNECTIONS_RESULTS_H_
 #define KAMINO_BENCH_CONNECTIONS_RESULTS_H_
 

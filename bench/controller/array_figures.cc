@@ -48,8 +48,8 @@ absl::StatusOr<RunResult> SustainedRun(const Trace& trace,
   return Simulate(trace, OptionsOf(setting, method, slowdown));
 }
 
-// What transactions come to where they arrive faster than any method serves
-// them, and where they do not. Of the whole burst, retirement included.
+// Compares the methods when transactions arrive faster than any method serves
+// them, and when they do not. Covers the whole burst, including retirement.
 absl::StatusOr<Mark> PastSaturation(const Trace& trace, const Setting& setting,
                                     uint32_t slowdown) {
   ASSIGN_OR_RETURN(const RunResult non_atomic,
@@ -218,8 +218,7 @@ absl::StatusOr<Figure> Figure9(const Setting& setting) {
 
 namespace {
 
-// Who takes part in figure 10: the methods, and WrAP with the other victim
-// cache.
+// The subjects of figure 10: the methods, and WrAP with the other victim cache.
 struct Entrant {
   std::string name;
   Method method;
@@ -235,7 +234,7 @@ std::vector<Entrant> Entrants() {
   return entrants;
 }
 
-// Of each entrant, by the part of stores that is transactional.
+// Times of each entrant, by the percentage of transactional stores.
 struct MixedTimes {
   std::vector<double> parts;               // percent
   std::vector<std::vector<double>> times;  // microseconds a group
@@ -337,7 +336,7 @@ absl::StatusOr<Figure> Figure11(const Setting& setting) {
   const double most = *std::max_element(flood.begin(), flood.end());
   const std::vector<double>& fast = by_rate[rates.size() - 1];
   const double last = fast.back(), before = fast[fast.size() - 2];
-  // Of the channel: a line takes its bus for a burst.
+  // The channel's limit: a line occupies its bus for one burst.
   const DeviceTiming& device = setting.machine.device;
   const double peak = static_cast<double>(kSecond) /
                       static_cast<double>(4 * device.burst * device.clock);

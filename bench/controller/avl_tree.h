@@ -11,7 +11,7 @@
 
 namespace kamino::bench::controller {
 
-// Of one transaction.
+// An AVL tree as seen by one transaction.
 class AvlTree {
  public:
   // The first word of object `anchor` names the root; zero: there is none.
@@ -39,7 +39,7 @@ class AvlTree {
   };
 
   absl::StatusOr<Node> Get(engine::ObjectId id);
-  // What differs from `before`.
+  // Stores the fields that differ from `before`.
   absl::Status Change(engine::ObjectId id, const Node& before,
                       const Node& after);
   absl::StatusOr<engine::ObjectId> New(uint64_t key, uint64_t value);

@@ -20,7 +20,7 @@ Channel::Channel(const DeviceTiming& device, uint32_t slowdown, uint32_t queue)
 Time Channel::Accept(Time now) {
   while (!queued_.empty() && queued_.front() <= now) queued_.pop_front();
   if (queued_.size() < queue_) return now;
-  // So many have to leave before this one gets in.
+  // The number of requests that must leave before this one has room.
   return queued_[queued_.size() - queue_];
 }
 

@@ -1,6 +1,6 @@
 // A memory channel: banks with open rows, each first come, first served, behind
-// a bus that takes whoever is ready. Requests are given their times when they
-// are made, so they have to be made in the order of time.
+// a bus that takes any bank that is ready. A request's times are computed when
+// it is made, so requests have to be made in the order of time.
 #ifndef KAMINO_BENCH_CONTROLLER_CHANNEL_H_
 #define KAMINO_BENCH_CONTROLLER_CHANNEL_H_
 

@@ -59,13 +59,13 @@ class Controller {
   // A line of a log, all of it or a part, past all caches.
   virtual Channel::Done WriteLog(Time now, LineNumber line) = 0;
 
-  // Nothing: there are as many open wraps as may be; `waiting` acts when that
-  // has changed.
+  // Nothing: as many wraps are open as may be; `waiting` acts when one has
+  // closed.
   virtual std::optional<WrapNumber> OpenWrap(Time now, Actor* waiting) = 0;
   // Its log is durable.
   virtual void CloseWrap(Time now, WrapNumber wrap, Bucket bucket) = 0;
 
-  // What the controller has of a line that no cache has.
+  // The controller's data of a line that no cache holds.
   virtual LineData Visible(LineNumber line) = 0;
   // kInternal: home locations are not what a crash may leave. Only where the
   // controller was told to look.
@@ -85,7 +85,7 @@ class Controller {
   Retired on_retired_;
 };
 
-// Which evictions reach home at once; wraps are nothing to it.
+// Evictions reach home at once; wraps have no effect.
 std::unique_ptr<Controller> MakePlainController(const Machine& machine);
 
 }  // namespace kamino::bench::controller

@@ -30,7 +30,7 @@ Core::Core(int number, Method method, const Arrivals& arrivals,
 
 void Core::Act(Time now, uint64_t what) {
   if (what >= kFlushLine) {
-    // The thread has gone on since; the line's coming was waited for.
+    // The thread continued after the line arrived.
     const auto done = around_.cache->Flush(now, what - kFlushLine);
     if (done.has_value()) Sent(*done);
     return;

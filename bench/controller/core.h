@@ -72,7 +72,7 @@ class Core final : public Actor {
 
   struct Step {
     bool done;  // else the operation is tried again
-    // None: somebody else says when.
+    // None: another component schedules the core.
     std::optional<Time> then;
   };
 

@@ -1,5 +1,5 @@
-// What happens next, and to whom. At the same moment: in the order in which it
-// was asked for, so that a simulation is the same every time.
+// The queue of scheduled events. Events of the same moment run in the order in
+// which they were scheduled, so that a simulation is deterministic.
 #ifndef KAMINO_BENCH_CONTROLLER_EVENT_QUEUE_H_
 #define KAMINO_BENCH_CONTROLLER_EVENT_QUEUE_H_
 
@@ -27,7 +27,7 @@ class EventQueue {
   }
 
   bool empty() const { return events_.empty(); }
-  // Of what happens next; never, where nothing does.
+  // Time of the next event; the largest Time when there is none.
   Time next() const { return events_.empty() ? ~Time{0} : events_.top().time; }
   void RunNext() {
     const Event event = events_.top();

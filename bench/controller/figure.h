@@ -1,5 +1,5 @@
-// What the program prints: tables that stand beside the paper's figures, and
-// marks, which say of a figure whether the model shows what the paper does.
+// The program's output: tables to compare with the paper's figures, and marks,
+// which say of a figure whether the model shows what the paper does.
 #ifndef KAMINO_BENCH_CONTROLLER_FIGURE_H_
 #define KAMINO_BENCH_CONTROLLER_FIGURE_H_
 
@@ -36,7 +36,7 @@ struct Figure {
   std::vector<Mark> marks = {};
 };
 
-// Of the straight line nearest to the points.
+// The straight line that fits the points best.
 struct Line {
   double slope = 0;
   double fit = 0;  // R squared

@@ -24,7 +24,7 @@ struct Setting {
   std::function<absl::StatusOr<std::unique_ptr<engine::TransactionalStore>>(
       uint64_t bytes)>
       open_store;
-  // Of what was recorded; may be empty.
+  // Keeps a recorded trace; may be empty.
   std::function<absl::Status(const std::string& name, const Trace& trace)>
       keep_trace;
 };

@@ -27,7 +27,7 @@ struct LineData {
   uint64_t at(WordNumber word) const { return words[word % kWordsPerLine]; }
 };
 
-// What is at the home locations, in SCM.
+// The contents of the home locations, in SCM.
 class Home {
  public:
   LineData Read(LineNumber line) const {

@@ -22,7 +22,7 @@ struct CacheShape {
   uint32_t cycles = 1;  // that a hit takes
 };
 
-// Of DDR3-1333 by Micron as DRAMSim2 has it, which section 5.2 names (as
+// Timing of Micron's DDR3-1333 as in DRAMSim2, which section 5.2 names (as
 // "DDR3-1066 PC3-10600", two speeds at once; PC3-10600 is 1333). Clocks.
 struct DeviceTiming {
   Time clock = 1500;                    // picoseconds
@@ -65,7 +65,7 @@ struct Machine {
   // buffers, which combine streamed stores as well.
   uint32_t line_buffers = 10;
 
-  // What a call of the library costs, of OpenWrap to CloseWrap, by any method;
+  // Cost of a call of the library, from OpenWrap to CloseWrap, with any method;
   // chosen. The processor's stores themselves take a cycle each.
   uint32_t call_cycles = 10;
   // From a core to the controller, or back; chosen.

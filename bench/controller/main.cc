@@ -23,7 +23,7 @@
 namespace kamino::bench::controller {
 namespace {
 
-// What the figure of both is called, too.
+// The other name of the figure that covers both.
 constexpr char kAlsoSeven[] = "6";
 
 struct Options {
@@ -80,8 +80,8 @@ void AddFlags(CLI::App* flags, Options* options) {
       ->excludes(save);
 }
 
-// What neither the paper nor the simulators it used tell, to see what hangs on
-// it.
+// Parameters that neither the paper nor the simulators it used state, to see
+// what depends on them.
 void AddMachineFlags(CLI::App* flags, Options* options) {
   const auto add = [flags](const std::string& name, auto* value,
                            const std::string& what, uint32_t least,

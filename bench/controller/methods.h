@@ -1,5 +1,5 @@
-// What a program's stores come to on the processor, by each of the methods that
-// the paper compares (WrAP, section 5.1), and one of our own.
+// The processor's operations for a program's stores, by each of the methods
+// that the paper compares (WrAP, section 5.1), and one of our own.
 #ifndef KAMINO_BENCH_CONTROLLER_METHODS_H_
 #define KAMINO_BENCH_CONTROLLER_METHODS_H_
 
@@ -24,7 +24,7 @@ enum class Method {
   // What one store covers is one location. A weak rival.
   kUndo,
   // Ours: the records of a wrap share a fence, its stores another, its end a
-  // third. For who knows beforehand what is stored.
+  // third. For callers that know beforehand what they store.
   kUndoGrouped,
   // Stores go to the cache and to a log that bypasses it; one fence.
   kWrap,

@@ -43,7 +43,7 @@ absl::StatusOr<std::vector<double>> TimesOf(const Trace& trace,
 }
 
 // Whether WrAP is so much faster than undo logging. The paper's rival waits
-// twice for each store; the one in groups is what is had by who need not.
+// twice for each store; the grouped one is for callers that need not.
 Mark OverUndo(const std::string& what, const std::string& paper,
               const std::vector<double>& times, int scale, Method undo) {
   const double ratio = times[static_cast<size_t>(undo)] /
@@ -189,7 +189,7 @@ absl::StatusOr<Figure> FormsFigure(const Setting& setting) {
          {ReleaseForm::kWatermark, ReleaseForm::kDependenceSets}) {
       RunOptions options;
       options.machine = WithTinyCaches(SlowerMachine(setting, kSlowdown));
-      // Of 64 lines, so that there is an overflow.
+      // 64 lines, so that the victim cache overflows.
       options.machine.victim_cache.sets = 16;
       options.machine.victim_cache.ways = 4;
       options.machine.l3.sets = 4;

@@ -21,7 +21,7 @@ using engine::ObjectId;
 using engine::Transaction;
 using engine::TransactionalStore;
 
-// What inserts go into. Once for a store.
+// A container that takes inserts. Use one for each store.
 class Target {
  public:
   virtual ~Target() = default;
@@ -145,7 +145,7 @@ absl::string_view ContainerName(Container container) {
 absl::StatusOr<Trace> RecordInserts(Container container, const Inserts& inserts,
                                     TransactionalStore* store) {
   TracingOptions options;
-  // Which words of a table are looked at is noted where they are.
+  // The table itself notes which words it reads.
   if (container == Container::kHash) options.read_bytes = 0;
   TracingStore tracing(store, options);
   const auto target = MakeTarget(container, &tracing);

@@ -36,8 +36,7 @@ class WatermarkRule {
   WrapNumber last_ = 0;
 };
 
-// With all that were open; those that have retired are taken out when it is
-// looked at.
+// A tag lists the wraps that were open; MayGo removes those that have retired.
 class DependenceSetRule {
  public:
   using Tag = absl::InlinedVector<WrapNumber, 8>;

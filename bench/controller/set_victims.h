@@ -89,9 +89,9 @@ class SetVictims final : public VictimCache {
     NoteReleased(entry->line);
   }
 
-  // That of an older version, an empty one, or one of those that are free to
-  // go: a clean one, else the one that was used least recently, which goes
-  // home. Null: none is.
+  // The entry of an older version, an empty one, or one of those that are free
+  // to go: a clean one, else the least recently used, which goes home. Null:
+  // none.
   Entry* PlaceFor(LineNumber line) {
     if (Entry* const older = sets_.Peek(line); older != nullptr) {
       if (!older->payload.free) {

@@ -1,6 +1,6 @@
-// The cache that all cores share, with what is in its lines, before a memory
+// The cache that all cores share, with the data of its lines, before a memory
 // controller. The cores' own caches only say how long a hit takes (core.h): a
-// line that is here is the newest, whoever has written it.
+// line that is here is the newest, whichever core wrote it.
 #ifndef KAMINO_BENCH_CONTROLLER_SHARED_CACHE_H_
 #define KAMINO_BENCH_CONTROLLER_SHARED_CACHE_H_
 
@@ -31,7 +31,7 @@ class SharedCache {
   // As if it had been used before the simulation began.
   void Warm(LineNumber line);
 
-  // Of a line that is here.
+  // The line must be here.
   uint64_t Load(WordNumber word);
   // Returns the value, a new one.
   uint64_t Store(WordNumber word);

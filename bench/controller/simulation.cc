@@ -107,7 +107,7 @@ class Simulation {
   const std::unique_ptr<Controller> controller_;
   SharedCache cache_;
   std::vector<std::unique_ptr<Core>> cores_;
-  // Of each wrap, by its number.
+  // Core and piece of each wrap, by the wrap's number.
   std::vector<std::pair<Core*, size_t>> owners_;
   Time completed_ = 0;
 };

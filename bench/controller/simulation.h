@@ -46,7 +46,7 @@ struct RunResult {
   // Averages over the pieces, in microseconds.
   double MeanResponse() const;
   double MeanCompletion() const;
-  // Of pieces, by the time when all had been responded to, or completed.
+  // Pieces per second until all had been responded to, or completed.
   double ResponsesPerSecond() const;
   double CompletionsPerSecond() const;
 };

@@ -26,9 +26,9 @@ Trace ArrayUpdates(int threads, int pieces, int stores, uint64_t seed);
 inline constexpr int kGroupStores = 50;
 Trace MixedGroups(int groups, int transactional, uint64_t seed);
 
-// For tests: threads that store to words of their own, which lie in lines of
-// all, load any, compute, and between wraps store to lines that no wrap stores
-// to, and flush those. Wraps of up to `most_stores` stores.
+// For tests. Threads store to words of their own in lines that all share, load
+// any, compute, and between wraps store to lines that no wrap stores to, and
+// flush those. Wraps have up to `most_stores` stores.
 Trace RandomTrace(int threads, int wraps, int most_stores, int lines,
                   uint64_t seed);
 

@@ -7,8 +7,7 @@
 namespace kamino::bench::controller {
 namespace {
 
-// What is wrong with an event after those before it; empty: nothing.
-// `in_wrap` follows.
+// The error of an event after those before it; empty: none. Updates `in_wrap`.
 std::string Wrong(const Event& event, bool* in_wrap) {
   if (HasAddress(event.kind)) {
     if (event.size == 0 || event.size > kMaxAccessBytes) {

@@ -1,7 +1,7 @@
-// What threads of a program do to persistent memory, as the memory controller's
-// model is fed with it: which stores, in which wraps (WrAP, section 3), between
-// which loads. How a machine goes about it is not in a trace (methods.h).
-// docs/formats/memory_trace.md is the same as a file.
+// The accesses of a program's threads to persistent memory, as input of the
+// memory controller's model: which stores, in which wraps (WrAP, section 3),
+// between which loads. A trace does not say how a machine executes them
+// (methods.h). docs/formats/memory_trace.md describes a trace as a file.
 #ifndef KAMINO_BENCH_CONTROLLER_TRACE_H_
 #define KAMINO_BENCH_CONTROLLER_TRACE_H_
 
@@ -35,7 +35,7 @@ struct Event {
   }
 };
 
-// Of one access. What is larger is several.
+// Limit of one access. A larger one is split into several.
 inline constexpr uint32_t kMaxAccessBytes = 4u << 20;
 inline constexpr uint64_t kMaxAddress = uint64_t{1} << 46;
 inline constexpr int kMaxThreads = 128;

@@ -1,12 +1,12 @@
-// A store that does what the one below does, and keeps a trace of it: what its
-// transactions store is a wrap each, whatever scheme is below.
+// A store that forwards to the one below and keeps a trace: each transaction's
+// stores are one wrap, whatever scheme is below.
 //
-// What can be seen from here is what was asked for. An address is an object's
-// place plus an offset; a Write counts as a store to all of its range, when it
-// is asked for; a Read as a load of its first bytes, unless who reads tells
-// what it looks at (NoteLoad). Allocating and freeing store the header before
-// the payload. What a scheme stores for itself is not in the trace: how stores
-// are made atomic is for the model to say.
+// The trace has the calls of this store. An address is an object's place plus
+// an offset; a Write counts as a store to all of its range, at the time of the
+// call; a Read as a load of its first bytes, unless the reader reports its
+// loads (NoteLoad). Allocating and freeing store the header before the payload.
+// Stores that a scheme makes for itself are not in the trace: the model decides
+// how stores are made atomic.
 #ifndef KAMINO_BENCH_CONTROLLER_TRACING_STORE_H_
 #define KAMINO_BENCH_CONTROLLER_TRACING_STORE_H_
 
@@ -24,7 +24,7 @@
 namespace kamino::bench::controller {
 
 struct TracingOptions {
-  // Of an object that is read: a load of no more than so many bytes; 0: none.
+  // Reading an object records a load of at most this many bytes; 0: none.
   uint32_t read_bytes = 64;
 };
 
@@ -42,9 +42,9 @@ class TracingStore final : public engine::ForwardingStore {
   // these bytes of an object.
   void NoteLoad(engine::ObjectId id, uint32_t offset, uint32_t length);
 
-  // What has committed since the last call, a thread to each that did anything,
-  // in the order of their first. Transactions that did not commit have left
-  // nothing.
+  // The transactions that committed since the last call, one thread of the
+  // trace for each thread that did anything, in the order of their first
+  // transactions. Transactions that did not commit leave nothing.
   Trace TakeTrace();
 
  private:

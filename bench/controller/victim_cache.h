@@ -39,7 +39,7 @@ class VictimCache {
 
   virtual ~VictimCache() = default;
 
-  // In the order of their numbers.
+  // Wraps open in the order of their numbers.
   virtual void Open(WrapNumber wrap) = 0;
   // All its values are at home. A wrap that has retired is forgotten before
   // lines are looked through: Algorithm 2 as printed does so after, and what is
@@ -52,7 +52,7 @@ class VictimCache {
   // Retirement has stored something of this line.
   virtual void MarkClean(LineNumber line) = 0;
 
-  // That are not free to go.
+  // Lines that are not free to go.
   virtual uint64_t held() const = 0;
   const VictimCounts& counts() const { return counts_; }
 

@@ -22,7 +22,7 @@ WrapController::WrapController(const Machine& machine, EventQueue* queue,
 
 Controller::Fetched WrapController::Miss(Time now, LineNumber line) {
   now_ = now;
-  // In hardware beside the request to SCM, in firmware before it.
+  // Hardware looks up in parallel with the request to SCM, firmware before it.
   const Time look_up = machine_.victim_cache.cycles * machine_.cycle;
   if (const LineData* const victim = victims_->Find(line)) {
     return {now + look_up, *victim};

@@ -69,7 +69,7 @@ class WrapController final : public Controller, private Actor {
   bool StoreHome(Time now, Closed* closed);
   void Retire(Time now);
   uint64_t LinesOf(const Bucket& bucket) const;
-  // Of the records, those that the first `lines` lines of the log have whole.
+  // Number of records that lie entirely in the first `lines` lines of the log.
   uint64_t RecordsIn(const Closed& closed, uint64_t lines) const;
 
   const Machine machine_;

@@ -53,7 +53,7 @@ void CachedRegion::Touch(const void* data, size_t length) {
     if (!evicted.has_value()) continue;
     const size_t at = *evicted * kLineBytes;
     std::memcpy(durable_.base() + at, base() + at, kLineBytes);
-    // What was picked up before has nothing to add to it.
+    // The evicted bytes are newer than those of an earlier flush.
     flushed_.erase(*evicted);
   }
 }

@@ -1,10 +1,11 @@
-// Memory behind a cache that decides what a crash leaves: what was flushed and
-// drained, and what the cache has had to evict. What it holds is lost.
+// Memory behind a cache that decides what a crash leaves: the bytes that were
+// flushed and drained, and the lines that the cache evicted. The contents of
+// the cache are lost.
 //
-// The cache knows of loads and stores what it is told by Touch. Of a store that
-// nobody tells of the line stays as it was on the medium, as if the cache had
-// it, until it is flushed, or touched and evicted. Flush writes lines back and
-// leaves them where they are; what CopyFlush stores goes past the cache.
+// The cache learns of loads and stores by Touch only. A line with a store that
+// was not told by Touch stays as it was on the medium, as if the cache held it,
+// until it is flushed, or touched and evicted. Flush writes lines back and
+// leaves them in the cache; CopyFlush stores past the cache.
 #ifndef KAMINO_BENCH_CRASH_MODEL_CACHED_REGION_H_
 #define KAMINO_BENCH_CRASH_MODEL_CACHED_REGION_H_
 
@@ -44,8 +45,8 @@ class CachedRegion final : public engine::Region {
   // Bytes of the region are loaded, or have been stored to.
   void Touch(const void* data, size_t length);
 
-  // What a crash now would leave, size() bytes. Of lines that were flushed and
-  // are not drained yet the seed decides.
+  // Copies what a crash now would leave, size() bytes. The seed decides about
+  // lines that are flushed and not drained yet.
   void Crash(uint64_t seed, std::byte* image) const;
 
   // Called at the beginning of every Flush, CopyFlush and Drain: a crash could

@@ -14,8 +14,8 @@ namespace {
 using engine::ArchaptStore;
 using engine::Heap;
 
-// A transaction that writes calls the region some ten times, whoever advances
-// many more times: a crash may be at any of these.
+// A transaction that writes calls the region some ten times, one that also
+// advances many more times: a crash may be at any of these calls.
 constexpr uint64_t kMostCallsToCrash = 64;
 constexpr uint64_t kScanPart = 10;
 

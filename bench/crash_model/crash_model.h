@@ -28,14 +28,14 @@ struct CrashModelOptions {
   engine::ArchaptOptions archapt;
   Scale scale = Scale::kQuick;  // of YCSB's records
   int crashes = 100;
-  // From one crash to the next, on average; and before the first. A tenth of
+  // Average number from one crash to the next, and before the first. A tenth of
   // both where transactions scan.
   uint64_t transactions = 4000;
   uint64_t warm_up = 100'000;
   uint64_t seed = 1;
 };
 
-// What came of one workload.
+// The result of one workload.
 struct CrashRow {
   std::string workload;
   uint64_t crashes = 0;
@@ -66,7 +66,7 @@ class CrashModel {
 
   absl::Status Open();
   absl::Status Transact(Worker& worker, uint64_t transactions);
-  // Within one of the region's calls.
+  // Called within one of the region's calls.
   void CrashPoint();
   absl::Status Crash();
 

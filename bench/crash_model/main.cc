@@ -24,7 +24,7 @@ struct Options {
   bool gainful = false;
 };
 
-// By the scale: as the paper has it, or a twentieth of all.
+// The paper's options, or a twentieth of them.
 CrashModelOptions AtScale(bool quick) {
   CrashModelOptions options;
   if (!quick) return options;

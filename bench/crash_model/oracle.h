@@ -1,5 +1,5 @@
-// What every object of a store was after each transaction that a crash may
-// leave as the last one.
+// The contents of every object of a store after each transaction that a crash
+// may leave as the last one.
 #ifndef KAMINO_BENCH_CRASH_MODEL_ORACLE_H_
 #define KAMINO_BENCH_CRASH_MODEL_ORACLE_H_
 
@@ -14,7 +14,7 @@
 
 namespace kamino::bench::crash_model {
 
-// Of a payload.
+// Hash of a payload.
 uint64_t HashOf(absl::Span<const std::byte> bytes);
 
 // An object that a transaction has written, made or freed.

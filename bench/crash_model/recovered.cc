@@ -48,7 +48,7 @@ class Comparison {
       for (size_t i = next; i < end; ++i) Compare(*transaction, expected[i]);
       RETURN_IF_ERROR(transaction->Abort());
     }
-    // Objects that nobody expects.
+    // The objects that remain are reported as lost and were not expected.
     counts_.wrong += reported_.size();
     return counts_;
   }

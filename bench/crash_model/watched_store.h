@@ -15,8 +15,8 @@
 
 namespace kamino::bench::crash_model {
 
-// For one thread. Every so many transactions it does what Archapt's own thread
-// would do beside them.
+// For one thread. At an interval of transactions it does the work that
+// Archapt's own thread would do beside them.
 class WatchedStore final : public engine::ForwardingStore {
  public:
   // `below`, on `region`, is new. Both must outlive this.
@@ -25,7 +25,7 @@ class WatchedStore final : public engine::ForwardingStore {
   std::unique_ptr<engine::Transaction> Begin(absl::Duration wait) override;
 
   const Oracle& oracle() const { return oracle_; }
-  // Of the last transaction that has changed anything, which may be about to
+  // Sequence of the last transaction that changed anything; it may be about to
   // commit.
   uint64_t last_sequence() const { return last_sequence_; }
 

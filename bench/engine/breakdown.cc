@@ -41,7 +41,7 @@ absl::Status Load(Runner& runner, const Suite& suite) {
   return runner.dataset->Load();
 }
 
-// Of a transaction.
+// Nanoseconds of a transaction.
 absl::StatusOr<double> NanosOf(Runner& runner, const Suite& suite,
                                const Cell& cell, Stage stage, int round,
                                absl::Duration slice) {

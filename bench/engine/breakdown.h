@@ -23,8 +23,8 @@ struct BreakdownRow {
   std::string suite;  // the cell's
   StoreSpec store;
   Cell cell;
-  // Of a transaction, by stage, its own part alone; differences of medians, so
-  // one may come out below 0. Nothing: contained in the next.
+  // Time that each stage adds to a transaction; a difference of medians, so it
+  // may be below 0. Nothing: contained in the next stage.
   std::array<std::optional<double>, kStages.size()> nanos;
 
   double total() const;

@@ -19,7 +19,8 @@ struct Dirtiness {
   uint64_t lines = 0;  // that were written back
   uint64_t bytes = 0;  // of them, others than when they were the last time
 
-  // Of the bytes, in [0, 1]. 0: there are no lines.
+  // Part of the written bytes that changed, in [0, 1]. 0: no lines were
+  // written.
   double Average() const {
     return lines == 0
                ? 0

@@ -100,7 +100,7 @@ void AddFlags(CLI::App* flags, Options* options) {
       ->capture_default_str();
 }
 
-// A suite at the scale to measure and at that to count, and who takes part.
+// A suite at the scale to measure and at that to count, and its stores.
 struct Entry {
   std::unique_ptr<Suite> timed;
   std::unique_ptr<Suite> counted;

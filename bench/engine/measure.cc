@@ -35,8 +35,8 @@ const std::vector<int>& Processors() {
   return processors;
 }
 
-// From the last one down: the first is where interrupts and the threads that
-// are not pinned tend to be.
+// Processors are taken from the last one down: interrupts and threads that are
+// not pinned tend to run on the first.
 void Pin(std::thread& thread, int number) {
   const std::vector<int>& processors = Processors();
   if (processors.empty()) return;

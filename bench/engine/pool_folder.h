@@ -24,8 +24,8 @@ class PoolFolder {
 
   const std::string& path() const { return path_; }
 
-  // Takes the names of all files in it away. Those who have them open or
-  // mapped keep them.
+  // Removes the names of all files in it. A process that has a file open or
+  // mapped keeps it.
   void Unlink();
 
   // Bytes that can be put there.

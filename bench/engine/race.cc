@@ -20,7 +20,7 @@ namespace {
 
 using Progress = std::function<void(const std::string&)>;
 
-// What a store did in a cell.
+// One store's measurements in a cell.
 struct Tally {
   std::vector<double> rounds;
   // One number for each round, by kind; the last is of all together.
@@ -55,7 +55,7 @@ std::vector<Cell> Wanted(const Suite& suite, const RaceOptions& options) {
   return cells;
 }
 
-// What can be put into the folder and stay in memory.
+// Bytes that fit into the folder and stay in memory.
 uint64_t Room(const PoolFolder& folder) {
   std::ifstream info("/proc/meminfo");
   for (std::string line; std::getline(info, line);) {

@@ -46,11 +46,11 @@ struct Row {
   double retries_per_tx = 0;
   std::optional<double> fences_per_tx;
   std::optional<double> lines_per_tx;
-  // Of those, what was done beside transactions.
+  // The part of these that was done beside transactions.
   std::optional<double> background_fences_per_tx;
   std::optional<double> background_lines_per_tx;
   uint64_t bytes_storage = 0;
-  // Of that. Nothing: there is none, or it is libpmemobj's.
+  // The log's part of bytes_storage. Nothing: no log, or libpmemobj's.
   std::optional<double> bytes_log;
   std::optional<double> hit_rate;  // of the backup, in the timed slices
 };

@@ -103,7 +103,7 @@ def in_order(values):
 
 
 def number(value, digits=3):
-  """With so many digits that count; a dash for nothing."""
+  """The value with `digits` significant digits; a dash for None."""
   if value is None:
     return "-"
   if value == 0:
@@ -202,7 +202,7 @@ def bar_chart(groups, palette, unit):
 
 
 def group_label(row, rows):
-  """What tells the row's cell from the others of its plot."""
+  """The part of the cell that differs from the others of its plot."""
   if len({r["threads"] for r in rows}) > 1:
     return f"x{row['threads']}"
   if row["value_size"]:
@@ -292,7 +292,7 @@ def kinds_table(rows):
 
 
 def breakdown_table(rows):
-  """What the parts of a transaction take, each with a bar of its length."""
+  """Time of each part of a transaction, each with a bar of its length."""
   parts = in_order(part for row in rows for part in row["parts_ns"])
   longest = max(row["total_ns"] for row in rows)
   lines = ["<tr><th></th><th>scheme</th>",

@@ -12,7 +12,7 @@
 namespace kamino::bench {
 namespace {
 
-// What ratios are given against, where it took part.
+// Ratios are given against these stores, where they took part.
 constexpr const char* kReferences[] = {"kamino-simple", "undo-object"};
 
 bool SameCell(const Cell& a, const Cell& b) {
@@ -30,7 +30,8 @@ const Row* FindRow(const std::vector<Row>& rows, const std::string& suite,
   return nullptr;
 }
 
-// What was measured, on which store: common to rows of both kinds.
+// The fields that identify a measurement and its store, common to rows of both
+// kinds.
 template <typename AnyRow>
 std::string SubjectFields(const AnyRow& row) {
   return absl::StrCat("\"suite\": ", Quote(row.suite),

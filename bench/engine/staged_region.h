@@ -24,7 +24,7 @@ class StagedRegion final : public engine::Region {
 
   explicit StagedRegion(engine::Region* below) : below_(below) {}
 
-  // With no thread in a call.
+  // No thread may be in a call.
   void Do(Does does) { does_ = does; }
 
   std::byte* base() const override { return below_->base(); }

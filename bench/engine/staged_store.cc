@@ -98,7 +98,7 @@ StagedStore::StagedStore(OpenedStore* below)
 }
 
 void StagedStore::SetStage(Stage stage) {
-  // What is left to do is done as it was begun.
+  // Work that was put off completes in the stage in which it began.
   below_.store->Quiesce();
   stage_ = stage;
   below_.do_stages(

@@ -29,8 +29,8 @@ inline constexpr std::array<Stage, 6> kStages = {
 const char* StageName(Stage stage);
 
 // For workloads on one thread whose transactions commit. Up to kLocks they must
-// not allocate or free, and up to kFences no more than overwrite what is there
-// (what they store may be lost, though not their pointers' stores).
+// not allocate or free, and up to kFences they may only overwrite (their stores
+// may be lost, except stores through pointers).
 class StagedStore final : public engine::TransactionalStore {
  public:
   // The whole at first. `below` was opened with Watch::kStages and must outlive

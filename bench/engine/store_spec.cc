@@ -122,7 +122,7 @@ std::optional<RewindTuning> RewindOf(const StoreSpec& spec) {
     const std::pair<absl::string_view, absl::string_view> parts =
         absl::StrSplit(word, absl::MaxSplits('=', 1));
     size_t number = 0;
-    // What is more than a store takes is refused when one is opened.
+    // OpenForBench refuses numbers that are too large for the store.
     const bool numbered = absl::SimpleAtoi(parts.second, &number) && number > 0;
     if (parts.first == "group" && numbered) {
       tuning.options.group = number;

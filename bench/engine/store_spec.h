@@ -14,17 +14,17 @@
 
 namespace kamino::bench {
 
-// Of kamino-dynamic, where it is not what is looked at.
+// Alpha of kamino-dynamic, where a bench does not vary it.
 inline constexpr double kAlpha = 0.5;
 
 struct StoreSpec {
   std::string scheme;
   std::optional<double> alpha;  // kamino-dynamic's, of the heap's size
-  // Of all its files; only where they can be slowed.
+  // Delays of all its files; only where they can be slowed.
   engine::PmemDelays delays = {};
   // OpenedStore::set_drain_ns changes them.
   bool drains_vary = false;
-  // What differs from the scheme's defaults: "group=16,scans" (StoreNamed).
+  // Differences from the scheme's defaults: "group=16,scans" (StoreNamed).
   std::string tuning = {};
 
   // The scheme, with its alpha and its tuning if it has them:
@@ -34,11 +34,11 @@ struct StoreSpec {
   bool atomic() const;
 };
 
-// Of such a name. Of REWIND "group", "bucket", "checkpoint" (records) have a
-// number, "scans", "keeps" (RewindOptions::clears_at_commit is false) and
-// "alone" (no thread makes its checkpoints) have none; of Archapt "unchecked"
-// (ArchaptOptions) has none. kInvalidArgument: no scheme is called so, or it
-// has nothing of the kind.
+// Parses a name as StoreSpec::Name has it. REWIND's "group", "bucket" and
+// "checkpoint" (records) have a number; its "scans", "keeps"
+// (RewindOptions::clears_at_commit is false) and "alone" (no thread makes its
+// checkpoints) have none, as Archapt's "unchecked" (ArchaptOptions).
+// kInvalidArgument: no such scheme, or the scheme has no such tuning.
 absl::StatusOr<StoreSpec> StoreNamed(absl::string_view name);
 
 // Every scheme this build has, kamino-simple first.
@@ -46,14 +46,15 @@ std::vector<StoreSpec> AllStores();
 // Those whose transactions are.
 std::vector<StoreSpec> AtomicStores();
 
-// Those that take part where they are asked for: REWIND's other configurations,
-// and the rivals of papers.
+// Schemes that take part on request: REWIND's other configurations, and the
+// rivals of papers.
 std::vector<StoreSpec> MoreStores();
 
 // Whether a spec is WrAP's with the tuning "alone": no thread retires.
 bool IsWrapAlone(const StoreSpec& spec);
 
-// What a spec says of REWIND. Nothing: it says something else, or is not its.
+// A spec's options of REWIND. Nothing: it is another scheme's, or its tuning is
+// not REWIND's.
 struct RewindTuning {
   engine::RewindOptions options;
   bool alone = false;  // no thread makes checkpoints

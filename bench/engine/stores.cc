@@ -54,8 +54,8 @@ using engine::TransactionalStore;
 using engine::WrapRetirer;
 using engine::WrapStore;
 
-// What an empty heap takes for itself, with room: a log of 1/16 of it, but no
-// more than 16 MiB. libpmemobj takes more.
+// Overhead of an empty heap, with room: a log of 1/16 of it, but no more than
+// 16 MiB. libpmemobj takes more.
 constexpr uint64_t kHeapOverhead = 6u << 20;
 constexpr uint64_t kMaxLog = 16u << 20;
 constexpr uint64_t kPmemobjOverhead = 32u << 20;
@@ -126,7 +126,7 @@ class PoolFile {
     if (dirtiness_ != nullptr) return dirtiness_.get();
     return file_.get();
   }
-  // Of one that is slowed.
+  // Only for a file that is slowed.
   void SetDrain(uint64_t nanos) { slow_->SetDrain(nanos); }
   DirtinessRegion* dirtiness() const { return dirtiness_.get(); }
   StagedRegion* staged() const { return staged_.get(); }
@@ -232,7 +232,7 @@ class Bundle final : public engine::ForwardingStore {
   std::unique_ptr<RewindStore> rewind_;
   std::unique_ptr<WrapStore> wrap_;
   std::unique_ptr<ArchaptStore> archapt_;
-  // What goes with it.
+  // Threads that work beside the store.
   std::unique_ptr<BackupPropagator> propagator_;
   std::unique_ptr<RewindCheckpointer> checkpointer_;
   std::unique_ptr<WrapRetirer> retirer_;
@@ -244,7 +244,7 @@ uint64_t HeapBytes(uint64_t bytes) {
   return (sum + kPage - 1) / kPage * kPage;
 }
 
-// With room for sums as well, and a log that is not at the objects' expense.
+// Has room for sums as well, and for a log beside the objects.
 uint64_t ArchaptBytes(uint64_t bytes) {
   const uint64_t objects = HeapBytes(bytes + bytes / 6);
   const uint64_t log =

@@ -20,7 +20,7 @@
 
 namespace kamino::bench {
 
-// What stands between a store and its files.
+// The region between a store and its files.
 enum class Watch {
   kNothing,
   kCounts,     // a CountingRegion
@@ -28,7 +28,7 @@ enum class Watch {
   kDirtiness,  // a DirtinessRegion
 };
 
-// What StagedRegions do: the heap's, and the backup's.
+// The operations that the StagedRegions of the heap and of the backup perform.
 struct DoneStages {
   StagedRegion::Does heap = StagedRegion::Does::kAll;
   StagedRegion::Does backup = StagedRegion::Does::kAll;
@@ -41,15 +41,15 @@ struct OpenedStore {
   std::function<engine::BackupStats()> backup;
   // Empty where nothing is counted.
   std::function<engine::PmemCounts()> counts;
-  // Of those, what is done beside transactions (BackgroundWork).
+  // The part of these that is done beside transactions (BackgroundWork).
   std::function<engine::PmemCounts()> background_counts;
   // With Watch::kDirtiness: of the heap's lines that belong to objects.
   std::function<Dirtiness()> dirtiness;
   // The scheme's own counts by name, since it was opened. Empty where it has
   // none.
   std::function<std::vector<std::pair<std::string, double>>()> details;
-  // With StoreSpec::drains_vary. Of libpmemobj's stores one sets it for all of
-  // these. Empty where it cannot be slowed.
+  // With StoreSpec::drains_vary. One of libpmemobj's stores sets it for all of
+  // them. Empty where it cannot be slowed.
   std::function<void(uint64_t nanos)> set_drain_ns;
   // With Watch::kStages; while no transaction is live.
   std::function<void(const DoneStages&)> do_stages;
@@ -62,22 +62,22 @@ bool CanWatch(const StoreSpec& spec);
 bool HasPmemShim();
 // Watch::kCounts, and StoreSpec::delays.
 bool CanCount(const StoreSpec& spec);
-// From now on nothing that libpmemobj stores is written back, or again
-// everything is: what its logging costs apart from that. HasPmemShim().
+// Stops writing libpmemobj's stores back, or resumes it, to measure its logging
+// apart from flushes. Needs HasPmemShim().
 void DropPmemobjFlushes(bool drop);
 
 // A new, empty store that can hold `bytes` of objects, headers included. Its
-// files are called `path` and something, and are unlinked already: the space
-// comes back when the store is closed, however that happens. `watch` is
-// ignored where the scheme cannot be.
+// files are called `path` and something, and are unlinked already: the space is
+// free when the store is closed, however that happens. `watch` is ignored where
+// the scheme cannot be watched.
 absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
                                          const std::string& path,
                                          uint64_t bytes, Watch watch);
 
-// What a crash at this moment would leave, if all that is stored survived it,
-// opened in files called `path`; with what opening took. For REWIND with
-// "alone", whose stores do nothing beside transactions, with none in a call;
-// else kUnimplemented. Files as OpenForBench's.
+// Opens, in files called `path`, what a crash at this moment would leave if all
+// that is stored survived it, and measures the opening. Supports REWIND with
+// "alone", whose stores do nothing beside transactions, while no call is in
+// progress; else kUnimplemented. Files as OpenForBench's.
 struct Reopened {
   OpenedStore opened;
   double nanos = 0;

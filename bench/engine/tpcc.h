@@ -13,7 +13,8 @@
 
 namespace kamino::bench::tpcc {
 
-// Of the tables' B+trees, by Table: nine tables and two secondary indexes.
+// Roots of the tables' B+trees, by Table: nine tables and two secondary
+// indexes.
 using Roots = std::array<engine::ObjectId, kTables>;
 
 }  // namespace kamino::bench::tpcc
@@ -29,7 +30,7 @@ class TpccDataset : public Dataset {
   // See tpcc::CheckTables; with no worker at work.
   virtual absl::Status Check() = 0;
 
-  // Of the tables' trees.
+  // Roots of the tables' trees.
   virtual const tpcc::Roots& roots() const = 0;
 };
 

@@ -79,7 +79,7 @@ struct Customer {
   Text<2> credit;  // "GC" or "BC"
   int64_t credit_limit;
   uint32_t discount;
-  // What changes together is stored together.
+  // Fields that change together are stored together.
   struct Account {
     int64_t balance;
     int64_t ytd_payment;
@@ -185,8 +185,8 @@ inline std::string OrderOfCustomerKey(uint32_t warehouse, uint32_t district,
   return Key({warehouse, district, customer, ~order});
 }
 
-// HISTORY has no primary key; rows are numbered by who adds them, the load
-// being 0.
+// HISTORY has no primary key; a row's number names its writer, the load being
+// 0.
 inline std::string HistoryKey(uint32_t writer, uint32_t number) {
   return Key({writer, number});
 }
@@ -261,7 +261,7 @@ class Rows {
 using Body = absl::FunctionRef<absl::Status(Rows& rows)>;
 using Transactor = absl::FunctionRef<absl::Status(Body body)>;
 
-// What fills the tables and draws the inputs (clauses 2.1.6 and 4.3).
+// Draws the contents of the tables and the inputs (clauses 2.1.6 and 4.3).
 class Inputs {
  public:
   Inputs(const TpccScale& scale, uint64_t seed)
@@ -280,7 +280,7 @@ class Inputs {
                       scale_.items);
   }
 
-  // Of a customer that exists.
+  // The last name of a customer that exists.
   std::string LastName() {
     return LastName(
         NonUniform(Mask(Names(), 1000, 255), kNameConstant, 0, Names() - 1));

@@ -25,7 +25,7 @@ class Terminal {
         inputs_(scale, seed) {}
 
   // From now on new orders look for all of their items before they store
-  // anything, so that one that is to be rolled back has nothing to take back.
+  // anything, so that one that fails has nothing to roll back.
   void LookForItemsFirst() { items_first_ = true; }
 
   // The kind of the transaction to come.

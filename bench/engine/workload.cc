@@ -13,7 +13,7 @@ namespace {
 
 // Seconds of failure: something is wrong that waiting does not heal.
 constexpr uint64_t kMaxAttempts = 20'000;
-// Of the wait after the first attempt, at most; and what it grows to.
+// Longest wait after the first attempt, and the factor up to which it grows.
 constexpr double kWaitNanos = 5'000;
 constexpr uint64_t kMaxWaits = 40;
 

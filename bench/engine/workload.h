@@ -1,4 +1,4 @@
-// What is measured: suites of cells over data that a store was filled with.
+// Workloads: suites of cells over data that a store was filled with.
 #ifndef KAMINO_BENCH_ENGINE_WORKLOAD_H_
 #define KAMINO_BENCH_ENGINE_WORKLOAD_H_
 
@@ -28,7 +28,7 @@ struct Cell {
   uint32_t value_size = 0;  // bytes of the object or record worked on
   int what = 0;             // the suite's own meaning
   int how = 0;              // the same, of the distribution
-  // Aborts have to take back what was done: no cell for "unsafe".
+  // Aborts have to roll back stores: no cell for "unsafe".
   bool rolls_back = false;
   // How much longer each drain takes, as far as stores can be slowed.
   uint64_t drain_ns = 0;
@@ -82,7 +82,7 @@ class Suite {
   virtual std::vector<Cell> Cells() const = 0;
   // Kinds of transactions whose latencies are told apart.
   virtual std::vector<std::string> kinds() const { return {"all"}; }
-  // Of objects, in a store that this suite uses for one run.
+  // Bytes of objects in a store that this suite uses for one run.
   virtual uint64_t Bytes() const = 0;
   // At most so many transactions per thread in a slice; for data that grows.
   virtual uint64_t MaxTransactions() const { return ~uint64_t{0}; }

@@ -101,7 +101,7 @@ class YcsbWorker final : public Worker {
  private:
   absl::string_view Text() const { return {record_.data(), record_.size()}; }
 
-  // What is stored is new, as the standard's is: all of it.
+  // All stored bytes are new, as the standard's are.
   void RefreshField() {
     char* const field = record_.data() + field_ * kYcsbFieldBytes;
     for (uint32_t at = 0; at < kYcsbFieldBytes; at += sizeof(uint64_t)) {
@@ -200,7 +200,8 @@ class YcsbDataset final : public Dataset {
     return absl::make_unique<YcsbWorker>(&data_, cell, seed);
   }
 
-  // What was inserted goes again: every slice is on as many records.
+  // Deletes the inserted records, so that every slice has the same number of
+  // records.
   absl::Status Restore() override {
     for (uint64_t i = data_.records; i < data_.count.taken(); ++i) {
       absl::Status gone =
@@ -326,7 +327,7 @@ void RecordCount::Commit(uint64_t number) {
   // One that was put off the processor holds all others up in the end.
   while (number >= visible() + kWindow) std::this_thread::yield();
   committed_[number % kWindow] = number + 1;
-  // Whoever fills the gap moves the count past all that wait behind it.
+  // The worker that fills the gap moves the count past all workers behind it.
   for (uint64_t at = visible(); committed_[at % kWindow] == at + 1;) {
     if (visible_.compare_exchange_weak(at, at + 1)) ++at;
   }

@@ -51,7 +51,7 @@ class RecordCount {
   uint64_t visible() const { return visible_.load(); }
   uint64_t taken() const { return next_.load(); }
 
-  // With no thread in a call.
+  // No thread may be in a call.
   void Reset(uint64_t count);
 
  private:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""How long a chain of real processes is interrupted when something dies.
+"""How long a chain of real processes is interrupted when a process dies.
 
 Time from a kill -9 to the next acknowledged write (head, middle, tail, leading
-manager), the pause when a member is told to end, a promotion by the size of the
-heap, a quick reboot, and the state transfer to a node that joins. Medians of
+manager), the pause of a planned stop of a member, a promotion by the size of
+the heap, a quick reboot, and the state transfer to a joining node. Medians of
 several rounds, each on a fresh cluster on this machine. Figures are printed and
 written as JSON.
 """
@@ -27,7 +27,7 @@ from binaries import Binaries
 STEPS = ("kills", "stops", "promotions", "quick_reboots", "transfers")
 ROLES = {"head": 0, "middle": 1, "tail": -1}
 LEADER_TTL_S = 2
-GRACE_MS = 500  # in which a new leader drops nobody
+GRACE_MS = 500  # in which a new leader expels no node
 TARGET_BEYOND_MS = 50
 REBOOT_MS = 8000  # a failure timeout in which a node can come back
 PATIENT_MS = 1000  # a failure timeout where detection is not what counts
@@ -137,7 +137,7 @@ class Bench:
   # --- Planned stops.
 
   def stops(self):
-    """Members are told to end, as by systemctl stop or a rolling restart."""
+    """Planned stops, as by systemctl stop or a rolling restart."""
     for role in ROLES:
       stopped = self.rounds(lambda r=role: self.stop(r))
       self.row(f"stop {role}: without a write for",
@@ -167,14 +167,14 @@ class Bench:
   # --- Heaps.
 
   def promotions(self):
-    """With half of the heap full of objects of 1 MB."""
+    """Promotions, with half of the heap full of objects of 1 MB."""
     for heap_mb in self.settings.heaps_mb:
       self.row(f"promotion, heap {heap_mb} MiB",
                self.rounds(lambda size=heap_mb: self.promotion(size)), "ms",
                TARGET_BEYOND_MS, "kill head to next write, less detection")
 
   def promotion(self, heap_mb):
-    # Filling keeps the machine busy: nobody is to be dropped by mistake.
+    # Filling keeps the machine busy: no node may be expelled by mistake.
     with self.rig(nodes=2, heap_mb=heap_mb,
                   failure_timeout_ms=PATIENT_MS) as rig:
       rig.fill(FILLED)
@@ -235,7 +235,7 @@ class Bench:
 
 
 def program_start_s(program):
-  """What it takes to load it and to end it."""
+  """Time to load the program and to end it."""
   times = []
   for _ in range(5):
     began = time.monotonic()

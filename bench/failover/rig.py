@@ -61,7 +61,7 @@ class Rig:
   # --- Writes.
 
   def begin_writes(self):
-    """As many as the writers can, to a few objects."""
+    """Begins as many writes as the writers can make, to a few objects."""
     history = os.path.join(self.folder, "history.jsonl")
     program = os.path.join(self.binaries.root, CLIENT)
     if not os.access(program, os.X_OK):
@@ -77,7 +77,7 @@ class Rig:
     self.await_writes(time.monotonic() + WARM_UP_S)
 
   def end_writes(self):
-    """At once: nothing is read any more."""
+    """Ends the writes at once; the client's output is not read any more."""
     if self._client is not None:
       self._client.kill()
       self._client.wait()
@@ -113,7 +113,7 @@ class Rig:
     return gap
 
   def longest_gap_of_reads_after(self, event, longest_s):
-    """The same of what only reads."""
+    """The same for reads."""
     self.await_writes(event + longest_s + WARM_UP_S)
     gap, _ = longest_gap(self._watch.reads, event, event + longest_s)
     return gap
@@ -144,14 +144,15 @@ class Rig:
                         "--outstanding=8", "--timeout=60s", timeout=600)
 
   def lose_data(self, name):
-    """Of a node that does not run: it comes back as a new one."""
+    """Removes the files of a node that does not run: it returns as a new
+    one."""
     folder = self.cluster.data_dir(name)
     for file in os.listdir(folder):
       if file.endswith(".pmem"):
         os.remove(os.path.join(folder, file))
 
   def last_transfer(self, sender):
-    """Of a tail's last state transfer: begin, end, MB sent, by its log."""
+    """A tail's last state transfer, by its log: begin, end, MB sent."""
     with open(self.cluster.log_path(sender), encoding="utf-8",
               errors="replace") as log:
       text = log.read()

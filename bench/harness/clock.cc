@@ -22,7 +22,7 @@ double NanosPerTick() {
 }
 
 double TickOverheadNanos() {
-  // Of many: the counter may move on in steps.
+  // The mean of many readings, as the counter may advance in steps.
   constexpr int kReadings = 10'000;
   const uint64_t begin = Ticks();
   for (int i = 1; i < kReadings; ++i) static_cast<void>(Ticks());

@@ -12,7 +12,7 @@ inline uint64_t Ticks() { return __builtin_ia32_rdtsc(); }
 // Measured against the system's clock on the first call, which takes 20 ms.
 double NanosPerTick();
 
-// What a reading costs: every latency contains one.
+// Cost of one reading, which is part of every latency.
 double TickOverheadNanos();
 
 }  // namespace kamino::bench

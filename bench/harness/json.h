@@ -11,7 +11,7 @@
 
 namespace kamino::bench {
 
-// What the figures hold for, by name: the machine, the scale.
+// The conditions of the figures, by name: the machine, the scale.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 // A string of ours, without what would not do as it is.

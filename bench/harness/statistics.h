@@ -7,8 +7,8 @@
 
 namespace kamino::bench {
 
-// Of positive whole numbers, within 1/2^kBits of each; so many numbers as there
-// may be, it takes (65 - kBits) * 2^(kBits + 3) bytes. Not thread-safe.
+// A histogram of positive whole numbers, within 1/2^kBits of each. It takes (65
+// - kBits) * 2^(kBits + 3) bytes however many numbers it has. Not thread-safe.
 template <int kBits>
 class LogLinearHistogram {
  public:
@@ -25,7 +25,7 @@ class LogLinearHistogram {
   uint64_t count() const { return count_; }
   // The largest, exactly. 0 when there is none.
   uint64_t most() const { return most_; }
-  // Of the values, not of their buckets. 0 when there is none.
+  // Mean of the values, not of their buckets. 0 when there is none.
   double Mean() const {
     return count_ == 0 ? 0 : sum_ / static_cast<double>(count_);
   }

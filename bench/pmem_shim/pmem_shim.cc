@@ -98,7 +98,7 @@ void Drain() {
   AddDrain();
 }
 
-// What follows the bytes of a copy that was made without a drain.
+// Flushes and drains after a copy, as `flags` allow.
 void AfterCopy(void* to, size_t length, unsigned flags) {
   if ((flags & kNoFlush) != 0) return;
   AddLines(to, length);

@@ -1,8 +1,8 @@
-// What the preloaded library bench/pmem_shim/libpmem_shim.so can do: it stands
+// Interface of the preloaded library bench/pmem_shim/libpmem_shim.so. It stands
 // between libpmemobj and libpmem, which no Region of ours does.
 //
-// A program looks its functions up (dlsym), and does without where it was not
-// preloaded. All is of the whole process.
+// A program looks its functions up (dlsym) and works without them where it was
+// not preloaded. Counts and settings are those of the whole process.
 #ifndef KAMINO_BENCH_PMEM_SHIM_PMEM_SHIM_H_
 #define KAMINO_BENCH_PMEM_SHIM_PMEM_SHIM_H_
 

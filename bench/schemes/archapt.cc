@@ -45,14 +45,14 @@ absl::StatusOr<Spent> TimeOfOverwrites(Words& words, int transactions) {
     RETURN_IF_ERROR(transaction->Commit());
   }
   const double nanos = NanosSince(begin);
-  // What Archapt has put off; nothing of the others.
+  // Completes the work that Archapt has put off; the other schemes have none.
   words.store().Quiesce();
   return Spent{nanos / transactions,
                (NanosSince(begin) - nanos) / transactions};
 }
 
-// What libpmemobj takes without its flushes is compared with what it takes with
-// them through the same library, and all else without that.
+// libpmemobj without its flushes is compared with libpmemobj with them, both
+// through the shim library; all others are measured without that library.
 std::vector<Logged> LoggedOnes(const Setting& setting) {
   std::vector<Logged> subjects = {{"undo-object", "undo-object", false},
                                   {"cached", "cached", false}};
@@ -108,10 +108,10 @@ double ProcessorNanos() {
          static_cast<double>(used.tv_nsec);
 }
 
-// Over more than the queue holds, so that there are matrices; until all is
-// durable, as sums are made, and written to the medium, beside; unchecked there
-// are none to write. What processors do for it as well: a thread
-// of its own makes sums.
+// Measures more objects than the queue holds, so that there are matrices, until
+// all is durable, as another thread makes sums and writes them to the medium;
+// the unchecked store writes none. Includes the time of all processors, as a
+// thread of its own makes sums.
 absl::Status CheckingOfSize(Setting& setting, uint32_t size) {
   const char* const stores[] = {"archapt", "archapt+unchecked"};
   const uint64_t data = setting.Scaled<uint64_t>(96u << 20, 32u << 20);
@@ -214,8 +214,8 @@ class FlushCounts {
   }
 
  private:
-  // What the medium holds of sums, which the store does without once it has
-  // flushed all; `taken` while it had them.
+  // Bytes of sums on the medium. The store has none once it has flushed all
+  // objects; `taken` is bytes_used while it had them.
   void AddSums(const std::string& workload, double size, uint64_t taken) {
     const uint64_t left = opened_.store->bytes_used();
     setting_.points->push_back(
@@ -330,8 +330,8 @@ absl::Status ArchaptReuse(Setting& setting) {
   ObservedStore observed(opened.store.get());
   const auto dataset = suite->MakeDataset(&observed);
   RETURN_IF_ERROR(dataset->Load());
-  // As many objects of the size of a record as were made, whose uses the load
-  // does not count as.
+  // As many objects of the size of a record as were made; the load does not
+  // count as uses of them.
   const std::vector<engine::ObjectId> records =
       observed.ObjectsBetween(kYcsbRecordBytes, 2 * kYcsbRecordBytes);
   for (const char* workload : kAll) {

@@ -1,11 +1,11 @@
-"""What there is no mark of: the papers' figures beside ours, in few lines.
+"""The papers' figures that have no mark, beside ours, in few lines.
 
-Of one figure what differs by where it was measured alone is one line.
+Results of one figure that differ only by where they were measured share a line.
 """
 
 import re
 
-# What it differs by: the memory, or what is done to what.
+# The conditions in a name: the memory, or the operation and its object.
 WHERE = re.compile(
     r"(?:, )?\b("
     r"as it is|\d+ ns a line(?: and drain)?|\d+ inserts|"
@@ -35,7 +35,7 @@ def table(marks, value_of):
 
 
 def split(name):
-  """What it is without where, and where; "": its name does not say."""
+  """The name without the place, and the place; "": the name has none."""
   found = WHERE.search(name)
   if not found:
     return name, ""
@@ -43,7 +43,7 @@ def split(name):
 
 
 def notes(texts):
-  """In one: what they begin with alike once, then what each goes on with."""
+  """Joins the notes; a common beginning appears once."""
   texts = list(texts)
   begins = {text.partition(": ")[0] for text in texts}
   if len(texts) > 1 and len(begins) == 1 and all(": " in t for t in texts):

@@ -37,7 +37,7 @@ constexpr char kReady[] = "filled";
 
 using Store = std::unique_ptr<engine::TransactionalStore>;
 
-// Of this process, but for files and what is shared.
+// Anonymous memory of this process, without files and shared memory.
 uint64_t DramBytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -125,7 +125,7 @@ absl::Status FillAndWait(const CrashPlan& plan) {
     if (absl::IsResourceExhausted(done)) break;
     RETURN_IF_ERROR(done);
   }
-  // As the store is in use: with what it keeps for what it has put off.
+  // Measured in use, so it includes memory for work that is put off.
   const uint64_t dram = DramBytes() - before;
   const uint64_t persistent = store->bytes_used();
   const auto open = store->Begin(kPatient);

@@ -37,8 +37,8 @@ absl::Status FillAndWait(const CrashPlan& plan);
 struct Filled {
   uint64_t committed = 0;  // transactions
   uint64_t open = 0;       // bytes
-  // With the objects in it and nothing left to do: persistent memory that the
-  // store says it takes, and what the process took of other.
+  // With all objects and no work left: persistent memory according to the
+  // store, and the process's other memory.
   uint64_t persistent = 0;
   uint64_t dram = 0;
 };

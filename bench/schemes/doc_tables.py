@@ -16,9 +16,9 @@ MS, US = 1e6, 1e3
 HOLDS = {True: "met", False: "not met", None: "not measured", "": "-",
          DISTURBED: "disturbed", UNJUDGED: "not judged",
          UNDEFINED: "undefined"}
-# Of how many rounds a mark is that has nothing between them.
+# Text of a mark without a range, by its number of rounds.
 FEW = {0: "counted once", 1: "one round"}
-# What papers, and pages about them, are called.
+# Names of the papers, and of the pages about them.
 PAPERS = ("REWIND", "WrAP", "Archapt")
 
 # A column of the tables of all schemes for each.
@@ -30,11 +30,12 @@ WORKLOADS = (("overwrite 64 B", "overwrite-bytes", 64),
 SMALL, MIDDLE = WORKLOADS[0], WORKLOADS[1]
 AS_IT_IS = "as it is"  # this machine's memory
 DRAIN = " ns a drain"  # more than memory as it is
-# Rivals that papers have, and nobody takes.
+# Rivals in the papers' comparisons that are no choice for a user.
 RIVALS = ("undo-each", "unsafe-each", "cached")
-# What is never flushed: nobody can wait until it is durable.
+# Schemes that never flush: a caller cannot wait for durability.
 NEVER_DURABLE = ("cached",)
-# What is not said of a scheme: nothing that has committed is lost.
+# The cost of a crash. A scheme that is not listed loses no committed
+# transaction.
 CRASH = "what a crash can cost"
 CRASH_COSTS = {
     "unsafe": "whatever was under way stays torn",
@@ -86,7 +87,7 @@ def rate(results, store, workload, drain_ns=0):
 
 
 def count(row, what):
-  """By transactions, and beside them; a dash for what was not counted."""
+  """Counts by transactions, and beside them; None: not counted."""
   if row is None or row.get(f"{what}_per_tx") is None:
     return None, None
   beside = row[f"background_{what}_per_tx"] or 0
@@ -94,7 +95,7 @@ def count(row, what):
 
 
 def counts(results, store, what, workloads):
-  """Of transactions, by workload."""
+  """Counts of transactions, by workload."""
   return joined(
       number(count(engine_row(results, 0, store, *w[1:]), what)[0])
       for w in workloads)
@@ -115,7 +116,7 @@ def data_bytes(results):
 
 
 def a_gib(results, store, measure):
-  """Of a GiB of data, in proportion where less was measured."""
+  """The value for a GiB of data, in proportion where less was measured."""
   value, data = of_data(results, store, measure)
   return None if value is None else value * GIB / data
 
@@ -124,12 +125,12 @@ def a_gib(results, store, measure):
 
 
 def only_measured(table, known=()):
-  """The table without lines and columns of which nothing was measured, and a
+  """The table without lines and columns that have no measurements, and a
   sentence that names these, "" where there are none.
 
   Args:
     table: its first column has names.
-    known: heads of columns that nobody measures: no line is there for these.
+    known: heads of columns that are never measured: no sentence names them.
   """
   heads, lines = table
   measured = [i for i, head in enumerate(heads) if i and head not in known]
@@ -152,7 +153,7 @@ def _without(words, left_out):
 
 
 def speed_table(results):
-  """What a practitioner asks first."""
+  """The main figures of each scheme."""
   points = Points(results["points"])
   drains = drains_of(results)
   slower = [drain_ns for drain_ns in drains[-1:] if drain_ns > 0]
@@ -174,17 +175,17 @@ def speed_table(results):
 
 
 def recovery_of(points, figure, store):
-  """What opening takes more after a crash than after a close."""
+  """Time that opening takes longer after a crash than after a close."""
   crash = points.value(figure, store, "ns after a crash")
   close = points.value(figure, store, "ns after a close")
   return None if crash is None or close is None else max(0, crash - close)
 
 
 def price_table(results):
-  """What it takes of the medium, of memory and at a crash."""
+  """Costs of each scheme: of the medium, of memory and at a crash."""
   points = Points(results["points"])
   data = data_bytes(results)
-  # Of so many whole objects as there are in a GiB.
+  # Names the size unless the whole objects fill about one GiB.
   a_gib_itself = data is None or abs(data / GIB - 1) < 0.01
   part = "" if a_gib_itself else f", by {number(data / MIB)} MiB"
   heads = ["", "fences: 64 B, 1 KiB", "lines: 64 B, 1 KiB",
@@ -263,7 +264,7 @@ def counts_table(results):
 
 
 def wraps_table(results):
-  """WrAP's figure 6, for all who take part in it."""
+  """WrAP's figure 6, for all stores in it."""
   points = Points(results["points"])
   series = engine_report.in_order(
       p["series"] for p in results["points"] if p["figure"] == "wrap-6")
@@ -318,7 +319,7 @@ def durable_table(results):
       continue
     never = store in NEVER_DURABLE
     row = engine_row(results, 0, store, *MIDDLE[1:])
-    # Where every commit is durable it makes no difference who waits.
+    # Where every commit is durable, waiting makes no difference.
     lines_of = points.value("durable", store, "lines, each waited for")
     if lines_of is None and row is not None:
       lines_of = row["lines_flushed_per_tx"]
@@ -355,7 +356,7 @@ def low_to_high(low, high, digits=3):
 
 
 def verdict(mark):
-  """With how few rounds it is of, where these are why there is none."""
+  """The verdict; when there is none, the number of rounds that are too few."""
   word = HOLDS[mark["holds"]]
   if mark["holds"] != UNJUDGED:
     return word
@@ -363,7 +364,7 @@ def verdict(mark):
 
 
 def of_rounds(mark):
-  """From low to high, or why there is no such thing."""
+  """The range of the rounds, or why there is none."""
   if mark["here"] is not None and mark["low"] is None:
     if mark["rounds"] in FEW:
       return FEW[mark["rounds"]]
@@ -423,10 +424,10 @@ def places(page):
 
 
 def paste(page, results):
-  """The page with what was measured in its places.
+  """The page with the results in its places.
 
-  A KeyError: it has a place for what is no table. A ValueError: for one of
-  which nothing was measured.
+  KeyError: a place names no table. ValueError: a place names a table without
+  measurements.
   """
   tables = all_tables(results)
   for name in places(page):

@@ -1,6 +1,6 @@
-// What the caller waits for: until Commit returns, and until the transaction
-// survives a crash. These differ for Archapt alone; what it flushes when
-// somebody waits for each transaction is counted.
+// Time until Commit returns, and until the transaction survives a crash. These
+// differ for Archapt alone; the bench counts what Archapt flushes when a caller
+// waits for each transaction.
 #include <memory>
 #include <string>
 #include <utility>
@@ -26,7 +26,7 @@ struct Subject {
   std::unique_ptr<Words> words;
 };
 
-// What takes its turn: a store, with so much added to its drains.
+// One subject of a turn: a store, with a delay that is added to its drains.
 struct Turn {
   size_t subject = 0;
   uint64_t drain_ns = 0;
@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<Words>> MakeWords(const Setting& setting,
                      watch);
 }
 
-// Lines and drains of a transaction that somebody waits for.
+// Lines and drains of a transaction that a caller waits for.
 absl::Status CountAwaited(Setting& setting, const std::string& store) {
   ASSIGN_OR_RETURN(const auto words, MakeWords(setting, store, Watch::kCounts));
   RETURN_IF_ERROR(Overwrites(setting, *words, kSeed).status());
@@ -146,7 +146,7 @@ absl::Status DurableLatency(Setting& setting) {
               rounds[i]);
   }
   for (Subject& subject : subjects) {
-    // Else they are those of any transaction.
+    // Schemes without a lag have the counts of any transaction.
     const bool lags =
         subject.words->store().durable_sequence() != engine::kAllDurable;
     subject.words.reset();

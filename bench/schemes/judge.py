@@ -10,7 +10,7 @@ import rivals_marks
 
 
 def judge(results):
-  """Puts `marks`, and how many of them are left out, into the results."""
+  """Puts `marks`, and the number of marks left out, into the results."""
   points, engine = results["points"], results["engine"]
   crash_model = results["crash_model"]
 
@@ -22,7 +22,7 @@ def judge(results):
         {**row, "ops_per_s": row["rounds"][turn]} for row in engine
         if turn < len(row.get("rounds", ()))])
 
-  # What is counted is in all turns, so that it is not of one.
+  # Points by count have no rounds, so every turn has them.
   turns = max(marks.Points.turns(points), marks.LEAST_ROUNDS)
   found = marks.settle(
       all_of(marks.Points(points), engine),

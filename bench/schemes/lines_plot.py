@@ -6,15 +6,15 @@ import math
 from plots import engine_report, number
 
 WIDTH, HEIGHT = 540, 320
-# Of a plot with more series than that, whose key has two columns.
+# From this number of series on, the plot is wider and its key has two columns.
 MANY, WIDE = 8, 860
 LEFT, RIGHT, TOP, BOTTOM = 66, 34, 30, 38
 KEY_LINE = 15
 # Lines of one scheme have its colour: the second is dashed, and so on.
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "1 5")
-# Whose colours are near to others', from the first on.
+# Schemes whose colours resemble others': the dash of their first line.
 DASHED = {"undo-each": 1, "unsafe-each": 1, "cached": 2}
-# For what is no scheme.
+# Colours of series that are not schemes.
 OTHERS = ("#2a7fc4", "#d0402f", "#2e9b57", "#d99a00", "#8a63c8", "#e0408f",
           "#12b3a0", "#9a6b2f")
 # With an axis from 0 what is so many times smaller lies on it.
@@ -87,7 +87,7 @@ class Axis:
 
 
 def nice_step(width):
-  """Of some five marks: 1, 2 or 5 times a power of ten."""
+  """A step for about five marks: 1, 2 or 5 times a power of ten."""
   power = 10.0 ** math.floor(math.log10(width / 5))
   return next(f * power for f in (1, 2, 5, 10) if f * power * 5 >= width * 0.99)
 
@@ -99,7 +99,7 @@ def tick(value):
 
 
 def key(series):
-  """As a reader has it, who knows no number that stands for never."""
+  """The name of a series for a reader, without the number that means never."""
   return series.replace("checkpoint=1000000000", "no checkpoints of its own")
 
 
@@ -118,8 +118,8 @@ class Chart:
     self._margin = self._apart * (len(lines) - 1) / 2
 
   def _how_far_apart(self, points):
-    """By how much series stand beside each other, so that what they are between
-    does not lie on one line; not at all where nothing is."""
+    """Distance between series at the same place, so that their ranges do not
+    lie on one line; 0 if no series has a range."""
     if all(len(point) < 3 or point[2] == point[3] for point in points):
       return 0
     places = sorted({self._x(point[0]) for point in points})

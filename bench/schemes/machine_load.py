@@ -1,4 +1,4 @@
-"""What machine something was measured on, and what else that did."""
+"""The machine of the measurements, and its other load."""
 
 import glob
 import os
@@ -19,7 +19,7 @@ def read_ticks():
 
 
 def bytes_of(size):
-  """Of "260M" as Linux writes it."""
+  """Bytes of a size like "260M", as Linux writes it."""
   factor = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(size[-1:])
   return int(size[:-1]) * factor if factor else int(size)
 
@@ -43,7 +43,7 @@ def children_ticks():
 
 
 def load_between(before, after, own_ticks, processors):
-  """What others used, in processors, and what the host took, as a part."""
+  """Processors that other processes used, and the part that the host took."""
   total, idle, stolen = (b - a for a, b in zip(before, after))
   if total <= 0:
     return {"foreign_processors": 0.0, "steal": 0.0}

@@ -12,14 +12,14 @@ import re
 
 DISTURBED = "disturbed"
 UNJUDGED = "not judged"
-# Of fewer no median is one, and nothing tells how far apart they are.
+# With fewer rounds there is no median and no range.
 LEAST_ROUNDS = 3
 # The memory of what is not timed: one pass, in place of rounds.
 COUNTED = "by count"
 # Measured, and no number: where lines cross that do not, a part of nothing.
 NOWHERE = "nowhere"
 UNDEFINED = "undefined"
-# Of a number in a note, as in tables.
+# Digits of a number in a note, as in tables.
 DIGITS, ALL_PLACES = 3, 99
 
 # Why marks are not met here, by what their names match: of those that were not
@@ -97,11 +97,11 @@ REASONS = [
 
 
 class Points:
-  """What bench_schemes has measured, found by what it is of.
+  """The measurements of bench_schemes, found by their fields.
 
-  With a `turn` not its medians but what one round came to: stores take turns in
-  each, so what disturbs a round disturbs all that is compared. What is counted
-  is the same in all of them; what has fewer than others has no value.
+  With a `turn`, the values of one round in place of medians: stores take turns
+  in each round, so a disturbance of a round affects all that is compared.
+  Counts are the same in all rounds; a point with fewer rounds has no value.
   """
 
   def __init__(self, points, turn=None):
@@ -141,8 +141,8 @@ class Points:
                   if p["measure"] == measure)
 
   def rounds(self, figure, series, memory):
-    """Of each x what all its rounds came to, whatever the turn; where there is
-    one measure."""
+    """The rounds of each x, whatever the turn; only where there is one
+    measure."""
     return {p["x"]: p.get("rounds") or [p["value"]] for p in self._points
             if (p["figure"], p["series"], p["memory"])
             == (figure, series, memory)}
@@ -168,7 +168,7 @@ def ratio(a, b):
 
 
 def less(a, b):
-  """By how much `a` is less than `b`, as a part of `b`."""
+  """The part of `b` by which `a` is less."""
   part = ratio(a, b)
   return 1 - part if is_number(part) else part
 
@@ -194,7 +194,7 @@ def gaps(falls_behind, stays):
 
 def crossing(falls_behind, stays):
   """The x from which on the first line is above the second; None: nowhere,
-  or from further left on than anybody has looked."""
+  or from below the smallest x that was measured."""
   both = gaps(falls_behind, stays)
   if not both or both[-1][1] <= 0:
     return None
@@ -205,8 +205,8 @@ def crossing(falls_behind, stays):
 
 
 def uncrossed(who, falls_behind, stays):
-  """What is to be said of lines that do not cross, the first of which is of
-  `who`; "": they do, or there are none."""
+  """The note for lines that do not cross, the first of which is of `who`; "":
+  they do, or there are none."""
   both = gaps(falls_behind, stays)
   if not both or crossing(falls_behind, stays) is not None:
     return ""
@@ -276,7 +276,7 @@ def steady(found, turns):
 
 
 def impossible(found):
-  """Whether it is of what was disturbed, however near its rounds are."""
+  """Whether the mark is of a disturbed run, however near its rounds are."""
   return (found["least"] is not None and found["here"] != NOWHERE
           and found["here"] < found["least"])
 
@@ -304,7 +304,8 @@ def settle(found, by_turn, counted=()):
     if isinstance(one["holds"], bool):
       one["holds"] = verdict_of(one, turns)
     if not isinstance(one["holds"], bool):
-      # What is known of one that is not met is no reason of one that may be.
+      # The known reason of a mark that is not met does not apply to an open
+      # one.
       one["reason"] = ""
   return [{key: value for key, value in one.items()
            if key not in ("test", "least")} for one in found]

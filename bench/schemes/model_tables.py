@@ -1,7 +1,7 @@
-"""Tables of what models have computed, and whose results these are.
+"""Tables of the models' results, and the origin of these.
 
-`make bench-schemes` runs the models itself. What one says may be given to it as
-a file instead, and then have been computed long before what stands beside it.
+`make bench-schemes` runs the models itself. A model's results may be given as
+a file instead; they may then be much older than the others.
 """
 
 import datetime
@@ -17,11 +17,11 @@ RUN_HERE = {WRAP: "bench_controller, ", CRASH: "bench_crash_model, "}
 FORM = "%Y-%m-%d %H:%M UTC"
 
 
-# --- Whose results they are.
+# --- Origin of results.
 
 
 def origin_of(path):
-  """What is known of a file of results but what is in it."""
+  """The path and the age of a file of results."""
   written = datetime.datetime.fromtimestamp(os.path.getmtime(path),
                                             datetime.timezone.utc)
   return {"file": path, "written": f"{written:{FORM}}"}
@@ -33,8 +33,8 @@ def of_this_run(results, model):
 
 
 def whose(results, model):
-  """In words, where the model's results are from, of which run and commit; "":
-  there are none, or they are this run's."""
+  """The origin of a model's results in words, with run and commit; "": there
+  are none, or they are this run's."""
   found = results.get(model)
   if not found or of_this_run(results, model):
     return ""
@@ -52,7 +52,7 @@ def whose(results, model):
 
 
 def age(date, of_run):
-  """By how much it is older than the run."""
+  """By how much it is older than the run, in words."""
   try:
     older = (datetime.datetime.strptime(of_run, FORM)
              - datetime.datetime.strptime(date, FORM))
@@ -75,7 +75,7 @@ def cell(value):
 
 
 def rows_table(rows):
-  """Of another program's: a column for each key."""
+  """Table of another program's rows: a column for each key."""
   heads = in_order(key for row in rows for key in row)
   return heads, [[cell(row.get(h, "-")) for h in heads] for row in rows]
 

@@ -25,10 +25,10 @@ uint64_t Nanos(uint64_t from, uint64_t to) {
                           1;
 }
 
-// Waits for those that have committed until they are durable, as their clients
-// would: none begins to be waited for only when another has ended. A thread
-// takes all that nobody waits for yet and waits for the last of them; there are
-// several, so one is nearly always free to do so at once.
+// Waits for committed transactions until they are durable, as their clients
+// would: a client's wait does not delay that of another. A thread takes all
+// transactions that have no waiting thread yet and waits for the last of them;
+// with several threads, one is nearly always free to do so at once.
 class Waiters {
  public:
   Waiters(engine::TransactionalStore* store, absl::Duration patience)
@@ -80,7 +80,7 @@ class Waiters {
         some.swap(waiting_);
       }
       const bool all = store_.AwaitDurable(some.back().durable_at, patience);
-      // What commits after it will not be either.
+      // Later commits will not become durable either.
       if (!all) patience = absl::ZeroDuration();
       const uint64_t now = Ticks();
       const uint64_t committed = committed_.load(std::memory_order_relaxed);

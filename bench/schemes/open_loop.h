@@ -27,8 +27,8 @@ struct Responses {
   Histogram service;   // from the begin to the commit's return
   Histogram response;  // from the arrival to the commit's return
   Histogram durable;   // from the begin until it is durable
-  // Of those that were durable only later: how many had committed after it when
-  // it was.
+  // For transactions that became durable after Commit: the number of
+  // transactions that had committed after it by then.
   Histogram lag;
   uint64_t never_durable = 0;  // within the patience
   double seconds = 0;          // from the first arrival to the last's return

@@ -22,7 +22,7 @@
 
 namespace kamino::bench::schemes {
 
-// What was measured at one place of a figure.
+// One measurement at one place of a figure.
 struct Point {
   std::string figure;   // "rewind-3-left"
   std::string series;   // a store, and what else tells it from others
@@ -32,7 +32,7 @@ struct Point {
   std::vector<double> rounds;
 };
 
-// What is played on this machine's memory.
+// A memory that the bench emulates on this machine.
 struct Memory {
   std::string name;
   engine::PmemDelays delays;
@@ -44,11 +44,10 @@ struct Memory {
 // where libpmemobj's flushes go through the library that watches them.
 const Memory& AsItIs();
 const Memory& AsRewinds();
-// Of points that are counted and take no time.
+// Memory of points that are counts and not times.
 inline constexpr char kByCount[] = "by count";
 
-// One thread's transactions meet no locks but those that what is done beside
-// them still holds.
+// The transactions of one thread only meet locks of work beside transactions.
 inline constexpr absl::Duration kPatient = absl::Seconds(10);
 
 struct Part;
@@ -73,8 +72,8 @@ struct Setting {
   }
 };
 
-// What REWIND's figures are taken on: both, or its authors' alone where it has
-// to be quick.
+// The memories of REWIND's figures: both, or its authors' alone in the quick
+// scale.
 std::vector<Memory> RewindMemories(const Setting& setting);
 
 struct Part {
@@ -89,8 +88,8 @@ struct Part {
 };
 
 // In the order they run in. With the library that watches libpmemobj preloaded
-// (HasPmemShim) only those that need it, and of these only what does: nothing
-// is timed through it that can be timed without.
+// (HasPmemShim), only the parts and measurements that need it: nothing is timed
+// through it that can be timed without.
 std::vector<Part> AllParts();
 
 // A store of the name on that memory, new and empty. What it is called is a bug
@@ -105,7 +104,7 @@ absl::StatusOr<OpenedStore> Open(const Setting& setting,
 absl::StatusOr<std::vector<std::vector<double>>> InTurns(
     int subjects, int rounds,
     absl::FunctionRef<absl::StatusOr<double>(int subject)> measure);
-// The same of what is no number.
+// The same for measurements that are not numbers.
 template <typename T>
 absl::StatusOr<std::vector<std::vector<T>>> InTurnsOf(
     int subjects, int rounds,
@@ -121,15 +120,15 @@ absl::StatusOr<std::vector<std::vector<T>>> InTurnsOf(
   return all;
 }
 
-// What transactions took, and what it then took to do all that they had put off
-// (Quiesce): schemes that put off much are compared with others by both.
+// Time of transactions, and of the work that they put off (Quiesce): schemes
+// that put off much are compared with others by both.
 struct Spent {
   double nanos = 0;
   double put_off = 0;
 };
 // A point of `point.measure` without what was put off, and one with it.
 void AddSpent(Setting& setting, Point point, const std::vector<Spent>& rounds);
-// What is added to the measure of the second.
+// Suffix of the second point's measure.
 inline constexpr char kAllHome[] = ", all home";
 
 // One thread's, of the popular records or the latest.

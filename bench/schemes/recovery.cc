@@ -26,8 +26,8 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kKiB = uint64_t{1} << 10;
 constexpr char kProgram[] = "/proc/self/exe";
 
-// What fills the log: transactions that have committed and of which something
-// is left to be done, where a scheme has such; or one that is open.
+// Transactions that fill the log: committed ones that leave work to be done,
+// where a scheme has such; or an open one.
 enum class Full { kOfCommitted, kOfOpen };
 
 // How many transactions leave the most to recover, of those that have
@@ -46,9 +46,9 @@ uint64_t Fill(const std::string& scheme, uint64_t log, uint64_t objects) {
     return log / (2 * kBytesEach) * (nodes ? 6 : 7) / 8;
   }
   // Each object once: those that have left the queue are in matrices, which all
-  // have to be verified, and those in the queue are taken back.
+  // have to be verified, and those in the queue are rolled back.
   if (scheme == "archapt") return objects / kObjectsEach - 1;
-  // Nothing is left of them, however many there were; Kamino's copies are made
+  // Nothing of theirs is left, however many there were; Kamino makes its copies
   // when a transaction needs the room.
   return log * 3 / 8 / kBytesEach;
 }
@@ -107,7 +107,7 @@ absl::Status OpenCopy(const CrashPlan& plan, const std::string& image,
   return absl::OkStatus();
 }
 
-// That what was to be recovered was there.
+// Checks that the log was full before the recovery.
 absl::Status CheckFull(const CrashPlan& plan, const Filled& filled,
                        const engine::RecoveryReport& report) {
   const bool done_again =
@@ -153,7 +153,7 @@ absl::Status RecoverOne(Setting& setting, const StoreSpec& spec, Full full) {
   return absl::OkStatus();
 }
 
-// Of a file that such a store's objects fill closely: Kamino's backup is of the
+// Size of a file that the store's objects nearly fill. Kamino's backup has the
 // heap's size, or a part of it.
 uint64_t CloseFileBytes(const StoreSpec& spec, uint64_t objects) {
   // With its header, a multiple of 64; libpmemobj needs more.

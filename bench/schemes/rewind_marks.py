@@ -12,12 +12,12 @@ SKIPS = (10, 150, 300)
 FORMS = ("simple", "optimized", "batch")
 GROUPS = (8, 16, 32)
 LEAST_EXCESS = 0.05
-# What was stored and not flushed has been flushed, too (part.h).
+# Suffix of measures that include flushing what was put off (part.h).
 ALL_HOME = ", all home"
 
 
 def where(falls_behind, stays):
-  """That lines cross nowhere has been measured, where both were."""
+  """Where the lines cross; NOWHERE if both were measured and do not cross."""
   crosses = crossing(falls_behind, stays)
   return NOWHERE if crosses is None and gaps(falls_behind, stays) else crosses
 
@@ -94,7 +94,7 @@ def of_totals(points, memory):
 
 
 def costs_of(line):
-  """By x, what is more there than at 0, %."""
+  """By x, the cost in % relative to that at 0."""
   if not line.get(0):
     return {}
   return {x: 100 * (value / line[0] - 1) for x, value in line.items() if x}

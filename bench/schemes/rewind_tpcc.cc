@@ -128,7 +128,7 @@ class Orders {
         scale_(scale),
         terminal_(scale, /*mix=*/false, /*home=*/1, /*writer=*/1, &history_,
                   /*seed=*/11) {
-    // Then those without atomicity can run as well.
+    // Stores without atomicity can run as well then.
     terminal_.LookForItemsFirst();
   }
 

@@ -21,8 +21,8 @@ using Tree = std::unique_ptr<SmallTree>;
 // One seed for all: they do the same.
 constexpr uint64_t kSeed = 7;
 
-// Of what was begun then, `count` times, each time's part; and of a Quiesce
-// now, which is REWIND's only checkpoint here: figure 6 is about more of them.
+// Time since `begin` for each of `count` operations, and of a Quiesce now,
+// which is REWIND's only checkpoint here: figure 6 has more checkpoints.
 Spent SpentSince(uint64_t begin, engine::TransactionalStore& store,
                  double count) {
   const double nanos = NanosSince(begin);
@@ -115,7 +115,7 @@ absl::StatusOr<Spent> TimeOfStores(const std::unique_ptr<Words>& words,
                     static_cast<double>(transactions) * kStores);
 }
 
-// Of each of those stores, with each delay of drains, which take turns.
+// Measures each of those stores with each delay of drains, in turns.
 absl::Status FencesOf(
     Setting& setting, const char* figure, const char* measure,
     const std::vector<uint64_t>& drains,

@@ -58,7 +58,7 @@ absl::StatusOr<Spent> TimeOfUpdates(const Tables& tables, int updates,
   }
   RETURN_IF_ERROR(transaction->Commit());
   const double nanos = NanosSince(begin);
-  // Without force nothing has been flushed but the log.
+  // Without force, only the log has been flushed.
   tables->store().Quiesce();
   return Spent{nanos / updates, (NanosSince(begin) - nanos) / updates};
 }
@@ -74,7 +74,7 @@ absl::Status LoggingOn(Setting& setting, const Memory& memory) {
                                               kTableBytes));
     all.push_back(std::move(tables));
   }
-  // What a store costs of which nothing is logged: the paper's unit.
+  // Cost of a store that is not logged: the paper's unit.
   std::vector<double> costs;
   for (int i = 0; i < 9; ++i) {
     ASSIGN_OR_RETURN(const Spent spent, TimeOfUpdates(all[0], updates, 0));
@@ -190,9 +190,9 @@ absl::Status SkipsOn(Setting& setting, const Memory& memory,
 
 constexpr int kUpdatesEach = 10;
 
-// Logging and committing `transactions`, of which a part does not commit, in
-// groups of `skips` + 1 that take turns; and opening what a crash then leaves,
-// if there is anything to take back.
+// Time for logging and committing `transactions`, of which a part does not
+// commit, in groups of `skips` + 1 that take turns; and for opening after the
+// crash, if there is anything to roll back.
 absl::StatusOr<double> TimeInAll(const Setting& setting, const Tables& tables,
                                  const Memory& memory, int transactions,
                                  int skips, double recovered) {
@@ -264,8 +264,8 @@ absl::Status TotalsOn(Setting& setting, const Memory& memory) {
 
 // --- Figure 6.
 
-// So many records in transactions of ten, with a checkpoint after each `every`
-// of them; 0: none, but for one afterwards, which is not counted.
+// Time for `records` in transactions of ten, with a checkpoint after each
+// `every` of them; 0: only one afterwards, which is not counted.
 absl::StatusOr<double> TimeOfRecords(const Tables& tables, int records,
                                      int every) {
   Random random(kSeed);

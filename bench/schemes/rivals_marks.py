@@ -65,14 +65,14 @@ LEAST_FEWER = 40  # percent of lines
 # Percent of the time. What is done more takes no less; a percent is nothing.
 LEAST_SHARE = -1
 WRITING = "abdef"  # workloads of YCSB
-# Of transactions; what they have put off is left out, or counted.
+# Lines of a transaction, without and with those that it has put off.
 NOBODY_WAITS = (
     ("nobody waits", "lines"),
     ("nobody waits, all flushed in the end", "lines with what was left"))
 
 
 def engine_value(engine, workload, store, field, size=None):
-  """Of bench_engine, on one thread, this machine's memory."""
+  """A field of bench_engine's row, on one thread and this machine's memory."""
   for row in engine:
     if (row["drain_ns"] == 0 and row["workload"] == workload
         and row["threads"] == 1 and row["scheme"] == store
@@ -246,7 +246,7 @@ def fewer_of_ycsb(lines):
 
 
 def of_e(found):
-  """What E has less the least of the others."""
+  """The value of E less the least of the others."""
   if mean(found.values()) in (None, UNDEFINED):
     return mean(found.values())
   return found["e"] - min(part for letter, part in found.items()
@@ -286,7 +286,7 @@ def ms(nanos):
 
 
 def of_crashes(model):
-  """Of bench_crash_model's rows; None: it was not run."""
+  """Marks of bench_crash_model's rows; None: it was not run."""
   rows = model["rows"] if model else []
   exact = [row for row in rows if row["queue"] == 1]
 

@@ -33,9 +33,9 @@ STORES = ["kamino-simple", "kamino-dynamic", "undo-object", "undo-range",
           "rewind-1-force-batch", "rewind-2-noforce-batch", "wrap", "archapt",
           "unsafe", "unsafe-each", "cached"]
 DRAINS_NS = {False: [0, 110, 250, 500, 1000], True: [0, 1000]}
-# Of the table of all schemes: what is measured at all speeds of memory, which
-# take turns, and what at the machine's own alone. In the quick scale that is
-# also what is mostly reads, or takes longest to load.
+# The table of all schemes: workloads at all speeds of memory, which take turns,
+# and workloads at the machine's own speed alone. In the quick scale the latter
+# includes workloads that mostly read, or take longest to load.
 AT_ALL_SPEEDS = {
     False: r"^(micro/overwrite-bytes/hot/1/(64|1024|4096)|"
            r"ycsb/ycsb-[abf]/zipfian/1/1000|tpcc/tpcc-mix/nurand/1/0)$",
@@ -47,7 +47,7 @@ AT_ONE_SPEED = {
 ROUNDS = {False: 9, True: 3}
 # Long beside what is put off and done at a slice's end, within its time.
 SLICE_MS = {False: 100, True: 10}
-# Of fewer no median is one.
+# With fewer rounds there is no median.
 PART_ROUNDS = {False: 5, True: 3}
 PROGRAMS = {"bench_engine": "bench/engine/bench_engine",
             "bench_schemes": "bench/schemes/bench_schemes",
@@ -58,13 +58,13 @@ PARTS = ("model", "crashes", "summary", "figures")
 # Where the results of a part of a run go, beside those of a whole one.
 PARTIAL = "partial"
 UNFINISHED = ".unfinished"
-# What a program that was interrupted or terminated ends with.
+# Exit codes of a program that was interrupted or terminated.
 INTERRUPTED = (128 + signal.SIGINT, 128 + signal.SIGTERM, -signal.SIGINT,
                -signal.SIGTERM)
 
 
 class BenchError(Exception):
-  """What cannot be gone on with; its text is for people."""
+  """The bench cannot go on; the text is for people."""
 
 
 # --- Programs.
@@ -87,7 +87,7 @@ def environment_of(preload):
 
 
 def listed(name, flags, preload):
-  """What the program says of what it would measure, and what it ends with."""
+  """The program's list of its measurements, and its exit code."""
   done = subprocess.run([program(name), "--list", *flags],
                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                         env=environment_of(preload), check=False, text=True)
@@ -95,7 +95,7 @@ def listed(name, flags, preload):
 
 
 def commit_of(folder):
-  """Of what is measured; "unknown" where it is not in a repository."""
+  """The commit of the measured programs; "unknown" outside a repository."""
   def git(*words):
     return subprocess.run(["git", "-C", folder, *words], check=True, text=True,
                           stdout=subprocess.PIPE,
@@ -109,7 +109,7 @@ def commit_of(folder):
 
 
 def figure_flags(settings):
-  """Of bench_schemes. To it an empty word is a word."""
+  """Flags of bench_schemes, which does not ignore an empty word."""
   return [f"--schemes={','.join(settings.schemes)}",
           f"--rounds={settings.part_rounds}", f"--folder={settings.folder}",
           *([f"--only={settings.only}"] if settings.only else []),
@@ -120,7 +120,7 @@ def figure_flags(settings):
 
 
 def read_model(path, check):
-  """What another program has written: JSON that `check` makes something of."""
+  """Another program's results: JSON that `check` accepts."""
   try:
     with open(path, encoding="utf-8") as file:
       model = json.load(file)
@@ -193,7 +193,7 @@ def check(settings):
 
 
 def what_part(settings):
-  """In words, what of a whole run was asked for; "": all of it."""
+  """The part of a whole run that was asked for, in words; "": all of it."""
   asked = []
   if settings.parts != list(PARTS):
     asked.append("--parts=" + ",".join(settings.parts))
@@ -263,7 +263,7 @@ class Bench:
       load = machine_load.load_between(
           before, machine_load.read_ticks(),
           machine_load.children_ticks() - own, os.cpu_count())
-      # Who types Ctrl-C interrupts all of a terminal's programs.
+      # Ctrl-C interrupts all programs of a terminal.
       if code in INTERRUPTED:
         raise KeyboardInterrupt
       if code != 0:
@@ -443,7 +443,7 @@ def run(settings):
       print(f"schemes: what was measured until then is in {path}{UNFINISHED}",
             file=sys.stderr)
     raise
-  # What took so long is kept, whatever comes of what is made of it.
+  # The results took long: keep them even when judging or reporting fails.
   for path in files:
     write(path, bench.results)
   bench.judge()

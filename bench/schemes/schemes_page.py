@@ -25,7 +25,7 @@ ul.contents li { break-inside: avoid; }
 td.met { color: #2e9b57; } td.not-met { color: #d0402f; }
 td.disturbed, td.not-judged, td.undefined, td.not-measured { color: #b07c00; }
 </style>"""
-# What takes more is words.
+# Longer cells are text.
 WIDE = 26
 # A median, and what its rounds were between.
 WITH_ROUNDS = re.compile(r"([-\d.,]+) \(([-\d.,]+ to [-\d.,]+)\)")
@@ -110,7 +110,7 @@ def as_html(table):
 
 
 def length(word):
-  """Of what may wrap."""
+  """The length of text that may wrap."""
   return 0 if WITH_ROUNDS.fullmatch(word) else len(word)
 
 

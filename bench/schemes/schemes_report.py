@@ -78,7 +78,7 @@ TITLES = (("speed", "Which scheme when: speed"),
             for paper in doc_tables.PAPERS))
 OF_MARKS = ("marks-", "compared-")
 WITH_SPREADS = "All schemes with spreads"
-# What they are called, which tables have what is of them, and which that is.
+# Title, tables with its results, and the name in them.
 MODELS = {
     model_tables.WRAP: ("WrAP's timing model", ("marks-wrap",),
                         "Its timing model"),
@@ -100,7 +100,7 @@ LARGE_SPREAD, MANY = 0.5, 0.1
 # figures that are of these.
 BEYOND_QUEUE = 192 << 20
 OF_QUEUE = ("archapt-7", "archapt-9")
-# What a terminal gets: the first tables, so wide at most a column.
+# Output on a terminal: the first tables, with columns up to this width.
 PRINTED, COLUMN = 2, 16
 
 
@@ -149,7 +149,7 @@ def measures_table(points, what):
 
 
 def places_table(points, what):
-  """Of one measure: a line for each series, a column for each x."""
+  """Table of one measure: a line for each series, a column for each x."""
   places = sorted({p["x"] for p in points})
   lines = []
   for series in in_order(p["series"] for p in points):
@@ -208,8 +208,8 @@ def of_models(results, table):
 
 
 def not_there(results):
-  """What a whole run has tables of, and this one measured nothing of; without
-  marks, of which there is a word of their own."""
+  """Tables of a whole run for which this one has no measurements, except the
+  tables of marks, which are reported separately."""
   of_docs = doc_tables.all_tables(results)
   nothing = [title for name, title in TITLES
              if not of_docs[name][1] and not name.startswith(OF_MARKS)]
@@ -259,7 +259,7 @@ def pictures(results):
              line_chart(lines, "ns more a drain", "us"), WITH_SPREADS)
   for figure, memory, points in figures(results):
     if figure in PLOTTED:
-      # Of several measures the first.
+      # Only the first of several measures.
       points = [p for p in points if p["measure"] == points[0]["measure"]]
       lines = {series: line_of(points, series)
                for series in in_order(p["series"] for p in points)}
@@ -287,7 +287,8 @@ def quantile_pictures(results):
 
 
 def facts(results):
-  """With what the machine did beside, which all that follows hangs on."""
+  """The facts, with the other load of the machine, on which all figures
+  depend."""
   found = list(results["facts"].items())
   cache = results.get("last_level_cache")
   if cache:
@@ -340,7 +341,7 @@ def spreads(results):
 
 
 def warnings(results):
-  """What has to be known before anything is read."""
+  """Warnings that precede all figures."""
   for name, _, large, all_of in spreads(results):
     if large > MANY * all_of:
       yield (f"Disturbed: {large} of {all_of} medians ({name}) are of rounds "
@@ -401,7 +402,7 @@ def verdicts(results):
 
 
 def as_text(results):
-  """For a terminal: what comes first; the page has the rest."""
+  """The first tables, for a terminal; the page has the rest."""
   parts = [f"{name}: {value}" for name, value in facts(results)]
   parts += warnings(results)
   all_tables = list(tables(results))

@@ -39,8 +39,8 @@ class SmallTree {
   // Inserted ones that are there.
   size_t inserted() const { return inserted_.size(); }
 
-  // One transaction of so many operations, of which the part `updates` inserts
-  // and deletes by turns.
+  // One transaction of `operations`, of which the part `updates` alternates
+  // between inserts and deletes.
   absl::Status Operate(int operations, double updates, Random& random);
 
   // The inserted ones go.

@@ -46,8 +46,8 @@ class Words {
   // New bytes to all of the object.
   absl::Status StoreWhole(engine::Transaction& transaction, uint64_t object,
                           Random& random) const;
-  // Of `count` random objects, each in a line of its own nearly always; with
-  // `declares`, as one who knows beforehand what he will store to.
+  // Stores to `count` random objects, which nearly always lie in different
+  // lines. With `declares`, the caller names all of them before it stores.
   absl::Status StoreScattered(engine::Transaction& transaction, int count,
                               Random& random, bool declares = false) const;
 

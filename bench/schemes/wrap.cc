@@ -24,8 +24,8 @@ constexpr uint64_t kBytes = 64u << 20;
 constexpr uint64_t kObjects = 4096;
 constexpr uint32_t kObjectBytes = 256;
 constexpr uint64_t kSeed = 3;
-// The paper's, whose machine is simulated; and one that all stores keep up with
-// here.
+// The paper's rate, with its simulated machine; and one that all stores keep up
+// with here.
 constexpr double kArrivals = 10'000;
 constexpr double kTreeArrivals = 500;
 
@@ -68,9 +68,9 @@ struct Array {
   }
 };
 
-// One for each rival, and one for who declares what he will store to: then
-// undo logging waits for all of it at once. Who waits for nothing but the end
-// has nothing to win by that. With `alone` WrAP retires when it is told to.
+// One for each rival, and one with declared stores: then undo logging waits for
+// all of them at once. Stores that wait only for the end gain nothing by that.
+// With `alone` WrAP retires when it is told to.
 absl::StatusOr<std::vector<Array>> Arrays(const Setting& setting,
                                           const Memory& memory, Watch watch,
                                           bool alone = false) {
@@ -180,8 +180,8 @@ absl::Status TreeOn(Setting& setting, const Memory& memory,
 }  // namespace
 
 absl::Status WrapCounts(Setting& setting) {
-  // Beside a thread that retires it hangs on the machine's load who does what:
-  // one that is late leaves a part to transactions.
+  // With a retiring thread, the machine's load decides how the work is divided:
+  // a thread that is late leaves a part to transactions.
   ASSIGN_OR_RETURN(auto arrays,
                    Arrays(setting, AsItIs(), Watch::kCounts, /*alone=*/true));
   for (const Array& array : arrays) {

@@ -13,7 +13,7 @@
 
 namespace kamino::bench::service {
 
-// Of the monotonic clock.
+// Time of the monotonic clock.
 using Nanos = int64_t;
 Nanos NowNanos();
 
@@ -51,7 +51,7 @@ class Caller {
   const Workload* const workload_;
   Random random_;
 
-  // Of the operation that was prepared.
+  // The prepared operation.
   Step step_;
   std::vector<Object> objects_;
   uint64_t population_ = 0;  // before a scan

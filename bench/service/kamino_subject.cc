@@ -138,7 +138,7 @@ absl::StatusOr<std::unique_ptr<Subject>> MakeKamino(
   client::ClientOptions options;
   options.seeds = seeds;
   options.timeout = kCallTimeout;
-  // What is under way is for the load to say.
+  // The load limits the number of operations in progress.
   options.max_outstanding = std::numeric_limits<int>::max();
   options.carrier = carrier;
   ASSIGN_OR_RETURN(auto client, client::Client::Connect(std::move(options)));

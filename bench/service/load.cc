@@ -172,7 +172,7 @@ Outcome RunOpen(Subject* subject, const Workload& workload, double per_second,
   int unsent = 0;
   for (double due = gaps.Next();; due += gaps.Next()) {
     const Nanos at = start + static_cast<Nanos>(due);
-    // What is late already goes together with what was before it.
+    // A late operation joins the unsent ones before it.
     if (unsent == kMostUnsent || (unsent != 0 && NowNanos() < at)) {
       subject->Flush();
       unsent = 0;

@@ -1,8 +1,8 @@
-// Two kinds of load on one subject, and what it made of them.
+// Two kinds of load on one subject, and their outcome.
 //
-// Closed: so many operations are under way at any time; one that ends begins
-// the next. It shows what a subject can do. Its latencies are those of that
-// very load: while the subject stands still nobody asks it anything.
+// Closed: a fixed number of operations is in progress at any time; the end of
+// one begins the next. It shows the throughput of a subject. Its latencies are
+// those of that very load: while the subject stalls, it receives no requests.
 //
 // Open: operations are due at times that do not depend on the subject, and
 // their latency is counted from when they were due, also when they could not be
@@ -22,7 +22,7 @@
 
 namespace kamino::bench::service {
 
-// What is measured lies between the two. Warm-up comes before the first.
+// The measured interval, between `begins` and `ends`. The warm-up precedes it.
 struct Window {
   absl::Duration warm_up;
   absl::Duration length;
@@ -39,15 +39,15 @@ enum class Arrivals {
 struct Outcome {
   uint64_t ended = 0;      // well, within the window
   absl::Duration elapsed;  // of the window
-  // Of what was due (open) or begun (closed) within the window and went well,
-  // also when it ended later; nanoseconds.
+  // Latency, in nanoseconds, of operations that were due (open) or begun
+  // (closed) within the window and succeeded, also when they ended later.
   FineHistogram latency;
-  // Of those of them that change something; of a read-modify-write all of it.
+  // The part of these that changes something; a read-modify-write counts whole.
   FineHistogram latency_of_writes;
   // Open: how late operations were begun. The load's own share in `latency`,
   // where it is not the subject's stalls that kept all callers waiting.
   FineHistogram lateness;
-  // Of all operations, those of the warm-up included.
+  // Errors of all operations, including those of the warm-up.
   uint64_t errors = 0;
   absl::Status first_error;
 

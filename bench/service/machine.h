@@ -21,22 +21,22 @@ struct Process {
   pid_t pid = 0;
 };
 
-// What all its threads have used, those that have ended included. 0 stands for
-// this process. kNotFound: it has ended.
+// Processor time of all threads of a process, including those that have ended.
+// 0 stands for this process. kNotFound: it has ended.
 absl::StatusOr<absl::Duration> ProcessorTime(pid_t pid);
 
-// Of all processors, since the machine started; ticks.
+// Ticks of all processors since the machine started.
 struct SystemTicks {
   uint64_t all = 0;
   uint64_t idle = 0;   // and waiting for disks
   uint64_t steal = 0;  // the host had other work
 };
 
-// Of the text of /proc/stat.
+// `text` is that of /proc/stat.
 absl::StatusOr<SystemTicks> ParseSystemTicks(absl::string_view text);
 absl::StatusOr<SystemTicks> ReadSystemTicks();
 
-// Of the ticks between the two.
+// Parts of the ticks between the two.
 double StealFraction(const SystemTicks& before, const SystemTicks& after);
 double IdleFraction(const SystemTicks& before, const SystemTicks& after);
 

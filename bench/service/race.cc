@@ -209,7 +209,8 @@ class Race {
     } else {
       turn.offered =
           cell.load == 0 ? cell.rate : best_[racer] * cell.load / 100;
-      // What has had nothing but errors has no load to be put under.
+      // A subject whose closed load had only errors has no rate for an open
+      // load.
       if (turn.offered <= 0) return absl::OkStatus();
       outcome = RunOpen(subject, workload, turn.offered, options_.arrivals,
                         seed_, window);

@@ -28,9 +28,9 @@ struct RaceOptions {
   std::vector<std::string> workloads;  // names of mixes
   std::vector<size_t> value_sizes;
   std::vector<int> outstanding;  // of closed loads
-  // Of open loads: percent of the subject's own best closed load.
+  // Open loads: percent of the subject's own best closed load.
   std::vector<int> loads;
-  // Of more open loads: operations per second, the same for all.
+  // More open loads: operations per second, the same for all.
   std::vector<double> rates;
   uint64_t objects = 100'000;
   // Fewer objects are kept where they would be more than this.
@@ -41,7 +41,7 @@ struct RaceOptions {
   // One long slice at half load, of the first workload and size. Zero: none.
   absl::Duration endurance;
   Arrivals arrivals = Arrivals::kPoisson;
-  // Of the workload of transactions, whose load is always closed.
+  // Scale of the workload of transactions, whose load is always closed.
   TpccScale tpcc = {1, 1000, 60};
 };
 
@@ -62,7 +62,7 @@ struct RoleTime {
   double micros = 0;  // of processor time, for each operation
 };
 
-// What came out of one slice.
+// The measurements of one slice.
 struct Turn {
   double per_second = 0;
   double offered = 0;  // per second; 0 in closed loads
@@ -73,10 +73,9 @@ struct Turn {
   double writes_p50 = 0, writes_mean = 0;  // 0: nothing was written
   uint64_t operations = 0;                 // that latencies are of
   std::vector<RoleTime> processor_time;    // the driver's first
-  // Of one processor, all servers of the other subjects together.
+  // Processors that the servers of all other subjects keep busy.
   double others = 0;
-  // Of one processor: what belongs to no part of the bench, kernel threads
-  // included.
+  // Processors kept busy outside the bench, including by kernel threads.
   double foreign = 0;
   double steal = 0;  // of all processors
   double idle = 0;
@@ -97,9 +96,9 @@ using Progress = std::function<void(const std::string&)>;
 uint64_t ObjectsOf(const RaceOptions& options, size_t value_size);
 
 // Loads objects, and runs all cells: rows by cell, then in the order of
-// `racers`, but for those who cannot do a workload. An error of an operation is
-// in its row; one that is returned is the end of the race: a server is gone, or
-// objects could not be loaded.
+// `racers`; a racer that cannot run a workload has no row for it. An error of
+// an operation is in its row. A returned error is the end of the race: a server
+// is gone, or objects could not be loaded.
 absl::Status RunRace(const std::vector<Racer>& racers,
                      const RaceOptions& options, const Progress& progress,
                      std::vector<Row>* rows);

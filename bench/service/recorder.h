@@ -1,4 +1,4 @@
-// Of the operations of a load: which count, and how long they took.
+// Records the operations of a load: which count, and how long they took.
 #ifndef KAMINO_BENCH_SERVICE_RECORDER_H_
 #define KAMINO_BENCH_SERVICE_RECORDER_H_
 
@@ -15,8 +15,8 @@
 
 namespace kamino::bench::service {
 
-// What ends is told to it, by any thread. Without a window nothing counts but
-// errors.
+// Receives the end of each operation, from any thread. Without a window only
+// errors count.
 class Recorder {
  public:
   void OpenWindow(Nanos at) { begin_.store(at, std::memory_order_relaxed); }

@@ -23,7 +23,7 @@ absl::Status Lost() {
   return absl::UnavailableError("the connection to Redis is lost");
 }
 
-// What is wrong with a reply that has to be of `type`.
+// The error of a reply that has to be of `type`.
 absl::Status Check(const redisReply* reply, int type) {
   if (reply == nullptr) return Lost();
   if (reply->type == REDIS_REPLY_ERROR) {
@@ -69,7 +69,7 @@ class RedisSubject::Hold {
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
 
-  // Else whoever holds it goes on to write.
+  // Otherwise the outermost holder goes on to write.
   bool outermost() const { return outermost_; }
 
  private:
@@ -199,7 +199,7 @@ void RedisSubject::Handle(uint32_t events, Connection* connection) {
 }
 
 void RedisSubject::OnConnected(const redisAsyncContext* context, int status) {
-  // What is lost is cleaned up by hiredis.
+  // hiredis cleans up a lost connection.
   static_cast<Connection*>(context->data)->connected = status == REDIS_OK;
 }
 
@@ -239,7 +239,7 @@ void RedisSubject::Submit(Write write) {
   waiting_.push_back(std::move(write));
 }
 
-// What waits is dealt out to the connections that carry no batch.
+// Divides the waiting writes among the connections that carry no batch.
 void RedisSubject::StartBatches() {
   bool alive = false;
   std::vector<Connection*> idle;

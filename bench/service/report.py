@@ -25,7 +25,7 @@ MODES = {"closed": "Closed loads", "open": "Open loads",
 
 
 def load_of(row):
-  """What tells the row's cell from others of its table."""
+  """The part of the load that differs from others of its table."""
   if row["mode"] == "closed":
     return f"{row['outstanding']} outstanding"
   offered = f"{number(row['offered_per_s'])}/s"
@@ -35,7 +35,7 @@ def load_of(row):
 
 
 def main_rival(results):
-  """What ratios are to: the first subject that is no Kamino."""
+  """The first subject that is not Kamino: ratios are to it."""
   for subject in results["subjects"]:
     if subject["kind"] != "kamino":
       return subject["name"]
@@ -140,7 +140,7 @@ def pictures(rows, palette):
 
 
 def item(text):
-  """Of a list, wrapped as documents are."""
+  """An item of a list, wrapped as documents are."""
   return textwrap.fill(f"- {text}", width=120, subsequent_indent="  ")
 
 

@@ -56,7 +56,8 @@ class Server:
     self.name, self.port = name, port
     self._log = os.path.join(folder, f"{name}.log")
     with open(self._log, "a", encoding="utf-8") as log:
-      # A session of its own: Ctrl-C is for the caller, who stops us.
+      # A session of its own: Ctrl-C is for the caller, which stops this
+      # program.
       self._process = subprocess.Popen(
           command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
           start_new_session=True)
@@ -195,7 +196,7 @@ class Etcd:
     self._leader = wait_until(self.leader, START_S, "etcd to have a leader")
 
   def leader(self):
-    """Which server it is; None: there is none."""
+    """The server that leads; None: none does."""
     endpoints = ",".join(f"127.0.0.1:{s.port}" for s in self.servers)
     done = subprocess.run(
         [self.control, f"--endpoints={endpoints}", "endpoint", "status",
@@ -254,7 +255,7 @@ class Chain:
 
   @property
   def names(self):
-    """Of its nodes, head first."""
+    """Names of the chain's nodes, head first."""
     return self._formed[0]
 
   def about(self):
@@ -302,7 +303,7 @@ def version(path):
 
 
 def spec(name, kind, addresses, processes, about, **others):
-  """As bench_service takes it."""
+  """The subject's spec for bench_service."""
   settings = {
       "name": name, "kind": kind, "at": ",".join(addresses),
       "processes": ",".join(f"{role}:{pid}" for role, pid in processes),
@@ -335,11 +336,11 @@ class Servers:
     return self
 
   def needed_mb(self):
-    """Of SHARED_MEMORY, by all servers."""
+    """Megabytes of SHARED_MEMORY that all servers need."""
     raise NotImplementedError
 
   def _start(self, word):
-    """Of a subject: what it is, as bench_service takes it."""
+    """Starts a subject; returns its spec for bench_service."""
     raise NotImplementedError
 
   def __exit__(self, *unused):
@@ -348,7 +349,7 @@ class Servers:
     shutil.rmtree(self.folder, ignore_errors=True)
 
   def disturbed(self):
-    """What befell the servers meanwhile, a line for each."""
+    """Disturbances of the servers meanwhile, a line for each."""
     return [why for why in (s.disturbed() for s in self._servers.values())
             if why is not None]
 

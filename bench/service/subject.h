@@ -1,5 +1,5 @@
-// What is raced: a store of objects that is spoken to over sockets, and what it
-// is asked to do.
+// The subject of a race: a store of objects behind sockets, and the operations
+// that it executes.
 #ifndef KAMINO_BENCH_SERVICE_SUBJECT_H_
 #define KAMINO_BENCH_SERVICE_SUBJECT_H_
 
@@ -82,7 +82,7 @@ class Subject {
   // one Flush.
   virtual void Flush() {}
 
-  // What it has to do now and then, between measurements.
+  // Periodic maintenance, between measurements.
   virtual absl::Status TidyUp() { return absl::OkStatus(); }
 };
 

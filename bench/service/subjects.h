@@ -26,7 +26,7 @@ struct SubjectSpec {
   std::string kind;                    // "kamino", "redis", "etcd"
   std::vector<std::string> addresses;  // host:port; one, but of Kamino
   std::vector<Process> processes;
-  // Of Kamino: what calls go over. See MakeKamino.
+  // Kamino's carrier of calls. See MakeKamino.
   std::string carrier;  // client::ClientOptions::carrier
   RedisConnections redis;
   int connections = 1;  // of etcd

@@ -18,8 +18,8 @@ absl::Status LoadTpcc(Subject* subject, const TpccScale& scale);
 // See tpcc::CheckTables; while no terminal is at work.
 absl::Status CheckTpcc(Subject* subject, const TpccScale& scale);
 
-// So many terminals, whose home warehouses are all of them in turn. `seed`:
-// rows of HISTORY are new where it is. A terminal whose transaction fails ends.
+// Runs `terminals` terminals, with all home warehouses in turn. `seed`: rows of
+// HISTORY are new where it is. A terminal with a failed transaction ends.
 Outcome RunTerminals(Subject* subject, const TpccScale& scale, int terminals,
                      uint64_t seed, const Window& window);
 

@@ -94,7 +94,7 @@ uint64_t Workload::ChooseAnother(Random& random,
   };
   uint64_t number = Choose(random);
   for (int i = 0; i < kDraws && taken(number); ++i) number = Choose(random);
-  // Of few objects some may never be drawn.
+  // With few objects some may never be drawn.
   while (taken(number)) number = (number + 1) % zipfian_.n();
   return number;
 }

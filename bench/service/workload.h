@@ -1,4 +1,4 @@
-// What is asked of the subjects: which operation comes next, on which object.
+// The operations that subjects execute: their order, and the objects of each.
 #ifndef KAMINO_BENCH_SERVICE_WORKLOAD_H_
 #define KAMINO_BENCH_SERVICE_WORKLOAD_H_
 
@@ -30,7 +30,7 @@ enum class Kind {
 inline constexpr int kPutsOfTransaction = 10;
 inline constexpr uint64_t kMostScanned = 100;  // objects of a scan, 1 at least
 
-// Of 100 operations so many are of each kind.
+// The number of operations of each kind in 100.
 struct Mix {
   struct Part {
     Kind kind;
@@ -42,8 +42,8 @@ struct Mix {
   std::vector<Part> parts;
   // Reads are of what was inserted last, rather than zipfian over all objects.
   bool latest = false;
-  // In turns rather than by chance: of `period` operations, as they are begun,
-  // the first `writes` are puts and the others reads. 0: by chance.
+  // A fixed order instead of chance: of `period` operations the first `writes`
+  // are puts and the others reads. 0: by chance.
   int period = 0;
   int writes = 0;
   // All puts are of one and the same object.
@@ -60,8 +60,7 @@ const std::vector<Mix>& Mixes();
 // nullptr: there is none of that name.
 const Mix* FindMix(absl::string_view name);
 
-// Which objects a subject has: those of the numbers below `acknowledged`.
-// Thread-safe.
+// A subject's objects: those with numbers below `acknowledged`. Thread-safe.
 class Population {
  public:
   explicit Population(uint64_t objects)

@@ -19,7 +19,7 @@ using transport::LinkHandler;
 // Only a link that is broken takes that long.
 constexpr absl::Duration kPatience = absl::Seconds(20);
 
-// What the first bytes of a message say instead of a time.
+// Values of a message's first bytes that are not a time.
 constexpr uint64_t kStartStream = 1;
 constexpr uint64_t kEndOfStream = 2;
 constexpr uint64_t kLeastStream = 100;
@@ -29,8 +29,8 @@ uint64_t TicksOf(absl::Duration duration) {
                                NanosPerTick());
 }
 
-// One measurement, set up while nothing is under way. Each field is used by one
-// end, and handed from thread to thread by messages and by `mutex`.
+// One measurement, set up while the link is idle. Each field is used by one
+// end, and passed between the threads by messages and by `mutex`.
 struct Work {
   size_t bytes = 0;
   bool streams = false;

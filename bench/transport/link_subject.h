@@ -11,8 +11,8 @@
 
 namespace kamino::bench {
 
-// Of transports that `factory` makes; one listens at `address`. `name`: as the
-// results have it.
+// Uses transports that `factory` makes; one listens at `address`. `name`
+// appears in the results.
 absl::StatusOr<std::unique_ptr<Subject>> MakeLinkSubject(
     const std::string& name, const transport::TransportFactory& factory,
     const std::string& address, const transport::TransportOptions& options);

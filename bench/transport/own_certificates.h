@@ -9,7 +9,7 @@
 
 namespace kamino::bench {
 
-// Of one node, which both ends are.
+// Certificates of one node, which is both ends.
 absl::StatusOr<std::shared_ptr<security::Certificates>> MakeOwnCertificates();
 
 }  // namespace kamino::bench

@@ -33,7 +33,7 @@ struct Row {
   std::vector<double> messages_per_s;  // empty: not measured
 };
 
-// What a link costs while nothing is sent.
+// Cost of a link while nothing is sent.
 struct IdleRow {
   std::string subject;
   double cpu_fraction = 0;  // of one processor, both ends

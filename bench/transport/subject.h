@@ -1,5 +1,5 @@
-// What is raced: two ends in this process, each on a thread and, where there
-// are two, a processor of its own, and a way for messages between them.
+// The subject of a race: two ends in this process, each on a thread and, where
+// there are two, a processor of its own, and a way for messages between them.
 #ifndef KAMINO_BENCH_TRANSPORT_SUBJECT_H_
 #define KAMINO_BENCH_TRANSPORT_SUBJECT_H_
 

@@ -1,4 +1,4 @@
-// admin: the cluster as its managers see it, and nodes in and out of the chain.
+// admin: shows the cluster as its managers know it; removes and adds nodes.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -60,8 +60,8 @@ int Status(Cli& cli) {
   return kExitOk;
 }
 
-// Until the node is in the chain, or outside and known to be wanted so: the
-// wish is stored with a view.
+// Waits until the node is in the chain, or out of it with the removal stored,
+// which happens with a view.
 int Await(Cli& cli, Admin* admin, const std::string& node_id, bool in) {
   const absl::Time end = MonotonicNow() + cli.settings().timeout;
   while (MonotonicNow() < end) {
@@ -85,7 +85,7 @@ struct Change {
   bool force = false;
 };
 
-// What has become of the node, and what the chain is now.
+// Prints the state of the node and of the chain.
 int TellWhatIs(Cli& cli, Admin* admin, const std::string& what) {
   auto cluster = admin->GetCluster();
   if (!cluster.ok()) return cli.Fail(cluster.status());
@@ -167,7 +167,8 @@ struct Recovery {
   bool force = false;
 };
 
-// Of the members of a recovery's view; while there is a choice, the better one.
+// Describes the data of the members of a recovery's view and, until it is done,
+// a better alternative.
 std::string WhatTheyHold(const kamino::v1::RecoverResponse& planned,
                          bool done) {
   const char* hold =

@@ -29,7 +29,7 @@ using security::InFile;
 using security::Validity;
 
 constexpr size_t kMaxFile = 1 << 20;
-// Clocks of other machines may be behind.
+// Allows for clocks of other machines that are behind.
 constexpr absl::Duration kEarlier = absl::Hours(1);
 
 absl::StatusOr<std::string> Read(const std::string& path) {
@@ -72,8 +72,8 @@ absl::Status CheckHost(const std::string& host) {
       absl::StrCat("--host: ", checked.message().substr(why)));
 }
 
-// A key and certificate that are written under temporary names. A full disk
-// thus never leaves half a pair or replaces half of an existing one.
+// A key and a certificate under temporary names, so that a full disk never
+// leaves half a pair or replaces half of an existing one.
 class NewPair {
  public:
   static absl::StatusOr<NewPair> Write(const CertificatePair& pair,
@@ -90,7 +90,7 @@ class NewPair {
     return made;
   }
 
-  // The key first: no reader finds a certificate without one.
+  // The key first, so that no reader finds a certificate without one.
   absl::Status Publish() {
     RETURN_IF_ERROR(key_->Publish(Readers::kNobody));
     return certificate_->Publish(Readers::kEverybody);
@@ -224,7 +224,7 @@ absl::StatusOr<Validity> AuthorityFolder::ValidFor(
         "the authority in ", path_, " has expired at ",
         absl::FormatTime(authority_.not_after(), absl::UTCTimeZone())));
   }
-  // Nobody would believe it for longer.
+  // The authority's own certificate limits the validity.
   return Validity{now - kEarlier,
                   std::min(now + duration, authority_.not_after())};
 }
@@ -245,7 +245,8 @@ absl::StatusOr<security::Issued> AuthorityFolder::Sign(
                           validity);
 }
 
-// Before the pair is handed out: what is out there can be revoked.
+// Called before the pair is handed out, so that every issued certificate can be
+// revoked.
 absl::Status AuthorityFolder::Record(const security::Issued& issued) const {
   ASSIGN_OR_RETURN(const auto certificates,
                    security::ParseCertificates(issued.certificate_pem));
@@ -352,7 +353,8 @@ absl::StatusOr<CertificateFacts> AuthorityFolder::Revoke(
   if (IsThere(list_path())) {
     ASSIGN_OR_RETURN(list, Read(list_path()));
   }
-  // None comes after it by itself: it is good for as long as the authority.
+  // No other list follows automatically, so it is valid as long as the
+  // authority.
   auto made = authority_.Revoke(list, pem, absl::Now(), authority_.not_after());
   if (!made.ok()) return InFile(file, made.status());
   RETURN_IF_ERROR(MakeFolder(InFolder("crl"), Readers::kEverybody));

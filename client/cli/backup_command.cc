@@ -1,4 +1,4 @@
-// kamino backup: save, verify, hash. Its way back: restore_command.cc.
+// kamino backup: save, verify, hash. restore_command.cc has restore.
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,11 +39,11 @@ struct SaveOptions {
   std::string file;
   bool force = false;
   bool compress = false;
-  uint64_t rate = 256;  // MiB a second; 0: as fast as can be
+  uint64_t rate = 256;  // MiB a second; 0: unlimited
   int retries = 0;
 };
 
-// Lets no more through than `rate` bytes a second.
+// Limits the flow to `rate` bytes a second.
 class Throttle {
  public:
   explicit Throttle(uint64_t bytes_per_second) : rate_(bytes_per_second) {}
@@ -175,7 +175,7 @@ int RunHash(Cli* cli) {
   auto trailer = HashOf(*tail, /*while_restoring=*/false, &header);
   if (!trailer.ok()) return cli->Fail(Explain(trailer.status()));
   if (cli->json()) {
-    header.clear_backup_id();  // there is no backup of that
+    header.clear_backup_id();  // a hash is not a backup
     PrintJson(Summarize(header, *trailer, 0, MonotonicNow() - begun));
   } else {
     std::cout << absl::BytesToHexString(trailer->content_hash()) << " at "

@@ -1,4 +1,4 @@
-// bench: a load of one kind of call, and what it got.
+// bench: generates a load of one kind of call and reports the results.
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
@@ -50,7 +50,7 @@ std::string CannotWrite(const std::string& path, int error) {
 
 struct Tally {
   uint64_t ok = 0;
-  uint64_t declined = 0;  // the service said no, as the load expects it to
+  uint64_t declined = 0;  // refused by the service, as the load expects
   uint64_t unknown = 0;   // outcome unknown
   uint64_t failed = 0;
   absl::Status first_failure;
@@ -69,10 +69,10 @@ bool IsDeclined(const absl::Status& status) {
          reason == kamino::v1::REASON_POISONOUS;
 }
 
-// Keeps a number of calls under way; each one that ends starts the next.
+// Keeps a number of calls outstanding; each one that ends starts the next.
 class Load {
  public:
-  // `acked_log`: each acknowledged transfer is added to it, if it is open.
+  // `acked_log`: gets a line for each acknowledged transfer, if open.
   Load(Client* client, const BenchOptions& options, std::ofstream acked_log)
       : client_(client),
         options_(options),
@@ -182,7 +182,8 @@ class Load {
     started_ = options_.count;
   }
 
-  // Stops the load: a log that lacks acknowledged calls misleads its reader.
+  // Stops the load, because a log without some acknowledged calls is
+  // misleading.
   void LogFailed(int error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     acked_log_.close();
     StopLocked();
@@ -247,7 +248,7 @@ void PrintReplicaReads(const Client& client) {
       " as a node did not answer\n");
 }
 
-// Accounts to a commit: small enough for the intent log of a small heap.
+// Accounts per commit: few enough for the intent log of a small heap.
 constexpr int kAccountsPerCommit = 100;
 
 absl::Status SetUp(Client* client, const BenchOptions& options) {
@@ -266,7 +267,7 @@ absl::Status SetUp(Client* client, const BenchOptions& options) {
   return absl::OkStatus();
 }
 
-// Otherwise every transfer would be declined, as fast as can be.
+// Otherwise every transfer would be declined at once.
 absl::Status CheckAccounts(Client* client, uint64_t accounts) {
   auto last = client->Get(Account(accounts - 1));
   if (!absl::IsNotFound(last.status())) return last.status();

@@ -1,4 +1,4 @@
-// kamino cert: an authority in a folder, for trying and for small clusters.
+// kamino cert: an authority in a folder, for tests and small clusters.
 #include <iostream>
 #include <memory>
 #include <string>
@@ -96,7 +96,7 @@ google::protobuf::Struct ToStruct(const CertificateFacts& facts) {
   return whole;
 }
 
-// What has been made.
+// Prints the issued pair.
 int Tell(const Cli& cli, const CertificatePair& pair) {
   const auto facts = ReadFacts(pair.certificate);
   if (!facts.ok()) return cli.Fail(facts.status());

@@ -1,4 +1,4 @@
-// kamino check: hands over to kamino_check, which knows what nodes store.
+// kamino check: runs kamino_check, which knows the nodes' formats.
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kProgram[] = "kamino_check";
 
-// Beside this program first: of the same release.
+// Prefers the program beside this one, which has the same release.
 int RunCheck(Cli* cli, const std::string& path) {
   std::vector<std::string> words = {kProgram};
   if (cli->json()) words.emplace_back("--json");

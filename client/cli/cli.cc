@@ -26,7 +26,7 @@ std::string FromEnvironment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Some errors, of gRPC's too, come without a word.
+// Some errors, including gRPC's, have no message.
 std::string MessageOf(const absl::Status& status) {
   if (!status.message().empty()) return std::string(status.message());
   return absl::StatusCodeToString(status.code());
@@ -46,7 +46,7 @@ std::string ReasonWords(const absl::Status& status) {
   return absl::StrReplaceAll(Word(reason), {{"_", " "}});
 }
 
-// What to do about it, where the text, a node's, cannot know.
+// Advice that a node's message cannot contain.
 std::string Advice(const absl::Status& status, const Settings& settings) {
   if (!absl::IsPermissionDenied(status) || settings.tls.certificate.empty() ||
       ReasonOf(status) != kamino::v1::REASON_UNSPECIFIED) {
@@ -83,7 +83,7 @@ Cli::~Cli() = default;
 
 namespace {
 
-// Whether logs have more to say of it than it says itself.
+// Names the request if the nodes' logs say more about the error.
 std::string RequestOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
@@ -134,7 +134,7 @@ absl::StatusOr<Admin*> Cli::ConnectToManagers() {
 }
 
 int Cli::Fail(const absl::Status& status) const {
-  // Found here, not by a node: the command line's fault.
+  // Detected here, so the command line is wrong.
   const bool usage =
       absl::IsInvalidArgument(status) && DetailOf(status).served_by().empty();
   const std::string request = RequestOf(status);

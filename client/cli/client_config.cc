@@ -39,7 +39,7 @@ Names Joined(Names names, const Names& more) {
   return names;
 }
 
-// A mistyped key would be no key at all.
+// Unknown keys are errors, because a mistyped one would be ignored otherwise.
 absl::Status CheckKeys(const toml::table& table, const std::string& what,
                        const Names& known, const std::string& path) {
   for (const auto& [key, value] : table) {
@@ -53,7 +53,7 @@ absl::Status CheckKeys(const toml::table& table, const std::string& what,
   return absl::OkStatus();
 }
 
-// Of a section that may be missing.
+// A section, which may be missing.
 absl::StatusOr<const toml::table*> FindTable(const toml::table& file,
                                              const std::string& name,
                                              const std::string& path) {
@@ -87,7 +87,7 @@ absl::StatusOr<Names> ReadAddresses(const toml::table& cluster,
   return addresses;
 }
 
-// Takes options that are not there yet.
+// Adds options that are not set yet.
 absl::Status TakeOptions(const toml::table& table, const Names& options,
                          const std::string& path, ClientConfig* config) {
   for (const std::string& name : options) {
@@ -112,7 +112,7 @@ absl::Status TakeOptions(const toml::table& table, const Names& options,
   return absl::OkStatus();
 }
 
-// All sections, whichever is asked for.
+// Checks all sections, whichever one is used.
 absl::Status CheckFile(const toml::table& file, const ServerSettings& servers,
                        const Names& options, const std::string& path) {
   Names top = Joined({kCurrent, kClusters, kClient}, options);

@@ -19,7 +19,7 @@ using kamino::v1::ClusterNode;
 using kamino::v1::GetClusterResponse;
 using kamino::v1::GetManagerResponse;
 
-constexpr uint32_t kSlowMs = 300;  // of a second
+constexpr uint32_t kSlowMs = 300;  // per second
 // A member that has waited this long for its successor commits nothing.
 constexpr uint32_t kWaitsMs = 3000;
 constexpr uint64_t kPageBytes = 4096;
@@ -29,7 +29,7 @@ std::string Time(uint64_t ms) {
   return absl::FormatDuration(absl::Seconds((ms + 999) / 1000));
 }
 
-// A node that is there, but empty, is not what the chain waits for.
+// The chain does not wait for a member that is there but has no data.
 std::string Awaited(const GetClusterResponse& cluster,
                     const std::string& node_id) {
   for (const ClusterNode& node : cluster.nodes()) {
@@ -41,7 +41,7 @@ std::string Awaited(const GetClusterResponse& cluster,
   return node_id;
 }
 
-// To a node that joins; "" if it does not.
+// The state transfer to a joining node; "": the node does not join.
 std::string SendsOf(const ClusterNode& node) {
   const kamino::v1::NodeReport& report = node.report();
   if (!node.alive() || report.transfer_pass() == 0) return "";
@@ -55,7 +55,7 @@ std::string SendsOf(const ClusterNode& node) {
                       report.transfer_bytes_left() >> 20, " MiB left");
 }
 
-// Nothing before the first view, and of a mode that this program does not know.
+// Nothing: before the first view, or an unknown mode.
 std::optional<ChainMode> ModeOf(const GetClusterResponse& cluster) {
   switch (cluster.chain_mode()) {
     case kamino::v1::CHAIN_MODE_KAMINO:
@@ -69,7 +69,7 @@ std::optional<ChainMode> ModeOf(const GetClusterResponse& cluster) {
   }
 }
 
-// The releases of the nodes that have called the manager, if they are several.
+// The releases of the nodes that have called the manager, if there are several.
 std::string ReleasesOf(const GetClusterResponse& cluster) {
   std::map<std::string, std::vector<std::string>> nodes;
   for (const ClusterNode& node : cluster.nodes()) {
@@ -89,7 +89,7 @@ std::string ReleasesOf(const GetClusterResponse& cluster) {
       "nodes run several releases: ", absl::StrJoin(texts, ", "), "\n");
 }
 
-// Reports live members whose links do not work.
+// Live members whose links do not work.
 std::string StandStill(const GetClusterResponse& cluster) {
   std::vector<std::string> waits;
   for (int i = 0; i + 1 < cluster.nodes_size(); ++i) {
@@ -109,11 +109,11 @@ std::string StandStill(const GetClusterResponse& cluster) {
                       "; their logs say why the links between them fail\n");
 }
 
-// Reports members that were stopped in order and keep their places, as too few
-// would be left.
+// Members in a planned stop that keep their places, because too few would be
+// left.
 std::string StoppedMembers(const GetClusterResponse& cluster) {
   std::vector<std::string> stopped;
-  // The manager removes a member only if another one can go on.
+  // The manager removes a member only if another one can continue.
   bool others = false;
   for (const ClusterNode& node : cluster.nodes()) {
     if (!IsIn(node)) continue;
@@ -140,7 +140,7 @@ std::string StoppedMembers(const GetClusterResponse& cluster) {
 }  // namespace
 
 std::string RiseText(const kamino::v1::Rise& rise) {
-  // What is called or not has the numbers 1 and 0.
+  // Enabled or not: levels 1 and 0.
   if (rise.from() == 0 && rise.to() == 1) return rise.name();
   return absl::StrCat(rise.name(), " ", rise.to(), " instead of ", rise.from());
 }
@@ -196,7 +196,7 @@ std::vector<std::string> StandingBy(const GetClusterResponse& cluster) {
     places += IsIn(node) || node.away();
   }
   if (cluster.view_id() == 0 || places < cluster.chain_length()) {
-    return nodes;  // the nodes outside the chain are about to join it
+    return nodes;  // the spares are about to join
   }
   for (const ClusterNode& node : cluster.nodes()) {
     const bool busy = node.removed() || node.draining() || node.away() ||
@@ -241,7 +241,7 @@ std::string Remarks(const GetClusterResponse& cluster) {
                     absl::StrJoin(cluster.waiting_for(), " or ", awaited),
                     "\n");
   }
-  // Until that is decided, what is stored says nothing of the chain.
+  // Until an operator decides, the stored view says nothing about the chain.
   for (const ClusterNode& node : cluster.nodes()) {
     absl::StrAppend(
         &text, DisputeOf(node.member().node_id(), node.report().disputed()));

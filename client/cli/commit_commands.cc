@@ -20,7 +20,7 @@ using kamino::v1::CommitResponse;
 
 void PrintResults(const CommitResponse& response, KeyEncoding keys) {
   for (const auto& result : response.results()) {
-    if (result.key().empty()) continue;  // not of a get
+    if (result.key().empty()) continue;  // not a get
     std::cout << EncodeKey(keys, result.key())
               << (result.found()
                       ? absl::StrCat("\t", Escape(result.value()), "\n")
@@ -31,8 +31,8 @@ void PrintResults(const CommitResponse& response, KeyEncoding keys) {
       response.header().sequence(), "\n");
 }
 
-// What the service would have said with fail_on_conflict; the commit has run
-// what it has for that case, and has a version.
+// The error that the service returns with fail_on_conflict. Here the commit ran
+// its else branch and has a version.
 absl::Status Conflict(const CommitResponse& response, KeyEncoding keys) {
   kamino::v1::ErrorDetail detail;
   detail.set_reason(kamino::v1::REASON_CONFLICT);
@@ -128,10 +128,10 @@ int RunOutcome(Cli& cli, const OutcomeOptions& options) {
   return kExitOk;
 }
 
-// What is no option the library leaves to us, and so it does mistyped ones.
+// The library passes on words that are not options, including mistyped ones.
 absl::StatusOr<Words> CommitWords(Words words, const Words& literal) {
   for (const std::string& word : words) {
-    // Numbers may be below 0, and so are values.
+    // Numbers may be negative, and so may values.
     if (word.size() < 2 || word[0] != '-' || absl::ascii_isdigit(word[1])) {
       continue;
     }
@@ -142,7 +142,7 @@ absl::StatusOr<Words> CommitWords(Words words, const Words& literal) {
   return words;
 }
 
-// The library knows of no words of a commit's.
+// Adds the words of a commit to the help, which the library does not know.
 class CommitFormatter : public CLI::Formatter {
  public:
   using CLI::Formatter::Formatter;
@@ -167,8 +167,8 @@ void AddCommit(CLI::App* app, Cli* cli) {
   auto formatter = std::make_shared<CommitFormatter>();
   formatter->column_width(app->get_formatter()->get_column_width());
   commit->formatter(formatter);
-  // As extras, not as an option of many values: the library would take "[a,b]"
-  // apart.
+  // As extras, not as an option of many values, because the library would split
+  // "[a,b]".
   commit->allow_extras();
   commit->callback([=] {
     cli->run = [=] {

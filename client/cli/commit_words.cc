@@ -13,7 +13,7 @@ using kamino::v1::CommitRequest;
 using kamino::v1::Operation;
 using kamino::v1::Precondition;
 
-// Hands out words; remembers the first thing that went wrong.
+// Takes words in turn, and records the first error.
 class Parser {
  public:
   Parser(const std::vector<std::string>& words, KeyEncoding keys)

@@ -10,18 +10,18 @@
 namespace kamino::client {
 namespace {
 
-// What may follow the words of a command line so far, as "kamino admin": words
-// (commands and choices), or, once a word begins with a dash, options. What may
-// follow an option is under its name: "kamino get --output". `takes`: the
-// options that a value follows, whatever it may be.
+// The words that may follow a command line such as "kamino admin": commands and
+// choices or, once a word begins with a dash, options. The values of an option
+// are under its name: "kamino get --output". `takes`: the options that take an
+// arbitrary value.
 struct Following {
   std::vector<std::pair<std::string, std::string>> words;
   std::vector<std::pair<std::string, std::string>> options;
   std::vector<std::pair<std::string, std::string>> takes;
 };
 
-// What an option or an argument takes, if it takes some words only. The library
-// shows that as NAME:{table,json,raw}.
+// The values of an option or argument that has a fixed set of them. The library
+// shows them as NAME:{table,json,raw}.
 std::vector<std::string> Choices(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const size_t begin = type.find('{');
@@ -30,7 +30,7 @@ std::vector<std::string> Choices(const CLI::Option& option) {
   return absl::StrSplit(type.substr(begin + 1, end - begin - 1), ',');
 }
 
-// Whether a value follows it, and under which names.
+// Records the names of an option that takes a value.
 void CollectValue(const CLI::Option& option, const std::string& path,
                   Following* following) {
   if (option.get_items_expected_max() == 0) return;  // a flag
@@ -52,7 +52,7 @@ std::vector<std::string> Names(const std::vector<const CLI::App*>& commands) {
   return names;
 }
 
-// Commands as words of the command `help`.
+// Adds the commands as words of the command `help`.
 void CollectHelp(const CLI::App& app, const std::string& path,
                  const std::string& options, Following* following) {
   const auto commands = Commands(app);

@@ -92,8 +92,8 @@ void AddExample(CLI::App* config, Cli* cli) {
 
 constexpr absl::Duration kPatience = absl::Seconds(20);
 
-// What the server says of the file, on one line; "": it is not here to say
-// anything. kInvalidArgument: it would not take the file.
+// The server's report on the file, on one line; "": the program is not
+// installed. kInvalidArgument: it rejects the file.
 absl::StatusOr<std::string> AskServer(const std::string& program,
                                       const std::string& path) {
   const auto said = RunProgram(
@@ -104,7 +104,7 @@ absl::StatusOr<std::string> AskServer(const std::string& program,
   absl::string_view text = absl::StripAsciiWhitespace(said->text);
   absl::ConsumePrefix(&text, absl::StrCat(program, ": "));
   if (said->code == 0) return std::string(text);
-  // Of a release before this way to ask.
+  // A release that lacks this flag.
   if (absl::StrContains(text, "command line flag 'check_config_file'")) {
     return std::string();
   }

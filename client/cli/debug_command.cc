@@ -35,7 +35,8 @@ namespace kamino::client {
 namespace {
 
 constexpr char kFolder[] = "kamino-debug/";
-// However many a manager names, which may be wrong: some seconds each.
+// A limit, because a manager may name any number of nodes, at some seconds
+// each.
 constexpr size_t kMostNodes = 64;
 constexpr absl::Duration kPatience = absl::Seconds(3);  // with one process
 

@@ -23,7 +23,7 @@ struct Finalization {
   bool force = false;
 };
 
-// Until it is in force: that is stored with a view.
+// Waits until the features are in force, which a stored view says.
 absl::Status AwaitFinalized(absl::Duration timeout, Admin* admin) {
   const absl::Time end = MonotonicNow() + timeout;
   while (MonotonicNow() < end) {

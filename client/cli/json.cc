@@ -20,16 +20,16 @@ bool IsNamedInFull(const google::protobuf::EnumDescriptor& type) {
          &type == kamino::v1::Outcome_descriptor();
 }
 
-// A message of ours, or an entry of a map; null: what stands here is neither.
+// One of our messages, or an entry of a map; null: neither.
 using Type = const google::protobuf::Descriptor*;
 using Field = const google::protobuf::FieldDescriptor*;
 
-// Nothing in a string with its quotation marks, as names are, is escaped.
+// Names need no unescaping.
 std::string Unquoted(absl::string_view token) {
   return std::string(absl::StripSuffix(absl::StripPrefix(token, "\""), "\""));
 }
 
-// The field that a value of an object is of; null: of none of ours.
+// The field of an object's value; null: not one of ours.
 Field MemberOf(Type type, absl::string_view name) {
   if (type == nullptr || type->file()->package() == "google.protobuf") {
     return nullptr;
@@ -38,13 +38,12 @@ Field MemberOf(Type type, absl::string_view name) {
                                                            : Unquoted(name));
 }
 
-// Copies JSON as the printer has written it, without white space, but for
-// enums whose values are words.
+// Copies the printer's JSON without white space, and converts enums to words.
 class Copier {
  public:
   explicit Copier(absl::string_view json) : left_(json) {}
 
-  // `type`: of the object, or of those in the array; `field`: of the value.
+  // `type`: of the object or of the array's elements; `field`: of the value.
   void Copy(Type type, Field field) {
     if (!IsNext("{") && !IsNext("[")) {
       absl::StrAppend(&copy_, Scalar(field, Take(TokenSize())));
@@ -71,7 +70,7 @@ class Copier {
   bool IsNext(absl::string_view text) const {
     return absl::StartsWith(left_, text);
   }
-  // Of a string with its quotation marks, or of a number or literal.
+  // Length of a string with its quotation marks, or of a number or literal.
   size_t TokenSize() const {
     if (!IsNext("\"")) return left_.find_first_of(",:]}");
     size_t size = 1;
@@ -85,7 +84,7 @@ class Copier {
     left_.remove_prefix(taken.size());
     return taken;
   }
-  // A value that the enum does not have, of a later program, is a number.
+  // A later program's enum value, which this one does not know, is a number.
   static std::string Scalar(Field field, absl::string_view token) {
     const auto* type = field == nullptr ? nullptr : field->enum_type();
     if (type == nullptr || IsNamedInFull(*type)) return std::string(token);

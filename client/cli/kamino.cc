@@ -101,8 +101,8 @@ void AddHelp(CLI::App* app, Cli* cli) {
                          DidYouMeanCommand(found.unknown, *found.command),
                          "; kamino help", found.name, " lists them"));
       }
-      // By the formatter: help() of the whole app is that of the command that
-      // was given, which is this one.
+      // Uses the formatter, because help() of the app prints the help of the
+      // parsed command, which is this one.
       std::cout << found.command->get_formatter()->make_help(
           found.command, "kamino" + found.name, CLI::AppFormatMode::Normal);
       return kExitOk;
@@ -149,15 +149,15 @@ Words OptionsOf(const CLI::App& app) {
   return names;
 }
 
-// What is wrong with a command line, which the library says of its own words.
-// `command`: the one that was found, `name`: its words behind "kamino".
+// Explains a parse error that the library reports in its own terms. `command`:
+// the command found; `name`: its words after "kamino".
 std::string WhyNotParsed(const CLI::ParseError& error, const CLI::App& command,
                          const std::string& name) {
   const std::string whole = "kamino" + name;
   const Words left = command.remaining();
   const bool wants_command = command.get_require_subcommand_min() > 0;
   for (const std::string& word : left) {
-    // A word where a command should be is one, mistyped.
+    // A word in the place of a command is a mistyped command.
     if (wants_command && word[0] != '-') {
       return absl::StrCat("there is no command", name, " ", word,
                           DidYouMeanCommand(word, command));
@@ -196,7 +196,7 @@ std::string WhyNotParsed(const CLI::ParseError& error, const CLI::App& command,
 
 int FailToParse(const CLI::ParseError& error, const CLI::App& app,
                 const Cli& cli) {
-  // Help and version are errors to the library.
+  // To the library, help and version are errors.
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
     app.exit(error);
     return kExitOk;
@@ -216,7 +216,7 @@ bool TakesValue(const CLI::App& app, const std::string& word) {
   return option != nullptr && option->get_items_expected_max() > 0;
 }
 
-// Whether the command is commit: the first word that is no option's.
+// Whether the command is commit: the first word that belongs to no option.
 bool IsCommit(const CLI::App& app, const Words& words) {
   for (size_t i = 0; i < words.size(); ++i) {
     if (!absl::StartsWith(words[i], "-")) return words[i] == "commit";
@@ -225,9 +225,9 @@ bool IsCommit(const CLI::App& app, const Words& words) {
   return false;
 }
 
-// The command line as the library reads it aright. It takes no words behind --
-// for a command that, as commit, names none of its words: those are kept aside.
-// And it takes --name= for an option whose value is the next word.
+// Prepares the command line for the library, which accepts no words after --
+// for a command without named arguments, such as commit: they are kept aside.
+// It would also read --name= as an option whose value is the next word.
 Words WordsToParse(const CLI::App& app, Words words, Words* literal) {
   const auto mark = std::find(words.begin(), words.end(), "--");
   Words parsed;
@@ -309,7 +309,7 @@ int main(int argc, char** argv) {
   const int code = kamino::client::Main(argc, argv);
   std::cout.flush();
   std::cerr.flush();
-  // Threads of gRPC's may still be letting go of the last call: the static
-  // objects that they use stay.
+  // gRPC threads may still be releasing the last call, so the static objects
+  // that they use must not be destroyed.
   std::_Exit(code);
 }

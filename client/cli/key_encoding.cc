@@ -12,7 +12,7 @@
 namespace kamino::client {
 namespace {
 
-// What is wrong begins at byte `at`.
+// `at`: the first wrong byte.
 absl::Status Bad(absl::string_view encoding, absl::string_view text, size_t at,
                  absl::string_view why) {
   return absl::InvalidArgumentError(
@@ -50,7 +50,7 @@ absl::StatusOr<std::string> FromBase64(absl::string_view text) {
                "it ends within a group of four (= fills the last one)");
   }
   std::string key;
-  // Bits that stand for nothing have to be 0: a key is written in one way.
+  // Unused bits must be 0, so that each key has one encoding.
   if (!absl::Base64Unescape(text, &key) || absl::Base64Escape(key) != text) {
     return Bad("base64", text, digits - 1, "it has bits beyond the last byte");
   }

@@ -1,4 +1,4 @@
-// load: one object for each record of a file.
+// load: writes one object per record of a file.
 #include <iostream>
 #include <memory>
 #include <string>
@@ -24,8 +24,7 @@ namespace {
 
 using Objects = std::vector<std::pair<std::string, std::string>>;
 
-// Of objects with one key the last one counts, as if they were written one
-// after the other.
+// Keeps the last object of each key, as if they were written in order.
 Objects LastOfEach(Objects objects) {
   absl::flat_hash_map<std::string, size_t> last;
   for (size_t i = 0; i < objects.size(); ++i) last[objects[i].first] = i;
@@ -61,7 +60,7 @@ absl::StatusOr<Objects> ReadDpkg(const std::string& path) {
                    "with \"Package: \", as dpkg's status file has them"));
 }
 
-// "KEY<tab>VALUE", escaped as scan does it, the key as `keys` says.
+// "KEY<tab>VALUE", escaped as by scan, the key in the encoding `keys`.
 absl::Status ReadTsvLine(absl::string_view line, KeyEncoding keys,
                          Objects* objects) {
   const size_t tab = line.find('\t');

@@ -39,8 +39,8 @@ absl::Status NotOpened(absl::string_view what, absl::string_view path) {
   return absl::InvalidArgumentError(Cannot(what, path));
 }
 
-// A file that a signal's handler removes. Slots are taken and freed by one
-// thread; the handler runs on any.
+// A file that a signal handler removes. One thread takes and frees slots; the
+// handler runs on any thread.
 struct Slot {
   std::array<char, PATH_MAX> path;
   std::atomic<bool> used = false;
@@ -126,7 +126,7 @@ std::string FolderOf(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// Not on every file system can a folder be brought to the medium by itself.
+// Some file systems cannot sync a folder.
 bool Sync(int fd) { return fsync(fd) == 0 || errno == EINVAL; }
 
 bool SyncFolder(const std::string& folder) {
@@ -137,7 +137,7 @@ bool SyncFolder(const std::string& folder) {
   return synced;
 }
 
-// Gives a file another name, which nothing has; false: see errno.
+// Renames a file without replacing another one; false: see errno.
 bool RenameToNew(const std::string& from, const std::string& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
                 RENAME_NOREPLACE) == 0) {
@@ -219,7 +219,7 @@ absl::Status NewFile::GiveAway() {
 }
 
 absl::Status NewFile::PublishOutput() {
-  // A pipe or a terminal has nothing to be brought to a medium.
+  // A pipe or a terminal cannot be synced.
   if (Sync(file_) || errno == EROFS) return absl::OkStatus();
   return Failed("write", "standard output");
 }

@@ -15,7 +15,7 @@
 
 namespace kamino::client {
 
-// Who may read a file besides its owner.
+// The users that may read a file besides its owner.
 enum class Readers { kNobody, kEverybody };
 enum class Existing { kStays, kIsReplaced };
 

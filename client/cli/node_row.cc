@@ -26,13 +26,13 @@ std::string HitRate(const GetNodeStatusResponse& status) {
                          100.0 * status.undo_copy().hits() / all);
 }
 
-// "n1 tcp, n3 verbs": which neighbour over what.
+// "n1 tcp, n3 verbs": neighbours and transports.
 std::string Links(const GetNodeStatusResponse& status) {
   std::vector<std::string> links;
   for (const auto& link : status.links()) {
     const std::string one = absl::StrCat(
         link.peer(), " ", link.connected() ? link.transport() : "down");
-    // Two links to one neighbour, of a chain of two, are mostly alike.
+    // In a chain of two, both links lead to the same neighbour.
     if (std::find(links.begin(), links.end(), one) == links.end()) {
       links.push_back(one);
     }

@@ -55,7 +55,7 @@ void PrintDone(const Cli& cli, const google::protobuf::Message& response,
   std::cout << absl::StrCat("ok, version ", header.sequence(), "\n");
 }
 
-// The least key that is over all keys with this prefix; "" when there is none.
+// The smallest key above all keys with this prefix; "": none.
 std::string EndOf(std::string prefix) {
   while (!prefix.empty() && prefix.back() == '\xff') prefix.pop_back();
   if (!prefix.empty()) ++prefix.back();

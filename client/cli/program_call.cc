@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kMostBytes = 64 << 10;
 
-// Reads what comes until all who write have ended. False: not in time.
+// Reads until all writers have closed the pipe. False: not in time.
 bool ReadAll(int from, absl::Time end, std::string* text) {
   char bytes[4096];
   for (;;) {
@@ -42,7 +42,7 @@ bool ReadAll(int from, absl::Time end, std::string* text) {
   }
 }
 
-// Whether it ends in time.
+// False: it did not end in time.
 bool AwaitEnd(pid_t child, absl::Time end) {
   // By number: Debian 12's header has no C linkage for C++.
   const int process = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
@@ -58,7 +58,7 @@ bool AwaitEnd(pid_t child, absl::Time end) {
   return ended > 0;
 }
 
-// Its outputs go to `to`, and it has nothing to read.
+// Its outputs go to `to`; its input is empty.
 absl::StatusOr<pid_t> Spawn(const std::string& program,
                             std::vector<std::string>* words, int to) {
   posix_spawn_file_actions_t files;
@@ -109,7 +109,7 @@ absl::StatusOr<ProgramSaid> RunProgram(const std::string& program,
   close(ends[1]);
   ProgramSaid said;
   const absl::Time end = MonotonicNow() + patience;
-  // It may close its outputs and go on.
+  // The program may close its outputs and continue.
   const bool ended =
       child.ok() && ReadAll(ends[0], end, &said.text) && AwaitEnd(*child, end);
   close(ends[0]);

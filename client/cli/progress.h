@@ -13,9 +13,10 @@ namespace kamino::client {
 // Not thread-safe.
 class Progress {
  public:
-  // Of `total` units; redrawn on a terminal, not shown elsewhere.
+  // Counts to `total` units. Redrawn on a terminal, not shown elsewhere.
   Progress(std::string what, uint64_t total);
-  // Of an unknown number of bytes; redrawn on a terminal, not shown elsewhere.
+  // Counts an unknown number of bytes. Redrawn on a terminal, not shown
+  // elsewhere.
   static Progress OfBytes(std::string what);
   // Ends an unfinished line.
   ~Progress();

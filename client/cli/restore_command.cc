@@ -39,19 +39,19 @@ using kamino::v1::RestoreRequest;
 
 constexpr int kThreads = 8;
 constexpr size_t kMostWaiting = 2 * kThreads;  // steps
-// That the hash may be asked for again, as the tail is lost.
+// Retries of the hash when the tail is lost.
 constexpr int kHashTries = 20;
 
-// The chain that the backup is of may have gone on behind it, and may have been
-// restored elsewhere before. So that no number comes twice, this one's are
-// above the microseconds since 1970: no cluster makes a mutation in each, from
-// then on.
+// The backup's chain may have continued after the backup, and the backup may
+// have been restored elsewhere. So that no number is used twice, this chain's
+// numbers begin at the microseconds since 1970: no cluster executes one
+// mutation per microsecond.
 uint64_t BaseFor(const BackupHeader& header) {
   constexpr uint64_t kBehind = uint64_t{1} << 32;
   return std::max(header.sequence() + kBehind, UnixMillis() * 1000);
 }
 
-// Threads that take steps to the head. The first error ends it.
+// Threads that send steps to the head. The first error stops them.
 class Steps {
  public:
   explicit Steps(Restorer* restorer) : restorer_(restorer) {
@@ -69,7 +69,7 @@ class Steps {
     return absl::OkStatus();
   }
 
-  // Once all are done.
+  // Call once all steps are queued.
   absl::Status Finish() {
     {
       absl::MutexLock lock(&mutex_);
@@ -115,7 +115,7 @@ class Steps {
 };
 
 absl::Status WithWhatToDo(const absl::Status& status) {
-  // Somebody else has ended it.
+  // Another client has finished or given up the restore.
   if (ReasonOf(status) == kamino::v1::REASON_NOT_EMPTY) {
     return WithMore(status,
                     "; the cluster serves, and may not have all of the backup");
@@ -167,7 +167,7 @@ absl::Status PutAll(const OldFile& file, BackupReader* reader,
   return steps.Finish();
 }
 
-// That the cluster has what the backup has, no more and no less.
+// Checks that the cluster holds exactly the objects of the backup.
 absl::Status Compare(Cli* cli, const BackupTrailer& wanted) {
   absl::StatusOr<BackupTrailer> is = absl::UnavailableError("not asked yet");
   for (int left = kHashTries; left > 0; --left) {
@@ -189,7 +189,7 @@ absl::Status Compare(Cli* cli, const BackupTrailer& wanted) {
 absl::StatusOr<BackupSummary> Restore(Cli* cli, OldFile* file) {
   const absl::Time begun = MonotonicNow();
   if (file->can_rewind()) {
-    // Nothing is begun with one that is damaged.
+    // A corrupt backup must not begin a restore.
     Progress tally = Progress::OfBytes("verifying");
     RETURN_IF_ERROR(VerifyBackup(file, [&](uint64_t bytes) {
                       tally.Show(bytes);
@@ -206,7 +206,7 @@ absl::StatusOr<BackupSummary> Restore(Cli* cli, OldFile* file) {
   begin.mutable_begin()->set_base(BaseFor(header));
   begin.mutable_begin()->set_heap_used(header.heap_used());
   if (auto taken = restorer->Step(begin); !taken.ok()) {
-    // Refused: it was not begun.
+    // Refused: the restore did not begin.
     if (!MayBeDone(taken.status())) return taken.status();
     return WithMore(taken.status(),
                     "; it may be begun nevertheless: then the cluster serves "

@@ -24,7 +24,7 @@ namespace {
 
 constexpr char kGroup[] = "Of all commands";
 
-// Of "host:port,...".
+// Parses "host:port,...".
 absl::StatusOr<std::vector<std::string>> Addresses(absl::string_view from,
                                                    absl::string_view text) {
   auto addresses = SplitAddresses(text);
@@ -33,8 +33,8 @@ absl::StatusOr<std::vector<std::string>> Addresses(absl::string_view from,
       absl::StrCat(from, ": ", addresses.status().message()));
 }
 
-// An option without a value, as of a variable that is not set, would be no
-// option at all.
+// Rejects an empty value, for example of an unset variable, which the library
+// would ignore.
 CLI::Validator NotEmpty() {
   return CLI::Validator(
       [](std::string& text) {
@@ -100,7 +100,7 @@ absl::Status ReadEnvironment(const Environment& environment,
   return absl::OkStatus();
 }
 
-// Options that the environment has, too, by its names.
+// Options that environment variables also set, with their names.
 const std::map<std::string, const char*>& TlsVariables() {
   static const auto* variables = new std::map<std::string, const char*>{
       {"tls_ca", "KAMINO_TLS_CA"},
@@ -125,7 +125,7 @@ bool IsSaid(const std::string& name, const std::set<std::string>& said) {
          (name == "tls_key" && said.count("tls_cert") > 0);
 }
 
-// What neither the command line nor the environment says.
+// Sets options that neither the command line nor the environment sets.
 absl::Status SetOptions(const ClientConfig& config, const std::string& path,
                         Settings* settings) {
   const std::set<std::string> typed = settings->typed;
@@ -152,7 +152,8 @@ absl::Status SetOptions(const ClientConfig& config, const std::string& path,
   return absl::OkStatus();
 }
 
-// From a cluster of the configuration file; `cluster`: its name, "": current.
+// Locates by a cluster of the configuration file; `cluster`: its name, "":
+// current.
 absl::Status LocateCluster(const std::string& cluster,
                            const Environment& environment, Settings* settings) {
   std::string path = settings->config;
@@ -197,7 +198,7 @@ absl::Status Find(const Environment& environment, Settings* settings) {
   if (!settings->cluster.empty()) {
     return LocateCluster(settings->cluster, environment, settings);
   }
-  // What is typed goes before what is exported.
+  // The command line precedes the environment.
   if (settings->config.empty()) {
     RETURN_IF_ERROR(ReadEnvironment(environment, settings));
     if (Knows(*settings)) {
@@ -257,7 +258,7 @@ absl::StatusOr<bool> InsecureBy(const Environment& environment) {
                    "\"; it must be 1, to go without certificates, or 0"));
 }
 
-// What the command line does not say.
+// Reads what the command line does not set.
 void ReadTlsEnvironment(const Environment& environment, Settings* settings) {
   security::TlsFiles* const tls = &settings->tls;
   const std::map<std::string, std::string*> paths = {
@@ -284,7 +285,7 @@ absl::Status WithPlace(const absl::Status& error, const Settings& settings) {
                       absl::StrCat(place->second, ": ", error.message()));
 }
 
-// Whether what was said of certificates goes together.
+// Whether the options about certificates fit each other.
 absl::Status CheckTls(const Settings& settings) {
   absl::Status checked;
   if (settings.insecure && settings.tls.any()) {

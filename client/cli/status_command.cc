@@ -33,10 +33,10 @@ namespace {
 using kamino::v1::GetNodeStatusResponse;
 using kamino::v1::Member;
 
-// Who does not answer is not waited for any longer.
+// Nodes that do not answer in this time are shown without a state.
 constexpr absl::Duration kLook = absl::Seconds(1);
 
-// "n1 has no link to n2, its successor". Links of one that joins come and go.
+// "n1 has no link to n2, its successor". Links of joining nodes come and go.
 std::string MissingLinks(const GetNodeStatusResponse& status) {
   std::string text;
   for (const auto& link : status.links()) {
@@ -50,10 +50,9 @@ std::string MissingLinks(const GetNodeStatusResponse& status) {
   return text;
 }
 
-// Names the nodes outside the chain, which only managers know. "": no node is
-// known to stand by, or the settings name no manager. kInvalidArgument with
-// REASON_OTHER_CLUSTER: the managers are not of the client's cluster, or of
-// different ones.
+// Names the spares, which only managers know. "": no spare is known, or the
+// settings name no manager. kInvalidArgument with REASON_OTHER_CLUSTER: the
+// managers are not of the client's cluster, or of different ones.
 absl::StatusOr<std::string> StandsByLine(const Cli& cli, const Client& client) {
   const Settings& settings = cli.settings();
   if (settings.managers.empty()) return "";
@@ -152,7 +151,7 @@ std::string TableOf(const std::string& stands_by,
     if (status->role() == kamino::v1::ROLE_HEAD) {
       scrub = ScrubLine(status->scrub());
     }
-    // All nodes of a chain have it in common.
+    // The same for all nodes of a chain.
     if (status->chain_mode() != kamino::v1::CHAIN_MODE_UNSPECIFIED) {
       mode = absl::StrCat(", mode ", Word(status->chain_mode()));
     }

@@ -25,8 +25,8 @@ absl::StatusOr<int> Balance(Transaction& transaction, const char* account) {
   return balance;
 }
 
-// What the procedure does, without a procedure: optimistic, retried when
-// somebody else changed an account in between.
+// Does what the procedure does, but as an optimistic transaction, which is
+// retried if another client changed an account meanwhile.
 absl::Status Transfer(Client& client, const char* from, const char* to,
                       int amount) {
   return client.RunTransaction([&](Transaction& transaction) -> absl::Status {

@@ -16,7 +16,7 @@ namespace kamino::client {
 namespace {
 
 constexpr size_t kRingBytes = size_t{8} << 20;
-// How long a thread that has just had an answer looks for the next one.
+// How long a thread that has just received an answer polls for the next one.
 constexpr absl::Duration kSpin = absl::Microseconds(20);
 constexpr absl::Duration kConnectTimeout = absl::Seconds(1);
 
@@ -43,7 +43,7 @@ absl::Status Carriers::Check(absl::string_view only) {
 Carriers::~Carriers() {
   rendezvous_->Stop();
   passes_->Stop();
-  // Links end on the loop's thread, and may still be asked for here.
+  // Links end on the loop's thread, which may still call Find.
   std::map<std::string, std::unique_ptr<transport::Transport>> transports;
   std::shared_ptr<transport::EventLoop> loop;
   {
@@ -66,7 +66,7 @@ absl::StatusOr<transport::TransportFactory> Carriers::FactoryOf(
     return transport::ShmTransports("/tmp", {/*book=*/nullptr, passes_});
   }
   if (kind == "tcp") return transport::TcpTransports();
-  // Where there is no port nothing is to be tried, nor logged.
+  // Without a port, RDMA is neither tried nor logged.
   const auto port = transport::OpenPort(devices_.get(), {});
   if (!port.ok()) return port.status();
   return transport::VerbsSendTransports({{}, rendezvous_, devices_});
@@ -102,8 +102,8 @@ std::vector<WireMaker> Carriers::Ways(
     std::shared_ptr<kamino::v1::SessionService::Stub> stub) {
   std::vector<WireMaker> ways;
   const std::string host_id = HostId();
-  // The stub's channel has seen a node's certificate, and this is what it says
-  // of itself.
+  // The node's identity, from the certificate that the stub's channel has
+  // checked.
   std::string named;
   if (certificates_ != nullptr) {
     named = security::ToString({certificates_->identity().cluster,

@@ -28,7 +28,7 @@ std::shared_ptr<Connection> Connection::Open(const SessionHello& hello,
                                              Opened opened) {
   std::shared_ptr<Connection> connection(
       new Connection(std::move(clock), std::move(opened)));
-  // Before the wire is known nothing is sent but this.
+  // Until the wire is known, only the hello is sent.
   std::shared_ptr<Wire> wire = make(connection);
   if (wire == nullptr) {
     connection->OnWireClosed(
@@ -44,7 +44,7 @@ std::shared_ptr<Connection> Connection::Open(const SessionHello& hello,
   return connection;
 }
 
-// --- What goes.
+// --- Sending.
 
 bool Connection::Send(session::Method method, uint64_t number,
                       absl::Duration timeout, absl::string_view body,
@@ -125,7 +125,7 @@ void Connection::Flush() {
   }
 }
 
-// --- What comes.
+// --- Receiving.
 
 void Connection::OnFrame(absl::string_view bytes) {
   auto frame = session::ParseFrame(bytes);
@@ -168,12 +168,12 @@ void Connection::OnResponses(const session::Frame& frame) {
         [&](const session::Response& response)
             ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
               auto node = pending_.extract(response.tag);
-              if (!node.empty()) {  // else it took too long
+              if (!node.empty()) {  // otherwise it took too long
                 answered.emplace_back(std::move(node.mapped().done), response);
               }
               return true;
             });
-    // What the answers lead to is collected meanwhile.
+    // Requests that the answers cause are collected meanwhile.
     flushes = !std::exchange(busy_, true);
   }
   for (auto& [done, response] : answered) {
@@ -214,7 +214,8 @@ void Connection::Close() {
     absl::MutexLock lock(&mutex_);
     wire = wire_;
   }
-  if (wire != nullptr) wire->Close();  // its thread ends what is under way
+  // its thread ends the outstanding requests
+  if (wire != nullptr) wire->Close();
 }
 
 void Connection::EndOverdue(absl::Time now) {
@@ -227,7 +228,7 @@ void Connection::EndOverdue(absl::Time now) {
         ++it;
         continue;
       }
-      // Nothing at all has come since: others need not wait as long.
+      // Nothing has arrived since: other requests need not wait as long.
       hangs |= it->second.sent > heard_;
       overdue.push_back(std::move(it->second.done));
       if (out_.HasRoom(0)) {

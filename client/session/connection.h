@@ -90,7 +90,7 @@ class Connection final : public WireHandler,
     absl::MutexLock lock(&mutex_);
     return state_ == State::kEnded;
   }
-  // Of an open connection.
+  // Only for an open connection.
   const kamino::v1::SessionWelcome& welcome() const { return welcome_; }
 
  private:

@@ -25,15 +25,15 @@ constexpr rpc::Backoff kBackoff = {absl::Milliseconds(10), absl::Seconds(2)};
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr absl::Duration kAskTimeout = absl::Seconds(1);
 // A node answers a hello that opens a session once the chain has opened it, and
-// refuses the hello after the same ten seconds. A client that gives up earlier
-// makes a slow chain slower: its next hello opens another session.
+// refuses it after the same ten seconds. A client that gives up earlier slows a
+// slow chain down further: its next hello opens another session.
 constexpr absl::Duration kOpenTimeout = absl::Seconds(10);
 constexpr int kMaxAnswerBytes = 6 << 20;  // a frame, and what gRPC adds
 constexpr absl::Duration kCloseTime = absl::Milliseconds(500);
 
 }  // namespace
 
-// To make one connection, by one way after the other.
+// Opens one connection, trying one way after the other.
 struct Connections::Attempt {
   Key key;
   ChainId chain_id = 0;
@@ -118,7 +118,7 @@ std::shared_ptr<Connection> Connections::FindOf(uint64_t id,
   return found;
 }
 
-// --- A connection is made.
+// --- Opening a connection.
 
 std::shared_ptr<grpc::Channel> Connections::ConnectTo(
     const std::string& address) const {
@@ -223,7 +223,7 @@ void Connections::OnOpened(const std::shared_ptr<Attempt>& attempt,
     return Done(attempt, connection);
   }
   ForgetHello(*attempt);
-  // A node's word has a reason, and would be the same by any other way.
+  // A node's refusal has a reason, and would be the same over any other way.
   if (ReasonOf(welcome.status()) == kamino::v1::REASON_UNSPECIFIED &&
       attempt->next_way < attempt->ways.size()) {
     return TryWay(attempt);
@@ -264,7 +264,7 @@ void Connections::Expired(uint64_t id) {
   if (session_.id() != id) return;
   lanes_->CloseSession();
   LoseSession();
-  // What is under way by its connection is answered all the same.
+  // Requests that are outstanding on its connection are still answered.
   for (auto& [key, route] : routes_) {
     if (key.second && route.connection != nullptr) {
       retired_.push_back(std::move(route.connection));
@@ -276,7 +276,7 @@ void Connections::Expired(uint64_t id) {
 void Connections::Done(const std::shared_ptr<Attempt>& attempt,
                        std::shared_ptr<Connection> connection) {
   const bool opened = connection != nullptr;
-  // They hold the channel, and an attempt may end on a thread of gRPC's.
+  // They hold the channel, and an attempt may end on a gRPC thread.
   attempt->stub.reset();
   attempt->ways.clear();
   {
@@ -305,7 +305,7 @@ void Connections::Done(const std::shared_ptr<Attempt>& attempt,
   --attempts_;
 }
 
-// --- Beside the calls.
+// --- Background work.
 
 void Connections::Tick() {
   std::vector<std::shared_ptr<Connection>> open;
@@ -347,7 +347,7 @@ void Connections::KeepAlive(ChainId chain_id) {
     keep_alive_at_ = std::min(keep_alive_at_, MonotonicNow() + kAskTimeout);
   };
   auto connection = Find(head, /*mutates=*/true, chain_id);
-  // One that is to be made says hello by itself.
+  // A connection that is being opened says hello itself.
   if (connection == nullptr) return soon();
   connection->Send(
       session::Method::kKeepAlive, 0, kAskTimeout, "",

@@ -16,7 +16,7 @@ absl::Span<const std::byte> BytesOf(absl::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
-// The transport keeps it alive, as the link's handler.
+// The transport keeps it alive as the link's handler.
 class LinkWire final : public Wire,
                        public transport::LinkHandler,
                        public std::enable_shared_from_this<LinkWire> {
@@ -77,7 +77,7 @@ class LinkWire final : public Wire,
     handler_->OnWireClosed(why);
   }
 
-  // False: there are no credits; else the link has it, or has ended.
+  // False: no credits. Otherwise the link has the frame, or has ended.
   bool Sent(const std::string& frame) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !absl::IsResourceExhausted(link_->Send({}, BytesOf(frame)));
   }

@@ -18,7 +18,7 @@ absl::StatusOr<transport::VerbsEndpoint> Answer(
   if (!status.ok()) return rpc::FromGrpc(status);
   auto end = transport::DecodeSendEndpoint(response.end());
   if (!end.ok()) return end;
-  // In the clear it is nobody's.
+  // Without TLS the caller has no identity.
   const auto known = context.auth_context();
   if (known == nullptr) return end;
   auto node = rpc::PeerOf(*known);
@@ -71,7 +71,7 @@ void PairRendezvous::Exchange(const std::string& address,
                                  const Calls::Call& call) {
         reply(Answer(status, call.response, *call.context));
       });
-  CHECK(begun);  // as it is not stopped
+  CHECK(begun);  // because it is not stopped
 }
 
 }  // namespace kamino::client

@@ -61,7 +61,7 @@ void PassAsker::Ask(const std::string& address, absl::Duration timeout,
                                  const Calls::Call& call) {
         reply(Answer(status, call.response, *call.context));
       });
-  CHECK(begun);  // as it is not stopped
+  CHECK(begun);  // because it is not stopped
 }
 
 }  // namespace kamino::client

@@ -89,7 +89,7 @@ class StreamWire final
     if (context != nullptr) context->TryCancel();
   }
 
-  // No write begins from now on but one that is about to, whose end follows.
+  // From now on no write begins, except one that is about to and then ends.
   void End() {
     {
       absl::MutexLock lock(&mutex_);
@@ -102,8 +102,8 @@ class StreamWire final
 
   void OnDone(const grpc::Status& status) override {
     const auto self = std::move(self_);
-    // Both hold the channel, which must not end on a thread of gRPC's: whoever
-    // hears of the end may let go of it.
+    // Both hold the channel, which must not be destroyed on a gRPC thread, and
+    // the handler may release it when it hears of the end.
     {
       absl::MutexLock lock(&mutex_);
       context_.reset();

@@ -1,5 +1,5 @@
-// What `kamino_node --config_example` and `kamino_manager --config_example`
-// print, for a program that has neither of them.
+// The output of `kamino_node --config_example` and `kamino_manager
+// --config_example`, for a program that has neither of them.
 #ifndef KAMINO_DEPLOY_CONFIG_SERVER_EXAMPLES_H_
 #define KAMINO_DEPLOY_CONFIG_SERVER_EXAMPLES_H_
 

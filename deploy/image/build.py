@@ -19,7 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.realpath(__file__))))
 PROGRAMS = ("client/cli/kamino", "membership/kamino_manager",
             "node/kamino_node", "node/check/kamino_check")
-USER = 64000  # nobody's on any machine; the chart's fsGroup is the same
+USER = 64000  # no user on any machine; the chart's fsGroup is the same
 LOADER = "lib64/ld-linux-x86-64.so.2"
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 # RDMA devices' drivers, which libibverbs loads by these lists.

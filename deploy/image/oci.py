@@ -17,7 +17,7 @@ _LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
 
 
 class Layer:
-  """What one layer of an image has, by path without a leading /."""
+  """The files of one layer of an image, by path without a leading /."""
 
   def __init__(self):
     self._members = {}  # path: (TarInfo, bytes)

@@ -21,6 +21,6 @@ class Binaries:
             "bazel-bin"))
 
   def path(self, name):
-    """Of a program; None when it is not there."""
+    """Path of a program; None when it is not there."""
     path = os.path.join(self.root, PROGRAMS[name])
     return path if os.access(path, os.X_OK) else None

@@ -5,7 +5,7 @@ import subprocess
 
 from processes import ClusterError
 
-# Who the command line is: it may do everything, as in the clear.
+# Identity of the command line: it may do everything, as in the clear.
 OPERATOR = "operator/local"
 ROLES = """[[grant]]
 identity = "kamino://*/operator/local"
@@ -52,20 +52,20 @@ class LocalCertificates:
     return self._pair(self.folder, who)
 
   def flags(self, who):
-    """By which a program is ROLE/NAME."""
+    """Flags of a program with the identity `who`, ROLE/NAME."""
     certificate, key = self.pair(who)
     return [f"--tls_cert={certificate}", f"--tls_key={key}",
             f"--tls_ca={self.authority}", f"--tls_crl_dir={self.revoked}"]
 
   def environment(self, who):
-    """The same for the command line, as variables."""
+    """The same as environment variables of the command line."""
     certificate, key = self.pair(who)
     return {"KAMINO_TLS_CERT": certificate, "KAMINO_TLS_KEY": key,
             "KAMINO_TLS_CA": self.authority,
             "KAMINO_TLS_CRL_DIR": self.revoked}
 
   def flags_of_etcd(self):
-    """All of etcd's, which takes nobody without a certificate."""
+    """All of etcd's; etcd refuses clients without a certificate."""
     certificate, key = self._pair(self._etcd, "etcd/e")
     authority = os.path.join(self._etcd, "ca.pem")
     return [flag for prefix in ("", "peer-") for flag in (
@@ -74,13 +74,13 @@ class LocalCertificates:
         f"--{prefix}client-cert-auth")]
 
   def flags_to_etcd(self, name):
-    """Of a manager's, by which it is let in there."""
+    """Flags with which etcd admits the manager."""
     certificate, key = self._pair(self._etcd, f"etcd-client/{name}")
     return [f"--etcd_tls_cert={certificate}", f"--etcd_tls_key={key}",
             f"--etcd_tls_ca={os.path.join(self._etcd, 'ca.pem')}"]
 
   def renew(self):
-    """All pairs, which are taken on by those who run."""
+    """Renews all pairs; running processes take them on."""
     for folder in (self.folder, self._etcd):
       self._cert("renew", f"--dir={folder}",
                  *[os.path.join(folder, name) for name in os.listdir(folder)

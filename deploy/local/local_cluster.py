@@ -26,7 +26,7 @@ OTHER_FILES_MB = 256  # etcd's log, processes' logs
 
 
 def needed_mb(nodes=4, undo_copy="dynamic", heap_mb=128, ring_mb=32):
-  """What a cluster's files take: nodes allocate theirs whole."""
+  """Megabytes of a cluster's files: nodes allocate theirs whole."""
   undo_mb = {"simple": heap_mb, "dynamic": heap_mb // 4,
              "log": ring_mb // 2}[undo_copy]
   return nodes * (heap_mb + ring_mb + undo_mb) + OTHER_FILES_MB
@@ -70,7 +70,7 @@ class LocalCluster:
     self._commands_lock = threading.Lock()
     self._not_formed = ""  # why the chain is not there yet
     if os.path.exists(self._path("state.json")):
-      # It says which processes to end: nobody else may have written it.
+      # It says which processes to end: no other user may have written it.
       if os.stat(self.folder).st_uid != os.getuid():
         raise ClusterError(f"{self.folder} belongs to another user")
       with open(self._path("state.json"), encoding="utf-8") as f:
@@ -142,7 +142,7 @@ class LocalCluster:
                          "smaller --heap_mb")
 
   def _advice(self):
-    """What to do about one that is there."""
+    """What to do about a cluster that exists already."""
     if any(self.alive(name) for name in self.state["processes"]):
       return ", which runs; destroy it first to begin anew"
     if not self.state.get("formed"):
@@ -154,7 +154,7 @@ class LocalCluster:
     self._start_listening("etcd", self._etcd_command, address)
 
   def _etcd_command(self, address):
-    # One member alone: it is nobody's peer, but has to have an address.
+    # One member alone: it has no peers, but needs an address for them.
     scheme = "https" if self.tls else "http"
     peer = f"{scheme}://{self.new_address('etcd')}"
     client = f"{scheme}://{address}"
@@ -205,7 +205,7 @@ class LocalCluster:
         name, lambda address: self.node_command(name, address), address)
 
   def restart(self, name=None):
-    """Starts what has ended, or that process only, where it was."""
+    """Starts ended processes, or only the named one, at their old addresses."""
     if name is not None and name not in self.state["processes"]:
       raise ClusterError(f"no process is named {name}")
     for each in [name] if name else list(self.state["processes"]):
@@ -233,7 +233,7 @@ class LocalCluster:
     return [*self.trust(f"node/{name}"), f"--roles={self.certificates.roles}"]
 
   def _web_args(self, name):
-    """The same each time: whoever reads there knows no other place."""
+    """The same address each time, as its readers know no other."""
     web = self.state.get("web")
     if web is None:
       return []
@@ -246,7 +246,7 @@ class LocalCluster:
     return [] if device is None else [f"--device={device}"]
 
   def kill(self, name, sig=signal.SIGKILL):
-    """Sends a signal; after a deadly one waits for the end."""
+    """Sends a signal; after a deadly one waits for the end of the process."""
     record = self.state.get("processes", {}).get(name)
     if record is None:
       raise ClusterError(f"no process is named {name}")
@@ -449,7 +449,7 @@ class LocalCluster:
   def _launch(self, name, arguments, address=None):
     address = address or self.new_address(name)
     with self._open_log(name) as log:
-      # A session of its own: Ctrl-C is for the caller, who stops us.
+      # A session of its own: Ctrl-C is for the caller, which stops us.
       process = subprocess.Popen(
           self.command_for(name, arguments(address)), stdout=log, stderr=log,
           stdin=subprocess.DEVNULL, start_new_session=True)
@@ -460,7 +460,7 @@ class LocalCluster:
     self._save()
 
   def _open_log(self, name):
-    """What a process gets as its stdout and stderr; closed here then."""
+    """The log as a process's stdout and stderr; the caller closes it."""
     return open(self.log_path(name), "a", encoding="utf-8")
 
   def _listens(self, name):

@@ -46,7 +46,7 @@ def client_environment():
 
 
 def free_port():
-  """A port that nobody uses, below those that the system gives to clients."""
+  """An unused port, below those that the system gives to clients."""
   while True:
     port = random.randrange(10240, 32768)
     with socket.socket() as s:
@@ -58,13 +58,13 @@ def free_port():
 
 
 def start_time(pid):
-  """What tells this process from a later one of the same id; None: gone."""
+  """The start time, which tells a process from a later one; None: gone."""
   try:
     with open(f"/proc/{pid}/stat", encoding="ascii",
               errors="replace") as f:
       fields = f.read().rsplit(")", 1)[1].split()
-    # Its first thread may be gone before others, which hold its files. How
-    # many there are is told here: a listing of them, as they end, misses some.
+    # The first thread may be gone before others, which hold the files. The
+    # count here includes them all: a listing of ending threads misses some.
     ended = fields[0] == "Z" and int(fields[17]) < 2
   except (OSError, IndexError):
     return None

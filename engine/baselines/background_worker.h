@@ -29,11 +29,11 @@ class BackgroundWorker {
   std::thread thread_;
 };
 
-// That of one store, for programs. A store has
+// The worker of one store, for programs. A store has
 //   static constexpr char kWorkerName[];  // the thread's
-//   bool WorkBeside();  // does some of it; whether more is to be done at once
-// and does in transactions what they cannot do without: one that no worker
-// works for goes on, slower.
+//   bool WorkBeside();  // does some work; whether more is to be done at once
+// and does the necessary part of it in transactions: a store without a worker
+// goes on, slower.
 template <typename Store>
 class StoreWorker {
  public:

@@ -156,7 +156,8 @@ absl::StatusOr<ObjectId> BaselineTransaction::Alloc(uint32_t size) {
         absl::StrCat("an object of ", size, " bytes; 1 to ", kMaxObjectBytes));
   }
   ASSIGN_OR_RETURN(auto taken, Take(size));
-  // Somebody may ask for an object that was there once, and hold its lock.
+  // Another transaction may ask for a former object of that id, and hold its
+  // lock.
   auto held = Hold(taken.id, /*exclusive=*/true);
   if (!held.ok()) {
     PutBack(taken.id);
@@ -198,7 +199,7 @@ absl::Status BaselineTransaction::Commit(const CommitOptions& options) {
 
 absl::Status BaselineTransaction::Abort() {
   CHECK(!ended_);
-  // On an error the objects stay locked: nobody may build on them.
+  // On an error the objects stay locked: no transaction may build on them.
   absl::Status done = TakeBack();
   if (done.ok()) {
     End(/*committed=*/false);

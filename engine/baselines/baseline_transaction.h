@@ -1,5 +1,5 @@
-// What all baselines' transactions have in common: the locks of objects, as
-// kamino's own transactions take them, and the checks of what they are asked.
+// The common part of all baselines' transactions: object locks as in Kamino's
+// own transactions, and checks of arguments.
 //
 // Two-phase: a lock is held from the first Read (shared) or Write, Alloc, Free
 // (exclusive) of its object to the transaction's end.
@@ -93,7 +93,8 @@ class BaselineTransaction : public Transaction {
   virtual absl::Status Put(HeldObject& held, uint32_t offset,
                            absl::Span<const std::byte> bytes);
 
-  // Space that nobody else sees; PutBack when its lock cannot be had.
+  // Takes space that no other transaction sees; PutBack when its lock cannot be
+  // had.
   virtual absl::StatusOr<NewObject> Take(uint32_t size) = 0;
   virtual void PutBack(ObjectId id) = 0;
   virtual absl::Status DeclareAlloc(HeldObject& held) = 0;
@@ -108,7 +109,7 @@ class BaselineTransaction : public Transaction {
 
   // The object's entry, locked.
   absl::StatusOr<HeldObject*> Hold(ObjectId id, bool exclusive);
-  // And it is there.
+  // Also checks that the object is live.
   absl::StatusOr<HeldObject*> HoldLive(ObjectId id, bool exclusive);
   absl::StatusOr<HeldObject*> HoldRange(ObjectId id, uint32_t offset,
                                         size_t length);

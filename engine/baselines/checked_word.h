@@ -14,7 +14,7 @@ namespace kamino::engine {
 
 inline constexpr uint64_t kMostChecked = (uint64_t{1} << 48) - 1;
 
-// With a check of 0, too.
+// Adds a check to 0, too.
 inline uint64_t MakeCheckedAlways(uint64_t number, uint64_t seed) {
   const uint64_t check = XXH3_64bits_withSeed(&number, sizeof(number), seed);
   return number << 16 | (check & 0xffff);
@@ -24,7 +24,7 @@ inline uint64_t MakeChecked(uint64_t number, uint64_t seed) {
   return number == 0 ? 0 : MakeCheckedAlways(number, seed);
 }
 
-// Of a word that is known to be right.
+// The word must have passed its check.
 inline uint64_t NumberIn(uint64_t word) { return word >> 16; }
 
 // Nothing: damaged.

@@ -55,7 +55,7 @@ class CowTransaction final : public HeapTransaction {
     if (!slot().has_value() && !options.before_mark.has_value()) {
       return absl::OkStatus();
     }
-    // The mark vouches for the log, but not for what lies in new objects.
+    // The mark covers the log, but not the bytes of new objects.
     if (states_change() || options.before_mark.has_value()) region().Drain();
     if (options.before_mark.has_value()) {
       RETURN_IF_ERROR((*options.before_mark)(write_set()));

@@ -17,7 +17,7 @@ class DeclaredRanges {
  public:
   void Add(const Range& range) { all_.push_back(range); }
 
-  // So many are declared together: as many are looked at from then on.
+  // Covering looks at as many ranges as are declared together.
   void Expect(size_t count) {
     looked_at_ = std::max(looked_at_, std::min(count, kMostLookedAt));
   }

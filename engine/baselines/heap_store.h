@@ -1,4 +1,4 @@
-// What the baselines on kamino's own heap share: only how they make a
+// The common part of the baselines on Kamino's own heap. Only how they make a
 // transaction atomic differs, so a comparison compares that.
 #ifndef KAMINO_ENGINE_BASELINES_HEAP_STORE_H_
 #define KAMINO_ENGINE_BASELINES_HEAP_STORE_H_
@@ -51,7 +51,7 @@ enum class HeapScheme {
 absl::string_view HeapSchemeName(HeapScheme scheme);
 // Nothing: it is none of these.
 std::optional<HeapScheme> HeapSchemeNamed(absl::string_view name);
-// Whether a transaction is taken back, by Abort and after a crash.
+// Whether Abort and recovery roll a transaction back.
 bool IsAtomic(HeapScheme scheme);
 
 // Thread-safe, but a Transaction is one thread's. At most 64 transactions that
@@ -62,9 +62,9 @@ bool IsAtomic(HeapScheme scheme);
 // store headers afterwards; with cached nothing ever is.
 class HeapStore final : public TransactionalStore {
  public:
-  // Takes back or carries through what a crash left, then loads the heap, which
-  // must outlive the store. Doing so again after a crash on the way leads to
-  // the same. kFailedPrecondition: the heap's label is not the scheme's name;
+  // Rolls back or completes what a crash left, then loads the heap, which must
+  // outlive the store. Repeating it after a crash on the way has the same
+  // result. kFailedPrecondition: the heap's label is not the scheme's name;
   // kDataLoss: log or heap are damaged.
   static absl::StatusOr<std::unique_ptr<HeapStore>> Open(HeapScheme scheme,
                                                          Heap* heap);
@@ -127,7 +127,7 @@ class HeapTransaction : public BaselineTransaction {
   // Adds to the transaction's slot, which it takes when it has none yet.
   absl::Status Append(const Intent& intent, const std::byte* bytes);
 
-  // What was stored in place, but for objects that are freed.
+  // Flushes what was stored in place, except in objects that are freed.
   void FlushRanges();
   void FlushAllocated();
   // Headers of what was allocated or freed, not both; flushed.
@@ -170,7 +170,7 @@ class HeapTransaction : public BaselineTransaction {
   bool states_change_ = false;
 };
 
-// Of undo and undo-each, of cow, and of those without a log.
+// Transactions of undo and undo-each, of cow, and of schemes without a log.
 std::unique_ptr<Transaction> MakeUndoTransaction(HeapStore* store,
                                                  absl::Duration lock_wait);
 std::unique_ptr<Transaction> MakeCowTransaction(HeapStore* store,

@@ -1,5 +1,5 @@
-// What the checks of a baseline's log are seeded with, so that what another
-// heap left in the same place never counts.
+// Seeds of the checks of a baseline's log, so that a log that another heap left
+// in the same place never counts.
 #ifndef KAMINO_ENGINE_BASELINES_LOG_SEED_H_
 #define KAMINO_ENGINE_BASELINES_LOG_SEED_H_
 

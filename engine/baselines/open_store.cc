@@ -57,8 +57,8 @@ std::string BackupPath(const std::string& path) {
   return absl::StrCat(path, ".backup");
 }
 
-// What it takes, and the files that it has made: an opening that fails removes
-// these, and never another's.
+// Options of an opening, and the files that it has made: an opening that fails
+// removes these, and no others.
 struct Opening : StoreOptions {
   std::vector<std::string> made;
 };
@@ -89,7 +89,7 @@ absl::StatusOr<std::unique_ptr<Heap>> OpenHeap(Region* region,
 std::string LabelOf(const std::string& path) {
   heap_format::Superblock block{};
   std::error_code ignored;
-  // Who opens a pipe waits for somebody to write to it.
+  // Opening a pipe would block until a writer opens it.
   if (!std::filesystem::is_regular_file(path, ignored)) return "";
   std::ifstream file(path, std::ios::binary);
   if (!file.read(reinterpret_cast<char*>(&block), sizeof(block))) return "";
@@ -350,7 +350,7 @@ StoreOr OpenStore(absl::string_view scheme, const std::string& path,
     if (!std::filesystem::exists(file, ignored)) continue;
     return absl::AlreadyExistsError(absl::StrCat(file, " exists"));
   }
-  // Somebody else may make it in the meantime.
+  // Another process may make it in the meantime.
   StoreOr store = OpenByName(scheme, path, bytes, opening);
   if (store.ok()) return store;
   for (const std::string& file : opening.made) {

@@ -20,7 +20,7 @@
 namespace kamino::engine {
 
 struct StoreOptions {
-  // Of kamino-dynamic: the backup's size, as a part of the heap's, in (0, 1].
+  // kamino-dynamic: the backup's size, as a part of the heap's, in (0, 1].
   double alpha = 0.5;
 
   // kAuto on a file that is not on persistent memory syncs the file at each
@@ -39,19 +39,20 @@ struct StoreOptions {
   // fill until a transaction has to do it: what a crash may leave at most.
   bool background = true;
 
-  // Of REWIND: bucket, group, checkpoint_records and the rest that is not on
-  // media. Layers, force and form are not used: the scheme's name says them.
+  // REWIND: bucket, group, checkpoint_records and the other options that are
+  // not on media. Layers, force and form are not used: the scheme's name says
+  // them.
   RewindOptions rewind;
 
-  // Of archapt. queue_bytes also says how long the log of a fresh store is;
-  // later it is as long as it was made. `unchecked` must be false.
+  // archapt. queue_bytes also says how long the log of a fresh store is; later
+  // it is as long as it was made. `unchecked` must be false.
   ArchaptOptions archapt;
 
-  // Of wrap. Sizes are those of a fresh store; later they are what they were.
+  // wrap. Sizes are those of a fresh store; later they are what they were.
   WrapOptions wrap;
 };
 
-// Of every store, fresh or not.
+// Least size of every store, fresh or not.
 inline constexpr size_t kMinStoreBytes = 8u << 20;
 
 // "kamino-simple", "kamino-dynamic", "undo-object", "undo-range", "undo-own",
@@ -74,9 +75,9 @@ std::vector<std::string> AllSchemeNames();
 //
 // Messages name the path. kInvalidArgument: no such scheme (the message has
 // those that there are), or a size, alpha or tuning out of bounds;
-// kAlreadyExists: fresh, but a file is there; kNotFound: not fresh, and none
-// is; kFailedPrecondition: it is another scheme's, or nobody's, or in use;
-// kDataLoss: it is damaged; kResourceExhausted: no space for the files;
+// kAlreadyExists: fresh, but a file is there; kNotFound: not fresh, and no file
+// is there; kFailedPrecondition: the file is another scheme's, or no store, or
+// in use; kDataLoss: it is damaged; kResourceExhausted: no space for the files;
 // otherwise as FileRegion's and Heap's.
 absl::StatusOr<std::unique_ptr<TransactionalStore>> OpenStore(
     absl::string_view scheme, const std::string& path, size_t bytes,

@@ -27,8 +27,8 @@ constexpr uint64_t kGranule = 16;
 constexpr uint64_t kLaneBytes = 1024 * 3072;
 constexpr uint64_t kObjectHeaderBytes = 16;
 
-// libpmemobj maps an empty file all the same, and reads it; and it waits for
-// somebody to write to a pipe.
+// libpmemobj maps and reads even an empty file, and blocks on a pipe until a
+// writer opens it.
 absl::Status CheckFile(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return FileError(errno, "look at", path);

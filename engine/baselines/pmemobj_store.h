@@ -58,7 +58,7 @@ class PmemobjStore final : public TransactionalStore {
   std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override;
   ObjectId root() const override { return root_; }
   void Quiesce() override {}  // nothing is left to do after an end
-  // Of its logs only those that are part of the pool.
+  // Counts only those logs that are part of the pool.
   uint64_t bytes_used() const override;
 
  private:
@@ -70,7 +70,7 @@ class PmemobjStore final : public TransactionalStore {
       pmemobjpool* pool, UndoUnit unit, const std::string& path);
   absl::Status FindObjects();
 
-  // In front of every payload. Who is told an id need not know that it is one.
+  // Precedes every payload. A caller may pass an id that names no object.
   struct Prefix {
     uint64_t size;  // of the payload
     uint64_t tag;   // the store's and the id, while the object is live
@@ -81,7 +81,7 @@ class PmemobjStore final : public TransactionalStore {
   Prefix* PrefixOf(ObjectId id) const {
     return reinterpret_cast<Prefix*>(base_ + OffsetOf(id));
   }
-  // Of an object that is allocated, committed or not.
+  // The object must be allocated, committed or not.
   absl::Span<std::byte> PayloadOf(ObjectId id) const {
     return absl::MakeSpan(base_ + id, PrefixOf(id)->size);
   }
@@ -92,10 +92,10 @@ class PmemobjStore final : public TransactionalStore {
     __builtin_prefetch(reinterpret_cast<const void*>(prefix));
     __builtin_prefetch(reinterpret_cast<const void*>(prefix + sizeof(Prefix)));
   }
-  // Of a new object at that offset: its id. It is not live yet.
+  // Returns the id of a new object at that offset. It is not live yet.
   ObjectId MakePrefix(uint64_t offset);
-  // By a store that need not be durable: tags differ each time a pool is open.
-  // By whoever holds the object's lock, or knows that nobody can.
+  // The store need not be durable: tags differ each time a pool is open. The
+  // caller holds the object's lock, or knows that no transaction can.
   void SetLive(ObjectId id, bool live);
 
   pmemobjpool* const pool_;

@@ -20,9 +20,10 @@ namespace kamino::engine {
 // itself: every call that may fail is told not to abort. It is tied to the
 // thread.
 //
-// libpmemobj gives space to other threads while it commits or aborts, so locks
-// of objects that are gone fall just before, lest whoever gets the space finds
-// it locked. Nobody can see a change by that: the objects are not live.
+// libpmemobj gives space to other threads while it commits or aborts. So the
+// locks of objects that are gone are released just before: the next transaction
+// with that space must not find it locked. Other transactions cannot see a
+// change by that, as the objects are not live.
 class PmemobjTransaction final : public BaselineTransaction {
  public:
   PmemobjTransaction(PmemobjStore* store, absl::Duration lock_wait)

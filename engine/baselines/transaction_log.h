@@ -52,11 +52,11 @@ class TransactionLog {
     std::vector<Record> records;
     bool marked = false;
   };
-  // What the slot holds: while its transaction is live, or before the first
-  // Acquire what a crash left. kDataLoss: the heap has no such block.
+  // Contents of the slot: while its transaction is live, or, before the first
+  // Acquire, what a crash left. kDataLoss: the heap has no such block.
   absl::StatusOr<Contents> Read(Slot slot) const;
 
-  // After a recovery: also of slots that hold nothing that can be read.
+  // For the end of a recovery: includes slots that cannot be read.
   void RetireAll();
 
   // Makes the block of an alloc or free intent allocated or free, and flushes.

@@ -27,7 +27,7 @@ constexpr int kThreads = 4;
 constexpr int kRounds = 1000;
 constexpr absl::Duration kLockWait = absl::Milliseconds(100);
 
-// Members in the order in which they rest on each other.
+// Members in the order in which they depend on each other.
 struct Store {
   std::unique_ptr<FileRegion> heap_region;
   std::unique_ptr<FileRegion> backup_region;
@@ -83,13 +83,13 @@ absl::Status Add(Transaction& transaction, ObjectId root, uint32_t counter,
   return absl::OkStatus();
 }
 
-// One from counter 0 to counter 1, or nothing. kAborted: another transaction
-// held the object for too long; to be tried again.
+// Moves one from counter 0 to counter 1, or nothing. kAborted: another
+// transaction held the object for too long; try again.
 absl::Status Move(KaminoStore* store) {
   auto transaction = store->Begin(kLockWait);
   absl::Status done = Add(*transaction, store->root(), 0, -1);
   if (done.ok()) done = Add(*transaction, store->root(), 1, +1);
-  if (!done.ok()) return done;  // a transaction that is destroyed aborts
+  if (!done.ok()) return done;  // the transaction's destruction aborts it
   return transaction->Commit();
 }
 

@@ -94,7 +94,7 @@ Allocator::Extents::iterator Allocator::Fit(uint64_t units) {
 }
 
 bool Allocator::Cuts(uint64_t size, uint64_t units) const {
-  // What stays free would be less than the reserve.
+  // The space left free would be less than the reserve.
   if (free_units_ < reserve_.kept + units) return true;
   // The reserve has no extents this small.
   if (size < kWholeUnits) return false;
@@ -145,7 +145,7 @@ void Allocator::Carve(Extents::iterator extent, ObjectId id, uint64_t units) {
   }
   const uint64_t first = before > 0 ? before : units;
   if (first < total) {
-    // No walk comes by here yet, so their order does not matter.
+    // No walk can be in this space, so the order does not matter.
     for (uint64_t i = 0; i < blocks; ++i) {
       const ObjectId block = id + i * units * kUnitBytes;
       if (block != start) StoreFree(block, units);

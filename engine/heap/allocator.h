@@ -1,11 +1,11 @@
-// Which space of a heap is free: volatile, by address and by size.
+// The free space of a heap: volatile, by address and by size.
 //
 // Free space is kept in two ways:
-//   - extents: maximal runs of free space, one here even where media still
-//     shows several blocks;
-//   - ready blocks: their header on media is right as it is, so that taking one
-//     stores nothing. A small block that is cut from an extent brings a slab of
-//     its like along, for two drains in all; a small block that is given back
+//   - extents: maximal runs of free space; one extent may still be several
+//     blocks on media;
+//   - ready blocks: their header on media is already right, so taking one
+//     stores nothing. Cutting a small block from an extent also cuts a slab of
+//     equal blocks, for two drains in all; a small block that is given back
 //     stays ready. They are few, and become extents when space runs short.
 //
 // The allocator can keep a reserve: its last free bytes, as far as possible in
@@ -16,8 +16,9 @@
 // other operation observes it.
 //
 // Invariant: blocks on media tile [begin, end) at every instant. So headers
-// change only while their extent is one block on media: it grows to that first,
-// the headers inside become durable, and only then does it shrink.
+// change only while their extent is one block on media: the extent is first
+// merged to one block, then the headers inside become durable, and only then
+// does it shrink.
 #ifndef KAMINO_ENGINE_HEAP_ALLOCATOR_H_
 #define KAMINO_ENGINE_HEAP_ALLOCATOR_H_
 
@@ -40,22 +41,23 @@
 
 namespace kamino::engine {
 
-// The units of the block for an object that needs `units`, at most those of
-// the largest object. Sixteen classes per doubling: blocks that are freed fit
-// again, and at most 1/16 is wasted.
+// The block size for an object of `units`, which is at most the largest
+// object's, in units. Sixteen classes per doubling: freed blocks fit again, and
+// at most 1/16 is wasted.
 uint64_t SizeClass(uint64_t units);
 
 // Thread-safe.
 class Allocator {
  public:
-  // Of the blocks in [begin, end), bytes from the region's start.
+  // For the blocks in [begin, end), bytes from the region's start.
   Allocator(Region* region, uint64_t begin, uint64_t end)
       : region_(region), begin_(begin), end_(end) {
     marks_.fill(begin);
   }
 
-  // Finds the free blocks by walking all headers; forgets what was taken.
-  // Calls `visit` with every block's id and header. kDataLoss: no tiling.
+  // Finds the free blocks by walking all headers; forgets taken blocks. Calls
+  // `visit` with every block's id and header. kDataLoss: the headers do not
+  // tile.
   absl::Status Walk(absl::FunctionRef<void(ObjectId id, uint64_t word)> visit);
 
   // A block of exactly that size: a ready one, else from the smallest extent
@@ -64,7 +66,8 @@ class Allocator {
   // other space. kResourceExhausted: the heap is full.
   absl::StatusOr<ObjectId> Take(uint64_t units, bool may_cut = true);
 
-  // Exactly that space, in the same way. kDataLoss: not all of it is free.
+  // Takes exactly that space, in the same way. kDataLoss: not all of it is
+  // free.
   absl::Status TakeAt(ObjectId id, uint64_t units);
 
   // Gives a taken block back, whose header says free, durably.
@@ -85,8 +88,8 @@ class Allocator {
   void KeepReserve(uint64_t units);
   Reserve reserve() const;
 
-  // Free space of at least `units` in one piece that is one block on media as
-  // well, in ascending order.
+  // Extents of at least `units` that are one block on media too, in ascending
+  // order.
   std::vector<std::pair<ObjectId, uint64_t>> WholeExtents(uint64_t units) const;
 
   // Marks: starts of blocks, for a thread that walks the heap piece by piece
@@ -103,8 +106,8 @@ class Allocator {
  private:
   using Extents = std::map<ObjectId, uint64_t>;  // units
 
-  // A slab is what is cut at once into blocks of one size: two at least, so
-  // larger blocks have none.
+  // A slab is cut at once into blocks of one size, at least two; larger blocks
+  // have none.
   static constexpr uint64_t kSlabUnits = (64u << 10) / heap_format::kUnitBytes;
   static constexpr uint64_t kMostSlabUnits = kSlabUnits / 2;
 
@@ -114,7 +117,7 @@ class Allocator {
     return units > kMostSlabUnits ? 1 : std::min(kMost, kSlabUnits / units);
   }
 
-  // What an extent adds to Reserve::whole.
+  // An extent's share in Reserve::whole.
   static constexpr uint64_t Whole(uint64_t units) {
     return units < kWholeUnits ? 0 : units;
   }
@@ -123,7 +126,7 @@ class Allocator {
   // Stores a free block's header and flushes it.
   void StoreFree(ObjectId id, uint64_t units);
 
-  // Adds to the extents, as part of its neighbours where there are any.
+  // Adds the space to the extents, and merges it with its neighbours.
   void Insert(ObjectId id, uint64_t units)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Erase(Extents::iterator extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -156,8 +159,8 @@ class Allocator {
   mutable Mutex mutex_;
   Extents by_address_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<uint64_t, ObjectId>> by_size_ ABSL_GUARDED_BY(mutex_);
-  // By units, the one given back last, whose header is in the cache, at the
-  // end. Nothing here allocates memory for long.
+  // By units; the block given back last, whose header is in the cache, is at
+  // the end. Nothing here allocates memory for long.
   std::array<std::vector<ObjectId>, kMostSlabUnits + 1> ready_
       ABSL_GUARDED_BY(mutex_);
   uint64_t free_units_ ABSL_GUARDED_BY(mutex_) = 0;  // of both

@@ -1,10 +1,10 @@
-// Where a heap's allocated blocks begin, as a bit for each unit: so 64 of them,
-// one word, for each page of 4 KiB. A block's bit is that of the unit in which
-// its header lies.
+// The starts of a heap's allocated blocks, as a bit for each unit: so 64 of
+// them, one word, for each page of 4 KiB. A block's bit is that of the unit of
+// its header.
 //
-// For who makes one heap equal to another page by page. Nodes of a chain differ
-// in how free space is cut into blocks, so that pages of two of them put
-// together need not tile; and bytes within an object can look like a header.
+// Used to make one heap equal to another page by page. Nodes of a chain cut
+// free space into blocks differently, so pages of two nodes together need not
+// tile; and bytes within an object can look like a header.
 #ifndef KAMINO_ENGINE_HEAP_BLOCK_MAP_H_
 #define KAMINO_ENGINE_HEAP_BLOCK_MAP_H_
 
@@ -21,7 +21,7 @@ namespace kamino::engine {
 
 inline constexpr size_t kBlockMapPageBytes = 64 * heap_format::kUnitBytes;
 
-// Of all blocks of a region. Not thread-safe.
+// The map of a whole region. Not thread-safe.
 class BlockMap {
  public:
   explicit BlockMap(size_t region_bytes)
@@ -31,7 +31,7 @@ class BlockMap {
   uint64_t word(size_t page) const { return words_[page]; }
   void set_word(size_t page, uint64_t word) { words_[page] = word; }
 
-  // Which unit an object's header lies in.
+  // The unit of an object's header.
   static size_t UnitOf(ObjectId id) {
     return (id - sizeof(heap_format::BlockHeader)) / heap_format::kUnitBytes;
   }
@@ -52,14 +52,14 @@ class BlockMap {
   std::vector<uint64_t> words_;
 };
 
-// Which blocks became allocated or free since it was made, and what they are
-// now. It takes 16 bytes for each page in which there is one; the others cost
-// address space alone. Not thread-safe.
+// Blocks that became allocated or free since its creation, and their current
+// state. It takes 16 bytes for each page with such a block; other pages cost
+// only address space. Not thread-safe.
 class BlockChanges {
  public:
   struct Page {
     uint64_t touched = 0;
-    uint64_t allocated = 0;  // of those that were touched
+    uint64_t allocated = 0;  // of the changed blocks
   };
 
   explicit BlockChanges(size_t region_bytes)
@@ -80,7 +80,7 @@ class BlockChanges {
   struct Free {
     void operator()(Page* pages) const { std::free(pages); }
   };
-  // Zeros that take no memory before they are written to.
+  // Zeros that take no memory until they are written.
   const std::unique_ptr<Page[], Free> pages_;
 };
 

@@ -90,7 +90,8 @@ absl::Status CheckSuperblock(const Region& region) {
         "the heap was made with ", superblock.size, " bytes and has ",
         region.size(), " now: truncated or grown"));
   }
-  // Beyond what a checksum is for, but everything else relies on it.
+  // A checksum does not show these errors, but everything else relies on these
+  // fields.
   const uint64_t size = superblock.size;
   if (superblock.log_offset != kSuperblockBytes ||
       superblock.log_bytes < kMinLogBytes ||
@@ -353,7 +354,7 @@ void Heap::TileFree(ObjectId from, ObjectId to) {
     }
     at += UnitsOf(word) * kUnitBytes;
   }
-  if (at == to) return;  // as it is
+  if (at == to) return;  // unchanged
   BlockHeader* const header = HeaderAt(*region_, from);
   header->word = MakeWord(BlockState::kFree, (to - from) / kUnitBytes);
   header->copy_of = 0;

@@ -1,16 +1,16 @@
 // A heap of objects on a region; docs/formats/heap.md describes its layout.
 //
 // An object is a 16-byte header followed by its payload; its id is the offset
-// of the payload. The header alone says whether the object is allocated, so two
-// transactions that allocate share no line and no lock on media. Which space is
-// free is volatile knowledge, rebuilt by Load from a walk over all headers.
+// of the payload. Only the header tells whether the object is allocated, so two
+// transactions that allocate share no line and no lock on media. Load rebuilds
+// the volatile knowledge of free space by a walk over all headers.
 //
 // Invariants:
-//   1. Headers on media tile the object area at every instant: a walk from its
-//      start by capacities meets its end, whatever was lost in a crash.
-//   2. A block is in one of three hands: free (the allocator's), reserved
+//   1. Headers on media tile the object area at every instant: a walk by
+//      capacities from its start meets its end, whatever a crash lost.
+//   2. A block is in one of three states: free (the allocator's), reserved
 //      (taken, free on media), allocated (on media too).
-//   3. Freed on media and given back to the allocator are two steps, so that
+//   3. Freeing on media and giving back to the allocator are two steps, so that
 //      the space of a freed object is not reused while its lock is held.
 //
 // Thread-safe, as far as callers do not touch the same object.
@@ -47,11 +47,11 @@ struct HeapStats {
   uint64_t objects = 0;      // allocated or reserved
 };
 
-// The last free space, which the heap's owner keeps for some uses (Allocator).
+// The last free space, which the heap's owner reserves (Allocator).
 struct HeapReserve {
   uint64_t bytes_kept = 0;   // its size, as KeepReserve set it
   uint64_t bytes_whole = 0;  // free in pieces of a page of the index or more
-  uint64_t cuts = 0;         // blocks taken of it since the heap was opened
+  uint64_t cuts = 0;         // blocks cut from it since the heap was opened
 };
 
 class Heap {
@@ -61,15 +61,15 @@ class Heap {
   static constexpr size_t kMinTinyBytes = 64u << 10;
   static constexpr uint32_t kRootBytes = 256;
 
-  // Makes the region an empty heap with a zeroed root object and a fresh uuid;
-  // it is loaded. `label` (at most 127 bytes) says whose heap it is, and is
-  // compared by the owner at open. The region must outlive the heap.
-  // kInvalidArgument: region or label of a wrong size.
+  // Makes the region an empty, loaded heap with a zeroed root object and a
+  // fresh uuid. `label` (at most 127 bytes) names the heap's owner, which
+  // compares it at open. The region must outlive the heap. kInvalidArgument:
+  // region or label of a wrong size.
   static absl::StatusOr<std::unique_ptr<Heap>> Create(Region* region,
                                                       absl::string_view label);
 
-  // The same with a log area of a size that the owner needs: a multiple of
-  // 4,096, at least kMinLogBytes and at most half of the region (asserted).
+  // The same with a log area of a given size: a multiple of 4,096, at least
+  // kMinLogBytes and at most half of the region (asserted).
   static absl::StatusOr<std::unique_ptr<Heap>> CreateWithLog(
       Region* region, absl::string_view label, size_t log_bytes);
 
@@ -77,7 +77,7 @@ class Heap {
   static absl::StatusOr<std::unique_ptr<Heap>> CreateTiny(
       Region* region, absl::string_view label, size_t log_bytes);
 
-  // Checks the superblock only: recovery comes first, then Load.
+  // Checks only the superblock: recovery comes first, then Load.
   // kFailedPrecondition: not a heap, of another version, truncated or grown;
   // kDataLoss: the superblock is damaged. The message says which.
   static absl::StatusOr<std::unique_ptr<Heap>> Open(Region* region);
@@ -86,7 +86,7 @@ class Heap {
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
-  // Walks the headers to find what is free, forgetting reservations. No
+  // Walks the headers to find free space, and forgets reservations. No
   // transaction may be running. kDataLoss: the headers do not tile.
   absl::Status Load();
   // Also tells which of `wanted` (ascending) are blocks: bytes within an object
@@ -102,13 +102,13 @@ class Heap {
   const HeapUuid& uuid() const { return uuid_; }
   const std::string& label() const { return label_; }
   ObjectId root() const { return root_; }
-  // Offset of what nodes of a chain have in common: the objects, headers
-  // included. What lies before is each heap's own.
+  // Offset of the part that nodes of a chain have in common: the objects,
+  // including headers. Earlier bytes are each heap's own.
   size_t objects_begin() const {
     return objects_begin_ - heap_format::kUnitBytes;
   }
 
-  // Where the scheme's log lies; its own classes give it meaning.
+  // The scheme's log; its own classes define the content.
   absl::Span<std::byte> log_area() const;
 
   // The payload of an allocated object, whole capacity. kNotFound: no object
@@ -116,11 +116,11 @@ class Heap {
   // look like a header: only ids that structures on the heap hold are certain.
   absl::StatusOr<absl::Span<std::byte>> Payload(ObjectId id) const;
 
-  // Brings the object's header into the cache, and what is at `offset` of its
-  // payload. (Who will store past the cache asks for what is behind: its page,
-  // but not the lines themselves.) Any numbers may be given.
+  // Loads the object's header, and the line at `offset` of its payload, into
+  // the cache. (For stores past the cache a caller passes a later offset: that
+  // loads the page's translation, but not the lines.) Any numbers are allowed.
   void Prefetch(ObjectId id, size_t offset) const {
-    // As a number: what a damaged page names is no address within the region.
+    // As a number: an id from a damaged page may be no address in the region.
     const uintptr_t payload = reinterpret_cast<uintptr_t>(region_->base()) + id;
     __builtin_prefetch(reinterpret_cast<const void*>(
         payload - sizeof(heap_format::BlockHeader)));
@@ -156,7 +156,7 @@ class Heap {
   // caller's next Drain. Idempotent.
   void MarkAllocated(ObjectId id);
   void MarkFree(ObjectId id);
-  // The two halves of that.
+  // The two steps of that.
   void StoreState(ObjectId id, bool allocated);
   void FlushState(ObjectId id);
 
@@ -164,26 +164,25 @@ class Heap {
   // intent) allocated or free. kDataLoss: no block starts there.
   absl::Status RecoverState(ObjectId id, uint32_t capacity, bool allocated);
 
-  // Where at least `bytes` in one piece are free, on media too, and mean
-  // nothing: [first, second) of each, headers left out, ascending.
+  // Free ranges of at least `bytes`, free on media too, with meaningless
+  // content: [first, second) of each, without headers, ascending.
   std::vector<std::pair<size_t, size_t>> UnusedRanges(size_t bytes) const;
 
-  // --- For who makes it equal to another heap page by page.
+  // --- To make it equal to another heap page by page.
 
-  // Where the allocated blocks are, by the headers. kDataLoss: they do not
-  // tile.
+  // The allocated blocks, by the headers. kDataLoss: they do not tile.
   absl::StatusOr<BlockMap> AllocatedBlocks() const;
-  // Those blocks are allocated, by headers that are there, and all else is
-  // free: makes it so for a walk, durably with the next Drain. Before Load.
-  // kDataLoss: there are no such blocks.
+  // Makes exactly those blocks, whose headers exist, allocated, and everything
+  // else free for a walk; durable with the next Drain. Before Load. kDataLoss:
+  // there are no such blocks.
   absl::Status Retile(const BlockMap& allocated);
-  // Tells which blocks become allocated or free from here on; null: nobody. It
+  // Records blocks that become allocated or free from here on; null: none. It
   // must outlive that. No transaction may be running.
   void NoteStates(BlockChanges* changes) { changes_ = changes; }
 
-  // --- For who walks it piece by piece (engine/kamino/range_walk.h).
+  // --- For a walk piece by piece (engine/kamino/range_walk.h).
 
-  // Where the last block ends.
+  // The end of the last block.
   ObjectId objects_end() const { return objects_end_; }
   // As Allocator's.
   void SetMark(size_t which, ObjectId id);
@@ -192,7 +191,7 @@ class Heap {
   HeapStats stats() const;
 
  private:
-  explicit Heap(Region* region);  // of a checked superblock
+  explicit Heap(Region* region);  // with a checked superblock
 
   // Makes [from, to) free for a walk.
   void TileFree(ObjectId from, ObjectId to);

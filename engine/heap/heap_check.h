@@ -1,5 +1,5 @@
-// What is wrong with a heap that nobody uses: of its blocks, and of which of
-// them anything leads to. Stores nothing, and believes nothing that it reads.
+// Checks a heap that is not in use: its blocks, and which of them are
+// reachable. Stores nothing, and trusts nothing that it reads.
 #ifndef KAMINO_ENGINE_HEAP_HEAP_CHECK_H_
 #define KAMINO_ENGINE_HEAP_HEAP_CHECK_H_
 
@@ -18,11 +18,11 @@
 
 namespace kamino::engine {
 
-// Of one region: at which byte, and what is wrong.
+// A finding in one region: the byte, and the damage.
 using Finding = std::function<void(uint64_t offset, const std::string& what)>;
 
 // The blocks of a heap, as a walk over its headers finds them. Ids are looked
-// up among these, so that bytes within an object are not taken for one.
+// up among these, so that bytes within an object do not count as one.
 class CheckedBlocks final : public Reader {
  public:
   // `objects_begin`: id of the first object; the last one ends at
@@ -31,21 +31,21 @@ class CheckedBlocks final : public Reader {
                 ObjectId objects_end)
       : region_(region), begin_(objects_begin), end_(objects_end) {}
 
-  // Walks all headers. Where one is damaged the walk goes on at the next place
-  // that can be one, and says so.
+  // Walks all headers. At a damaged one it reports a finding and continues at
+  // the next place that can be a header.
   void Walk(const Finding& found);
 
   // The payload of an allocated block; marks it as reached. kNotFound: there is
-  // none. kAlreadyExists: it was reached before, so two things lead to it.
+  // none. kAlreadyExists: it was reached before, so two references lead to it.
   absl::StatusOr<absl::Span<const std::byte>> Reach(ObjectId id);
-  // The same for one that may be reached again.
+  // The same for a block that may be reached again.
   absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) override;
 
-  // Each allocated block that was not reached.
+  // Visits each allocated block that was not reached.
   void VisitUnreached(
       const std::function<void(ObjectId id, uint64_t bytes)>& visit) const;
 
-  // Of bytes that Reach or Read has told of.
+  // The offset of bytes that Reach or Read has returned.
   uint64_t OffsetOf(const void* bytes) const {
     return static_cast<uint64_t>(static_cast<const std::byte*>(bytes) -
                                  region_->base());
@@ -59,7 +59,7 @@ class CheckedBlocks final : public Reader {
   // The allocated block at `id`; null: none.
   uint64_t* Find(ObjectId id);
   uint64_t WordAt(ObjectId id) const;
-  // Whether a block may stand there, and ends within the area.
+  // Whether a block may begin there and end within the area.
   bool CanBeBlock(ObjectId id) const;
 
   const Region* const region_;
@@ -72,7 +72,7 @@ class CheckedBlocks final : public Reader {
   uint64_t free_ = 0;
 };
 
-// What the superblock says, once it is known to be right.
+// The superblock's content, once it is checked.
 struct HeapLayout {
   std::string label;
   uint64_t log_offset = 0;

@@ -14,7 +14,7 @@ inline constexpr size_t kLabelBytes = 128;  // the terminating 0 included
 inline constexpr size_t kSuperblockBytes = 4096;
 inline constexpr size_t kMinLogBytes = 4u << 10;
 
-// Payloads begin at multiples of this, and it is what blocks' sizes count in.
+// Payloads begin at multiples of this, and blocks' sizes count it.
 inline constexpr size_t kUnitBytes = 64;
 
 struct Superblock {
@@ -39,7 +39,7 @@ struct Superblock {
 //   bits 39..0   units of the block, this header included
 struct BlockHeader {
   uint64_t word;
-  // In a dynamic backup the object whose copy the block holds; else 0.
+  // In a dynamic undo copy the object whose copy the block holds; else 0.
   uint64_t copy_of;
 };
 

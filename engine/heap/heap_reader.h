@@ -7,9 +7,9 @@
 
 namespace kamino::engine {
 
-// Takes no locks: only for a thread that knows no transaction is running, such
-// as a node's core thread between operations. The bytes are stable until the
-// next operation.
+// Takes no locks: only for a thread that excludes running transactions, such as
+// a node's core thread between operations. The bytes are stable until the next
+// operation.
 class HeapReader final : public Reader {
  public:
   explicit HeapReader(const Heap* heap) : heap_(heap) {}

@@ -13,9 +13,9 @@ namespace kamino::engine {
 namespace {
 
 constexpr size_t kPieceBytes = 256u << 10;
-// What an entry of a generation's map takes, about.
+// Approximate size of an entry in a generation's map.
 constexpr uint64_t kEntryBytes = 48;
-// To merge takes so many moves at once at most; larger generations wait until
+// A merge moves at most so many images at once; larger generations wait until
 // all before them are closed.
 constexpr size_t kMostMerged = 8192;
 
@@ -25,7 +25,7 @@ constexpr size_t kMostMerged = 8192;
 
 std::byte* OpenSnapshots::Arena::Take(size_t length) {
   if (length > left_) {
-    // What is large gets a piece of its own; the present one stays in use.
+    // A large image gets a piece of its own; the current piece stays in use.
     const size_t piece = std::max(length, kPieceBytes);
     pieces_.push_back(std::make_unique_for_overwrite<std::byte[]>(piece));
     bytes_ += piece;
@@ -82,7 +82,7 @@ void OpenSnapshots::Keep(const Intent& intent) {
   if (!is_new) return;
   if (intent.kind != IntentKind::kAlloc) {
     const auto payload = heap_->Payload(intent.object);
-    if (!payload.ok()) return;  // it is none, and the change will fail
+    if (!payload.ok()) return;  // no such object; the change will fail
     std::byte* const kept = newest.arena.Take(payload->size());
     std::memcpy(kept, payload->data(), payload->size());
     image->second = {kept, payload->size()};
@@ -102,7 +102,7 @@ void OpenSnapshots::Keep(const Intent& intent) {
 
 absl::StatusOr<absl::Span<const std::byte>> OpenSnapshots::Read(
     const Generation& generation, ObjectId id) const {
-  // The newest ones are asked last, as they are not needed mostly.
+  // The newest ones are asked last, as most reads do not need them.
   auto at = std::lower_bound(generations_.begin(), generations_.end(),
                              generation.sequence,
                              [](const auto& each, uint64_t sequence) {

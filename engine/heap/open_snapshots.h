@@ -1,27 +1,28 @@
-// What a heap's objects were at earlier moments, while it is in use.
+// Snapshots of a heap's objects at earlier moments, while it is in use.
 //
 // A snapshot is opened at a sequence number, between two transactions. Before
-// an object is first changed afterwards, what it is then is kept: its
-// before-image. To read an object through the snapshot is to read that, or,
-// where it has not changed, the heap itself. Records, pages of an index and
-// everything else on a heap are objects, and an id that was not there then is
-// not there through the snapshot; so a structure that is read through it is as
-// it was, whatever is done to it meanwhile.
+// an object is first changed afterwards, its current state is kept: its
+// before-image. A read through the snapshot returns that or, if the object has
+// not changed, the heap itself. Records, pages of an index and everything else
+// on a heap are objects, and an id that did not exist then does not exist in
+// the snapshot; so a structure read through it is as it was, whatever changes
+// meanwhile.
 //
-// Several may be open. Images are kept by generations, one for each sequence
-// number that was opened: an image in generation g is what the object was at g,
-// and since the generation before. So a change is looked up once, in the newest
-// one, and kept once, however many snapshots need it. A snapshot looks in its
-// own generation, then in those after it, then at the heap.
+// Several may be open. Images are kept by generations, one for each opened
+// sequence number: an image in generation g is the object's state at g, since
+// the generation before. So a change is looked up once, in the newest one, and
+// kept once, however many snapshots need it. A snapshot looks in its own
+// generation, then in the later ones, then at the heap.
 //
 // Invariants:
 //   1. An object is changed only after BeforeChange was called for it.
-//   2. Images take max_bytes at most, and one image's beyond it for a moment.
-//      What would take more ends the oldest snapshot: kAborted, from then on.
+//   2. Images take at most max_bytes, exceeded by one image for a moment. An
+//      image that would take more ends the oldest snapshot: kAborted, from then
+//      on.
 //   3. A generation is kept as long as a snapshot of it, or of one before it,
 //      is open.
 //
-// docs/design/open_snapshots.md. Not thread-safe: who owns the heap owns this.
+// docs/design/open_snapshots.md. Not thread-safe: the heap's owner owns this.
 #ifndef KAMINO_ENGINE_HEAP_OPEN_SNAPSHOTS_H_
 #define KAMINO_ENGINE_HEAP_OPEN_SNAPSHOTS_H_
 
@@ -51,10 +52,10 @@ struct OpenSnapshotsOptions {
 
 struct OpenSnapshotsStats {
   size_t open = 0;       // snapshots
-  uint64_t bytes = 0;    // that before-images take now
+  uint64_t bytes = 0;    // of current before-images
   uint64_t images = 0;   // kept now
   uint64_t opened = 0;   // snapshots, so far
-  uint64_t aborted = 0;  // that were ended, so far
+  uint64_t aborted = 0;  // ended early, so far
 };
 
 class OpenSnapshots {
@@ -66,29 +67,31 @@ class OpenSnapshots {
   OpenSnapshots(const OpenSnapshots&) = delete;
   OpenSnapshots& operator=(const OpenSnapshots&) = delete;
 
-  // Of the heap as it is now, after transaction `sequence`; no transaction may
-  // be live. Sequences do not go back. kResourceExhausted: too many are open.
+  // A snapshot of the current heap, after transaction `sequence`; no
+  // transaction may be live. Sequences do not go back. kResourceExhausted: too
+  // many are open.
   absl::StatusOr<std::unique_ptr<Snapshot>> Open(uint64_t sequence);
 
-  // The object is about to be stored to, allocated or freed, as the intent's
-  // kind says. May be called more than once, and for what is then taken back.
+  // The object is about to be stored to, allocated or freed, by the intent's
+  // kind. May be called more than once, and for changes that are then rolled
+  // back.
   void BeforeChange(const Intent& intent) {
     if (!generations_.empty()) Keep(intent);
   }
 
-  // The heap changes as a whole, or what it is cannot be told any more: all
-  // snapshots end, with kAborted.
+  // The heap changes as a whole, or its changes are unknown: ends all snapshots
+  // with kAborted.
   void EndAll(absl::string_view why);
 
   OpenSnapshotsStats stats() const;
 
  private:
   friend class Snapshot;
-  // Of an object; no bytes where there was none.
+  // The image of an object; no bytes if there was none.
   using Image = absl::Span<const std::byte>;
 
-  // In pieces that are given back together: an image of its own each would
-  // take long to free.
+  // Allocates in pieces that are freed together: freeing images one by one
+  // would take long.
   class Arena {
    public:
     std::byte* Take(size_t length);
@@ -119,7 +122,7 @@ class OpenSnapshots {
                                                    ObjectId id) const;
   // A snapshot of it is closed.
   void Close(Generation* generation);
-  // Makes its images those of the generation before it, which there is.
+  // Moves its images to the generation before it, which must exist.
   void MergeIntoPrevious(Generations::iterator generation);
   void EndOldest(const absl::Status& why);
   void DropUnused();
@@ -131,8 +134,8 @@ class OpenSnapshots {
   uint64_t aborted_ = 0;
 };
 
-// Reads the heap as it was. Bytes stay valid until the heap is changed next, or
-// the snapshot closed: by its destruction.
+// Reads the heap as it was. Bytes stay valid until the heap's next change, or
+// until the snapshot's destruction, which closes it.
 class Snapshot final : public Reader {
  public:
   ~Snapshot() override;
@@ -140,7 +143,7 @@ class Snapshot final : public Reader {
   Snapshot& operator=(const Snapshot&) = delete;
 
   uint64_t sequence() const { return generation_->sequence; }
-  // kAborted: it has ended, and why; Read says so as well.
+  // kAborted: it has ended; says why. Read returns that too.
   const absl::Status& status() const { return generation_->ended; }
 
   absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) override;

@@ -10,10 +10,10 @@
 namespace kamino::engine {
 namespace {
 
-// More than any tree of keys of 1 KiB in 2^64 bytes needs.
+// More than any tree with keys of 1 KiB in 2^64 bytes needs.
 constexpr int kMaxDepth = 40;
 constexpr size_t kMaxKey = 1024;
-// A scan asks for records that far ahead of the one that it visits.
+// A scan prefetches records so far ahead of the one that it visits.
 constexpr int kScanAhead = 8;
 
 // The shortest bound that is over `left` and not over `right`.
@@ -87,7 +87,7 @@ absl::StatusOr<bool> BTreeReader::VisitLeaves(ObjectId id, int depth,
   if (depth == kMaxDepth) return TooDeep(root_);
   ASSIGN_OR_RETURN(auto page, Page::Read(*reader_, id));
   if (page.leaf()) {
-    // Pages that lead to a leaf twice, if damaged, could do so without end.
+    // Damaged pages could lead to a leaf repeatedly without end.
     if (depth > 0) {
       const absl::string_view first = page.count() > 0 ? page.key(0) : "";
       if (first <= walk->last) return OutOfOrder(id);
@@ -182,8 +182,8 @@ absl::Status BTree::Set(absl::string_view key, ObjectId object,
   return Insert(own_key, object, version);
 }
 
-// Goes down once more and splits, on the way, every page that might not have
-// room for what comes from below.
+// Descends once more, and splits every page on the way that might have no room
+// for the entries from below.
 absl::Status BTree::Insert(absl::string_view key, ObjectId object,
                            uint64_t version) {
   const auto full = [&key](const Page& page) {

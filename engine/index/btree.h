@@ -4,8 +4,8 @@
 //   1. The root's page id never changes: a root that is full moves its content
 //      into a new child.
 //   2. Child i of an inner page holds the keys from bound i to bound i + 1.
-//   3. A leaf's erase_version is at least that of every Erase in the range of
-//      keys it stands for, also by leaves that are gone.
+//   3. A leaf's erase_version is at least that of every Erase in its range of
+//      keys, including erases in leaves that are gone.
 //   4. A leaf other than the root is never empty.
 // Erasing does not merge pages that are merely underfull.
 #ifndef KAMINO_ENGINE_INDEX_BTREE_H_
@@ -26,8 +26,8 @@
 namespace kamino::engine {
 
 // Keys are 1 to 1,024 bytes. kDataLoss: the tree is damaged. Errors of the
-// reader or the transaction pass unchanged. Nothing is declared by a call that
-// fails for another reason.
+// reader or the transaction pass unchanged. A call that fails for another
+// reason declares nothing.
 class BTreeReader {
  public:
   BTreeReader(Reader* reader, ObjectId root) : reader_(reader), root_(root) {}
@@ -35,35 +35,35 @@ class BTreeReader {
   // From the root down to a leaf.
   using PageIds = absl::InlinedVector<ObjectId, 8>;
 
-  // kNotFound. `path`, which may be null, gets the pages that lead there.
+  // kNotFound. `path`, which may be null, receives the pages that lead there.
   absl::StatusOr<ObjectId> Find(absl::string_view key, PageIds* path = nullptr);
 
-  // Ascending keys of [start, end), an empty end meaning to the last, until
-  // `visit` returns false or an error, which is returned. `key` is valid within
-  // the call, which must not change the tree.
+  // Visits the keys of [start, end) in ascending order, to the last if `end` is
+  // empty, until `visit` returns false or an error, which is returned. `key` is
+  // valid within the call, which must not change the tree.
   absl::Status Scan(absl::string_view start, absl::string_view end,
                     absl::FunctionRef<absl::StatusOr<bool>(
                         absl::string_view key, ObjectId object)>
                         visit);
 
-  // Calls `visit` for every leaf that stands for keys of [start, end), in
-  // order, until it returns false; but for those under pages over which
-  // `summary`, which may be null, has noted nothing newer than `since`.
+  // Calls `visit` for every leaf of keys in [start, end), in order, until it
+  // returns false. Skips leaves under pages for which `summary`, which may be
+  // null, has nothing newer than `since`.
   using LeafVisitor = absl::FunctionRef<absl::StatusOr<bool>(const Page&)>;
   absl::Status VisitLeaves(absl::string_view start, absl::string_view end,
                            const VersionSummary* summary, uint64_t since,
                            LeafVisitor visit);
 
-  // Notes in `summary` what is not known of the tree. Looks at about `objects`
-  // at most, and calls `version_of` for each that is not a page; false: there
+  // Adds unknown parts of the tree to `summary`. Examines at most about
+  // `objects`, and calls `version_of` for each that is not a page; false: there
   // is more to do. Not within a transaction.
   using VersionOf = absl::FunctionRef<absl::StatusOr<uint64_t>(ObjectId)>;
   absl::StatusOr<bool> Summarize(VersionSummary* summary, uint64_t objects,
                                  VersionOf version_of);
 
  protected:
-  // The pages from the root down to the leaf for `key`, and the position taken
-  // in each but the last.
+  // The pages from the root down to the leaf for `key`, and the position in
+  // each but the last.
   struct Step {
     Page page;
     int child;
@@ -79,15 +79,15 @@ class BTreeReader {
     LeafVisitor visit;
     absl::string_view last;  // first key of the leaf before
   };
-  // False: to be ended.
+  // False: stop.
   absl::StatusOr<bool> VisitLeaves(ObjectId id, int depth, LeafWalk* walk);
 
   struct Summing {
     VersionSummary* summary;
-    uint64_t objects;  // that may still be looked at
+    uint64_t objects;  // that may still be examined
     VersionOf version_of;
   };
-  // False: to be gone on with.
+  // False: to be continued.
   absl::StatusOr<bool> Summarize(ObjectId id, int depth, Summing* summing);
 
  protected:
@@ -100,8 +100,8 @@ class BTree : public BTreeReader {
   // A new, empty tree; returns its root.
   static absl::StatusOr<ObjectId> Create(Transaction& transaction);
 
-  // `summary` may be null. Otherwise it is told of every change; what it says
-  // counts once the transaction has ended and it was told how.
+  // `summary` may be null. Otherwise it receives every change; these count once
+  // the transaction has ended and the summary was told how.
   BTree(Transaction* transaction, ObjectId root,
         VersionSummary* summary = nullptr)
       : BTreeReader(transaction, root),
@@ -114,8 +114,8 @@ class BTree : public BTreeReader {
   // kNotFound.
   absl::Status Erase(absl::string_view key, uint64_t version);
 
-  // As if keys all over the tree had been erased by that version. For a tree
-  // of one page: those that come of it inherit it.
+  // As if keys throughout the tree had been erased by that version. For a tree
+  // of one page: its later pages inherit it.
   absl::Status RaiseEraseVersion(uint64_t version);
 
  private:

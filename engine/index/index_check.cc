@@ -29,7 +29,8 @@ class TreeCheck {
   TreeCheck(CheckedBlocks* blocks, const Finding& found, const Visit& visit)
       : blocks_(blocks), found_(found), visit_(visit) {}
 
-  // All keys of the page are in [lower, upper); no upper: there is none.
+  // All keys of the page must be in [lower, upper); an absent upper means no
+  // bound.
   void CheckPage(ObjectId id, ObjectId from, int depth,
                  const std::string& lower,
                  const std::optional<std::string>& upper) {
@@ -74,8 +75,8 @@ class TreeCheck {
                         " levels down, and the first one ", leaf_depth_));
   }
 
-  // That slots and keys lie in the page, apart from each other, and that its
-  // header counts them aright.
+  // Checks that slots and keys lie in the page without overlap, and that the
+  // header's counts are right.
   void CheckSpace(const Page& page, absl::Span<const std::byte> bytes) {
     PageHeader header;
     std::memcpy(&header, bytes.data(), sizeof(header));
@@ -165,7 +166,7 @@ class TreeCheck {
   const Finding& found_;
   const Visit& visit_;
   CheckedTree tree_;
-  int leaf_depth_ = -1;  // none was met
+  int leaf_depth_ = -1;  // no leaf was met yet
 };
 
 }  // namespace

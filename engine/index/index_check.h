@@ -1,6 +1,5 @@
-// What is wrong with a tree on a heap that nobody uses: each page is looked at,
-// and each record. Stores nothing; ends whatever the pages say, as no object is
-// reached twice.
+// Checks a tree on a heap that is not in use: each page and each record. Stores
+// nothing; ends whatever the pages say, as no object is reached twice.
 #ifndef KAMINO_ENGINE_INDEX_INDEX_CHECK_H_
 #define KAMINO_ENGINE_INDEX_INDEX_CHECK_H_
 
@@ -27,8 +26,7 @@ struct CheckedRecord {
   absl::string_view value;
 };
 
-// `visit` gets each record that can be read, in the order that the pages have
-// them.
+// Calls `visit` for each readable record, in the order of the pages.
 CheckedTree CheckTree(CheckedBlocks* blocks, ObjectId root,
                       const Finding& found,
                       const std::function<void(const CheckedRecord&)>& visit);

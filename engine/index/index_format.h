@@ -16,8 +16,8 @@ inline constexpr uint16_t kPageMagic = 0x4254;  // "TB"
 
 enum class PageKind : uint8_t { kLeaf = 1, kInner = 2 };
 
-// Followed by `count` slots in key order; keys lie from `keys_begin` to the
-// page's end, in any order, with holes of `garbage` bytes in all.
+// `count` slots follow in key order; keys lie from `keys_begin` to the page's
+// end, in any order, with holes of `garbage` bytes in total.
 struct PageHeader {
   uint16_t magic;
   uint8_t kind;  // PageKind
@@ -25,14 +25,14 @@ struct PageHeader {
   uint16_t count;
   uint16_t keys_begin;  // offset in the page; as are all offsets here
   uint16_t garbage;
-  uint16_t shared;  // bytes that all its keys begin with
+  uint16_t shared;  // length of the prefix that all its keys share
   uint32_t unused1;
-  // Leaf: largest version of a Delete in the key range that it stands for.
+  // Leaf: largest version of a Delete in its key range.
   uint64_t erase_version;
 };
 
 // Leaf: a key and its record. Inner: a child and the lower bound of its keys,
-// empty for the first child (which `shared` does not speak of).
+// empty for the first child (`shared` does not include it).
 struct Slot {
   // The key's first 4 bytes after the shared ones, big-endian, padded with 0.
   uint32_t prefix;
@@ -41,7 +41,7 @@ struct Slot {
   uint64_t object;
 };
 
-// Followed by `length` bytes of value; the object may have room for more.
+// `length` bytes of value follow; the object may have room for more.
 struct RecordHeader {
   uint64_t version;
   uint32_t length;

@@ -55,7 +55,7 @@ absl::StatusOr<KeyValueReader::Entry> ReadRecord(Reader& reader, ObjectId id) {
        header.length}};
 }
 
-// A name of a key that people can read, cut.
+// A printable, cut form of the key.
 std::string Named(absl::string_view key) {
   constexpr size_t kMost = 64;
   return absl::StrCat("\"", absl::CHexEscape(key.substr(0, kMost)),
@@ -117,8 +117,8 @@ absl::StatusOr<bool> KeyValueReader::RangeUnchangedSince(
     for (int i = leaf.LowerBound(start, &equal);
          unchanged && i < leaf.count() && (end.empty() || leaf.key(i) < end);
          ++i) {
-      // One that is being changed by a transaction in flight is met here, and
-      // waited for: its version is noted over the leaf already.
+      // A record that a transaction in flight is changing is met here and
+      // waited for: its version is already noted for the leaf.
       ASSIGN_OR_RETURN(auto entry, ReadRecord(*reader_, leaf.object(i)));
       unchanged = entry.version <= version;
     }

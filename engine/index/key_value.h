@@ -2,14 +2,14 @@
 // written over the transaction interface. Keys are 1 to 1,024 bytes, values at
 // most 1 MiB, keys in the order of unsigned bytes. docs/formats/index.md.
 //
-// Deterministic: the same calls on the same state make the same declarations,
-// whatever the scheme below.
+// Deterministic: the same calls on the same state make the same declarations
+// with every scheme below.
 //
 // Errors of the transaction (kAborted, kResourceExhausted, ...) pass unchanged.
 //
-// Whoever made it for somebody who may not touch all keys gives it a scope:
-// then each call for another key, or for a range that has others, is
-// kPermissionDenied before anything is looked at.
+// A user with limited rights gets a KeyValue with a scope: a call for another
+// key, or for a range with other keys, then returns kPermissionDenied before it
+// reads anything.
 #ifndef KAMINO_ENGINE_INDEX_KEY_VALUE_H_
 #define KAMINO_ENGINE_INDEX_KEY_VALUE_H_
 
@@ -40,7 +40,7 @@ class KeyValueReader {
     absl::string_view value;
   };
 
-  // `root` is a BTree::Create's. The reader must outlive this, and so must
+  // `root` is a BTree::Create's. The reader must outlive this, as must
   // `summary` and `scope`, which may be null.
   KeyValueReader(Reader* reader, ObjectId root,
                  VersionSummary* summary = nullptr,
@@ -50,22 +50,23 @@ class KeyValueReader {
   // kNotFound; kInvalidArgument: key empty or over kMaxKeyBytes.
   absl::StatusOr<Entry> Get(absl::string_view key);
 
-  // Ascending keys of [start, end), an empty end meaning to the last, at most
-  // `limit` (0: all), until `visit` returns false. `visit` must not write.
+  // Visits the keys of [start, end) in ascending order, to the last if `end` is
+  // empty, at most `limit` (0: all), until `visit` returns false. `visit` must
+  // not write.
   absl::Status Scan(
       absl::string_view start, absl::string_view end, uint64_t limit,
       absl::FunctionRef<bool(absl::string_view key, const Entry& entry)> visit);
 
   // Whether nothing in [start, end) was put, patched or deleted by a version
-  // over `version`. May say false when a neighbour of the range was deleted.
-  // Looks at O(log n) objects, as far as the summary knows them; at all that
-  // are in the range without one.
+  // over `version`. May return false if a neighbour of the range was deleted.
+  // Reads O(log n) objects as far as the summary covers them; without a
+  // summary, all in the range.
   absl::StatusOr<bool> RangeUnchangedSince(absl::string_view start,
                                            absl::string_view end,
                                            uint64_t version);
 
-  // Notes in the summary, which there must be, what is not known of the tree.
-  // Looks at about `objects` at most; false: there is more to do. Not within a
+  // Adds unknown parts of the tree to the summary, which must exist. Examines
+  // at most about `objects`; false: there is more to do. Not within a
   // transaction. An error is the tree's or the reader's.
   absl::StatusOr<bool> Summarize(uint64_t objects);
 
@@ -85,15 +86,15 @@ class KeyValueReader {
 
 class KeyValue : public KeyValueReader {
  public:
-  // `summary` is told of every change; whoever ends the transaction tells it
-  // how (VersionSummary::Keep, TakeBack).
+  // `summary` receives every change; the code that ends the transaction tells
+  // it how (VersionSummary::Keep, TakeBack).
   KeyValue(Transaction* transaction, ObjectId root,
            VersionSummary* summary = nullptr, const KeyScope* scope = nullptr)
       : KeyValueReader(transaction, root, summary, scope),
         transaction_(transaction) {}
 
-  // Writes the whole value, in place when it fits. A record made new has room
-  // for a value of `min_capacity` bytes. `value` may point into the heap.
+  // Writes the whole value, in place if it fits. A new record has room for a
+  // value of `min_capacity` bytes. `value` may point into the heap.
   // kInvalidArgument: key or value of a wrong size.
   absl::Status Put(absl::string_view key, absl::string_view value,
                    uint64_t version, uint32_t min_capacity = 0);
@@ -113,21 +114,21 @@ class KeyValue : public KeyValueReader {
     absl::string_view key;
     size_t value_bytes = 0;  // of Put's value
   };
-  // Tells the transaction which objects the changes will write to, as far as
-  // that is known (Transaction::ExpectWrites). Changes that will fail by
-  // themselves are passed over. Errors: as Put's.
+  // Announces to the transaction the objects that the changes will write, as
+  // far as known (Transaction::ExpectWrites). Skips changes that will fail by
+  // themselves. Errors: as Put's.
   absl::Status Expect(absl::Span<const Change> changes);
 
   // As if keys had been deleted everywhere by that version; only while there
-  // are none (kFailedPrecondition). So no range counts as unchanged for who
-  // knows of a lower one.
+  // are none (kFailedPrecondition). So no range counts as unchanged since a
+  // lower version.
   absl::Status ForgetBefore(uint64_t version);
 
  private:
   // Adds the objects that `change` will write to.
   absl::Status AddExpected(const Change& change,
                            std::vector<ObjectId>* objects);
-  // The pages of `path` lead to a record that has that version now.
+  // The pages of `path` lead to a record that now has that version.
   void Raise(const BTree::PageIds& path, uint64_t version);
 
   Transaction* const transaction_;

@@ -53,11 +53,11 @@ absl::Status Damaged(const Page& page) {
                                           " has keys that are not there"));
 }
 
-// A page that has as many slots or twice as many, and so on, looks whether its
-// keys share more than it says.
+// At this many slots, and at each doubling, a page checks whether its keys
+// share more than its header says.
 constexpr int kLeastToPack = 8;
 
-// Slots that a search does not meet in a few lines anyway.
+// A search of fewer slots reads only a few lines anyway.
 constexpr int kLeastToPrefetch = 16;
 
 }  // namespace
@@ -101,8 +101,8 @@ absl::string_view Page::key(int i) const {
   return {reinterpret_cast<const char*>(bytes_) + offset, length};
 }
 
-// The slots that the first three steps of a search can look at, asked for at
-// once: each step would wait for its own from memory.
+// Prefetches the slots that the first three steps of a search can read:
+// otherwise each step would wait for memory by itself.
 void Page::PrefetchSlots(int count) const {
   for (int i = 1; i < 8; ++i) __builtin_prefetch(slots() + i * count / 8);
 }
@@ -144,8 +144,8 @@ ObjectId Page::Likely(absl::string_view wanted) const {
 
 int Page::LowerBound(absl::string_view wanted, bool* equal) const {
   const int found = Search(wanted, equal);
-  // A key that is found shares what the others do: most look-ups in a leaf need
-  // not look at a second key for that.
+  // An exact match shares the other keys' prefix: most look-ups in a leaf need
+  // not read a second key for that.
   const size_t shared = header().shared;
   if (*equal || shared == 0 || count() == FirstKey()) return found;
   const int order =
@@ -188,15 +188,15 @@ size_t Page::BytesOf(int begin, int end) const {
 }
 
 absl::StatusOr<int> Page::Middle() const {
-  // Of a full inner page each part gets two children, so that the tree's depth
-  // is logarithmic whatever the lengths of keys.
+  // Each part of a full inner page gets two children, so that the tree's depth
+  // is logarithmic regardless of the lengths of keys.
   const int least = leaf() ? 1 : 2;
   if (count() < 2 * least) return Damaged(*this);
   const size_t total = BytesOf(0, count());
   size_t left = 0;
   for (int i = 0; i < count(); ++i) {
     const size_t bytes = BytesOf(i, i + 1);
-    // Whichever side of this slot leaves the smaller difference.
+    // Takes the side of this slot that leaves the smaller difference.
     if (2 * left + bytes >= total) {
       return std::clamp(i, least, count() - least);
     }
@@ -213,7 +213,7 @@ bool PageEditor::CopySlots(const Page& page, int begin, int end, size_t shared,
   header.shared = static_cast<uint16_t>(shared);
   std::memcpy(image->data(), &header, sizeof(header));
   for (int i = begin; i < end; ++i) {
-    // What bounds an inner page's first child stands in the page above.
+    // The lower bound of an inner page's first child is in the parent page.
     const bool bound = page.leaf() || i > begin;
     Append(image, bound ? page.key(i) : "", page.object(i));
   }
@@ -247,7 +247,7 @@ absl::Status PageEditor::MakeReady(Page* page, absl::string_view key) {
   RETURN_IF_ERROR(Rewrite(*page, count, shared));
   ASSIGN_OR_RETURN(auto again, Page::Read(*transaction_, page->id()));
   *page = again;
-  // The hole bytes that the header promised.
+  // The free bytes that the header claimed.
   return page->FreeBytes() < needed ? Damaged(*page) : absl::OkStatus();
 }
 

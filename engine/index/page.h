@@ -1,9 +1,9 @@
 // One page of the index, read and changed through a transaction. Private to the
 // index.
 //
-// A change declares the ranges it touches and no more: they are what the backup
-// copies and the chain sends. On a page that the transaction has allocated they
-// cost nothing.
+// A change declares only the ranges it touches: those are copied to the undo
+// copy and sent down the chain. On a page that the transaction has allocated
+// they cost nothing.
 #ifndef KAMINO_ENGINE_INDEX_PAGE_H_
 #define KAMINO_ENGINE_INDEX_PAGE_H_
 
@@ -17,16 +17,16 @@
 
 namespace kamino::engine {
 
-// How many bytes both begin with.
+// The length of their common prefix.
 size_t SharedLength(absl::string_view a, absl::string_view b);
 
-// A view of a page's bytes. Whether it follows later changes of the transaction
-// is up to the scheme: who wants to see them reads the page again.
+// A view of a page's bytes. The scheme decides whether it follows later changes
+// of the transaction: read the page again to see them.
 class Page {
  public:
   using Slot = index_format::Slot;
 
-  // kDataLoss: `id` is no page, or its numbers make no sense.
+  // kDataLoss: `id` is not a page, or its numbers are inconsistent.
   static absl::StatusOr<Page> Read(Reader& reader, ObjectId id);
 
   ObjectId id() const { return id_; }
@@ -37,19 +37,19 @@ class Page {
   absl::string_view key(int i) const;
   ObjectId object(int i) const { return slots()[i].object; }
 
-  // First position whose key is not less than `key`; `*equal` tells whether it
-  // is the same.
+  // First position whose key is not less than `key`; `*equal`: whether it is
+  // the same.
   int LowerBound(absl::string_view key, bool* equal) const;
-  // The object that is `key`'s if the leaf has it, as far as can be told
-  // without looking at keys; 0: none is.
+  // The likely object of `key` in the leaf, found without reading keys; 0:
+  // none.
   ObjectId Likely(absl::string_view key) const;
   // Inner pages: the position of the child that `key` belongs to.
   int ChildFor(absl::string_view key) const;
 
   // Whether Insert has room for a key of that length.
   bool HasRoom(size_t key_length) const;
-  // The position to cut a full page at so that both parts are about equal in
-  // bytes. kDataLoss: a sound page with so few slots is not full.
+  // The position at which to cut a full page into parts of about equal size.
+  // kDataLoss: a sound page with so few slots is not full.
   absl::StatusOr<int> Middle() const;
 
  private:
@@ -66,17 +66,17 @@ class Page {
   }
   size_t FreeBytes() const;  // between slots and keys
   void PrefetchSlots(int count) const;
-  // The position among [begin, end) whose prefix, then whose key is the first
-  // not less than the wanted one's; the page's keys share what it begins with.
+  // The first position in [begin, end) whose prefix, then whose key is not less
+  // than the wanted one's; the page's keys share the wanted key's beginning.
   int Search(absl::string_view wanted, bool* equal) const;
   // The first slot that has a key of its own.
   int FirstKey() const { return leaf() ? 0 : 1; }
-  // What the keys of the slots of [begin, end) share, or 0 for a single one: it
-  // says nothing of those to come.
+  // The common prefix of the keys in slots [begin, end); 0 for a single one,
+  // which tells nothing about later keys.
   size_t SharedBy(int begin, int end) const;
-  // Whether `key` begins with what the page's keys share.
+  // Whether `key` begins with the page's shared prefix.
   bool Shares(absl::string_view key) const;
-  // That the slots of [begin, end) and their keys take.
+  // The size of the slots [begin, end) and their keys.
   size_t BytesOf(int begin, int end) const;
 
   ObjectId id_;
@@ -109,14 +109,14 @@ class PageEditor {
   absl::Status Copy(const Page& from, ObjectId to);
 
  private:
-  // Makes `image` a page like `page` with its slots of [begin, end), whose keys
-  // share `shared` bytes; false: they are more than fit.
+  // Makes `image` a page like `page` with its slots [begin, end), whose keys
+  // share `shared` bytes; false: they do not fit.
   static bool CopySlots(const Page& page, int begin, int end, size_t shared,
                         index_format::PageBytes* image);
   // Rewrites the page with its first `count` slots and without garbage.
   absl::Status Rewrite(const Page& page, int count, size_t shared);
-  // Rewrites the page if that is needed to insert `key`, or worth it, and reads
-  // it again.
+  // Rewrites the page if that is needed to insert `key`, or worthwhile, and
+  // reads it again.
   absl::Status MakeReady(Page* page, absl::string_view key);
 
   Transaction* const transaction_;

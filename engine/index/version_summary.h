@@ -1,22 +1,20 @@
-// The newest version in each subtree of a B+tree, kept in volatile memory: by
-// it a range is compared with a version in O(log n), where its records would be
-// O(n).
+// The newest version in each subtree of a B+tree, in volatile memory: it
+// compares a range with a version in O(log n) instead of O(n) records.
 //
 // It is volatile because a durable one would make every change write the root:
 // transactions that write different keys would depend on each other.
 //
 // Invariants:
-//   1. What is noted of a page is no less than the version of any record under
-//      it, nor than the erase_version of any leaf under it.
-//   2. Of a page of which nothing is noted nothing is known: kUnknown, which is
-//      no less than any version.
-// So a page over which nothing newer is noted need not be looked into, and all
-// others are. What is noted decides on what a comparison costs, never on what
-// it says: nodes of a chain whose notes differ come to the same.
+//   1. The version noted for a page is at least that of any record under it,
+//      and the erase_version of any leaf under it.
+//   2. Without a note a page is kUnknown, which is at least any version.
+// So a comparison skips pages whose note is not newer, and reads all others.
+// Notes decide only its cost, never its result: nodes of a chain with different
+// notes get the same result.
 //
-// That what is noted is too large happens where a page was cut: each half takes
-// over the whole one's. What is newest is in one of the two, so a comparison
-// looks into one page in vain, at each end of its range, before it finds it.
+// A note is too large where a page was split: each half inherits the note of
+// the whole page. The newest version is in one of them, so a comparison reads
+// one extra page, at each end of its range, before it finds it.
 //
 // Not thread-safe: transactions that share it run one after the other.
 #ifndef KAMINO_ENGINE_INDEX_VERSION_SUMMARY_H_
@@ -41,21 +39,21 @@ class VersionSummary {
     return found == newest_.end() ? kUnknown : found->second;
   }
 
-  // --- What a transaction has changed.
+  // --- Changes of a transaction.
 
-  // Something under the page has that version now.
+  // A record under the page now has that version.
   void Raise(ObjectId page, uint64_t version);
   // A new page has part of what was under `from`, or all of it.
   void Inherit(ObjectId page, ObjectId from);
-  // The page is no more.
+  // The page is gone.
   void Forget(ObjectId page);
 
-  // The transaction has committed: what it changed stands.
+  // The transaction has committed: its changes stay.
   void Keep();
-  // It was aborted: all is as it was at the last Keep or TakeBack.
+  // It was aborted: restores the state at the last Keep or TakeBack.
   void TakeBack();
 
-  // --- What was found out by looking; not within a transaction.
+  // --- Notes from reading the tree; not within a transaction.
 
   void Note(ObjectId page, uint64_t newest) { newest_[page] = newest; }
   void ForgetAll();
@@ -66,7 +64,7 @@ class VersionSummary {
   void Change(ObjectId page, uint64_t newest);
 
   absl::flat_hash_map<ObjectId, uint64_t> newest_;
-  // What the running transaction has changed, and what that was before.
+  // A change of the running transaction, and the state before it.
   struct Before {
     ObjectId page;
     uint64_t newest;  // or kUnknown

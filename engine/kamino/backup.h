@@ -1,5 +1,5 @@
-// Where a transaction's objects are copied to, so that it can be taken back
-// (section 4). docs/formats/undo_copy.md describes the layouts.
+// Keeps the old content of a transaction's objects, so that it can be rolled
+// back (section 4). docs/formats/undo_copy.md describes the layouts.
 #ifndef KAMINO_ENGINE_KAMINO_BACKUP_H_
 #define KAMINO_ENGINE_KAMINO_BACKUP_H_
 
@@ -28,7 +28,7 @@ struct BackupStats {
   uint64_t bytes_total = 0;
 };
 
-// Thread-safe, as far as the callers hold the objects' exclusive locks.
+// Thread-safe while the callers hold the objects' exclusive locks.
 class Backup {
  public:
   virtual ~Backup() = default;
@@ -36,38 +36,38 @@ class Backup {
   // "kamino-simple", "kamino-dynamic" or "undo-log".
   virtual absl::string_view scheme() const = 0;
 
-  // Where this keeps no copies, but what lay where a transaction stores, as
-  // long as that may be taken back; else null. Then of the rest only region()
-  // and stats() are called, and transactions are one at a time.
+  // Not null for an undo log, which keeps no copies but the old bytes of ranges
+  // as long as they may be rolled back. Then only region() and stats() of the
+  // other functions are called, and transactions run one at a time.
   virtual UndoLog* undo_log() { return nullptr; }
 
-  // Makes sure that a durable copy of the object's payload exists and stays,
-  // where it is, until Unpin; returns its bytes, in the backup's region. Who
-  // holds the object's lock keeps them up to date. The heap's bytes are still
-  // those before the transaction. kResourceExhausted: all copies are pinned.
+  // Ensures that a durable copy of the object's payload exists, and keeps it in
+  // place until Unpin; returns its bytes, in this region. The holder of the
+  // object's lock keeps them up to date. The heap's bytes are still those
+  // before the transaction. kResourceExhausted: all copies are pinned.
   virtual absl::StatusOr<std::byte*> EnsureCopy(ObjectId id) = 0;
 
   // As EnsureCopy for several distinct objects, with one set of drains. Returns
-  // their copies' bytes in order; null where there is no room.
+  // their copies' bytes in order; null without room.
   virtual std::vector<std::byte*> EnsureCopies(absl::Span<const ObjectId> ids);
 
-  // The object is new: a place for a copy of its whole payload, which the
-  // caller then stores; null where none is to be made. Durable, place and
-  // bytes, with this thread's next Drain.
+  // The object is new: returns a place for a copy of its whole payload, which
+  // the caller then stores; null if there will be no copy. Place and bytes are
+  // durable with this thread's next Drain.
   virtual std::byte* CopyOfNew(ObjectId id) = 0;
 
   // The copy's bytes. kDataLoss: no copy.
   virtual absl::StatusOr<absl::Span<std::byte>> Copy(ObjectId id) = 0;
 
-  // The object is gone: its copy means nothing any more. Durable with this
-  // thread's next Drain; only after that may its id be used again.
+  // The object is gone: its copy is void. Durable with this thread's next
+  // Drain; only after that may its id be used again.
   virtual void Drop(ObjectId id) = 0;
 
-  // After that Drain: ends what EnsureCopy or Drop began.
+  // After that Drain: ends the effect of EnsureCopy or Drop.
   virtual void Unpin(ObjectId id) = 0;
 
-  // Gives up all copies but the pinned ones. Where none is, copies that fit all
-  // together can be made again, the largest first, whatever lay where.
+  // Drops all copies but the pinned ones. If none is pinned, copies that fit
+  // together can be made again, the largest first, wherever the old ones were.
   virtual void EvictAll() {}
 
   // For this thread's drains.
@@ -81,16 +81,16 @@ class Backup {
   virtual BackupStats stats() const = 0;
 };
 
-// Bytes a backup region needs: as large as the heap and a little more.
+// Size of a backup region: as large as the heap and a little more.
 size_t SimpleBackupBytes(size_t heap_bytes);
-// alpha in (0, 1]: of the heap's size.
+// alpha in (0, 1]: fraction of the heap's size.
 size_t DynamicBackupBytes(size_t heap_bytes, double alpha);
 
 // kamino-simple (section 4.1): a mirror of the heap at the same offsets, which
 // starts empty and fills on demand. `heap` and `region` must outlive it.
 absl::StatusOr<std::unique_ptr<Backup>> CreateSimpleBackup(const Heap* heap,
                                                            Region* region);
-// kFailedPrecondition: not this heap's, not a simple backup, another version.
+// kFailedPrecondition: another heap's, not a simple backup, another version.
 absl::StatusOr<std::unique_ptr<Backup>> OpenSimpleBackup(const Heap* heap,
                                                          Region* region);
 
@@ -101,8 +101,9 @@ absl::StatusOr<std::unique_ptr<Backup>> CreateDynamicBackup(const Heap* heap,
 absl::StatusOr<std::unique_ptr<Backup>> OpenDynamicBackup(const Heap* heap,
                                                           Region* region);
 
-// Undo logging: in the critical path what will be overwritten is copied, and
-// dropped at the commit. For `bytes` of it in all, records included.
+// Undo logging: bytes are copied in the critical path before they are
+// overwritten, and dropped at the commit. For `bytes` in total, records
+// included.
 size_t LogBackupBytes(size_t bytes);
 absl::StatusOr<std::unique_ptr<Backup>> CreateLogBackup(const Heap* heap,
                                                         Region* region);

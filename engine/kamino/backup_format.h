@@ -1,5 +1,5 @@
-// Layouts of the backups; docs/formats/undo_copy.md explains them. Numbers here
-// are on media: never change them without a new kBackupVersion.
+// Layouts of the undo copies; docs/formats/undo_copy.md explains them. Numbers
+// here are on media: never change them without a new kBackupVersion.
 #ifndef KAMINO_ENGINE_KAMINO_BACKUP_FORMAT_H_
 #define KAMINO_ENGINE_KAMINO_BACKUP_FORMAT_H_
 
@@ -20,31 +20,31 @@ struct BackupHeader {
   uint32_t kind;          // Kind
   uint64_t size;          // of the region, in bytes
   uint64_t heap_bytes;    // of the heap's region
-  uint8_t heap_uuid[16];  // whose copies these are
+  uint8_t heap_uuid[16];  // the heap of these copies
   uint64_t checksum;      // XXH3 of the fields above
 };
 
 // kSimple: after the header a bitmap with a bit for each 64 bytes of the heap,
-// set where an object starts that has a copy; then the heap's mirror, at the
-// same offsets. kDynamic: after the header blocks as in a heap's object area
-// (heap_format::BlockHeader), in whose `copy_of` stands the object's id.
+// set where an object with a copy starts; then the heap's mirror, at the same
+// offsets. kDynamic: after the header blocks as in a heap's object area
+// (heap_format::BlockHeader), whose `copy_of` is the object's id.
 constexpr size_t BitmapBytes(size_t heap_bytes) {
   return (heap_bytes / 64 / 8 + 4095) / 4096 * 4096;
 }
 
-// kLog: at kUndoRoundOffset how many logs were made in the region, in 8 bytes;
-// after the header records, each padded to kUndoAlignment: an UndoRecord,
-// its UndoPieces, and what was saved of each, padded to 8 bytes.
+// kLog: at kUndoRoundOffset the number of logs made in the region, in 8 bytes;
+// after the header records, each padded to kUndoAlignment: an UndoRecord, its
+// UndoPieces, and the saved bytes of each, padded to 8 bytes.
 inline constexpr size_t kUndoAlignment = 64;
 inline constexpr size_t kUndoRoundOffset = 64;
 
 struct UndoRecord {
-  // XXH3 of the fields below, of the pieces, and of what was saved of each,
-  // folded into that of the record before, and for the first one into how
-  // many logs were made here.
+  // XXH3 of the fields below, the pieces, and the saved bytes of each, seeded
+  // with the checksum of the previous record, or for the first one with the
+  // number of logs made here.
   uint64_t checksum;
-  uint64_t number;  // what it is of is committed once this number is
-  uint64_t bytes;   // of all of it, with padding
+  uint64_t number;  // the transaction is committed once this number is
+  uint64_t bytes;   // of the whole record, with padding
   uint32_t pieces;
   uint32_t unused;  // 0
 };

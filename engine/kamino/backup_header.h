@@ -1,4 +1,4 @@
-// The header that both kinds of backup begin with.
+// The header of all kinds of backup.
 #ifndef KAMINO_ENGINE_KAMINO_BACKUP_HEADER_H_
 #define KAMINO_ENGINE_KAMINO_BACKUP_HEADER_H_
 
@@ -13,12 +13,12 @@ namespace kamino::engine {
 void WriteBackupHeader(const Heap& heap, backup_format::Kind kind,
                        Region* region);
 
-// kFailedPrecondition: another kind, version, heap or size, or no backup at
-// all; kDataLoss: damaged.
+// kFailedPrecondition: another kind, version, heap or size, or not a backup;
+// kDataLoss: damaged.
 absl::Status CheckBackupHeader(const Heap& heap, backup_format::Kind kind,
                                const Region& region);
 
-// Whether the region is an intact backup, and one of another heap's objects.
+// Whether the region is an intact backup of another heap's objects.
 bool IsOfAnotherHeap(const Heap& heap, const Region& region);
 
 }  // namespace kamino::engine

@@ -9,7 +9,7 @@ namespace kamino::engine {
 namespace {
 
 // How long an idle thread's locks may stay. Threads that commit again, or that
-// want those locks, do not wait for it.
+// want those locks, do not wait for this.
 constexpr absl::Duration kPeriod = absl::Milliseconds(5);
 
 }  // namespace

@@ -1,7 +1,6 @@
-// Propagates what threads leave behind that have committed and then do
-// nothing, for programs that use a store without a chain: their copies are not
-// durable, and their locks held, until somebody drains. (A node does it on its
-// core thread.)
+// Propagates changes of threads that have committed and then do nothing, for
+// programs that use a store without a chain: until a drain their copies are not
+// durable and their locks stay held. (A node does it on its core thread.)
 #ifndef KAMINO_ENGINE_KAMINO_BACKUP_PROPAGATOR_H_
 #define KAMINO_ENGINE_KAMINO_BACKUP_PROPAGATOR_H_
 
@@ -16,7 +15,7 @@ class BackupPropagator {
  public:
   // The store must outlive this.
   explicit BackupPropagator(KaminoStore* store);
-  // Leaves nothing behind itself.
+  // Propagates everything before it ends.
   ~BackupPropagator();
   BackupPropagator(const BackupPropagator&) = delete;
   BackupPropagator& operator=(const BackupPropagator&) = delete;

@@ -11,7 +11,7 @@
 namespace kamino::engine {
 namespace {
 
-// Shorter ones the library hashes without vectors (XXH3's "mid-size" limit).
+// The library hashes shorter ranges without vectors (XXH3's "mid-size" limit).
 constexpr size_t kLongestWithoutVectors = 240;
 
 bool HasAvx() {
@@ -27,7 +27,8 @@ __attribute__((target("avx"))) void ClearUpperHalves() { _mm256_zeroupper(); }
 
 uint64_t Checksum(absl::Span<const std::byte> bytes) {
   const uint64_t hash = XXH3_64bits_dispatch(bytes.data(), bytes.size());
-  // Debian's libxxhash 0.8.1 returns from its AVX2 and AVX-512 code without.
+  // Debian's libxxhash 0.8.1 returns from its AVX2 and AVX-512 code without
+  // VZEROUPPER.
   if (bytes.size() > kLongestWithoutVectors && kHasAvx) ClearUpperHalves();
   return hash;
 }
@@ -40,7 +41,7 @@ bool IsZero(absl::Span<const std::byte> bytes) {
           std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
-// The range as far as it is there.
+// The part of the range that exists.
 absl::Span<const std::byte> Part(absl::Span<const std::byte> payload,
                                  size_t offset, size_t length) {
   return payload.subspan(std::min(offset, payload.size()), length);

@@ -1,5 +1,5 @@
-// Of ranges' bytes, for the commit record, and for who compares what a
-// transaction has left.
+// Checksums of ranges, for the commit record, and to compare the results of
+// transactions.
 #ifndef KAMINO_ENGINE_KAMINO_CHECKSUM_H_
 #define KAMINO_ENGINE_KAMINO_CHECKSUM_H_
 
@@ -13,9 +13,9 @@
 namespace kamino::engine {
 
 // XXH3-64, with the widest vectors that the processor has. The upper halves of
-// the vector registers are clear afterwards: every SSE store that follows would
-// have to merge with what they hold (Intel's optimization manual, "Mixing AVX
-// code with SSE code").
+// the vector registers are clear afterwards: otherwise every later SSE store
+// would have to merge with them (Intel's optimization manual, "Mixing AVX code
+// with SSE code").
 uint64_t Checksum(absl::Span<const std::byte> bytes);
 
 // Folds the hash of one more range into a record's checksum.
@@ -24,9 +24,9 @@ constexpr uint64_t FoldHash(uint64_t checksum, uint64_t hash) {
   return checksum ^ checksum >> 35;
 }
 
-// AfterImage::hash of what lies there now; `filled` is as of AfterImage.
-// `payload_of` returns an object's payload; one that is shorter than the write
-// set says makes the hash another one, as do bytes behind what is filled.
+// AfterImage::hash of the current bytes; `filled` is as of AfterImage.
+// `payload_of` returns an object's payload. A payload that is shorter than the
+// write set says changes the hash, as do nonzero bytes after the filled ones.
 uint64_t HashAfterImage(
     const WriteSet& write_set, absl::Span<const uint32_t> filled,
     absl::FunctionRef<absl::Span<const std::byte>(ObjectId)> payload_of);

@@ -23,11 +23,11 @@ using commit_log_format::RingOffset;
 namespace {
 
 // No record takes more than this part of the ring, so that several can be under
-// way, whatever is lost where one does not fit in front of the ring's end.
+// way despite the space lost before the ring's end.
 constexpr uint64_t kLargestShare = 4;
 
-// Explorations are of tiny heaps and short: a part of the ring will do, so that
-// it is full at times, and large records still fit.
+// Explorations use tiny heaps for a short time: with a part of the ring it is
+// full at times, and large records still fit.
 constexpr uint64_t UsedLines(size_t log_bytes) {
   return kExplores ? RingLines(log_bytes) * 2 / 3 : RingLines(log_bytes);
 }
@@ -103,8 +103,8 @@ std::optional<CommitLog::Claim> CommitLog::TryClaim(size_t entries) {
   return Claim{position, next_ordinal_++};
 }
 
-// Takes no lock: it is called where stores to media are on their way, and a
-// locked instruction would wait for them.
+// Takes no lock: the caller has stores to media on their way, and a locked
+// instruction would wait for them.
 void CommitLog::Done(const Claim& claim) {
   ClaimAt(claim.ordinal)
       .store(2 * claim.position + 1, std::memory_order_release);
@@ -127,7 +127,7 @@ void CommitLog::Write(const CommitRecord& record) {
   const size_t entry_bytes = record.entries.size() * sizeof(Entry);
   std::memcpy(image, &header, sizeof(header));
   std::memcpy(image + sizeof(header), record.entries.data(), entry_bytes);
-  // Whole lines go past the cache.
+  // Whole lines bypass the cache.
   std::memset(image + sizeof(header) + entry_bytes, 0,
               lines * kLineBytes - sizeof(header) - entry_bytes);
   region_->CopyFlush(Line(record.position), image, lines * kLineBytes);
@@ -166,15 +166,16 @@ std::vector<CommitRecord> CommitLog::Scan() const {
   return records;
 }
 
-// A whole round on: no line of the ring can hold a record of that far, and what
-// a crash made of the tail's store leaves everything or nothing.
+// Moves on by a whole round: no line of the ring can hold a record of that
+// position, and a crash during the tail's store leaves either all records or
+// none.
 void CommitLog::Reset(uint64_t last_sequence) {
   SpinLockHolder lock(&mutex_);
   while (first_ordinal_ < next_ordinal_) {
     CHECK(ClaimAt(first_ordinal_++).load() & 1) << "claimed";
   }
   head_ = std::max(head_, header()->tail) + lines_;
-  // A smaller one only when no record tells a larger one any more.
+  // Lowers it only when no record has a larger one any more.
   if (last_sequence > header()->sequence) StoreSequence(last_sequence);
   StoreTail(head_);
   StoreSequence(last_sequence);

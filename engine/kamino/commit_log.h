@@ -1,14 +1,14 @@
-// Commit records in a ring: which transactions have committed lately, what they
-// changed, and a checksum of it, so that a record and the data it commits can
-// share one drain. docs/formats/commit_log.md.
+// Commit records in a ring: recently committed transactions, their changes, and
+// a checksum of those, so that a record and the data it commits can share one
+// drain. docs/formats/commit_log.md.
 //
 // Invariants:
 //   1. Positions ascend in the order of commits: a transaction that finds an
 //      object changed by another one has the higher position.
 //   2. A record's lines are reused only after Done was called for it and the
-//      tail, durably, has passed it.
-//   3. Before the tail passes a record its sequence, or a larger one that has
-//      committed, is durable in the log's header.
+//      durable tail has passed it.
+//   3. Before the tail passes a record its sequence, or a larger committed one,
+//      is durable in the log's header.
 #ifndef KAMINO_ENGINE_KAMINO_COMMIT_LOG_H_
 #define KAMINO_ENGINE_KAMINO_COMMIT_LOG_H_
 
@@ -40,38 +40,38 @@ struct CommitRecord {
 class CommitLog {
  public:
   // `area` is the heap's log area, in `region`. Both must outlive this.
-  // `committed` tells the largest sequence of all that have committed by now;
-  // it is called with a lock held, seldom. Null: there are no sequences.
+  // `committed` returns the largest sequence that has committed; it is called
+  // with a lock held, seldom. Null: there are no sequences.
   CommitLog(Region* region, absl::Span<std::byte> area,
             std::function<uint64_t()> committed = nullptr);
 
   // Most entries that one record can have.
   size_t max_entries() const { return max_entries_; }
 
-  // Room for a record; in the order of the calls. To be ended by Done.
+  // Room for a record, in the order of the calls. Done must end it.
   struct Claim {
     uint64_t position = 0;
     uint64_t ordinal = 0;
   };
-  // Nothing: the ring is full of records that are not done with.
+  // Nothing: the ring is full of records without Done.
   std::optional<Claim> TryClaim(size_t entries);
 
   // Stores and flushes the record; durable with this thread's next Drain.
   // `record.position` is the claim's.
   void Write(const CommitRecord& record);
 
-  // What the record says is carried out, durably: recovery need not know it.
+  // The record's effects are durable: recovery does not need it any more.
   void Done(const Claim& claim);
 
-  // All sound records that may still matter, in order of position. Before the
+  // All valid records that may still matter, in order of position. Before the
   // first claim.
   std::vector<CommitRecord> Scan() const;
 
-  // Makes all records meaningless; durable on return, as is what
-  // last_sequence() is to be from then on. Nothing may be claimed.
+  // Voids all records; durable on return, as is last_sequence() from then on.
+  // There must be no claims.
   void Reset(uint64_t last_sequence);
 
-  // Of what was committed by records that are gone.
+  // The last one whose record is gone.
   uint64_t last_sequence() const { return header()->sequence; }
 
  private:
@@ -82,10 +82,10 @@ class CommitLog {
     return ring_ + position % lines_ * commit_log_format::kLineBytes;
   }
   std::optional<CommitRecord> ReadAt(uint64_t line) const;
-  // The tail, durably, up to where everything is done.
+  // Advances the durable tail up to the first record without Done.
   void AdvanceTail() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StoreTail(uint64_t tail) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void StoreSequence(uint64_t sequence);  // the same
+  void StoreSequence(uint64_t sequence);  // durably
 
   static constexpr size_t kLine = commit_log_format::kLineBytes;
 
@@ -96,17 +96,16 @@ class CommitLog {
   const size_t max_entries_;
   const std::function<uint64_t()> committed_;
 
-  // Away from what is only read.
+  // Apart from data that is only read.
   alignas(kLine) mutable SpinLock mutex_;
   uint64_t head_ ABSL_GUARDED_BY(mutex_) = 0;  // position of the next record
   uint64_t tail_ ABSL_GUARDED_BY(mutex_) = 0;  // as on media
   uint64_t first_ordinal_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_ordinal_ ABSL_GUARDED_BY(mutex_) = 0;
 
-  // Claims from first_ordinal_ to next_ordinal_, of which there are never more
-  // than the ring has lines: twice the position, and 1 more when it is done.
-  // Those that follow each other, which are different threads', are in
-  // different cache lines, which come by again soon.
+  // Claims from first_ordinal_ to next_ordinal_, never more than the ring has
+  // lines: twice the position, plus 1 when it is done. Adjacent claims, of
+  // different threads, are in different cache lines, which are soon used again.
   std::atomic<uint64_t>& ClaimAt(uint64_t ordinal) const {
     constexpr uint64_t kPerLine = kLine / sizeof(uint64_t);
     const uint64_t at = ordinal % claim_count_;

@@ -1,4 +1,4 @@
-// Layout of a heap's log area: intents that stay, then commit records;
+// Layout of a heap's log area: sticky intents, then commit records;
 // docs/formats/commit_log.md explains it. Numbers here are on media: never
 // change them without a new heap version.
 #ifndef KAMINO_ENGINE_KAMINO_COMMIT_LOG_FORMAT_H_
@@ -14,15 +14,15 @@ inline constexpr size_t kLineBytes = 64;
 
 // The log area: a line of LogHeader, the intents' table, the ring of records.
 struct alignas(kLineBytes) LogHeader {
-  // Records at lower positions mean nothing any more. Changes by one store.
+  // Records at lower positions are void. Changes by one store.
   uint64_t tail;
-  // Largest of what records below the tail had committed, at least; durable
-  // before the tail. 0: none.
+  // At least the largest sequence of records below the tail; durable before the
+  // tail. 0: none.
   uint64_t sequence;
   uint64_t unused[6];
 };
 
-// Bytes of the table, of ids of 8 bytes, 0 where there is none.
+// Size of the table of ids, 8 bytes each, 0 if unused.
 constexpr size_t TableBytes(size_t log_bytes) {
   constexpr size_t kMost = 512u << 10;
   return std::min(kMost, log_bytes / 8 / kLineBytes * kLineBytes);
@@ -37,15 +37,15 @@ constexpr size_t RingLines(size_t log_bytes) {
 
 // A record begins at line `position` modulo the ring's lines and never wraps.
 struct RecordHeader {
-  uint64_t position;  // lines since the ring's beginning of time
+  uint64_t position;  // lines since the ring was created
   uint64_t sequence;  // CommitOptions::sequence
-  uint64_t data;      // checksum of what the entries name
+  uint64_t data;      // checksum of the entries' ranges
   uint32_t count;     // entries that follow
   uint32_t flags;
   uint64_t check;  // XXH3-64 of the fields above and the entries
 };
 
-// What the record commits was durable before it was written.
+// The record's data was durable before the record was written.
 inline constexpr uint32_t kDataFirst = 1;
 
 struct Entry {

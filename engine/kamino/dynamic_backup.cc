@@ -58,7 +58,8 @@ class DynamicBackup final : public Backup {
   absl::string_view scheme() const override { return "kamino-dynamic"; }
   absl::StatusOr<std::byte*> EnsureCopy(ObjectId id) override;
   std::vector<std::byte*> EnsureCopies(absl::Span<const ObjectId> ids) override;
-  // A new object may never be written again: its copy is made when it is.
+  // A new object may never be written again: its copy is made at the next
+  // write.
   std::byte* CopyOfNew(ObjectId) override { return nullptr; }
   absl::StatusOr<absl::Span<std::byte>> Copy(ObjectId id) override;
   void Drop(ObjectId id) override;
@@ -96,14 +97,14 @@ class DynamicBackup final : public Backup {
   void Touch(CopyOf* copy) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     recency_.splice(recency_.begin(), recency_, copy->recency);
   }
-  // The object's copy, pinned; null where there is none.
+  // The object's copy, pinned; null if there is none.
   std::byte* PinExisting(ObjectId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t UnitsOfCopy(ObjectId id) const {
     return UnitsFor(heap_->BlockPayload(id).size());
   }
-  // A block with the object's bytes, pinned, whose content is not durable yet
-  // and which says free. Where there is no room, evicts copies of at least
-  // `to_evict` units at a time.
+  // A pinned block with the object's bytes, which are not durable yet, and a
+  // header that says free. Without room it evicts copies of at least `to_evict`
+  // units at a time.
   absl::StatusOr<CopyOf*> Make(ObjectId id, uint64_t to_evict)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Evicts unpinned copies, the least recently used first, until they have
@@ -303,8 +304,8 @@ std::vector<std::byte*> Backup::EnsureCopies(absl::Span<const ObjectId> ids) {
 }
 
 size_t DynamicBackupBytes(size_t heap_bytes, double alpha) {
-  // Never too small for two copies of the largest object, but for a tiny heap,
-  // which has no such objects.
+  // Never too small for two copies of the largest object, except for a tiny
+  // heap, which has no such objects.
   const size_t least = heap_bytes < Heap::kMinBytes
                            ? kUnitBytes
                            : 2 * kUnitBytes * UnitsFor(kMaxObjectBytes);

@@ -44,7 +44,7 @@ void RememberAsRead(absl::Span<const std::byte> payload, Object* object) {
 void CheckIntents(const TransactionState& state) {
   for (const Object& object : state.objects) {
     if (object.allocated || object.freed) continue;
-    // Over an undo log nobody knows what lay beside the ranges.
+    // An undo log has no old bytes beside the ranges.
     if (object.copy == nullptr && object.last_range >= 0) continue;
     if (object.copy == nullptr) {
       CHECK(object.read.empty() || Checksum(object.read) == object.read_hash)

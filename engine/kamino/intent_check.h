@@ -1,7 +1,7 @@
-// Finds stores that no intent covers: a bug of whoever runs the transaction,
-// which a crash or an abort would turn into damage. It reads every object that
-// the transaction has, so only debug builds do it, and tests on an instrumented
-// engine. Private to the store.
+// Finds stores without an intent: a bug of the transaction's user, which a
+// crash or an abort would turn into damage. It reads every object of the
+// transaction, so only debug builds do it, and tests on an instrumented engine.
+// Private to the store.
 #ifndef KAMINO_ENGINE_KAMINO_INTENT_CHECK_H_
 #define KAMINO_ENGINE_KAMINO_INTENT_CHECK_H_
 
@@ -10,7 +10,8 @@
 
 namespace kamino::engine {
 
-// For the condition of an `if`: at compile time, but in an instrumented engine.
+// For the condition of an `if`: at compile time, except in an instrumented
+// engine.
 #if defined(KAMINO_INSTRUMENTED)
 inline bool ChecksIntents() {
   return check_intents.load(std::memory_order_relaxed);
@@ -25,9 +26,9 @@ constexpr bool ChecksIntents() { return false; }
 void RememberAsRead(absl::Span<const std::byte> payload,
                     TransactionState::Object* object);
 
-// Before the transaction ends, its locks held. Asserted: what it has only read
-// is as it was then; what it has written is, but for the ranges it declared, as
-// its copy in the backup (invariant 3 of the store).
+// Before the transaction ends, with its locks held. Asserts that objects that
+// it has only read are unchanged, and that objects that it has written equal
+// their undo copies outside of the declared ranges (invariant 3 of the store).
 void CheckIntents(const TransactionState& state);
 
 }  // namespace kamino::engine

@@ -1,4 +1,4 @@
-// How a transaction ends.
+// Commit and abort of a transaction.
 #include <cstring>
 #include <utility>
 
@@ -20,7 +20,7 @@ const WriteSet& KaminoTransaction::write_set() const {
 
 void KaminoTransaction::HashRange(const Intent& intent, Range* range) {
   if (range->hashed) {
-    // Carried out already, by a Read for one: what is beside it in its words
+    // Stored already, for example by a Read: the bytes beside it in its words
     // may have been stored to since, through a pointer.
     if (range->kept >= 0 && !range->deferred) {
       Reached(Branch::kRangeHashedAndStored);
@@ -31,13 +31,13 @@ void KaminoTransaction::HashRange(const Intent& intent, Range* range) {
   Object& object = state_->objects[range->object];
   if (!object.zeroed) ZeroNew(&object);
   object.filled = static_cast<uint32_t>(object.payload.size());
-  // So that the words kept here have what is deferred beside.
+  // So that the words kept here include the deferred bytes beside.
   if (object.deferred) Apply(&object);
   const auto bytes =
       absl::MakeConstSpan(object.payload.data() + intent.offset, intent.length);
   range->hash = Checksum(bytes);
   range->hashed = true;
-  // What is to be flushed now would have to be read again for the backup.
+  // Bytes flushed now would have to be read again for the backup.
   if (!store_->copy_at_commit_) return;
   range->kept = Keep(intent.offset, {}, bytes);
   if (range->kept >= 0) FillWords(intent, *range);
@@ -163,7 +163,7 @@ absl::Status KaminoTransaction::Abort() {
   UnlockShared();
   RestoreAll();
   store_->Aborted(std::move(state_));
-  // Its copies stay where they are, which is what left no room for the others.
+  // Its copies would stay in place, which left no room for the others.
   if (parts_backup_) store_->backup_->EvictAll();
   return absl::OkStatus();
 }

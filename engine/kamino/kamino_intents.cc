@@ -1,4 +1,4 @@
-// How a transaction makes intents and copies durable before it stores.
+// Makes intents and copies durable before a transaction stores.
 #include <algorithm>
 #include <vector>
 

@@ -17,15 +17,15 @@
 namespace kamino::engine {
 namespace {
 
-// How long a wait for a lock sleeps before it looks whether the lock only waits
-// for somebody to drain; and how often it looks before it sleeps.
+// How long a wait for a lock sleeps before it checks whether the lock only
+// waits for a drain; and how often it checks before it sleeps.
 constexpr absl::Duration kLockSlice = absl::Microseconds(100);
 constexpr int kLooks = 200;
 
 // Owners are numbered by thread.
 constexpr int kThreadShift = 40;
 
-// A number that no other thread of the process has; not 0.
+// A number unique to this thread in the process; not 0.
 uint64_t ThisThread() {
   static std::atomic<uint64_t> next{1};
   thread_local const uint64_t mine = next.fetch_add(1);
@@ -65,7 +65,7 @@ KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
 }
 
 KaminoStore::~KaminoStore() {
-  listener_ = nullptr;  // whose it is may be gone
+  listener_ = nullptr;  // its owner may be gone
   PropagateAll();
   // Before the log forgets what was committed.
   if (undo_log_ != nullptr) undo_log_->Forget();
@@ -75,7 +75,7 @@ KaminoStore::~KaminoStore() {
 
 absl::StatusOr<std::unique_ptr<KaminoStore>> KaminoStore::Open(
     Heap* heap, std::unique_ptr<Backup> backup, const KaminoOptions& options) {
-  // First, since a store that is destroyed cleans the log up.
+  // First, since the destructor of a store cleans the log up.
   CommitLog log(heap->region(), heap->log_area());
   LockTable locks;
   StickyIntents sticky(heap->region(), &locks, heap->log_area());
@@ -96,7 +96,7 @@ KaminoStore::Lane& KaminoStore::LaneOf(LockTable::Owner owner) const {
   return lanes_[(owner >> kThreadShift) % kLanes];
 }
 
-// No state's address.
+// Not the address of any state.
 TransactionState* KaminoStore::Taken() {
   static char taken;
   return reinterpret_cast<TransactionState*>(&taken);
@@ -145,7 +145,7 @@ CommitLog::Claim KaminoStore::ClaimRecord(size_t entries) {
   for (;;) {
     if (auto claim = log_.TryClaim(entries); claim.has_value()) return *claim;
     Reached(Branch::kLogFull);
-    // What is left then is other threads' in the midst of a commit.
+    // The rest belongs to other threads in the middle of a commit.
     if (!PropagateAll()) YieldProcessor();
   }
 }
@@ -180,7 +180,7 @@ void KaminoStore::Committed(State state, Turn turn) {
     held_[state->sequence];
   }
   if (turn.before != nullptr) Propagated(std::move(turn.before));
-  // Before anybody can propagate it, and the log forget it.
+  // Before another thread can propagate it and the log forget it.
   Lane& lane = MyLane();
   std::atomic<uint64_t>& sequence =
       turn.taken ? lane.sequence_last : lane.sequence;
@@ -240,7 +240,7 @@ void KaminoStore::Aborted(State state) {
   }
   for (TransactionState::Object& object : state->objects) {
     if (Pinned(object)) backup_->Unpin(object.id);
-    object.freed = object.allocated;  // what is to be given back
+    object.freed = object.allocated;  // to be given back
   }
   Unlock(std::move(state));
 }
@@ -421,7 +421,7 @@ void KaminoStore::Unlock(State state) {
     if (locks_.UnlockExclusive(object.id, state->owner) && listener_) {
       unlocked.push_back(object.id);
     }
-    // Whoever allocates it next finds it unlocked.
+    // The next owner of its space finds it unlocked.
     if (object.freed) heap_->Release(object.id);
   }
   TransactionState::Recycle(std::move(state));
@@ -435,7 +435,7 @@ void KaminoStore::ReleaseHold(uint64_t sequence) {
     const auto held = held_.find(sequence);
     if (held == held_.end()) return;
     held->second.released = true;
-    if (held->second.state == nullptr) return;  // Propagated sees to it
+    if (held->second.state == nullptr) return;  // Propagated releases it
     Reached(Branch::kReleasedAfterPropagated);
     state = std::move(held->second.state);
     held_.erase(held);
@@ -448,13 +448,13 @@ void KaminoStore::HoldLocks(uint64_t sequence, const WriteSet& write_set) {
   state->owner = NewOwner();
   state->sequence = sequence;
   for (const Intent& intent : write_set) {
-    // A later transaction of the chain that has the same object takes the lock
-    // over, which shows that this one was completed before.
+    // A later transaction of the chain with the same object takes the lock
+    // over: its existence shows that this one was completed.
     locks_.Seize(intent.object, state->owner);
     TransactionState::Object* object = state->Find(intent.object);
     if (object == nullptr) object = &state->Add(intent.object);
     object->exclusive = true;
-    // Not free any more: a later one has reused the space, likewise.
+    // Not free any more: a later transaction has reused the space.
     object->freed |= intent.kind == IntentKind::kFree &&
                      heap_->ReserveAt(intent.object, intent.length).ok();
   }
@@ -463,7 +463,7 @@ void KaminoStore::HoldLocks(uint64_t sequence, const WriteSet& write_set) {
 }
 
 uint64_t KaminoStore::bytes_used() const {
-  // A backup's space is set aside for it, used or not.
+  // A backup's space is set aside whether used or not.
   return heap_->stats().bytes_used + heap_->log_area().size() +
          backup_->stats().bytes_total;
 }

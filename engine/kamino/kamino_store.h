@@ -1,37 +1,39 @@
-// Kamino-Tx on one heap (sections 3 and 4): transactions that write in place,
-// made abortable by a backup that changes are propagated to off the critical
+// Kamino-Tx on one heap (sections 3 and 4): transactions write in place, and
+// can be aborted by a backup to which changes are propagated off the critical
 // path.
 //
 // A commit takes one drain where the paper's takes three. The intents of
-// objects that were written lately are durable already (StickyIntents), and the
-// commit record carries a checksum of what it commits, so that it need not be
-// durable after the data but only with it (CommitLog).
+// recently written objects are durable already (StickyIntents), and the commit
+// record carries a checksum of the data it commits, so that it may become
+// durable together with the data (CommitLog).
 //
 // Invariants:
-//   1. Before an object is first stored to, a copy of it as it is, and then an
-//      intent for it, are durable.
-//   2. A transaction is committed once its record and everything it has changed
-//      are durable. Its record says so by a checksum.
+//   1. Before the first store to an object, a copy of it, and then an intent
+//      for it, are durable.
+//   2. A transaction is committed once its record and all its changes are
+//      durable. The record's checksum shows that.
 //   3. An object is locked exclusively from its first intent until the backup
-//      durably holds the transaction's changes and, with hold_locks,
-//      ReleaseHold came. So the backup's copy of a locked object is its state
-//      before the transaction, and of any other its state.
-//   4. A transaction's locks fall, its record is given up and its freed space
-//      given back only when all of its changes are in the backup, durably.
-//   5. The states of blocks are stored after the commit; recovery does so where
-//      a crash came before.
+//      durably holds the transaction's changes and, with hold_locks, until
+//      ReleaseHold. So the backup's copy of a locked object is its state before
+//      the transaction, and of any other its current state.
+//   4. A transaction's locks are released, its record is dropped and its freed
+//      space given back only when all of its changes are in the backup,
+//      durably.
+//   5. The states of blocks are stored after the commit; recovery stores them
+//      if a crash came before.
 //
-// Over an undo log (Backup::undo_log) it is undo logging: what an intent covers
-// is saved, durably, before it is stored to, and is of no use any more once the
-// transaction is committed; there are no copies, nor intents that outlive their
-// transaction, and locks fall once the states of blocks are durable. Every
-// transaction that changes anything has a CommitOptions::sequence then, higher
-// than the one before: it tells what is committed.
+// Over an undo log (Backup::undo_log) it is undo logging: the bytes of an
+// intent are saved, durably, before a store to them, and not needed any more
+// once the transaction is committed. There are no copies and no intents that
+// outlive their transaction, and locks are released once the states of blocks
+// are durable. Every transaction that changes anything then has a
+// CommitOptions::sequence higher than the one before, which tells what is
+// committed.
 //
 // CommitOptions::before_mark is called when every store is durable.
 //
-// Thread-safe, but a Transaction is one thread's; over an undo log there is one
-// that changes anything at a time. The store must outlive its transactions.
+// Thread-safe, but a Transaction is one thread's; over an undo log only one at
+// a time may change anything. The store must outlive its transactions.
 #ifndef KAMINO_ENGINE_KAMINO_KAMINO_STORE_H_
 #define KAMINO_ENGINE_KAMINO_KAMINO_STORE_H_
 
@@ -73,38 +75,37 @@ struct KaminoStats {
 
 struct KaminoOptions {
   // When changes are propagated to the backup: by the thread's next Commit,
-  // whose drain serves for both, or by PropagateToBackup alone. The former is
+  // whose drain serves for both, or by PropagateToBackup only. The former is
   // cheaper; the latter keeps it off the critical path altogether.
   bool copy_at_commit = true;
-  // Called by Open with what last_sequence() is going to be, for whoever keeps
-  // that elsewhere: what was committed is durable by then, and only afterwards
-  // is the log emptied, which knows of it. So after a crash in between Open
+  // Called by Open with the future last_sequence(), for a user that stores it
+  // elsewhere: committed transactions are durable by then, and the log, which
+  // knows the sequence, is emptied afterwards. So after a crash in between Open
   // calls it again. An error makes Open fail. May be null.
   std::function<absl::Status(uint64_t last_sequence)> on_recovered;
-  // Is told what transactions are about to change. One thread alone may run
-  // transactions then. May be null; outlives the store.
+  // Notified of changes before transactions make them. Then only one thread may
+  // run transactions. May be null; outlives the store.
   OpenSnapshots* snapshots = nullptr;
 };
 
 class KaminoStore final : public TransactionalStore {
  public:
-  // Recovers what a crash left: takes back transactions that did not commit,
-  // carries those that did to their end, then loads the heap. Doing so again
-  // after a crash on the way leads to the same. No transaction may be running
-  // on the heap, which must outlive the store. kDataLoss: log, backup or heap
-  // are damaged.
+  // Recovers after a crash: rolls back transactions that did not commit, rolls
+  // the committed ones forward, then loads the heap. Repeating it after another
+  // crash has the same result. No transaction may be running on the heap, which
+  // must outlive the store. kDataLoss: log, backup or heap are damaged.
   static absl::StatusOr<std::unique_ptr<KaminoStore>> Open(
       Heap* heap, std::unique_ptr<Backup> backup,
       const KaminoOptions& options = {});
 
-  // No transaction may be live. Propagates all that is left, so that there is
-  // nothing to recover.
+  // No transaction may be live. Propagates all remaining changes, so that
+  // nothing needs recovery.
   ~KaminoStore() override;
 
   absl::string_view scheme() const override { return backup_->scheme(); }
   std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override;
   ObjectId root() const override { return heap_->root(); }
-  // But for transactions with hold_locks.
+  // Except transactions with hold_locks.
   void Quiesce() override { PropagateAll(); }
   uint64_t bytes_used() const override;
   // Only the last sequence is known.
@@ -115,28 +116,28 @@ class KaminoStore final : public TransactionalStore {
   }
 
   // Propagates the changes of up to `max` committed transactions, durably, and
-  // releases what that unlocks. Returns how many transactions are left.
+  // releases their locks. Returns how many transactions are left.
   size_t PropagateToBackup(size_t max);
   // How many committed transactions the backup lacks; may leave out commits
   // that other threads have just made. Cheap.
   size_t LackedByBackup() const;
 
-  // Over an undo log: this thread has made durable what it had flushed in any
-  // region. So what waited for that is released; a drain is saved.
+  // Over an undo log: this thread has made its flushes durable, in all regions.
+  // Releases locks that waited for that, and saves a drain.
   void OnDrained();
 
   // See CommitOptions::hold_locks. A sequence that is not held is ignored.
   void ReleaseHold(uint64_t sequence);
 
-  // Section 5.2: locks the objects of a transaction that this heap holds
-  // already (executed as a replica), until ReleaseHold(sequence). Space freed
-  // by it is not reused until then. In ascending order of sequence, before any
+  // Section 5.2: locks the objects of a transaction that this heap already
+  // holds (executed as a replica), until ReleaseHold(sequence). Space that it
+  // freed is not reused until then. In ascending order of sequence, before any
   // Begin.
   void HoldLocks(uint64_t sequence, const WriteSet& write_set);
 
-  // Called, with no lock of the store held, on whichever thread released or
-  // aborted, with the objects that became free of an exclusive lock. Null to
-  // unset. Set while no transaction runs.
+  // Called, with no lock of the store held, on the thread that released or
+  // aborted, with the objects whose exclusive lock was released. Null to unset.
+  // Set while no transaction runs.
   void SetUnlockListener(
       std::function<void(absl::Span<const ObjectId>)> listener) {
     listener_ = std::move(listener);
@@ -154,17 +155,16 @@ class KaminoStore final : public TransactionalStore {
   friend class KaminoTransaction;
   using State = std::unique_ptr<TransactionState>;
 
-  // Threads are spread over lanes, so that they seldom meet.
+  // Threads are spread over lanes, so that they seldom contend.
   struct alignas(64) Lane {
-    // The transaction that committed last on this lane, if its changes are not
+    // The last transaction committed on this lane, if its changes are not
     // durably in the backup yet; else null. A thread that begins to commit puts
-    // Taken() in its place, so that its drain can bring those changes to the
-    // backup as well, and puts its own transaction there when that is
-    // committed. In between nobody else may store here. That thread can
-    // therefore use plain stores: a locked instruction would wait for the
-    // flushes that are under way.
+    // Taken() in its place, so that its drain also covers those changes, and
+    // puts its own transaction there when that is committed. In between no
+    // other thread may store here. So that thread can use plain stores: a
+    // locked instruction would wait for the flushes that are under way.
     std::atomic<TransactionState*> last{nullptr};
-    // Both are stored to only by the thread that has put Taken() there.
+    // Only the thread that has put Taken() there stores to both.
     std::atomic<uint64_t> committed_last{0};  // transactions that were `last`
     std::atomic<uint64_t> sequence_last{0};   // the largest of theirs
 
@@ -172,7 +172,7 @@ class KaminoStore final : public TransactionalStore {
     // without copy_at_commit.
     mutable SpinLock mutex;
     std::vector<State> pending ABSL_GUARDED_BY(mutex);
-    // Whether there are, for those who look in passing.
+    // A hint whether there are any.
     std::atomic<bool> any{false};
     std::atomic<uint64_t> sequence{0};  // largest of those; changes with mutex
     uint64_t committed ABSL_GUARDED_BY(mutex) = 0;
@@ -181,24 +181,24 @@ class KaminoStore final : public TransactionalStore {
   static constexpr size_t kLanes = 64;
   static TransactionState* Taken();
 
-  // A thread's way from its last commit to the next.
+  // A thread's state between its last commit and the next.
   struct Turn {
-    State before;        // what the next drain can put into the backup as well
-    bool taken = false;  // the lane's place for the last is this thread's
+    State before;        // changes that the next drain can also propagate
+    bool taken = false;  // this thread has taken the lane's last
   };
 
   KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
               const KaminoOptions& options);
 
   Lane& MyLane() const;
-  // Of the thread that made the owner.
+  // The lane of the thread that made the owner.
   Lane& LaneOf(LockTable::Owner owner) const;
   static LockTable::Owner NewOwner();
 
   // --- For transactions.
 
-  // An object is about to be locked, and read, or `length` bytes of it to be
-  // written. Any id may be given.
+  // An object is about to be locked and read, or `length` bytes of it written.
+  // Any id is allowed.
   void PrefetchToRead(ObjectId id) const {
     locks_.Prefetch(id);
     heap_->Prefetch(id, 0);
@@ -208,8 +208,8 @@ class KaminoStore final : public TransactionalStore {
     heap_->Prefetch(id, length);
     sticky_.Prefetch(id);
   }
-  // Calls `take`, which is to lock the object, with how long it may wait.
-  // Meanwhile locks fall that only wait for somebody to drain.
+  // Calls `take`, which tries to lock the object, with how long it may wait.
+  // Meanwhile releases locks that only wait for a drain.
   bool LockOrPropagate(ObjectId id, absl::Duration wait,
                        absl::FunctionRef<bool(absl::Duration)> take);
   void BeforeChange(ObjectId id, IntentKind kind) {
@@ -218,38 +218,37 @@ class KaminoStore final : public TransactionalStore {
   // Room in the log; waits for other threads' commits if it must.
   CommitLog::Claim ClaimRecord(size_t entries);
   Turn TakeTurn();
-  // Its record is durable; so are the copies of turn.before.
+  // The record is durable; so are the copies of turn.before.
   void Committed(State state, Turn turn);
   // The largest of all that have committed.
   uint64_t Sequence() const;
   void CommittedNothing(State state);
-  // Everything is taken back, durably.
+  // Everything is rolled back, durably.
   void Aborted(State state);
 
   // --- The undo log; not null.
 
-  // Saves what lies where the transaction's ranges are about to be stored, as
-  // far as it is not saved, and where `more` are. kResourceExhausted: there is
-  // no room.
+  // Saves the bytes of the transaction's ranges, as far as they are not saved,
+  // and of `more`. kResourceExhausted: there is no room.
   absl::Status SaveRanges(TransactionState* state,
                           absl::Span<const Intent> more);
-  // Stores back, durably, what was saved.
+  // Stores the saved bytes back, durably.
   void RestoreSaved(const TransactionState& state);
 
   // --- The backup.
 
-  // Stores the states of blocks, for all to see.
+  // Stores the states of blocks, visible to all.
   void MarkBlocks(const TransactionState& state);
-  // Stores and flushes everything that is to be durable before the locks fall,
-  // in two steps: first what takes locks, then what is only stores.
+  // Stores and flushes everything that must be durable before the locks are
+  // released, in two steps: first the part that takes locks, then plain stores.
   // False: there was nothing.
   bool PrepareBackup(TransactionState* state);
   void CopyToBackup(const TransactionState& state);
-  // Adds up to `max` of the committed, whose locks are held.
+  // Adds up to `max` committed transactions, whose locks are held.
   void TakePending(Lane& lane, size_t max, std::vector<State>* batch);
-  // Copies, drains, and lets the locks fall. Returns how many there were.
+  // Copies, drains, and releases the locks. Returns how many there were.
   size_t PropagateBatch(std::vector<State> batch);
-  // What this thread has flushed in either or both.
+  // Makes this thread's flushes in either or both durable.
   void Drain(bool backup, bool heap);
   // False: there was nothing.
   bool PropagateAll() { return PropagateSome(SIZE_MAX) > 0; }
@@ -259,7 +258,7 @@ class KaminoStore final : public TransactionalStore {
   size_t CountPending() const;
   // The backup durably holds its changes.
   void Propagated(State state);
-  // Drops the locks and gives freed space back.
+  // Releases the locks and gives freed space back.
   void Unlock(State state);
 
   Heap* const heap_;
@@ -267,7 +266,7 @@ class KaminoStore final : public TransactionalStore {
   const std::unique_ptr<Backup> backup_;
   UndoLog* const undo_log_;          // the backup's; may be null
   uint64_t undo_committed_ = 0;      // the largest of all that have committed
-  LockTable::Owner undo_owner_ = 0;  // who has saved something; 0: nobody
+  LockTable::Owner undo_owner_ = 0;  // the owner with saved bytes; 0: none
   const bool copy_at_commit_;
   const bool one_drain_;  // serves for heap and backup
   CommitLog log_;
@@ -278,8 +277,8 @@ class KaminoStore final : public TransactionalStore {
   const std::unique_ptr<Lane[]> lanes_;
 
   mutable absl::Mutex mutex_;
-  // By sequence: committed with hold_locks and not released. The state once the
-  // backup holds it.
+  // By sequence: committed with hold_locks and not released. The state is set
+  // once the backup has the changes.
   struct Held {
     State state;
     bool released = false;

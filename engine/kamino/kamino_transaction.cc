@@ -16,13 +16,13 @@
 namespace kamino::engine {
 namespace {
 
-// Bytes of a transaction kept in memory for the backup; what is more is read
-// back from the heap.
+// Bytes of a transaction that are kept in memory for the backup; others are
+// read back from the heap.
 constexpr size_t kMostKept = (kExplores ? 8u : 64u) << 10;
 
 constexpr size_t kLineBytes = commit_log_format::kLineBytes;
 
-// Most bytes of zeros behind what a new object is given.
+// Most zero bytes after the first store to a new object.
 constexpr size_t kMostZeros = 4096;
 
 bool Overlap(const Intent& declared, const Intent& intent) {
@@ -199,7 +199,7 @@ KaminoTransaction::Range* KaminoTransaction::AddRange(Object* object,
     const Intent& other = state_->write_set[i];
     if (!Overlap(other, intent)) continue;
     Reached(Branch::kRangesOverlap);
-    // Hashed at the end, when its bytes are what they will be.
+    // Hashed at the end, when its bytes are final.
     Range& range = state_->ranges[i];
     if (range.deferred) ApplyRange(other, &range);
     range.hashed = range.flushed = false;
@@ -215,9 +215,9 @@ KaminoTransaction::Range* KaminoTransaction::AddRange(Object* object,
   return &state_->ranges.back();
 }
 
-// --- Bytes that are known are kept, and stored to the heap in one go at the
-// commit: the stores go past the cache, and every locked instruction between
-// them and the drain would wait for them.
+// --- Known bytes are kept, and stored to the heap in one go at the commit: the
+// stores bypass the cache, and every locked instruction between them and the
+// drain would wait for them.
 
 int64_t KaminoTransaction::Keep(uint32_t offset,
                                 absl::Span<const std::byte> head,
@@ -225,7 +225,7 @@ int64_t KaminoTransaction::Keep(uint32_t offset,
   ByteBuffer& kept = state_->bytes;
   const size_t begin = WordsBegin(offset);
   const size_t end = WordsEnd(offset + head.size() + bytes.size());
-  // As far from a line's begin as in the payload.
+  // At the same distance from a line's start as in the payload.
   const size_t at = (kept.size() + kLineBytes - 1) / kLineBytes * kLineBytes +
                     begin % kLineBytes;
   if (at + (end - begin) > kMostKept) {
@@ -297,8 +297,8 @@ absl::StatusOr<std::byte*> KaminoTransaction::Write(ObjectId id,
 
 absl::Status KaminoTransaction::Overwrite(ObjectId id, uint32_t offset,
                                           absl::Span<const std::byte> bytes) {
-  // What can be done before the lock is taken: a locked instruction waits for
-  // the drain of the transaction before, this does not.
+  // Work that needs no lock comes first: a locked instruction waits for the
+  // drain of the transaction before, this does not.
   store_->PrefetchToWrite(id, offset + bytes.size());
   const uint64_t hash = Checksum(bytes);
   return OverwriteWith(id, offset, bytes, hash, Keep(offset, {}, bytes));
@@ -310,9 +310,9 @@ absl::Status KaminoTransaction::OverwriteBoth(
   const size_t length = head.size() + bytes.size();
   store_->PrefetchToWrite(id, offset + length);
   const int64_t kept = Keep(offset, head, bytes);
-  // Too large to be kept; then they are put together elsewhere.
+  // Too large to be kept; joined elsewhere.
   if (kept < 0) return Transaction::OverwriteBoth(id, offset, head, bytes);
-  // Nothing more is kept until these are done with.
+  // Nothing more is kept before these are used.
   const absl::Span<const std::byte> both(
       state_->bytes.data() + kept + (offset - WordsBegin(offset)), length);
   return OverwriteWith(id, offset, both, Checksum(both), kept);
@@ -355,7 +355,7 @@ absl::Status KaminoTransaction::OverwriteWith(ObjectId id, uint32_t offset,
 
 // --- New objects: no intent is needed to write to free space.
 
-// The object's payload is written to by other means from now on.
+// From now on the object's payload is written by other means.
 void KaminoTransaction::ZeroNew(Object* object) {
   Range& range = state_->ranges[object->last_range];
   range.hashed = range.flushed = false;
@@ -397,13 +397,14 @@ absl::StatusOr<ObjectId> KaminoTransaction::Alloc(uint32_t size) {
   RETURN_IF_ERROR(CheckRoom());
   auto id = store_->heap_->Reserve(size, /*may_cut=*/false);
   if (absl::IsResourceExhausted(id.status())) {
-    // What that gives back comes before the reserve.
+    // Space that this frees is used before the reserve.
     store_->PropagateAll();
     id = store_->heap_->Reserve(size);
     if (!id.ok()) return ResourceError(Resource::kHeap, id.status().message());
   }
   if (!id.ok()) return id.status();
-  // Somebody may ask for an object that was there once, and hold its lock.
+  // Another transaction may ask for an old object of that id, and hold its
+  // lock.
   auto locked = LockExclusive(*id);
   if (!locked.ok()) {
     store_->heap_->Release(*id);
@@ -428,7 +429,7 @@ absl::Status KaminoTransaction::Free(ObjectId id) {
   ASSIGN_OR_RETURN(Object* const object, LockLive(id));
   RETURN_IF_ERROR(CheckRoom());
   if (!object->allocated) store_->BeforeChange(id, IntentKind::kFree);
-  // What is put off is stored as it overlaps.
+  // Deferred ranges that overlap are stored now.
   if (object->deferred) RETURN_IF_ERROR(Save());
   bool overlaps;
   AddRange(

@@ -63,40 +63,40 @@ class KaminoTransaction final : public Transaction {
   absl::Status ExplainNoCopy(const Object& object, const absl::Status& error);
   // Makes the stored intents durable.
   void DrainIntents();
-  // kResourceExhausted: more than a commit record can hold.
+  // kResourceExhausted: more than fits a commit record.
   absl::Status CheckRoom() const;
-  // Over an undo log: before anything is stored to the transaction's ranges, or
-  // to `more`, which is declared next.
+  // Over an undo log: before any store to the transaction's ranges, or to
+  // `more`, which are declared next.
   absl::Status Save(absl::Span<const Intent> more = {});
-  // The same, of one that is declared next, unless it was foreseen.
+  // The same for one that is declared next, unless it was foreseen.
   absl::Status SaveNext(const Intent& intent);
   bool Overlaps(const Object& object, const Intent& intent) const;
-  // The range's place. `*overlaps`: with an earlier one of the object.
+  // The place of the new range. `*overlaps`: with an earlier one of the object.
   Range* AddRange(Object* object, const Intent& intent, bool* overlaps);
 
   void ZeroNew(Object* object);
-  // `hash` is of the bytes, `kept` what Keep said.
+  // `hash` is of the bytes, `kept` the result of Keep.
   void OverwriteNew(Object* object, uint32_t offset,
                     absl::Span<const std::byte> bytes, uint64_t hash,
                     int64_t kept);
-  // Where both are kept in state_->bytes, or -1: in whole words, of which what
-  // is beside the range is still to be filled in.
+  // Keeps both in state_->bytes, in whole words, and returns where, or -1. The
+  // bytes of these words beside the range are still to be filled in.
   int64_t Keep(uint32_t offset, absl::Span<const std::byte> head,
                absl::Span<const std::byte> bytes);
   absl::Status OverwriteWith(ObjectId id, uint32_t offset,
                              absl::Span<const std::byte> bytes, uint64_t hash,
                              int64_t kept);
   void FillWords(const Intent& intent, const Range& range);
-  // Carries out what is deferred.
+  // Stores the deferred ranges.
   void Apply(Object* object);
   void ApplyRange(const Intent& intent, Range* range);
 
   // Fills in the record; afterwards no byte changes any more.
   void PrepareRecord(uint64_t sequence);
   void HashRange(const Intent& intent, Range* range);
-  // What the record commits.
+  // Summarizes the result.
   void Tell(AfterImage* image) const;
-  // Stores and flushes what the record commits, and is not.
+  // Stores and flushes data of the record that is not flushed yet.
   void StoreAll();
   void RestoreAll();
   void UnlockShared();
@@ -107,9 +107,9 @@ class KaminoTransaction final : public Transaction {
   bool ended_ = false;
   std::optional<ObjectId> conflict_;
   // The backup had no room for a copy because of fragmentation: it may have
-  // room for all copies of this transaction once no other is in it.
+  // room for all copies of this transaction once it holds no other.
   bool parts_backup_ = false;
-  // While several are declared: intents that are drained at its end.
+  // While several are declared: intents that the final drain makes durable.
   struct Undrained {
     ObjectId id;
     bool replaced;  // another's

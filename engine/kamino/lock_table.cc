@@ -8,8 +8,8 @@
 namespace kamino::engine {
 namespace {
 
-// A shard's word: bit 63 exclusive, bits 62..48 how many share it, bits 47..0
-// the id. Ids that do not fit, which are no object's, are listed.
+// A shard's word: bit 63 exclusive, bits 62..48 the number of sharers, bits
+// 47..0 the id. Ids that do not fit, which belong to no object, are listed.
 constexpr uint64_t kExclusive = uint64_t{1} << 63;
 constexpr uint64_t kOneShare = uint64_t{1} << 48;
 constexpr uint64_t kSharesMask = kExclusive - kOneShare;
@@ -17,11 +17,11 @@ constexpr uint64_t kIdMask = kOneShare - 1;
 
 constexpr bool Fits(ObjectId id) { return (id & kIdMask) == id && id != 0; }
 
-// Before a thread that waits sleeps: longer than a short transaction, shorter
-// than it takes to wake up.
+// Spins of a waiting thread before it sleeps: longer than a short transaction,
+// shorter than a wake-up.
 constexpr int kSpins = 200;
 
-// Who unlocks may overlook who has just begun to wait.
+// An unlocking thread may miss a thread that has just begun to wait.
 constexpr absl::Duration kLongestSleep = absl::Microseconds(100);
 
 }  // namespace
@@ -56,7 +56,7 @@ LockTable::Outcome LockTable::TakeFreeWord(Shard& shard, const Wish& wish) {
     } else if ((word & kIdMask) != wish.id) {
       return Outcome::kNotHere;
     } else if ((word & kExclusive) != 0) {
-      // Its own, then: only the owner can have stored that it is.
+      // Then it is this owner's own: only the owner can have stored that.
       const bool own =
           shard.owner.load(std::memory_order_relaxed) == wish.owner;
       if (own && !wish.exclusive) shard.word.fetch_add(kOneShare);
@@ -84,7 +84,7 @@ LockTable::Outcome LockTable::TakeWord(Shard& shard, const Wish& wish) {
   }
   const Outcome outcome = TakeFreeWord(shard, wish);
   if (outcome != Outcome::kTaken || shard.listed.load() == 0) return outcome;
-  // There is a list, or it comes at the same time.
+  // There is a list, or one appears at the same time.
   SpinLockHolder guard(&shard.mutex);
   if (shard.Find(wish.id) == nullptr) return outcome;
   if (wish.exclusive) {
@@ -122,7 +122,7 @@ bool LockTable::TakeSlowly(Shard& shard, const Wish& wish) {
     if (outcome != Outcome::kNotHere) return outcome == Outcome::kTaken;
     shard.listed.store(static_cast<uint32_t>(shard.others.size()) + 1);
     if ((shard.word.load() & kIdMask) != wish.id || !Fits(wish.id)) break;
-    // It has come into the word since.
+    // The lock has moved into the word since.
     shard.listed.store(static_cast<uint32_t>(shard.others.size()));
   }
   shard.others.push_back({wish.id, 0, 0, 0});
@@ -165,7 +165,7 @@ bool LockTable::LockShared(ObjectId id, Owner owner, absl::Duration wait) {
 
 bool LockTable::BeginUpgrade(ObjectId id, Owner owner) {
   Shard& shard = ShardOf(id);
-  // It stays where it is: the owner shares it.
+  // It stays in the word: the owner shares it.
   if ((shard.word.load() & kIdMask) == id) {
     Owner nobody = 0;
     return shard.upgrading.compare_exchange_strong(nobody, owner);
@@ -198,7 +198,7 @@ bool LockTable::LockExclusive(ObjectId id, Owner owner, bool upgrade,
   if (!upgrade) return Acquire(id, wait, take);
   if (!BeginUpgrade(id, owner)) return false;
   const bool taken = Acquire(id, wait, take);
-  EndUpgrade(id, owner);  // whoever holds it, the lock is there
+  EndUpgrade(id, owner);  // regardless of the holder, the lock exists
   return taken;
 }
 
@@ -210,7 +210,7 @@ void LockTable::DropShare(Shard& shard) {
   do {
     CHECK_NE(word & kSharesMask, 0u);
     left = word - kOneShare;
-    if ((left & ~kIdMask) == 0) left = 0;  // nobody has it
+    if ((left & ~kIdMask) == 0) left = 0;  // no sharers are left
   } while (!shard.word.compare_exchange_weak(word, left));
 }
 

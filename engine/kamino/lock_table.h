@@ -1,6 +1,6 @@
-// Locks of objects: shared for those a transaction has read, exclusive for
-// those it has declared (section 3: an object stays locked until what was
-// stored to it is in the backup).
+// Locks of objects: shared for objects that a transaction has read, exclusive
+// for those it has declared (section 3: an object stays locked until its
+// changes are in the backup).
 #ifndef KAMINO_ENGINE_KAMINO_LOCK_TABLE_H_
 #define KAMINO_ENGINE_KAMINO_LOCK_TABLE_H_
 
@@ -18,16 +18,16 @@
 namespace kamino::engine {
 
 // Thread-safe. Owners are tokens that the caller chooses, not 0. Sharded by
-// object, so that threads seldom meet; only those that wait share anything.
+// object, so that threads seldom contend; only waiting threads share anything.
 //
-// A shard has a word for one lock, which is taken by one locked instruction,
-// and given back, where it was exclusive, by none. Locks of other objects that
-// hash to the shard meanwhile are in a list.
+// A shard has a word for one lock. One locked instruction takes it; releasing
+// an exclusive one needs none. Locks of other objects with the same shard are
+// meanwhile in a list.
 //
 // Invariants:
 //   1. An object's lock is in its shard's word or in its list, not in both.
-//   2. Of who moves the word from 0, and who adds to the list, at least one
-//      sees the other: each does so first and looks then.
+//   2. A thread that changes the word from 0 and one that adds to the list
+//      cannot miss each other: each stores first and looks then.
 //   3. While a word says exclusive only the holder stores to it.
 class LockTable {
  public:
@@ -36,29 +36,30 @@ class LockTable {
   LockTable();
   ~LockTable();
 
-  // All return false when `wait` ran out; zero never waits. A shared lock may
-  // be taken several times, each to be unlocked; an exclusive one is its
-  // owner's once and for all, so taking it again changes nothing. One may be
-  // refused while another, who will be refused as well, is looking.
+  // All return false when `wait` has passed; zero never waits. A shared lock
+  // may be taken several times, and must be unlocked as often; taking an
+  // exclusive one again changes nothing. A lock may be refused while another
+  // owner, which is refused as well, is trying.
   bool LockShared(ObjectId id, Owner owner, absl::Duration wait);
-  // With `upgrade` the owner holds one shared lock, which becomes this one. Of
-  // two owners that want to upgrade their locks of one object, the second fails
-  // at once: each would wait for the other.
+  // With `upgrade` the owner holds one shared lock, which becomes this one. If
+  // two owners want to upgrade their locks of one object, the second fails at
+  // once: each would wait for the other.
   bool LockExclusive(ObjectId id, Owner owner, bool upgrade,
                      absl::Duration wait);
 
-  // Brings what the calls above look at into the cache.
+  // Loads the state of the calls above into the cache.
   void Prefetch(ObjectId id) const { __builtin_prefetch(&ShardOf(id), 1); }
 
   void UnlockShared(ObjectId id);
   // Returns false when the lock is another owner's by now.
   bool UnlockExclusive(ObjectId id, Owner owner);
 
-  // Makes `owner` the holder, whoever is: recovery's, before any transaction.
+  // Makes `owner` the holder unconditionally: for recovery, before any
+  // transaction.
   void Seize(ObjectId id, Owner owner);
 
-  // Who holds it exclusively, as of some moment within the call; 0: nobody, or
-  // somebody since just now.
+  // The exclusive holder at some moment within the call; 0: none, or one that
+  // has just locked it.
   Owner Holder(ObjectId id) const;
   bool HeldExclusive(ObjectId id, Owner owner) const {
     return Holder(id) == owner;
@@ -76,22 +77,22 @@ class LockTable {
   };
   // The locks of the objects that hash to it.
   struct alignas(64) Shard {
-    // An id and who has its lock; 0: nobody.
+    // An id and the state of its lock; 0: not locked.
     std::atomic<uint64_t> word{0};
-    // Of the word's lock.
+    // The word's lock.
     std::atomic<Owner> owner{0};      // 0 for a moment after it was taken
     std::atomic<Owner> upgrading{0};  // waits for the others' shared locks
-    // Of the list; changes with the mutex held.
+    // Size of the list; changes with the mutex held.
     std::atomic<uint32_t> listed{0};
     std::atomic<int> waiters{0};
     mutable SpinLock mutex;
     std::vector<Lock> others ABSL_GUARDED_BY(mutex);
 
     Lock* Find(ObjectId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
-    // Forgets a lock that nobody holds.
+    // Forgets a lock without holders.
     void Tidy(Lock* lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   };
-  // What a caller wants.
+  // A caller's request.
   struct Wish {
     ObjectId id;
     Owner owner;
@@ -109,7 +110,7 @@ class LockTable {
     return shards_[hash >> 52];
   }
 
-  // Calls `take`, which says whether it could, until it can.
+  // Calls `take` until it succeeds.
   template <typename Take>
   bool Acquire(ObjectId id, absl::Duration wait, Take take);
   bool TryTake(const Wish& wish) {
@@ -121,7 +122,8 @@ class LockTable {
   // By the shard's word. kNotHere: it is another object's, or the list may hold
   // this one.
   static Outcome TakeWord(Shard& shard, const Wish& wish);
-  // The same for whoever holds the mutex and knows that the list has it not.
+  // The same for a caller that holds the mutex and knows that the list does not
+  // have it.
   static Outcome TakeFreeWord(Shard& shard, const Wish& wish);
   static bool TakeSlowly(Shard& shard, const Wish& wish);
   static bool TakeListed(Lock* lock, const Wish& wish);

@@ -1,4 +1,4 @@
-// undo-log: the backup of a store that keeps no copies.
+// undo-log: the backup class of a store that keeps no copies.
 #include <memory>
 #include <utility>
 

@@ -15,9 +15,9 @@ using heap_format::UnitsOf;
 
 namespace {
 
-// The block that the begin of the range that was reached last lies in, and the
-// last one of that range: so both it and the next one are found at once. Not
-// the first block behind a range's begin, before which others may come to be.
+// The block in which the last reached range begins, and the last block of that
+// range: so both that range and the next one are found at once. Not the first
+// block after a range's start, before which new blocks may appear.
 constexpr size_t kBegin = 0;
 constexpr size_t kEnd = 1;
 
@@ -58,7 +58,7 @@ bool RangeWalk::Reach(uint64_t range, size_t most_blocks) {
   for (size_t i = 0; i <= most_blocks; ++i) {
     const uint64_t word = WordAt(at);
     const ObjectId next = at + UnitsOf(word) * kUnitBytes;
-    // Where it goes on no further, the digest is to tell.
+    // The digest shows if the walk cannot continue.
     found = word == 0 || next > begin;
     if (found || i == most_blocks) break;
     at = next;

@@ -1,22 +1,22 @@
-// Which state an object is to have.
+// How recovery decides the state of an object.
 //
-// Let T be the last transaction in the log that names an object O. Whoever
-// names O after T could lock it only when T was in the backup altogether; so
-// T's effects may be incomplete only if it is the last one for all that it
+// Let T be the last transaction in the log that names an object O. A later
+// transaction could lock O only when T was completely in the backup; so T's
+// effects may be incomplete only if T is the last one for all its objects, and
+// earlier transactions do not matter.
 // names, and the others are of no interest.
 //   - T's checksum is right: T has committed and its bytes are in the heap.
-//   They
-//     stay, and go to the backup. All else of O is what the backup says: a
-//     transaction that was under way may have stored there.
-//   - It is wrong: T did not commit, or it did, is in the backup, and a
-//     transaction that was under way has stored over it. Either way O is what
-//     the backup says.
-// A transaction that was under way has an intent for every object it stored
-// to, so only objects with one need to be looked at.
+//     They stay, and are copied to the backup. The rest of O is taken from the
+//     backup: an unfinished transaction may have stored there.
+//   - It is wrong: T did not commit, or it did, is in the backup, and an
+//     unfinished transaction has overwritten its bytes. In both cases O is
+//     taken from the backup.
+// An unfinished transaction has an intent for every object it stored to, so
+// only objects with an intent need to be examined.
 //
 // Whether T had committed in the second case shows afterwards: if it had, its
-// objects are what it left, or its blocks are not there any more, which its
-// locks would have kept.
+// objects have its result, or its blocks are gone, which its locks would have
+// prevented.
 #include "engine/kamino/recovery.h"
 
 #include <xxhash.h>
@@ -57,12 +57,12 @@ class Recovery {
       const std::function<absl::Status(uint64_t)>& tell);
 
  private:
-  // The blocks that log and intents name, as they are on media.
+  // Loads the blocks that log and intents name, from media.
   absl::Status LoadHeap();
   bool LastForAll(const CommitRecord& record) const;
-  // Whether everything the record names is as it says.
+  // Whether everything that the record names matches it.
   bool Matches(const CommitRecord& record) const;
-  // Whether its locks have fallen: a block it names is another one by now.
+  // Whether its locks were released: a block it names is another one by now.
   bool WasDone(const CommitRecord& record) const;
   std::optional<uint64_t> ChecksumOf(
       const Entry& entry, const absl::flat_hash_set<ObjectId>& freed) const;
@@ -81,7 +81,7 @@ class Recovery {
   StickyIntents* const sticky_;
 
   std::vector<CommitRecord> records_;
-  std::vector<ObjectId> suspects_;  // with an intent
+  std::vector<ObjectId> suspects_;  // objects with an intent
   Heap::Blocks blocks_;
   absl::flat_hash_map<ObjectId, uint64_t> last_;  // position, by object
   bool marked_ = false;  // states of blocks have changed
@@ -212,7 +212,7 @@ void Recovery::CopyToBackup(ObjectId id, bool is_new, uint32_t offset,
 
 absl::Status Recovery::Restore(ObjectId id) {
   const auto block = blocks_.find(id);
-  // Freed, its intent not gone yet.
+  // Freed, but its intent still exists.
   if (block == blocks_.end() || !block->second.allocated) {
     Reached(Branch::kRestoredFreed);
     return absl::OkStatus();
@@ -259,9 +259,9 @@ absl::StatusOr<uint64_t> Recovery::Run(
     }
   }
   if (UndoLog* const undo_log = backup_->undo_log()) {
-    // What it saves for one shows that all before that had committed, as does
-    // space that was used again. In doubt is only what it has to take back,
-    // then.
+    // A saved range for a number shows that all numbers before had committed,
+    // as does reused space. So only the transactions that must be rolled back
+    // are in doubt.
     last_sequence =
         std::max(last_sequence, undo_log->newest() -
                                     std::min<uint64_t>(1, undo_log->newest()));
@@ -295,7 +295,7 @@ absl::StatusOr<uint64_t> Recovery::Run(
   }
   sticky_->Reset();
   log_->Reset(last_sequence);
-  // Only now, as it may be what has told that so much is committed.
+  // Only now, because it may be the proof of what is committed.
   if (UndoLog* const undo_log = backup_->undo_log()) undo_log->Forget();
   if (marked_) {
     RETURN_IF_ERROR(heap_->Load());

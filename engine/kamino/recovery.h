@@ -1,5 +1,4 @@
-// What a crash left of a heap under Kamino-Tx, brought to an end. Private to
-// the store.
+// Recovers a heap under Kamino-Tx after a crash. Private to the store.
 #ifndef KAMINO_ENGINE_KAMINO_RECOVERY_H_
 #define KAMINO_ENGINE_KAMINO_RECOVERY_H_
 
@@ -14,10 +13,10 @@
 
 namespace kamino::engine {
 
-// Leaves heap and backup in agreement, the heap loaded, log and intents empty,
-// all durably. Doing it again after a crash on the way leads to the same.
-// Returns the largest sequence known to have committed, of which `tell`, if
-// any, hears before the log forgets it. kDataLoss: damaged; or as `tell`.
+// Makes heap and backup agree, loads the heap, empties log and intents, all
+// durably. Repeating it after a crash has the same result. Returns the largest
+// sequence known to have committed; calls `tell`, if any, with it before the
+// log forgets it. kDataLoss: damaged; or the error of `tell`.
 absl::StatusOr<uint64_t> RecoverHeap(
     Heap* heap, Backup* backup, CommitLog* log, StickyIntents* sticky,
     const std::function<absl::Status(uint64_t)>& tell);

@@ -16,8 +16,7 @@ using heap_format::UnitsFor;
 
 namespace {
 
-// Declarations that are prefetched before they are due: as much work as hides
-// a few reads of memory.
+// Declarations prefetched ahead: enough work to hide a few reads of memory.
 constexpr size_t kAhead = 4;
 
 }  // namespace
@@ -25,8 +24,8 @@ constexpr size_t kAhead = 4;
 void ReplicaTransaction::PrefetchExpected(size_t index) const {
   const Intent& intent = expected_[index];
   constexpr uint64_t kLine = 64;
-  constexpr uint32_t kMost = 1024;  // what lies behind streams by itself
-  // Nobody has checked yet that there is such a range.
+  constexpr uint32_t kMost = 1024;  // hardware prefetching covers the rest
+  // The range is not checked yet.
   const uint64_t end = uint64_t{intent.offset} + std::min(intent.length, kMost);
   for (uint64_t at = intent.offset; at < end; at += kLine) {
     heap_->Prefetch(intent.object, at);
@@ -90,7 +89,7 @@ absl::Status ReplicaTransaction::OverwriteBoth(
   ASSIGN_OR_RETURN(
       auto target,
       Write(id, offset, static_cast<uint32_t>(head.size() + bytes.size())));
-  // First what may lie there itself.
+  // `bytes` first: they may lie in the target.
   if (!bytes.empty()) {
     std::memmove(target + head.size(), bytes.data(), bytes.size());
   }
@@ -157,9 +156,9 @@ void ReplicaTransaction::Store() {
 }
 
 void ReplicaTransaction::Finish() {
-  // In the head's order, so that this allocator has the same blocks ready as
-  // the head's. It has to cut others out of free space, and each cut waits for
-  // the medium: a session's thousand slots took seconds on a disk.
+  // In the head's order, so that this allocator has the same ready blocks as
+  // the head's. Otherwise it must cut others out of free space, and each cut
+  // waits for the medium: a session's thousand slots took seconds on a disk.
   for (const Intent& intent : declared_) {
     if (intent.kind == IntentKind::kFree) heap_->Release(intent.object);
   }

@@ -1,8 +1,7 @@
-// How a replica executes an operation in place (section 5.1): the write set
-// came with it and is durable in the ring, which is the intent log; so this
-// keeps no log, takes no locks, and cannot be aborted. What a replica of a
-// traditional chain takes back by is kept beside it, before it begins
-// (replica/local_undo.h).
+// Executes an operation in place at a replica (section 5.1): the write set came
+// with it and is durable in the ring, which is the intent log. So this keeps no
+// log, takes no locks, and cannot be aborted. In a traditional chain
+// replica/local_undo.h keeps the data for a rollback before this begins.
 #ifndef KAMINO_ENGINE_KAMINO_REPLICA_TRANSACTION_H_
 #define KAMINO_ENGINE_KAMINO_REPLICA_TRANSACTION_H_
 
@@ -19,24 +18,23 @@
 
 namespace kamino::engine {
 
-// Every declaration must equal the next one of `write_set`: kDataLoss
-// ("diverged: ...") otherwise, from the call that differs or, for a declaration
-// that never came, from Commit; the node must then stop. Alloc returns the ids
-// of the write set. Objects freed are given back to the allocator at Commit. In
-// mode kamino no later operation of the chain reuses their space before all
-// nodes freed them; in the others (base/chain_mode.h, Pipelines) one may, once
-// the head has it back. Abort and destruction without Commit leave the heap as
-// it is, torn: by the ring a neighbour mends it in mode kamino, and in mode
-// images the node itself (replica/roll_forward.h); in mode traditional
-// replica/local_undo.h takes it back.
+// Every declaration must equal the next one of `write_set`: otherwise kDataLoss
+// ("diverged: ...") from the call that differs or, for a missing declaration,
+// from Commit; the node must then stop. Alloc returns the ids of the write set.
+// Commit gives freed objects back to the allocator. In mode kamino no later
+// operation of the chain reuses their space before all nodes freed them; in the
+// others (base/chain_mode.h, Pipelines) one may, once the head has it back.
+// Abort and destruction without Commit leave the heap torn: in mode kamino a
+// neighbour repairs it by the ring, in mode images the node itself
+// (replica/roll_forward.h); in mode traditional replica/local_undo.h rolls it
+// back.
 class ReplicaTransaction : public Transaction {
  public:
   // Both must outlive this; the heap is loaded.
   ReplicaTransaction(Heap* heap, const WriteSet& write_set);
   ~ReplicaTransaction() override;
 
-  // AfterImage::hash of what it leaves. `filled` is the head's
-  // AfterImage::filled.
+  // AfterImage::hash of the result. `filled` is the head's AfterImage::filled.
   uint64_t HashImage(absl::Span<const uint32_t> filled) const;
 
   absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) override;
@@ -48,7 +46,7 @@ class ReplicaTransaction : public Transaction {
   absl::StatusOr<ObjectId> Alloc(uint32_t size) override;
   absl::Status Free(ObjectId id) override;
   using Transaction::Commit;
-  // options.before_mark is called; the rest is not used.
+  // Calls options.before_mark; ignores the rest.
   absl::Status Commit(const CommitOptions& options) override;
   absl::Status Abort() override;
   const WriteSet& write_set() const override;
@@ -56,19 +54,19 @@ class ReplicaTransaction : public Transaction {
   void ForgetConflict() override {}
 
  protected:
-  // --- Where it stores.
+  // --- Access to the bytes.
 
   // kNotFound: no object has this id.
   virtual absl::StatusOr<absl::Span<std::byte>> Find(ObjectId id) const {
     return heap_->Payload(id);
   }
-  // The bytes of an object that Find has found, to be stored to.
+  // The bytes of an object that Find has found, for stores.
   virtual absl::Span<std::byte> Open(ObjectId id) {
     return heap_->BlockPayload(id);
   }
   // The block of an allocation, zeroed.
   virtual absl::Status Make(const Intent& intent);
-  // Makes what was declared durable.
+  // Makes the declared ranges durable.
   virtual void Store();
   // After before_mark.
   virtual void Finish();
@@ -77,7 +75,7 @@ class ReplicaTransaction : public Transaction {
 
  private:
   absl::Status Expect(const Intent& intent);
-  // Brings what that declaration is of into the cache: the header, and the
+  // Loads the range of that declaration into the cache: the header, and the
   // first KiB of the range.
   void PrefetchExpected(size_t index) const;
   absl::Status Diverged(const Intent& intent) const;
@@ -90,8 +88,8 @@ class ReplicaTransaction : public Transaction {
   absl::flat_hash_set<ObjectId> freed_;
 };
 
-// The same without any effect: what it would store lies in memory. By this a
-// node can say what an operation comes to that it is not to execute yet.
+// The same without effect: its stores go to memory. A node learns by it the
+// result of an operation that it must not execute yet.
 class TrialTransaction final : public ReplicaTransaction {
  public:
   using ReplicaTransaction::ReplicaTransaction;
@@ -104,7 +102,7 @@ class TrialTransaction final : public ReplicaTransaction {
   void Finish() override {}
 
  private:
-  // Of the objects that are stored to, or made.
+  // The new content of stored or allocated objects.
   using Payload = std::unique_ptr<std::vector<std::byte>>;
   absl::flat_hash_map<ObjectId, Payload> payloads_;
 };

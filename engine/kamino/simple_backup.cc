@@ -1,7 +1,7 @@
 // kamino-simple (section 4.1): a mirror of the heap at the same offsets.
 //
-// A copy exists where the bitmap says so; that of an id whose object is gone
-// means nothing.
+// The bitmap says which objects have a copy; a copy under an id without an
+// object is void.
 #include <array>
 #include <atomic>
 #include <utility>
@@ -66,8 +66,8 @@ class SimpleBackup final : public Backup {
     return copies;
   }
 
-  // Should the bit become durable and not the content, a recovery copies it
-  // again: the transaction that made the object has kept its locks.
+  // If the bit becomes durable but not the content, recovery copies it again:
+  // the transaction that made the object has kept its locks.
   std::byte* CopyOfNew(ObjectId id) override {
     Reached(Branch::kCopyOfNew);
     SetBit(id);
@@ -82,7 +82,7 @@ class SimpleBackup final : public Backup {
     return absl::MakeSpan(mirror_ + id, heap_->BlockPayload(id).size());
   }
 
-  // Whoever makes its id an object again copies that whole.
+  // The next object with this id is copied as a whole.
   void Drop(ObjectId) override {}
 
   void Unpin(ObjectId) override {}  // copies stay
@@ -103,7 +103,7 @@ class SimpleBackup final : public Backup {
   }
 
  private:
-  // Exact as long as one thread adds to it, and close else; no locked
+  // Exact while one thread adds to it, otherwise nearly so; no locked
   // instruction.
   class Counter {
    public:
@@ -140,8 +140,8 @@ class SimpleBackup final : public Backup {
     const absl::Span<std::byte> payload = heap_->BlockPayload(id);
     region_->CopyFlush(mirror_ + id, payload.data(), payload.size());
   }
-  // Others' bits of the word may change at the same time. One that is set is
-  // durable: who set it kept the object's lock until it was.
+  // Other bits of the word may change at the same time. A set bit is durable:
+  // its writer kept the object's lock until it was.
   void SetBit(ObjectId id) {
     if (Has(id)) return;
     __atomic_fetch_or(WordOf(id), MaskOf(id), __ATOMIC_ACQ_REL);

@@ -1,5 +1,5 @@
-// A lock for sections of some ten instructions, where a mutex costs more than
-// what it guards.
+// A lock for sections of about ten instructions, where a mutex costs more than
+// the section.
 #ifndef KAMINO_ENGINE_KAMINO_SPIN_LOCK_H_
 #define KAMINO_ENGINE_KAMINO_SPIN_LOCK_H_
 
@@ -22,7 +22,7 @@ class ABSL_LOCKABLE SpinLock {
 
  private:
   void LockSlow() {
-    constexpr int kSpins = 200;  // then the holder has lost its processor
+    constexpr int kSpins = 200;  // then the holder is likely preempted
     for (int i = 0;; ++i) {
       while (locked_.load(std::memory_order_relaxed)) {
         if (i++ < kSpins) {

@@ -8,8 +8,8 @@
 namespace kamino::engine {
 namespace {
 
-// Explorations are of tiny heaps, with few objects: half of the table will do,
-// so that they take each other's places there, too.
+// Explorations use tiny heaps with few objects: with half of the table entries
+// replace each other there, too.
 constexpr size_t kUsedPart = kExplores ? 2 : 1;
 
 absl::Span<uint64_t> TableIn(absl::Span<std::byte> area) {
@@ -117,8 +117,8 @@ void StickyIntents::Drained(ObjectId id) {
   if (found != shard.replaced.end()) shard.replaced.erase(found);
 }
 
-// What took the object's place, if it is not durable, is made so from here:
-// waiting for the thread that stored it could take for ever.
+// If the entry that replaced the object's is not durable, it is made durable
+// here: the thread that stored it could take forever.
 StickyIntents::Cleared StickyIntents::Clear(ObjectId id) {
   const size_t number = ShardOf(id);
   Shard& shard = shards_[number];

@@ -1,13 +1,13 @@
-// Intents that outlive their transaction (Kamino-Tx, section 3, and then some):
-// the objects that may differ from their backup copies. An object that is
-// written again finds its intent durable already, and its transaction saves a
+// Intents that outlive their transaction (an extension of Kamino-Tx, section
+// 3): the objects that may differ from their undo copies. For an object that is
+// written again the intent is durable already, and the transaction saves a
 // drain. docs/formats/commit_log.md.
 //
 // Invariants:
 //   1. An object has an entry, durably, before anything is stored to it.
-//   2. An entry gives way only while its object is not locked; then the backup
-//      holds the object as it is, and keeps its copy until the entry is gone
-//      from media, whoever has replaced it.
+//   2. An entry is replaced only while its object is not locked; then the
+//      backup has the object's current state, and keeps the copy until the
+//      entry is gone from media, whichever entry has replaced it.
 #ifndef KAMINO_ENGINE_KAMINO_STICKY_INTENTS_H_
 #define KAMINO_ENGINE_KAMINO_STICKY_INTENTS_H_
 
@@ -36,25 +36,25 @@ class StickyIntents {
 
   enum class Added {
     kWasThere,
-    kNew,       // stored and flushed: to be drained
-    kReplaced,  // the same, in another's place: then Drained is to be called
-    kNoRoom,    // all entries it could replace are of locked objects
+    kNew,       // stored and flushed, must be drained
+    kReplaced,  // the same, in another's place: call Drained then
+    kNoRoom,    // all entries that it could replace are of locked objects
   };
   // The caller holds the object's exclusive lock.
   Added Add(ObjectId id);
 
-  // What Add(id) stored is durable.
+  // The stores of Add(id) are durable.
   void Drained(ObjectId id);
 
-  // Brings what Add looks at first into the cache.
+  // Loads into the cache what Add reads first.
   void Prefetch(ObjectId id) const { __builtin_prefetch(&FrontOf(id)); }
 
-  // Stores that there is none, and says what is to be flushed and drained so
-  // that none is left on media. Once it is, Forget lets others have its place.
-  // The object is locked by the caller, or its copy by the backup.
+  // Removes the intent, and returns what must be flushed and drained so that
+  // none is left on media. After that, Forget frees its place. The caller holds
+  // the object's lock, or the backup its copy.
   struct Cleared {
     absl::Span<const std::byte> bytes;  // to be flushed, if any
-    bool drain = false;  // whether there is anything, flushed here or not
+    bool drain = false;  // anything to drain, flushed here or not
   };
   Cleared Clear(ObjectId id);
   void Forget(ObjectId id);
@@ -70,8 +70,8 @@ class StickyIntents {
     ObjectId id = kNullObject;
     bool recent = false;  // for the second chance
   };
-  // An entry that another has replaced, which may not be durable yet: until
-  // then the former may come back.
+  // An entry that another has replaced, perhaps not durably yet: until then the
+  // old one may reappear after a crash.
   struct Replaced {
     ObjectId id;
     ObjectId by;
@@ -82,16 +82,15 @@ class StickyIntents {
     absl::flat_hash_map<ObjectId, uint32_t> index ABSL_GUARDED_BY(mutex);
     std::vector<Slot> slots ABSL_GUARDED_BY(mutex);
     uint32_t hand ABSL_GUARDED_BY(mutex) = 0;
-    // For each thread no more than it declares at once; an object can be here
+    // At most as many per thread as it declares at once; an object can be here
     // several times.
     std::vector<Replaced> replaced ABSL_GUARDED_BY(mutex);
   };
   static constexpr size_t kShards = 16;
 
-  // Where an object is looked for first, and without a lock. What stands there
-  // has an entry; the caller's exclusive lock of the object keeps it so:
-  // whoever replaces an entry first takes it out here, and then looks for a
-  // lock.
+  // Looked up first, without a lock. An id found here has an entry; the
+  // caller's exclusive lock of the object keeps it so: a thread that replaces
+  // an entry first removes it here, and then checks for a lock.
   static constexpr size_t kFrontEntries = 1 << 14;
   std::atomic<ObjectId>& FrontOf(ObjectId id) const;
   void LeaveFront(ObjectId id);

@@ -10,7 +10,7 @@ namespace {
 // From here on objects are looked up by hash.
 constexpr size_t kManyObjects = 12;
 
-// What a cleared state may keep.
+// Limit of what a cleared state keeps.
 constexpr size_t kMostObjects = 256;
 constexpr size_t kMostBytes = 64u << 10;
 constexpr size_t kMostStates = 8;  // for each thread

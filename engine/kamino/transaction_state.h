@@ -1,6 +1,6 @@
-// What a transaction has declared and locked. It outlives the transaction until
-// the locks fall, and is used again by the next one of its thread, so that a
-// transaction allocates no memory. Private to the store.
+// The declarations and locks of a transaction. It outlives the transaction
+// until the locks are released, and the thread's next transaction uses it
+// again, so that a transaction allocates no memory. Private to the store.
 #ifndef KAMINO_ENGINE_KAMINO_TRANSACTION_STATE_H_
 #define KAMINO_ENGINE_KAMINO_TRANSACTION_STATE_H_
 
@@ -17,7 +17,7 @@
 
 namespace kamino::engine {
 
-// Bytes that are not initialised before they are written.
+// Bytes that are not initialized.
 class ByteBuffer {
  public:
   size_t size() const { return size_; }
@@ -28,7 +28,7 @@ class ByteBuffer {
     return reinterpret_cast<const std::byte*>(data_.get());
   }
   void clear() { size_ = 0; }
-  // Keeps what was there.
+  // Keeps the content.
   void resize(size_t size) {
     if (size > capacity_) Grow(size);
     size_ = size;
@@ -57,28 +57,28 @@ struct TransactionState {
     std::byte* copy = nullptr;  // pinned in the backup
     bool intended = false;  // its intent is stored; DrainIntents completes it
     absl::Span<const std::byte> cleared;  // freed: its intent, to be flushed
-    // Allocated: false while the payload still holds what was there before. It
-    // must be zeroed before anyone reads it, unless its one range covers it.
+    // Allocated: false while the payload still has old content. It must be
+    // zeroed before a read, unless its one range covers it.
     bool zeroed = true;
     bool deferred = false;  // some of its ranges are
     // Allocated: the commit record's hash covers so many bytes from the front;
     // the rest of the payload is zeros, which recovery knows without a hash.
     uint32_t filled = 0;
     int last_range = -1;  // the newest of its ranges, in `ranges`; -1: none
-    // Of IntentCheck: the payload when it was first read, and its hash then.
+    // For IntentCheck: the payload at its first read, and its hash then.
     absl::Span<const std::byte> read;
     uint64_t read_hash = 0;
   };
 
-  // What is known of an entry of the write set, at the same place.
+  // The state of a write set's entry, at the same index.
   struct Range {
     size_t object = 0;      // in objects
     int previous = -1;      // range of the same object
     bool deferred = false;  // to be copied from `bytes` to the heap
     bool flushed = false;   // durable with the next drain
-    bool hashed = false;    // its bytes do not change any more
+    bool hashed = false;    // its bytes are final
     uint64_t hash = 0;
-    int64_t kept = -1;  // where `bytes` has their words, if at all
+    int64_t kept = -1;  // place of its words in `bytes`; or -1
   };
 
   LockTable::Owner owner = 0;
@@ -87,13 +87,13 @@ struct TransactionState {
   std::vector<Range> ranges;
   std::vector<Object> objects;
   absl::flat_hash_map<ObjectId, size_t> index;  // of objects, once many
-  ByteBuffer bytes;  // that ranges are to have, or have
+  ByteBuffer bytes;  // current or future content of ranges
 
   // Over an undo log: so many ranges are in it, durably, or need not be; and
-  // those that Write is about to be called for, the next one last.
+  // the announced ranges of future Writes, the next one last.
   size_t saved = 0;
   WriteSet foreseen;
-  WriteSet unsaved;  // while they are saved
+  WriteSet unsaved;  // while being saved
   CommitRecord record;
 
   // After the commit.
@@ -103,10 +103,10 @@ struct TransactionState {
 
   Object* Find(ObjectId id);
   Object& Add(ObjectId id);
-  // As new, but for the memory.
+  // Resets all but the memory.
   void Clear();
 
-  // This thread's, cleared.
+  // A cleared state of this thread.
   static std::unique_ptr<TransactionState> Take();
   static void Recycle(std::unique_ptr<TransactionState> state);
 };

@@ -25,7 +25,7 @@ constexpr uint64_t Padded(uint64_t bytes, uint64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// Pieces' bytes begin with a word.
+// Each piece begins at a word.
 constexpr uint64_t PieceBytes(const UndoPiece& piece) {
   return Padded(piece.length, 8);
 }
@@ -34,7 +34,7 @@ absl::Span<const std::byte> BytesOf(const void* data, size_t size) {
   return absl::MakeConstSpan(static_cast<const std::byte*>(data), size);
 }
 
-// Of header and pieces; what the pieces hold is folded in after that.
+// Covers header and pieces; the saved bytes are folded in after that.
 uint64_t ChecksumOf(uint64_t seed, const UndoRecord& record,
                     absl::Span<const UndoPiece> pieces) {
   constexpr size_t kFrom = offsetof(UndoRecord, number);
@@ -149,7 +149,7 @@ absl::Status UndoLog::Save(uint64_t number, absl::Span<const Intent> intents) {
 void UndoLog::Store(UndoRecord* record) {
   const uint64_t listed = pieces_.size() * sizeof(UndoPiece);
   std::byte* const place = region_->base() + end_;
-  // What is small is put together elsewhere, and goes past the cache as one.
+  // Small records are assembled elsewhere, and bypass the cache in one go.
   const bool small = record->bytes <= kMostSmall;
   if (small && small_.size() < record->bytes) small_.resize(kMostSmall);
   std::byte* const at = small ? small_.data() : place;

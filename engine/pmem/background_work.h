@@ -1,13 +1,13 @@
-// What a thread does beside transactions: propagating, retiring, clearing logs.
-// Reports tell it from what transactions wait for.
+// A thread's work beside transactions: propagating, retiring, clearing logs.
+// Reports separate it from work that transactions wait for.
 #ifndef KAMINO_ENGINE_PMEM_BACKGROUND_WORK_H_
 #define KAMINO_ENGINE_PMEM_BACKGROUND_WORK_H_
 
 namespace kamino::engine {
 
-// While one lives, what its thread asks of regions is background work. They
-// may nest. A transaction that has to do such work itself, for want of room
-// say, has none: it waits for it.
+// While one exists, its thread's calls of regions are background work. They may
+// nest. A transaction that must do such work itself, for lack of room for
+// example, has none: it waits for the work.
 class BackgroundWork {
  public:
   BackgroundWork() { ++depth_; }

@@ -12,7 +12,7 @@ inline constexpr size_t kCacheLineBytes = 64;
 using CacheFlushFn = void (*)(const void* data, size_t length);
 CacheFlushFn BestCacheFlush();
 
-// Orders what this thread has flushed before what it does next.
+// Orders this thread's flushes before its later stores.
 void StoreFence();
 
 }  // namespace kamino::engine

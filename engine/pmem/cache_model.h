@@ -1,6 +1,6 @@
-// Which lines of memory are in a cache that is set-associative and replaces the
-// line that was used longest ago, as far as one knows: a model, by which a
-// simulator decides what has left the cache before a crash.
+// Models the lines in a set-associative cache with least-recently-used
+// replacement. A simulator decides by it which lines have left the cache before
+// a crash.
 #ifndef KAMINO_ENGINE_PMEM_CACHE_MODEL_H_
 #define KAMINO_ENGINE_PMEM_CACHE_MODEL_H_
 
@@ -16,12 +16,12 @@ class CacheModel {
  public:
   static constexpr size_t kLineBytes = 64;
 
-  // Sets of `ways` lines each, `bytes` in all, rounded down to whole sets; one
-  // at least. As of a Xeon Gold 6126: 19.25 MB, 11 ways.
+  // Sets of `ways` lines each, `bytes` in total, rounded down to whole sets; at
+  // least one. For example, a Xeon Gold 6126: 19.25 MB, 11 ways.
   CacheModel(uint64_t bytes, size_t ways);
 
-  // The line of that number is loaded or stored to. Returns the one that makes
-  // room for it, if one has to.
+  // The line of that number is loaded or stored to. Returns the line that is
+  // evicted for it, if any.
   std::optional<uint64_t> Use(uint64_t line);
 
   bool Holds(uint64_t line) const;

@@ -1,5 +1,5 @@
-// A region that counts what is asked of another one: for reports, in passes
-// that are not timed. It costs a call and a locked addition each time.
+// A region that counts calls of another one: for reports, in passes that are
+// not timed. Each call costs a locked addition.
 #ifndef KAMINO_ENGINE_PMEM_COUNTING_REGION_H_
 #define KAMINO_ENGINE_PMEM_COUNTING_REGION_H_
 
@@ -29,8 +29,8 @@ struct PmemCounts {
   }
 };
 
-// Thread-safe, as the region below, which must outlive it. A line flushed twice
-// counts twice, and a drain counts though nothing was flushed.
+// Thread-safe, like the region below, which must outlive it. A line flushed
+// twice counts twice, and a drain counts even if nothing was flushed.
 class CountingRegion final : public Region {
  public:
   explicit CountingRegion(Region* below) : below_(below) {}
@@ -60,7 +60,7 @@ class CountingRegion final : public Region {
     below_->CopyFlush(destination, source, length);
   }
 
-  // Of all threads. Exact while none of them is in a call.
+  // All threads. Exact while no thread is in a call.
   PmemCounts counts() const {
     PmemCounts sum;
     for (const Slot& slot : slots_) {
@@ -69,7 +69,7 @@ class CountingRegion final : public Region {
     }
     return sum;
   }
-  // Those that came within BackgroundWork; the others are the foreground's.
+  // Counts within BackgroundWork; the others are the foreground's.
   PmemCounts background_counts() const {
     PmemCounts sum;
     for (const Slot& slot : slots_) {
@@ -83,11 +83,11 @@ class CountingRegion final : public Region {
   static constexpr size_t kLine = 64;
   static constexpr size_t kSlots = 16;
 
-  // Threads share a slot only where there are more of them than slots.
+  // Threads share a slot only if there are more threads than slots.
   struct alignas(kLine) Slot {
     std::atomic<uint64_t> lines{0};
     std::atomic<uint64_t> drains{0};
-    // Of those, within BackgroundWork.
+    // The part within BackgroundWork.
     std::atomic<uint64_t> background_lines{0};
     std::atomic<uint64_t> background_drains{0};
   };

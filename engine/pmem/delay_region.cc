@@ -14,7 +14,7 @@ constexpr int kLooks = 1000;
 
 int64_t MonotonicNanos() { return absl::ToUnixNanos(MonotonicNow()); }
 
-// The shortest of many: the others were interrupted.
+// The shortest of many measurements: the others were interrupted.
 int64_t TimeOfLook(BusyWait::NanoClock clock) {
   int64_t shortest = std::numeric_limits<int64_t>::max();
   int64_t before = clock();
@@ -37,8 +37,8 @@ const BusyWait& BusyWait::Monotonic() {
 }
 
 void BusyWait::operator()(uint64_t nanos) const {
-  // What this call takes besides: half a look before the first time is read,
-  // and half of one after the last.
+  // The overhead of this call: half a clock read before the first time, and
+  // half of one after the last.
   const int64_t end = clock_() + static_cast<int64_t>(nanos) - look_ns_;
   while (clock_() < end) {
   }

@@ -1,7 +1,6 @@
-// A region that takes longer than the one below: memory that is slower than
-// this machine's, played on it. What is added is stated, by drain and by cache
-// line, and waited for by looking at the clock: the thread does not sleep, as
-// it would not in a fence.
+// A region that is slower than the one below: it models slower memory. It adds
+// given delays by drain and by cache line, and waits by polling the clock: the
+// thread does not sleep, as it would not in a fence.
 #ifndef KAMINO_ENGINE_PMEM_DELAY_REGION_H_
 #define KAMINO_ENGINE_PMEM_DELAY_REGION_H_
 
@@ -15,28 +14,28 @@
 
 namespace kamino::engine {
 
-// Nanoseconds that come on top of what the medium takes by itself.
+// Nanoseconds added to the medium's own.
 struct PmemDelays {
-  uint64_t drain_ns = 0;  // of each Drain, though nothing was flushed
-  uint64_t line_ns = 0;   // of each cache line that a flush or copy touches
+  uint64_t drain_ns = 0;  // for each Drain, even if nothing was flushed
+  uint64_t line_ns = 0;   // for each cache line that a flush or copy touches
 
   bool any() const { return drain_ns != 0 || line_ns != 0; }
 };
 
-// Waits by looking at a clock again and again. Thread-safe, if the clock is.
+// Waits by polling a clock. Thread-safe, if the clock is.
 class BusyWait {
  public:
   using NanoClock = int64_t (*)();
 
-  // Learns what a look at the clock takes, so that a wait of so long, which
-  // begins and ends with one, is not longer by that.
+  // Measures the time of one clock read, and subtracts it from each wait, which
+  // begins and ends with one.
   explicit BusyWait(NanoClock clock);
 
   void operator()(uint64_t nanos) const;
 
   int64_t look_ns() const { return look_ns_; }
 
-  // By base/clock.h, learnt once.
+  // With base/clock.h, measured once.
   static const BusyWait& Monotonic();
 
  private:

@@ -27,7 +27,7 @@ namespace kamino::engine {
 namespace {
 
 absl::Status Pmem2Error(absl::string_view what, const std::string& path) {
-  // PMDK has no words for a character device that is none of memory.
+  // PMDK has no message for a character device that is not memory.
   const absl::string_view why = pmem2_errormsg();
   return absl::FailedPreconditionError(absl::StrCat(
       "cannot ", what, " ", path, ": ",
@@ -44,8 +44,8 @@ absl::Status Lock(int fd, const std::string& path) {
   return FileError(errno, "lock", path);
 }
 
-// A hole in the file would kill the process with SIGBUS when space runs out
-// later.
+// Later, when space runs out, a hole in the file would kill the process with
+// SIGBUS.
 absl::Status AllocateSpace(int fd, size_t size, const std::string& path) {
   const MediumWait waits;
   int error = 0;
@@ -127,15 +127,15 @@ absl::StatusOr<std::unique_ptr<FileRegion>> FileRegion::Open(
   if (fstat(fd, &info) != 0) return FileError(errno, "look at", path);
   RETURN_IF_ERROR(CheckKind(path, info.st_mode));
   RETURN_IF_ERROR(Lock(fd, path));
-  // Its length once nobody else makes it.
+  // Its length, now that no other process can change it.
   if (fstat(fd, &info) != 0) return FileError(errno, "look at", path);
   if (S_ISREG(info.st_mode) && info.st_size == 0) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is empty"));
   }
-  // A copy of a file may have holes where that had zeros.
+  // A copy of a file may have holes in place of zeros.
   if (S_ISREG(info.st_mode)) {
     RETURN_IF_ERROR(AllocateSpace(fd, static_cast<size_t>(info.st_size), path));
-    // Of what an earlier process has written, too.
+    // Including pages that an earlier process has written.
     if (!Sync(fd)) EndWithLostWrites(nullptr, path.c_str());
   }
   RETURN_IF_ERROR(region->Map(path, mode));

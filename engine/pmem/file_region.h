@@ -25,34 +25,33 @@ enum class PmemMode {
 // fdatasync of the file for each Drain that finds something flushed.
 enum class FlushKind { kNone, kCacheLine, kPage };
 
-// What could not be written to its medium, by errno, is lost: the kernel takes
-// the pages for clean from then on, and what a later process reads from them
-// may be gone once they are read from the medium. So nothing more may be
-// acknowledged, by no process: the handler records that. It gets the place in
-// memory, or null and the path of a file that is being opened, and the process
-// ends when it returns. Any thread; set before there are regions. Without one
-// the process ends.
+// A failed write to the medium loses data: the kernel treats the pages as clean
+// from then on, and a later process may still read from the page cache what is
+// gone once the pages are read from the medium. So no process may acknowledge
+// anything more: the handler records that. It gets the place in memory, or null
+// and the path of a file that is being opened, and the process ends when it
+// returns. Any thread; set before there are regions. Without a handler the
+// process ends.
 using LostWritesHandler = void (*)(const void* place, const char* path,
                                    int error);
 void OnLostWrites(LostWritesHandler handler);
 
 class FileRegion final : public Region {
  public:
-  // A new, zeroed file with all its space allocated. kAlreadyExists: the path
-  // exists; kResourceExhausted: no space; kFailedPrecondition: cannot be made
-  // or mapped, or a size of 0. After an error there is no file. Messages name
-  // the path.
+  // Creates a zeroed file with all its space allocated. kAlreadyExists: the
+  // path exists; kResourceExhausted: no space; kFailedPrecondition: cannot be
+  // created or mapped, or a size of 0. After an error there is no file.
+  // Messages name the path.
   static absl::StatusOr<std::unique_ptr<FileRegion>> Create(
       const std::string& path, size_t size, PmemMode mode);
 
-  // The whole of an existing file or of a device. Ends the process as
-  // OnLostWrites says where the medium does not take what is not written yet.
-  // kNotFound;
+  // Opens the whole of an existing file or of a device. Ends the process as
+  // OnLostWrites says if the medium fails to take pending writes. kNotFound;
   // kFailedPrecondition: in use by another process, empty, or cannot be mapped.
   static absl::StatusOr<std::unique_ptr<FileRegion>> Open(
       const std::string& path, PmemMode mode);
 
-  // As rename(2), and so that the new name survives a crash of the machine.
+  // As rename(2); the new name survives a crash of the machine.
   static absl::Status Rename(const std::string& from, const std::string& to);
 
   ~FileRegion() override;
@@ -63,19 +62,19 @@ class FileRegion final : public Region {
   size_t size() const override { return size_; }
   void Flush(const void* data, size_t length) override;
   void Drain() override;
-  // A fence is the processor's.
+  // The processor's fence covers all regions.
   bool DrainsAll() const override { return kind_ != FlushKind::kPage; }
   bool SyncsPages() const override { return kind_ == FlushKind::kPage; }
   void CopyFlush(void* destination, const void* source, size_t length) override;
 
-  // Touches all of a new region, so that no store waits for the kernel to find
-  // a page later. Where pages are written back (kPage) it does nothing: each
-  // would go to the disk. Only costs time when it fails.
+  // Touches all of a new region, so that no later store takes a page fault.
+  // With page write-back (kPage) it does nothing: each page would go to the
+  // disk. A failure only costs time.
   void Populate();
 
   FlushKind flush_kind() const { return kind_; }
 
-  // With kPage: how often the file was synced to make stores durable; else 0.
+  // With kPage: how often the file was synced for durability; else 0.
   uint64_t syncs() const { return pages_ == nullptr ? 0 : pages_->syncs(); }
 
  private:

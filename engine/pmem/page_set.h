@@ -1,4 +1,4 @@
-// A set of pages of a region: a bit a page.
+// A set of pages of a region: one bit per page.
 #ifndef KAMINO_ENGINE_PMEM_PAGE_SET_H_
 #define KAMINO_ENGINE_PMEM_PAGE_SET_H_
 
@@ -13,12 +13,12 @@ class PageSet {
  public:
   static constexpr size_t kPageBytes = 4096;
 
-  PageSet() = default;  // of no pages
+  PageSet() = default;  // an empty region's
   explicit PageSet(size_t pages) : pages_(pages), bits_((pages + 63) / 64) {}
 
-  // Of the region.
+  // Pages of the region.
   size_t pages() const { return pages_; }
-  // In the set.
+  // Pages in the set.
   size_t count() const { return count_; }
 
   void Add(size_t page) {
@@ -27,13 +27,13 @@ class PageSet {
     bits_[page / 64] |= bit;
   }
 
-  // Those that bytes [begin, begin + length) lie in; `length` is not 0.
+  // Adds the pages of bytes [begin, begin + length); `length` is not 0.
   void AddBytes(size_t begin, size_t length) {
     const size_t last = (begin + length - 1) / kPageBytes;
     for (size_t page = begin / kPageBytes; page <= last; ++page) Add(page);
   }
 
-  // Of as many pages.
+  // `other` has as many pages.
   void AddAll(const PageSet& other) {
     count_ = 0;
     for (size_t i = 0; i < bits_.size(); ++i) {
@@ -42,7 +42,7 @@ class PageSet {
     }
   }
 
-  // The first one at or after `page`; pages() if there is none.
+  // The first page in the set at or after `page`; pages() if there is none.
   size_t Next(size_t page) const {
     for (size_t word = page / 64; word < bits_.size(); ++word) {
       uint64_t bits = bits_[word];
@@ -53,7 +53,7 @@ class PageSet {
     return pages_;
   }
 
-  // The same, which is in the set no more.
+  // The same, and removes it.
   size_t Take(size_t page) {
     const size_t found = Next(page);
     if (found == pages_) return found;

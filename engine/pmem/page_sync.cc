@@ -37,8 +37,8 @@ void PageSync::Note(const void* data, size_t length) {
 
 void PageSync::Drain() {
   const MediumWait waits;
-  // Also where nothing is left to sync: another thread's sync that covers what
-  // this one has noted may be under way.
+  // Also if nothing is left to sync: another thread's sync, which covers the
+  // ranges that this thread has noted, may be under way.
   absl::MutexLock syncing(&syncing_);
   const std::byte* place = nullptr;
   {

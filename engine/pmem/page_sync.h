@@ -1,4 +1,4 @@
-// Makes stores to a mapped file durable where only a sync of the file does so.
+// Makes stores to a mapped file durable if only a sync of the file does so.
 // Note records flushed ranges; Drain syncs the file once, however many ranges
 // were flushed.
 //

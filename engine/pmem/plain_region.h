@@ -1,5 +1,5 @@
-// Memory whose stores are durable at once, for any number of threads: for who
-// does not ask what a crash would do, or has asked already.
+// Memory whose stores are durable at once, for any number of threads: for users
+// that do not simulate crashes.
 #ifndef KAMINO_ENGINE_PMEM_PLAIN_REGION_H_
 #define KAMINO_ENGINE_PMEM_PLAIN_REGION_H_
 
@@ -12,7 +12,7 @@
 
 namespace kamino::engine {
 
-// Holds anything at first.
+// Initially undefined.
 class PlainRegion final : public Region {
  public:
   explicit PlainRegion(size_t size) : size_(size) {

@@ -85,7 +85,7 @@ void SimRegion::Drain() {
                      [this](const Flushed& f) { return f.thread == thread_; });
     if (mine != all.end()) {
       std::memcpy(durable_.data() + line->first, mine->bytes.data(), kLine);
-      // Older flushes of others have nothing to add to it.
+      // Older flushes of other threads add nothing to it.
       all.erase(all.begin(), mine + 1);
     }
     line = all.empty() ? flushed_.erase(line) : std::next(line);
@@ -133,7 +133,7 @@ std::vector<SimRegion::AtRisk> SimRegion::LinesAtRisk() const {
 
 void SimRegion::WriteBack(size_t line) {
   std::memcpy(durable_.data() + line, live_ + line, kLine);
-  // Earlier flushes have nothing to add to it.
+  // Earlier flushes add nothing to it.
   flushed_.erase(line);
 }
 
@@ -159,7 +159,8 @@ SimRegion::Image SimRegion::CrashImage(uint64_t seed) const {
   if (pages_ && seed % 2 == 0) return CrashImageOfPages(seed);
   Image image = durable_;
   std::mt19937_64 random(seed);
-  // Some crashes lose nearly all of what is not durable, some nearly nothing.
+  // Some crashes lose nearly everything that is not durable, some nearly
+  // nothing.
   const uint64_t survive_percent = random() % 101;
   for (const AtRisk& line : LinesAtRisk()) {
     if (random() % 100 >= survive_percent) continue;

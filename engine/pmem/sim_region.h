@@ -1,13 +1,13 @@
-// The crash simulator: a region that knows what of its content is durable.
+// The crash simulator: a region that tracks which of its content is durable.
 //
-// Beside the live bytes it keeps the durable ones. Flush picks lines up as they
-// are at that moment, Drain makes those durable that the same thread picked up.
-// At a crash every line that was stored to and is not durable survives or not,
-// as it is now or as it was at one of its flushes, and within a line every
-// aligned word of 8 bytes by itself (Region's invariants 1 and 2).
+// It keeps the durable bytes beside the live ones. Flush takes lines as they
+// are at that moment; Drain makes the lines that the same thread took durable.
+// At a crash every stored line that is not durable survives or not, as it is
+// now or as it was at one of its flushes, and within a line every aligned word
+// of 8 bytes independently (Region's invariants 1 and 2).
 //
-// Stores are noticed by comparing live with durable bytes, so a store that
-// nobody flushes stays at risk for ever.
+// It finds stores by comparing live with durable bytes, so a store without a
+// flush stays at risk forever.
 //
 // With SyncPages it models a file on a disk (FlushKind::kPage): Flush marks
 // pages, and Drain makes the current content of all marked pages durable,
@@ -29,8 +29,7 @@
 
 namespace kamino::engine {
 
-// Not thread-safe. A test that stands for several threads says which of them
-// acts.
+// Not thread-safe. A test that simulates several threads sets the acting one.
 class SimRegion final : public Region {
  public:
   static constexpr size_t kLineBytes = 64;
@@ -56,42 +55,41 @@ class SimRegion final : public Region {
   // Drains that had pages to sync.
   uint64_t syncs() const { return syncs_; }
 
-  // Starts again from `content`, size() bytes, all of it durable.
+  // Starts again from `content`, size() bytes, all durable.
   void Reset(const std::byte* content);
 
-  // The thread on whose behalf flushes and drains are from now on; 0 at first.
+  // The thread of later flushes and drains; initially 0.
   void ActAs(int thread) { thread_ = thread; }
 
-  // A line that a crash now would leave in more than one way.
+  // A line with more than one possible state after a crash now.
   struct AtRisk {
     size_t offset = 0;
-    // What it can become, beside staying as durable() has it: first the live
-    // bytes, then those of its flushes that differ. kLineBytes each, valid
-    // until the next call of a method that is not const.
+    // Its possible states, besides durable(): first the live bytes, then those
+    // of its flushes that differ. kLineBytes each, valid until the next call of
+    // a non-const method.
     std::vector<const std::byte*> outcomes;
-    // Whether it was flushed and that is not drained; else nobody has asked for
-    // it.
+    // Whether it was flushed without a drain; else it was not flushed.
     bool flushed = false;
   };
   std::vector<AtRisk> LinesAtRisk() const;
 
   const std::byte* durable() const { return durable_.data(); }
 
-  // The cache evicts the line at that offset: it is durable as it is now.
+  // The cache evicts the line at that offset: its current content becomes
+  // durable.
   void WriteBack(size_t line);
   // With SyncPages: the kernel writes the page at that offset back.
   void WritePageBack(size_t page);
 
-  // What a crash now would leave; the seed decides each line.
+  // The content after a crash now; the seed decides each line.
   Image CrashImage(uint64_t seed) const;
 
-  // Called at the beginning of every Drain, before anything becomes durable:
-  // the moment at which most is at stake.
+  // Called at the start of every Drain, before anything becomes durable: the
+  // moment with the most data at risk.
   void SetDrainHook(std::function<void()> hook) {
     drain_hook_ = std::move(hook);
   }
-  // Called at the beginning of every Flush: stores were made since the last
-  // one.
+  // Called at the start of every Flush: there were stores since the last one.
   void SetFlushHook(std::function<void()> hook) {
     flush_hook_ = std::move(hook);
   }
@@ -110,7 +108,7 @@ class SimRegion final : public Region {
   const size_t size_;
   std::byte* const live_;
   Image durable_;
-  // By line offset; oldest first, one of each thread at most.
+  // By line offset; oldest first, at most one per thread.
   std::map<size_t, std::vector<Flushed>> flushed_;
   bool pages_ = false;
   std::set<size_t> flushed_pages_;  // by offset, with pages_

@@ -1,4 +1,4 @@
-// A part of another region, which it keeps.
+// A part of another region, which it keeps alive.
 #ifndef KAMINO_ENGINE_PMEM_SUB_REGION_H_
 #define KAMINO_ENGINE_PMEM_SUB_REGION_H_
 

@@ -1,6 +1,6 @@
-// A region that remembers, while it is asked to, which pages of another one
-// were made durable: what a copy of it that runs beside has yet to take again,
-// and what a copy of before would lack.
+// A region that records, on request, which pages of another one were made
+// durable: those that a concurrent copy must take again, or that an earlier
+// copy lacks.
 #ifndef KAMINO_ENGINE_PMEM_TRACKED_REGION_H_
 #define KAMINO_ENGINE_PMEM_TRACKED_REGION_H_
 
@@ -13,7 +13,7 @@
 
 namespace kamino::engine {
 
-// As the region below, but while it tracks, one thread only may use it.
+// As the region below, but while it tracks, only one thread may use it.
 class TrackedRegion final : public Region {
  public:
   static constexpr size_t kPageBytes = PageSet::kPageBytes;
@@ -40,22 +40,21 @@ class TrackedRegion final : public Region {
 
   // --- Not while another thread uses the region.
 
-  // From here on, of pages that reach past `begin`; none is dirty yet. It must
-  // not track already: pages that are dirty to whoever began that would be
-  // lost.
+  // Tracks pages that reach past `begin` from here on; none is dirty yet. It
+  // must not track already: the other user's dirty pages would be lost.
   void StartTracking(size_t begin = 0);
   void StopTracking();
-  // Of pages flushed since StartTracking and not taken.
+  // Pages flushed since StartTracking and not taken.
   size_t dirty_pages() const { return dirty_.count(); }
-  // The first dirty page at or after `page`, which is clean from here on; the
-  // number of pages when there is none.
+  // The first dirty page at or after `page`, which becomes clean; the number of
+  // pages if there is none.
   size_t TakeDirty(size_t page);
-  // While it tracks: those of `pages` are dirty as well.
+  // While it tracks: `pages` become dirty too.
   void AddDirty(const PageSet& pages);
   size_t pages() const { return (size() + kPageBytes - 1) / kPageBytes; }
 
-  // From here on pages that are flushed are put into this set as well, whatever
-  // else is tracked; null: into none. It must outlive that.
+  // From here on adds flushed pages to this set too, independently of tracking;
+  // null: to none. It must outlive that.
   void Collect(PageSet* changed);
 
  private:

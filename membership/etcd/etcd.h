@@ -23,7 +23,6 @@ namespace kamino::membership {
 // kDeadlineExceeded: etcd was not reached, or its answer was lost, so the
 // change may have been made, or may still be. kResourceExhausted: etcd is full,
 // and accepts Look and Compact only.
-// takes Look and Compact only.
 class Etcd {
  public:
   struct Value {

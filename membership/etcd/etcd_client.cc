@@ -30,7 +30,7 @@ struct EtcdClient::Endpoint {
 
 namespace {
 
-// Between two looks at files, of which there are some.
+// Interval between checks of the files.
 constexpr absl::Duration kLook = absl::Seconds(5);
 
 EtcdClient::Value ValueOf(const ResponseOp& response) {
@@ -76,7 +76,7 @@ void AddReads(const EtcdClient::Keys& keys,
   }
 }
 
-// What AddReads asked for, from the `first` response on.
+// The values that AddReads requested, beginning with the `first` response.
 EtcdClient::Stored StoredIn(const TxnResponse& response, int first) {
   EtcdClient::Stored stored;
   stored.leader = ValueOf(response.responses(first));
@@ -143,8 +143,8 @@ absl::Status EtcdClient::Try(Endpoint& endpoint, absl::Time end, Call call) {
   grpc::ClientContext context;
   rpc::SetTimeout(end - MonotonicNow(), &context);
   login_.AddTo(&context);
-  // gRPC makes connections only while a call waits. One that failed at once
-  // would leave it hardly any time for that.
+  // gRPC connects only while a call waits, and a call that fails at once leaves
+  // it hardly any time.
   context.set_wait_for_ready(true);
   return rpc::FromGrpc(call(*endpoint.kv, &context));
 }
@@ -290,7 +290,7 @@ absl::Status EtcdClient::Compact(int64_t revision) {
           [&](etcdserverpb::KV::Stub& kv, grpc::ClientContext* context) {
             return kv.Compact(context, request, &response);
           });
-  // It was done by somebody else.
+  // Another client has already compacted.
   return absl::IsOutOfRange(done) ? absl::OkStatus() : done;
 }
 

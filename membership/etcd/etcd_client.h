@@ -20,9 +20,9 @@ struct EtcdAccess {
   EtcdUser user;
 };
 
-// Of calls. If a call ends by its deadline although there is a connection, the
-// deadline of the next one doubles, up to `longest`, until etcd answers. A
-// manager can thus reach an etcd on an overloaded machine.
+// The deadlines of calls. If a call ends by its deadline although there is a
+// connection, the deadline of the next one doubles, up to `longest`, until etcd
+// answers. A manager can thus reach an etcd on an overloaded machine.
 struct EtcdDeadlines {
   absl::Duration first;
   absl::Duration longest;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMaxPassword = 4096;
 
-// etcd has no codes for these, only words
+// etcd has no codes for these errors, only texts
 // (etcdserver/api/v3rpc/rpctypes/error.go).
 constexpr absl::string_view kInvalidToken = "invalid auth token";
 constexpr absl::string_view kOldRevision = "revision of auth store is old";
@@ -82,8 +82,8 @@ void EtcdLogin::AddTo(grpc::ClientContext* context) const {
 
 bool EtcdLogin::IsOver(const absl::Status& status) {
   if (user_.name.empty()) return false;
-  // Without a token etcd takes who calls for the user of the common name of his
-  // certificate.
+  // Without a token, etcd treats the caller as the user with the common name of
+  // its certificate.
   if (open_ && absl::IsPermissionDenied(status)) {
     open_ = false;
     return true;

@@ -94,7 +94,7 @@ absl::StatusOr<std::shared_ptr<const Trust>> EtcdTls::Check(
   if (!files.certificate.empty()) {
     RETURN_IF_ERROR(security::ParseOwnPair(files, texts).status());
   }
-  // Who takes a list away has not said that nobody is revoked any more.
+  // A removed list must not undo revocations.
   auto trust = trust_ == nullptr
                    ? Trust::Parse(texts.authorities, texts.revoked)
                    : Trust::Parse(texts.authorities, texts.revoked, *trust_);
@@ -115,7 +115,7 @@ std::shared_ptr<grpc::ChannelCredentials> EtcdTls::ToCall(
                                                       own));
   options.watch_root_certs();
   if (!own.empty()) options.watch_identity_key_cert_pairs();
-  options.set_verify_server_certs(false);  // the verifier does
+  options.set_verify_server_certs(false);  // the verifier checks instead
   options.set_check_call_host(false);
   options.set_certificate_verifier(
       rpc::VerifierBy([trust = trust_, peer = std::move(peer), now = now_](
@@ -137,7 +137,7 @@ bool EtcdTls::Look() {
                << trust.status().message();
     return false;
   }
-  if (seen_ == current_) return false;  // as before it was bad
+  if (seen_ == current_) return false;  // as before the invalid files
   LOG(INFO) << "certificates for etcd have changed";
   current_ = seen_;
   trust_ = *std::move(trust);

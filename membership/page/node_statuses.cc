@@ -10,22 +10,22 @@ namespace {
 
 constexpr absl::Duration kEvery = absl::Milliseconds(400);
 constexpr absl::Duration kTimeout = absl::Seconds(1);
-// What is older is not shown: the node is gone, or hangs.
+// Older answers are not shown: the node is gone, or hangs.
 constexpr absl::Duration kShown = absl::Seconds(3);
 constexpr int kMaxAnswerBytes = 256 << 10;
 
 }  // namespace
 
-// Kept by the call that asks it, too.
+// The outstanding call also keeps it alive.
 struct NodeStatuses::Node {
   std::string address;
   std::unique_ptr<kamino::v1::KaminoService::Stub> stub;
-  bool asked = false;  // a call is under way
+  bool asked = false;  // a call is outstanding
   absl::Time next = absl::InfinitePast();
   absl::Time answered = absl::InfinitePast();
   Status status;
 
-  // Of the call.
+  // The context of the outstanding call.
   std::unique_ptr<grpc::ClientContext> context;
   kamino::v1::GetNodeStatusRequest request;
   Status answer;

@@ -46,7 +46,7 @@ bool IsThere(const std::string& path) {
   return stat(path.c_str(), &info) == 0;
 }
 
-// 0: not known.
+// 0: unknown.
 uint64_t SizeOf(int file, const struct stat& info) {
   if (S_ISREG(info.st_mode)) return static_cast<uint64_t>(info.st_size);
   uint64_t size = 0;
@@ -91,7 +91,7 @@ absl::StatusOr<std::unique_ptr<CheckMedia>> CheckMedia::Open(
 
 absl::StatusOr<CheckMedia::Mapping*> CheckMedia::Map(const std::string& path) {
   auto mapping = std::make_unique<Mapping>();
-  // To open a pipe would wait for who writes to it.
+  // Opening a pipe would wait for a writer.
   mapping->file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (mapping->file < 0) return Failed("open", path);
   struct stat info = {};
@@ -101,7 +101,7 @@ absl::StatusOr<CheckMedia::Mapping*> CheckMedia::Map(const std::string& path) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, " is neither a file nor a device"));
   }
-  // A node has it locked for itself alone.
+  // A node locks it exclusively.
   if (flock(mapping->file, LOCK_SH | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return Failed("lock", path);
     return absl::FailedPreconditionError(absl::StrCat(

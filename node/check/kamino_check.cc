@@ -1,4 +1,4 @@
-// kamino_check: looks at a node's data while the node does not run, and prints
+// kamino_check: checks a node's data while the node does not run, and prints
 // what is wrong with it. `kamino check` runs it. docs/operate/check.md.
 #include <signal.h>
 
@@ -49,7 +49,7 @@ void PrintJson(const google::protobuf::Struct& object, std::ostream* out) {
   *out << json << "\n";
 }
 
-// On stderr, as `kamino` has them.
+// On stderr, in the format of `kamino`.
 int Fail(const absl::Status& status, bool json, int exit_code) {
   if (!json) {
     std::cerr << "kamino check: " << status.message() << "\n";
@@ -71,7 +71,7 @@ bool Written(bool json) {
   errno = 0;
   std::cout.flush();
   if (std::cout.good()) return true;
-  // An earlier write may have failed: its error number is not known here.
+  // An earlier write may have failed: then its error number is unknown here.
   Fail(errno == 0
            ? absl::UnknownError("cannot write to standard output")
            : absl::ErrnoToStatus(errno, "cannot write to standard output"),
@@ -195,7 +195,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   kamino::OccupyStandardFiles();
-  // Output that cannot be written is an error that is reported.
+  // A failed write of output becomes an error that is reported.
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
   return kamino::node::Main(argc, argv);

@@ -31,10 +31,10 @@ using membership::Condition;
 using replica::LogRing;
 using replica::NodeState;
 
-// Mutations that a head executes as one.
+// Most mutations that a head executes as one entry.
 const uint64_t kMostInEntry = head::AdmissionOptions().max_batch;
 
-// A region's bytes of its own, for what makes good what it finds.
+// A copy of a region's bytes, for code that repairs what it finds.
 class CopiedRegion {
  public:
   explicit CopiedRegion(const engine::Region& from)
@@ -109,7 +109,7 @@ class Check {
     if (layout_.has_value()) {
       heap = layout_->uuid;
     } else if (region->size() >= replica::ring_format::kHeaderBytes) {
-      // The heap cannot say: the ring is looked at by its own word.
+      // The heap cannot tell: the ring is checked by its own header.
       const auto* const header =
           reinterpret_cast<const replica::ring_format::RingHeader*>(
               region->base());
@@ -154,7 +154,7 @@ class Check {
     }
   }
 
-  // One that cannot be read is made good by the other, once the node starts.
+  // The node restores an unreadable copy from the other when it starts.
   void CheckRecordCopies(const std::string& name,
                          const engine::Region& region) {
     using replica::ring_format::kRecordOffsets;
@@ -224,8 +224,8 @@ class Check {
         state.objects.pages + state.clients.pages + state.sessions.pages;
   }
 
-  // A head executes an entry before it has it in the ring; nothing else is
-  // newer than that, whatever a head has written lately.
+  // A head executes an entry before it is in the ring; nothing else may be
+  // newer than that.
   void CheckVersion(const std::string& name,
                     const engine::CheckedRecord& object) {
     if (ring_ == nullptr || object.version <= ring_->received()) return;
@@ -239,7 +239,7 @@ class Check {
                       ", and the node's ring has come to ", ring_->received()));
   }
 
-  // What was executed when the node ended may be half done, rightly.
+  // Entries under way when the node ended may rightly be torn.
   void FindInHeap(const std::string& name, uint64_t offset,
                   const std::string& what) {
     constexpr uint64_t kHeader = sizeof(engine::heap_format::BlockHeader);
@@ -250,7 +250,7 @@ class Check {
     Find(name, offset, what);
   }
 
-  // What a head may have stored to without having committed it.
+  // Objects to which a head may have stored without a commit.
   void NoteHeadsIntents(const engine::Region& region) {
     namespace format = engine::commit_log_format;
     const uint64_t bytes = format::TableBytes(layout_->log_bytes);
@@ -266,7 +266,7 @@ class Check {
     NoteRecords(region);
   }
 
-  // Those of commit records that may be rolled back.
+  // Objects of commit records that may be rolled back.
   void NoteRecords(const engine::Region& region) {
     namespace format = engine::commit_log_format;
     const uint64_t ring_offset =
@@ -292,7 +292,7 @@ class Check {
     }
   }
 
-  // --- Whether the regions are of one age.
+  // --- Whether the regions are of the same age.
 
   MediaAge::Ring AgeOfRing() const {
     return {media_.ring()->name, {state_->incarnation, state_->nonce},
@@ -301,7 +301,7 @@ class Check {
             ring_->received()};
   }
 
-  // Nothing: it is not known, or of another age.
+  // Nothing: unknown, or of another age.
   std::optional<MediaAge> CheckAge(engine::Region* region,
                                    const std::string& name) {
     if (ring_ == nullptr || !state_.has_value()) return std::nullopt;
@@ -312,7 +312,7 @@ class Check {
     return std::nullopt;
   }
 
-  // What both say is applied, the node goes on behind.
+  // The node continues after the position that both say is applied.
   void CheckEndsEntry(const MediaAge& heap, const std::string& name) {
     const uint64_t applied = std::min(ring_->applied(), heap.applied());
     if (ring_->EndsEntry(applied)) return;
@@ -324,7 +324,8 @@ class Check {
 
   // --- The undo copy.
 
-  // Where the node has to take something back; else it is made anew.
+  // Whether the node must roll something back; otherwise it makes a new undo
+  // copy.
   bool NeedsUndoCopy() const {
     return state_.has_value() && (state_->was_head || state_->local_undo);
   }
@@ -341,7 +342,7 @@ class Check {
     if (region->size() < engine::backup_format::kHeaderBytes) {
       return Find(name, 0, absl::StrCat("it has ", region->size(), " bytes"));
     }
-    if (!layout_.has_value()) return;  // told before
+    if (!layout_.has_value()) return;  // reported before
     auto heap = engine::Heap::Open(media_.heap()->region.get());
     if (!heap.ok()) return;  // likewise
     engine::backup_format::BackupHeader header;

@@ -81,7 +81,7 @@ uint64_t CallLoad::AddAnswer(absl::string_view peer, int64_t bytes,
 }
 
 void CallLoad::RemoveAnswer(uint64_t answer) {
-  Answer removed;  // its end is destroyed without the lock
+  Answer removed;  // its `end` is destroyed without the lock
   absl::MutexLock lock(&mutex_);
   const auto found = unsent_.find(answer);
   if (found == unsent_.end()) return;
@@ -89,7 +89,7 @@ void CallLoad::RemoveAnswer(uint64_t answer) {
   unsent_.erase(found);
   unsent_bytes_ -= removed.bytes;
   const auto of_peer = unsent_of_.find(removed.peer);
-  if (of_peer == unsent_of_.end()) return;  // those that are left are empty
+  if (of_peer == unsent_of_.end()) return;  // the remaining ones are empty
   of_peer->second -= removed.bytes;
   if (of_peer->second == 0) unsent_of_.erase(of_peer);
 }

@@ -18,7 +18,7 @@
 namespace kamino::node {
 namespace {
 
-// Records and pages that one call of Summarize looks at.
+// Records and pages that one call of Summarize examines.
 constexpr uint64_t kSummarizeObjects = 2048;
 
 using KindNames = std::vector<std::string>;  // by message_case
@@ -37,7 +37,7 @@ KindNames NamesOfKinds() {
 }
 
 absl::string_view KindOf(const kamino::internal::v1::ChainMessage& message) {
-  // Looked up each time they would cost every message.
+  // Looking them up each time would slow every message down.
   static const KindNames* const kNames = new KindNames(NamesOfKinds());
   return (*kNames)[message.message_case()];
 }
@@ -72,7 +72,7 @@ ChainNode::ChainNode(Options options, Storage* storage,
       copy_(
           storage,
           [this] {
-            // States of blocks are flushed when the backup takes them.
+            // States of blocks are flushed when the backup receives them.
             if (store_ != nullptr) store_->Quiesce();
           },
           [this] { ForgetHeap(); }),
@@ -116,7 +116,7 @@ absl::Status ChainNode::BecomeHead(absl::Time now) {
   options_.doing("becoming the head", 0);
   auto backup = storage_->NewUndoCopy();
   if (!backup.ok()) return backup.status();
-  // The chain hears of a transaction before the backup does.
+  // The chain receives a transaction before the backup does.
   engine::KaminoOptions engine_options;
   engine_options.copy_at_commit = false;
   engine_options.snapshots = &snapshots_;
@@ -273,7 +273,7 @@ Actions ChainNode::EndOfBatch(absl::Time now) {
     if (failed() || pending_.completed == 0) break;
     // Completion may free locks, and so make parked requests ready.
     admission_->OnCompleted(std::exchange(pending_.completed, 0));
-    if (admission_->turn_is_over()) break;  // neighbours wait, too
+    if (admission_->turn_is_over()) break;  // other members wait, too
   }
   if (!failed()) core_.EndOfBatch(now, &pending_);
   Actions actions = std::exchange(pending_, Actions());
@@ -301,7 +301,7 @@ bool ChainNode::Summarize() {
   auto done = state_.Summarize(reader, kSummarizeObjects);
   if (done.ok()) return !*done;
   if (!absl::IsUnavailable(done.status())) {  // it is not formatted yet
-    // Range compares go without, and find out for themselves.
+    // Range comparisons then read the tree themselves.
     LOG(ERROR) << "the index cannot be summarized: " << done.status();
     cannot_summarize_ = true;
   }
@@ -345,13 +345,13 @@ absl::Status ChainNode::Read(const KeyScope* scope, Reading read, ReadAt at) {
   engine::HeapReader reader(storage_->heap());
   auto objects = state_.Objects(reader, scope);
   absl::Status status = objects.ok() ? read(*objects) : objects.status();
-  // Where nobody is known to hold it that is the answer, this time: others may
-  // be there at the next.
+  // If no other node is known to hold the object, the client gets this error.
+  // Another node may hold it at the next read.
   if (absl::IsDataLoss(status) &&
       replica::ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED) {
     (void)core_.LeaveAsDamaged(status, &pending_);
   }
-  // The answer counts as of now: nobody else can have served in between.
+  // The answer counts as of now: no other node can have served in between.
   RETURN_IF_ERROR(CheckMayRead());
   ++read_stats_.answered;
   return status;
@@ -374,13 +374,13 @@ absl::Status ChainNode::ReadIfClean(const KeyScope* scope, Reading read) {
     }
   }
   if (absl::IsDataLoss(status)) {
-    // As at the tail, which may hold it.
+    // As at the tail, to which the client turns: it may hold the object.
     if (replica::ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED) {
       (void)core_.LeaveAsDamaged(status, &pending_);
     }
     status = MakeError(kamino::v1::REASON_NOT_CLEAN, status.message());
   }
-  // Nobody else may have gone on without this node meanwhile.
+  // The chain cannot have gone on without this node meanwhile.
   RETURN_IF_ERROR(CheckMayRead(ReadAt::kAnyReplica));
   ++(replica::ReasonOf(status) == kamino::v1::REASON_NOT_CLEAN
          ? read_stats_.not_clean

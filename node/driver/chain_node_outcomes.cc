@@ -1,4 +1,4 @@
-// What a node tells of the outcome of a mutation.
+// Queries of a mutation's outcome.
 #include "base/status_macros.h"
 #include "engine/heap/heap_reader.h"
 #include "node/driver/chain_node.h"
@@ -29,7 +29,7 @@ void Tell(const StateMachine::Lookup& found, uint64_t number,
   }
 }
 
-// Of a session's number, by where its outcome would go.
+// For a session's number, by the place of its outcome.
 absl::Status TellOfSession(
     const absl::StatusOr<replica::Sessions::Place>& place,
     kamino::v1::GetOutcomeResponse* response) {
@@ -40,7 +40,7 @@ absl::Status TellOfSession(
     case kamino::v1::REASON_SUPERSEDED:
       response->set_outcome(kamino::v1::OUTCOME_SUPERSEDED);
       return absl::OkStatus();
-    case kamino::v1::REASON_INVALID_ARGUMENT:  // its turn has not come
+    case kamino::v1::REASON_INVALID_ARGUMENT:  // it is not due yet
       response->set_outcome(kamino::v1::OUTCOME_NOT_COMMITTED);
       return absl::OkStatus();
     default:
@@ -62,7 +62,7 @@ absl::Status ChainNode::ReadOutcome(const kamino::v1::RequestId& id,
   const uint64_t applied = core_.ring().applied();
   if (id.since() > applied) return replica::SinceIsAhead(id.since(), applied);
   engine::HeapReader reader(storage_->heap());
-  // Also where it does not say so: it may be one of a session.
+  // Even without such a statement: it may belong to a session.
   RETURN_IF_ERROR(state_.CheckSessionOwner(reader, id.client_id(), by.get()));
   if (id.in_session()) {
     RETURN_IF_ERROR(TellOfSession(
@@ -72,7 +72,7 @@ absl::Status ChainNode::ReadOutcome(const kamino::v1::RequestId& id,
   ASSIGN_OR_RETURN(auto found,
                    state_.FindOutcome(reader, id.client_id(), id.since()));
   if (found.knowledge == StateMachine::Knowledge::kNone) {
-    // Whoever asks may not know that it was in a session.
+    // The caller may not know that it was in a session.
     ASSIGN_OR_RETURN(const auto taken,
                      state_.IsTaken(reader, id.client_id(), id.number()));
     if (taken.has_value()) {

@@ -1,4 +1,4 @@
-// Snapshots of a node's heap, as what calls them gets hold of them.
+// Access to snapshots of a node's heap.
 #include <memory>
 #include <utility>
 

@@ -51,7 +51,7 @@ bool CoreThread::Push(Task task, bool may_wait) {
     has_tasks_.store(true, std::memory_order_release);
     wake = std::exchange(asleep_, false);
   }
-  // Not with the lock, which is what it takes first.
+  // Not while holding the lock, which the loop takes first.
   if (wake) loop_->Wake();
   return true;
 }
@@ -77,7 +77,8 @@ bool CoreThread::PostAndWait(absl::AnyInvocable<void()> task, size_t weight) {
   if (!loop_->OnLoopThread()) {
     return Push({std::move(task), weight}, /*may_wait=*/true);
   }
-  // Who runs the tasks cannot wait for it: many links may have much to say.
+  // The thread that runs the tasks cannot wait for itself: it runs them if many
+  // links have messages.
   if (runs_ && IsFull()) Poll();
   return Push({std::move(task), weight}, /*may_wait=*/false);
 }
@@ -96,7 +97,7 @@ bool CoreThread::RunNow(absl::FunctionRef<void()> task) {
   polling_ = false;
   const absl::Time ended = options_.clock();
   EndStep(ended - begins);
-  // Not before: that may close the link whose message the task looks at.
+  // Not before: that may close the link whose message the task examines.
   if (ended - began_ >= options_.max_batch_time) Poll();
   return true;
 }
@@ -113,7 +114,7 @@ void CoreThread::Stop() {
   }
   if (started_) {
     loop_->RunSync([this] {
-      // What was run at once has an end of its batch to come.
+      // Tasks that ran at once still need an end of their batch.
       while (has_tasks_.load(std::memory_order_acquire) || TakeReads() ||
              began_ != absl::InfiniteFuture()) {
         Poll();
@@ -187,8 +188,8 @@ void CoreThread::RunReads() {
 }
 
 absl::Time CoreThread::EndBatch(absl::Time began, bool timer_fired) {
-  // Not by the timer alone, which waits while there is much to do; but always
-  // by that where there is nothing to do, be it early.
+  // Not only by the timer, which waits while there is much to do; but only by
+  // it, even if early, when there is nothing to do.
   const absl::Duration early =
       timer_fired ? options_.tick_interval / 2 : absl::ZeroDuration();
   const absl::Time now = options_.clock();

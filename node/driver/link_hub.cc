@@ -26,10 +26,10 @@ absl::Span<const std::byte> AsBytes(absl::string_view text) {
 // Attempts with one transport before the next one has its turn.
 constexpr int kAttemptsPerTransport = 2;
 
-// A link that was established for so long was not turned away.
+// A link that was established for so long was not refused.
 constexpr absl::Duration kLasting = absl::Seconds(1);
 
-// Between an address and the host that it is good for.
+// Separates an address from its host.
 constexpr char kHostMark[] = "#";
 
 std::string HostOf(const std::string& address) {
@@ -41,7 +41,7 @@ std::string PathOf(const std::string& address) {
   return address.substr(0, address.rfind(kHostMark));
 }
 
-// Where others connect to what listens at `own`, host:port.
+// The address at which others reach the listener at `own`, host:port.
 std::string Advertised(const std::string& advertise, const std::string& own) {
   if (advertise.empty()) return own;
   const size_t colon = advertise.rfind(':');
@@ -54,7 +54,7 @@ std::string Advertised(const std::string& advertise, const std::string& own) {
 // The transport's view of one link.
 class LinkHub::Handler : public transport::LinkHandler {
  public:
-  // `expected`: who is to be at the other end; "": whoever is.
+  // `expected`: the expected peer; "": any.
   Handler(LinkHub* hub, LinkId id, std::shared_ptr<Received> received,
           std::string expected = "")
       : hub_(hub),
@@ -116,7 +116,7 @@ class LinkHub::Handler : public transport::LinkHandler {
   const LinkId id_;
   const std::shared_ptr<Received> received_;
   const std::string expected_;
-  bool damaged_ = false;  // by a message that was none
+  bool damaged_ = false;  // by an undecodable message
 };
 
 LinkHub::LinkHub(Options options, Events events)
@@ -140,7 +140,8 @@ LinkHub::~LinkHub() {
 absl::Status LinkHub::Listen(const Offer& offer) {
   Port port{offer.factory.capabilities(), offer.advertise, nullptr, nullptr};
   transport::TransportOptions options = options_.transport;
-  // Over the others a Hello of an old view gets an answer, which says more.
+  // Over other transports a Hello of an old view gets an answer, which says
+  // more.
   if (!port.kind.one_sided) options.era = nullptr;
   ASSIGN_OR_RETURN(port.transport, offer.factory.Make(options));
   auto listener =
@@ -191,7 +192,7 @@ std::vector<const LinkHub::Port*> LinkHub::Usable(
         member.link_addresses.find(std::string(port.kind.name));
     if (address == member.link_addresses.end()) continue;
     const bool chosen = options_.first_is_chosen && &port == &ports_.front();
-    // Who chooses one of the same host knows that it is.
+    // If the operator chose a transport for one host, it is for this host.
     if (port.kind.same_host_only && !chosen &&
         (options_.first_is_chosen || options_.host_id.empty() ||
          HostOf(address->second) != options_.host_id)) {
@@ -240,8 +241,8 @@ void LinkHub::Open(LinkId id, const membership::Member& member) {
     ++ways_[member.node_id].opened;
   }
   const int failures = way.failures;
-  // When the choice is ours, one that does not get through gives way to the
-  // next, in turn.
+  // If the choice is the node's, a transport that does not get through gives
+  // way to the next, in turn.
   const size_t turn = options_.first_is_chosen
                           ? 0
                           : failures / kAttemptsPerTransport % usable.size();
@@ -359,10 +360,10 @@ void LinkHub::Send(LinkId id, const ChainMessage& message,
   std::string head = replica::EncodeFrameHead(message);
   absl::ReleasableMutexLock lock(&mutex_);
   auto found = connections_.find(id);
-  // The core hears of it soon.
+  // The core learns of it soon.
   if (found == connections_.end() || found->second.closing) return;
   Connection& connection = found->second;
-  // Where something waits, OnWritable is due: the rest waits behind it.
+  // If messages wait, OnWritable is due, and new ones wait behind them.
   if (connection.link == nullptr || !connection.queue.empty() ||
       !TrySend(&connection, head, payload)) {
     head.append(payload.data(), payload.size());

@@ -116,7 +116,7 @@ class LinkHub {
   std::string IdentityOf(replica::LinkId link);
   // Counts of links that were ended here, by reason.
   struct Ended {
-    uint64_t impostor = 0;  // the peer is not the expected node, or has no identity
+    uint64_t impostor = 0;  // the peer is another node, or has no identity
     uint64_t denied = 0;    // the peer is no longer allowed
     uint64_t nonsense = 0;  // the peer sent an undecodable message
     uint64_t unused = 0;    // unused
@@ -131,7 +131,7 @@ class LinkHub {
     uint64_t sent_bytes = 0;
     uint64_t received_messages = 0;
     uint64_t received_bytes = 0;
-    uint64_t waiting_bytes = 0;  // for credits, or for the link to be established
+    uint64_t waiting_bytes = 0;  // for credits, or for the link to open
     uint64_t credit_waits = 0;   // how often credits lacked
   };
   Traffic TrafficOf(replica::LinkId link);

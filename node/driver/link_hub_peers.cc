@@ -1,4 +1,4 @@
-// LinkHub's checks of the identity at the other end of its links.
+// LinkHub's checks of the identity of its links' peers.
 #include <map>
 #include <memory>
 #include <string>

@@ -19,8 +19,8 @@ using membership::View;
 using replica::Actions;
 using replica::LinkId;
 
-// A request on its way to the core thread. What does not get there, as the node
-// stops, is answered.
+// A request on its way to the core thread. If the node stops before it gets
+// there, it is answered.
 class Owed {
  public:
   explicit Owed(head::Request request) : request_(std::move(request)) {}
@@ -37,7 +37,7 @@ class Owed {
   head::Request request_;
 };
 
-// Of Node::standing_bits_.
+// Bits of Node::standing_bits_.
 constexpr uint32_t kReadyBit = 1;
 constexpr uint32_t kLeaseBit = 2;
 constexpr uint32_t kUnlinkedBit = 4;
@@ -45,8 +45,8 @@ constexpr int kRoleShift = 8;
 constexpr int kConditionShift = 16;
 
 // A member whose links have never been up since its view began does not serve.
-// Links usually come up within milliseconds; a node that is not reached at all
-// leaves the chain after the failure timeout.
+// Links usually come up within milliseconds; a node that cannot be reached at
+// all leaves the chain after the failure timeout.
 constexpr absl::Duration kMostUnlinked = absl::Seconds(5);
 
 }  // namespace
@@ -201,7 +201,7 @@ absl::Status Node::Join(const std::string& service_address,
     core_->Post([this, view] {
       const uint64_t before = node_->core().view().id;
       cluster_->Set(view.cluster_id, absl::BytesToHexString(view.cluster_uuid));
-      // Who waits here for what this node can do no more is told where to go.
+      // Requests that wait for what this node can no longer do are redirected.
       const bool stays = view.IndexOf(node_id(), node_->incarnation()) >= 0;
       if (!stays) view_board_.Publish(view);
       node_->OnView(view, Now());
@@ -233,7 +233,7 @@ absl::Status Node::Join(const std::string& service_address,
   };
   const replica::NodeState& state = storage_->record()->state();
   const uint32_t restarts = state.restarts;
-  // Where it was the whole chain nobody has peace while it rests.
+  // If it was the whole chain, a delay does not help any other node.
   const absl::Duration rest = state.alone
                                   ? absl::ZeroDuration()
                                   : DelayAfter(options_.restarts, restarts);
@@ -243,7 +243,7 @@ absl::Status Node::Join(const std::string& service_address,
                  << rest << " before it asks to be taken in";
   }
   views_->RestBeforeStart(rest);
-  // What it registers with; the core thread has done nothing yet.
+  // The report for the registration; the core thread has done nothing yet.
   views_->SetReport(node_->report());
   return views_->Start(self, std::move(callbacks));
 }
@@ -277,7 +277,7 @@ void Node::Stop() {
   views_->Stop();
   core_->Stop();   // runs what was posted before; later posts are refused
   links_.reset();  // its threads may still try to post
-  node_->Stop();   // answers requests that wait; who waits may look at it
+  node_->Stop();   // answers waiting requests, which may examine it
   node_.reset();
 }
 
@@ -334,8 +334,8 @@ bool Node::Read(absl::AnyInvocable<void(ChainNode&)> read) {
 // --- Core thread.
 
 void Node::Report() {
-  // Each batch moves the cursors; a heartbeat needs no finer ones. They go with
-  // whatever else has changed: what a node holds is judged by both.
+  // Each batch moves the cursors; heartbeats need no finer ones. They are
+  // reported together with any other change: a node's data is judged by both.
   const ChainNode::Standing standing = node_->standing();
   const bool ticked = std::exchange(ticked_, false);
   if (!ticked && standing == standing_) return;
@@ -346,7 +346,7 @@ void Node::Report() {
       report.caught_up_view != 0 && reported_.caught_up_view == 0;
   reported_ = report;
   views_->SetReport(report);
-  if (caught_up) views_->RequestView();  // the manager need not wait
+  if (caught_up) views_->RequestView();  // so that the manager need not wait
 }
 
 bool Node::EndOfBatch() {

@@ -140,9 +140,9 @@ class Node {
       membership::ViewSource* views, Events events);
   ~Node();
 
-  // Registers with the manager, once, as a node that clients reach at
-  // `service_address` (host:port), and other nodes at `peer_address`, or there,
-  // too, if it is ""; a while later, when this node has died again and again.
+  // Registers with the manager, once. Clients reach the node at
+  // `service_address` (host:port), other nodes at `peer_address`, or at the
+  // same address if that is "". Delayed if this node has crashed repeatedly.
   absl::Status Join(const std::string& service_address,
                     const std::string& peer_address = "");
 
@@ -184,7 +184,7 @@ class Node {
   // Limit of its snapshots. Any thread.
   uint64_t max_snapshot_bytes() const { return options_.snapshots.max_bytes; }
 
-  // Of the core thread (CoreExecutor::loop).
+  // The core thread's loop (CoreExecutor::loop).
   std::shared_ptr<transport::EventLoop> loop() { return core_->loop(); }
 
   // Fills everything but the header. Core thread only.

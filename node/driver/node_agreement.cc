@@ -48,15 +48,15 @@ membership::Agreement AgreementOf(const Storage& storage,
     const UndoCopyKind kind = storage.options().undo_copy;
     agreement[std::string(membership::kUndoCopyTerm)] =
         Exactly(static_cast<uint64_t>(kind));
-    // The others have room for whatever there may be: by the sizes of heap and
-    // ring, which are alike.
+    // The other kinds have room for any entry: it depends on the sizes of heap
+    // and ring, which are equal.
     if (kind == UndoCopyKind::kDynamic) {
       agreement["undo copy size in KiB (--alpha)"] =
           Exactly(storage.undo_copy_bytes() >> 10);
     }
   }
   for (const std::string& name : procedures.Names()) {
-    if (replica::IsBuiltin(name)) continue;  // these have that version
+    if (replica::IsBuiltin(name)) continue;  // one version for all
     agreement[absl::StrCat(kProcedure, name)] = {0, 1};
   }
   return agreement;

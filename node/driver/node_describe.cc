@@ -1,4 +1,4 @@
-// What a node says of itself to whoever asks.
+// A node's description of itself.
 #include <string>
 
 #include "head/reserve.h"

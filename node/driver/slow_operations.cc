@@ -18,7 +18,7 @@ metrics::Counters slow_operations(
     "Operations of clients that took longer than --slow_operation_ms.",
     {"method"});
 
-// As one word, whatever it holds; a client may have chosen it.
+// As one word, whatever its content; a client may have chosen it.
 void AddWord(absl::string_view name, absl::string_view value,
              std::string* line) {
   constexpr size_t kMost = 256;
@@ -49,7 +49,7 @@ void AddHead(const head::RequestTimes& head, std::string* line) {
 }  // namespace
 
 SlowOperations::SlowOperations() {
-  // At 0 they are there before the first one.
+  // So that they exist with 0 before the first one.
   for (const char* method : {"get", "batch_get", "scan", "put", "patch",
                              "delete", "commit", "call"}) {
     slow_operations.Of({method});

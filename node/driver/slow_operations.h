@@ -30,7 +30,7 @@ struct SlowOperation {
   std::string traceparent;
   std::string by;    // the caller's identity; empty: no authentication
   std::string from;  // the connection
-  std::optional<uint64_t> keys;  // number of keys that it names; none: it names no keys
+  std::optional<uint64_t> keys;  // how many it names; none: no keys
   uint64_t request_bytes = 0;
   uint64_t answer_bytes = 0;
 

@@ -68,7 +68,7 @@ void StageTimes::OnBatch(const replica::ChainCore& core, absl::Time now) {
 
 void StageTimes::Follow(Stage stage, uint64_t from, uint64_t to, absl::Time now,
                         Probe* probe) {
-  if (probe->sequence > from) probe->sequence = 0;  // it is not there any more
+  if (probe->sequence > from) probe->sequence = 0;  // it is gone
   if (probe->sequence != 0) {
     if (to < probe->sequence) {
       follows_ = true;

@@ -25,7 +25,7 @@ namespace kamino::node {
 
 absl::string_view StageName(replica::Stage stage);  // "admit", ...
 
-// Core thread only, but for Read.
+// Core thread only, except Read.
 class StageTimes final : public replica::StageWatch {
  public:
   static constexpr uint32_t kOneOf = 16;

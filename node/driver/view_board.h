@@ -31,7 +31,7 @@ class ViewBoard {
   static constexpr size_t kMaxListeners = 1024;
   static constexpr int kMaxOfOnePeer = kMaxListeners / 4;
 
-  // Of this chain.
+  // The board of this chain.
   explicit ViewBoard(ChainId chain_id);
 
   // A view of this chain. Ignores one that is older than the current one.

@@ -31,7 +31,7 @@ absl::Status CheckBackupId(const std::string& id) {
                                 kBackupIdBytes));
 }
 
-// That they fit one transaction.
+// Checks that they fit one transaction.
 absl::Status CheckRecords(absl::string_view records) {
   const size_t bytes = records.size();
   size_t count = 0;
@@ -95,8 +95,7 @@ std::string BackupService::LineOf(const Step& step,
 
 absl::StatusOr<replica::Mutation> BackupService::MutationOf(
     grpc::CallbackServerContext* context, const RestoreRequest& request) const {
-  // The cluster that takes the restore; where the backup is from does not
-  // matter.
+  // The cluster that receives the restore; the backup's origin does not matter.
   RETURN_IF_ERROR(rpc::MeetCaller(node_->cluster(), context));
   RETURN_IF_ERROR(CheckAsked(request.chain_id(), node_->chain_id()));
   replica::Mutation mutation;
@@ -157,7 +156,7 @@ void BackupService::Answer(const Step& step, const absl::Status& status) {
 
 void BackupService::Finish(const Step& step, const absl::Status& status) {
   if (status.ok()) Count(step);
-  // To give up takes many calls, of which the last one has the line.
+  // Giving up takes many calls; the last one has the line.
   const bool goes_on = step.request->has_give_up() && step.response->more();
   if (step.place == nullptr || (status.ok() && goes_on)) {
     return Answer(step, status);

@@ -73,7 +73,7 @@ class BackupService final : public kamino::v1::BackupService::CallbackService {
   logs::AuditThread* const audit_thread_;
   const absl::Duration patience_;
   std::atomic<int> saves_{0};
-  // Of records, since a restore began here.
+  // Bytes of records since a restore began here.
   std::atomic<uint64_t> restored_bytes_{0};
 };
 

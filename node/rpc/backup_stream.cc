@@ -25,8 +25,8 @@ using kamino::v1::SaveResponse;
 
 constexpr size_t kMessageBytes = 1u << 20;
 
-// What the core thread is asked for. If it drops that unanswered, as a node
-// that stops may, that is an answer.
+// The result of a task on the core thread. If a stopping node drops the task,
+// that is the result.
 class Answer {
  public:
   absl::Status Await() {
@@ -242,7 +242,7 @@ absl::Status BackupStream::EndUntaken() {
 absl::Status BackupStream::Send(Part part) {
   RETURN_IF_ERROR(AwaitSent());
   sent_ = std::move(part);
-  // It has a patience of its own.
+  // It has its own time limit.
   unsent_ = node_->reads().AddAnswer(peer_,
                                      static_cast<int64_t>(sent_.ByteSizeLong()),
                                      node_->Now(), /*end=*/nullptr);

@@ -26,7 +26,7 @@ using ProtoEndpoint = kamino::internal::v1::VerbsEndpoint;
 // An endpoint takes some hundred bytes.
 constexpr int kMaxAnswerBytes = 4096;
 constexpr size_t kMaxNameBytes = 64;
-// Channels to old neighbours are dropped when there are more.
+// Drops channels to former neighbours when there are more.
 constexpr size_t kMaxStubs = 16;
 constexpr uint32_t k24Bits = 0xffffff;
 
@@ -100,7 +100,7 @@ absl::StatusOr<VerbsEndpoint> FromProto(const ProtoEndpoint& from) {
   return to;
 }
 
-// Whose certificate the call's other end has shown; nothing in the clear.
+// The peer's certificate; nothing without TLS.
 std::optional<security::Certificate> SenderOf(
     const grpc::AuthContext* context) {
   if (context == nullptr) return std::nullopt;
@@ -190,7 +190,7 @@ void GrpcRendezvous::Exchange(const std::string& address,
                                        const Calls::Call& call) {
         reply(Answer(status, call));
       });
-  CHECK(begun);  // as it is not stopped
+  CHECK(begun);  // it is not stopped
 }
 
 absl::StatusOr<VerbsEndpoint> GrpcRendezvous::Answer(
@@ -223,7 +223,7 @@ grpc::ServerUnaryReactor* GrpcRendezvous::Connect(
   }
   const absl::Status chain = CheckChain(request->chain_id(), chain_id_);
   if (!chain.ok()) {
-    // As a link ends for a peer that it is not for (transport/link.h).
+    // As when a link's peer is not the expected one (transport/link.h).
     rpc::Finish<ConnectRequest>(reactor, began,
                                 absl::FailedPreconditionError(chain.message()));
     return reactor;

@@ -20,7 +20,7 @@
 
 namespace kamino::node {
 
-// Thread-safe but for Stop, after which nothing listens and no call runs.
+// Thread-safe except Stop, after which nothing listens and no call runs.
 class GrpcRendezvous final
     : public transport::VerbsRendezvous,
       public kamino::internal::v1::VerbsLinks::CallbackService {

@@ -27,7 +27,7 @@ using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 using replica::MakeError;
 
-// On the node's clock, of which it is `now`.
+// On the node's clock, where it is now `now`.
 absl::Time DeadlineOf(const CallbackServerContext& context, absl::Time now) {
   return now + rpc::LeftUntil(context.raw_deadline());
 }
@@ -39,7 +39,7 @@ uint64_t ProcessorMicros() {
       absl::ToInt64Microseconds(absl::DurationFromTimespec(used)));
 }
 
-// Whether answers are counted: those of the others are small.
+// Whether answers count as unsent: the others are small.
 template <typename Request>
 constexpr bool kHasLargeAnswer =
     std::is_same_v<Request, kamino::v1::GetRequest> ||
@@ -365,8 +365,8 @@ ServerUnaryReactor* KaminoService::GetChain(
                        "this node knows of no view yet; kamino admin status "
                        "tells what the chain waits for");
   }
-  // Not by the core thread: clients ask again and again while a node is slow,
-  // and would make it slower.
+  // Not on the core thread: clients ask repeatedly while a node is slow, and
+  // would make it slower.
   if (status.ok()) {
     *response->mutable_chain() = *chain;
     FillHeader(chain->view_id(), node_->settled(), response->mutable_header());

@@ -109,7 +109,7 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
     absl::Time began;  // of the node's clock
     // When the core thread began it; infinite: unknown.
     absl::Time came = absl::InfiniteFuture();
-    // Of a mutation, where known.
+    // A mutation's times, if known.
     const head::RequestTimesSource* times = nullptr;
   };
   // The end of every unary call of the service: counts it, and reports slow

@@ -21,7 +21,7 @@ using kamino::internal::v1::GetPassResponse;
 using transport::LinkPass;
 
 constexpr int kMaxAnswerBytes = 4096;
-// Channels to old neighbours are dropped when there are more.
+// Drops channels to former neighbours when there are more.
 constexpr size_t kMaxStubs = 16;
 // Before the host in a link address.
 constexpr char kHostMark[] = "#";
@@ -76,8 +76,8 @@ void LinkPasses::Stop() {
 
 // --- For links of this node.
 
-// Members of other hosts may have the same paths. A host that cannot be told,
-// or is told in two ways, is this one where shared memory was asked for.
+// Members on other hosts may have the same paths. An unknown or ambiguous host
+// counts as this one if shared memory was asked for.
 std::string LinkPasses::PeerAt(const std::string& address) const {
   const std::string here = absl::StrCat(address, kHostMark, host_id_);
   std::string elsewhere;
@@ -137,7 +137,7 @@ void LinkPasses::Ask(const std::string& address, absl::Duration timeout,
             granted.status().code(),
             absl::StrCat("a pass for a link: ", granted.status().message())));
       });
-  CHECK(begun);  // as it is not stopped
+  CHECK(begun);  // it is not stopped
 }
 
 absl::StatusOr<LinkPasses::Granted> LinkPasses::Answer(
@@ -179,7 +179,7 @@ absl::StatusOr<LinkPass> LinkPasses::Give(
                        request.node_id(), " in view ", request.view_id()));
     }
     for (const membership::Member& member : view_.members) {
-      // In a later view it may be in another life.
+      // In a later view it may have another incarnation.
       if (member.node_id != request.node_id() ||
           member.incarnation == request.incarnation() ||
           request.view_id() > view_.id) {

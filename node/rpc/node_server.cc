@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kServiceName[] = "kamino.v1.KaminoService";
 constexpr size_t kMaxMemoryBytes = 1u << 30;
-// All of the process's own, but for its snapshots.
+// Memory of the process, without its snapshots.
 constexpr size_t kMaxProcessBytes = 1u << 30;
 
 }  // namespace

@@ -50,7 +50,7 @@ grpc::ServerUnaryReactor* SessionService::ConnectPair(
     return reactor;
   }
   transport::VerbsEndpoint known = *offer;
-  // In the clear it is nobody's, and whoever needs to know says so.
+  // Without TLS there is no identity; code that needs one reports that.
   if (auto caller = rpc::PeerOf(*context); caller.ok()) {
     known.sender = *std::move(caller);
   }

@@ -5,8 +5,8 @@
 namespace kamino::node {
 namespace {
 
-// Of one stream, that the core may have. Frames that wait there are answered
-// together; of large ones no more than the next one waits.
+// Frames of one stream that the core may have. Those that wait there are
+// answered together; a large frame is followed by at most one more.
 constexpr int kMostFrames = 64;
 constexpr size_t kMostBytes = 256 << 10;
 
@@ -119,7 +119,7 @@ void SessionStream::OnReadDone(bool ok) {
   Next next = Next::kNothing;
   {
     // Not before: another thread would read the next frame into the same place,
-    // and might hand it to the node first.
+    // and might pass it to the node first.
     absl::MutexLock lock(&mutex_);
     reading_ = false;
     if (runs) next = ReadOrElseLocked();
@@ -192,7 +192,7 @@ SessionStream::Next SessionStream::NextLocked() {
     waiting_.pop_front();
     return Next::kWrite;
   }
-  // A frame that the core has is followed by a read, or by this.
+  // A read, or this, follows each frame that the core has.
   if (!closing_ || taken_frames_ > 0 || starting_reads_ > 0 || cancelling_) {
     return Next::kNothing;
   }

@@ -51,14 +51,14 @@ grpc::Status ToGrpcStatus(const absl::Status& status,
   if (status.ok()) return grpc::Status::OK;
   kamino::v1::ErrorDetail detail = replica::DetailOf(status);
   detail.set_served_by(node_id);
-  // The chain of another cluster is not where the caller is to go.
+  // The chain of another cluster has no addresses for the caller.
   if (detail.reason() != kamino::v1::REASON_OTHER_CLUSTER) {
     *detail.mutable_chain() = chain;
     detail.set_chain_id(chain.chain_id());
     detail.set_view_id(chain.view_id());
   }
   detail.set_request(request);
-  // A client that cancels its call, or closes a stream, is refused nothing.
+  // Cancelled calls and closed streams do not count as refused.
   if (!absl::IsCancelled(status)) CountRefusal(detail.reason());
 
   absl::Status answer(status.code(), status.message());

@@ -1,4 +1,4 @@
-// Of a session's connection, what its peer may do.
+// The rights of a session connection's peer.
 #include "logs/about_request.h"
 #include "node/session/session_connection.h"
 #include "security/access_table.h"

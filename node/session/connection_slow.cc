@@ -1,5 +1,5 @@
-// Of a session's connection, by which its requests are known, and how long they
-// took: counted, and told of where that was long.
+// The names of a session connection's requests, and their durations: counted,
+// and logged if long.
 #include <string>
 #include <utility>
 
@@ -17,7 +17,7 @@ const SessionConnection::Pending* SessionConnection::FindPending(
 }
 
 void SessionConnection::TakeTrace(const session::Request& trace) {
-  // What is none is left out, as W3C has it.
+  // An invalid traceparent is ignored, as W3C requires.
   trace_tag_ = trace.tag;
   trace_ = logs::IsTraceparent(trace.body) ? std::string(trace.body) : "";
 }
@@ -30,7 +30,7 @@ void SessionConnection::CountAnswered() {
   const absl::Time now = node_->Now();
   const Answered* const end = answered_.data() + answered_.size();
   for (const Answered* next = answered_.data(); next != end;) {
-    // Those that came together are counted together.
+    // Answers that arrived together are counted together.
     const Answered& first = *next;
     while (++next != end && next->CountsAs(first)) {
     }

@@ -51,7 +51,7 @@ SessionConnection::SessionConnection(const SessionLimits& limits, Node* node,
 
 SessionConnection::~SessionConnection() { *all_held_ -= held_bytes(); }
 
-// --- What comes.
+// --- Received frames.
 
 void SessionConnection::OnFrame(absl::string_view bytes, absl::Time now) {
   if (ended()) return;
@@ -121,8 +121,8 @@ void SessionConnection::OpenSession(const SessionName& asked_for,
   params.lease = absl::Milliseconds(asked_for.lease_ms());
   params.deadline = now + kDefaultTimeout;
   params.by = peer();
-  // A client that gives up asks for another session; the head does not open the
-  // first one, which would hold up others.
+  // If the client gives up and asks for another session, the head does not open
+  // the first one, which would hold up others.
   params.abandoned = [find = find_] {
     return find() == nullptr || find()->ended();
   };
@@ -226,7 +226,7 @@ absl::Status SessionConnection::CheckRoomForAnswer() {
 }
 
 bool SessionConnection::HasRoomForAnswer() const {
-  // Where all have much, those do without who have some.
+  // If all connections hold much, those that hold some are refused.
   const size_t most = *all_held_ <= limits_.max_all_held_bytes
                           ? limits_.max_unsent_bytes
                           : limits_.max_unsent_bytes / 256;
@@ -248,7 +248,7 @@ void SessionConnection::Begin(const session::Request& request, absl::Time now) {
 }
 
 void SessionConnection::Read(const session::Request& request) {
-  // A key takes three bytes of a request at least.
+  // A key takes at least three bytes of a request.
   const size_t lookups = request.body.size() / 3 + 1;
   if (request.method == Method::kBatchGet) {
     if (lookups > lookups_left_) {
@@ -328,7 +328,7 @@ void SessionConnection::KeepAlive(uint32_t tag, absl::Time now) {
       [find = find_, tag](const absl::StatusOr<head::SessionInfo>& session) {
         SessionConnection* const self = find();
         if (self == nullptr) return;
-        // A node that stops answers what waits, and has no core any more.
+        // A stopping node answers waiting requests, and has no core any more.
         const uint64_t settled =
             session.ok() ? self->node_->chain_node().core().settled() : 0;
         self->Answer(tag, session.status(), settled, "");
@@ -351,7 +351,7 @@ void SessionConnection::CloseSession(uint32_t tag) {
       peer());
 }
 
-// --- What goes.
+// --- Sent frames.
 
 void SessionConnection::Answer(uint32_t tag, const absl::Status& status,
                                uint64_t sequence, absl::string_view body,
@@ -456,7 +456,7 @@ void SessionConnection::OnWritable() {
 }
 
 double SessionConnection::held_for() const {
-  // So that who has just begun does not count as slow.
+  // So that a new connection does not count as slow.
   constexpr double kLittle = 1 << 20;
   return static_cast<double>(held_bytes()) /
          (static_cast<double>(moved_ + moved_before_) + kLittle);

@@ -200,7 +200,7 @@ class SessionConnection {
   size_t unsent_ = 0;       // as counted last
   size_t unfinished_ = 0;   // likewise
   bool took_some_ = false;  // the peer, since the last tick
-  absl::Time quiet_since_;  // start of the silence that limits_.max_silence bounds
+  absl::Time quiet_since_;  // the start of a silence (max_silence)
   // For the incomplete frame: its size at that time, when the time for the next
   // piece began.
   size_t frame_had_ = 0;

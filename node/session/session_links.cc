@@ -19,19 +19,19 @@ namespace {
 
 using transport::Link;
 
-// Links of one listener. Each may come to two rings of kRingBytes, or to what
-// its connection counts; one over verbs to locked memory as well
+// Links of one listener. Each may use two rings of kRingBytes, or its
+// connection's limits; one over verbs also locked memory
 // (transport/verbs/send_transport.h).
 constexpr int kMaxTcpLinks = 16384;
-// Of calls (rpc::Acceptor::Options::max_descriptors), of what it spares, and of
-// links of other kinds.
+// Descriptors of calls (rpc::Acceptor::Options::max_descriptors), of their
+// reserve, and of links of other kinds.
 constexpr uint64_t kDescriptorsOfOthers = 4096 + 512;
 constexpr int kMaxVerbsLinks = 512;
 constexpr int kMaxSharedLinks = 64;
-// Of one listener: clients of one host may all come at once.
+// For one listener: clients of one host may all connect at once.
 constexpr int kMaxHalfOpen = 2048;
-// Handshakes, at a millisecond of the core thread each: two fifths of it for
-// addresses that had no links lately, a fifth for one address.
+// Handshakes per second, at a millisecond of the core thread each: two fifths
+// of it for addresses without recent links, a fifth for one address.
 constexpr transport::ComeRate kCome = {400, 1000};
 constexpr transport::ComeRate kComeOfAddress = {200, 500};
 constexpr size_t kRingBytes = size_t{8} << 20;
@@ -80,7 +80,7 @@ class LinkCarrier final : public SessionCarrier {
       if (absl::IsResourceExhausted(sent)) return;
       waiting_bytes_ -= waiting_.front().size();
       waiting_.pop_front();
-      if (!sent.ok()) link_->Close();  // what is left is refused as well
+      if (!sent.ok()) link_->Close();  // the rest is refused as well
     }
     if (closing_) link_->Close();
   }
@@ -131,7 +131,8 @@ int MaxLinks(const transport::Capabilities& kind) {
   return links;
 }
 
-// Where clients find what listens at `own`; they call the node at `service`.
+// The clients' address of the listener at `own`; they call the node at
+// `service`.
 std::string AddressFor(const transport::Capabilities& kind,
                        const std::string& own, const std::string& service) {
   if (kind.needs_rendezvous) return service;
@@ -164,7 +165,7 @@ absl::StatusOr<std::unique_ptr<SessionLinks>> SessionLinks::Listen(
     CHECK(!offer.factory.capabilities().one_sided)
         << "clients have no keys to a node's memory";
     options.max_accepted = MaxLinks(offer.factory.capabilities());
-    // One host's do not keep all others out.
+    // One host's links must not keep all others out.
     options.max_of_address = std::max(1, options.max_accepted * 3 / 4);
     options.max_half_open = kMaxHalfOpen;
     options.max_half_open_of_address = kMaxHalfOpen / 2;

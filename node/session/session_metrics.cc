@@ -54,7 +54,7 @@ std::string NameOf(Method method) {
 
 void CountSessionRequests(Method method, absl::StatusCode code, int64_t nanos,
                           uint64_t count) {
-  // Looked up by name each time they would cost every request.
+  // Looking it up by name each time would slow every request down.
   static std::array<std::array<std::atomic<metrics::Latencies*>, kCodes>,
                     kMethods>
       known{};

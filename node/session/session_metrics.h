@@ -14,7 +14,7 @@ namespace kamino::node {
 // As in the metric.
 std::string NameOf(session::Method method);
 
-// Counts `n` requests of that duration. Any thread; some fifty instructions.
+// Counts `count` requests of that duration. Any thread; some 50 instructions.
 void CountSessionRequests(session::Method method, absl::StatusCode code,
                           int64_t nanos, uint64_t count);
 

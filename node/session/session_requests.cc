@@ -32,7 +32,7 @@ absl::StatusOr<Message> Parse(absl::string_view body) {
       absl::StrCat("the body is not a ", Message::descriptor()->full_name()));
 }
 
-// Without parsing what brings values.
+// Without parsing the parts with values.
 absl::Status CheckCommit(absl::string_view body, int* keys) {
   using kamino::v1::CommitRequest;
   int preconditions = 0;

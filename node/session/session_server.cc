@@ -9,13 +9,14 @@
 namespace kamino::node {
 namespace {
 
-// They are told of seconds, and a look at thousands takes as long as a hundred
-// puts: where there are many, each has its turn in one of so many ticks.
+// Time limits of connections are in seconds, and checking thousands takes as
+// long as a hundred puts: with many connections, each is checked in one of so
+// many ticks.
 constexpr size_t kTicksForAll = 20;
-constexpr size_t kLeastLooks = 64;  // of a tick
+constexpr size_t kLeastLooks = 64;  // in a tick
 
-// What is worth giving back, which stops the allocator for some milliseconds;
-// and what a connection takes for itself, more or less.
+// Memory worth giving back, which stops the allocator for some milliseconds;
+// and the approximate size of a connection itself.
 constexpr size_t kMuch = 64 << 20;
 constexpr size_t kBytesOfConnection = 16 << 10;
 constexpr absl::Duration kFreeEvery = absl::Seconds(3);
@@ -62,7 +63,7 @@ void SessionServer::Queue(uint64_t id, std::string frame) {
   waiting_.emplace_back(id, std::move(frame));
   while (waiting_bytes_ > options_.max_waiting_bytes) ServeFirst();
   if (std::exchange(has_turn_, true)) return;
-  // Also where nothing waits any more: what was served is still to be flushed.
+  // Also if no frames wait any more: answers still have to be flushed.
   has_turn_ = node_->Run([this](ChainNode&) { ServeTurn(); });
 }
 
@@ -109,7 +110,7 @@ void SessionServer::Shed() {
   size_t held = 0;
   std::vector<std::pair<double, SessionConnection*>> by_time;
   for (const auto& [id, connection] : connections_) {
-    // What ended ones hold goes soon.
+    // Memory of ended connections is freed soon.
     if (connection->ended() || connection->held_bytes() == 0) continue;
     held += connection->held_bytes();
     by_time.emplace_back(connection->held_for(), connection.get());
@@ -133,7 +134,7 @@ void SessionServer::LookForMuchFreed(absl::Time now) {
 }
 
 void SessionServer::EndOfBatch() {
-  // A flush calls nobody back.
+  // A flush makes no callbacks.
   for (uint64_t id : touched_) {
     SessionConnection* const connection = Find(id);
     if (connection != nullptr) connection->Flush();

@@ -34,7 +34,7 @@ absl::string_view NameOf(const Slot& slot) {
   return {slot.name, strnlen(slot.name, kNameBytes)};
 }
 
-// An extent's size is rounded up to units, and those must lie in the device.
+// An extent's size is rounded up to units, which must lie in the device.
 bool Fits(const Slot& slot, uint64_t begin, uint64_t end, uint64_t unit) {
   return slot.offset % unit == 0 && slot.offset >= begin && slot.offset < end &&
          slot.length != 0 && slot.length <= end - slot.offset;
@@ -104,7 +104,7 @@ absl::Status DeviceDirectory::Read() {
     if (newest == nullptr || found->sequence > newest->sequence) newest = found;
   }
   if (newest == nullptr) {
-    // Before the checksum, which another version may keep elsewhere.
+    // Before the checksum, which another version may place differently.
     const Directory& first = *Copy(0);
     if (first.magic == kMagic && first.version == Copy(1)->version &&
         first.version != kVersion) {
@@ -129,7 +129,8 @@ absl::Status DeviceDirectory::Read() {
   return absl::OkStatus();
 }
 
-// Beyond what a checksum is for, but everything else relies on it.
+// A checksum does not show these errors, but everything else relies on these
+// fields.
 absl::Status DeviceDirectory::CheckSlots() const {
   if (content_.unit < kCopyBytes || content_.unit % kCopyBytes != 0) {
     return Damaged("unit");
@@ -158,9 +159,9 @@ absl::Status DeviceDirectory::CheckSlots() const {
   return absl::OkStatus();
 }
 
-// The magic comes first and alone. A first copy of nothing else says that
-// whoever formats has not come further, however torn the second one is; once
-// that one is whole, the device is.
+// The magic is stored first and alone. If the first copy has nothing else,
+// formatting has not come further, however torn the second copy is; once that
+// one is whole, the device is formatted.
 void DeviceDirectory::BeginFormat() {
   std::memset(device_->base(), 0, kCopies * kCopyBytes);
   device_->Persist(device_->base(), kCopies * kCopyBytes);
@@ -189,7 +190,7 @@ void DeviceDirectory::StoreCopy(size_t copy) {
 void DeviceDirectory::Store() {
   ++content_.sequence;
   content_.checksum = ChecksumOf(content_);
-  // One after the other, so that one is whole at any time.
+  // One after the other, so that one is always whole.
   for (size_t copy = 0; copy < kCopies; ++copy) StoreCopy(copy);
 }
 

@@ -2,7 +2,7 @@
 //
 //   heap.pmem    the objects and the intent log
 //   ring.pmem    the log ring and the node's record
-//  undo_copy.pmem  a head's undo copy, by which it rolls transactions back
+//   undo_copy.pmem  a head's undo copy, by which it rolls transactions back
 #ifndef KAMINO_NODE_STORAGE_FILE_MEDIA_H_
 #define KAMINO_NODE_STORAGE_FILE_MEDIA_H_
 

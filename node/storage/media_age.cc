@@ -68,7 +68,7 @@ absl::Status MediaAge::CheckStamp(const Ring& ring) const {
   MediaStamp stamp;
   absl::Status read = ReadStamp(&stamp);
   const bool renewing = ring.next_nonce != 0;
-  // The crash came while it was written.
+  // The crash came during its write.
   if (!read.ok() && renewing) return absl::OkStatus();
   RETURN_IF_ERROR(read);
   const MediaStamp next{ring.stamp.incarnation + 1, ring.next_nonce};
@@ -104,7 +104,7 @@ absl::Status MediaAge::Check(const Ring& ring) {
   if (absl::Status read = mark_.Open(); !read.ok()) {
     return absl::DataLossError(absl::StrCat(name_, ": ", read.message()));
   }
-  // What is cleaned was durably applied before, everywhere.
+  // Cleaned entries were durably applied before, in all regions.
   if (mark_.end() < std::max(ring.begin, ring.cleaned)) {
     return Older(name_, ring.name, TellApplied(mark_.end(), ring.end));
   }

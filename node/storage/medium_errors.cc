@@ -24,7 +24,7 @@
 namespace kamino::node {
 namespace {
 
-// The handler may call only what is safe in one (signal-safety(7)): no
+// The handler may call only async-signal-safe functions (signal-safety(7)): no
 // allocation, no formatting by libraries.
 
 constexpr size_t kMostPath = 4096;
@@ -59,7 +59,7 @@ class Line {
   const char* text() const { return bytes_; }
   void WriteTo(int file) const {
     const ssize_t written = write(file, bytes_, size_);
-    (void)written;  // nobody is left to tell
+    (void)written;  // an error cannot be reported
   }
 
  private:
@@ -140,8 +140,8 @@ bool IsWatched(const char* path) {
          path[folder] == '/' && strstr(path + folder, ".pmem") != nullptr;
 }
 
-// Several threads may come by the same damage: each is in the handler until
-// the one that records has ended the process.
+// Several threads may meet the same damage: each waits in the handler until the
+// recording thread has ended the process.
 std::atomic<int> inside{0};
 std::atomic<bool> busy{false};
 
@@ -150,7 +150,8 @@ void WaitAMoment() {
   nanosleep(&moment, nullptr);
 }
 
-// The file, or the device, of this node that has the place, and the byte there.
+// Finds the file, or the device, of this node that contains the place, and the
+// offset.
 bool FindPlace(const void* place, Line* line) {
   const auto address = reinterpret_cast<uint64_t>(place);
   bool found = false;
@@ -174,7 +175,7 @@ bool FindPlace(const void* place, Line* line) {
     line.WriteTo(file);
     kept = fsync(file) == 0;
     close(file);
-    // The record's name has to last as well.
+    // The record's name must be durable as well.
     if (watched.record_folder >= 0) {
       kept = fsync(watched.record_folder) == 0 && kept;
     }
@@ -196,8 +197,8 @@ void OnBusError(int, siginfo_t* info, void*) {
   Line line;
   line.Add("cannot read ");
   if (!FindPlace(info->si_addr, &line)) {
-    // The default follows, at the same instruction; but what others have come
-    // by is recorded first.
+    // The default action follows at the same instruction; but other threads'
+    // damage is recorded first.
     busy.store(false);
     inside.fetch_sub(1);
     while (inside.load() > 0) WaitAMoment();
@@ -241,7 +242,7 @@ void Copy(absl::string_view text, char* to) {
   to[text.size()] = '\0';
 }
 
-// As the kernel names it in a mapping.
+// The path as the kernel shows it for a mapping.
 void CopyReal(const std::string& path, char* to) {
   char real[PATH_MAX];
   if (path.empty() || realpath(path.c_str(), real) == nullptr) return;
@@ -263,7 +264,8 @@ void RecordMediumErrors(const std::string& data_dir,
   struct sigaction action = {};
   action.sa_sigaction = OnBusError;
   // Not SA_RESETHAND: another thread's fault would end the process before the
-  // first one's is recorded. One within the handler does, as it is blocked.
+  // first one is recorded. A fault within the handler ends it, as the signal is
+  // blocked.
   action.sa_flags = SA_SIGINFO;
   PCHECK(sigaction(SIGBUS, &action, nullptr) == 0);
   engine::OnLostWrites(OnLostWrites);

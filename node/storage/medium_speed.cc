@@ -25,7 +25,7 @@ std::string Millis(absl::Duration time) {
 }  // namespace
 
 OrderedSyncs OrderedSyncsOf(ChainMode mode, UndoCopyKind undo_copy) {
-  // As ordered_syncs_test counts them.
+  // The numbers that ordered_syncs_test counts.
   const bool logs = undo_copy == UndoCopyKind::kLog;
   const int head = logs ? 7 : 6;
   if (mode != ChainMode::kTraditional) return {head, 4};
@@ -34,7 +34,7 @@ OrderedSyncs OrderedSyncsOf(ChainMode mode, UndoCopyKind undo_copy) {
 
 absl::Duration MeasureSync(engine::Region* region,
                            const std::function<absl::Time()>& clock) {
-  // Volatile, as the compiler may leave out a store that changes nothing.
+  // Volatile, because the compiler may remove a store that changes nothing.
   auto* const word = reinterpret_cast<volatile uint64_t*>(region->base());
   std::array<absl::Duration, kMeasured> times;
   for (absl::Duration& time : times) {
@@ -105,7 +105,7 @@ absl::Status MediumCheck::Check(absl::Duration lease) {
     found = CheckMedium(best_, ordered_, lease);
     const absl::Time now = clock_();
     if (found.ok()) {
-      // A manager with another lease begins anew.
+      // A manager with another lease starts the check anew.
       if (rounds_ > 0) LOG(INFO) << "a sync now takes " << Millis(best_);
       rounds_ = 0;
       next_ = end_ = absl::InfinitePast();

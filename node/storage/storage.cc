@@ -29,7 +29,7 @@ using replica::LogRing;
 using replica::NodeState;
 using Part = Media::Part;
 
-// Unlike all others; `salt` is drawn anew for each start.
+// Unique; `salt` is drawn anew for each start.
 replica::Uuid NextHeapId(const replica::Uuid& last, uint64_t serial,
                          uint64_t salt) {
   std::string text = replica::BytesOf(last);
@@ -73,7 +73,7 @@ absl::StatusOr<std::unique_ptr<Storage>> Storage::Open(
     StorageOptions options, std::unique_ptr<Media> media) {
   auto storage =
       absl::WrapUnique(new Storage(std::move(options), std::move(media)));
-  // The heap is published last, so where one is, all is.
+  // The heap is published last, so if it exists, all do.
   absl::Status status = storage->media_->Exists(Part::kHeap)
                             ? storage->OpenExisting()
                             : storage->Create();
@@ -132,7 +132,7 @@ absl::Status Storage::OpenExisting() {
     RETURN_IF_ERROR(ResizeRing());
   }
   MarkWithRing();
-  restarts_->OnStart();  // it may die of what it recovers
+  restarts_->OnStart();  // recovery itself may crash it
   if (absl::Status done = Recover(); !done.ok()) {
     restarts_->OnRefused();
     return Annotate(done, Part::kHeap);
@@ -166,7 +166,7 @@ absl::Status Storage::OpenRing() {
   }
   record_.emplace(ring_region_.get());
   absl::Status read = record_->Open();
-  // A transfer that did not end may have left the ring half made.
+  // An unfinished transfer may have left an incomplete ring.
   const bool anew =
       read.ok() && record_->state().condition == Condition::kReceiving;
   auto ring = anew ? MakeRing(ring_region_.get())
@@ -227,7 +227,7 @@ absl::Status Storage::ResizeRing() {
                    media_->Create(Part::kRing, options_.ring_bytes));
   auto ring = MakeRing(region.get());
   if (!ring.ok()) return Annotate(ring.status(), Part::kRing);
-  // As it is new, no entry of before can be taken for one of its own.
+  // It is new, so no old entry can count as its own.
   (*ring)->Restart(ring_->cleaned(), /*generation=*/0);
   while ((*ring)->received() < ring_->received()) {
     absl::Status kept =
@@ -260,7 +260,7 @@ absl::Status Storage::CheckOwner() const {
   return absl::OkStatus();
 }
 
-// --- Age.
+// --- Age of the regions.
 
 MediaStamp Storage::Stamp() const {
   return {record_->state().incarnation, record_->state().nonce};
@@ -278,7 +278,7 @@ MediaAge::Ring Storage::AgeOfRing() const {
 
 absl::Status Storage::CheckAge() {
   heap_age_.emplace(heap_region_.get(), media_->Name(Part::kHeap));
-  // Nothing of it is used but the space.
+  // Only its space is used.
   if (record_->state().condition == Condition::kReceiving) {
     heap_age_->mark()->Reset(ring_->applied());
     return absl::OkStatus();
@@ -294,9 +294,9 @@ absl::Status Storage::CheckAge() {
                      " was the last applied one, which is within an entry of ",
                      media_->Name(Part::kRing)));
   }
-  // No other node has heard of what only one of them says: it was not drained.
-  // From here on all say the same: marks of a later drain would otherwise be
-  // too far from what a crash within that one leaves of this.
+  // No other node knows of entries that only one region marks: they were not
+  // drained. From here on all regions have the same mark: otherwise, after a
+  // crash, the marks of a later drain could be too far from this one.
   if (undo_copy_age_.has_value() && undo_copy_age_->mark()->end() != applied) {
     undo_copy_age_->mark()->Reset(applied);
   }
@@ -314,7 +314,7 @@ void Storage::MarkWithRing() {
 }
 
 void Storage::RenewStamp() {
-  // As a start before this one began to.
+  // An earlier start began to.
   if (record_->state().next_nonce != 0) FinishRenewal();
   NodeState state = record_->state();
   state.next_nonce = NextNonce(Stamp(), options_.salt);
@@ -355,7 +355,7 @@ void Storage::BeginReceiving() {
   NodeState state = record_->state();
   state.condition = Condition::kReceiving;
   state.was_head = state.local_undo = false;
-  // What it is to hold was never a member's.
+  // Its future content was never a member's.
   state.view_id = 0;
   state.heap_id = NextHeapId(state.heap_id, record_->serial(), options_.salt);
   record_->Update(state);

@@ -41,7 +41,7 @@ struct StorageOptions {
   // Allocates the undo copy at the start, so that becoming head neither waits
   // for space nor fails for lack of it.
   bool reserve_undo_copy = true;
-  // Of a new heap; not 0. A real node draws it at random.
+  // A new heap's incarnation; not 0. A real node draws it at random.
   uint64_t first_incarnation = 1;
   // After so many consecutive unplanned ends soon after the start it is not
   // opened. 0: no limit.

@@ -19,10 +19,10 @@ using replica::PageRun;
 
 namespace {
 
-// Free space of less is sent as whatever it holds.
+// Smaller free ranges are sent with their content.
 constexpr size_t kUnusedBytes = 64u << 10;
 
-// In as few runs as there are, if they are not too many.
+// In as few runs as possible, if they are not too many.
 absl::StatusOr<std::vector<PageRun>> RunsOf(const PageSet& pages) {
   std::vector<PageRun> runs;
   for (size_t page = pages.Next(0); page < pages.pages();
@@ -54,7 +54,7 @@ StorageCopy::StorageCopy(Storage* storage, std::function<void()> settle,
       changed_(storage->heap_region(), storage->heap()) {}
 
 void StorageCopy::BeginSending(uint64_t sequence) {
-  writer_.reset();  // it lets go of what the next one takes hold of
+  writer_.reset();  // it releases what the next one needs
   writer_.emplace(storage_->heap_region(), scope_, sequence,
                   storage_->heap()->UnusedRanges(kUnusedBytes));
 }
@@ -69,7 +69,7 @@ uint64_t StorageCopy::BeginSendingChanges(uint64_t sequence, uint64_t after) {
 
 void StorageCopy::AddWanted(absl::Span<const PageRun> runs) {
   PageSet pages(storage_->heap_region()->pages());
-  size_t most = pages.pages();  // whatever a peer says
+  size_t most = pages.pages();  // regardless of the peer's claim
   for (const PageRun& run : runs) {
     for (uint64_t page = run.first;
          page < pages.pages() && page - run.first < run.count && most > 0;
@@ -82,13 +82,13 @@ void StorageCopy::AddWanted(absl::Span<const PageRun> runs) {
 
 size_t StorageCopy::NextChunk(std::string* chunk) {
   replica::StringSink sink(chunk);
-  return *writer_->WriteRecord(&sink);  // a string takes all
+  return *writer_->WriteRecord(&sink);  // a string sink never fails
 }
 
 void StorageCopy::FinishSending(uint64_t sequence, std::string* chunk) {
-  CHECK_EQ(writer_->BytesLeft(), 0u);  // the chunk would have no bound
+  CHECK_EQ(writer_->BytesLeft(), 0u);  // the chunk would be unbounded
   replica::StringSink sink(chunk);
-  CHECK(writer_->Finish(sequence, &sink).ok());  // a string takes all
+  CHECK(writer_->Finish(sequence, &sink).ok());  // a string sink never fails
 }
 
 void StorageCopy::Receive() {
@@ -116,7 +116,7 @@ absl::StatusOr<std::vector<PageRun>> StorageCopy::BeginReceivingChanges(
   PageSet pages(storage_->heap_region()->pages());
   RETURN_IF_ERROR(TakeOut(after, &pages, &blocks));
   ASSIGN_OR_RETURN(std::vector<PageRun> runs, RunsOf(pages));
-  settle_();  // what stays is durable with what comes
+  settle_();  // pages that stay become durable, too
   blocks_ = std::move(blocks);
   Receive();
   return runs;
@@ -131,7 +131,7 @@ absl::Status StorageCopy::TakeOut(uint64_t after, PageSet* pages,
     ASSIGN_OR_RETURN(const engine::WriteSet write_set, entry.WriteSet());
     for (const Intent& intent : write_set) {
       RETURN_IF_ERROR(AddPagesOf(intent, pages));
-      // The first of them tells what it was.
+      // The first of them shows the earlier state.
       if (intent.kind == IntentKind::kWrite ||
           !seen.insert(intent.object).second) {
         continue;

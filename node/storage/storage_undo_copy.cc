@@ -1,4 +1,4 @@
-// Of Storage, what the node takes back by: the undo copy.
+// The part of Storage that rolls back: the undo copy.
 #include <algorithm>
 #include <utility>
 
@@ -37,7 +37,8 @@ size_t Storage::undo_copy_bytes() const {
 
 // --- When the node starts.
 
-// Before anything is taken back, as that could not be told from an old region.
+// Before anything is rolled back, because a rollback could not be told from an
+// old region.
 absl::Status Storage::OpenUndoCopy() {
   const std::string name = media_->Name(Part::kUndoCopy);
   ASSIGN_OR_RETURN(undo_copy_region_, media_->Open(Part::kUndoCopy));
@@ -45,7 +46,8 @@ absl::Status Storage::OpenUndoCopy() {
     return absl::FailedPreconditionError(absl::StrCat(
         name, " is truncated to ", undo_copy_region_->size(), " bytes"));
   }
-  // Each heap's incarnations begin anywhere: those of two tell nobody's age.
+  // Each heap's incarnations begin anywhere: those of two heaps say nothing
+  // about age.
   if (engine::IsOfAnotherHeap(*heap_, *undo_copy_region_)) {
     return absl::FailedPreconditionError(absl::StrCat(
         name, " belongs to another heap than ", media_->Name(Part::kHeap),
@@ -64,14 +66,14 @@ absl::Status Storage::FinishTakingBack(const absl::Status& done) {
   ForgetUndoCopyAge();
   RETURN_IF_ERROR(done);
   EndUndoCopy();
-  // Else the region serves again.
+  // Otherwise the region is used again.
   if (undo_copy_region_->size() != undo_copy_bytes()) undo_copy_region_.reset();
   return absl::OkStatus();
 }
 
-// What was executed beyond the applied mark, and not to its end perhaps, is
-// taken back; it is executed again from the ring. A disputed entry is what this
-// node made of it, if that is whole.
+// Entries that were executed beyond the applied mark, perhaps not to their end,
+// are rolled back and executed again from the ring. A diverging entry keeps
+// this node's result, if it is whole.
 absl::Status Storage::RecoverReplica() {
   const NodeState& state = record_->state();
   const bool disputed =
@@ -88,8 +90,8 @@ absl::Status Storage::RecoverReplica() {
   return FinishTakingBack(done);
 }
 
-// By the kind that it was made with, which need not be the one of now: so what
-// is wrong with it is told, and not that it is none of another kind.
+// By the kind with which it was made, which may differ from the current one: so
+// damage is reported as such, and not as a wrong kind.
 absl::StatusOr<std::unique_ptr<Backup>> Storage::OpenBackup() {
   Region* const region = undo_copy_region_.get();
   const auto& header =
@@ -103,7 +105,7 @@ absl::StatusOr<std::unique_ptr<Backup>> Storage::OpenBackup() {
     case engine::backup_format::Kind::kLog:
       backup = engine::OpenLogBackup(heap_.get(), region);
       break;
-    default:  // simple, or what is no header at all: that is told likewise
+    default:  // simple, or no valid header: reported likewise
       backup = engine::OpenSimpleBackup(heap_.get(), region);
       break;
   }
@@ -114,11 +116,12 @@ absl::StatusOr<std::unique_ptr<Backup>> Storage::OpenBackup() {
 absl::Status Storage::RollBack() {
   ASSIGN_OR_RETURN(auto backup, OpenBackup());
   engine::KaminoOptions options;
-  // Before the log forgets it: a crash in here must not make it uncommitted.
+  // Before the log forgets it: after a crash in between it must still be
+  // committed.
   options.on_recovered = [this](uint64_t last) { return KeepCommitted(last); };
   ASSIGN_OR_RETURN(auto store,
                    KaminoStore::Open(heap_.get(), std::move(backup), options));
-  // What has no commit mark was never sent.
+  // An entry without a commit mark was never sent.
   ring_->TruncateAfter(ring_->applied());
   return absl::OkStatus();
 }
@@ -196,8 +199,8 @@ absl::StatusOr<replica::LocalUndo*> Storage::BeginLocalUndo() {
   if (local_undo_ != nullptr) return local_undo_.get();
   CHECK(!record_->state().was_head) << "the head takes back by the undo copy";
   ASSIGN_OR_RETURN(local_backup_, NewUndoCopy());
-  // An undo log tells its records from those of before by the number of its
-  // round, so that number is durable before any record of the round is.
+  // An undo log tells its records from old ones by the number of its round, so
+  // that number is durable before any record of the round is.
   if (drains_.deferred()) drains_.DrainNow();
   local_undo_ =
       replica::MakeLocalUndo(heap_.get(), ring_.get(), local_backup_.get());

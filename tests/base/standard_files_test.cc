@@ -12,8 +12,8 @@
 namespace kamino {
 namespace {
 
-// In a child: whether a file that is opened afterwards has a number of its own,
-// and the closed ones can be neither read nor written.
+// Whether, in a child, a file that is opened afterwards has a number of its
+// own, and the closed ones can be neither read nor written.
 bool Holds(bool occupies) {
   for (int fd : {0, 1, 2}) close(fd);
   if (occupies) OccupyStandardFiles();

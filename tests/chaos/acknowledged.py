@@ -6,7 +6,7 @@ WRITES = {"put", "cas", "patch", "delete", "open", "transfer", "move"}
 
 
 def _is_write(event):
-  """Of an invocation, in either dialect (docs/testing/chaos.md)."""
+  """Whether an invocation writes, in either dialect (docs/testing/chaos.md)."""
   if "op" in event:
     return event["op"] in WRITES
   return any(part[0] == "append" for part in event["value"])

@@ -49,7 +49,7 @@ def client_program(binaries):
 
 
 def rows_of(verdicts, missing):
-  """By kind: what was injected, and what became of it."""
+  """By kind: the injected faults, and their outcomes."""
   rows = collections.OrderedDict()
   def row_of(name):
     return rows.setdefault(name, {

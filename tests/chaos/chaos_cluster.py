@@ -1,5 +1,5 @@
 """A cluster whose parties live in network namespaces and on small disks, and
-what faults do to it. Each act checks that it was one."""
+the faults' actions on it. Each act checks that it had its effect."""
 
 import errno
 import itertools
@@ -27,8 +27,8 @@ from store import QUOTA_MB, Store
 from surroundings import Surroundings
 from wall_clock import WallClock, with_environment
 
-# What nodes of a chain of each mode are started with; of the traditional one
-# with logs and with copies.
+# Flags of the nodes of a chain in each mode; in traditional mode once with logs
+# and once with copies.
 MODES = {
     "kamino": (),
     "traditional": ("--chain_mode=traditional", "--undo_copy=log"),
@@ -38,8 +38,8 @@ MODES = {
 NODES = 4
 MANAGERS = 3
 WORKLOADS = ("registers", "bank", "lists")
-# Places with clients: one of each workload, on the same objects. So there may
-# be somebody on either side of a partition.
+# Places with clients: one of each workload, on the same objects. So each side
+# of a partition may have clients.
 SIDES = ("east", "west")
 HEAP_MB = 32
 RING_MB = 16
@@ -57,7 +57,7 @@ REREAD = "SIGHUP: read anew"  # what a process logs at that signal
 
 
 def parties():
-  """Who has a namespace of its own."""
+  """All processes and places that have a namespace of their own."""
   return (["etcd"] + [_manager(i) for i in range(1, MANAGERS + 1)] +
           [f"n{i}" for i in range(1, NODES + 1)] + list(SIDES))
 
@@ -69,7 +69,7 @@ def _manager(number):
 def fill_up(path):
   """Has the file take what its disk has left; whether no byte is free then.
 
-  Whoever writes there as well may take some of it, or give some back.
+  Another process that writes there may take some of it, or give some back.
   """
   with open(path, "wb") as ballast:
     taken = 0
@@ -133,8 +133,8 @@ class ChaosCluster(LocalCluster):
 
   @property
   def seeds(self):
-    """But for addresses that another cluster has: with these `kamino` ends
-    with an error that names both."""
+    """Without addresses that another cluster has: with these `kamino` ends with
+    an error that names both."""
     return ",".join(self.addresses_of(
         n for n in self.nodes if n not in self._others))
 
@@ -269,12 +269,12 @@ class ChaosCluster(LocalCluster):
   # --- What is.
 
   def leader(self, but=()):
-    """The manager that says it leads, of all but some; None while nobody
+    """The manager that says it leads, of all but some; None while none
     does."""
     for name in self.managers:
       if name in but or not self.alive(name):
         continue
-      # What it said before it was started again counts no more.
+      # Its log from before its restart does not count.
       said = LEADS.findall(log_since(self.log_path(name),
                                      self._logged.get(name, 0)))
       if said and said[-1].startswith("is the leader"):
@@ -282,7 +282,7 @@ class ChaosCluster(LocalCluster):
     return None
 
   def serving(self):
-    """The chain, head first; empty while nobody tells."""
+    """The chain, head first; empty while no server knows it."""
     try:
       return self.chain()[0]
     except ClusterError:
@@ -332,7 +332,7 @@ class ChaosCluster(LocalCluster):
     return any(text in said for text in texts)
 
   def said_by_managers(self, since=""):
-    """What their logs have; beyond what they had."""
+    """The managers' logs, without the part in `since`."""
     logs = []
     for name in self.managers:
       with open(self.log_path(name), encoding="utf-8", errors="replace") as f:
@@ -351,7 +351,7 @@ class ChaosCluster(LocalCluster):
       self.kill(name)
 
   def excuse(self, name):
-    """That it ends by itself is as it should be."""
+    """An end of the process is expected from now on."""
     self._killed.add(name)
 
   def revive(self, name, *flags):
@@ -361,12 +361,13 @@ class ChaosCluster(LocalCluster):
     self._killed.discard(name)
 
   def revive_or_ends(self, name):
-    """The same; it may end at once, of which the operator hears."""
+    """Starts it as revive() does; it may end at once, which the operator
+    finds."""
     self.start_or_ends(name)
     self._killed.discard(name)
 
   def start_or_ends(self, name, *flags):
-    """With these flags behind its own; it may end by them."""
+    """Starts it with these flags behind its own; it may end by them."""
     try:
       self._start_with(name, flags)
     except ClusterError:
@@ -383,7 +384,7 @@ class ChaosCluster(LocalCluster):
       self.state[key] = before
 
   def lose_data(self, name):
-    """Of a node that does not run; with what it says of its damage."""
+    """Removes the files of a node that does not run, and its damage record."""
     for file in os.listdir(self.data_dir(name)):
       if file.endswith(".pmem") or file == media.DAMAGE:
         os.remove(os.path.join(self.data_dir(name), file))
@@ -437,7 +438,7 @@ class ChaosCluster(LocalCluster):
       pass
 
   def give_address_away(self, name):
-    """To another cluster of the same name; the node does not run."""
+    """Gives it to another cluster of the same name; the node does not run."""
     other = OtherCluster(f"{self.folder}.other{next(self._other_folders)}",
                          self, name)
     self._others[name] = other
@@ -471,7 +472,7 @@ class ChaosCluster(LocalCluster):
   # --- Copies of files.
 
   def copies_dir(self):
-    """For what is put back later; of another disk than what it is of."""
+    """Folder for files to put back later; it is not on their own disk."""
     folder = f"{self.folder}.copies"
     os.makedirs(folder, exist_ok=True)
     return folder
@@ -505,7 +506,7 @@ class ChaosCluster(LocalCluster):
     shutil.rmtree(folder, ignore_errors=True)
 
   def fill_heap(self, megabytes):
-    """With objects that nobody changes, so that there is state to transfer."""
+    """With objects that do not change, so that there is state to transfer."""
     self.kamino("bench", "put", f"--count={megabytes}", f"--keys={megabytes}",
                 "--value_size=1000000", "--outstanding=4", "--timeout=30s")
 

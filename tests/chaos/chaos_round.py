@@ -24,10 +24,10 @@ GOES_ON_S = 20.0
 REJOIN_S = 30.0  # from then on until the chain is whole
 CALM_S = 3.0  # for the writes between two faults, at most
 EVERY_COPY = "destroy every copy"
-NO_ANSWER_S = 2  # that a call is given when there is nobody to answer
+NO_ANSWER_S = 2  # patience with a call while no server can answer it
 NO_ANSWER = 3  # the command line's exit code then
 LAST_READS_S = 60.0
-# Of calls; a short one gives unknown outcomes.
+# Timeouts of calls; a short one gives unknown outcomes.
 TIMEOUTS = {"registers": "1500ms", "bank": "5s", "lists": "5s"}
 SETTLE_S = 15.0
 FILLED_MB = 10
@@ -43,7 +43,7 @@ PROBLEMS = (ClusterError, NetworkError, ThreadError, OSError)
 
 @dataclasses.dataclass
 class Injected:
-  """What became of one fault; times in seconds of time.monotonic()."""
+  """The outcome of one fault; times in seconds of time.monotonic()."""
   name: str
   victims: str = ""
   details: list = dataclasses.field(default_factory=list)
@@ -60,7 +60,7 @@ class Injected:
 
 @dataclasses.dataclass
 class Verdict:
-  """Of a round."""
+  """The verdict of a round."""
   injected: list = dataclasses.field(default_factory=list)
   problems: list = dataclasses.field(default_factory=list)
   reports: dict = dataclasses.field(default_factory=dict)  # by workload
@@ -221,7 +221,7 @@ class Round:
       raise
 
   def _between(self, lasting, writes):
-    """So many writes, and no longer than until one that is there is over."""
+    """Waits for so many writes, but no longer than one of the faults lasts."""
     if not lasting:
       return
     lasting.sort(key=self._over)
@@ -250,7 +250,7 @@ class Round:
     injected.there = time.monotonic()
     injected.victims = " ".join(stage.victims)
     self.operator.expect(stage.ends)
-    # What one fault does to the chain it need not while there are others.
+    # Faults that act together need not each have their effect on the chain.
     if alone:
       self._await_effect(fault, stage)
     for _ in range(fault.times - 1):
@@ -280,7 +280,7 @@ class Round:
 
   @staticmethod
   def _hold(until):
-    """What a fault is, is also how long it lasts."""
+    """Waits until the fault has lasted long enough."""
     wait_until(lambda: time.monotonic() >= until, 2 * EFFECT_S,
                "a fault to be over")
 
@@ -304,7 +304,7 @@ class Round:
           f"{when}: {error}; it is {' '.join(self.cluster.serving())}")
 
   def _attend(self, when):
-    """What an operator would do; who has ended otherwise is a problem."""
+    """Acts as an operator; a process that ended otherwise is a problem."""
     for name in self.operator.attend():
       said = self.cluster.last_words(name)
       self.cluster.excuse(name)  # said once
@@ -350,7 +350,7 @@ class Round:
                f"{count} acknowledged {what}")
 
   def _await_acks_or(self, count, timeout_s):
-    """The same, or until the time is over."""
+    """The same, but not longer than `timeout_s`."""
     try:
       self._await_more(count, timeout_s)
     except ClusterError:
@@ -394,7 +394,7 @@ class Round:
             f"{differences(expected, found)}")
 
   def _destroy_every_copy(self, key):
-    """Now acknowledged writes are lost: nobody may be told anything else."""
+    """Acknowledged writes are lost: no client may be told anything else."""
     injected = Injected(EVERY_COPY, " ".join(self.cluster.nodes),
                         began=time.monotonic())
     self.verdict.injected.append(injected)

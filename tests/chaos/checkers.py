@@ -3,7 +3,7 @@
 
 They are a Go and a Rust program, so that no part of the judgement is ours; the
 toolchains fetch what they depend on, pinned by go.sum and Cargo.lock. Built
-once into a cache folder, by this program or by whoever needs them first.
+once into a cache folder, by this program or by the first one that needs them.
 """
 
 import argparse
@@ -93,7 +93,7 @@ def _run(command, folder, environment):
 
 
 def _digest(folder):
-  """Of a program's sources."""
+  """Digest of a program's sources."""
   digest = hashlib.sha256()
   for parent, folders, names in os.walk(folder):
     folders.sort()
@@ -129,7 +129,7 @@ def program(language):
 
 
 def check(workload, history):
-  """What a checker has to say of a history file: its report, a dict.
+  """A checker's report about a history file, a dict.
 
   "valid" is "true", "false" or "unknown". Raises when it cannot be checked.
   """

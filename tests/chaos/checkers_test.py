@@ -34,8 +34,8 @@ class History:
 
 
 class ListHistory:
-  """Of transactions over lists: a micro-operation is ("append", key, element)
-  or ("r", key, [elements])."""
+  """History of transactions over lists: a micro-operation is ("append", key,
+  element) or ("r", key, [elements])."""
 
   def __init__(self):
     self.lines = []

@@ -1,4 +1,4 @@
-"""That what faults do is done, and that it is noticed where it is not."""
+"""Faults have their effects, and a missing effect is noticed."""
 
 import os
 import random

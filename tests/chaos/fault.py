@@ -1,4 +1,4 @@
-"""What a fault is."""
+"""The definition of a fault."""
 
 import dataclasses
 

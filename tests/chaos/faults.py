@@ -24,7 +24,7 @@ def in_turn(kinds):
 
 
 def not_here(kinds):
-  """Of those that this machine lacks something for: name to what it is."""
+  """Faults that this machine cannot inject: name to what it lacks."""
   said = {}  # by function: each tries something
   for fault in kinds:
     if fault.missing is not None and fault.missing not in said:

@@ -319,7 +319,7 @@ class NetworkTest(unittest.TestCase):
 
 
 class EndedCluster:
-  """One whose nodes end, and say why."""
+  """A cluster whose nodes end, with last words."""
 
   def __init__(self):
     self.ended = {}  # name to last words

@@ -40,7 +40,7 @@ def state(pid, tid):
 
 
 class HeldThread:
-  """Of another process; held from here on. ThreadError if it cannot be."""
+  """Holds a thread of another process. ThreadError if it cannot be held."""
 
   def __init__(self, pid, tid):
     self.pid, self.tid = pid, tid

@@ -1,5 +1,5 @@
-"""The stderr of a process as a pipe into its log, whose reader can stand
-still."""
+"""The stderr of a process as a pipe into its log; the pipe's reader can be
+stopped."""
 
 import errno
 import fcntl

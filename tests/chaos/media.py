@@ -47,7 +47,7 @@ def _read(folder, file, offset, length):
 
 
 def _newest(folder, lines):
-  """The line whose first word is the largest, of a file that is sound."""
+  """The line with the largest first word, of a file that is sound."""
   words = {line: struct.unpack("<QQ", _read(folder, RING, line, 16))
            for line in lines}
   return max(words.items(), key=lambda item: item[1])
@@ -123,13 +123,13 @@ def stamp(folder, dice):
 
 
 def object_bytes(folder, dice):
-  """Of a large object: pages of the index are small."""
+  """Bytes of a large object: pages of the index are small."""
   large = [(place, size) for place, size, used in blocks(folder)
            if used and size > 4096]
   if not large:
     raise NotThere("no object is large")
   place, size = dice.choice(large)
-  # Its key comes first, and at the end may be room that nobody uses.
+  # The object's key comes first, and unused room may be at the end.
   return [Place(HEAP, place.offset + 16 + size // 4, size // 2)]
 
 
@@ -156,7 +156,7 @@ def ring_entry(folder, dice):
 
 
 def _record_line(folder):
-  """Of the newer of the two versions: where it is in either copy."""
+  """Place of the newer of the two versions in either copy."""
   lines = [RECORD_COPIES[0] + i * RECORD_BYTES for i in range(2)]
   line, _ = _newest(folder, lines)
   return line - RECORD_COPIES[0]

@@ -10,7 +10,7 @@ LATER = 150  # acknowledged writes after a copy was made, if they end in time
 
 
 def _copies(stage, victims):
-  """Of all of their files as they are at a moment; (folder, how far it has
+  """Copies all of the victims' files at one moment; returns (folder, position
   applied) of each."""
   folders = stage.cluster.copy_files(*victims)
   # While another fault cuts the clients from the tail, few writes end: each
@@ -24,7 +24,7 @@ def _copy(stage, victim):
 
 
 def _put_back(stage, victim, folder, before, *files):
-  """Of a node that has ended. Its files were of a later time."""
+  """Puts the copy back into a node that has ended, with later files."""
   place = stage.cluster.data_dir(victim)
   if media.applied(place) <= before:
     raise NoVictim(f"{victim} has applied nothing since")
@@ -44,7 +44,7 @@ def _old_copy(stage):
 
 
 def _late_old_copy(stage):
-  """It comes back when the chain goes on without it."""
+  """The node returns when the chain goes on without it."""
   victim = stage.hit(stage.node("any"))
   stage.kept["copy"] = _copy(stage, victim)
   stage.may_end(victim, *OLD_COPY)
@@ -68,8 +68,8 @@ def _old_copies_in_power_cut(count, managers_too=False):
     copies = _copies(stage, victims)
     if managers_too:
       # After a restart the managers know what they stored with each renewal, so
-      # they do not notice younger copies (docs/design/fault_model.md). The first
-      # renewal may have been under way.
+      # they do not notice younger copies (docs/design/fault_model.md). The
+      # first renewal may have been under way.
       for _ in range(2):
         stage.cluster.await_renewal()
     for name in victims:
@@ -84,7 +84,7 @@ def _old_copies_in_power_cut(count, managers_too=False):
 
 
 def _all_come_back(stage):
-  """In any order; the managers, if they were away, first."""
+  """Revives the victims in any order, but managers first."""
   order = list(stage.victims)
   stage.dice.shuffle(order)
   managers = [n for n in order if n in stage.cluster.managers]
@@ -96,7 +96,7 @@ def _all_come_back(stage):
 
 
 def _old_ones_come_back_first(stage):
-  """And have served, if they may, before the others are there."""
+  """The stale copies may serve before the other nodes return."""
   for name in stage.cluster.managers:
     stage.cluster.revive(name)
   for name in stage.kept["old"]:
@@ -120,7 +120,7 @@ def _old_file(stage):
 
 
 def _mixture_is_refused(stage):
-  """But an undo copy is of use to a head's restart alone."""
+  """Only the restart of a head uses the undo copy, so it may go unnoticed."""
   return (stage.kept["file"] == media.UNDO_COPY or
           stage.cluster.has_ended(stage.victims[0]))
 
@@ -191,7 +191,7 @@ MANAGER_FLAGS = ("--failure_timeout_ms={:.0f}", "--leader_ttl_s=1",
 
 
 def _manager_of_other_flags(stage):
-  """One leads that is not set up as those who lead before and after it."""
+  """The leader's flags differ from those of the leaders before and after."""
   flag = stage.dice.choice(MANAGER_FLAGS).format(
       stage.cluster.failure_timeout_s * 1000 * stage.dice.choice((0.5, 3)))
   stage.cluster.tell(flag)
@@ -227,7 +227,7 @@ FAULTS = [
           took=_mixture_is_refused, goes_on=True),
     _flipped("heap's frame", media.superblock, media.stamp, refused=True),
     _flipped("heap's blocks", media.block_word),
-    # Nobody is told what a node in the middle holds.
+    # No client reads what a node in the middle holds.
     _flipped("objects", media.object_bytes, refused=True, role="middle",
              alone=True, borne_out=True),
     _flipped("ring's frame", media.ring_header, refused=True),

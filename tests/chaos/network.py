@@ -2,8 +2,7 @@
 
 Nothing of it touches the machine's own network: addresses exist only in the
 namespaces, whose names carry this process's id. Faults are nft rules inside the
-namespace of whoever is not to receive. What they do is tried by datagrams, each
-time that some are made.
+receiver's namespace. After each change, datagrams test the effect of the rules.
 """
 
 import ctypes
@@ -99,7 +98,7 @@ def cannot_cut():
 
 
 class Network:
-  """Parties by name; who does not hear whom.
+  """Parties by name, and the cuts between them.
 
   Made by create(), removed by destroy(), also when creation failed half-way.
   """
@@ -194,7 +193,7 @@ class Network:
     return [self.cut(some, others), self.cut(others, some)]
 
   def heal(self, cut=None):
-    """That cut is over, or all are."""
+    """Ends that cut, or all of them."""
     over = [c for c in self._cuts if cut in (None, c)]
     self._cuts = [c for c in self._cuts if c not in over]
     for each in over:
@@ -216,7 +215,7 @@ class Network:
   # --- Whether they have the effect.
 
   def check(self, receivers=None):
-    """Raises unless each hears whom it is to hear, and nobody else."""
+    """Raises unless each hears the hosts that it is to hear, and no others."""
     for receiver in sorted(receivers or self._hosts):
       others = set(self._hosts) - {receiver}
       heard = self.heard(receiver, others)
@@ -227,10 +226,10 @@ class Network:
             f"{' '.join(sorted(heard)) or 'nobody'}")
 
   def heard(self, receiver, sources):
-    """Which of them get a datagram through.
+    """The sources whose datagrams arrive.
 
-    Those that are to be heard send last: when theirs have come, those of the
-    others would have.
+    Sources that are to be heard send last: once their datagrams are there,
+    those of the others would be.
     """
     probe, word = self._probes[receiver], str(next(self._said)).encode()
     names = {self.host(name): name for name in sources}

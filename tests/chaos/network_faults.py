@@ -14,21 +14,21 @@ def _isolate_node(stage):
 
 
 def _deafen_node(stage):
-  """It is heard, and hears nobody."""
+  """The node is heard, and hears no others."""
   victim = stage.hit(stage.node("any"))
   stage.cut(stage.others(victim), [victim])
   stage.away = [victim]
 
 
 def _mute_node(stage):
-  """It hears, and nobody hears it."""
+  """The node hears, and no others hear it."""
   victim = stage.hit(stage.node("any"))
   stage.cut([victim], stage.others(victim))
   stage.away = [victim]
 
 
 def _isolate_node_and_clients(stage):
-  """Who is with it must not be told what was true before it was dropped."""
+  """Clients beside an expelled node must not read what was true before."""
   victim = stage.hit(stage.node(stage.dice.choice(("head", "tail"))))
   company = stage.hit(stage.dice.choice(stage.clients))
   others = [n for n in stage.others(victim) + stage.clients if n != company]
@@ -62,7 +62,7 @@ def _cut_link_one_way(stage):
 
 
 def _one_is_left_out(stage):
-  """Of two whose link is dead."""
+  """One of the two nodes with the dead link is expelled."""
   chain = stage.cluster.serving()
   return bool(chain) and not set(stage.victims) <= set(chain)
 
@@ -110,7 +110,7 @@ def _cut_any_two_one_way(stage):
 
 
 def _cut_some_from_some(stage):
-  """A partial partition: some do not hear some, all others hear everybody."""
+  """A partial partition: some do not hear some; the others hear all."""
   everybody = stage.everybody()
   stage.dice.shuffle(everybody)
   few, more = stage.dice.randint(1, 3), stage.dice.randint(2, 4)

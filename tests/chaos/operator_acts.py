@@ -37,13 +37,13 @@ class Operator:
     self._may_end.update(ends)
 
   def forget(self):
-    """From now on nobody is expected to end, but for bits that have changed:
-    the scrub comes by each in the end, though a node may serve before."""
+    """From now on no node is expected to end, except for corrupted bits: the
+    scrub finds each in the end, though a node may serve before."""
     self._may_end = {name: CHANGED for name, texts in self._may_end.items()
                      if set(CHANGED) <= set(texts)}
 
   def attend(self):
-    """Starts anew who has ended as it should; returns who ended otherwise."""
+    """Restarts nodes that ended as expected; returns the others that ended."""
     strange = []
     for name in self.cluster.unexpected_ends():
       said = self.cluster.last_words(name)
@@ -73,25 +73,25 @@ class Operator:
     """Whether the chain was told to go on with all that was acknowledged."""
     plan = self._admin("recover").stdout
     if not PLAN.search(plan) or ALL_HELD not in plan:
-      return False  # not yet: a lease runs, or somebody is to be waited for
+      return False  # not yet: a lease runs, or a node is awaited
     done = self._admin("recover", "--confirm")
     if done.returncode == 0:
       self.acts.append(done.stdout.strip().splitlines()[-1])
     return done.returncode == 0
 
   def status(self):
-    """As the manager that leads sees it."""
+    """The status, from the leader."""
     done = self._admin("status")
     return done.stdout + done.stderr
 
   def whom_it_waits_for(self):
-    """What the manager says that the chain lacks; "" for nothing."""
+    """What the chain waits for, according to the manager; "": nothing."""
     return "\n".join(line for line in self.status().splitlines()
                      if "waits for" in line or "forms once" in line)
 
 
 def log_since(path, offset):
-  """What was written to a log from there on."""
+  """The text that was written to a log after `offset`."""
   try:
     with open(path, "rb") as log:
       log.seek(min(offset, os.path.getsize(path)))

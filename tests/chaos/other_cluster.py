@@ -1,4 +1,4 @@
-"""A cluster of somebody else, whose node has the address of one of ours.
+"""A cluster of another operator, whose node has the address of one of ours.
 
 It has the same name. Clients of ours that go to that address must be refused
 there: nothing of theirs may be in it when it ends.

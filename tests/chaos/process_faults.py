@@ -128,7 +128,7 @@ def _hold_etcd_thread(stage):
 
 
 def _hold_vouching_without_etcd(stage):
-  """It is vouched for no more; the others are, by it as well."""
+  """The node's peer lease ends; it still renews those of the others."""
   etcd = stage.hit("etcd")
   _hold(stage, stage.node("any"), "vouching")
   stage.cluster.pause(etcd)
@@ -193,7 +193,7 @@ def _free_and_revive_etcd(stage):
 
 
 def _control(name, inject, heal, lasts, **more):
-  """A fault of those who decide on views: leaderships may end by it."""
+  """A fault of managers or etcd: leaderships may end by it."""
   return Fault(name, inject, heal, lasts, settles=True, **more)
 
 

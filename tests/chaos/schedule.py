@@ -1,4 +1,4 @@
-"""Which faults when: decided by a seed alone."""
+"""Decides by a seed alone which faults happen when."""
 
 import collections
 import dataclasses
@@ -75,7 +75,7 @@ class Schedule:
     return steps
 
   def _company(self, fault):
-    """Who comes while it lasts: of the next ones, those that fit."""
+    """The next faults that fit beside it and begin while it lasts."""
     chosen = [fault]
     while len(chosen) < TOGETHER and self._dice.random() < COMPOSED:
       other = next((f for f in self._waiting if fits(chosen, f)), None)
@@ -86,7 +86,7 @@ class Schedule:
     return chosen[1:]
 
   def _step(self, chosen):
-    """What lasts longest comes first: a short fault is to stay one."""
+    """The longest fault comes first, so that a short one stays short."""
     chosen.sort(key=lambda f: -f.lasts[1])
     parts = tuple(
         Part(f, self._dice.uniform(*f.lasts), self._dice.randint(*BETWEEN),

@@ -1,4 +1,4 @@
-"""A disk whose syncs take long, for one process, by slow_syncs.cc."""
+"""A disk with slow syncs, for one process, by slow_syncs.cc."""
 
 import os
 import struct
@@ -11,7 +11,7 @@ CONTROL = struct.Struct("<qq")  # how long a sync waits, how many have waited
 
 
 def cannot_slow():
-  """What is missing; "" for nothing."""
+  """What this machine lacks for it; "": nothing."""
   if library_at(LIBRARY) is None:
     return f"{LIBRARY} is not built; run make chaos"
   return ""

@@ -1,4 +1,4 @@
-"""Where a fault happens: whom it hits, and what is expected of them."""
+"""A fault's place: its victims, and their expected ends."""
 
 
 class NoVictim(Exception):
@@ -6,15 +6,15 @@ class NoVictim(Exception):
 
 
 class Stage:
-  """Of one fault: the cluster, dice, and what is to be healed.
+  """State of one fault: the cluster, dice, and what is to be healed.
 
   Attributes:
-    victims: whom it has hit.
-    cuts: what it has cut (network.Cut).
+    victims: names that it has hit.
+    cuts: its cuts (network.Cut).
     ends: name to texts; a node may end by itself, if its log says one of them.
     away: nodes that are to leave the chain by it.
     held: threads that it has stopped.
-    kept: what inject wants to know when it heals.
+    kept: data from inject for heal.
 
   Args:
     taken: names that other faults have hit and not healed yet.
@@ -34,7 +34,7 @@ class Stage:
     self.kept = {}
 
   def hit(self, *names):
-    """Notes whom it hits; returns the first of them."""
+    """Notes the victims; returns the first of them."""
     for name in names:
       if name in self.taken:
         raise NoVictim(f"{name} is hit by another fault already")
@@ -42,7 +42,7 @@ class Stage:
     return names[0]
 
   def chain(self):
-    """Those who serve, head first."""
+    """The members that serve, head first."""
     chain = self.cluster.serving()
     if not chain:
       raise NoVictim("the chain is not serving")
@@ -59,7 +59,7 @@ class Stage:
             "middle": inner[self.dice.randrange(len(inner))]}[role]
 
   def free(self, names):
-    """Those of them whom no other fault has hit."""
+    """The names that no other fault has hit."""
     free = [n for n in names if n not in self.taken]
     if not free:
       raise NoVictim("all are hit by other faults")
@@ -101,11 +101,11 @@ class Stage:
     self.cuts = []
 
   def may_end(self, name, *texts):
-    """What an operator is told to do about it is done (operator_acts.py)."""
+    """The operator then does what its runbook says (operator_acts.py)."""
     self.ends[name] = texts
 
 
 def left(stage):
-  """Whether the chain goes on without those who are to leave it."""
+  """Whether the chain goes on without the nodes that are to leave it."""
   chain = stage.cluster.serving()
   return bool(chain) and not set(chain) & set(stage.away)

@@ -16,7 +16,7 @@ MEMBER = "member"  # what etcd keeps in its folder
 
 
 def cannot_use():
-  """What is missing; "" for nothing."""
+  """What this machine lacks for it; "": nothing."""
   if shutil.which(ETCDCTL) is None:
     return f"{ETCDCTL} is missing; run deploy/install-packages"
   return ""
@@ -46,7 +46,7 @@ class Store:
     return said[0]["Status"]["header"]["revision"]
 
   def renewed(self):
-    """By what leaderships are known to be renewed; None: nobody tells."""
+    """Names of the known renewals of leaderships; None: not known."""
     if cannot_use():
       return None
     said = self._ctl("get", "--prefix", "--keys-only", "-w", "json", "",
@@ -64,7 +64,7 @@ class Store:
                                 "json"))["revision"]
 
   def put_back(self, path):
-    """In place of what it has; it does not run."""
+    """Replaces etcd's data by the snapshot; etcd does not run."""
     target = self.cluster.data_dir("etcd")
     made = path + ".restored"
     self._ctl("snapshot", "restore", path, f"--data-dir={made}")
@@ -80,7 +80,7 @@ class Store:
     return "NOSPACE" in self._ctl("alarm", "list", check=False)
 
   def fill(self):
-    """To its quota: from then on it takes no writes."""
+    """Fills etcd to its quota: from then on it takes no writes."""
     value = "x" * BALLAST_BYTES
     for _ in range(2 * QUOTA_MB):
       self._ballast += 1
@@ -92,7 +92,7 @@ class Store:
       raise ClusterError("etcd did not become full")
 
   def make_room(self):
-    """What docs/operate/operations.md says, A full etcd."""
+    """Follows "A full etcd" in docs/operate/operations.md."""
     self._ctl("del", "--prefix", BALLAST_PREFIX)
     self._ctl("compact", "--physical", str(self.revision()))
     self._ctl("defrag")

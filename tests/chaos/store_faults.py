@@ -64,7 +64,7 @@ def _managers_say_so(stage):
 
 
 def _recover(stage):
-  """kamino admin recover; the node that was away comes back after it."""
+  """kamino admin recover; the node that was away returns after it."""
   wait_until(stage.cluster.operator.recover, REACTION_S,
              "kamino admin recover to go on with all that was acknowledged")
   for name in stage.victims:

@@ -168,7 +168,7 @@ def _slow_disk(stage):
 
 
 def _is_back_on_slow_disk(stage):
-  """From this moment on no member may be dropped."""
+  """From this moment on no member may be expelled."""
   if not _is_back(stage):
     return False
   stage.kept["said"] = stage.cluster.said_by_managers()

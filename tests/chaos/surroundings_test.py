@@ -91,7 +91,7 @@ class NameServerTest(unittest.TestCase):
 
 
 class NamesTest(unittest.TestCase):
-  """By the machine's own resolver, in a namespace."""
+  """Names that the machine's own resolver finds, in a namespace."""
 
   def setUp(self):
     self.network = Network(["n1", "east"])

@@ -1,5 +1,5 @@
 """Wall clocks that are set, of any processes but etcd's, which takes no
-library: nobody may notice."""
+library: no process may notice."""
 
 from fault import LASTING, Fault
 from wall_clock import cannot_step

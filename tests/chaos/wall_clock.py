@@ -15,7 +15,7 @@ TOLERANCE_S = 1.0
 
 
 def library_at(name):
-  """Of this checkout, or of KAMINO_BIN_ROOT; None when it is not there."""
+  """Path in this checkout, or in KAMINO_BIN_ROOT; None: not there."""
   root = os.environ.get("KAMINO_BIN_ROOT") or os.path.join(ROOT, "bazel-bin")
   path = os.path.abspath(os.path.join(root, name))
   return path if os.path.exists(path) else None
@@ -49,20 +49,21 @@ def cannot_step():
 
 
 class WallClock:
-  """Of the processes that are started by command(); right at first."""
+  """The clock of the processes that are started by command(); right at
+  first."""
 
   def __init__(self, path):
     self.path = path
     self._write(0)
 
   def _write(self, seconds):
-    """In one write, which whoever has it mapped sees at once."""
+    """In one write, which processes that have it mapped see at once."""
     descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
     os.pwrite(descriptor, struct.pack("<q", seconds * 10**9), 0)
     os.close(descriptor)
 
   def environment(self):
-    """Of a process that goes by it."""
+    """The environment of a process with this clock."""
     if library() is None:
       return {}
     return {"LD_PRELOAD": library(), "STEPPED_CLOCK": self.path}
@@ -71,7 +72,7 @@ class WallClock:
     return with_environment(arguments, self.environment())
 
   def step(self, seconds, pid):
-    """By that much from the right time; raises if `pid` does not go by it."""
+    """Sets it off the right time by that; raises if `pid` does not use it."""
     self._write(seconds)
     self._check_mapped(pid)
     told = subprocess.run(

@@ -1,4 +1,4 @@
-// Managers of one cluster, most of whom do not lead.
+// Managers of one cluster, of which at most one leads.
 #include "client/admin.h"
 
 #include <atomic>
@@ -23,7 +23,7 @@ namespace {
 using kamino::v1::AdminResponse;
 using kamino::v1::GetClusterResponse;
 
-// Answers when nobody waits for it any more.
+// Answers when the caller no longer waits.
 class Withheld final : public grpc::ServerUnaryReactor {
   void OnCancel() override { Finish(grpc::Status::CANCELLED); }
   void OnDone() override { delete this; }
@@ -31,12 +31,12 @@ class Withheld final : public grpc::ServerUnaryReactor {
 
 class Manager final : public kamino::v1::AdminService::CallbackService {
  public:
-  // What to answer; OK at first. Set before anyone asks.
+  // The answer; OK at first. Set before the first call.
   std::function<absl::Status()> answer = [] { return absl::OkStatus(); };
-  // Whoever asks after that many is not answered.
+  // After this many calls the manager does not answer.
   int answers = std::numeric_limits<int>::max();
-  std::atomic<int> refused_looks{0};  // so many GetManager calls fail
-  rpc::ClusterIdentity cluster;       // that it is of; not known at first
+  std::atomic<int> refused_looks{0};  // this many GetManager calls fail
+  rpc::ClusterIdentity cluster;       // its cluster; not known at first
   std::string cluster_id = "alpha";
 
   Manager() {
@@ -87,7 +87,7 @@ class Manager final : public kamino::v1::AdminService::CallbackService {
       return reactor;
     }
     absl::Status said = rpc::MeetCaller(cluster, context);
-    // One that does not lead says what it is all the same.
+    // A standby reports an unimplemented call nevertheless.
     if (said.ok() && absl::IsUnimplemented(answer())) said = answer();
     reactor->Finish(rpc::ToGrpc(said));
     return reactor;
@@ -103,7 +103,7 @@ std::function<absl::Status()> Redirect(const std::string& leader) {
 
 class AdminTest : public ::testing::Test {
  protected:
-  // Asks the first two; the third is known to them alone.
+  // Calls the first two managers, the only ones that know the third.
   absl::Status Remove(absl::Duration timeout = Patience(absl::Seconds(20))) {
     kamino::v1::RemoveNodeRequest request;
     request.set_node_id("n1");
@@ -134,7 +134,7 @@ TEST_F(AdminTest, TwoThatNameEachOtherAreNotAskedWithoutEnd) {
   const absl::Status never = Remove(absl::Seconds(1));
   EXPECT_TRUE(absl::IsDeadlineExceeded(never));
   EXPECT_NE(never.message().find("does not lead"), std::string::npos) << never;
-  // Two for each pause of at least 50 ms.
+  // Two calls for each pause of at least 50 ms.
   EXPECT_LE(first_.asked() + second_.asked(), 40);
 }
 
@@ -152,7 +152,7 @@ TEST_F(AdminTest, AnEndInTheMiddleOfACallHidesNoReason) {
   first_.answer = [] { return absl::UnavailableError("etcd is away"); };
   kamino::v1::RemoveNodeRequest request;
   absl::Status never;
-  // Again where the end comes before the second call, on a busy machine.
+  // Repeats where the deadline comes before the second call, on a busy machine.
   do {
     first_.answers = first_.asked() + 1;
     never =
@@ -212,8 +212,8 @@ TEST_F(AdminTest, ManagersOfTwoClustersAreAnErrorThatNamesBoth) {
       << "the first one that answers is not asked to do it";
 }
 
-// The first look finds no manager; the second one comes before the call that
-// would be carried out.
+// The first look finds no manager; the second one precedes the call that would
+// be carried out.
 TEST_F(AdminTest, ManagersThatWereSilentAtFirstAreComparedBeforeACall) {
   first_.cluster.Set("alpha", std::string(32, 'a'));
   second_.cluster.Set("alpha", std::string(32, 'b'));
@@ -226,8 +226,8 @@ TEST_F(AdminTest, ManagersThatWereSilentAtFirstAreComparedBeforeACall) {
   EXPECT_EQ(second_.asked(), 0) << "it would have carried the call out";
 }
 
-// Its address was that of the leader, which leads no more: the next manager is
-// asked.
+// Its address was that of the leader, which lost leadership: the client asks
+// the next manager.
 TEST_F(AdminTest, ALeaderOfAnotherClusterIsNotFollowed) {
   first_.cluster.Set("alpha", std::string(32, 'a'));
   leader_.cluster.Set("beta", std::string(32, 'b'));
@@ -236,7 +236,7 @@ TEST_F(AdminTest, ALeaderOfAnotherClusterIsNotFollowed) {
   EXPECT_EQ(second_.asked(), 1);
 }
 
-// The managers are asked for the seeds' cluster.
+// The client asks the managers for the seeds' cluster.
 class SeedsClusterTest : public AdminTest {
  protected:
   SeedsClusterTest() {

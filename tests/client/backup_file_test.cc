@@ -1,5 +1,5 @@
-// Backups as files: what is written is read, and whatever is not as it was
-// written is noticed.
+// Backups as files: reading returns what was written, and any change of the
+// file is noticed.
 #include "client/backup_file.h"
 
 #include <algorithm>
@@ -75,13 +75,13 @@ std::string WriteSample(bool compress = false) {
   return Write(parts, TrailerOf(parts, 50), compress);
 }
 
-// With another trailer, whose checksums are right.
+// With another trailer that has right checksums.
 std::string WithTrailer(const std::string& file, const BackupTrailer& trailer) {
   using backup_file_format::Frame;
   const std::string old =
       TrailerOf({Records(0, 20), Records(20, 50)}, 50).SerializeAsString();
   const size_t at = file.size() - old.size() - sizeof(Frame);
-  // The frame before ends where this one begins.
+  // The previous frame ends where this one begins.
   const size_t before = at - Records(20, 50).size() - sizeof(Frame);
   Frame last;
   Frame frame;
@@ -98,7 +98,7 @@ std::string WithTrailer(const std::string& file, const BackupTrailer& trailer) {
          bytes;
 }
 
-// What is read of it; the error if there is one.
+// The records read from it, or the error.
 absl::StatusOr<std::string> Read(const std::string& file) {
   size_t at = 0;
   BackupReader reader([&](char* to, size_t most) -> absl::StatusOr<size_t> {
@@ -166,7 +166,7 @@ TEST(BackupFileTest, SaysWhatItIsNot) {
   EXPECT_THAT(std::string(cut.status().message()), HasSubstr("cut short"));
 }
 
-// Its prefix is sound, so it is not damaged.
+// Its prefix is sound, so it does not count as damaged.
 TEST(BackupFileTest, AVersionThatIsNotKnownIsTold) {
   using backup_file_format::Prefix;
   std::string newer = WriteSample();
@@ -184,7 +184,7 @@ TEST(BackupFileTest, AVersionThatIsNotKnownIsTold) {
               HasSubstr("format version 2"));
 }
 
-// A restore would go on from above it.
+// A restore would continue above it.
 TEST(BackupFileTest, ASequenceThatNoChainComesToIsRefused) {
   for (const uint64_t sequence :
        {kBackupSequenceEnd - 1, kBackupSequenceEnd, ~uint64_t{0}}) {
@@ -206,7 +206,7 @@ TEST(BackupFileTest, ASequenceThatNoChainComesToIsRefused) {
 TEST(BackupFileTest, PiecesOfAnotherFileAreNoticed) {
   const std::vector<std::string> parts = {Records(0, 20), Records(20, 50)};
   const std::string one = Write(parts, TrailerOf(parts, 50));
-  // Without its first piece, and with both in the other order.
+  // Without its first piece, and with the two pieces swapped.
   const std::string header(one.substr(0, one.find("key1000") - 48));
   const size_t first = sizeof(backup_file_format::Frame) + parts[0].size();
   EXPECT_FALSE(Read(header + one.substr(header.size() + first)).ok());
@@ -234,7 +234,7 @@ TEST(BackupFileTest, CountsAndHashAreCompared) {
   EXPECT_TRUE(absl::IsDataLoss(writer.End(TrailerOf({}, 20))));
 }
 
-// Whoever does not compare them takes what is damaged.
+// A reader that does not compare them accepts damaged files.
 TEST(BackupFileTest, PlantedFaultsAreNoticed) {
   const std::string good = WriteSample();
   std::string bad = good;
@@ -243,7 +243,7 @@ TEST(BackupFileTest, PlantedFaultsAreNoticed) {
   EXPECT_FALSE(Read(bad).ok());
   {
     faults::Planted fault("backup-takes-damaged-chunks");
-    // The hash of all is another wall.
+    // The hash of the whole file is another barrier.
     EXPECT_THAT(std::string(Read(bad).status().message()),
                 HasSubstr("hash of all"));
   }

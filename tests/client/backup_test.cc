@@ -1,4 +1,4 @@
-// What becomes of the errors of a save, and of steps of a restore; the test
+// How errors of a save, and those of a restore's steps, are reported; the test
 // plays the node.
 #include "client/backup.h"
 
@@ -82,7 +82,7 @@ class BackupTest : public ::testing::Test {
   }
 
   FakeNode node_;
-  // That is to take the backup.
+  // The cluster that takes the backup.
   const std::shared_ptr<rpc::ClusterIdentity> cluster_ =
       std::make_shared<rpc::ClusterIdentity>();
   std::unique_ptr<rpc::Server> server_;
@@ -96,7 +96,7 @@ TEST_F(BackupTest, ASaveThatNobodyTookHasAReason) {
   EXPECT_TRUE(absl::IsResourceExhausted(ended)) << ended;
   EXPECT_EQ(ReasonOf(ended), kamino::v1::REASON_OVERLOADED);
   EXPECT_THAT(std::string(ended.message()), HasSubstr("taken nothing"));
-  // One that was not even begun is something else.
+  // A step that was not begun fails otherwise.
   node_.begins_ = false;
   EXPECT_EQ(ReasonOf(Save()), kamino::v1::REASON_UNSPECIFIED);
 }
@@ -125,7 +125,7 @@ TEST_F(BackupTest, AStepIsForTheClusterThatTakesTheBackup) {
   node_.uuid_ = std::string(32, 'a');
   EXPECT_EQ(Step(absl::Seconds(30)), absl::OkStatus());
   EXPECT_EQ(node_.asked_for_, std::string(32, 'a'));
-  // A node of a third cluster has the head's address now.
+  // A node of a third cluster took over the head's address.
   node_.uuid_ = std::string(32, 'b');
   const absl::Status refused = Step(absl::Seconds(30));
   EXPECT_EQ(ReasonOf(refused), kamino::v1::REASON_OTHER_CLUSTER);

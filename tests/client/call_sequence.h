@@ -1,4 +1,4 @@
-// A client's calls, one after the other.
+// A client's calls in sequence.
 #ifndef KAMINO_TESTS_CLIENT_CALL_SEQUENCE_H_
 #define KAMINO_TESTS_CLIENT_CALL_SEQUENCE_H_
 
@@ -33,7 +33,7 @@ class CallSequence {
     }
     beginning_ = outer;
   }
-  // Of the last call.
+  // The last call's status.
   absl::Status Wait() {
     ended_.WaitForNotification();
     return last_;

@@ -71,7 +71,7 @@ class CarriersTest : public node::NodeServerTest,
     }
   }
 
-  // How often this process has refused to say which chain there is.
+  // How often this process has refused to name its chain.
   uint64_t QuestionsRefused() {
     const auto status = Status();
     for (const auto& method : status.calls_served()) {
@@ -101,7 +101,7 @@ TEST_P(CarriersTest, CallsGoByIt) {
   EXPECT_EQ(fabric_->counts().waits, 0);
 }
 
-// The others wait for room, and take no other way.
+// The others wait for room, and use no other connection.
 TEST_P(CarriersTest, MoreThanTheWindowGoByItsSessionAlone) {
   if (!OpensSession()) GTEST_SKIP() << "it has none";
   ClientOptions options;
@@ -180,7 +180,7 @@ TEST_P(CarriersTest, AnotherSessionIsOpenedWhenItHasExpired) {
   auto client = Connect();
   if (!OpensSession()) return;
   while (client->session() == 0) PutAll(client.get(), 100);
-  // As the head does with one that is silent.
+  // The head does so with a silent session.
   const uint64_t expired = client->session();
   ASSERT_NE(expired, 0);
   absl::Notification closed;
@@ -196,7 +196,7 @@ TEST_P(CarriersTest, AnotherSessionIsOpenedWhenItHasExpired) {
   EXPECT_NE(client->session(), expired);
 }
 
-// Whatever carries it.
+// By any carrier.
 TEST_P(CarriersTest, AHelloForAnotherClusterIsRefused) {
   if (!OpensSession()) GTEST_SKIP() << "it has none";
   views_.cluster_uuid_ = std::string(16, 'u');
@@ -240,8 +240,8 @@ TEST_P(CarriersTest, AHelloForAnotherClusterIsRefused) {
   }
 }
 
-// Until it is of the client's again: a client goes nowhere else, and nothing
-// of its calls is executed there.
+// Until it is the client's cluster again: the client uses no other node, and
+// that one executes no call.
 TEST_P(CarriersTest, ANodeOfAnotherClusterExecutesNothing) {
   views_.cluster_uuid_ = std::string(16, 'u');
   views_.Install(2);
@@ -290,7 +290,7 @@ TEST_F(CarrierOffersTest, AreTheBestFirst) {
   EXPECT_THAT(kinds, ::testing::ElementsAre("shm", "verbs", "tcp"));
 }
 
-// A stranger's words are looked at before anything is made of them.
+// A peer's words are checked before they are used.
 TEST_F(CarrierOffersTest, APairThatMakesNoSenseIsRefused) {
   auto stub = kamino::v1::SessionService::NewStub(channel_);
   kamino::v1::ConnectPairRequest request;

@@ -1,5 +1,5 @@
 // The library against a service in this process that can lose answers, refuse
-// and change its mind.
+// calls and change its state.
 #include "client/client.h"
 
 #include <deque>
@@ -38,10 +38,10 @@ grpc::Status Refusal(grpc::StatusCode code, Reason reason) {
   return grpc::Status(code, "refused", details.SerializeAsString());
 }
 
-// What happens to the next mutation.
+// The fault of the next mutation.
 enum class Fault {
-  kLoseRequest,          // fails without being carried out
-  kLoseAnswer,           // is carried out, then fails
+  kLoseRequest,          // fails without being executed
+  kLoseAnswer,           // is executed, then fails
   kLoseAnswerAndForget,  // and its outcome is dropped
 };
 
@@ -258,7 +258,7 @@ class ClientTest : public ::testing::Test {
 
   void Connect(absl::Duration timeout, int max_outstanding = 1024) {
     ClientOptions options;
-    // A seed that is nobody's does not matter.
+    // A seed without a server does not matter.
     options.seeds = {addresses_["n2"], "127.0.0.1:1"};
     options.timeout = timeout;
     options.max_outstanding = max_outstanding;
@@ -357,8 +357,8 @@ TEST_F(ClientTest, EveryMutationHappensOnceWhateverIsLost) {
 }
 
 TEST_F(ClientTest, ARefusalAfterALostAnswerIsSettled) {
-  // Whether the lost attempt was carried out cannot be told from the refusal;
-  // the name is taken, so that it never will be.
+  // The refusal does not tell whether the lost attempt was carried out; the
+  // name is taken, so that it never will be.
   Faults({Fault::kLoseRequest});
   const absl::Status refused = client_->Delete("absent").status();
   EXPECT_EQ(ReasonOf(refused), kamino::v1::REASON_KEY_NOT_FOUND) << refused;
@@ -463,7 +463,7 @@ TEST_F(ClientTest, TransactionsRetryOnConflict) {
   absl::Status done = client_->RunTransaction([&](Transaction& transaction) {
     auto value = transaction.Get("n");
     if (!value.ok()) return value.status();
-    // Somebody else comes in between, the first time.
+    // Another client writes in between, the first time.
     if (++runs == 1) {
       EXPECT_TRUE(client_->Put("n", "5").ok());
     }
@@ -483,7 +483,7 @@ TEST_F(ClientTest, TransactionsRetryOnConflict) {
   EXPECT_EQ(client_->Get("n")->value(), "6");
 }
 
-// What it concludes from reads that do not belong together is not passed on.
+// A body's error that rests on inconsistent reads is not returned.
 TEST_F(ClientTest, ABodysErrorCountsOnlyOnceItsReadsAreChecked) {
   ASSERT_TRUE(client_->Put("a", "1").ok());
   ASSERT_TRUE(client_->Put("b", "1").ok());
@@ -535,7 +535,7 @@ TEST_F(ClientTest, AsynchronousCallsAreBounded) {
   for (auto& done : answered) done.WaitForNotification();
 }
 
-// Else callbacks that begin the next call would use up the stack.
+// Otherwise callbacks that begin the next call would use up the stack.
 TEST_F(ClientTest, ACallThatEndsAtOnceRunsItsCallbackOnAnotherStack) {
   LateSeed late;
   ClientOptions options;
@@ -558,7 +558,7 @@ TEST_F(ClientTest, SoDoesACallWhoseTimeIsOverAtOnce) {
   options.seeds = {addresses_["n2"]};
   options.timeout = absl::Nanoseconds(1);
   auto client = Client::Connect(options);
-  // A node of a busy machine may answer after the first round.
+  // A node on a busy machine may answer after the first round.
   while (!client.ok()) client = Client::Connect(options);
   CallSequence sequence(client->get(), 300);
   sequence.Next();
@@ -584,12 +584,12 @@ TEST(ConnectTest, ASeedThatIsNoNodeIsNamed) {
   const auto server = builder.BuildAndStart();
   ClientOptions options;
   options.seeds = {absl::StrCat("127.0.0.1:", port)};
-  options.timeout = absl::Hours(1);  // it does not wait: that is of no use
+  options.timeout = absl::Hours(1);  // it does not wait: that would not help
   const absl::Status none = Client::Connect(options).status();
   EXPECT_TRUE(absl::IsInvalidArgument(none));
   EXPECT_THAT(std::string(none.message()),
               ::testing::StartsWith(options.seeds[0] + " answers, but is no"));
-  // The other one may be a node that is not there yet.
+  // The other one may be a node that is not up yet.
   options.seeds.push_back("127.0.0.1:1");
   options.timeout = Patience(absl::Seconds(1));
   EXPECT_TRUE(absl::IsUnavailable(Client::Connect(options).status()));

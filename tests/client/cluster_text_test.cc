@@ -12,7 +12,7 @@ using kamino::v1::ClusterNode;
 using kamino::v1::GetClusterResponse;
 using kamino::v1::GetManagerResponse;
 
-// Of view 5, which should have three nodes.
+// A cluster in view 5, which should have three nodes.
 class ClusterTextTest : public ::testing::Test {
  protected:
   ClusterTextTest() {
@@ -94,7 +94,7 @@ TEST_F(ClusterTextTest, WhoStandsByIsThereAndHasNoPlaceToTake) {
     EXPECT_FALSE(stands_by());
     (busy->*set)(false);
   }
-  // A place that is kept is nobody else's.
+  // A node cannot take a place that is kept for another.
   busy->set_alive(false);
   busy->set_away(true);
   cluster_.set_chain_length(3);
@@ -142,7 +142,7 @@ TEST_F(ClusterTextTest, WhoIsAwayIsToldWithForHowLong) {
   away->set_away_left_ms(287001);
   EXPECT_EQ(RemarkOn(*away), "away for 12s; its place is kept for 4m48s");
   EXPECT_EQ(Remarks(cluster_), "the chain has 2 of 3 nodes\n");
-  // Where more were stopped than may be lost it is a member yet.
+  // Where more stopped than may be lost, it is still a member.
   ClusterNode* kept = cluster_.mutable_nodes(1);
   kept->set_alive(false);
   kept->set_away(true);
@@ -213,7 +213,7 @@ TEST_F(ClusterTextTest, SeveralReleasesAndWhatIsNotFinalizedAreTold) {
   cluster_.mutable_nodes(0)->mutable_report()->set_release("0.1.0");
   EXPECT_EQ(Remarks(cluster_),
             "nodes run several releases: 0.1.0 (n1), 0.2.0 (n2, n3)\n");
-  // After a manager has begun to lead it knows nothing of some nodes yet.
+  // A manager that has just begun to lead does not know some nodes yet.
   auto* silent = cluster_.mutable_nodes(0)->mutable_report();
   silent->clear_release();
   silent->set_condition(kamino::v1::CONDITION_UNSPECIFIED);
@@ -232,7 +232,7 @@ TEST_F(ClusterTextTest, SeveralReleasesAndWhatIsNotFinalizedAreTold) {
             "format 4 instead of 3\n");
 }
 
-// Fresh nodes would end nothing, and an operator might start some.
+// Fresh nodes would not help, and an operator might start some.
 TEST_F(ClusterTextTest, OfAStoreThatIsBehindNothingElseIsSaid) {
   cluster_.set_view_id(0);
   cluster_.set_nodes_missing(3);

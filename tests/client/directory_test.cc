@@ -1,5 +1,5 @@
-// The client's way to the chain, past nodes that say nothing, and past nodes of
-// other clusters.
+// The client's way to the chain, past silent nodes, and past nodes of other
+// clusters.
 #include "client/directory.h"
 
 #include <atomic>
@@ -28,7 +28,7 @@
 namespace kamino::client {
 namespace {
 
-// Answers a question once nobody waits for it any more.
+// Answers a question once the caller no longer waits.
 class Silent final : public kamino::v1::KaminoService::CallbackService {
  public:
   grpc::ServerUnaryReactor* GetChain(grpc::CallbackServerContext*,
@@ -95,7 +95,7 @@ TEST(DirectoryTest, ItsEndDoesNotWaitForANodeThatSaysNothing) {
       [&told, asked = directory.get()] { told = asked->last_error(); });
   silent.asked().WaitForNotification();
   directory.reset();
-  // Not kDeadlineExceeded, which a channel's own limits bring at last.
+  // Not kDeadlineExceeded, which a channel's own limits cause in the end.
   EXPECT_EQ(told.code(), absl::StatusCode::kCancelled) << told;
 }
 
@@ -121,7 +121,7 @@ TEST(DirectoryTest, ANodeThatHasNotAnsweredIsNotAskedAgain) {
   directory.reset();
 }
 
-// A round is over before its questions are, and says which node is silent.
+// A round ends before its questions do, and tells which node is silent.
 TEST(DirectoryTest, ARoundDoesNotWaitForANodeThatSaysNothing) {
   Silent silent;
   const Served served(&silent);
@@ -146,7 +146,7 @@ TEST(DirectoryTest, ARoundDoesNotWaitForANodeThatSaysNothing) {
 constexpr char kAlpha[] = "00112233445566778899aabbccddeeff";
 constexpr char kBeta[] = "ffeeddccbbaa99887766554433221100";
 
-// Says which chain there is, as a node of some cluster.
+// Answers with its chain, as a node of some cluster.
 class Seed final : public kamino::v1::KaminoService::CallbackService {
  public:
   Seed() {
@@ -170,7 +170,7 @@ class Seed final : public kamino::v1::KaminoService::CallbackService {
     for (const std::string& node : nodes) chain_.add_nodes()->set_address(node);
   }
 
-  // The next question ends as one to an address without a server.
+  // The next question fails as at an address without a server.
   void FailNext() {
     absl::MutexLock lock(&mutex_);
     fails_ = true;
@@ -320,8 +320,8 @@ TEST_F(ClustersTest, ASeedThatAnswersLateMakesThemDifferentAllTheSame) {
   EXPECT_EQ(Head(), "");
 }
 
-// A node moves, its name follows, and another cluster's node has its former
-// address: a connection to that one leads nowhere.
+// A node moves, its name follows, and a node of another cluster takes its
+// former address: a connection to that one is useless.
 TEST_F(ClustersTest, ANameThatHasMovedIsLookedUpAgain) {
   const std::string name = "node.test:1";
   const Seed* leads_to = &one_;
@@ -347,8 +347,8 @@ TEST_F(ClustersTest, ANameThatHasMovedIsLookedUpAgain) {
   directory_.reset();
 }
 
-// It cannot be reached while the client meets its cluster, and no call asks for
-// the chain afterwards.
+// It is unreachable while the client connects to its cluster, and no call asks
+// for the chain afterwards.
 TEST_F(ClustersTest, ASilentSeedIsAskedUntilItHasAnswered) {
   one_.Become("alpha", kAlpha, 1, {one_.address()});
   two_.Become("alpha", kBeta, 1, {two_.address()});
@@ -371,7 +371,7 @@ TEST_F(ClustersTest, ASilentSeedIsAskedUntilItHasAnswered) {
   timer.reset();
 }
 
-// Its end, and the timer's, wait for no question and no pause.
+// Neither its end nor the timer's waits for a question or a pause.
 TEST_F(ClustersTest, ASilentSeedDelaysNoEnd) {
   one_.Become("alpha", kAlpha, 1, {one_.address()});
   Silent silent;
@@ -387,7 +387,7 @@ TEST_F(ClustersTest, ASilentSeedDelaysNoEnd) {
   directory_.reset();
 }
 
-// No question of the first rounds finds it.
+// No question of the first rounds reaches it.
 TEST_F(ClustersTest, ASeedThatIsTakenOverLaterIsNoError) {
   one_.Become("alpha", kAlpha, 1, {one_.address()});
   two_.Become("alpha", kAlpha, 1, {one_.address()});

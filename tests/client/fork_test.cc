@@ -49,7 +49,7 @@ class Service final : public kamino::v1::KaminoService::Service {
 
 constexpr unsigned kChildSeconds = 20;  // then SIGALRM ends it
 
-// How a child that does this ends, as waitpid says; 0: it does, with true.
+// The status, as of waitpid, of a child that does this; 0: it returned true.
 int InChild(const std::function<bool()>& does) {
   const pid_t child = fork();
   if (child == 0) {

@@ -1,5 +1,5 @@
-// Calls under way together, against a service that answers no read until so
-// many of them have come.
+// Concurrent calls, against a service that answers no read until a number of
+// them have come.
 #include "client/future.h"
 
 #include <coroutine>
@@ -71,7 +71,7 @@ class Service final : public kamino::v1::KaminoService::Service {
     node->set_node_id("n1");
     node->set_address(address);
   }
-  // Reads are answered once there were so many.
+  // Reads are answered once that many have come.
   void Hold(int together) {
     absl::MutexLock lock(&mutex_);
     together_ = together;
@@ -159,7 +159,7 @@ TEST_F(FutureTest, ARefusalIsThereAtOnce) {
   EXPECT_TRUE(absl::IsInvalidArgument(std::move(refused).Get().status()));
 }
 
-// A coroutine that nobody waits for.
+// A coroutine that no caller awaits.
 struct Detached {
   struct promise_type {
     Detached get_return_object() { return {}; }
@@ -186,7 +186,7 @@ TEST_F(FutureTest, ACoroutineAwaitsThem) {
   Join(StartGet("a"), StartGet("b"), &values, &done);
   done.WaitForNotification();
   EXPECT_EQ(values, "ab");
-  // What is there already suspends nobody.
+  // A ready future does not suspend the coroutine.
   auto ready = StartGet("");
   absl::Notification again;
   Join(std::move(ready), StartGet(""), &values, &again);
@@ -209,7 +209,7 @@ TEST_F(FutureTest, ATransactionReadsTogetherWhatItExpects) {
       });
   ASSERT_TRUE(done.ok()) << done;
   EXPECT_EQ(service_.asked(), 3);
-  // What it has not read it does not depend on.
+  // Keys that the body has not read are no preconditions.
   ASSERT_EQ(service_.committed().preconditions_size(), 2);
   EXPECT_EQ(service_.committed().preconditions(0).key(), "a");
   EXPECT_EQ(service_.committed().preconditions(1).key(), "c");

@@ -1,4 +1,4 @@
-// The library's hellos, to a service that does not welcome it.
+// The library's hellos, to a service that rejects them.
 #include <atomic>
 #include <memory>
 #include <set>
@@ -94,7 +94,7 @@ class Objects final : public kamino::v1::KaminoService::Service {
     Add("n1", absl::StrCat("127.0.0.1:", *port_), chain);
     return grpc::Status::OK;
   }
-  // Of another node, which does not answer.
+  // The chain names another head, which does not answer.
   std::atomic<bool> has_new_head{false};
 
   grpc::Status Put(grpc::ServerContext*, const kamino::v1::PutRequest*,
@@ -138,7 +138,7 @@ class HelloTest : public ::testing::Test {
   std::unique_ptr<Client> client_;
 };
 
-// A hello that got no answer may come late, when its session is over.
+// A hello without an answer may arrive late, when its session is over.
 TEST_F(HelloTest, NoTwoOfThemOpenTheSameSession) {
   while (sessions_.hellos() < 3) ASSERT_TRUE(client_->Put("key", "value").ok());
   client_.reset();

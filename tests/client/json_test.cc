@@ -40,7 +40,7 @@ TEST(JsonTest, WhatIsWithinAStringStays) {
                             R"("address":"","role":"tail"})");
 }
 
-// What nodes have in common has names and values of any kind.
+// Maps hold names and values of any kind.
 TEST(JsonTest, WhatIsInAMapStays) {
   kamino::v1::Member member;
   (*member.mutable_instance()->mutable_link_addresses())["role"] = "ROLE_HEAD";

@@ -1,4 +1,4 @@
-// Who gets a slot of the session, and what becomes of those that wait for one.
+// Which caller gets a slot of the session, and how waiting callers proceed.
 #include "client/lane_pool.h"
 
 #include <optional>
@@ -15,7 +15,7 @@ constexpr uint64_t kSession = 7;
 
 class LanePoolTest : public ::testing::Test {
  protected:
-  // What one that waits is told, in the order they are; 0: no lane.
+  // Records the lanes that waiting callers get, in order; 0: none.
   LanePool::Ready Tell() {
     return [this](std::optional<Lane> lane) {
       told_.push_back(lane.has_value() ? lane->number : 0);
@@ -48,7 +48,7 @@ TEST_F(LanePoolTest, WhoeverWaitsLongestGetsTheNextSlot) {
   EXPECT_EQ(told_, std::vector<uint64_t>({4}));
   pool_.Release(*first, /*used=*/false);
   EXPECT_EQ(told_, std::vector<uint64_t>({4, 1}));
-  // Nobody waits any more.
+  // No caller waits any more.
   pool_.Release({kSession, 4, 0, true}, /*used=*/true);
   EXPECT_EQ(Acquire()->number, 6u);
 }
@@ -79,7 +79,7 @@ TEST_F(LanePoolTest, AnotherSessionServesThoseThatWaited) {
   const auto lane = Acquire();
   EXPECT_FALSE(Acquire().has_value());
   pool_.CloseSession();
-  EXPECT_FALSE(Acquire()->in_session);  // nobody has to wait
+  EXPECT_FALSE(Acquire()->in_session);  // there is no need to wait
   pool_.OpenSession(kSession + 1, 1);
   pool_.Release(*lane, /*used=*/true);  // of the session before
   EXPECT_TRUE(told_.empty());

@@ -13,7 +13,7 @@
 
 namespace kamino::client {
 
-// A seed of another cluster. It answers once it is told to.
+// A seed of another cluster. It answers once the test lets it.
 class LateSeed final : public kamino::v1::KaminoService::Service {
  public:
   LateSeed() {

@@ -60,7 +60,7 @@ TEST(NodeRowTest, ANodeOfAnotherClusterIsNamedSo) {
                         "address of n1: end it, or start n1 with another"));
 }
 
-// As where two DNS names were exchanged.
+// As if two DNS names were swapped.
 TEST(NodeRowTest, AnotherNodesStateIsNotShownAsThatOfTheMember) {
   const StatusOfNode status = StatusOf("n2");
   EXPECT_TRUE(IsStranger(Node1(), status));

@@ -1,4 +1,4 @@
-// Which nodes a client asks, on a clock and with nodes of the test's own.
+// Which nodes a client asks, with a clock and nodes of the test.
 #include "client/questions.h"
 
 #include <functional>
@@ -35,7 +35,7 @@ class QuestionsTest : public ::testing::Test {
     in_flight_.erase(question);
     ended(status);
   }
-  // Who was asked since the last call.
+  // The nodes asked since the last call.
   std::vector<std::string> Asked() { return std::exchange(asked_, {}); }
   void PatienceIsOver() {
     for (auto& task : std::exchange(tasks_, {})) task();
@@ -107,7 +107,7 @@ TEST_F(QuestionsTest, ANodeRestsForAsLongAsItTook) {
   EXPECT_THAT(Asked(), ElementsAre("a", "b"));
 }
 
-// Also one that has failed: the questions reach it all the same.
+// Also for a failed node: questions still reach it.
 TEST_F(QuestionsTest, ThePauseIsBounded) {
   Begin({"a"});
   now_ += absl::Minutes(1);
@@ -129,8 +129,8 @@ TEST_F(QuestionsTest, AQuickNodeNeedsNoRest) {
   EXPECT_THAT(Asked(), ElementsAre("a", "a"));
 }
 
-// All nodes are slower than a round: the rounds end, say why, and the answer to
-// the only question counts for the round in which it comes.
+// All nodes are slower than a round: the rounds end and say why, and the answer
+// to the only question counts for the round in which it arrives.
 TEST_F(QuestionsTest, SlowNodesAloneAreWaitedForAcrossRounds) {
   for (int round = 0; round < 12; ++round) {
     EXPECT_FALSE(Begin({"a"}));
@@ -182,7 +182,7 @@ TEST_F(QuestionsTest, ARoundFailsOnceAllHaveFailed) {
   EXPECT_EQ(questions_.last_error(), absl::UnavailableError("a is down"));
 }
 
-// Else a client would give up while a node may answer yet.
+// Otherwise a client would give up while a node may still answer.
 TEST_F(QuestionsTest, ThatOneIsNoNodeSaysNothingOfASilentOne) {
   Begin({"a", "b"});
   Answer("b", absl::InvalidArgumentError("b is no node"));

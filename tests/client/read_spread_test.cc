@@ -10,7 +10,7 @@ namespace {
 
 using Result = ReadSpread::Result;
 
-// Of a chain of four: the head is in nobody's turn.
+// In a chain of four: the head never has a turn.
 ReadSpread::Place PlaceAt(uint64_t turn) {
   const char* const addresses[] = {"n2", "n3", "n4"};
   return {addresses[turn % 3], turn % 3 == 2};
@@ -19,7 +19,7 @@ ReadSpread::Place PlaceAt(uint64_t turn) {
 class ReadSpreadTest : public ::testing::Test {
  protected:
   std::string Next() { return spread_.Next(PlaceAt, now_); }
-  // What the next reads at replicas come to.
+  // The result of the next reads at replicas.
   void Answer(int count, Result result) {
     for (int i = 0; i < count; ++i) spread_.OnResult("n2", result, now_);
   }

@@ -1,5 +1,5 @@
-// Reads that any replica may answer, of the library, against three nodes in
-// this process that answer them, or not.
+// The library's reads that any replica may answer, against three nodes in this
+// process that answer them, or do not.
 #include <map>
 #include <memory>
 #include <string>
@@ -26,10 +26,10 @@ using ::testing::Pair;
 
 const std::vector<std::string> kNodes = {"n1", "n2", "n3"};  // head to tail
 
-// What replicas do.
+// How replicas behave.
 enum class Mode {
   kAnswer,
-  kNotClean,   // all is being changed
+  kNotClean,   // all objects are being changed
   kOnlyTails,  // of a release without such reads
   kHang,       // until that is over
 };
@@ -38,7 +38,7 @@ struct Shared {
   absl::Mutex mutex;
   Mode mode ABSL_GUARDED_BY(mutex) = Mode::kAnswer;
   std::map<std::string, int> asked ABSL_GUARDED_BY(mutex);  // by node
-  kamino::v1::Chain chain;  // before anybody asks
+  kamino::v1::Chain chain;  // before the first call
 };
 
 grpc::Status Refusal(grpc::StatusCode code, kamino::v1::Reason reason) {
@@ -145,7 +145,7 @@ class ReplicaReadsTest : public ::testing::Test {
     return shared_.asked[node];
   }
 
-  // Who answers so many reads. No attempt of them is a retry.
+  // Which nodes answer that many reads. No attempt is a retry.
   std::map<std::string, int> Read(int count) {
     std::map<std::string, int> served;
     for (int i = 0; i < count; ++i) {
@@ -181,7 +181,7 @@ TEST_F(ReplicaReadsTest, ReplicasAreNotAskedUnlessSomebodyWantsIt) {
   Connect(Reads::kTail);
   EXPECT_THAT(Read(6), ElementsAre(Pair("n3", 6)));
   EXPECT_EQ(asked("n2"), 0);
-  // Of one request.
+  // For a single request.
   absl::Notification answered;
   std::string served;
   kamino::v1::GetRequest request;

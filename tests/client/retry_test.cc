@@ -22,7 +22,7 @@ TEST(RetryTest, TheServersLastWordIsTheEnd) {
         kamino::v1::REASON_HEAP_FULL, kamino::v1::REASON_TOO_LARGE,
         kamino::v1::REASON_PROCEDURE_FAILED, kamino::v1::REASON_SUPERSEDED,
         kamino::v1::REASON_CLIENT_EXPIRED, kamino::v1::REASON_POISONOUS}) {
-    // Whatever the code: a procedure may fail with any.
+    // For any code: a procedure may fail with any.
     const Decision decision = After(absl::StatusCode::kUnavailable, reason);
     EXPECT_FALSE(decision.retry) << reason;
     EXPECT_FALSE(decision.outcome_unknown) << reason;

@@ -1,5 +1,4 @@
-// Scans of a client whose node stops in the middle, is slow, or has nothing to
-// say.
+// Scans of a client whose node stops in the middle, is slow, or sends nothing.
 #include <chrono>
 #include <memory>
 #include <string>
@@ -40,7 +39,7 @@ class Server {
   std::unique_ptr<grpc::Server> server_;
 };
 
-// Of one node.
+// A chain of one node.
 kamino::v1::Chain ChainOf(const std::string& address) {
   kamino::v1::Chain chain;
   chain.set_cluster_id("c");
@@ -50,18 +49,18 @@ kamino::v1::Chain ChainOf(const std::string& address) {
   return chain;
 }
 
-// The only node of a chain. A scan gets keys from the one that it asks for on,
-// one a part, until the node stops answering.
+// The only node of a chain. A scan gets the keys from the requested one on, one
+// in each part, until the node stops answering.
 class StoppingNode final : public kamino::v1::KaminoService::CallbackService {
  public:
-  // Answers so many parts in all, then nothing; or fails with that code, up to
-  // that attempt, which ends the scan.
+  // Answers that many parts in all, then nothing; or fails with that code, up
+  // to that attempt, which ends the scan.
   explicit StoppingNode(int parts, size_t last_attempt = 0,
                         grpc::StatusCode code = grpc::StatusCode::UNAVAILABLE)
       : last_attempt_(last_attempt), code_(code), left_(parts), server_(this) {}
 
   std::string address() const { return server_.address(); }
-  // How long each attempt was to last.
+  // The deadline of each attempt.
   std::vector<absl::Duration> attempts() {
     absl::MutexLock lock(&mutex_);
     return attempts_;
@@ -136,7 +135,7 @@ class StoppingNode final : public kamino::v1::KaminoService::CallbackService {
   Server server_;
 };
 
-// Its scans have parts without end, and no object in any.
+// Its scans have endless parts without objects.
 class EmptyPartsNode final : public kamino::v1::KaminoService::CallbackService {
  public:
   EmptyPartsNode() : server_(this) {}
@@ -177,8 +176,8 @@ class EmptyPartsNode final : public kamino::v1::KaminoService::CallbackService {
   Server server_;
 };
 
-// Says once where the chain is; then another cluster has its address, and no
-// node answers questions for the chain.
+// Names its chain once; then another cluster takes its address, and no node
+// answers questions for the chain.
 class LostNode final : public kamino::v1::KaminoService::CallbackService {
  public:
   LostNode() : server_(this) {}
@@ -249,7 +248,7 @@ TEST(ScanTest, ANodeThatStopsInTheMiddleEndsItInTime) {
               HasSubstr("no part within 500ms, after 2 parts"));
 }
 
-// It is asked again from behind the last key, and has more and more time.
+// The client asks again from the last key on, with ever longer deadlines.
 TEST(ScanTest, APartThatDoesNotComeIsAskedForAgainWithMoreTime) {
   StoppingNode node(/*parts=*/1, /*last_attempt=*/5);
   const auto client = ClientOf(node, absl::Seconds(60));
@@ -265,7 +264,7 @@ TEST(ScanTest, APartThatDoesNotComeIsAskedForAgainWithMoreTime) {
   EXPECT_GT(attempts[3], attempts[2] + absl::Seconds(2));
 }
 
-// As a node ends a call whose parts are not taken for long.
+// A node ends a call so when its parts are not taken for long.
 TEST(ScanTest, GoesOnBehindTheLastPartThatItGot) {
   StoppingNode node(/*parts=*/2, /*last_attempt=*/2,
                     grpc::StatusCode::RESOURCE_EXHAUSTED);
@@ -281,7 +280,7 @@ TEST(ScanTest, GoesOnBehindTheLastPartThatItGot) {
   EXPECT_EQ(node.starts().back(), absl::StrCat("k1", std::string(1, '\0')));
 }
 
-// As where a part is too large for gRPC.
+// For example, when a part is too large for gRPC.
 TEST(ScanTest, EndsWhereNoPartCanBeHad) {
   StoppingNode node(/*parts=*/0, /*last_attempt=*/2,
                     grpc::StatusCode::RESOURCE_EXHAUSTED);
@@ -307,7 +306,7 @@ TEST(ScanTest, WithoutANodeThatCanBeAskedItWaitsBetweenQuestions) {
       kamino::v1::ScanRequest(), [](const auto&, const auto&) { return true; });
   EXPECT_EQ(scanned.code(), absl::StatusCode::kDeadlineExceeded) << scanned;
   EXPECT_THAT(std::string(scanned.message()), HasSubstr("of another cluster"));
-  // One each 50 ms at most, those of Connect and of the refusal beside them.
+  // One each 50 ms at most, besides those of Connect and of the refusal.
   EXPECT_LE(node.questions(), 25);
 }
 

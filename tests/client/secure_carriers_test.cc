@@ -109,7 +109,7 @@ TEST_P(SecureCarriersTest, AReaderReadsAndDoesNotWrite) {
   auto writer = Connect("grpc", authority.Write(kWriter));
   ASSERT_TRUE(PutOne(writer.get()).ok());
   auto reader = Connect(GetParam(), authority.Write(kReader));
-  // Often enough for a connection to be made, and to be gone by.
+  // Often enough that a connection is made, and then used.
   for (int i = 0; i < 20000 && (i < 200 || events_->established() == 0); ++i) {
     const auto got = reader->Get("key");
     ASSERT_TRUE(got.ok()) << got.status();
@@ -129,7 +129,7 @@ TEST_P(SecureCarriersTest, ItEndsWhenTheClientIsRevoked) {
   authority.Revoke(issued.certificate_pem, of_node);
   WithAuthority::node->Look();
   EXPECT_GT(WithAuthority::node->counts().ended, 0u);
-  // gRPC's connections are ended by the look itself, links by their thread.
+  // The check itself ends gRPC's connections; a link's thread ends links.
   auto late = Options(GetParam(), authority.Write(issued));
   late.timeout = absl::Seconds(2);
   EXPECT_FALSE(Client::Connect(late).ok());
@@ -161,7 +161,7 @@ class Ending final : public transport::LinkHandler {
   absl::Notification closed;
 };
 
-// A pass that was come by somehow.
+// A pass that the client obtained in some way.
 class HeldPass final : public transport::PassSource {
  public:
   HeldPass(transport::LinkPass pass, security::Certificate issuer)
@@ -193,7 +193,7 @@ class SecureListenersTest : public SecureNode {
     return {response.token(), response.proof(), response.user()};
   }
 
-  // Why there is none, or that the node has ended it.
+  // Why there is no link, or why the node ended it.
   absl::Status WhyNoLink(const transport::TransportFactory& factory,
                          const std::string& address,
                          std::shared_ptr<Certificates> certificates) {
@@ -208,7 +208,7 @@ class SecureListenersTest : public SecureNode {
     return ending->why;
   }
 
-  // Of one that is then closed; fails when there is none.
+  // Expects a link, and closes it.
   void ExpectLink(const transport::TransportFactory& factory,
                   const std::string& address) {
     transport::TransportOptions options;
@@ -268,7 +268,7 @@ TEST_F(SecureListenersTest, HaveToShowTheirHalfOfThePass) {
   EXPECT_TRUE(absl::IsUnauthenticated(why)) << why;
 }
 
-// Somebody else's socket in the node's place is shown nothing.
+// A client shows nothing to another user's socket in the node's place.
 TEST_F(SecureListenersTest, HaveToBeTheNodesUsers) {
   transport::LinkPass pass = Pass();
   ++pass.user;
@@ -290,8 +290,7 @@ TEST_F(SecureListenersTest, GiveOutOnlySoManyPasses) {
   EXPECT_EQ(last, grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
-// Whatever the node at an address says of itself, it has to have the
-// certificate for.
+// A node must have the certificate for the name that it claims.
 TEST_F(SecureListenersTest, AreTheNodeThatWasAsked) {
   const absl::Status why =
       WhyNoLink(transport::TcpTransports(), AddressOf("tcp"),
@@ -309,7 +308,7 @@ TEST_F(InTheClearTest, ThereAreNoPasses) {
             grpc::StatusCode::FAILED_PRECONDITION);
 }
 
-// A client with certificates never goes on without.
+// A client with certificates never continues without.
 TEST_F(InTheClearTest, AClientWithCertificatesGetsNowhere) {
   views_.Install(1);
   ClientOptions options;

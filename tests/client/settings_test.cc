@@ -86,7 +86,7 @@ TEST_F(SettingsTest, NamedClusters) {
   ASSERT_TRUE(Run({}, {{"KAMINO_CONFIG", path_}}).ok());
   EXPECT_THAT(settings_.seeds, ElementsAre("h1:1", "h2:2"));
   EXPECT_THAT(settings_.managers, IsEmpty());
-  // A name goes before the environment's addresses.
+  // A name takes precedence over the environment's addresses.
   ASSERT_TRUE(Run({"--cluster=away"},
                   {{"KAMINO_CONFIG", path_}, {"KAMINO_SEEDS", "e:1"}})
                   .ok());
@@ -97,7 +97,7 @@ TEST_F(SettingsTest, NamedClusters) {
   EXPECT_THAT(settings_.seeds, ElementsAre("a1:1"));
 }
 
-// The command line, the environment, the file.
+// In the order command line, environment, file.
 TEST_F(SettingsTest, CertificatesAreOfWhoeverNamesThemFirst) {
   Write(R"(
 [clusters.home]
@@ -161,7 +161,7 @@ TEST_F(SettingsTest, WhatIsMissingOfCertificatesIsNamed) {
                 "missing, and they go together: give --tls_cert=FILE and "
                 "--tls_key=FILE, set tls_cert and tls_key in the configuration "
                 "file, or export KAMINO_TLS_CERT and KAMINO_TLS_KEY");
-  // Who calls may have his pair elsewhere.
+  // The caller's certificate and key may be elsewhere.
   EXPECT_TRUE(CheckConfigFile(path_, servers_).ok());
   EXPECT_TRUE(Run({"--cluster=home"}, {{"KAMINO_CONFIG", path_},
                                        {"KAMINO_TLS_CERT", "e.pem"},
@@ -178,7 +178,7 @@ TEST_F(SettingsTest, GoingWithoutCertificatesHasItsPlaceToo) {
   ASSERT_TRUE(Run({"--cluster=home", "--insecure"}, environment).ok());
   EXPECT_FALSE(settings_.tls.any());
   EXPECT_TRUE(settings_.insecure);
-  // Whoever has certificates goes by them.
+  // Given certificates take precedence.
   environment["KAMINO_INSECURE"] = "1";
   ASSERT_TRUE(Run({"--cluster=home"}, environment).ok());
   EXPECT_TRUE(settings_.tls.any());
@@ -216,7 +216,7 @@ TEST_F(SettingsTest, TheVariableToGoWithoutCertificatesIsANumber) {
   }
 }
 
-// Otherwise `admin remove` could meet another cluster than `status` has shown.
+// Otherwise `admin remove` could reach another cluster than `status` showed.
 TEST_F(SettingsTest, SeedsAndManagersComeFromOnePlace) {
   Write(kTwoClusters);
   const std::string config = "--config=" + path_;
@@ -245,7 +245,7 @@ TEST_F(SettingsTest, SeedsAndManagersComeFromOnePlace) {
   EXPECT_THAT(settings_.managers, ElementsAre("m1:1", "m2:2"));
 }
 
-// What is typed would otherwise be passed over for what was exported once.
+// Otherwise an exported variable would override what the user typed.
 TEST_F(SettingsTest, AFileThatIsNamedGoesBeforeTheEnvironment) {
   Write(kTwoClusters);
   const std::string config = "--config=" + path_;
@@ -450,13 +450,13 @@ TEST_F(SettingsTest, WhatIsWrongInAFileForAllIsSaid) {
               HasSubstr(":3: --carrier: "));
   EXPECT_THAT(refusal("client = 1\n" + cluster),
               HasSubstr(":1: client is a section, as in [client]"));
-  // How one command prints is no matter of the cluster's.
+  // The output format is the command's, not the cluster's.
   EXPECT_THAT(refusal(cluster + "output = \"json\"\n"),
               HasSubstr("cluster a has no key output"));
 }
 
-// As of variables that are not set: the command would meet the cluster that the
-// environment names.
+// As if from variables that are not set: the command would reach the cluster
+// that the environment names.
 TEST_F(SettingsTest, EmptyOptionsAreRefused) {
   const std::map<std::string, std::string> elsewhere = {
       {"KAMINO_SEEDS", "e:1"}, {"KAMINO_MANAGERS", "m:1"}};

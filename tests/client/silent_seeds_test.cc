@@ -1,4 +1,4 @@
-// Which seeds a client asks in the background, on a clock of the test's own.
+// Which seeds a client asks in the background, with a clock of the test.
 #include "client/silent_seeds.h"
 
 #include <functional>
@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 class SilentSeedsTest : public ::testing::Test {
  protected:
   std::vector<std::string> Asked() { return std::exchange(asked_, {}); }
-  // What waits runs, as if its time were over.
+  // Runs the waiting task as if its time were over.
   void RunTask() {
     ASSERT_NE(task_, nullptr);
     std::exchange(task_, nullptr)();
@@ -109,7 +109,7 @@ TEST_F(SilentSeedsTest, ASeedThatIsSilentForLongIsNoLongerCompared) {
   EXPECT_GE(now_, start + SilentSeeds::kCompared);
 }
 
-// The timer runs at its end what waits.
+// The timer runs its waiting tasks at its end.
 TEST_F(SilentSeedsTest, AsksNobodyAndLeavesNoTaskOnceItIsStopped) {
   seeds_.Start();
   seeds_.Stop();

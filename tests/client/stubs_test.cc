@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 
 class StubsTest : public ::testing::Test {
  protected:
-  // What is due has run.
+  // Waits until due tasks have run.
   void AwaitTimer() {
     absl::Notification ran;
     timer_.After(absl::ZeroDuration(), [&ran] { ran.Notify(); });
@@ -60,7 +60,7 @@ TEST_F(StubsTest, AStubIsRenewedOnceItIsOldEnough) {
   EXPECT_EQ(connected_.size(), 2u);
 }
 
-// The call's end would destroy the channel on a thread of gRPC's.
+// Otherwise the call's end would destroy the channel on a gRPC thread.
 TEST_F(StubsTest, AFormerStubOutlivesTheCallsThatUseIt) {
   auto call = stubs_.At("localhost:1");
   const std::weak_ptr<KaminoService::Stub> former = call;
@@ -70,7 +70,7 @@ TEST_F(StubsTest, AFormerStubOutlivesTheCallsThatUseIt) {
   AwaitTimer();
   call = nullptr;
   EXPECT_FALSE(former.expired());
-  // The next one that is retired begins another sweep.
+  // The next retired stub begins another sweep.
   stubs_.At("localhost:1");
   now_ += Stubs<KaminoService>::kRenewAfter;
   stubs_.Renew("localhost:1");

@@ -29,11 +29,11 @@ TEST(TextTest, WhatALineCannotHoldIsEscaped) {
   EXPECT_EQ(Escape("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // a surrogate
   EXPECT_EQ(Escape("\xc2\x85"), "\\xc2\\x85");           // a control character
   EXPECT_EQ(Escape("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
-  // What load drops at the beginning of a file.
+  // The mark that `load` drops at the beginning of a file.
   EXPECT_EQ(Escape("\xef\xbb\xbf\xef\xbb\xbf"), "\\xef\\xbb\\xbf\xef\xbb\xbf");
 }
 
-// Of a server that lies: nothing reaches the terminal that it would act on.
+// From a malicious server: no control sequence reaches the terminal.
 TEST(TextTest, WhatSomebodyElseSaysIsPrintable) {
   EXPECT_EQ(Printable("no \"k\\x01\", Grüße"), "no \"k\\x01\", Grüße");
   EXPECT_EQ(Printable("a\x1b]0;owned\x07\x1b[2J"),

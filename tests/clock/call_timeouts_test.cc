@@ -22,7 +22,7 @@ namespace {
 
 void SetWallClock(absl::Duration by) {
   const int64_t nanos = absl::ToInt64Nanoseconds(by);
-  // Whoever has it mapped must not see it without its bytes.
+  // A process that has it mapped must not see it without its bytes.
   FILE* file = fopen(getenv("STEPPED_CLOCK"), "r+");
   PCHECK(file != nullptr && fwrite(&nanos, sizeof(nanos), 1, file) == 1 &&
          fclose(file) == 0);
@@ -46,8 +46,8 @@ grpc::StatusCode CallAfter(absl::Duration step) {
   return status.error_code();
 }
 
-// In a process of its own, as what gRPC counts from is kept from its first use
-// on; and before the others, which use it in this one.
+// Runs in a process of its own, as gRPC keeps its reference time from its first
+// use on; and before the others, which use it in this process.
 TEST(CallTimeoutsFaultTest, TheWallClockIsNoticed) {
   const faults::Verdict verdict = faults::RunTrial([]() -> faults::Verdict {
     faults::PlantFault("channel-reckons-timeouts-by-the-wall-clock");

@@ -145,8 +145,8 @@ long syscall(long number, ...) {
 
 int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
                            const timespec* until) {
-  // Of a condition that goes by another clock a slice would be long over, or
-  // never; nothing here has any.
+  // Slices of CLOCK_REALTIME do not fit a condition of another clock; no
+  // program here has one.
   int result = 0;
   WaitInSlices(until, [&](const timespec* slice) {
     result = pthread_cond_clockwait(condition, mutex, CLOCK_REALTIME, slice);

@@ -1,4 +1,4 @@
-"""Wall clocks that are set by an hour while a chain serves: nobody notices.
+"""Wall clocks that are set by an hour while a chain serves: no effect.
 
 The processes are real; their wall clock is moved by stepped_clock.cc, which
 ends waits as a kernel would whose clock was set.
@@ -23,7 +23,7 @@ PRELOADED = os.path.join(ROOT, "tests", "clock", "libstepped_clock.so")
 
 
 class SteppedCluster(LocalCluster):
-  """One whose processes have wall clocks of their own, but for etcd."""
+  """A cluster whose processes, except etcd, have wall clocks of their own."""
 
   def clock_of(self, name):
     path = self.folder + f".clock.{name}"
@@ -44,7 +44,7 @@ class SteppedCluster(LocalCluster):
 
 
 def set_clock(path, seconds):
-  """In one write, which whoever has it mapped sees at once."""
+  """In one write, which processes that have it mapped see at once."""
   descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
   os.pwrite(descriptor, struct.pack("<q", seconds * 10**9), 0)
   os.close(descriptor)

@@ -82,8 +82,8 @@ TEST_F(ConfigFileTest, AnUnknownNameIsAnErrorWithTheNearest) {
               HasSubstr("has no setting nodes (did you mean node?)"));
   EXPECT_THAT(Refusal("chain_of_command = 1\n"),
               HasSubstr("has no setting chain_of_command; what another"));
-  // What says which configuration there is cannot be in it, nor can a flag of a
-  // library's.
+  // Flags that name the configuration cannot be in it, nor can a library's
+  // flags.
   EXPECT_THAT(Refusal("config = \"x\"\n"), HasSubstr("has no setting config"));
   EXPECT_THAT(Refusal("flagfile = \"x\"\n"), HasSubstr("no setting flagfile"));
 }

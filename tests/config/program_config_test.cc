@@ -54,7 +54,7 @@ class ProgramConfigTest : public ::testing::Test {
   }
   void Write(const std::string& text) { std::ofstream(path_) << text; }
 
-  // What the log has of reading again.
+  // Log lines of a reload.
   std::vector<std::string> Reload() {
     taken_.clear();
     const Lines said;

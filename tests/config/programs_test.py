@@ -21,7 +21,7 @@ from binaries import Binaries
 from processes import free_port, wait_until
 
 SERVERS = ("node", "manager")
-# What says which configuration there is cannot be in it.
+# Flags that name the configuration cannot be in it.
 ABOUT_CONFIG = {"config", "check_config", "check_config_file",
                 "config_example"}
 
@@ -119,7 +119,8 @@ class ProgramsTest(unittest.TestCase):
       for name, help_text in flags.items():
         self.assertGreater(len(help_text.split()), 2, f"--{name} has no help")
         self.assertRegex(text, rf"(?m)^#?{name} = ")
-      # What is behind a # holds without it, so it can be there as well.
+      # A setting that is commented out has the default, so it can be set as
+      # well.
       all_of_it = re.sub(r"(?m)^#(\w+ = )", r"\1", text)
       done = self.check_config(server, all_of_it)
       self.assertEqual(done.returncode, 0, done.stderr)
@@ -165,7 +166,7 @@ class ProgramsTest(unittest.TestCase):
          "kamino_node has no setting clustr_id (did you mean cluster_id?)"),
         (example.replace('listen = "127.0.0.1:7001"', "listen = 7001"), (),
          f"kamino.toml:{line}: listen must be a text in quotes"),
-        # By the checks of a start, which know what no file can.
+        # The checks of a start find this one, as the file's format does not.
         (example.replace('listen = "127.0.0.1:7001"', 'listen = "here"'), (),
          f"kamino.toml:{line}: --listen must be host:port"),
         (example.replace("data_dir = ", "#data_dir = "), (),
@@ -303,7 +304,7 @@ class ProgramsTest(unittest.TestCase):
                       f"--data_dir={'/d' * names}")
 
   def test_etcd_is_not_spoken_to_in_the_clear(self):
-    """But on this machine, or as somebody has said."""
+    """Except on this machine, or with --insecure."""
     pair = ("--tls_cert=a", "--tls_key=b", "--tls_ca=c", "--admin_listen=h:1")
     for words, said in (
         (("--etcd=10.0.0.1:1",), "give --etcd_tls_ca (and --etcd_tls_cert and "
@@ -376,7 +377,7 @@ class ProgramsTest(unittest.TestCase):
       self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
   def test_what_a_file_leaves_to_command_lines_is_named(self):
-    """As the services of the packages have it."""
+    """The services of the packages use such files."""
     done = self.check_file("""
 cluster_id = "shop"
 tls_ca = "/no/such/ca.pem"

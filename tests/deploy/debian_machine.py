@@ -98,7 +98,7 @@ class Machine:
                **kwargs)
 
   def stop(self):
-    """At once; what it runs ends with its first process."""
+    """Stops at once; its programs end with its first process."""
     if self._container is None:
       return
     if self._init is not None:

@@ -1,5 +1,5 @@
 """The image for containers: its parts fit, the same content gives the same
-bytes, and it has what the programs need and nobody's rights."""
+bytes, and it has what the programs need, with an unprivileged user's rights."""
 
 import gzip
 import hashlib

@@ -64,7 +64,7 @@ class InstallPackagesTest(ProgramTest):
                                   "tests\n")
 
   def test_no_service_is_started(self):
-    """By a policy hook for the time being, if there is none."""
+    """A temporary policy hook prevents it, if there is none."""
     self.run_it("etcd-server")
     hooked = [c for c in self.calls() if POLICY in c]
     if os.path.exists(POLICY):

@@ -79,7 +79,7 @@ def depends(path):
 
 
 def made_newer(path, folder):
-  """The same package, of a later version."""
+  """The same package, with a later version."""
   tree = os.path.join(folder, "newer")
   run("dpkg-deb", "--raw-extract", path, tree)
   control = os.path.join(tree, "DEBIAN", "control")
@@ -116,7 +116,7 @@ class PackagesTest(unittest.TestCase):
     self.machine.boot()
 
   def test_quickstart(self):
-    """As docs/operate/quickstart_production.md has it, line by line."""
+    """Follows docs/operate/quickstart_production.md line by line."""
     self.boot()
     for path in self.packages:
       shutil.copy(path, self.machine.path("/srv"))
@@ -141,7 +141,7 @@ class PackagesTest(unittest.TestCase):
       found = said.find(expected, position)
       self.assertGreaterEqual(found, 0, f"{expected}, in:\n{said}")
       position = found + len(expected)
-    # Whose certificate is revoked writes nothing.
+    # A client whose certificate is revoked writes nothing.
     self.assertNotIn("ok, version", said[position:])
     self.assertIn("kamino: ", said[position:])
 
@@ -174,7 +174,7 @@ class PackagesTest(unittest.TestCase):
     self.machine.run("kamino", "cert", *words, f"--dir=/srv/{of}-ca")
 
   def make_certificates(self):
-    """As the quickstart does it: files belong to who reads them."""
+    """Follows the quickstart: files belong to the users that read them."""
     self.machine.run("install", "-d", "-o", "etcd", "-g", "etcd", "-m", "0750",
                      "/etc/etcd")
     self.machine.run("install", "-d", "-o", "kamino", "-g", "kamino", "-m",
@@ -273,7 +273,7 @@ class PackagesTest(unittest.TestCase):
     self.await_chain()
 
   def upgrade(self):
-    """Whoever upgrades restarts one node after the other."""
+    """An upgrade restarts one node after the other."""
     before = {n: self.pid(f"kamino-node@{n}") for n in NODES}
     self.dpkg(made_newer(self.packages[0], self.folder))
     self.assertEqual(before, {n: self.pid(f"kamino-node@{n}") for n in NODES})

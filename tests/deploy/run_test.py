@@ -152,7 +152,7 @@ class TimeScaleTest(ProgramTest):
 
 
 class ProcessorsTest(unittest.TestCase):
-  """What cgroups of either version grant."""
+  """Processors that cgroups of either version grant."""
 
   def setUp(self):
     self.root = tempfile.mkdtemp()

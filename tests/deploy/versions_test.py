@@ -1,4 +1,4 @@
-"""What is said in several places is the same everywhere."""
+"""Facts that stand in several places are the same everywhere."""
 
 import os
 import re

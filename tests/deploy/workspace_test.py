@@ -53,7 +53,7 @@ def main():
           if folder == CLIENT[0]:
             bazel(base, folder, "build", "@kamino//proto:member")
       finally:
-        # Bazel makes folders that nobody may write in.
+        # Bazel makes folders that are not writable.
         subprocess.run(["chmod", "-R", "u+w", base], check=False)
 
 

@@ -23,7 +23,7 @@ constexpr size_t kLiveTransactions = 3;
 // A recovery may be cut off at one of its first drains.
 constexpr uint64_t kLastCut = 8;
 
-// A transaction under way and what it is to change; nothing: freed.
+// A transaction under way and its changes; nullopt: freed.
 struct Live {
   std::unique_ptr<Transaction> transaction;
   std::map<ObjectId, std::optional<std::string>> changes;
@@ -181,7 +181,7 @@ class Workload {
     if (in_doubt_ != nullptr && !Holds(after, now)) in_doubt_->ApplyTo(&now);
     ASSERT_TRUE(Holds(after, now)) << "crash " << counts_.crashes;
     ASSERT_EQ(after.heap().stats().objects, now.size() + 1);
-    // Aborting takes everything back.
+    // Aborting undoes everything.
     for (const auto& [id, text] : now) {
       auto transaction = after.Begin();
       auto bytes = transaction->Write(id, 0, text.size());
@@ -192,7 +192,7 @@ class Workload {
     ASSERT_TRUE(Holds(after, now)) << "crash " << counts_.crashes;
   }
 
-  // Exactly `model`, of all objects that this workload may have touched.
+  // Exactly `model`, for all objects that this workload may have touched.
   bool Holds(CrashSubject& after, const Model& model) const {
     Model known = committed_;
     for (const Live& live : live_) live.ApplyTo(&known);

@@ -1,7 +1,6 @@
 // Random transactions, a few at a time, some of them large, under random power
-// failures: whatever is left, recovery finds every committed transaction whole
-// and no other one, and the log fit to abort with. For schemes on kamino's
-// heap.
+// failures: recovery finds every committed transaction whole and no other one,
+// and the log can still be used for an abort. For schemes on kamino's heap.
 #ifndef KAMINO_TESTS_ENGINE_RANDOM_CRASHES_H_
 #define KAMINO_TESTS_ENGINE_RANDOM_CRASHES_H_
 
@@ -24,16 +23,16 @@ class CrashSubject {
   virtual ~CrashSubject() = default;
 
   virtual std::vector<SimRegion*> regions() = 0;
-  // Another one on what a crash left of each region, not recovered yet.
+  // Another subject on the images of a crash, not recovered yet.
   virtual std::unique_ptr<CrashSubject> After(
       const std::vector<SimRegion::Image>& images) const = 0;
   virtual absl::Status Recover() = 0;
 
   virtual Heap& heap() = 0;
   virtual std::unique_ptr<Transaction> Begin() = 0;
-  // What goes on beside transactions; before each step.
+  // Work beside transactions; before each step.
   virtual void Pass(std::mt19937_64&) {}
-  // What the next commit is to be like, but for its before_mark.
+  // The options of the next commit, without before_mark.
   virtual CommitOptions NextCommit(std::mt19937_64&) { return {}; }
 };
 
@@ -53,7 +52,7 @@ struct CrashCounts {
   CrashCounts& operator+=(const CrashCounts& other);
 };
 
-// Fails the test, fatally, with what is wrong.
+// Fails the test, fatally, with the violation.
 CrashCounts RunRandomCrashes(CrashSubject* subject, const CrashLoad& load);
 
 }  // namespace kamino::engine

@@ -1,4 +1,4 @@
-// What a file may say that a backup is.
+// Files that claim to be backups.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -26,7 +26,7 @@ absl::string_view FieldsOf(const T& value) {
   return {reinterpret_cast<const char*>(&value), offsetof(T, checksum)};
 }
 
-// Puts every checksum right, as one does who means it.
+// Corrects every checksum, like a deliberate forgery.
 std::string Forge(std::string file) {
   Prefix prefix;
   if (file.size() < sizeof(prefix)) return file;

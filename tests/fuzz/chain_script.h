@@ -1,5 +1,5 @@
-// What happens to a chain node, as bytes: a byte for the situation it begins
-// in, then steps.
+// Events of a chain node, as bytes: a byte for the initial situation, then
+// steps.
 #ifndef KAMINO_TESTS_FUZZ_CHAIN_SCRIPT_H_
 #define KAMINO_TESTS_FUZZ_CHAIN_SCRIPT_H_
 

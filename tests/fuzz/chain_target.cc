@@ -1,8 +1,8 @@
-// A node of a chain and whatever its peers say. It may take it, ignore it,
-// refuse it, or stop with a status that says that it differs from its peers; it
-// may not crash, nor grow without bounds. Or everybody who comes is a stranger
-// with a certificate, whatever he says: then it goes on, and says no more than
-// that he is turned away.
+// A node of a chain and arbitrary messages of its peers. The node may take
+// them, ignore them, refuse them, or stop with a status that says that it
+// differs from its peers; it may not crash, nor grow without bounds. In another
+// mode every peer is a stranger with a certificate: then the node goes on, and
+// only tells each that it is turned away.
 #include <memory>
 #include <string>
 #include <utility>
@@ -31,7 +31,8 @@ using node::SimDisk;
 using node::SimMedia;
 using node::Storage;
 
-// Of what one input leads to. A cut of a state transfer sends most.
+// Limits of the node's output for one input. A cut of a state transfer sends
+// most.
 constexpr size_t kMaxCalls = 4096;
 constexpr size_t kMaxBytes = 32u << 20;
 
@@ -74,7 +75,8 @@ class FuzzedNode {
     CHECK(!of_stranger || !stopped_) << "by a stranger's message";
   }
 
-  // What it leaves behind can be opened, or is refused in words.
+  // The files that it leaves behind can be opened, or are refused with a
+  // message.
   void StopAndOpen() {
     node_.reset();
     disk_.Kill();

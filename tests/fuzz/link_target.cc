@@ -1,5 +1,5 @@
-// What the other end of a link may write: first bytes of a socket, frames, a
-// ring in shared memory, positions in immediate data.
+// Bytes from the other end of a link: first bytes of a socket, frames, a ring
+// in shared memory, positions in immediate data.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -96,7 +96,7 @@ void Rings(Input input) {
   }
 }
 
-// The writer's end, acknowledged by whom it does not trust.
+// The writer's end, with acknowledgements of a peer that it does not trust.
 void Positions(Input input) {
   RingWriter writer(kRingBytes);
   while (!input.empty()) {

@@ -1,4 +1,4 @@
-// What nodes tell the membership manager, and what it may find stored.
+// Reports of nodes to the manager, and the contents of its store.
 #include <string>
 #include <vector>
 

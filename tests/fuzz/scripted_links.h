@@ -19,8 +19,8 @@ class ScriptedLinks {
   // The node's side; uses this. One is made at a time.
   transport::TransportFactory Transports();
 
-  // From now on those who come have this identity, and must be told nothing but
-  // that they are turned away.
+  // From now on connecting peers have this identity, and must be told nothing
+  // but that they are turned away.
   void SetStranger(std::string identity) { stranger_ = std::move(identity); }
 
   // Each does nothing where there is no such link, or it cannot happen to it.
@@ -32,7 +32,7 @@ class ScriptedLinks {
   // Tells the node of what it has closed since.
   void Settle();
 
-  // What the node has done since the last call.
+  // The node's calls and output since the last TakeDone.
   struct Done {
     size_t calls = 0;
     size_t bytes = 0;  // sent

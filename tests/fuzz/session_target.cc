@@ -1,5 +1,5 @@
-// What the other end of a connection of sessions may say: clients to a node
-// that is a whole chain, a node to a client, and frames as they are read.
+// Bytes from the other end of a session connection: of clients to a node that
+// is a whole chain, of a node to a client, and frames as they are read.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -35,7 +35,7 @@ using node::Storage;
 using session::FrameKind;
 using session::Method;
 
-// What a step is, in its first byte.
+// Kinds of steps, in the first byte.
 enum : uint8_t {
   kConnect,
   kRaw,     // a frame as it is
@@ -50,7 +50,7 @@ enum : uint8_t { kOfReader, kOfClient, kOfNode, kParties };
 
 constexpr size_t kConnections = 3;
 constexpr size_t kMaxUnsent = 4096;
-// What may come beyond: a frame of answers, each of half a heap at the most.
+// Allowance beyond that: a frame of answers, each of half a heap at the most.
 constexpr size_t kMaxAnswers = size_t{8} << 20;
 
 std::string FrameOf(Input* input, bool forged) {
@@ -82,7 +82,7 @@ void ReadParts(const session::Frame& frame, FrameKind kind,
   });
   CHECK_LE(parts, frame.count);
   if (!whole.ok()) return;
-  // What was read says the same when it is written again.
+  // A frame is the same after it was read and written again.
   CHECK_EQ(parts, frame.count);
   const std::string again = writer.Take();
   const auto reread = session::ParseFrame(again);
@@ -154,7 +154,7 @@ void RunClient(Input input) {
 
 // --- A node.
 
-// What came of a connection, as its client sees it.
+// A connection's outcome, as its client sees it.
 struct Peer {
   std::map<uint32_t, int> unanswered;  // requests, by tag
   bool takes = true;
@@ -279,7 +279,7 @@ class FuzzedServer {
     RunBatches();
   }
 
-  // Of the connections as they are.
+  // The outcome of the connections as they are.
   SessionRun Told() const {
     SessionRun told;
     for (const auto& peer : peers_) {

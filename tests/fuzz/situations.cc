@@ -13,7 +13,7 @@ namespace {
 using node::ChainRig;
 using Names = std::vector<std::string>;
 
-// Of each situation: who is looked at, in which view it is then, and whether it
+// A situation: the node under test, the view at that time, and whether the node
 // went down in the middle of an operation.
 struct Plan {
   const char* name;

@@ -1,4 +1,4 @@
-// What a file, or a tail, may say that a snapshot is.
+// Files, and a tail's messages, that claim to be snapshots.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -26,7 +26,7 @@ constexpr size_t kPage = TrackedRegion::kPageBytes;
 constexpr size_t kHeap = 8 * kPage;
 constexpr SnapshotScope kScope = {.begin = kPage};
 
-// Puts every checksum right, as one does who means it.
+// Corrects every checksum, like a deliberate forgery.
 std::string Forge(absl::string_view bytes) {
   std::string forged(bytes);
   if (forged.size() < sizeof(Header)) return forged;

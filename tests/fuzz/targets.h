@@ -1,5 +1,5 @@
-// What a peer may send, each kind as a function of bytes that must return; a
-// check that fails ends the process. docs/testing/fuzz.md.
+// Input of peers, each kind as a function of bytes that must return; a failing
+// check ends the process. docs/testing/fuzz.md.
 #ifndef KAMINO_TESTS_FUZZ_TARGETS_H_
 #define KAMINO_TESTS_FUZZ_TARGETS_H_
 
@@ -28,18 +28,18 @@ Target ChainTarget();
 Target EntryTarget();
 // Frames, prefaces, rings and positions of the links.
 Target LinkTarget();
-// What nodes tell the membership manager, and what it finds stored.
+// Reports of nodes to the manager, and the contents of its store.
 Target ManagerTarget();
 // Frames of sessions, to a node and to a client.
 Target SessionTarget();
 // Bytes that are to be a snapshot.
 Target SnapshotTarget();
-// What comes before a link's peer is known: TLS, and certificates.
+// Input before a link's peer is known: TLS, and certificates.
 Target TlsTarget();
 
 std::vector<Target> AllTargets();
 
-// What two ends come to, with nobody between.
+// Outcome of a handshake of two ends without an attacker between them.
 struct TlsRun {
   bool known = false;  // each to the other
   size_t forth = 0;    // bytes that came
@@ -47,14 +47,14 @@ struct TlsRun {
 };
 TlsRun RunValidTls();
 
-// What the node says in the first valid input of SessionTarget.
+// The node's answers to the first valid input of SessionTarget.
 struct SessionRun {
   int welcomes = 0;
   int fulfilled = 0;  // requests
 };
 SessionRun RunValidSession();
 
-// An entry whose bytes are changed, but mostly not so that this alone shows.
+// Changes bytes of an entry, mostly with correct checksums.
 std::string MutateEntry(const std::string& input, uint64_t seed, size_t max);
 
 // Flips, cuts, repeats and moves bytes, and puts numbers at limits.

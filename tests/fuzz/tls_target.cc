@@ -1,5 +1,5 @@
-// What comes before a link's peer is known: TLS of a stranger, or of a peer
-// whose bytes somebody in between changes; and certificates' names.
+// Input before a link's peer is known: TLS of a stranger, or of a peer whose
+// bytes an attacker changes on the way; and certificates' names.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,13 +32,13 @@ using transport::TlsSetup;
 using transport::TlsStream;
 
 constexpr size_t kMaxSteps = 400;
-// What OpenSSL may have of a peer that is not known, and more.
+// More than OpenSSL may buffer of a peer that is not known.
 constexpr size_t kMostWaiting = size_t{300} << 10;
 
 const Identity kServer = {"fuzz", Role::kNode, "server"};
 const Identity kClient = {"fuzz", Role::kNode, "client"};
 
-// Of one authority; made once.
+// Setups of one authority; made once.
 struct Setups {
   Setups() {
     const security::Validity validity = {absl::Now() - absl::Hours(1),
@@ -126,7 +126,8 @@ class End {
     sent_ += message.substr(0, *taken);
   }
 
-  // What it has for the other one; and what that has, changed or not.
+  // Take returns the bytes for the other end; Give takes the other end's,
+  // changed or not.
   std::string Take() {
     std::string all;
     char bytes[4096];
@@ -161,7 +162,7 @@ class End {
   std::string received_;
 };
 
-// A stranger, who has no key, is never known.
+// A stranger, which has no key, is never known.
 void Stranger(Input input, bool to_connector) {
   End end(to_connector ? GetSetups().client : GetSetups().server, to_connector,
           to_connector ? kServer : kClient);
@@ -195,8 +196,8 @@ std::string Changed(std::string bytes, Input* input) {
   }
 }
 
-// Two that know each other, and somebody between: what one gets is what the
-// other has sent, or nothing more.
+// Two ends that know each other, with an attacker between them: each receives
+// what the other has sent, or nothing more.
 void Between(Input input) {
   End server(GetSetups().server, false, kClient);
   End client(GetSetups().client, true, kServer);
@@ -244,7 +245,7 @@ void Run(absl::string_view bytes) {
   }
 }
 
-// What a client says first, in pieces as Stranger has them.
+// A client's first bytes, in pieces as Stranger has them.
 std::string HelloSeed() {
   End client(GetSetups().client, true, kServer);
   client.Step();

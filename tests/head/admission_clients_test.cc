@@ -1,4 +1,4 @@
-// Whose outcomes the head keeps, and whose it drops to make room.
+// Which clients' outcomes the head keeps, and which it drops to make room.
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,7 +42,7 @@ TEST_F(TwoClientsTest, ANewClientTakesThePlaceOfTheOldestIdleOne) {
   Complete();
   EXPECT_TRUE(StatusOf(later).ok());
   EXPECT_EQ(admission_->stats().evicted, 1u);
-  // Its first number as well as its next: it may have been executed.
+  // Its first number as well as the next one: it may have been executed.
   for (const uint64_t number : {1, 2}) {
     const size_t forgotten = Put("a", "again", 10, number);
     Execute();
@@ -69,7 +69,7 @@ class ManyClientsTest : public AdmissionTest {
     since_ = ring_->applied();
   }
 
-  // Until nobody waits for a lock any more.
+  // Until no request waits for a lock.
   void Run() {
     do {
       Execute();
@@ -78,7 +78,7 @@ class ManyClientsTest : public AdmissionTest {
     ring_->Clean(ring_->applied());
   }
 
-  // A commit that writes as many objects, which are there.
+  // A commit that writes that many existing objects.
   size_t Commit(uint64_t objects, uint64_t client, uint64_t number) {
     kamino::v1::CommitRequest commit;
     for (uint64_t i = 0; i < objects; ++i) {
@@ -107,11 +107,11 @@ TEST_F(ManyClientsTest, ManyOutcomesAreDroppedAtOnce) {
   EXPECT_EQ(evicting, 2u);
 }
 
-// Whose own writes leave no room in a transaction for those of many evictions.
+// Its own writes leave no room in a transaction for those of many evictions.
 TEST_F(ManyClientsTest, OneThatEvictsMayBeAsLargeAsAnyOther) {
   uint64_t number = 1;
   uint64_t fits = 0;  // the most objects
-  // Those that are new take more room: until all of them are there.
+  // New objects take more room: repeats until all of them exist.
   for (uint64_t before = 1; before != fits;) {
     before = fits;
     fits = 0;
@@ -132,7 +132,7 @@ TEST_F(ManyClientsTest, OneThatEvictsMayBeAsLargeAsAnyOther) {
   EXPECT_EQ(admission_->stats().evicted, 1u) << fits << " objects fit";
 }
 
-// Log entries that do not take as many evictions as are made at once.
+// Log entries that have no room for all evictions of one time.
 class SmallEntriesTest : public AdmissionTest {
  protected:
   static constexpr uint64_t kClients = 100;
@@ -192,7 +192,7 @@ class FewClientsTest : public AdmissionTest {
   }
   FewClientsTest() : AdmissionTest(Few()) {}
 
-  // The outcomes that are stored.
+  // How many outcomes are stored.
   size_t Stored() {
     engine::HeapReader reader(&under_.heap());
     size_t stored = 0;
@@ -253,7 +253,7 @@ TEST_F(FewClientsTest, AClientOfTheBatchKeepsItsPlace) {
     Complete();
   }
   now_ += absl::Hours(1);
-  // It was heard of long ago, by the time that it is executed.
+  // By the time it is executed, it was last heard long ago.
   const size_t oldest = Put("a", "2", 10, 2);
   now_ += absl::Hours(1);
   since_ = ring_->applied();
@@ -275,7 +275,7 @@ class FewerClientsTest : public FewClientsTest {
  protected:
   ~FewerClientsTest() override { faults::PlantFault(""); }
 
-  // Four clients are stored, and silent since, under a head that keeps two.
+  // Four clients have outcomes, and are silent, under a head that keeps two.
   void Promote(size_t evict_at_once) {
     for (uint64_t client = 10; client < 14; ++client) {
       Put("a", "1", client);
@@ -312,14 +312,14 @@ TEST_F(FewerClientsTest, APromotedHeadMakesThoseFewerThatAreTooMany) {
   EXPECT_EQ(admission_->stats().clients, 2u);
 }
 
-// More are too many than one request drops, and none of them asks any more.
+// More are too many for one request to drop, and none of them asks any more.
 TEST_F(FewerClientsTest, NewClientsMakeThemFewerToo) {
   Promote(/*evict_at_once=*/2);
   EXPECT_EQ(PutBy(20, 1), absl::OkStatus());
   EXPECT_EQ(Stored(), 3u);
   EXPECT_EQ(PutBy(21, 1), absl::OkStatus());
   EXPECT_EQ(Stored(), 2u);
-  // The two that are left have just been heard of.
+  // The two that are left were heard just now.
   EXPECT_EQ(ReasonOf(PutBy(22, 1)), kamino::v1::REASON_OVERLOADED);
 }
 

@@ -129,7 +129,7 @@ class LoneHead {
 
   void Execute() { admission_->ExecuteReady(now_, &actions_); }
 
-  // The tail has applied everything, and the backup is in sync.
+  // The tail has applied everything, and the undo copy is in sync.
   void Complete() {
     admission_->OnCompleted(ring_->applied());
     while (admission_->PropagateToBackup(10) > 0) {
@@ -168,7 +168,7 @@ class LoneHead {
   absl::Time now_ = absl::UnixEpoch();
   bool lease_ = true;
   int declined_ = 0;
-  // Of what is submitted.
+  // The `since` of submitted requests.
   uint64_t since_ = 0;
   bool in_session_ = false;
   PrincipalPtr by_;

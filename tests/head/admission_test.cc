@@ -81,7 +81,7 @@ TEST_F(AdmissionTest, ADependentRequestWaitsForTheLock) {
   Execute();
   EXPECT_EQ(admission_->stats().parked, 1u);
   EXPECT_EQ(Get("a"), "1");
-  // Completion alone is not enough: the backup lacks the change.
+  // Completion alone is not enough: the undo copy lacks the change.
   admission_->OnCompleted(ring_->applied());
   Execute();
   EXPECT_TRUE(Answered(first));
@@ -262,7 +262,7 @@ class PromotedTest : public AdmissionTest {
     promoted_.emplace(AdmissionOptions(), &under_.store(), &state_, &core_);
   }
   void Promote() { ASSERT_TRUE(promoted_->Promote(now_, &actions_).ok()); }
-  // Of the object whose write is not completed.
+  // Writes the object whose write is not completed.
   absl::Status WriteAgain() {
     auto transaction = under_.Begin();
     engine::KeyValue objects(transaction.get(), [&] {
@@ -310,7 +310,7 @@ TEST_F(SmallAdmissionTest, RefusesMoreThanMayWait) {
   EXPECT_EQ(ReasonOf(StatusOf(refused)), kamino::v1::REASON_OVERLOADED);
 }
 
-// --- What depends on entries in flight is executed behind them.
+// --- Requests that depend on entries in flight are executed behind them.
 
 class PipelinesTest : public AdmissionTest {
  protected:
@@ -327,9 +327,9 @@ class PipelinesTest : public AdmissionTest {
     }
   }
 
-  // Whether a request that fails of what is in flight, and one that was
-  // executed before, are told so no sooner than that is completed, and only by
-  // a head.
+  // Whether a request that fails because of entries in flight, and one that was
+  // executed before, are answered only once those are completed, and only by a
+  // head.
   bool TellsWhatItSawInTime(bool still_head) {
     Put("a", "1", 10);
     Execute();
@@ -353,7 +353,7 @@ TEST_F(PipelinesTest, ADependentRequestIsExecutedBehindWhatItDependsOn) {
   Execute();
   const size_t second = Put("a", "2", 11);
   Execute();
-  // The undo copy comes first: nothing else would take the second one back.
+  // The undo copy comes first: nothing else would roll the second one back.
   EXPECT_EQ(Get("a"), "1");
   Propagate();
   Execute();
@@ -384,7 +384,7 @@ TEST_F(PipelinesTest, AnAnswerOfOneThatLeadsNoMoreIsNoticed) {
   EXPECT_FALSE(TellsWhatItSawInTime(/*still_head=*/false));
 }
 
-// That it came by it rests on what is in flight.
+// The request met the damage by way of entries in flight.
 TEST_F(PipelinesTest, DamageIsToldOnceWhatWasSeenIsCompleted) {
   Put("a", "1", 10);
   Execute();
@@ -430,11 +430,11 @@ TEST_F(SmallEntriesTest, WhatFitsAloneIsExecutedAlone) {
   EXPECT_EQ(ReasonOf(StatusOf(too_large)), kamino::v1::REASON_TOO_LARGE);
 }
 
-// --- Requests that write over much, and carry little.
+// --- Requests that overwrite much, and carry little.
 
 class UndoLogTest : public AdmissionTest {
  protected:
-  // Of two a transaction puts off what it stores to its commit.
+  // A transaction with two of these defers their stores to its commit.
   static constexpr size_t kMuch = engine::kTestUndoBytes * 5 / 8;
 
   UndoLogTest() : AdmissionTest({}, CoreOptions(), engine::Scheme::kLog) {
@@ -447,8 +447,8 @@ class UndoLogTest : public AdmissionTest {
       }
       return absl::StatusOr<std::string>("");
     });
-    // Keys and clients are there: nothing is declared but what is written
-    // over, which is saved at the commit.
+    // The keys and clients exist: only the overwritten bytes are declared,
+    // which are saved at the commit.
     for (const auto& [key, client] : {std::pair("a", 11), {"b", 12}}) {
       Put(key, std::string(kMuch, '0'), client);
       Execute();
@@ -500,7 +500,7 @@ class NarrowAdmissionTest : public AdmissionTest {
 };
 
 TEST_F(NarrowAdmissionTest, ExecutesNoMoreThanMayBeInFlight) {
-  // Keys and clients are there, so that the three depend on nothing common.
+  // The keys and clients exist, so that the three share no dependency.
   for (uint64_t i = 0; i < 3; ++i) {
     Put(absl::StrCat("k", i), "0", 10 + i);
     Execute();
@@ -518,8 +518,8 @@ TEST_F(NarrowAdmissionTest, ExecutesNoMoreThanMayBeInFlight) {
   EXPECT_EQ(Get("k2"), "1");
 }
 
-// Where nodes mend alone, what depends on something goes down the chain behind
-// it.
+// Where nodes roll back locally, dependent requests go down the chain right
+// behind the entry they depend on.
 class PipelinedTest : public ::testing::Test, protected LoneHead {
  protected:
   PipelinedTest() : LoneHead(Pipelined()) {}
@@ -553,7 +553,7 @@ TEST_F(PipelinedTest, ADependentRequestWaitsForTheUndoCopyAlone) {
   EXPECT_TRUE(StatusOf(second).ok());
 }
 
-// It fails as the object is not there any more, and that may be lost yet.
+// It fails as the object is gone, and that delete may still be lost.
 TEST_F(PipelinedTest, ARefusalWaitsForWhatItSaw) {
   Put("a", "1", 10);
   Execute();

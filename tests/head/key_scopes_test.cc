@@ -1,5 +1,5 @@
-// A head with clients that may touch some keys only: whichever way they try to
-// come by others, they are refused, and the chain does not hear of it.
+// A head with clients that may touch some keys only: however they try to reach
+// other keys, they are refused, and nothing goes down the chain.
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,7 +24,7 @@ PrincipalPtr Writer(std::vector<std::string> prefixes) {
       Principal{"kamino://c/writer/w", KeyScope(std::move(prefixes))});
 }
 
-// Goes on without what it is denied.
+// Ignores that it is denied a key, and continues.
 absl::StatusOr<std::string> Swallow(replica::ProcedureContext& context,
                                     absl::string_view) {
   if (context.Get("b/1").ok()) RETURN_IF_ERROR(context.Put("a/seen", "yes"));
@@ -40,7 +40,7 @@ absl::StatusOr<std::string> CountAll(replica::ProcedureContext& context,
   return absl::StrCat(count);
 }
 
-// Denies by itself what nobody else does.
+// Denies by itself; no permission check does.
 absl::StatusOr<std::string> Refuse(replica::ProcedureContext&,
                                    absl::string_view) {
   return absl::PermissionDeniedError("not on Sundays");
@@ -76,7 +76,7 @@ class KeyScopesTest : public AdmissionTest {
 
   void ExpectRefused(const absl::Status& status, const std::string& what) {
     EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
-    // No procedure has failed, of which clients may not know any.
+    // No procedure has failed, and clients must not learn of any.
     EXPECT_EQ(replica::ReasonOf(status), kamino::v1::REASON_UNSPECIFIED);
     EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(what));
     EXPECT_THAT(std::string(status.message()),
@@ -123,7 +123,7 @@ TEST_F(KeyScopesTest, EachOfTheBuiltInsIsRefusedOutside) {
   kamino::v1::DeleteRequest del;
   del.set_key("b/1");
   ExpectRefused(Try(replica::kDeleteFunction, del.SerializeAsString()), "b/1");
-  // Nor is it told what is there.
+  // Nor does it learn which keys exist.
   del.set_key("b/none");
   ExpectRefused(Try(replica::kDeleteFunction, del.SerializeAsString()),
                 "b/none");
@@ -207,7 +207,7 @@ TEST_F(KeyScopesTest, ScansThatDoAreNoticed) {
   EXPECT_TRUE(Try("test.count_all", "").ok());
 }
 
-// It would go another way at nodes where nothing is denied to it.
+// It would run differently at nodes that deny it nothing.
 TEST_F(KeyScopesTest, AProcedureThatSwallowsItHasFailed) {
   ExpectRefused(Try("test.swallow", ""), "b/1");
 }
@@ -228,7 +228,7 @@ TEST_F(KeyScopesTest, OthersOfItsBatchAreNotHeldUp) {
   EXPECT_EQ(Get("b/1"), "100");
 }
 
-// What waited for a lock is looked at when it is executed.
+// A request that waited for a lock is checked when it is executed.
 TEST_F(KeyScopesTest, ParkedRequestsKeepTheirs) {
   const size_t first = Put("a/1", "1", 11);
   Execute();

@@ -1,4 +1,4 @@
-// What the head does when stored outcomes leave no room.
+// The head's behaviour when stored outcomes leave no room.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -23,13 +23,13 @@ class OutcomeRoomTest : public AdmissionTest {
     EXPECT_TRUE(Run(Put("large", std::string(kResultBytes, 'x'), 1)).ok());
   }
 
-  // All have been silent for that long; who comes now has heard of the chain.
+  // All clients are silent for an hour; later ones know the chain's position.
   void PassAnHour() {
     now_ += absl::Hours(1);
     since_ = ring_->applied();
   }
 
-  // Until nothing is ready any more.
+  // Until no request is ready.
   absl::Status Run(size_t index) {
     do {
       Execute();
@@ -46,7 +46,7 @@ class OutcomeRoomTest : public AdmissionTest {
                   number);
   }
 
-  // By clients from 100 on, until one is refused: that one.
+  // By clients from 100 on, until one is refused; returns that one.
   uint64_t CommitLargeUntilRefused(absl::Status* refused) {
     uint64_t client = 100;
     while ((*refused = Run(CommitLarge(client))).ok() && client < 1000) {
@@ -77,7 +77,7 @@ class BoundedResultsTest : public OutcomeRoomTest {
 
 TEST_F(BoundedResultsTest, TheyTakeAnEighthOfTheHeap) {
   ExpectAnEighth();
-  // Others go on, and who has a large one already gets another.
+  // Other requests succeed, and a client with a large outcome gets another.
   EXPECT_TRUE(Run(Put("small", "1", 50)).ok());
   EXPECT_TRUE(Run(CommitLarge(100, 2)).ok());
 }
@@ -109,7 +109,7 @@ TEST_F(BoundedResultsTest, ThoseOfSilentClientsAreDropped) {
   ExpectOverloaded(StatusOf(before));
   EXPECT_TRUE(Run(CommitLarge(client)).ok());
   EXPECT_GT(admission_->stats().evicted, 0u);
-  // Those that were dropped and ask again are not executed again.
+  // Clients with dropped outcomes that ask again are not executed again.
   since_ = 0;
   EXPECT_EQ(ReasonOf(Run(CommitLarge(100))), kamino::v1::REASON_CLIENT_EXPIRED);
 }
@@ -177,12 +177,13 @@ TEST_F(FullHeapTest, WhoKeepsThemIsNoticed) {
   EXPECT_EQ(ReasonOf(Run(PutLarge(5000))), kamino::v1::REASON_HEAP_FULL);
 }
 
-// What head/reserve.h decides; more of it is in reserve_test.cc.
+// The decisions of head/reserve.h; more of them are in reserve_test.cc.
 class FullOfOutcomesTest : public FullHeapTest {
  protected:
   FullOfOutcomesTest() { PutByNewClients(); }
 
-  // Until one is refused, for want of room for its outcome: how many were not.
+  // Until one is refused, as there is no room for its outcome; returns how many
+  // were not.
   int PutByNewClients() {
     for (int count = 0;; ++count) {
       const absl::Status status = Run(Put("large", "x", ++client_));
@@ -212,8 +213,8 @@ TEST_F(FullOfOutcomesTest, WhoKeepsNoRoomForItIsNoticed) {
   EXPECT_EQ(ReasonOf(DeleteByNewClient()), kamino::v1::REASON_HEAP_FULL);
 }
 
-// A heap that was full, of which every second one of many small objects was
-// deleted since: more than the reserve is free, in pieces of that size.
+// A full heap in which every second one of many small objects was deleted
+// since: more than the reserve is free, in pieces of that size.
 class SmallPiecesTest : public OutcomeRoomTest {
  protected:
   SmallPiecesTest() {
@@ -222,7 +223,7 @@ class SmallPiecesTest : public OutcomeRoomTest {
       while (PutNew(size).ok()) {
       }
     }
-    // As a head without reserve leaves it.
+    // A head without reserve leaves it so.
     const uint64_t kept = under_.heap().reserve().bytes_kept;
     under_.heap().KeepReserve(0);
     for (const size_t size : {kResultBytes, kSmall}) {

@@ -1,5 +1,5 @@
-// What a head records of requests that heads may have died of, where something
-// comes in between. Whole chains are in tests/simulation/crash_loop_test.cc.
+// A head's records of requests that may have ended heads, when something comes
+// in between. Whole chains are in tests/simulation/crash_loop_test.cc.
 #include <string>
 #include <utility>
 
@@ -49,7 +49,7 @@ class ProbationTest : public AdmissionTest {
     core_.OnMessage(successor_, message, "", now_, &actions_);
   }
 
-  // The successor was told of it by a head that has died.
+  // A head that has died told the successor of it.
   void HearOf(const RequestIdentity& request) {
     ChainMessage message;
     auto* sync = message.mutable_sync();
@@ -62,7 +62,7 @@ class ProbationTest : public AdmissionTest {
     Complete();
   }
 
-  // Executes what is watched, which the successor has to hear of before.
+  // Executes the watched request, of which the successor has to hear before.
   void ExecuteWatched() {
     actions_.send.clear();
     Execute();
@@ -89,7 +89,7 @@ class ProbationTest : public AdmissionTest {
     ring_->MarkApplied(ring_->received());
   }
 
-  // A while later; what could not be recorded is.
+  // A while later; then the record that did not fit fits.
   void MakeRoom() {
     ring_->PersistApplied();
     ring_->Clean(ring_->applied());
@@ -111,7 +111,7 @@ TEST_F(ProbationTest, ARefusalIsRecordedOnceThereIsRoom) {
   FillRing();
   HearOf(request);
   EXPECT_FALSE(Recorded().Has(request));
-  // It is refused all the same.
+  // It is refused nevertheless.
   const size_t asked = Submit("test.decline", "x", kDied);
   ExecuteWatched();
   EXPECT_EQ(replica::ReasonOf(StatusOf(asked)), kamino::v1::REASON_POISONOUS);
@@ -139,7 +139,7 @@ TEST_F(ProbationTest, WhatComesToItsEndIsPardoned) {
   EXPECT_FALSE(Recorded().Watches(other));
 }
 
-// Requests of other bytes, in one batch; how many had to be looked at for it.
+// Requests with other bytes, in one batch; how many were identified.
 class IdentifiedTest : public ProbationTest {
  protected:
   uint64_t IdentifiedOf(int requests) {
@@ -174,7 +174,7 @@ TEST_F(IdentifiedTest, AgainAndAgainIsNoticed) {
 TEST_F(IdentifiedTest, OnceTheyArePardonedNoneIs) {
   HearOfOnePardoned();
   EXPECT_EQ(IdentifiedOf(20), 0u);
-  // But for one that is refused for good.
+  // Except one that is refused permanently.
   const size_t refused = Submit("test.decline", "x", kDied);
   Execute();
   EXPECT_EQ(replica::ReasonOf(StatusOf(refused)), kamino::v1::REASON_POISONOUS);

@@ -1,5 +1,5 @@
-// Commits that hold while nothing in a range has changed: what they cost, and
-// how they go with writes in flight.
+// Commits that hold while nothing in a range has changed: their cost, and how
+// they mix with writes in flight.
 #include <string>
 #include <vector>
 
@@ -36,7 +36,7 @@ class Head : public LoneHead {
       }
       EXPECT_TRUE(StatusOf(Settle(Submit(fill))).ok());
     }
-    // So that their outcomes are there, and are written in place.
+    // So that their outcomes exist, and are overwritten in place.
     for (int i = 0; i < kClients; ++i) Settle(Put(0));
     engine::HeapReader reader(&under_.heap());
     while (!*state_.Summarize(reader, 1000)) {
@@ -77,7 +77,7 @@ class Head : public LoneHead {
  private:
   static constexpr int kClients = 8;
 
-  // Of one client after the other.
+  // From one client after the other.
   size_t Submit(const std::string& function, const std::string& arguments) {
     ++calls_;
     return LoneHead::Submit(function, arguments,
@@ -145,7 +145,7 @@ TEST(RangeUnchangedTest, AWriteInFlightBesideTheRangeDoesNot) {
   EXPECT_TRUE(head.StatusOf(above).ok()) << head.StatusOf(above);
 }
 
-// What is wrong; empty: nothing.
+// The violation; empty: none.
 std::string TryUpdatesOfDifferentKeys() {
   Head head;
   const uint64_t before = head.applied();
@@ -161,8 +161,8 @@ TEST(RangeUnchangedTest, UpdatesOfDifferentKeysAreIndependent) {
   EXPECT_NE(TryUpdatesOfDifferentKeys(), "");
 }
 
-// Otherwise whoever sends commits that fail late could make others look at
-// every record.
+// Otherwise a client that sends late-failing commits could make other requests
+// read every record.
 absl::Status TryALargeRangeOfWhatWasTakenBack() {
   Head head(kObjects);
   const uint64_t since = head.applied();

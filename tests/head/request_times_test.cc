@@ -1,4 +1,5 @@
-// What the head tells of where a request was, by the times of inputs.
+// The stages of a request that the head reports, with the times of their
+// inputs.
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,7 +13,7 @@
 namespace kamino::head {
 namespace {
 
-// Says of each log entry what the test does.
+// Reports of each log entry what the test sets.
 class Watch final : public replica::StageWatch {
  public:
   void Took(replica::Stage, absl::Duration) override {}
@@ -38,7 +39,7 @@ class RequestTimesTest : public AdmissionTest {
     return options;
   }
 
-  // What is told of it in the end.
+  // The times reported in the end.
   std::shared_ptr<std::optional<RequestTimes>> Begin(
       const std::string& key, uint64_t client,
       absl::Time deadline = absl::InfiniteFuture()) {
@@ -59,7 +60,7 @@ class RequestTimesTest : public AdmissionTest {
     return told;
   }
 
-  // Of the entry that is made next, which is durable so much after now.
+  // Sets the times of the next entry, which is durable that long after now.
   void EntryTakes(absl::Duration execute, absl::Duration persist) {
     watch_->entry_ = {execute, persist, now_ + execute + persist};
   }
@@ -126,7 +127,7 @@ TEST_F(RequestTimesTest, NothingIsToldUnlessItIsAskedFor) {
   Execute();
   CompleteNow();
   EXPECT_FALSE(put->has_value());
-  // One that was under way when it was asked for has no entry to tell of.
+  // A request under way when times were first asked for has no entry to report.
   const auto next = Begin("b", 11);
   Execute();
   watch_->tells_ = true;

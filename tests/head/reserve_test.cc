@@ -1,4 +1,4 @@
-// A heap that is full: who may take of the space that the head keeps.
+// A full heap: which requests may use the space that the head reserves.
 #include "head/reserve.h"
 
 #include <algorithm>
@@ -93,9 +93,9 @@ TEST(ReserveRuleTest, LeavesSomeToThoseWhoPayBack) {
   EXPECT_TRUE(may_leave(RoomUse::kPaysBack, 0));
 }
 
-// --- What comes of it.
+// --- Its effects.
 
-// "KEY OTHER BYTES": deletes the one, and puts so many bytes as the other.
+// "KEY OTHER BYTES": deletes KEY, and puts that many bytes under OTHER.
 absl::StatusOr<std::string> Swap(replica::ProcedureContext& context,
                                  absl::string_view arguments) {
   const std::vector<std::string> words = absl::StrSplit(arguments, ' ');
@@ -111,10 +111,10 @@ class FullHeapTest : public HeadSessionsTest {
     EXPECT_TRUE(Run(Put("cron", "000", kOld, ++old_number_)).ok());
   }
 
-  // A client whose outcome is stored: it needs no room for another one.
+  // A client with a stored outcome: another one needs no room.
   static constexpr uint64_t kOld = 1;
 
-  // Puts of all sizes, as many of each, until there is no room for any.
+  // Puts of all sizes, equally many of each, until none fits.
   void Fill() {
     std::vector<size_t> sizes = {5000, 2000, 500, 100, 10};
     for (size_t i = 0; !sizes.empty(); ++i) {
@@ -131,7 +131,8 @@ class FullHeapTest : public HeadSessionsTest {
     }
   }
 
-  // Other clients overwrite one object, until one is refused: how many did.
+  // Other clients overwrite one object, until one is refused; returns how many
+  // succeeded.
   int PutByNewClients() {
     for (int count = 0;; ++count) {
       const absl::Status status =
@@ -151,7 +152,7 @@ class FullHeapTest : public HeadSessionsTest {
     keys_.pop_back();
     return key;
   }
-  // One of that size.
+  // A key with an object of that size.
   std::string TakeKey(size_t size) {
     const auto is = [size](const std::string& key) {
       return absl::StartsWith(key, absl::StrCat("f", size, "/"));
@@ -192,17 +193,17 @@ TEST_F(FullHeapTest, OthersLeaveTheReserve) {
   EXPECT_EQ(reserve().bytes_kept,
             ReserveBytes(under_.heap().stats().bytes_total));
   EXPECT_GE(reserve().bytes_whole, reserve().bytes_kept);
-  // Nor does one take from it bit by bit, that asks again and again.
+  // Nor does a client that asks repeatedly take from it bit by bit.
   for (int i = 0; i < 200; ++i) {
     ExpectFull(Run(Put(absl::StrCat("again", i), "x", ++client_)));
     ExpectFull(Run(Put("again", std::string(100, 'x'), kOld, ++old_number_)));
   }
   EXPECT_GE(reserve().bytes_whole, reserve().bytes_kept);
-  // What needs no room goes on.
+  // Requests that need no room succeed.
   EXPECT_TRUE(Run(Put("cron", "one", kOld, ++old_number_)).ok());
 }
 
-// What status shows.
+// The values in `status`.
 TEST_F(FullHeapTest, ItsRoomIsTold) {
   const engine::HeapStats stats = under_.heap().stats();
   HeapRoom room = RoomOf(under_.heap());
@@ -241,7 +242,7 @@ TEST_F(FullHeapTest, WhatFreesRoomIsExecuted) {
   PutByNewClients();
   EXPECT_TRUE(SwapByNew(TakeKey(2000), 1000).ok());
   PutByNewClients();
-  // As small as can be.
+  // The smallest one.
   EXPECT_TRUE(DeleteByNew(TakeKey(10)).ok());
 }
 
@@ -255,7 +256,7 @@ TEST_F(FullHeapTest, WhatTakesMoreThanItFreesIsNot) {
   put->set_key("other");
   put->set_value(std::string(3000, 'o'));
   ExpectFull(CommitByNew(commit));
-  // A result that is to be stored is taken as well.
+  // A result that must be stored counts as taking room as well.
   commit.Clear();
   commit.add_then_operations()->mutable_delete_()->set_key(TakeKey(10));
   commit.add_then_operations()->mutable_get()->set_key(TakeKey(5000));
@@ -263,7 +264,7 @@ TEST_F(FullHeapTest, WhatTakesMoreThanItFreesIsNot) {
   EXPECT_EQ(Get("other"), "absent");
 }
 
-// One in a batch costs the others nothing.
+// Such a request in a batch does not fail the others.
 TEST_F(FullHeapTest, ABatchGoesOnWithoutThoseThatTakeRoom) {
   Fill();
   PutByNewClients();
@@ -281,13 +282,13 @@ TEST_F(FullHeapTest, ABatchGoesOnWithoutThoseThatTakeRoom) {
 TEST_F(FullHeapTest, AClientLearnsTheOutcomeOfWhatItSent) {
   Fill();
   PutByNewClients();
-  // As client/settle.cc: whether number 1 of a new client has committed.
+  // As client/settle.cc: asks whether number 1 of a new client has committed.
   CommitRequest settle;
   auto* condition = settle.add_preconditions();
   condition->set_key("mark");
   condition->set_exists(true);
   EXPECT_TRUE(CommitByNew(settle).ok());
-  // As many as there may be; the rest is for those who free room.
+  // As many as the reserve admits; the rest is for requests that free room.
   while (CommitByNew(settle).ok()) {
   }
   EXPECT_GE(reserve().bytes_whole, reserve().bytes_kept / 2);
@@ -301,7 +302,7 @@ TEST_F(FullHeapTest, SessionsAreOpenedWithFewSlots) {
   auto session = RunOpen(kSession, 1024);
   ASSERT_TRUE(session.ok()) << session.status();
   EXPECT_EQ(session->window, kNarrowWindow);
-  // It has the room for its outcomes.
+  // It has room for its outcomes.
   EXPECT_TRUE(Run(VoidIn(kSession, 1)).ok());
   kamino::v1::DeleteRequest del;
   for (uint64_t number = 2; number < 100; ++number) {
@@ -311,18 +312,18 @@ TEST_F(FullHeapTest, SessionsAreOpenedWithFewSlots) {
                     .ok());
   }
   PutByNewClients();
-  // Others leave room to those who delete.
+  // Other sessions leave room for requests that delete.
   for (uint64_t id = 1; RunOpen(id, 1024).ok(); ++id) {
   }
   EXPECT_GE(reserve().bytes_whole, reserve().bytes_kept / 2);
   EXPECT_TRUE(DeleteByNew(TakeKey(10)).ok());
-  // Their room is given back when they are silent.
+  // Their room is released when they are silent.
   Pass(2 * kLease);
   EXPECT_EQ(admission_->stats().sessions, 0u);
   EXPECT_TRUE(RunOpen(kSession, 1024).ok());
 }
 
-// Objects whose deletes free less than their outcomes take.
+// Objects whose deletes free less than the outcomes take.
 TEST_F(FullHeapTest, SmallDeletesLeaveRoomForLargeOnes) {
   for (int i = 0; i < 4000; ++i) {
     keys_.push_back(absl::StrCat("f10/early", i));
@@ -357,7 +358,7 @@ TEST_F(FullHeapTest, IsEmptied) {
   EXPECT_GE(reserve().bytes_whole, reserve().bytes_kept);
 }
 
-// What reserve.h says of it.
+// The figure in reserve.h.
 TEST_F(FullHeapTest, WhatAnOutcomeTakes) {
   constexpr int kClients = 2048;
   const uint64_t free = FreeBytes();
@@ -371,9 +372,9 @@ TEST_F(FullHeapTest, WhatAnOutcomeTakes) {
   EXPECT_LT(taken, 180);
 }
 
-// --- Heads that find no reserve, or another one's.
+// --- Heads that find no reserve, or one of another size.
 
-// As a release that keeps none leaves it.
+// A release without a reserve leaves the heap so.
 class FilledToTheLastByteTest : public FullHeapTest {
  protected:
   FilledToTheLastByteTest() {
@@ -388,7 +389,7 @@ class FilledToTheLastByteTest : public FullHeapTest {
 TEST_F(FilledToTheLastByteTest, StartsAndIsEmptied) {
   EXPECT_LT(reserve().bytes_whole, reserve().bytes_kept);
   ExpectFull(Run(Put("new", "x", kOld, ++old_number_)));
-  // By those who need no room,
+  // By a client that needs no room,
   for (int i = 0; i < 10; ++i) {
     kamino::v1::DeleteRequest del;
     del.set_key(TakeKey(5000));
@@ -396,7 +397,7 @@ TEST_F(FilledToTheLastByteTest, StartsAndIsEmptied) {
                            kOld, ++old_number_))
                     .ok());
   }
-  // and then by others, while the reserve is filled up.
+  // and then by other clients, while the reserve is filled up.
   ExpectFull(Run(Put("new", std::string(3000, 'x'), kOld, ++old_number_)));
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(DeleteByNew(TakeKey(2000)).ok()) << i;
@@ -427,7 +428,7 @@ TEST_F(FullHeapTest, ANewHeadKeepsWhatTheOldOneKept) {
   EXPECT_GE(reserve().bytes_whole, reserve().bytes_kept);
   EXPECT_EQ(PutByNewClients(), 0);
   EXPECT_TRUE(DeleteByNew(TakeKey(10)).ok());
-  // A node that is head no more keeps none.
+  // A node that lost the head's role keeps none.
   admission_.reset();
   EXPECT_EQ(reserve().bytes_kept, 0u);
 }

@@ -99,7 +99,7 @@ TEST_F(OpenSessionTest, ManyAreClosedAFewAtATime) {
   EXPECT_EQ(ring_->applied() - before, 3u);  // of 64, 64 and 2
 }
 
-// As a client that has given up asks for another one.
+// A client that has given up asks for another session so.
 TEST_F(OpenSessionTest, AnAbandonedOneIsNotOpened) {
   const uint64_t before = ring_->applied();
   const auto answer = Open(100, 8, kLease, [] { return true; });
@@ -110,7 +110,7 @@ TEST_F(OpenSessionTest, AnAbandonedOneIsNotOpened) {
   EXPECT_FALSE(admission_->FindSession(100).has_value());
 }
 
-// --- Going on with one.
+// --- Continuing a session.
 
 class AskForSessionTest : public OpenSessionTest {
  protected:
@@ -149,7 +149,7 @@ TEST_F(AskForSessionTest, OneThatIsNotOpenIsNot) {
   EXPECT_TRUE(admission_->FindSession(kSession).has_value());
 }
 
-// This head may die, and what has opened the session with it.
+// This head may die, and the opening of the session with it.
 TEST_F(AskForSessionTest, OneThatIsBeingOpenedIsTheChainsFirst) {
   for (const bool still_head : {true, false}) {
     const uint64_t id = still_head ? 7 : 8;
@@ -181,7 +181,7 @@ TEST_F(AskForSessionTest, OneThatMayNeverHaveBeenOpenedIsNoticed) {
   EXPECT_TRUE(Ask(7, epoch())->has_value());
 }
 
-// This head may die, and its end of the session with it.
+// This head may die, and the end of the session with it.
 TEST_F(AskForSessionTest, AnEndCountsOnceTheChainHasIt) {
   const auto closed = Close(kSession);
   Execute();
@@ -207,7 +207,7 @@ TEST_F(AskForSessionTest, AnEndThatMayBeLostIsNoticed) {
 
 class OtherEpochTest : public OpenSessionTest {
  protected:
-  // As a head of before the recovery has left it.
+  // A head from before the recovery has left it so.
   OtherEpochTest() {
     kamino::internal::v1::OpenSession wanted;
     wanted.set_session_id(7);
@@ -249,7 +249,7 @@ class PoisonedSessionTest : public OpenSessionTest {
     core_.OnLinkOpened(successor_, now_, &actions_);
   }
 
-  // The successor was told of it by a head that has died.
+  // A head that has died told the successor of it.
   void HearOf(uint64_t number) {
     replica::Mutation mutation;
     mutation.function = "test.decline";
@@ -282,7 +282,7 @@ TEST_F(PoisonedSessionTest, IsRefused) {
   EXPECT_EQ(ReasonOf(Decline(3)), kamino::v1::REASON_POISONOUS);
   EXPECT_EQ(declined_, 0);
   EXPECT_EQ(admission_->stats().poisonous, 1u);
-  // It settles what became of it.
+  // It settles the outcome.
   const size_t voided = VoidIn(kSession, 3);
   EXPECT_TRUE(Run(voided).ok());
   EXPECT_TRUE(outcomes_[voided]->voided);
@@ -293,7 +293,7 @@ TEST_F(PoisonedSessionTest, WhatWasCarriedOutIsNot) {
   ASSERT_TRUE(Run(PutIn(kSession, 3, "a", "1")).ok());
   HearOf(3);
   EXPECT_EQ(admission_->stats().poisonous, 0u);
-  // A client of the same id, which has come further, says nothing of it.
+  // A later number of a client with the same id means nothing for the session.
   ASSERT_TRUE(Run(Put("a", "2", kSession, 50)).ok());
   HearOf(4);
   EXPECT_EQ(admission_->stats().poisonous, 1u);

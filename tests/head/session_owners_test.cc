@@ -1,5 +1,6 @@
-// Sessions belong to who has opened them: nobody else opens them again, goes on
-// with them, mutates by their numbers or closes them; nor at the next head.
+// Sessions belong to the principal that opened them: no other one can open them
+// again, continue them, mutate by their numbers or close them; nor at the next
+// head.
 #include <memory>
 #include <string>
 #include <utility>
@@ -49,7 +50,7 @@ class SessionOwnersTest : public HeadSessionsTest {
     for (const absl::Status& status :
          {RunOpen(kSession).status(), Ask(), RunClose(),
           Run(PutIn(kSession, 2, "key", "bob's")),
-          // Nor the answer to what was carried out.
+          // Nor does it get the answer to an executed request.
           Run(PutIn(kSession, 1, "key", "bob's")), Run(VoidIn(kSession, 2))}) {
       EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
       EXPECT_EQ(std::string(status.message()),
@@ -77,7 +78,7 @@ TEST_F(SessionOwnersTest, NobodyElseDoes) { ExpectBobIsRefused(); }
 TEST_F(SessionOwnersTest, NorAtTheNextHead) {
   Promote();
   ExpectBobIsRefused();
-  // Which has to read whose it is first.
+  // The new head has to read the owner first.
   state_.Forget();
   ExpectBobIsRefused();
   by_ = alice_;
@@ -93,7 +94,7 @@ TEST_F(SessionOwnersTest, OnceItIsClosedAnotherMayHaveItsId) {
   EXPECT_TRUE(absl::IsPermissionDenied(Ask()));
 }
 
-// None of what comes together with its opening comes before it.
+// No request that arrives with the opening gets in before it.
 TEST_F(SessionOwnersTest, NorWhileItIsBeingOpened) {
   constexpr uint64_t kOther = 9;
   const auto opened = Open(kOther);
@@ -110,7 +111,7 @@ TEST_F(SessionOwnersTest, NorWhileItIsBeingOpened) {
   EXPECT_TRUE(Ask(kOther).ok());
 }
 
-// As in a cluster that asks nobody who he is.
+// In a cluster without authentication, for example.
 TEST_F(SessionOwnersTest, WhoMayDoEverythingMayDoThat) {
   by_ = nullptr;
   EXPECT_TRUE(RunOpen(kSession).ok());
@@ -122,7 +123,7 @@ TEST_F(SessionOwnersTest, WhoMayDoEverythingMayDoThat) {
   EXPECT_TRUE(Ask().ok()) << "it is nobody's";
 }
 
-// Nodes that do not know of owners would take another record for damaged.
+// Nodes that do not know owners would take such a record for damaged.
 TEST_F(SessionOwnersTest, ThereAreNoneWhereANodeDoesNotKnowOfThem) {
   membership::View view = core_.view();
   ++view.id;
@@ -181,7 +182,7 @@ TEST_F(SessionSharesTest, NorAllSlots) {
   for (int head = 0; head < 2; ++head) {
     ExpectReason(RunOpen(2, 1).status(), kamino::v1::REASON_OVERLOADED,
                  "has 1 sessions open, whose windows are 30 mutations wide");
-    // As the next head reads them.
+    // The next head reads them.
     Promote();
   }
   by_ = bob_;
@@ -197,12 +198,12 @@ TEST_F(SessionSharesTest, OneIdentityThatTakesAllIsNoticed) {
   EXPECT_TRUE(RunOpen(2, 10).ok());
 }
 
-// However small the heap is, one session is had.
+// However small the heap is, one session can be opened.
 TEST_F(SessionSharesTest, TheFirstIsNotRefused) {
   EXPECT_TRUE(RunOpen(1, 40).ok());
 }
 
-// In the clear nobody is told from others.
+// In the clear, clients cannot be told apart.
 TEST_F(SessionSharesTest, NobodysHaveNoShare) {
   by_ = nullptr;
   std::vector<std::shared_ptr<Opened>> opened;

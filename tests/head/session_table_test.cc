@@ -64,7 +64,7 @@ TEST_F(SessionTableTest, WhoIsHeardHasAWholeLeaseAgain) {
   EXPECT_THAT(Due(), IsEmpty());
   Pass(kTick);
   EXPECT_THAT(Due(), ElementsAre(1));
-  // Up to the last moment.
+  // Up to the very end of the lease.
   table_.Hear(1, now_);
   EXPECT_THAT(Due(), IsEmpty());
 }
@@ -77,7 +77,7 @@ TEST_F(SessionTableTest, NoMoreAreDueThanAreAskedFor) {
   EXPECT_THAT(Due(64, 0), ElementsAre(1));
 }
 
-// Whatever comes first after it.
+// Whichever event comes first after it.
 TEST_F(SessionTableTest, TimeInWhichNothingRanDoesNotCount) {
   Add(1, absl::Seconds(1));
   Pass(absl::Milliseconds(500));

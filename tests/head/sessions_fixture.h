@@ -33,7 +33,7 @@ class HeadSessionsTest : public AdmissionTest {
 
   using Opened = std::optional<absl::StatusOr<SessionInfo>>;
 
-  // Whose answer lands there.
+  // Opens a session; the answer lands in the result.
   std::shared_ptr<Opened> Open(uint64_t id, uint32_t window = 8,
                                absl::Duration lease = kLease,
                                std::function<bool()> abandoned = nullptr) {
@@ -70,7 +70,7 @@ class HeadSessionsTest : public AdmissionTest {
     return answer;
   }
 
-  // Until nothing is ready any more.
+  // Until no request is ready.
   void Run() {
     do {
       Execute();
@@ -82,7 +82,7 @@ class HeadSessionsTest : public AdmissionTest {
     return StatusOf(index);
   }
 
-  // With its ticks, and what comes of them.
+  // With its ticks and their effects.
   void Pass(absl::Duration time) {
     for (const absl::Time end = now_ + time; now_ < end; Run()) {
       now_ += kSessionTick;

@@ -1,5 +1,5 @@
-// What a head does about sessions: what waits for what, opening, closing, and
-// bounds. Their numbers and what they take of the heap are in
+// The head's part in sessions: dependencies, opening, closing, and bounds.
+// Their numbers and their space in the heap are in
 // tests/replica/sessions_test.cc.
 #include <cstdint>
 #include <memory>
@@ -18,7 +18,7 @@ namespace {
 
 using replica::ReasonOf;
 
-// --- What waits for what.
+// --- Dependencies.
 
 TEST_F(OpenSessionTest, MutationsOfDifferentSlotsDoNotWaitForEachOther) {
   const size_t first = PutIn(kSession, 1, "a", "1");
@@ -53,7 +53,7 @@ TEST_F(CountedSessionTest, OneThatMeetsALockDoesNotCostItsBatchAnything) {
   PutIn(kSession, 1, "a", "1");
   Execute();
   executed_.clear();
-  // Each but one meets the lock on what is in flight.
+  // Each but one meets the lock of an entry in flight.
   std::vector<size_t> dependent;
   for (const uint64_t number : {2, 3, 5, 6}) {
     dependent.push_back(PutIn(kSession, number, "a", "2"));
@@ -117,7 +117,7 @@ TEST_F(OpenSessionTest, OneThatIsBeingOpenedHoldsUpNoOther) {
   Execute();
   EXPECT_EQ(Parked(), 0u);
   EXPECT_EQ(InFlight(), 2u);
-  // Nor one that is being closed.
+  // Nor does a session that is being closed.
   Complete();
   Close(7);
   Execute();
@@ -149,7 +149,7 @@ TEST_F(OpenSessionTest, InOneBatchAllIsInOrder) {
   EXPECT_TRUE(StatusOf(first).ok()) << StatusOf(first);
   EXPECT_EQ(outcomes_[again]->sequence, outcomes_[first]->sequence);
   EXPECT_TRUE(closed->value().ok()) << closed->value();
-  // It is closed by the time it is answered.
+  // It is closed when the answer comes.
   EXPECT_EQ(ReasonOf(opened->value().status()),
             kamino::v1::REASON_SESSION_EXPIRED);
   EXPECT_EQ(ReasonOf(StatusOf(late)), kamino::v1::REASON_SESSION_EXPIRED);
@@ -157,7 +157,7 @@ TEST_F(OpenSessionTest, InOneBatchAllIsInOrder) {
 }
 
 TEST_F(OpenSessionTest, NumbersAreItsOwn) {
-  // A client of the same id and number is another one.
+  // A client with the same id and number is independent of it.
   EXPECT_TRUE(Run(Put("a", "client", kSession, 1)).ok());
   EXPECT_TRUE(Run(PutIn(kSession, 1, "a", "session")).ok());
   EXPECT_EQ(Get("a"), "session");
@@ -228,7 +228,7 @@ TEST_F(OpenSessionTest, ClosingGivesBackAllThatItTook) {
                "session 7 is not open");
 }
 
-// What opens and closes them is as large as their windows are wide.
+// Opening and closing a session takes space in proportion to its window.
 TEST_F(OpenSessionTest, WideOnesAreNotOpenedInOneTransaction) {
   const size_t before = BatchSizes().size();
   for (uint64_t id = 1; id <= 4; ++id) Open(id, 500);
@@ -258,7 +258,7 @@ TEST_F(BoundedSessionsTest, ThereAreNoMoreThanMayBe) {
   EXPECT_TRUE(opened[2]->value().ok());
   ExpectReason(opened[3]->value().status(), kamino::v1::REASON_OVERLOADED,
                "3 sessions are open, of at most 3");
-  // Those that are there may be opened again.
+  // Sessions that exist may be opened again.
   EXPECT_TRUE(RunOpen(2).ok());
   Close(2);
   Run();
@@ -283,7 +283,7 @@ TEST_F(HeadSessionsTest, TheyTakeAnEighthOfTheHeap) {
   EXPECT_LE(admission_->stats().session_slots * 192,
             under_.heap().stats().bytes_total / 8);
   EXPECT_GE(admission_->stats().session_slots, 4096u);
-  // No heap is full by it.
+  // The heap is not full because of it.
   EXPECT_TRUE(Run(Put("a", "1", 1)).ok());
 }
 

@@ -1,4 +1,4 @@
-// A head whose medium takes long for what it is asked to make durable.
+// A head whose medium takes long to make data durable.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -18,8 +18,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// So many puts of keys and clients that the head knows, so that none of them
-// waits for another one. Nothing else is under way.
+// Submits that many puts of keys and clients that the head knows, so that none
+// waits for another. Nothing else is under way.
 void SubmitPuts(LoneHead& head, uint64_t count) {
   for (const uint64_t number : {1, 2}) {
     std::vector<size_t> puts;
@@ -44,7 +44,8 @@ std::vector<int> EntriesOf(LoneHead& head) {
   return sizes;
 }
 
-// Of puts that are executed one to an entry while the undo copy stays behind.
+// How many puts are executed, one to an entry, while the undo copy stays
+// behind.
 size_t ExecutedWithoutTheUndoCopy() {
   AdmissionOptions options;
   options.max_batch = 1;
@@ -64,7 +65,7 @@ TEST(AdmissionSlowMediumTest, RequestsWaitForAnUndoCopyThatIsFarBehind) {
   EXPECT_EQ(ExecutedWithoutTheUndoCopy(), 20u);
 }
 
-// Entries that one turn makes where each look at the clock finds it later by
+// The entries of one turn, where each read of the clock finds it later by
 // `request`.
 std::vector<int> EntriesOfATurn(size_t max_batch, absl::Duration request) {
   absl::Time now = absl::UnixEpoch();
@@ -79,15 +80,15 @@ std::vector<int> EntriesOfATurn(size_t max_batch, absl::Duration request) {
 }
 
 TEST(AdmissionSlowMediumTest, ATurnEndsAfterATime) {
-  // 40 ms are over after the third look at the clock, one after each entry.
+  // 40 ms are over at the third read of the clock, one after each entry.
   EXPECT_THAT(EntriesOfATurn(1, absl::Milliseconds(15)), ElementsAre(1, 1, 1));
-  // Nor is a batch filled up for longer; every fourth request looks.
+  // Nor is a batch filled up for longer; every fourth request reads the clock.
   EXPECT_THAT(EntriesOfATurn(64, absl::Milliseconds(20)), ElementsAre(8));
   const faults::Planted planted("head-turns-last");
   EXPECT_THAT(EntriesOfATurn(11, absl::Milliseconds(20)), ElementsAre(11, 1));
 }
 
-// Each look at the clock finds it later by `step`.
+// Each read of the clock finds it later by `step`.
 class LargeRequestsTest : public HeadSessionsTest {
  protected:
   LargeRequestsTest() : HeadSessionsTest(Options()) {}
@@ -102,7 +103,7 @@ class LargeRequestsTest : public HeadSessionsTest {
   static inline absl::Duration step;
 };
 
-// Each of them takes a hundred objects: no four of them share a look.
+// Each takes a hundred objects: no four of them share a read.
 TEST_F(LargeRequestsTest, ALookAtTheClockFollowsEach) {
   for (uint64_t id = 100; id < 104; ++id) Open(id, /*window=*/100);
   clock = now_;

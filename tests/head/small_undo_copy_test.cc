@@ -1,4 +1,4 @@
-// Requests that write to more than the head's undo copy has room for, or to
+// Requests that overwrite more than the head's undo copy has room for, or
 // nearly as much, and requests that announce their writes.
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ namespace {
 
 using replica::ReasonOf;
 
-// With an undo copy that has room for some objects only.
+// An undo copy that has room for some objects only.
 class SmallUndoCopyTest : public AdmissionTest {
  protected:
   SmallUndoCopyTest()
@@ -32,7 +32,7 @@ class SmallUndoCopyTest : public AdmissionTest {
     Complete();
     return StatusOf(request);
   }
-  // A byte of each.
+  // Changes a byte of each.
   absl::Status Patch(const std::vector<std::string>& keys) {
     kamino::v1::CommitRequest commit;
     for (const std::string& key : keys) {
@@ -43,7 +43,7 @@ class SmallUndoCopyTest : public AdmissionTest {
     return Do(Submit(replica::kCommitFunction, commit.SerializeAsString(),
                      ++client_));
   }
-  // How many of these fail: "w" lies at one place and then at another.
+  // How many of these fail: "w" is at one place and then at another.
   int FailuresAmongOthers() {
     int failures = 0;
     for (int round = 0; round < 10; ++round) {
@@ -73,7 +73,7 @@ TEST_F(SmallUndoCopyTest, AHeadThatLeavesCopiesWhereTheyLieIsNoticed) {
   EXPECT_GT(FailuresAmongOthers(), 0);
 }
 
-// To ask again would be of no use.
+// Asking again would not help.
 TEST_F(SmallUndoCopyTest, WhatNeverFitsItIsTooLarge) {
   const absl::Status status = Patch({"a", "b", "c", "d"});
   EXPECT_EQ(ReasonOf(status), kamino::v1::REASON_TOO_LARGE) << status;
@@ -101,8 +101,8 @@ TEST_F(AdmissionTest, ARefusedCommitHoldsNoLocks) {
     Execute();
     Complete();
   } while (admission_->has_ready());
-  // Both are of one batch, and the first one commits. All keys and clients are
-  // there already: no page of an index is locked.
+  // Both are in one batch, and the first one commits. All keys and clients
+  // exist: no page of an index is locked.
   const size_t other = Put("other", "w", 30, 2);
   const size_t refused =
       Submit(replica::kCommitFunction, commit.SerializeAsString(), 31);

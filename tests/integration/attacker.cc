@@ -1,6 +1,6 @@
-// Somebody who speaks the protocol of chain links, driven by a test: connects
-// to a node over tcp, says what a file has, and prints what it hears, one line
-// each, until the time is over or the link has ended.
+// An attacker that speaks the protocol of chain links, driven by a test. It
+// connects to a node over tcp, sends the messages of a file, and prints what it
+// receives, one line each, until the time is over or the link has ended.
 //
 //   attacker --address=127.0.0.1:7001 --frames=FILE --wait_ms=2000
 //

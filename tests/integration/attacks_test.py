@@ -21,7 +21,7 @@ def text_bytes(encoded):
 
 
 class Attacks:
-  """What the tests have in common: an attacker who knows all there is."""
+  """Base of the tests: an attacker that knows everything."""
 
   def status(self):
     managers = ",".join(self.cluster.addresses_of(self.cluster.managers))
@@ -42,7 +42,7 @@ class Attacks:
     self.kamino("put", key, value)
 
   def hello(self, member, purpose, **changes):
-    """As that member says it, but for the changes."""
+    """A hello as that member sends it, except for the changes."""
     node = self.members[member]
     instance = node["member"]["instance"]
     fields = {
@@ -88,7 +88,7 @@ class Attacks:
                        lines)
 
   def assert_serves(self):
-    """Writes go on, by those who were there, in the view that was there."""
+    """Writes go on, with the same members, in the same view."""
     self.put("after", "2")
     self.assertEqual(self.kamino("get", "after"), "2\n")
     now = self.status()
@@ -129,7 +129,7 @@ class InTheClearTest(Attacks, ClusterTest):
     self.assert_serves()
 
   def test_one_bad_append_ends_its_link_alone(self):
-    # Who knows everything is taken for the member: in the clear that is so.
+    # In the clear, an attacker that knows everything is taken for the member.
     for payload in (b"", b"x" * 200):
       def is_taken():
         # It has to say what the member holds by now.
@@ -192,7 +192,8 @@ class WithCertificatesTest(Attacks, ClusterTest):
           (1, self.hello(0, "APPEND")), (0, self.hello(2, "COMPLETION"))):
         self.assert_gets_nothing(self.attack(
             member, hello, self.message("append", b"x"), who=who, wait_ms=700))
-    # A member's own certificate makes nobody another member, or a former self.
+    # A member's own certificate does not pass for another member, or a former
+    # self.
     own = self.showing("node/n1")
     head = int(self.members[0]["member"]["instance"]["incarnation"])
     for hello in (self.hello(1, "APPEND"),

@@ -52,7 +52,7 @@ class BackupTest(ClusterTest):
     return cluster.kamino(*words, check=False, timeout=timeout)
 
   def run_limited(self, most, *words):
-    """kamino, whose files take `most` bytes: as where a disk is full."""
+    """Runs kamino with files of `most` bytes at most, as on a full disk."""
     def limit():
       resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
     return subprocess.run(
@@ -76,7 +76,7 @@ class BackupTest(ClusterTest):
 class DrillTest(BackupTest):
 
   def test_the_drill_as_it_is_documented(self):
-    """Its lines are typed by who has the packages' programs, and etcd."""
+    """Its lines need the packages' programs, and etcd."""
     self.fill(count=20)
     saved = self.save()
     page = os.path.join(ROOT, "docs", "operate", "backup.md")
@@ -124,7 +124,7 @@ class SaveTest(BackupTest):
     second = self.save(cluster=other, file=again)
     self.assertEqual(second["content_hash"], saved["content_hash"])
     self.assertNotEqual(second["cluster_uuid"], saved["cluster_uuid"])
-    # Who has taken all there is, or put it there, is in the logs of nodes.
+    # The nodes' logs name the client that saved or restored everything.
     self.logs_have(self.cluster, "begins saving backup ",
                    "has finished saving backup ",
                    f": OK, mutation {saved['sequence']}, "
@@ -132,8 +132,8 @@ class SaveTest(BackupTest):
     self.logs_have(other, " began a restore of backup ",
                    " finished a restore of backup ", ": OK, mutation ",
                    f", {saved['bytes']} bytes of records received by this node")
-    # Of what was acknowledged before all is there, and of the rest whatever
-    # had happened by then: no money is made or lost.
+    # The backup has all that was acknowledged before it began, and a consistent
+    # state of the rest: no money is made or lost.
     objects = self.objects_of(other)
     balances = [int(base64.b64decode(value)) for key, (value, _) in
                 objects.items()
@@ -187,7 +187,7 @@ class SaveTest(BackupTest):
                      ["b.kmb", "c", "fill.tsv"])
 
   def save_while_the_tail_dies(self, *words):
-    """The finished command, whose tail was killed when a MiB was there."""
+    """Kills the tail when a MiB is saved; returns the finished command."""
     self.fill(count=8000)
     order, _ = self.cluster.chain()
     done = []
@@ -405,7 +405,7 @@ class RestoreTest(BackupTest):
       self.assertEqual(self.objects_of(other), {})
 
   def test_nobody_answers_its_begin(self):
-    """It may be begun: the error says what to do."""
+    """The restore may have begun: the error says what to do."""
     self.kamino("put", "a", "1")
     self.save()
     other = self.other_cluster()

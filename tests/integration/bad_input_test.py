@@ -241,7 +241,8 @@ class BadNodeTest(NodeThatMustNotStart):
 
   def test_files(self):
     folder = os.path.join(self.folder, "copy")
-    # Not in order: of two nobody goes on without one that is to come back.
+    # A kill and not a planned stop: one of two members does not go on without a
+    # member that is to return.
     self.cluster.kill("n2")
     original = self.cluster.data_dir("n2")
     heap = os.path.join(folder, "heap.pmem")
@@ -316,7 +317,7 @@ class BadTraditionalNodeTest(NodeThatMustNotStart):
     for kind in ("simple", "dynamic"):
       self.check(self.node(f"--undo_copy={kind}", name="x2"), 1,
                  f"undo copy (--undo_copy) is {kind} at x2, but log at n")
-    # Nor is it changed while the chain runs.
+    # A running chain does not change its undo copy either.
     self.cluster.kill("n2", signal.SIGTERM)
     self.check(self.node("--undo_copy=simple", name="n2",
                          folder=self.cluster.data_dir("n2")), 1,

@@ -106,7 +106,7 @@ void Note(const char* call, const std::string& detail) {
   inside = false;
 }
 
-// What a call on the descriptor may wait for; "": nothing.
+// The kind of file for which a call on the descriptor may wait; "": none.
 std::string WaitsOn(int fd) {
   struct stat info;
   if (syscall(SYS_fstat, fd, &info) != 0) return "";

@@ -1,4 +1,4 @@
-"""Members that come back are sent what has changed meanwhile, and no more."""
+"""Returning members receive what changed meanwhile, and no more."""
 
 import json
 
@@ -72,7 +72,7 @@ class CatchUpTest(ClusterTest):
 
 
 class WithoutTest(ClusterTest):
-  """As with a release that remembers nothing, and asks for the heap."""
+  """A release that keeps no changes asks for the whole heap."""
   start = {"node_flags": ("--keep_changes_s=0",)}
 
   def test_the_whole_heap_is_sent(self):

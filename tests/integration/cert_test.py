@@ -100,7 +100,7 @@ class CertTest(unittest.TestCase):
     self.assertIn("TLS Web Server", names)
     self.assertNotIn("TLS Web Server",
                      self.names_of("etcd-ca/etcd-client-m1.pem"))
-    # By which etcd knows the user.
+    # etcd knows the user by this name.
     self.assertIn("CN = m1", self.openssl(
         "x509", "-in", "etcd-ca/etcd-client-m1.pem", "-noout", "-subject"))
     for of, in_folder in (("node", "etcd-ca"), ("etcd", "kamino-ca")):
@@ -161,7 +161,7 @@ class CertTest(unittest.TestCase):
               stderr="is the authority's own")
     self.cert("renew", "tls/node-n1.pem", "--dir=etcd-ca", expect=2,
               stderr="is not of the authority in etcd-ca")
-    # What goes beside another authority's would not be believed.
+    # A certificate beside another authority's would not be believed.
     self.cert("issue", "etcd", "e1", "--host=h", "--dir=etcd-ca", "--out=tls",
               expect=1, stderr="tls/ca.pem is there already, and does not have "
               "the authority of etcd-ca")
@@ -198,7 +198,8 @@ class CertTest(unittest.TestCase):
         "kamino://shop/writer/app": "certificate revoked",
         "kamino://shop/writer/kept": "good"})
     self.assertEqual(len(self.cert("list").splitlines()), 4)
-    # Who leaves has all pairs that renewals have left.
+    # Revoking covers all pairs of the identity, including those from before a
+    # renewal.
     [first] = self.json("issue", "writer", "leaves")
     self.cert("renew", "kamino-ca/writer-leaves.pem")
     said = self.cert("revoke", "kamino-ca/writer-leaves.pem")

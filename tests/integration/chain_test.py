@@ -172,14 +172,14 @@ class StaleViewTest(ClusterTest):
       self.cluster.await_chain(rest)
       self.kamino("put", "a", "new")
       self.cluster.kill(victim, signal.SIGCONT)
-      # From the first moment on it neither answers from its old state nor
-      # takes writes, and leads clients to the chain.
+      # From the first moment on it neither answers from its old state nor takes
+      # writes, and directs clients to the chain.
       address = self.cluster.state["addresses"][victim]
       for value in ("new", "newer"):
         done = self.cluster.kamino("get", "a", seeds=address)
         self.assertEqual(done.stdout, f"{value}\n")
         self.cluster.kamino("put", "a", "newer", seeds=address)
-      # It comes back as a new tail.
+      # It returns as a new tail.
       wait_until(lambda r=rest, v=victim: self.cluster.chain()[0] == r + [v],
                  20, f"{victim} to join")
       self.assertEqual(self.kamino("get", "a"), "newer\n")

@@ -1,5 +1,5 @@
-"""What the command line writes and reads besides objects' values: files that
-cannot be written, keys of any bytes, files of other systems."""
+"""The command line's files and keys: files that cannot be written, keys of any
+bytes, files of other systems."""
 
 import os
 import resource
@@ -39,7 +39,7 @@ class CliFilesTest(ClusterTest):
                           check=False, **options)
 
   def limited(self, *words, **options):
-    """As under ulimit -f, with signals as a shell leaves them."""
+    """Limits file sizes like ulimit -f, with signals as a shell leaves them."""
     def limit():
       resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, LIMIT))
     return self.run_kamino(*words, preexec_fn=limit, **options)

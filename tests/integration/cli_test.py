@@ -377,7 +377,7 @@ class CliTest(ClusterTest):
     self.cluster.kill("n2")
     # One node that tells its state is enough.
     self.assertIn("unreachable", self.kamino("status"))
-    # Who is outside knows who is in.
+    # Nodes outside the chain know its members.
     self.cluster.kill("n1")
     self.assertEqual(self.kamino("status", expect=3,
                                  stderr="no node's state is known").count(
@@ -519,7 +519,7 @@ class CliTest(ClusterTest):
       self.assertIn("--cluster_id is required, 1 to 48 letters, digits or -_. "
                     "(--help lists all flags)", done.stderr)
 
-  # What may be typed, and what a TAB behind it leaves; None: files' names.
+  # Command lines, and what a TAB completes; None: files' names.
   COMPLETIONS = (("kamino admin dr", "drain"),
                  ("kamino get --he", "--help --hex"),
                  ("kamino load t", "tsv"),

@@ -1,5 +1,5 @@
-"""What all nodes of a chain must have alike: a node that has not is refused at
-its start, and all can be changed together."""
+"""Settings that all nodes of a chain must share: a node with other ones is
+refused at its start, and all can be changed together."""
 
 import json
 
@@ -34,7 +34,7 @@ class ConfigurationTest(ClusterTest):
     line = self.refused("x2", "--ring_mb=16")
     self.assertRegex(line, r"ring_mb\) is 16384 at x2, but 65536 at n[123]; "
                            r"all nodes of a chain must have it in common")
-    # Likewise a member that comes back with another one.
+    # Likewise a member that returns with another one.
     self.cluster.kill("n3")
     line = self.refused("n3", "--ring_mb=32")
     self.assertRegex(line, r"ring_mb\) is 32768 at n3, but 65536 at n[12]")

@@ -1,5 +1,5 @@
-"""What nodes do on their core threads: no call that may block, also while the
-name server hangs and a member dies. See blocking_calls.cc."""
+"""Core threads make no call that may block, also while the name server hangs
+and a member dies. See blocking_calls.cc."""
 
 import os
 import re
@@ -78,7 +78,7 @@ class CoreCallsTest(ClusterTest):
       pass
 
   def lose_members(self):
-    """By a crash, and in order."""
+    """Members leave by a crash, and by a planned stop."""
     self.kamino("put", "a", "first")
     self.cluster.kill("n3")
     self.cluster.await_chain(["n1", "n2", "n4"], PATIENCE_S)
@@ -86,7 +86,7 @@ class CoreCallsTest(ClusterTest):
     for i in range(10):
       self.kamino("put", "a", str(i), "--timeout=30s")
       self.assertEqual(self.kamino("get", "a"), f"{i}\n")
-    # Nobody has lost its lease meanwhile.
+    # No member has lost its lease meanwhile.
     self.assertEqual(self.cluster.chain()[1], view)
     self.cluster.kill("n4", signal.SIGTERM)
     self.cluster.await_chain(["n1", "n2"], PATIENCE_S)
@@ -130,7 +130,7 @@ class CoreCallsTest(ClusterTest):
     return text
 
   def functions_of(self, lines):
-    """By frame, of those that are in the program itself."""
+    """Functions of the frames that are in the program itself."""
     frames = sorted({frame for line in lines
                      for frame in line.rstrip("\n").split("\t")[2].split()
                      if frame.startswith("kamino_node+")})
@@ -147,14 +147,14 @@ class SharedMemoryTest(CoreCallsTest):
   start = {**CoreCallsTest.start, "transport": "shm"}
 
   def test_a_name_server_that_hangs_stops_nothing(self):
-    """It is asked nothing, but memory is mapped and given back."""
+    """The nodes do not ask it, but map memory and give it back."""
     self.lose_members()
     self.go_on_with_all()
     self.assertEqual(self.unexpected_calls(), [])
 
 
 class OwnNameTest(unittest.TestCase):
-  """As on Debian, where a machine's own name is 127.0.1.1 to itself."""
+  """A machine whose own name is 127.0.1.1 to itself, as on Debian."""
 
   def start(self, *flags):
     folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))

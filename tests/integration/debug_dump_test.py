@@ -65,7 +65,7 @@ class DebugDumpTest(ClusterTest):
       self.assertNotIn(KEY, text, name)
       self.assertNotIn(VALUE, text, name)
 
-    # What is there is not overwritten.
+    # A dump does not overwrite a file.
     self.assertIn("is there already", self.dump(path, expect=1).stderr)
     other = os.path.join(self.folder, "json.tar.gz")
     told = json.loads(self.dump(other, "--json").stdout)

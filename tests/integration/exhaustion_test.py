@@ -11,7 +11,7 @@ LINE = "out of memory"
 
 
 def bound_memory(pid, more_bytes):
-  """To what the process has of its own, and so much more."""
+  """Bounds it to its present data, and `more_bytes`."""
   with open(f"/proc/{pid}/status", encoding="ascii") as f:
     lines = dict(line.split(":", 1) for line in f)
   bound = int(lines["VmData"].split()[0]) * 1024 + more_bytes

@@ -25,7 +25,7 @@ class FullHeapTest(ClusterTest):
     return cluster.kamino("load", "tsv", path, check=False, timeout=120)
 
   def head_of(self, cluster):
-    """What the head says of itself."""
+    """The head's status."""
     lines = cluster.kamino("status", "--json").stdout.splitlines()
     return next(status for status in map(json.loads, lines[1:])
                 if "heap_room" in status)
@@ -77,7 +77,7 @@ class LoadTest(FullHeapTest):
     written, of = map(int, LOADED.search(done.stderr).groups())
     self.assertEqual(of, len(objects))
 
-    # What is written is what was acknowledged, no more and no less.
+    # The heap holds what was acknowledged, no more and no less.
     found = self.objects_of(self.cluster)
     self.assertEqual(len(found), written)
     self.assertLessEqual(found.items(), objects.items())
@@ -154,7 +154,7 @@ class RestoreTest(FullHeapTest):
     self.assertEqual(self.objects_of(smaller), {"x": "1"})
     smaller.kamino("del", "x")
 
-    # As the error says.
+    # The error suggests a larger heap.
     larger = self.other_cluster("larger", self.start["heap_mb"])
     larger.kamino("backup", "restore", file, timeout=120)
     self.assertEqual(self.objects_of(larger), objects)

@@ -1,4 +1,4 @@
-"""What the integration tests share: a real cluster for each test."""
+"""The common part of the integration tests: a real cluster for each test."""
 
 import math
 import os
@@ -112,7 +112,7 @@ class Load(threading.Thread):
     self.process = process
 
   def stop(self):
-    """Waits for its end; an endless one is told to end first."""
+    """Waits for its end; tells an endless load to end first."""
     if self.count == ENDLESS:
       wait_until(lambda: self.process is not None or not self.is_alive(),
                  self._patience_s, "the load to start")
@@ -231,7 +231,7 @@ class _Log:
 
 
 class ShardLoader(unittest.TestLoader):
-  """Of all tests every n-th, as Bazel's shard_count says."""
+  """Loads every n-th test, as Bazel's shard_count says."""
 
   def loadTestsFromModule(self, module, *words, **more):
     suite = super().loadTestsFromModule(module, *words, **more)

@@ -50,7 +50,7 @@ def values(text, name):
 
 
 def documented():
-  """The tables of docs/operate/metrics.md: name to (type, who has it)."""
+  """The tables of docs/operate/metrics.md: name to (type, its programs)."""
   row = re.compile(r"^\| `(\w+)` \| (counter|gauge|histogram) \| ([\w, ]+) \|",
                    re.M)
   page = os.path.join(ROOT, "docs", "operate", "metrics.md")
@@ -108,7 +108,7 @@ class Prometheus:
     return json.loads(answer)["data"]
 
   def query(self, text):
-    """What an expression comes to now: a list of (labels, value)."""
+    """The present value of an expression: a list of (labels, value)."""
     words = urllib.parse.urlencode({"query": text})
     return [(each["metric"], float(each["value"][1]))
             for each in self.ask(f"query?{words}")["result"]]
@@ -142,7 +142,7 @@ class MetricsTest(harness.ClusterTest):
     self.tls.load_cert_chain(certificate, key)
 
   def probe(self, address, path):
-    """As a kubelet does, without a certificate."""
+    """A probe without a certificate, like a kubelet's."""
     return read(address, path, tls=self.nobody)
 
   def pages(self):
@@ -237,12 +237,14 @@ class MetricsTest(harness.ClusterTest):
     manager = self.managers["manager"]
     self.assertEqual(self.probe(manager, "/livez"), (200, "ok\n"))
     self.assertEqual(self.probe(manager, "/readyz"), (200, "ok\n"))
-    # Nobody is dead for want of etcd; but who cannot lead is not ready.
+    # Without etcd all processes stay alive; a manager that cannot lead is not
+    # ready.
     self.cluster.kill("etcd")
     wait_until(lambda: self.probe(manager, "/readyz")[0] == 503, PATIENCE_S,
                "a manager without etcd not to be ready")
     self.assertEqual(self.probe(manager, "/livez"), (200, "ok\n"))
-    # Nor for want of a manager: the members vouch for each other.
+    # Without a manager they stay alive as well: members renew each other's
+    # leases.
     self.cluster.kill("manager")
     for address in self.nodes.values():
       self.assertEqual(self.probe(address, "/livez"), (200, "ok\n"))

@@ -1,4 +1,4 @@
-"""Nobody leads: the members of the chain stand in, and it goes on as it is."""
+"""No manager leads: the members renew each other's leases and go on."""
 
 import signal
 import time
@@ -29,7 +29,8 @@ class NoManagerTest(ClusterTest):
       self.kamino("put", "key", str(count))
       self.assertEqual(self.kamino("get", "key").strip(), str(count))
 
-    # One less cannot vouch: the others stop, and lose nothing.
+    # With one less, no peer lease can be renewed: the others stop, and lose
+    # nothing.
     self.cluster.kill(order[1])
     wait_until(lambda: "answers nothing by itself until they do" in
                self.cluster.log_tail(order[2], 50), 30, "the tail to stop")

@@ -132,7 +132,7 @@ class OtherClusterTest(ClusterTest):
     self.assertEqual(len(self.cluster.chain()[0]), 3)
 
   def restart_with(self, node, managers):
-    """Of two flags the last one counts."""
+    """The added flag overrides the earlier one."""
     self.cluster.state["node_args"].append(f"--managers={','.join(managers)}")
     self.cluster.restart(node)
 

@@ -63,7 +63,7 @@ class PageTest(ClusterTest):
         {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
 
   def cards(self, where="#chain"):
-    """What each node's card says, in order."""
+    """The texts of the nodes' cards, in order."""
     return self.browser.execute_script(
         "return [...document.querySelectorAll(arguments[0] + ' .node')]"
         ".map(e => e.innerText.replace(/\\s+/g, ' '))", where)

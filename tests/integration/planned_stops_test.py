@@ -1,5 +1,5 @@
-"""Nodes that are told to end: one after the other under a load, all at once,
-twice, and where nobody answers them."""
+"""Planned stops of nodes: one after the other under a load, all at once,
+twice, and without an answer."""
 
 import itertools
 import json
@@ -53,7 +53,7 @@ class PlannedStopTest(ClusterTest):
 class OneByOneTest(PlannedStopTest):
 
   def test_rolling_restart(self):
-    """Head, middle and tail; no request fails, and nobody is on probation."""
+    """Head, middle and tail; no request fails, and no head is on probation."""
     self.open_bank()
     load = Load(self.cluster, count=ENDLESS)
     load.await_acked(500)
@@ -85,7 +85,7 @@ class OneByOneTest(PlannedStopTest):
       report = self.node("spare")["report"]
       return int(report["call"]) if int(report["view_id"]) >= view else 0
     heard = wait_until(calls_in_view, 20, "the spare to hear of the view")
-    # Of two or three it would have the place.
+    # A spare that may take the place does so within two or three calls.
     wait_until(lambda: calls_in_view() > heard + 20, 20,
                "the spare to ask again and again")
     self.assertEqual(self.cluster.chain(), (chain[:-1], view))
@@ -153,7 +153,7 @@ class NobodyAnswersTest(PlannedStopTest):
                "it to have taken the first")
     self.tell(chain[1])
     self.await_end(chain[1])
-    # By the second signal, not by the end of its wait for an answer.
+    # The second signal ended it, not the end of its wait for an answer.
     self.assertIn("it was asked to end once more", self.log(chain[1]))
 
 

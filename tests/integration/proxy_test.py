@@ -69,7 +69,7 @@ class ProxyTest(ClusterTest):
 
   def test_no_program_asks_a_proxy(self):
     # A proxy was set from the first connection on: to the managers, to etcd,
-    # and between nodes. So it is of those that come back.
+    # and between nodes. The same holds for restarted programs.
     self.cluster.kill("n2")
     self.cluster.restart("n2")
     self.cluster.kill("manager")

@@ -1,4 +1,4 @@
-"""Nodes that come back: at once, late, all together, and new ones."""
+"""Returning nodes: at once, late, all together, and new ones."""
 
 import json
 import os
@@ -84,7 +84,7 @@ class CrashLoopTest(RejoinTest):
   start = {"failure_timeout_ms": 4000, "node_flags": ["--restart_limit=2"]}
 
   def await_restarts(self, name, count):
-    """The member that it was is told from the one that it is."""
+    """The count tells the former member from the present one."""
     def told():
       return [node.get("restarts", 0) for node in self.statuses()
               if node["node_id"] == name] == [count]
@@ -154,7 +154,7 @@ class SlowRebootTest(RejoinTest):
 class AdminTest(RejoinTest):
 
   def await_order(self, expected):
-    """It is stored; nodes hear of it by their next heartbeats."""
+    """Waits for the stored view; nodes learn it by their next heartbeats."""
     wait_until(lambda: self.cluster.chain()[0] == expected, 20,
                f"the chain to be {' '.join(expected)}")
 
@@ -163,14 +163,14 @@ class AdminTest(RejoinTest):
     chain, _ = self.cluster.chain()
     wait_until(lambda: "sound" in self.admin("status"), 20,
                "the first reports")
-    # The head leaves, and nobody else comes for it.
+    # The head leaves, and there is no spare.
     self.admin("remove", chain[0])
     self.await_order(chain[1:])
     self.kamino("put", "a", "2")
     self.admin("drain", chain[1], expect=1, stderr="none stands by that could")
     self.admin("add", chain[0])
     self.await_order(chain[1:] + chain[:1])
-    # One more node: there is somebody for the place of a drained one.
+    # One more node: there is a spare for the place of a drained one.
     self.cluster.start_node("n5")
     def known():
       return '"n5"' in self.admin("status", "--json")
@@ -212,7 +212,7 @@ class PowerCutTest(RejoinTest):
     for name in ("etcd", "manager", chain[2]):
       self.cluster.restart(name)
     address = self.cluster.state["addresses"][chain[2]]
-    # A clear refusal: who is missing is said.
+    # A clear refusal: it names the missing nodes.
     def refused():
       return "waits for" in self.cluster.log_tail("manager")
     wait_until(refused, 20, "the manager to say whom it waits for")

@@ -1,4 +1,4 @@
-"""Roles in a cluster with certificates: who may do what."""
+"""Roles in a cluster with certificates."""
 
 import json
 import os
@@ -100,7 +100,7 @@ class RolesTest(ClusterTest):
     self.assertGreater(float(expires.group(1)), time.time())
 
   def denied_debug_dump(self, managers):
-    """A writer gets none of it, and is told so."""
+    """A writer gets none of it, and an error that says so."""
     path = os.path.join(self.folder, f"none.{time.monotonic_ns()}.tar.gz")
     self.cluster.who = "writer/all"
     done = self.cluster.kamino("debug", "dump", path, managers, check=False)
@@ -145,7 +145,7 @@ class RolesTest(ClusterTest):
 
     self.status_of_who_may_not_look()
 
-    # Whoever has some keys has no others, whatever the way.
+    # A client that may touch some keys touches no others, whatever the carrier.
     scoped = "writer/scoped"
     self.assertEqual(self.as_who(scoped, "get", "a/1"), "one\n")
     self.as_who(scoped, "put", "a/2", "10")
@@ -153,7 +153,7 @@ class RolesTest(ClusterTest):
     for how in ("tcp", "unary"):
       self.as_who(scoped, "get", SECRET_KEY, f"--carrier={how}", **outside)
     self.as_who(scoped, "put", SECRET_KEY, "x", **outside)
-    # What is denied is told with what to do, and is no procedure's failure.
+    # A denial says what to do, and does not count as a failure of a procedure.
     done = self.denied_to(scoped, "put", SECRET_KEY, "x")
     self.assertRegex(
         done.stderr, r'^kamino: the key "b/.*" is outside of what this '

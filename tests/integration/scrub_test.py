@@ -1,5 +1,5 @@
-"""A byte of an object changes in a node's heap, where nobody reads it: the
-others find out, the node ends, and joins anew."""
+"""A byte of an object changes in a node's heap, where no client reads it: the
+other nodes find out, the node ends, and joins anew."""
 
 import json
 import os
@@ -22,7 +22,7 @@ class ScrubTest(ClusterTest):
     self.order, _ = self.cluster.chain()
 
   def status(self):
-    """Of the chain's head, as JSON."""
+    """Status of the chain's head, as JSON."""
     nodes = [json.loads(line) for line in
              self.kamino("status", "--json").splitlines()[1:]]
     return next(n for n in nodes if n["role"] in ("head", "single"))
@@ -36,7 +36,7 @@ class ScrubTest(ClusterTest):
     wait_until(lambda: self.passes() >= goal, 60, "a whole pass")
 
   def change(self, name):
-    """In the file, which a running process has mapped."""
+    """Changes it in the file, which a running process has mapped."""
     path = os.path.join(self.cluster.data_dir(name), "heap.pmem")
     with open(path, "r+b") as heap:
       place = heap.read().find(COLD.encode())

@@ -1,4 +1,4 @@
-"""What systemd is told by the programs, in its protocol: that they are up, that
+"""The programs' messages to systemd, in its protocol: that they are up, that
 they go on, that they end."""
 
 import os
@@ -53,8 +53,8 @@ class ServiceManagerTest(unittest.TestCase):
     self.await_line("STOPPING=1")
     self.assertEqual(process.wait(patience(PATIENCE_S)), 0)
 
-  # Neither waits for whom it depends on before it counts as up: what restarts
-  # it for that helps nobody.
+  # Each counts as up before the server that it depends on: a restart by the
+  # service manager would not help.
 
   def test_a_manager_without_etcd(self):
     self.check(self.start("kamino_manager", "--etcd=127.0.0.1:1",

@@ -1,4 +1,4 @@
-"""Slow operations are told of, by a threshold that may change meanwhile."""
+"""Slow operations are logged above a threshold, which may change meanwhile."""
 
 import os
 import re
@@ -12,7 +12,7 @@ TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 class SlowOperationsTest(ClusterTest):
-  # Nobody is left out while it is stopped for a moment.
+  # No node is expelled while it is stopped for a moment.
   start = {"nodes": 3, "heap_mb": 16, "ring_mb": 16,
            "failure_timeout_ms": 30000}
 
@@ -41,7 +41,7 @@ class SlowOperationsTest(ClusterTest):
                  if "=put" in line and " code=OK " in line), None)
 
   def put_while_the_tail_stands_still(self):
-    """For as long as the head takes to say that it waits: over 1 ms."""
+    """Stops the tail until the head reports that it waits: over 1 ms."""
     self.cluster.kill("n3", signal.SIGSTOP)
     put = threading.Thread(target=self.put)
     put.start()

@@ -1,5 +1,5 @@
-"""A node whose files were put back from an older copy: it stops and says so,
-the others go on with all they have acknowledged."""
+"""A node with a stale copy of its files stops and says so; the others go on
+with all they have acknowledged."""
 
 import json
 import os
@@ -33,13 +33,13 @@ class StaleCopyTest(ClusterTest):
     self.loaded.update(more)
 
   def put_each(self, prefix, count):
-    """The same in operations of their own."""
+    """Puts the objects in operations of their own."""
     for i in range(count):
       self.kamino("put", f"{prefix}/{i:04d}", str(i))
       self.loaded[f"{prefix}/{i:04d}"] = str(i)
 
   def copy_of(self, name):
-    """What its files hold at one moment."""
+    """Copies its files as they are at one moment."""
     copy = os.path.join(self.folder, name + ".copy")
     self.cluster.kill(name, signal.SIGSTOP)
     try:
@@ -56,7 +56,7 @@ class StaleCopyTest(ClusterTest):
                       os.path.join(self.cluster.data_dir(name), file))
 
   def restart(self, name):
-    """It may end again at once."""
+    """Restarts a node, which may end again at once."""
     try:
       self.cluster.restart(name)
     except ClusterError:
@@ -202,7 +202,7 @@ class StaleCopyTest(ClusterTest):
                    if not key.startswith("later/")}
     self.check_holds_all()
     self.put_each("after", 3)
-    # What was lost turns up too late.
+    # The newest copy, which was lost, turns up too late.
     head = order[0]
     self.cluster.kill(head)
     self.put_back(head, newest[head])

@@ -10,8 +10,8 @@ from harness import ClusterTest, main, patience, wait_until
 HEADERS, RST_STREAM, SETTINGS = 1, 3, 4
 END_HEADERS, CANCEL = 4, 8
 SECONDS = 6
-# Of its own memory, and some that comes while it looks. Without a bound it is
-# over a GiB by then, and grows on.
+# The program's own memory, and an allowance for the time of the measurement.
+# Without a bound it is over a GiB by then, and grows on.
 MOST_MB = {"manager": 512 + 128, "node": 1280 + 128}
 KEPT_MB = 160  # some seconds after it
 
@@ -69,7 +69,8 @@ class StreamResetsTest(ClusterTest):
     return int(lines["RssAnon"].split()[0]) // 1024
 
   def attack(self, name, address, path, connections):
-    """By so many, each again once it is ended; how often that was."""
+    """Attacks by so many connections, each again once it is ended; returns how
+    often that was."""
     attackers = [Resetting(address, path) for _ in range(connections)]
     before = self.own_mb(name)
     most = ended = 0

@@ -1,5 +1,5 @@
-"""What stands around the processes and is not as it should be: a reader of
-their logs that stands still, a folder with a long name."""
+"""Faults around the processes: a stalled reader of their logs, a folder with a
+long name."""
 
 import os
 import re

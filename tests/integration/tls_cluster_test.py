@@ -1,5 +1,5 @@
-"""A cluster in which everything goes by certificates, etcd too, made by `kamino
-cert`: who gets in, and what happens when certificates and tokens change."""
+"""A cluster that uses certificates everywhere, etcd included, made by `kamino
+cert`: access, and changes of certificates and tokens."""
 
 import json
 import os
@@ -16,7 +16,7 @@ PASSWORD = "correct horse"
 
 
 class TlsCluster(LocalCluster):
-  """With a user of etcd's, once that is enabled."""
+  """A cluster whose manager is a user of etcd, once that is enabled."""
 
   @property
   def password_file(self):
@@ -37,7 +37,7 @@ class TlsCluster(LocalCluster):
             f"--etcd_password_file={self.password_file}"]
 
   def etcdctl(self, *words, user=None, text=None):
-    """As who has a certificate of etcd's authority."""
+    """Shows a certificate of etcd's authority."""
     folder = os.path.join(self.folder, "certificates", "etcd")
     done = subprocess.run(
         ["etcdctl", f"--endpoints=https://{self.state['addresses']['etcd']}",
@@ -81,7 +81,7 @@ class TlsClusterTest(ClusterTest):
 
   def check_who_gets_in(self):
     etcd = self.cluster.state["addresses"]["etcd"]
-    # Not by the cluster's authority, whoever it is.
+    # etcd refuses every certificate of the cluster's authority.
     certificate, key = self.cluster.certificates.pair("manager/manager")
     done = subprocess.run(
         ["etcdctl", f"--endpoints=https://{etcd}", "--command-timeout=2s",
@@ -92,12 +92,12 @@ class TlsClusterTest(ClusterTest):
     self.assertNotEqual(done.returncode, 0, done.stdout)
     self.assertIn("/kamino/local/", self.cluster.etcdctl(
         "get", "--prefix", "--keys-only", "/kamino"))
-    # Nor in the clear.
+    # The servers refuse clients in the clear.
     done = self.run_program(
         self.cluster.binary("kamino"), f"--seeds={self.cluster.seeds}",
         "--timeout=2s", "get", "a")
     self.assertEqual(done.returncode, 3, done.stderr)
-    # What a manager says that is not let in at etcd.
+    # Messages of a manager that etcd refuses.
     self.cluster.certificates.pair("manager/stranger")
     log = os.path.join(self.folder, "stranger.log")
     # pylint: disable-next=protected-access
@@ -149,7 +149,7 @@ class TlsClusterTest(ClusterTest):
                "the page to have what the nodes say of themselves")
 
   def page_sees_nodes(self):
-    """By calls as whom the manager is."""
+    """The manager asks the nodes under its own identity."""
     page = json.loads(self.read(self.cluster.state["web"]["manager"],
                                 "/chain.json", "reader/r")[1])
     roles = [node["role"] for _, node in sorted(page["nodes"].items())]
@@ -190,7 +190,7 @@ class TlsClusterTest(ClusterTest):
     self.kamino("put", "b", "2")
 
   def revision(self):
-    """Of the store, which each renewal makes larger; -1: it does not answer."""
+    """The store's revision, which each renewal increases; -1: no answer."""
     try:
       said = self.cluster.etcdctl("get", "-w", "json", "/kamino/x",
                                   user="root:root")
@@ -199,7 +199,7 @@ class TlsClusterTest(ClusterTest):
     return json.loads(said)["header"]["revision"]
 
   def check_renewal(self):
-    """All pairs at once, under a load: no call fails, nobody restarts."""
+    """All pairs at once, under a load: no call fails, no process restarts."""
     self.open_bank()
     load = Load(self.cluster, count=6000)
     load.await_acked(500)

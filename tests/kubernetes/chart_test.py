@@ -20,7 +20,8 @@ CRDS = os.path.join(os.path.dirname(MACHINES), "crds.yaml")
 BASE = {"etcd.endpoints": "{etcd-0.etcd:2379,etcd-1.etcd:2379}",
         "insecure": "true"}
 TLS = {"insecure": "false", "tls.enabled": "true", "etcd.tls.secret": "etcd"}
-# Of everything that the chart can do, as far as it excludes nothing else.
+# Values that together set all of the chart's options; options that exclude each
+# other are in different variants.
 VARIANTS = [
     {},
     {"f": 2, "spares": 1, "clusterId": "shop", "image.tag": "v1",

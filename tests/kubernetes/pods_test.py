@@ -67,7 +67,7 @@ class Load(threading.Thread):
       return [(a, b, int(n)) for a, b, n, _ in map(str.split, f)]
 
   def await_some(self, count=500):
-    """That many more."""
+    """Waits for that many more."""
     def acked():
       if self.failure:
         raise RigError(f"the load: {self.failure}")
@@ -137,7 +137,7 @@ class PodsTest(unittest.TestCase):
       self.tell()
 
   def tell(self):
-    """What pods say, for whoever wants to know why."""
+    """Prints the state of the pods, to explain a failure."""
     print(self.cluster.kubectl("get", "pods", "-o", "wide",
                                check=False).stdout)
     print(self.kamino("admin", "status", check=False).stdout)

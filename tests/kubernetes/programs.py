@@ -20,7 +20,7 @@ SOURCES = os.path.join(HERE, "programs")
 VERSION = "1.34.4"  # of Kubernetes, as in go.mod; a test compares them
 GO_FOLDERS = ("/usr/lib/go/bin", "/usr/local/go/bin")
 
-# By module: program to package.
+# For each module: program to package.
 MODULES = {
     "kubernetes": {
         "coredns": "./coredns",
@@ -49,7 +49,7 @@ def _go():
 
 
 def _digest():
-  """Of what is built, and how."""
+  """Digest of the sources and of their build."""
   digest = hashlib.sha256()
   for parent, folders, names in os.walk(SOURCES):
     folders.sort()

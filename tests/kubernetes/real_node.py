@@ -93,7 +93,7 @@ class RealNode:
 
   @staticmethod
   def make_network():
-    """In a network namespace that is this process's own."""
+    """Makes the network in this process's own namespace."""
     _run("hostname", NAME)
     _run("mount", "--make-rshared", "/")
     for words in ("link add d0 type veth peer name d1", "link set d1 up",
@@ -113,7 +113,7 @@ class RealNode:
     return path
 
   def start(self, *images):
-    """With images of these archives, and as a machine that is ready."""
+    """Starts with images of these archives, until the node is ready."""
     self._write("cni/pods.conflist", CNI)
     cluster, services = self._cluster, self._cluster.services
     services.start("containerd", "containerd", "--config",

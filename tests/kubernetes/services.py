@@ -11,7 +11,7 @@ _LIBC = ctypes.CDLL(None)
 
 
 class RigError(Exception):
-  """What a test stands on does not; one line."""
+  """A service that the test needs does not run; one line."""
 
 
 def await_true(condition, timeout, what, poll=0.1):

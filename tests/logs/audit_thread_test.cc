@@ -87,7 +87,7 @@ class AuditThreadTest : public ::testing::Test {
 TEST_F(AuditThreadTest, CallsRunOneAfterTheOtherOnTheThread) {
   Start(/*most_calls=*/3);
   StandStill();
-  // Neither waits for the first one.
+  // Begin does not wait for the call before it.
   EXPECT_TRUE(Begin("second").ok());
   std::thread::id runs_on;
   EXPECT_TRUE(

@@ -1,4 +1,4 @@
-// What is logged while one is there, and which request it is about.
+// Captures log lines while an object exists, with the request of each.
 #ifndef KAMINO_TESTS_LOGS_CAPTURED_LINES_H_
 #define KAMINO_TESTS_LOGS_CAPTURED_LINES_H_
 

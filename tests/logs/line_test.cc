@@ -28,7 +28,7 @@ Event Said(absl::string_view message) {
   return event;
 }
 
-// By a parser that is not ours.
+// Uses a parser that is not ours.
 google::protobuf::Struct Parse(const std::string& line) {
   google::protobuf::Struct parsed;
   EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(line, &parsed).ok())

@@ -66,7 +66,7 @@ class Stream {
     if (read_ >= 0) close(read_);
     read_ = -1;
   }
-  // Of a FIFO.
+  // For a FIFO.
   void OpenReader() {
     // Without O_NONBLOCK this would wait for a writer.
     read_ = open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -148,8 +148,8 @@ TEST_F(LineWriterTest, LinesComeInOrder) {
   }
 }
 
-// Adds more lines than there is room for while nobody reads. They are counted,
-// and a line says how many.
+// Adds more lines than there is room for while the reader is stalled. The
+// writer counts them, and writes a line with the count.
 bool AddsWithoutWaiting(LineWriter* writer, const std::function<void()>& free) {
   absl::Notification over;
   std::thread thread([&] {
@@ -171,7 +171,7 @@ TEST_F(LineWriterTest, NobodyWaitsForAReaderThatStandsStill) {
     const int flags = fcntl(stream.written(), F_GETFL);
     const auto writer = WriterTo(stream.written());
     ASSERT_TRUE(AddsWithoutWaiting(writer.get(), [] {}));
-    // Of 100 bytes each; one may be on its way.
+    // The lines have 100 bytes each; one may be on its way.
     EXPECT_EQ(writer->dropped(), 100 - (kMostBytes - 1) / 101);
     EXPECT_TRUE(writer->IsWriting());
     EXPECT_FALSE(writer->Drain(absl::ZeroDuration()));

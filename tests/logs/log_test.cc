@@ -61,7 +61,7 @@ MATCHER_P(LastLine, matcher, "") {
          ExplainMatchResult(matcher, lines.back(), result_listener);
 }
 
-// And each line is an object that says what it has to.
+// Each line must also be an object with the expected message.
 MATCHER_P(LastMessage, matcher, "") {
   std::string message;
   for (const std::string& line : LinesOf(arg)) {
@@ -154,7 +154,7 @@ TEST_F(LogDeathTest, WhoAbortsSaysSo) {
 
 void Fail() { throw std::runtime_error("of \"no\" use"); }
 
-// As of a thread: nothing is unwound up to gtest.
+// Like an exception of a thread: noexcept keeps it from reaching gtest.
 void Throw() noexcept { Fail(); }
 
 TEST_F(LogDeathTest, AnExceptionThatNobodyCaughtIsTold) {
@@ -166,7 +166,7 @@ TEST_F(LogDeathTest, AnExceptionThatNobodyCaughtIsTold) {
                           "use"));
 }
 
-// Of a signal that comes while the process ends in order.
+// A signal arrives while the process ends in order.
 TEST_F(LogDeathTest, TheLastLineStaysTheLast) {
   EXPECT_EXIT(RunProgram("text",
                          [] {
@@ -205,7 +205,7 @@ TEST_F(LogDeathTest, TheLastLinesAreKept) {
       ::testing::ExitedWithCode(7), "");
 }
 
-// What stderr is, which is full, and whose reader stands still.
+// Kinds of stderr, which is full, and whose reader stands still.
 enum class Unread { kPipe, kPipeOfOthers, kSocket };
 
 void MakeStderr(Unread kind) {
@@ -267,7 +267,7 @@ TEST_P(UnreadDeathTest, NoEndWaitsForAReaderThatStandsStill) {
   EXPECT_EXIT(run([] { WriteLastWords("over"); }), ::testing::ExitedWithCode(7),
               "");
   EXPECT_EXIT(run([] {
-                // What must not be lost is not.
+                // A line that must not be lost is reported as not written.
                 CHECK(!WriteLine(google::GLOG_INFO, "kept").ok());
                 exit(9);
               }),

@@ -54,7 +54,7 @@ class AuditedManager {
     }));
   }
 
-  // One call each.
+  // Each makes one call.
   grpc::Status GetCluster() {
     return Call<kamino::v1::GetClusterRequest, kamino::v1::GetClusterResponse>(
         {}, &kamino::v1::AdminService::Stub::GetCluster);
@@ -136,7 +136,7 @@ class AdminCallsTest : public ::testing::Test {
     options.patience = absl::InfiniteDuration();
     manager_ = std::make_unique<AuditedManager>(path_, options);
   }
-  // One of each.
+  // Each operator call once.
   std::vector<std::function<grpc::Status()>> Calls() {
     return {[this] { return manager_->GetCluster(); },
             [this] { return manager_->GetManager(); },
@@ -169,7 +169,7 @@ TEST_F(AdminCallsTest, ACallHasEndedOnlyWithItsLine) {
   EXPECT_EQ(manager_->audit().unwritten(), 0u);
 }
 
-// The thread that writes lines stands still, and one call waits for it.
+// The thread that writes lines blocks, and one call waits for it.
 TEST_F(AdminCallsTest, NoOtherCallWaitsWhereALineIsNotWritten) {
   Start(/*most_calls=*/1);
   absl::Notification reached;
@@ -189,7 +189,7 @@ TEST_F(AdminCallsTest, NoOtherCallWaitsWhereALineIsNotWritten) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
     EXPECT_THAT(status.error_message(),
                 HasSubstr("nothing was done: 1 operators' calls already wait"));
-    // The program's log has its line.
+    // The program's log has the line.
     EXPECT_EQ(manager_->audit().records(), made);
   }
   EXPECT_EQ(Contents(path_), "");
@@ -197,9 +197,9 @@ TEST_F(AdminCallsTest, NoOtherCallWaitsWhereALineIsNotWritten) {
   manager_.reset();  // its thread uses `free`
 }
 
-// --- A process of which no other reads stderr.
+// --- A process whose stderr no other process reads.
 
-// Returns what has been written to the pipe, of which `end` is read.
+// Returns everything written to the pipe; `end` is its reading end.
 std::string ReadAll(int end) {
   fcntl(end, F_SETFL, O_NONBLOCK);
   std::string text;
@@ -221,7 +221,7 @@ int FillStderr() {
   return ends[0];
 }
 
-// Ends the process: with 0, unless something is not as it should be.
+// Ends the process: with 0, unless a check fails.
 void ServeUnread() {
   const int end = FillStderr();
   logs::StartLogging("program", {"program", "c", ""});
@@ -237,7 +237,7 @@ void ServeUnread() {
       _exit(4);
     }
   }
-  // Then the reader goes on, and finds a line of each call.
+  // Then the reader continues, and finds a line for each call.
   std::string text;
   while (!absl::StrContains(text, "/GetCluster")) {
     (void)logs::AwaitWritten();

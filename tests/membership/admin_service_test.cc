@@ -1,4 +1,4 @@
-// What operators are told of a cluster.
+// Answers to operators about a cluster.
 #include "membership/admin_service.h"
 
 #include "tests/faults/fault.h"
@@ -63,7 +63,7 @@ TEST_F(AdminServiceTest, WhoIsAwayIsListedWithForHowLong) {
   Pass(kBeat, {all_[1], all_[2]});
   ASSERT_EQ(Names(core_.view()), "n2.1 n3.1 ");
   Pass(absl::Minutes(1), {all_[1], all_[2]});
-  // Also by a manager that knows nothing else of it.
+  // Also by a manager that knows nothing else about it.
   for (int i = 0; i < 2; ++i) {
     const GetClusterResponse cluster = Cluster();
     ASSERT_EQ(cluster.nodes_size(), 3);
@@ -80,7 +80,7 @@ TEST_F(AdminServiceTest, WhoIsAwayIsListedWithForHowLong) {
     core_.NoteAway(times, now_);
   }
   HearMembers();
-  // It counts as gone then.
+  // It counts as gone after that.
   Pass(absl::Minutes(4), {all_[1], all_[2]});
   EXPECT_EQ(Cluster().nodes_size(), 2);
 }

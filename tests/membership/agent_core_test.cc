@@ -1,6 +1,6 @@
 // The node's side of membership without threads: which manager it calls, by
-// which connection, what it makes of managers of other clusters, and for how
-// long it calls while its core makes no progress.
+// which connection, how it treats managers of other clusters, and for how long
+// it calls while its core makes no progress.
 #include "membership/agent_core.h"
 
 #include <optional>
@@ -51,7 +51,7 @@ TEST(AgentCoreTest, AsksTheNextManagerWithinAHeartbeat) {
   }
 }
 
-// The deadlines of `calls` calls, in ms, each of which ends with `answer`.
+// The deadlines, in ms, of `calls` calls that each end with `answer`.
 std::vector<int64_t> DeadlinesOf(AgentCore* core, int calls,
                                  const AgentCore::Answer& answer) {
   const absl::Time now = absl::FromUnixSeconds(1000);
@@ -95,7 +95,7 @@ TEST(AgentCoreTest, DeadlinesGrowUntilAManagerAnswers) {
   heard.heartbeat.set_chain_id(kOnlyChain);
   heard.heartbeat.set_lease_ms(1200);
   EXPECT_THAT(DeadlinesOf(&core, 1, heard), ElementsAre(300));
-  // Where no process listens, a longer call would bring nothing.
+  // Where no process listens, a longer deadline would not help.
   AgentCore::Answer gone;
   gone.status = absl::UnavailableError("gone");
   EXPECT_THAT(DeadlinesOf(&core, 3, gone), ElementsAre(100, 100, 100));
@@ -119,8 +119,8 @@ TEST(AgentCoreTest, RedirectsDoNotShortenTheDeadlines) {
   EXPECT_EQ(longest, absl::Milliseconds(800));
 }
 
-// Else a node whose first manager's machine is down finds the one that leads
-// too late.
+// Otherwise a node whose first manager's machine is down finds the leader too
+// late.
 TEST(AgentCoreTest, DeadlinesDoNotGrowWhereThereIsNoConnection) {
   AgentCore core(ShortDeadlines());
   AgentCore::Answer none = Late();
@@ -136,8 +136,8 @@ TEST(AgentCoreTest, DeadlinesThatDoNotGrowAreNoticed) {
   EXPECT_THAT(DeadlinesOf(&core, 2, Late()), Not(ElementsAre(100, 200)));
 }
 
-// A manager that has moved under its name, or whose connection was cut without
-// a word, is found by a new connection. That has time to be made.
+// A manager that has moved under its name, or whose connection was cut
+// silently, is reached by a new connection. The node leaves time to make one.
 TEST(AgentCoreTest, AManagerThatDoesNotAnswerIsCalledByANewConnection) {
   AgentCore::Options options;
   options.cluster_id = "c";
@@ -159,13 +159,13 @@ TEST(AgentCoreTest, AManagerThatDoesNotAnswerIsCalledByANewConnection) {
   EXPECT_EQ(anew,
             (std::vector<absl::Duration>{absl::Seconds(1), absl::Seconds(3),
                                          absl::Seconds(7), absl::Seconds(15)}));
-  // One that answers, and be it that it does not lead, is there.
+  // A manager that answers is up, even if it does not lead.
   AgentCore::Answer no_leader;
   no_leader.status = rpc::NotLeader("", kOnlyChain);
   anew.clear();
   while (now < begin + absl::Seconds(60)) call(no_leader);
   EXPECT_TRUE(anew.empty());
-  // So is one that the node has to wait for.
+  // So is one that makes the node wait.
   AgentCore::Answer not_yet;
   not_yet.status = absl::UnavailableError("the store of views is being read");
   not_yet.cluster_uuid = "0123456789abcdef0123456789abcdef";
@@ -184,7 +184,7 @@ const std::string kGamma(32, 'c');
 // A node of cluster c, started with two managers' addresses.
 class ClustersOfManagersTest : public testing::Test {
  protected:
-  // Starts it anew; a node without data is of no cluster.
+  // Starts it anew; a node without data belongs to no cluster.
   void Start(bool has_data) {
     AgentCore::Options options;
     options.cluster_id = "c";
@@ -197,7 +197,7 @@ class ClustersOfManagersTest : public testing::Test {
     core_->Begin(Member{"n1", 7, "n1:1", {{"tcp", "n1:2"}}, 64, "h"}, now_);
   }
 
-  // As a channel ends a call that a manager of cluster `uuid` has answered.
+  // The answer of a channel whose call a manager of cluster `uuid` answered.
   static AgentCore::Answer Foreign(const std::string& uuid) {
     AgentCore::Answer answer;
     answer.status = rpc::OtherCluster("the manager's words");
@@ -226,7 +226,7 @@ class ClustersOfManagersTest : public testing::Test {
     return answer;
   }
 
-  // The next call is to `manager`, and this comes of it.
+  // Makes the next call, to `manager`, and returns its effects.
   AgentCore::Effects Ask(const std::string& manager,
                          const AgentCore::Answer& answer) {
     call_ = core_->Next(now_);
@@ -348,7 +348,7 @@ TEST_F(ClustersOfManagersTest, ANewNodeRegistersWhereTheyAreAlikeOrSilent) {
   }
 }
 
-// As it was silent when all were asked.
+// Since the first manager was silent when all were asked.
 TEST_F(ClustersOfManagersTest, ANewNodeIsNotTakenInByTheSecondOfTwo) {
   Start(/*has_data=*/false);
   Ask("a:1", Silence());
@@ -373,7 +373,7 @@ TEST_F(ClustersOfManagersTest, ManagersThatAreNotComparedAreNoticed) {
 
 class HungCoreTest : public testing::Test {
  protected:
-  // The core of a node that has registered makes no progress for so long.
+  // The core of a registered node makes no progress for that long.
   bool HangsAfter(absl::Duration step) {
     AgentCore::Options options;
     options.cluster_id = "c";
@@ -402,7 +402,7 @@ TEST_F(HungCoreTest, ACoreHangsAfterALease) {
   EXPECT_TRUE(HangsAfter(kLease + kMoment));
 }
 
-// Also where it does not wait just now: a step may be of many short syncs.
+// Also while it does not wait at the moment: a step may have many short syncs.
 TEST_F(HungCoreTest, TimeInWhichItWaitsForItsMediumDoesNotCount) {
   waits_ = kLease / 2;
   EXPECT_FALSE(HangsAfter(kLease * 1.5 - kMoment));

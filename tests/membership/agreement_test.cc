@@ -29,7 +29,7 @@ TEST(AgreementTest, RangesThatMeetFit) {
     const Agreement a = {{"x", each.a}};
     Agreement b = {{"x", each.b}};
     EXPECT_EQ(Misfit(a, "n1", b, "n2"), each.misfit);
-    // What is not named is 0.
+    // A term that is not named is 0.
     if (each.b.high == 0) b.clear();
     EXPECT_EQ(Misfit(a, "n1", b, "n2"), each.misfit);
   }
@@ -70,7 +70,7 @@ TEST(AgreementTest, ModesAreNamed) {
   EXPECT_EQ(Misfit(mode(ChainMode::kImages), "n2", HighestOf({&traditional})),
             "chain mode (--chain_mode) is images at n2, but traditional in the "
             "chain");
-  // A program from before there were modes.
+  // A program from before modes existed.
   EXPECT_EQ(Misfit(Agreement(), "n1", mode(ChainMode::kKamino), "n2"), "");
   EXPECT_EQ(Misfit(traditional, "n2", Agreement(), "n1"),
             "chain mode (--chain_mode) is traditional at n2, but kamino at n1");

@@ -80,7 +80,7 @@ TEST_F(AuditLogTest, WhatIsThereStays) {
   EXPECT_EQ(Contents(path_), std::string(kFirst) + "\n" + kFirst + "\n");
 }
 
-// As logrotate does.
+// logrotate renames it so.
 TEST_F(AuditLogTest, ARenamedFileIsBegunAnew) {
   const auto log = Open();
   EXPECT_TRUE(log->Add(Removal()).ok());
@@ -104,7 +104,7 @@ TEST_F(AuditLogTest, OneThatCannotBeWrittenIsAnError) {
                         "such file"));
 }
 
-// As when a disk is full for a while.
+// A disk that is full for a while writes half a line.
 TEST_F(AuditLogTest, HalfALineTakesNoOtherWithIt) {
   const auto log = Open();
   EXPECT_TRUE(log->Add(Removal()).ok());
@@ -155,7 +155,7 @@ void BeginToLog(Stderr kind) {
   logs::StartLogging("program", {"program", "c", ""});
 }
 
-// A process whose calls are audited; what it exits with says what they came to.
+// A process whose calls are audited; its exit code tells the results.
 constexpr int kAdmitted = 1;
 constexpr int kAdded = 2;
 constexpr int kUnwritten = 4;
@@ -164,7 +164,7 @@ constexpr int kAdmittedAgain = 8;
 void Audit(const std::string& path, Stderr kind, absl::string_view fault = "") {
   faults::PlantFault(fault);
   std::string error;
-  // Leaves out what LOG(INFO) says.
+  // Suppresses LOG(INFO).
   CHECK(absl::FindCommandLineFlag("log_level")->ParseFrom("error", &error));
   BeginToLog(kind);
   const auto log = AuditLog::Open(path);
@@ -190,19 +190,19 @@ TEST_F(AuditDeathTest, ACallFailsWhoseLineCannotBeWritten) {
   EXPECT_EXIT(Audit("", Stderr::kHasRoom),
               ExitedWithCode(kAdmitted | kAdded | kAdmittedAgain), "");
   EXPECT_EXIT(Audit("", Stderr::kIsFull), ExitedWithCode(kUnwritten), "");
-  // That stderr takes nothing is known from the second call on.
+  // From the second call on the process knows that stderr takes nothing.
   EXPECT_EXIT(Audit("", Stderr::kFails), ExitedWithCode(kAdmitted | kUnwritten),
               "");
-  // The log has what the file does not take.
+  // The log has the lines that the file does not take.
   EXPECT_EXIT(Audit("/dev/full", Stderr::kHasRoom),
               ExitedWithCode(kAdmitted | kAdded | kUnwritten | kAdmittedAgain),
               "");
-  // That the file takes nothing is known from the second call on.
+  // From the second call on the process knows that the file takes nothing.
   EXPECT_EXIT(Audit("/dev/full", Stderr::kIsFull),
               ExitedWithCode(kAdmitted | kUnwritten), "");
 }
 
-// Audits to a pipe that takes no more, as its reader stands still.
+// Audits to a full pipe, whose reader does not read.
 void AuditToPipe(const std::string& path, Stderr kind,
                  absl::string_view fault = "") {
   unlink(path.c_str());

@@ -61,7 +61,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
   pid_ = fork();
   PCHECK(pid_ >= 0);
   if (pid_ == 0) {
-    // Only what is safe after a fork of a process with threads.
+    // Only calls that are safe after a fork of a process with threads.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);
     dup2(output, STDOUT_FILENO);
@@ -82,7 +82,7 @@ void ChildProcess::Signal(int signal) {
   CHECK(!ended_);
   PCHECK(kill(pid_, signal) == 0);
   if (signal != SIGSTOP) return;
-  // Its threads go on until it has taken effect.
+  // Its threads run on until the signal has taken effect.
   int status = 0;
   PCHECK(waitpid(pid_, &status, WUNTRACED) == pid_);
   CHECK(WIFSTOPPED(status));

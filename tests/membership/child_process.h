@@ -1,4 +1,4 @@
-// Programs that a test runs, on ports of loopback.
+// Programs that a test runs, on loopback ports.
 #ifndef KAMINO_TESTS_MEMBERSHIP_CHILD_PROCESS_H_
 #define KAMINO_TESTS_MEMBERSHIP_CHILD_PROCESS_H_
 
@@ -13,7 +13,7 @@
 
 namespace kamino::membership {
 
-// A port that nobody listened on a moment ago.
+// A port on which no process listened a moment ago.
 int FreePort();
 
 // Killed at the latest when it, or the test, ends. Not thread-safe.
@@ -25,14 +25,14 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  // Returns when it has stopped if that is what it is to do.
+  // If the signal is to stop the process, returns when it has stopped.
   void Signal(int signal);
   // The exit code, minus the signal that ended it, or -1000 when it has not
   // ended in time.
   int Wait(absl::Duration timeout);
 
-  // What it has written so far, or waits until that contains `text`; whether
-  // it does, in time.
+  // Its output so far; or waits until that contains `text`, and returns whether
+  // it did in time.
   std::string Output() const;
   bool AwaitOutput(absl::string_view text, absl::Duration timeout) const;
 

@@ -1,5 +1,5 @@
-// Nodes that say of themselves what cannot be: they are refused and named, and
-// nothing changes for the others.
+// Nodes that report impossible facts about themselves: they are refused and
+// named, and nothing changes for the others.
 #include "membership/claims.h"
 
 #include <functional>
@@ -54,7 +54,7 @@ class ClaimsTest : public ManagerCoreTest {
                      const View& newest = {}) {
     return core_.Register("c", member, report, now_, newest);
   }
-  // That nodes are led, and a member's death is mended.
+  // Nodes get leases, and a member's death leads to a new view.
   void ExpectTheOthersGoOn() {
     EXPECT_EQ(core_.WhyBehind(), "");
     const uint64_t before = view().id;
@@ -63,7 +63,7 @@ class ClaimsTest : public ManagerCoreTest {
     EXPECT_EQ(Names(view()), "n1.1 n2.1 ");
     EXPECT_EQ(Comes(Node("n2", 2), Sound()), absl::OkStatus());
   }
-  // That a node of another name, as a stranger or a damaged one is, that says
+  // A node of another name, such as a stranger or a damaged one, that reports
   // this is refused and named.
   void ExpectRefused(const NodeReport& report, const View& newest = {}) {
     const absl::Status refused = Comes(Node("n5"), report, newest);
@@ -74,12 +74,12 @@ class ClaimsTest : public ManagerCoreTest {
     ASSERT_EQ(named.count("n5"), 1u);
     EXPECT_EQ(named.at("n5").why, refused.message());
     EXPECT_EQ(core_.WhyBehind(), "");
-    // Nor as a member's word.
+    // Nor is it accepted from a member.
     EXPECT_TRUE(absl::IsNotFound(Says("n3", report)));
     EXPECT_EQ(core_.WhyBehind(), "");
   }
-  // Whether a recovery goes on from the view that the members know, where one
-  // that was restarted brings another cluster's.
+  // Whether a recovery starts from the view that the members know, when a
+  // restarted member brings another cluster's.
   bool PlansAsManyAsThereAre() {
     const View later = Later();
     View strange = later;
@@ -98,7 +98,7 @@ class ClaimsTest : public ManagerCoreTest {
     const auto plan = core_.PlanRecovery(now_);
     return plan.ok() && plan->complete && plan->view.id == later.id + 1;
   }
-  // A view that follows the stored one, as others know it.
+  // A view that follows the stored one, as other nodes know it.
   View Later() const {
     View later = view();
     ++later.id;
@@ -131,7 +131,7 @@ TEST_F(ClaimsTest, AbsurdNumbersChangeNothing) {
       },
       [](NodeReport* report) { report->cursors.cleaned = kAbsurd; },
       [](NodeReport* report) { report->cursors.received = kAbsurd; },
-      // Of a damaged process, whose view is an older one.
+      // From a damaged process, whose view is an older one.
       [](NodeReport* report) { ++report->member_view; },
       [](NodeReport* report) { ++report->epoch; }};
   for (const auto& change : absurd) {
@@ -185,7 +185,7 @@ TEST_F(ClaimsTest, SoIsWhoWasAMemberOfIt) {
   EXPECT_NE(core_.WhyBehind(), "");
 }
 
-// Nothing is known of the cluster any more.
+// The manager knows nothing of the cluster any more.
 TEST_F(ClaimsTest, AnEmptiedStoreBelievesWhatCanBe) {
   const View known = view();
   Lead(View());
@@ -207,7 +207,7 @@ TEST_F(ClaimsTest, OneAloneDoesNotSayHowFarTheChainHasCome) {
   EXPECT_EQ(core_.progress().acknowledged, 10u);
   EXPECT_EQ(Says("n2", Sound(12)), absl::OkStatus());
   EXPECT_EQ(core_.progress().acknowledged, 12u);
-  // The others' word comes later, as heartbeats do.
+  // The others' reports come later, as heartbeats do.
   EXPECT_EQ(Says("n1", Sound(5000)), absl::OkStatus());
   EXPECT_EQ(core_.progress().acknowledged, 5000u);
 }
@@ -241,7 +241,7 @@ TEST_F(ClaimsTest, WhatIsNamedIsBounded) {
   EXPECT_TRUE(core_.refusals().Lately(now_ + 2 * Refusals::kKept).empty());
 }
 
-// What a chain could not take teaches it nothing, be it ahead.
+// A node that the chain could not take teaches it nothing, even a later view.
 TEST_F(ClaimsTest, AHeapOfAnotherSizeIsNoReasonToStop) {
   const View later = Later();
   Member other = Node("n5");
@@ -250,7 +250,7 @@ TEST_F(ClaimsTest, AHeapOfAnotherSizeIsNoReasonToStop) {
   ExpectTheOthersGoOn();
 }
 
-// But who was there first says nothing of a chain that the store has lost.
+// But a node that came first proves nothing about a chain that the store lost.
 TEST_F(ClaimsTest, ButItIsWhereTheStoreIsEmpty) {
   const View known = view();
   Lead(View());
@@ -261,8 +261,8 @@ TEST_F(ClaimsTest, ButItIsWhereTheStoreIsEmpty) {
   EXPECT_NE(core_.WhyBehind(), "");
 }
 
-// Nor do the dropped ones, whom an older store names, say what all must have in
-// common.
+// Nor do dropped nodes, which an older store names, decide which settings all
+// must share.
 TEST_F(ClaimsTest, AndWhereItsMembersWereSetUpOtherwise) {
   Lead(old_);
   Member changed = Node("n1");
@@ -294,7 +294,7 @@ TEST_F(ClaimsTest, WhileTheStoreIsBehindACopyDoesNotTakeANodesPlace) {
     EXPECT_EQ(known.state.member.service_address, "n1:1");
     EXPECT_EQ(known.state.member.incarnation, 5u);
   }
-  // Whoever is started again is heard.
+  // A restarted node is heard.
   EXPECT_TRUE(absl::IsUnavailable(Comes(Node("n1", 6), Knows(later), later)));
 }
 
@@ -333,7 +333,7 @@ class PlantedClaimsTest : public ClaimsTest {
 
 TEST_F(PlantedClaimsTest, AbsurdNumbersThatAreBelieved) {
   faults::PlantFault("membership-believes-absurd-numbers");
-  // It takes more than two: all that a chain's members must hold.
+  // Progress counts only what another member has applied as well.
   const NodeReport absurd = Sound(kAbsurd);
   EXPECT_EQ(Says("n1", absurd), absl::OkStatus());
   EXPECT_EQ(Says("n2", absurd), absl::OkStatus());
@@ -371,7 +371,7 @@ TEST_F(PlantedClaimsTest, ACopyInANodesPlace) {
   EXPECT_TRUE(absl::IsUnavailable(Comes(Node("n1", 4), Knows(later), later)));
 }
 
-// What it brings is no view of this cluster, but what it says of itself is.
+// It brings no view of this cluster, but its report of itself is accepted.
 TEST_F(ClaimsTest, WhoIsRightTeachesOnlyWhatIs) {
   EXPECT_TRUE(PlansAsManyAsThereAre());
 }

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Settings and the log are more than what most operators' calls tell.
+// Settings and the log are more than most operator calls return.
 TEST(DebugServiceTest, WhoIsToldIsInTheAuditLog) {
   const security::TestAuthority authority;
   const auto credentials = [&](security::Role role, const std::string& name) {
@@ -58,7 +58,7 @@ TEST(RedactedTest, SecretsAreNotShown) {
   EXPECT_EQ(Redacted("secret", "x"), "(redacted)");
   EXPECT_EQ(Redacted("join_token", "x"), "(redacted)");
   EXPECT_EQ(Redacted("etcd", "u:p@h:1,h:2"), "(redacted)@h:1,h:2");
-  // That there is none is no secret, nor which file it is in.
+  // The absence of a password is no secret, nor is the name of its file.
   EXPECT_EQ(Redacted("etcd_password", ""), "");
   EXPECT_EQ(Redacted("etcd_password_file", "/etc/p"), "/etc/p");
   EXPECT_EQ(Redacted("tls_key", "/etc/key.pem"), "/etc/key.pem");

@@ -1,4 +1,4 @@
-// TLS to a real etcd, and users of one that asks who they are.
+// TLS to a real etcd, and users of one with authentication.
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -56,7 +56,7 @@ class EtcdTlsTest : public testing::Test {
     EXPECT_EQ(issued.status(), absl::OkStatus());
     return *std::move(issued);
   }
-  // Starts etcd, which wants certificates of its authority's.
+  // Starts etcd, which requires certificates of its authority.
   void Start(const Issued& own) {
     etcds_ = authority_.Write(own);
     etcd_ = std::make_unique<EtcdProcess>(
@@ -100,7 +100,7 @@ TEST_F(EtcdTlsTest, BothSidesAreKnown) {
   const auto client = Connect(files);
   EXPECT_EQ(AwaitLook(client.get()), absl::OkStatus());
 
-  // Who shows nothing is refused by etcd, and so is who shows a stranger's.
+  // etcd refuses a client without a certificate, or with a stranger's.
   TlsFiles none = files;
   none.certificate = none.key = "";
   EXPECT_THAT(Look(Connect(none).get()).message(),
@@ -110,13 +110,13 @@ TEST_F(EtcdTlsTest, BothSidesAreKnown) {
   stranger.authorities = files.authorities;
   EXPECT_THAT(Look(Connect(stranger).get()).message(),
               HasSubstr("no connection by TLS"));
-  // An etcd of another authority's is not believed.
+  // The client rejects an etcd of another authority.
   stranger = files;
   stranger.authorities = FilesOf(other).authorities;
   EXPECT_THAT(Look(Connect(stranger).get()).message(),
               HasSubstr("is not believed: no authority that is believed here "
                         "has signed it"));
-  // Nor is anything said in the clear.
+  // Nor does the client talk to it in the clear.
   EtcdClient clear({etcd_->endpoint()},
                    {absl::Milliseconds(300), absl::Milliseconds(300)});
   EXPECT_FALSE(Look(&clear).ok());
@@ -197,7 +197,7 @@ TEST_F(EtcdTlsTest, FilesAreTakenOnceTheyFit) {
               HasSubstr("/none cannot be read"));
 }
 
-// Who takes a list away has not said that nobody is revoked any more.
+// Removing a revocation list does not unrevoke any certificate.
 TEST_F(EtcdTlsTest, WhoIsRevokedStaysSoWithoutTheList) {
   const Issued etcds = IssueToEtcd({"127.0.0.1"}, authority_.validity());
   EtcdTls::Options options;
@@ -211,7 +211,7 @@ TEST_F(EtcdTlsTest, WhoIsRevokedStaysSoWithoutTheList) {
         security::Trust::Parse(authority_.authority().certificate_pem(), {});
     auto chain = security::ParseCertificates(etcds.certificate_pem);
     EXPECT_EQ(chain.status(), absl::OkStatus());
-    // It is shown as to a channel that knows of no list.
+    // A channel that knows no list would accept the certificate.
     EXPECT_EQ(peer.Check(**trust, *std::move(chain), absl::Now()),
               absl::OkStatus());
     return (*tls)->CheckAgain(&peer);
@@ -223,7 +223,7 @@ TEST_F(EtcdTlsTest, WhoIsRevokedStaysSoWithoutTheList) {
   }
   EXPECT_TRUE((*tls)->Look());
   EXPECT_THAT(check().message(), HasSubstr("revoked"));
-  // Nor does it help to change something else after that.
+  // Nor does a later change of another file help.
   const TlsFiles next = FilesOf(authority_);
   WriteText(options.files.key, security::ReadText(next.key));
   WriteText(options.files.certificate, security::ReadText(next.certificate));
@@ -242,7 +242,7 @@ class EtcdLoginTest : public testing::Test {
         std::vector<std::string>{etcd_.endpoint()}, kDeadlines,
         std::move(access));
   }
-  // Calls of etcdctl's.
+  // Calls that etcdctl makes.
   template <typename Response, typename Request>
   void Ask(grpc::Status (etcdserverpb::Auth::Stub::*call)(grpc::ClientContext*,
                                                           const Request&,
@@ -266,8 +266,8 @@ class EtcdLoginTest : public testing::Test {
     grant.set_role(role);
     Ask(&etcdserverpb::Auth::Stub::UserGrantRole, grant);
   }
-  // From now on everybody has to log in: the user kamino with "secret", who has
-  // all keys from /k/ to /k0.
+  // From now on every client has to log in: the user kamino with "secret", who
+  // has all keys from /k/ to /k0.
   void Enable() {
     etcdserverpb::AuthRoleAddRequest role;
     role.set_name("root");
@@ -320,7 +320,7 @@ TEST_F(EtcdLoginTest, GoesOnWhenEtcdBeginsToAskAndForgets) {
   EXPECT_EQ(client->Renew(kKeys, "1", term).status(), absl::OkStatus());
   EtcdClient stranger({etcd_.endpoint()}, kDeadlines);
   EXPECT_THAT(Look(&stranger).message(), HasSubstr("user name is empty"));
-  // Other keys are others'.
+  // It has no rights to other keys.
   EXPECT_THAT(client->Look({"/x/l", "/x/r", "/x/v"}).status().message(),
               HasSubstr("permission denied"));
 }
@@ -362,7 +362,7 @@ TEST(PasswordTest, IsTheFirstLineOfAFile) {
   EXPECT_TRUE(absl::IsInvalidArgument(ReadPassword("/none").status()));
 }
 
-// Nobody may ever write to it, and a manager must not wait for that.
+// A pipe may have no writer, and a manager must not wait for one.
 TEST(PasswordTest, APipeIsNone) {
   const std::string path = NewFolder() + "/p";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);

@@ -73,7 +73,7 @@ void Relieve(const std::string& endpoint, int64_t revision) {
   }
 }
 
-// Any call again, until etcd answers.
+// Repeats the call until etcd answers.
 template <typename Call>
 auto Await(Call call) {
   const absl::Time deadline = absl::Now() + kPatience;
@@ -103,7 +103,7 @@ TEST(EtcdClientWithoutEtcdTest, WhatIsNoEtcdIsNamed) {
 
 class EtcdClientTest : public testing::Test {
  protected:
-  // The revision of a leadership that is taken over from whoever has it.
+  // The revision of a leadership that it takes over from any holder.
   static Etcd::Leadership Lead(EtcdClient* client,
                                const std::string& name = "a") {
     const auto seen = Await([&] { return client->Look(kKeys); });
@@ -138,14 +138,14 @@ TEST_F(EtcdClientTest, OneOfManyIsElectedUntilItStandsStill) {
   EXPECT_EQ(first->stored.view.mod_revision, 0);
   const Etcd::Leadership term = {"a", first->stored.leader.mod_revision};
 
-  // By what it saw, nobody led; it is told who does.
+  // It saw no leader; the answer names the one there is.
   auto second = other.Campaign(kKeys, "b", "1", 0, 0);
   ASSERT_EQ(second.status(), absl::OkStatus());
   EXPECT_FALSE(second->won);
   EXPECT_EQ(second->stored.leader.value, "a");
   EXPECT_EQ(second->stored.leader.mod_revision, term.revision);
 
-  // It has seen the leader, who has renewed since.
+  // It has seen the leader, which has renewed since.
   const auto renewed = client_.Renew(kKeys, "2", term);
   ASSERT_EQ(renewed.status(), absl::OkStatus());
   EXPECT_EQ(renewed->leader.value, "a");
@@ -159,7 +159,7 @@ TEST_F(EtcdClientTest, OneOfManyIsElectedUntilItStandsStill) {
   EXPECT_EQ(second->stored.renewal.value, "2");
   EXPECT_EQ(second->stored.renewal.mod_revision, last);
 
-  // And has not.
+  // The leader has not renewed since.
   second = other.Campaign(kKeys, "b", "1", term.revision, last);
   ASSERT_EQ(second.status(), absl::OkStatus());
   EXPECT_TRUE(second->won);
@@ -193,7 +193,7 @@ TEST_F(EtcdClientTest, AViewIsReplacedByTheLeaderThatKnowsTheLastOnly) {
   EXPECT_EQ(second->value, "two");
   EXPECT_GT(second->mod_revision, first->mod_revision);
 
-  // Refused: what is stored comes back.
+  // Refused: the answer is the stored view.
   for (const int64_t stale : {int64_t{0}, first->mod_revision}) {
     auto refused = client_.Replace(kKeys, "three", stale, term);
     ASSERT_EQ(refused.status(), absl::OkStatus());
@@ -218,7 +218,7 @@ TEST_F(EtcdClientTest, GoesOnToTheNextEndpoint) {
   EtcdClient client({absl::StrCat("127.0.0.1:", FreePort()), etcd_.endpoint()},
                     kDeadlines);
   const Etcd::Leadership term = Lead(&client);
-  // It stays with the one that answered.
+  // It stays with the endpoint that answered.
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(client.Renew(kKeys, "1", term).status(), absl::OkStatus());
   }
@@ -262,7 +262,7 @@ TEST_F(EtcdClientTest, HistoryIsDroppedAndTwiceIsNoError) {
   EXPECT_EQ(client_.Renew(kKeys, "2", term).status(), absl::OkStatus());
 }
 
-// Notes the deadlines of calls, and says that they have passed.
+// Records the deadlines of calls, and answers that they have passed.
 class SlowEtcd final : public etcdserverpb::KV::Service {
  public:
   SlowEtcd() {
@@ -300,8 +300,8 @@ TEST(SlowEtcdTest, DeadlinesGrowUntilEtcdAnswers) {
   SlowEtcd etcd;
   const absl::Duration first = Patience(absl::Seconds(10));
   EtcdClient client({etcd.endpoint()}, {first, 3 * first});
-  // In first deadlines. gRPC rounds a deadline up; the way to the server takes
-  // some of it.
+  // In units of the first deadline. gRPC rounds a deadline up; the way to the
+  // server takes some of it.
   const auto look = [&] {
     client.Look(kKeys).status().IgnoreError();
     return absl::FDivDuration(etcd.last_deadline(), first);
@@ -314,7 +314,7 @@ TEST(SlowEtcdTest, DeadlinesGrowUntilEtcdAnswers) {
   EXPECT_NEAR(look(), 1, 0.5);
 }
 
-// Else a hanging endpoint would delay the calls to the next one.
+// Otherwise a hanging endpoint would delay the calls to the next one.
 TEST(SlowEtcdTest, DeadlinesDoNotGrowWithoutAConnection) {
   SlowEtcd etcd;
   const absl::Duration first = Patience(absl::Milliseconds(200));

@@ -1,5 +1,5 @@
-// An etcd in memory, for managers of one test, and a clock that the test moves.
-// Its calls can be made to fail before or after they took effect.
+// An in-memory etcd for the managers of one test, and a clock that the test
+// moves. Its calls can be made to fail before or after they take effect.
 #ifndef KAMINO_TESTS_MEMBERSHIP_FAKE_ETCD_H_
 #define KAMINO_TESTS_MEMBERSHIP_FAKE_ETCD_H_
 
@@ -17,7 +17,7 @@
 
 namespace kamino::membership {
 
-// Moves only when told. Thread-safe.
+// Moves only when the test moves it. Thread-safe.
 class TestClock {
  public:
   absl::Time Now() const {
@@ -37,8 +37,8 @@ class TestClock {
     return [this] { return Now(); };
   }
 
-  // Whether `condition` comes true in time; looks as often as anyone
-  // reads the clock, as managers and agents do in each round, and now and then.
+  // Whether `condition` comes true in time. Checks it whenever the clock is
+  // read, as managers and agents do in each round, and now and then.
   bool Eventually(const std::function<bool()>& condition) const {
     const absl::Time deadline = absl::Now() + Patience(absl::Seconds(10));
     while (!condition()) {
@@ -58,12 +58,12 @@ class TestClock {
   absl::Time now_ ABSL_GUARDED_BY(mutex_) = absl::FromUnixSeconds(1000);
 };
 
-// What all managers see. Thread-safe.
+// The state that all managers share. Thread-safe.
 class FakeEtcdServer {
  public:
   enum class Fault { kNone, kUnreachable, kAnswerLost, kFull };
 
-  // Of every call, or of those of that name only.
+  // Applies to every call, or to those with that name only.
   void SetFault(Fault fault, const std::string& call = "") {
     absl::MutexLock lock(&mutex_);
     fault_ = fault;
@@ -84,12 +84,12 @@ class FakeEtcdServer {
     absl::MutexLock lock(&mutex_);
     values_.erase(key);
   }
-  // As it was before, its revision as well.
+  // Restores the former value, with its revision.
   void PutBack(const std::string& key, const Etcd::Value& before) {
     absl::MutexLock lock(&mutex_);
     values_[key] = before;
   }
-  // Put back to nothing, its revisions as well.
+  // Removes all keys, and resets the revisions.
   void Empty() {
     absl::MutexLock lock(&mutex_);
     values_.clear();
@@ -108,7 +108,7 @@ class FakeEtcdServer {
  private:
   friend class FakeEtcd;
 
-  // The outcome of a call whose effect is `effect`.
+  // The result of a call that has this effect.
   template <typename Result>
   Result Call(const std::string& name, const std::function<Result()>& effect) {
     absl::MutexLock lock(&mutex_);

@@ -1,4 +1,4 @@
-// To whom a manager that has just begun to lead grants leases.
+// Which nodes get leases from a manager that has just begun to lead.
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault.h"
@@ -12,7 +12,7 @@ class FirstLeasesTest : public ManagerCoreTest {
   void SetUp() override { FormChain(); }
   void TearDown() override { faults::PlantFault(""); }
 
-  // As a process that acts in that view.
+  // A report of a process that acts in that view.
   absl::Status Tell(const std::string& id, const View& knows) {
     NodeReport report;
     report.view_id = report.member_view = knows.id;
@@ -27,8 +27,9 @@ class FirstLeasesTest : public ManagerCoreTest {
         << answer;
   }
 
-  // The chain goes on from view 2, of n2 and n3, to view 4, of n3 and n1, while
-  // n2 is stopped; then etcd is put back, and another manager begins to lead.
+  // The chain continues from view 2, of n2 and n3, to view 4, of n3 and n1,
+  // while n2 is stopped; then etcd is put back, and another manager begins to
+  // lead.
   void LeadByAnOlderStore() {
     Pass(2 * kTimeout, {all_[1], all_[2]});
     older_ = core_.view();
@@ -53,7 +54,7 @@ TEST_F(FirstLeasesTest, WhoWasDroppedSinceGetsNoneByAnOlderStore) {
   ExpectWaits(Beat("n2"), "n3");
   ExpectWaits(Tell("n2", older_), "n3");
   now_ += kBeat;
-  // It tells that the store is behind: nobody is led.
+  // The report shows that the store is behind: the manager grants no lease.
   EXPECT_TRUE(absl::IsUnavailable(Tell("n3", newest_)));
   EXPECT_TRUE(absl::StrContains(core_.WhyBehind(), "n3 knows view 4"));
   for (int i = 0; i < 30; ++i) {
@@ -86,12 +87,12 @@ TEST_F(FirstLeasesTest, OnceAllMembersWereHeardTheyAreGranted) {
   EXPECT_EQ(Beat("n3"), absl::OkStatus());
   EXPECT_EQ(Beat("n1"), absl::OkStatus());
   EXPECT_EQ(Beat("n2"), absl::OkStatus());
-  // From then on who is silent holds nobody up.
+  // From then on a silent node delays no lease.
   now_ += kBeat;
   EXPECT_EQ(Beat("n1"), absl::OkStatus());
 }
 
-// Its ring knows in which view it was a member last.
+// Its ring tells in which view it was a member last.
 TEST_F(FirstLeasesTest, AMemberThatWasStartedAgainIsHeardToo) {
   Lead(core_.view());
   ExpectWaits(Beat("n1"), "n2");
@@ -105,7 +106,7 @@ TEST_F(FirstLeasesTest, WhoIsSilentIsWaitedForForAFailureTimeout) {
   Lead(core_.view());
   Pass(kTimeout - kMs, {all_[0], all_[1]}, Condition::kSound,
        absl::StatusCode::kUnavailable);
-  // Who waits is heard, and so stays.
+  // A waiting node is heard, and so stays.
   now_ += kMs;
   EXPECT_EQ(Beat("n1"), absl::OkStatus());
   EXPECT_EQ(Beat("n2"), absl::OkStatus());
@@ -113,7 +114,8 @@ TEST_F(FirstLeasesTest, WhoIsSilentIsWaitedForForAFailureTimeout) {
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
 }
 
-// What another leader has heard, or this one when it led last, does not count.
+// Reports to another leader, or to an earlier leadership of this one, do not
+// count.
 TEST_F(FirstLeasesTest, EachLeadershipHearsThemAnew) {
   Lead(core_.view());
   HearMembers();
@@ -135,7 +137,7 @@ TEST_F(FirstLeasesTest, NodesOutsideTheViewAreNotHeldUp) {
   Lead(core_.view());
   EXPECT_EQ(Register(Node("n4")), absl::OkStatus());
   EXPECT_EQ(Beat("n4", 1, Condition::kFresh), absl::OkStatus());
-  // Nor is anybody where there is no view yet.
+  // Nor is any node where there is no view yet.
   Lead(View());
   EXPECT_EQ(Register(Node("n4")), absl::OkStatus());
   EXPECT_EQ(Beat("n4", 1, Condition::kFresh), absl::OkStatus());

@@ -1,6 +1,6 @@
 // The failure timeout is lowered: a manager that grants short leases takes over
-// from one that granted long ones. How soon it drops a member that dies, and
-// that the member cannot serve any more by then. Managers and nodes without
+// from one that granted long ones. How soon does it drop a member that dies,
+// and has that member stopped serving by then? Managers and nodes without
 // threads, on one etcd and one clock.
 #include <map>
 #include <memory>
@@ -41,7 +41,7 @@ class FormerLeasesTest : public testing::Test {
     bool late = false;    // the next answer waits in `on_its_way`
     std::optional<Exchange> on_its_way;
     absl::Time next = absl::InfinitePast();
-    // It serves by a lease, as head or as tail.
+    // It serves under a lease, as head or as tail.
     bool MayServe(absl::Time now) const {
       return view.IndexOf(self.node_id, self.incarnation) >= 0 &&
              agent->LeaseValid(view.id, now);
@@ -109,7 +109,7 @@ class FormerLeasesTest : public testing::Test {
     }
     return true;
   }
-  // Until a view is without that node, which does not serve any more then.
+  // Until a view lacks that node, which must not serve any more by then.
   absl::Duration UntilDropped(const std::string& id) {
     const absl::Time begin = now_;
     const Node& node = nodes_[id];
@@ -142,7 +142,7 @@ class FormerLeasesTest : public testing::Test {
       Hear(exchange, node);
     }
   }
-  // The answer that is on its way arrives.
+  // Delivers the answer in flight.
   void Arrive(Node* node) {
     Hear(*node->on_its_way, node);
     node->on_its_way.reset();
@@ -177,7 +177,7 @@ class FormerLeasesTest : public testing::Test {
     node->next = now_ + std::max(effects.wait, kStep);
     if (effects.view.has_value()) Install(*effects.view, node);
   }
-  // A node outside has not held anything yet, until it has caught up.
+  // A node outside holds nothing until it has caught up.
   static void Install(const View& view, Node* node, bool caught_up = false) {
     node->view = view;
     NodeReport report;
@@ -226,8 +226,7 @@ class FormerLeasesTest : public testing::Test {
     Arrive(&node);
     return sent;
   }
-  // n1 tells the second manager whose lease it has, hears nothing of it, and
-  // dies.
+  // n1 tells the second manager which lease it has, hears no answer, and dies.
   absl::Duration UntilTheLateLeaseIsOver() {
     TakeALateLease();
     nodes_["n1"].hears = false;
@@ -255,7 +254,7 @@ TEST_F(FormerLeasesTest, ALowerTimeoutHoldsFromTheNextRenewalOn) {
 TEST_F(FormerLeasesTest, EachMemberIsJudgedByItsOwnLease) {
   LowerTheTimeout();
   nodes_["n2"].up = false;
-  // No member is granted a lease before all were heard, or that is over.
+  // No member gets a lease before all were heard, or before that time is over.
   Pass(kShort + absl::Seconds(1));
   nodes_["n1"].up = false;
   EXPECT_LT(UntilDropped("n1"), kShort + absl::Seconds(1));
@@ -301,7 +300,7 @@ TEST_F(FormerLeasesTest, AManagerThatTakesALateLeaseForItsOwnIsNoticed) {
   EXPECT_TRUE(served_beyond_);
 }
 
-// Nodes of release 0.1.0 keep the longest lease, and say nothing of it.
+// Nodes of release 0.1.0 keep the longest lease, and do not report it.
 TEST_F(FormerLeasesTest, AMemberThatDoesNotSayItIsWaitedFor) {
   LowerTheTimeout();
   nodes_["n1"].says_so = false;
@@ -319,7 +318,7 @@ TEST_F(FormerLeasesTest, AManagerThatForgetsTheLeasesOfNewMembersIsNoticed) {
   EXPECT_LT(UntilANewMemberIsDropped(), kShort + absl::Seconds(1));
 }
 
-// The name of a leadership is not one that comes again with etcd's data.
+// The name of a leadership does not recur when etcd's data is put back.
 TEST_F(FormerLeasesTest, EachLeadershipHasANameOfItsOwn) {
   const uint64_t first = managers_["a:1"]->core().lease_term();
   EXPECT_NE(first, 0u);

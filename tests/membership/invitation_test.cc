@@ -26,7 +26,7 @@ TEST_F(InvitationTest, WhoNeverJoinsPassesTheInvitationOn) {
     while (first_is_invited() == first && beats < 1000) ++beats;
     EXPECT_NEAR(beats, 300, 2);
   }
-  // Whoever receives the state keeps it for longer.
+  // A node that receives the state keeps it for longer.
   second = Condition::kReceiving;
   int beats = 0;
   while (!first_is_invited() && beats < 2000) ++beats;

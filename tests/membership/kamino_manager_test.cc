@@ -31,7 +31,7 @@ std::string NewFolder() {
   return folder;
 }
 
-// A node as far as membership sees one.
+// The membership part of a node.
 class Node {
  public:
   Node(const std::string& id, uint64_t incarnation,
@@ -116,7 +116,7 @@ class KaminoManagerTest : public testing::Test {
  protected:
   using Process = std::unique_ptr<ChildProcess>;
 
-  // Flags that are given twice count as the last one says.
+  // The last of two values of one flag counts.
   Process Run(const std::string& address,
               const std::vector<std::string>& flags = {}) {
     std::vector<std::string> command = {kProgram,
@@ -203,7 +203,7 @@ TEST_F(KaminoManagerTest, WaitsForAnEtcdThatIsNotThereYet) {
   Process manager = Run(address);
   ASSERT_TRUE(manager->AwaitOutput("trying again", kPatience));
   EXPECT_TRUE(absl::StrContains(manager->Output(), etcd_endpoint_));
-  // It answers all the same.
+  // It answers nevertheless.
   auto health = grpc::health::v1::Health::NewStub(rpc::MakeChannel(address));
   grpc::ClientContext context;
   context.set_wait_for_ready(true);
@@ -230,14 +230,14 @@ TEST_F(KaminoManagerTest, StandbysTakeOverAndTheViewStays) {
   ASSERT_TRUE(n2.AwaitView(1));
   EXPECT_EQ(n1.view().ToString(), "view 1: n1 (head) -> n2 (tail)");
 
-  // One that is told to end hands over.
+  // A manager that is told to stop hands over.
   first->Signal(SIGTERM);
   EXPECT_EQ(first->Wait(kPatience), 0);
   ASSERT_TRUE(Leads(second));
   ASSERT_TRUE(n1.AwaitLease(true));
   ASSERT_TRUE(n2.AwaitLease(true));
 
-  // One that is killed is replaced once its lease at etcd has run out.
+  // A killed manager is replaced once its lease at etcd has expired.
   first = Run(addresses[0]);
   second->Signal(SIGKILL);
   EXPECT_EQ(second->Wait(kPatience), -SIGKILL);
@@ -247,12 +247,12 @@ TEST_F(KaminoManagerTest, StandbysTakeOverAndTheViewStays) {
   ASSERT_TRUE(n2.AwaitLease(true));
   EXPECT_EQ(n1.view().id, 1u);
 
-  // Nobody was dropped by all this; a node that is gone still is.
+  // No node was dropped by all this; a node that is gone still is.
   n2.Stop();
   ASSERT_TRUE(n1.AwaitView(2));
   EXPECT_EQ(n1.view().ToString(), "view 2: n1 (single)");
 
-  // The only one left, and started again.
+  // The only manager left, and it is restarted.
   first->Signal(SIGKILL);
   first->Wait(kPatience);
   first = Run(addresses[0]);
@@ -277,7 +277,7 @@ TEST_F(KaminoManagerTest, AnEtcdThatHangsStopsLeasesAndNothingElse) {
   ASSERT_TRUE(n2.AwaitLease(true));
   EXPECT_EQ(n1.view().id, 1u);
   EXPECT_EQ(n2.view().id, 1u);
-  // Also when it comes back from its disk.
+  // Also when etcd returns from its disk.
   etcd_->Restart();
   ASSERT_TRUE(n1.AwaitLease(true));
   n2.Stop();

@@ -1,5 +1,5 @@
-// Managers without threads on one etcd: each call is carried out and each
-// answer given at a moment that the test chooses.
+// Managers without threads on one etcd: the test chooses when each call is
+// carried out and each answer is delivered.
 #ifndef KAMINO_TESTS_MEMBERSHIP_LEADERSHIP_FIXTURE_H_
 #define KAMINO_TESTS_MEMBERSHIP_LEADERSHIP_FIXTURE_H_
 
@@ -38,7 +38,7 @@ class LeadershipTest : public testing::Test {
     return options;
   }
 
-  // Its next call, carried out; the answer is on its way.
+  // Carries out its next call; the answer is in flight.
   std::optional<EtcdAnswer> Ask(ManagerLoop* loop) {
     ManagerLoop::Step step = loop->Next(now_);
     // The rest between rounds passes in no time.
@@ -70,7 +70,7 @@ class LeadershipTest : public testing::Test {
     return renewal;
   }
 
-  // From when a renewal is sent whose answer takes its time.
+  // How long it leads after it sent a renewal whose answer is slow.
   absl::Duration LeadsAfterRenewal() {
     Rounds(&a_);
     now_ += 1000 * kMs;
@@ -113,12 +113,12 @@ class LeadershipTest : public testing::Test {
     beat.mutable_report()->mutable_cursors()->set_applied(applied);
     return loop->Heartbeat(beat, &response, now_);
   }
-  // To one that leads since then, and first waits for n2, which is silent.
+  // To a leader since `since`, which first waits for the silent n2.
   void BeatOfN1(ManagerLoop* loop, absl::Time since) {
     const bool leased = now_ - since >= loop->core().options().failure_timeout;
     EXPECT_EQ(Beat(loop, "n1").ok(), leased);
   }
-  // A new leader, by the renewal it finds, a member that is silent.
+  // How long a new leader, given the renewal it finds, keeps a silent member.
   absl::Duration DropsNobodyFor(const std::string& renewal) {
     PutView();
     etcd_.Delete(kLeaderKey);

@@ -1,4 +1,4 @@
-// Leadership: the manager that leads, and until when.
+// Leadership: which manager leads, and until when.
 #include <optional>
 #include <string>
 
@@ -20,7 +20,7 @@ TEST_F(LeadershipTest, SaysWhoLeadsAndForHowLong) {
   EXPECT_EQ(etcd_.Get(kLeaderKey).value, "a:1");
   EXPECT_EQ(Renewal().leader(), "a:1");
   EXPECT_EQ(Renewal().ttl_ms(), 3000u);
-  // Of those before it nothing is known: a TTL and a lease.
+  // Earlier leaders are unknown: a TTL and a lease.
   EXPECT_EQ(Renewal().node_lease_ms(), 3700u);
   now_ += 1000 * kMs;
   Rounds(&a_, 2);
@@ -37,7 +37,7 @@ TEST_F(LeadershipTest, AStandbyNamesALeaderWhileItSeesRenewals) {
     Rounds(&b_, 2);
     ASSERT_EQ(NamedBy(&b_), "a:1");
   }
-  // It does not reach etcd any more.
+  // It no longer reaches etcd.
   now_ += kTtl - kMs;
   EXPECT_EQ(NamedBy(&b_), "a:1");
   now_ += kMs;
@@ -102,8 +102,8 @@ TEST_F(LeadershipTest, SoDoesOneThatWasWon) {
   EXPECT_FALSE(Leads(a_));
 }
 
-// From when it saw it stand still: the answer may show what is older than the
-// answer, not what is younger.
+// Counted from the look that first showed no change: an answer may show a state
+// older than the answer, not a younger one.
 TEST_F(LeadershipTest, AStandbyTakesOverWhenNothingHasMovedForTheTtl) {
   Rounds(&a_);
   const auto look = Ask(&b_);
@@ -113,7 +113,7 @@ TEST_F(LeadershipTest, AStandbyTakesOverWhenNothingHasMovedForTheTtl) {
   EXPECT_EQ(AwaitLeader(&b_), kTtl);
   EXPECT_FALSE(Leads(a_));
   EXPECT_EQ(etcd_.Get(kLeaderKey).value, "b:1");
-  // The former one hears of it at its next renewal.
+  // The former leader learns of it at its next renewal.
   Rounds(&a_);
   EXPECT_FALSE(Leads(a_));
   EXPECT_EQ(Renewal().leader(), "b:1");
@@ -141,7 +141,7 @@ TEST_F(LeadershipTest, AStandbyGoesByTheTtlOfTheLeader) {
   EXPECT_TRUE(Leads(b_));
 }
 
-// The leadership's own keys are older than what was lost, and are as they were.
+// The leadership's own keys are older than the lost writes, and unchanged.
 TEST_F(LeadershipTest, AStorePutBackUnderALeaderIsNoticedByTheNextRenewal) {
   for (const bool noticed : {true, false}) {
     faults::PlantFault(noticed ? "" : "membership-renews-whatever-is-stored");
@@ -160,7 +160,7 @@ TEST_F(LeadershipTest, AStorePutBackUnderALeaderIsNoticedByTheNextRenewal) {
   }
 }
 
-// The look that let it campaign was of a past in which nobody had renewed.
+// The look that let it campaign was of a past without renewals.
 TEST_F(LeadershipTest, ARenewalThatAStandbyDidNotSeeKeepsItOut) {
   Rounds(&a_);
   Rounds(&b_);
@@ -227,7 +227,7 @@ TEST_F(LeadershipTest, ButNotInTheNameOfAnother) {
   EXPECT_TRUE(Leads(b_));
 }
 
-// Managers of before have a key with an etcd lease, and no renewals.
+// Managers of older versions have a key with an etcd lease, and no renewals.
 TEST_F(LeadershipTest, ALeaderOfAnOlderVersionIsWaitedFor) {
   etcd_.Put(kLeaderKey, "old:1");
   Rounds(&a_);
@@ -239,8 +239,8 @@ TEST_F(LeadershipTest, ALeaderOfAnOlderVersionIsWaitedFor) {
   EXPECT_TRUE(Leads(a_));
 }
 
-// The leases that its predecessor granted are told by the renewals; of one
-// whose keys are gone nothing is known, so it may even lead still.
+// Renewals tell which leases the predecessor granted; if its keys are gone
+// nothing is known, and it may even still lead.
 TEST_F(LeadershipTest, ANewLeaderKnowsHowLongFormerLeasesRun) {
   RenewalRecord former;
   former.set_leader("z:1");
@@ -252,7 +252,7 @@ TEST_F(LeadershipTest, ANewLeaderKnowsHowLongFormerLeasesRun) {
   EXPECT_LT(DropsNobodyFor(former.SerializeAsString()), 20000 * kMs);
 }
 
-// A leader that grants short leases passes on how long those of before run.
+// A leader that grants short leases passes on how long earlier ones run.
 TEST_F(LeadershipTest, FormerLeasesArePassedOn) {
   RenewalRecord former;
   former.set_leader("z:1");
@@ -273,7 +273,7 @@ TEST_F(LeadershipTest, FormerLeasesArePassedOn) {
   EXPECT_EQ(Renewal().node_lease_ms(), 700u);
 }
 
-// What the chain has acknowledged goes from leader to leader.
+// A leader passes the acknowledged position to the next one.
 TEST_F(LeadershipTest, ProgressIsStoredWithRenewals) {
   PutView();
   Rounds(&a_);
@@ -290,7 +290,7 @@ TEST_F(LeadershipTest, ProgressIsStoredWithRenewals) {
   EXPECT_EQ(Renewal().progress().acknowledged(), 70u);
   EXPECT_EQ(Renewal().progress().view_id(), 1u);
   EXPECT_EQ(etcd_.calls("Renew"), renewals + 1);  // no write of its own
-  // Told to stop, it tells the last.
+  // When told to stop, it stores the last one.
   acknowledge(&a_, 80);
   CarryOut(*a_.Resign(now_), &connection_);
   EXPECT_EQ(Renewal().progress().acknowledged(), 80u);
@@ -327,7 +327,7 @@ TEST_F(LeadershipTest, NobodyLeadsWhileEtcdIsFull) {
   EXPECT_TRUE(Leads(b_));
 }
 
-// So that renewals do not fill it.
+// So that renewals do not fill etcd.
 TEST_F(LeadershipTest, TheLeaderDropsWhatEtcdRemembersOfMoreThanAnHourAgo) {
   Rounds(&a_);
   int64_t then = etcd_.Get(kRenewalKey).mod_revision;
@@ -356,7 +356,8 @@ TEST_F(LeadershipTest, TheLeaderDropsWhatEtcdRemembersOfMoreThanAnHourAgo) {
 
 class RecoveringTest : public LeadershipTest {
  protected:
-  // It leads by view 1, and both nodes know view 2; their leases are over.
+  // The manager leads by view 1, and both nodes know view 2; their leases are
+  // over.
   void SetUp() override {
     PutView();
     Rounds(&a_);
@@ -444,7 +445,7 @@ TEST_F(RecoveringTest, OneThatIsDoneTooEarlyIsNoticed) {
   EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
-// The leadership is the same one all the while: what nodes said stays known.
+// The leadership does not change meanwhile: the nodes' reports stay known.
 TEST_F(RecoveringTest, ItLeadsOnWhileItWaits) {
   const std::string renewed = etcd_.Get(kLeaderKey).value;
   const int campaigns = etcd_.calls("Campaign");
@@ -492,7 +493,7 @@ TEST_F(LeadershipTest, AStoreThatIsPutBackBeforeAViewIsStoredEndsIt) {
   EXPECT_TRUE(Leads(a_));
 }
 
-// --- Managers that were started otherwise.
+// --- Managers that were started with other settings.
 
 TEST_F(LeadershipTest, AManagerThatWasStartedOtherwiseSaysSo) {
   ManagerLoop::Options options = OptionsOf("c:1");

@@ -1,9 +1,9 @@
-// The argument of docs/design/membership.md, tried: managers that come and go,
-// nodes that pause and restart, messages that take their time, clocks that run
-// at different rates. Never does a view drop a process while it may still
-// answer reads under an older one. The managers have failure timeouts of their
-// own, as while an operator changes it, and some nodes are of release 0.1.0:
-// those say nothing of their leases, and go by the longest one.
+// Tests the argument of docs/design/membership.md: managers come and go, nodes
+// pause and restart, messages take time, clocks run at different rates. No view
+// may drop a process while that may still answer reads under an older view. The
+// managers have different failure timeouts, as while an operator changes it,
+// and some nodes are of release 0.1.0: those do not report their leases, and
+// keep the longest one.
 #include <algorithm>
 #include <deque>
 #include <random>
@@ -23,7 +23,7 @@ constexpr absl::Duration kTtl = absl::Seconds(3);
 constexpr int kManagers = 3;
 constexpr int kNodes = 4;
 constexpr int kSteps = 6000;  // one minute
-// Of the managers.
+// The managers' failure timeouts.
 constexpr absl::Duration kTimeouts[kManagers] = {
     absl::Seconds(1), absl::Milliseconds(700), absl::Seconds(6)};
 
@@ -47,17 +47,17 @@ struct Node {
   int heaps = 0;  // it has had before this one
   Condition condition = Condition::kFresh;
   bool registered = false;
-  int manager = 0;                              // whom it asks
+  int manager = 0;                              // that it asks
   absl::Time next_beat = absl::InfinitePast();  // real time
   absl::Time resume = absl::InfinitePast();     // paused until then, real time
   absl::Time lease_until = absl::InfinitePast();  // on its clock
   uint64_t lease_view_id = 0;
   uint64_t lease_term = 0;
   bool old_release = false;
-  int call = 0;  // the last; answers to earlier ones are not heeded
+  int call = 0;  // the last; answers to earlier ones are ignored
   View view;
 
-  // As a node decides whether it may answer a read.
+  // Decides as a node does whether it may answer a read.
   bool MayServe(absl::Time real) const {
     return view.IndexOf(member.node_id, member.incarnation) >= 0 &&
            view.id >= lease_view_id && clock.At(real) < lease_until;
@@ -80,7 +80,7 @@ struct Manager {
   absl::Time cut_until = absl::InfinitePast();  // from etcd
 };
 
-// A request on its way, or an answer.
+// A request or an answer in flight.
 struct Message {
   absl::Time arrives;
   int node;
@@ -142,7 +142,7 @@ class World {
   int Pick(int n) { return std::uniform_int_distribution<>(0, n - 1)(random_); }
   bool OneIn(int n) { return Pick(n) == 0; }
 
-  // Up to a part in a thousand fast or slow, which no real clock is.
+  // Up to a thousandth fast or slow, more than any real clock.
   Clock AnyClock() {
     return Clock{1 + (Pick(2001) - 1000) * 1e-6, absl::Seconds(Pick(1000))};
   }
@@ -250,7 +250,7 @@ class World {
     Manager& manager = managers_[message->manager];
     const absl::Time now = manager.clock.At(real_);
     if (!manager.core.IsLeader(now)) {
-      // The agent would be told as much.
+      // The agent would be told the same.
       if (nodes_[message->node].manager == message->manager) {
         nodes_[message->node].manager = Pick(kManagers);
       }
@@ -282,7 +282,7 @@ class World {
     if (message.is_register) node.registered = true;
     if (message.view.id > node.view.id) node.view = message.view;
     if (node.view.IndexOf(node.member.node_id, node.member.incarnation) >= 0) {
-      node.condition = Condition::kSound;  // mended, if it had to be
+      node.condition = Condition::kSound;  // repaired, if it had to be
     }
     const absl::Time until = message.sent + message.lease;
     node.lease_until =
@@ -291,7 +291,7 @@ class World {
     node.lease_view_id = std::max(node.lease_view_id, message.lease_view_id);
   }
 
-  // One round of a manager's thread, against an etcd that is exact.
+  // One round of a manager's thread, against a correct etcd.
   void Act(Manager* manager) {
     if (real_ < manager->paused_until) return;
     const int index = static_cast<int>(manager - managers_.data());
@@ -354,7 +354,7 @@ class World {
                                 " still serves in ", node.view.ToString(),
                                 " at ", next.ToString());
     }
-    // Nor may an answer that is under way let it serve again.
+    // Nor may an answer in flight let it serve again.
     for (const Message& message : messages_) {
       const Node& node = nodes_[message.node];
       const Member& member = node.member;
@@ -409,12 +409,12 @@ TEST(LeaseSafetyTest, NoViewDropsAProcessThatMayServe) {
     terms += world.terms();
     early += world.early();
   }
-  // The runs had what the claim is about.
+  // The runs had the events that the claim is about.
   EXPECT_GT(views, 100);
   EXPECT_GT(terms, 100);
   EXPECT_GT(served, 100000);
-  // And former leases did not hold up the views of a manager that grants
-  // shorter ones.
+  // Former leases did not delay the views of a manager that grants shorter
+  // ones.
   EXPECT_GT(early, 0);
 }
 

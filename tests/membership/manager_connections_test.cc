@@ -21,7 +21,7 @@ constexpr size_t kMost = 2;
 
 class ManagerConnectionsTest : public ::testing::Test {
  protected:
-  // Begins a call to the manager, which stays without an answer.
+  // Begins a call to the manager, which does not answer.
   void Use(const SilentPort& manager) {
     connections_.To(manager.address());
     const auto deadline =

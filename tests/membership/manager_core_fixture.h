@@ -15,14 +15,14 @@ inline constexpr absl::Duration kTimeout = absl::Seconds(1);
 inline constexpr absl::Duration kBeat = absl::Milliseconds(100);
 inline constexpr absl::Duration kMs = absl::Milliseconds(1);
 
-// One that is started again has the same heap.
+// A restarted node has the same heap.
 inline Member Node(const std::string& id, uint64_t incarnation = 1) {
   const std::string heap(ManagerCore::kHeapIdBytes, id.back());
   return Member{id,       incarnation, id + ":1", {{"tcp", id + ":2"}},
                 64 << 20, heap};
 }
 
-// One whose heap was lost.
+// A node whose heap was lost.
 inline Member Replacement(const std::string& id, uint64_t incarnation) {
   Member member = Node(id, incarnation);
   member.heap_id = std::string(ManagerCore::kHeapIdBytes, '+');
@@ -37,7 +37,7 @@ inline std::string Names(const View& view) {
   return names;
 }
 
-// A core that leads for ever, unless a test says otherwise, with time moved by
+// A core that leads for ever, unless a test changes that, with time moved by
 // hand.
 class ManagerCoreTest : public testing::Test {
  protected:
@@ -58,7 +58,7 @@ class ManagerCoreTest : public testing::Test {
     core_.ExtendLeadership(absl::InfiniteFuture());
   }
 
-  // Each member has said something to this leader: it grants leases.
+  // Each member has reported to this leader: it grants leases.
   void HearMembers() {
     for (const Member& member : core_.view().members) {
       Beat(member.node_id, member.incarnation).IgnoreError();
@@ -86,8 +86,8 @@ class ManagerCoreTest : public testing::Test {
         {.condition = Condition::kReturned, .cursors = cursors}, now_);
   }
 
-  // Lets time pass while those nodes send heartbeats, and are answered so, and
-  // stores what the core proposes.
+  // Lets time pass while those nodes send heartbeats and get that answer, and
+  // stores the core's proposals.
   void Pass(absl::Duration time, const std::vector<Member>& beating,
             Condition condition = Condition::kSound,
             absl::StatusCode answer = absl::StatusCode::kOk) {

@@ -18,7 +18,7 @@ TEST_F(ManagerCoreTest, FormsTheChainOnceEnoughNodesAreThere) {
   EXPECT_EQ(view->id, 1u);
   EXPECT_EQ(view->cluster_id, "c");
   EXPECT_EQ(Names(*view), "n1.1 n2.1 n3.1 ");
-  // Not in force before it is stored.
+  // The view is not in force before it is stored.
   EXPECT_FALSE(core_.view().formed());
   core_.OnViewStored(*view);
   EXPECT_EQ(core_.view(), *view);
@@ -89,7 +89,7 @@ TEST_F(ManagerCoreTest, NoLeaseUnderTheOldViewWhileOneIsBeingDropped) {
   EXPECT_EQ(Register(Replacement("n3", 2)), absl::OkStatus());
   core_.OnViewStored(*view);
   EXPECT_EQ(Register(Node("n1")), absl::OkStatus());
-  // It comes under the view that lacks it.
+  // It gets the view that lacks it.
   EXPECT_EQ(Beat("n3", 2), absl::OkStatus());
   EXPECT_EQ(core_.view().IndexOf("n3", 2), -1);
 }
@@ -117,20 +117,20 @@ TEST_F(ManagerCoreTest, ANodeThatLostItsHeapReplacesItsOldSelfOutside) {
   Pass(kBeat, {all_[0], all_[2], again});
   EXPECT_EQ(core_.view().id, 2u);
   EXPECT_EQ(Names(core_.view()), "n1.1 n3.1 ");
-  // The old process, should it only have been paused, is sent away.
+  // The manager sends the old process away, in case it was only paused.
   EXPECT_TRUE(absl::IsNotFound(Beat("n2", 1)));
   EXPECT_TRUE(absl::IsAlreadyExists(Register(Node("n2", 1))));
 }
 
 TEST_F(ManagerCoreTest, AQuickRebootKeepsItsPlace) {
   FormChain();
-  // Though the old process's lease may seem to run: it is dead, or the new one
-  // could not have opened the heap.
+  // The old process's lease may seem to run, but the process is dead: otherwise
+  // the new one could not have opened the heap.
   EXPECT_EQ(Register(Node("n2", 2), Condition::kTorn), absl::OkStatus());
   Pass(kBeat, {all_[0], Node("n2", 2), all_[2]});
   EXPECT_EQ(core_.view().id, 2u);
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.2 n3.1 ");
-  // What the old one sent late changes nothing.
+  // A late report of the old process changes nothing.
   EXPECT_TRUE(absl::IsNotFound(Beat("n2", 1)));
   EXPECT_TRUE(absl::IsAlreadyExists(Register(Node("n2", 1))));
   EXPECT_EQ(core_.view().id, 2u);
@@ -143,7 +143,7 @@ TEST_F(ManagerCoreTest, ASlowRebootHasLostItsPlace) {
   EXPECT_EQ(Register(Node("n2", 2), Condition::kSound), absl::OkStatus());
   Pass(kBeat, {all_[0], all_[2], Node("n2", 2)});
   EXPECT_EQ(core_.view().id, 2u);
-  // It is to join as a new one.
+  // It must join as a new node.
   EXPECT_TRUE(core_.ShouldJoin("n2", now_));
   EXPECT_FALSE(core_.ShouldJoin("n1", now_));
   EXPECT_EQ(Beat("n2", 2, Condition::kBehind, 1), absl::OkStatus());
@@ -192,7 +192,7 @@ TEST_F(ManagerCoreTest, NobodyIsRemovedWhomTheChainNeeds) {
   Pass(kBeat, all_);
   ASSERT_EQ(core_.Exclude("n1", ManagerCore::Removal::kNow, now_),
             absl::OkStatus());
-  // One member alone would be left, also while the first one is still there.
+  // That would leave one member, also while the first one is still there.
   const absl::Status last =
       core_.Exclude("n2", ManagerCore::Removal::kNow, now_);
   EXPECT_TRUE(absl::IsFailedPrecondition(last));
@@ -212,7 +212,7 @@ TEST_F(ManagerCoreTest, ADrainedNodeGoesWhenAnotherHasItsPlace) {
   ASSERT_EQ(core_.Exclude("n1", ManagerCore::Removal::kDrain, now_),
             absl::OkStatus());
   EXPECT_TRUE(core_.ShouldJoin("n4", now_));
-  Pass(kTimeout * 2, all_);  // nobody has come yet
+  Pass(kTimeout * 2, all_);  // no node is there yet
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 n3.1 ");
   ASSERT_EQ(Register(Node("n4")), absl::OkStatus());
   ASSERT_EQ(Beat("n4", 1, Condition::kBehind, core_.view().id),
@@ -243,7 +243,7 @@ TEST_F(ManagerCoreTest, AfterAPowerCutTwoTornMembersGoOn) {
   EXPECT_EQ(Names(core_.view()), "n2.2 n3.2 ");
 }
 
-// Its process is there, but not what it held: that is what they wait for.
+// Its process is there, but not its data: the others wait for that.
 TEST_F(ManagerCoreTest, AMemberThatIsBackWithoutItsDataIsWaitedFor) {
   FormChain();
   Pass(kTimeout * 2, {});
@@ -269,12 +269,12 @@ TEST_F(ManagerCoreTest, SilenceOfEveryMemberDropsNobody) {
   FormChain();
   Pass(kTimeout * 3, {});
   EXPECT_EQ(core_.view().id, 1u);
-  // Whoever is back first must not become the whole chain.
+  // The node that returns first must not become the whole chain.
   EXPECT_EQ(Register(all_[1]), absl::OkStatus());
   Pass(kTimeout * 0.5, {all_[1]});
   EXPECT_EQ(core_.view().id, 1u);
   EXPECT_EQ(Register(all_[0]), absl::OkStatus());
-  // The third had its time.
+  // The time for the third is over.
   Pass(kTimeout, {all_[0], all_[1]});
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
 }
@@ -288,7 +288,7 @@ TEST_F(ManagerCoreTest, SilenceThatBeginsBetweenHeartbeatsDropsNobody) {
   for (const absl::Time end = now_ + kTimeout * 3; now_ < end; now_ += kMs) {
     EXPECT_FALSE(core_.ProposeView(now_).has_value());
   }
-  // All are back within the time that the first one's return gives them.
+  // All return within the time that the first one's return gives them.
   for (const Member& member : all_) {
     EXPECT_EQ(Register(member), absl::OkStatus());
     EXPECT_FALSE(core_.ProposeView(now_).has_value());
@@ -320,17 +320,17 @@ TEST_F(ManagerCoreTest, ANewLeaderGivesEveryMemberTime) {
   Lead(stored);
   EXPECT_EQ(core_.view(), stored);
   // A member need not register again; n3 is dead. So the others get no lease
-  // yet, and are heard.
+  // yet, but count as heard.
   Pass(kTimeout - kMs, {all_[0], all_[1]}, Condition::kSound,
        absl::StatusCode::kUnavailable);
   EXPECT_EQ(core_.view().id, 1u);
-  // Another heap's node has to wait for what the last leader granted.
+  // A node with another heap waits until leases of the last leader are over.
   EXPECT_TRUE(absl::IsAlreadyExists(Register(Replacement("n3", 2))));
   Pass(kMs, {all_[0], all_[1]});
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
 }
 
-// As it was told longer leases, or does not know when its predecessor ended.
+// As it was told of longer leases, or does not know when its predecessor ended.
 TEST_F(ManagerCoreTest, ANewLeaderDropsNobodyBeforeFormerLeasesAreOver) {
   FormChain();
   ManagerCore next(Options());
@@ -339,7 +339,7 @@ TEST_F(ManagerCoreTest, ANewLeaderDropsNobodyBeforeFormerLeasesAreOver) {
   const auto beat = [&](const std::string& id) {
     return next.Heartbeat("c", {id, 1, {1, Condition::kSound, 0}}, now_);
   };
-  // It renews leases once it has heard all.
+  // It renews leases once it has heard all members.
   EXPECT_TRUE(absl::IsUnavailable(beat("n1")));
   EXPECT_TRUE(absl::IsUnavailable(beat("n2")));
   EXPECT_EQ(beat("n3"), absl::OkStatus());
@@ -358,8 +358,8 @@ TEST_F(ManagerCoreTest, ANewLeaderDropsNobodyBeforeFormerLeasesAreOver) {
   EXPECT_EQ(Names(*view), "n1.1 n2.1 ");
 }
 
-// However short the timeout is, nodes need a while to find the new leader; it
-// leases nothing meanwhile.
+// Nodes need time to find the new leader, however short the timeout is; it
+// grants no lease meanwhile.
 TEST_F(ManagerCoreTest, ANewLeaderIsGivenTimeToBeFound) {
   ManagerOptions options = Options();
   options.failure_timeout = 20 * kMs;
@@ -381,7 +381,7 @@ TEST_F(ManagerCoreTest, ANewLeaderIsGivenTimeToBeFound) {
     beat("n1");
     EXPECT_FALSE(next.ProposeView(now_).has_value());
   }
-  // Just in time; n3 never finds it. One that was silent registers again.
+  // Just in time; n3 never finds it. A node that was silent registers again.
   EXPECT_TRUE(absl::IsUnavailable(
       next.Register("c", Node("n2"), {.condition = Condition::kSound}, now_)));
   now_ = found + 2 * kMs;
@@ -416,7 +416,7 @@ TEST_F(ManagerCoreTest, AFormerLeaderForgetsWhatItProposed) {
   const View stored = core_.view();
   core_.LoseLeadership();
   EXPECT_FALSE(core_.IsLeader(now_));
-  // Its write was refused or not, what is stored counts.
+  // The stored view counts, whether its write was refused or not.
   Lead(stored);
   EXPECT_FALSE(core_.ProposeView(now_).has_value());
   HearMembers();
@@ -469,7 +469,7 @@ TEST_F(ManagerCoreTest, RefusesAnotherHeapSize) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Register(bigger)));
   FormChain();
   Pass(kTimeout * 2, {all_[1]});
-  // Also when the one it was compared with is gone.
+  // Also when the node it was compared with is gone.
   EXPECT_TRUE(absl::IsFailedPrecondition(Register(bigger)));
 }
 

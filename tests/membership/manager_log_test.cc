@@ -24,7 +24,7 @@ class Warnings final : public google::LogSink {
   std::vector<std::string> told;
 };
 
-// What a manager tells of a chain of so many nodes once it forms.
+// The log lines of a manager when a chain of that many nodes forms.
 std::vector<std::string> ToldOf(ChainMode mode, size_t nodes) {
   absl::Time now = absl::UnixEpoch();
   ManagerOptions options;
@@ -68,7 +68,7 @@ TEST(ManagerLogTest, AChainWithTooFewNodesForItsModeIsToldOnce) {
 
 class SilentNodesTest : public ManagerCoreTest {
  protected:
-  // What was said of who is there, or not.
+  // The log lines about silent nodes and returned ones.
   std::vector<std::string> Told() {
     std::vector<std::string> lines;
     for (const ChainEvent& event : log_.events().kept()) {
@@ -95,7 +95,7 @@ TEST_F(SilentNodesTest, WhoIsSilentIsToldOnce) {
   EXPECT_EQ(Told()[0].find("n3 was not heard of for 1s"), 0u) << Told()[0];
 }
 
-// It calls, and the manager refuses that.
+// It calls, and the manager refuses the call.
 TEST_F(SilentNodesTest, AMemberThatIsLeftOutIsNotToldAsSilent) {
   FormChain();
   HearMembers();

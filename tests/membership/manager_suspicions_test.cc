@@ -1,4 +1,4 @@
-// What the manager makes of accusations (membership/suspicion.h).
+// How the manager acts on suspicions (membership/suspicion.h).
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "membership/manager_core.h"
@@ -8,7 +8,7 @@
 namespace kamino::membership {
 namespace {
 
-// n1 says that n2 does not answer, for as long as it is its successor.
+// n1 reports that n2 does not answer, for as long as it is its successor.
 class SuspicionsTest : public ManagerCoreTest {
  protected:
   void PassAccusing(absl::Duration time) {
@@ -67,7 +67,7 @@ TEST_F(SuspicionsTest, NobodyIsLeftOutOfAChainThatTwoAreLeftOf) {
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
 }
 
-// Else nothing would tell that the head has erred.
+// Otherwise no member could tell that the head has erred.
 TEST_F(SuspicionsTest, ASuspectThatDisputesStays) {
   FormChain();
   PassAccusing(kBeat);
@@ -82,7 +82,7 @@ TEST_F(SuspicionsTest, ASuspectThatDisputesStays) {
   EXPECT_EQ(Names(core_.view()), "n1.1 n3.1 ");
 }
 
-// The view without it may be stored, so that it may have no lease any more.
+// The view without it may be stored, so it may get no lease any more.
 TEST_F(SuspicionsTest, WhoDisputesTooLateIsLeftOut) {
   FormChain();
   PassAccusing(kBeat);
@@ -104,9 +104,9 @@ TEST_F(SuspicionsTest, WhoDisputesTooLateIsLeftOut) {
   EXPECT_GT(kept_out(), absl::ZeroDuration());
 }
 
-// A connection that was cut brings it when it is whole again. By it the node
-// would hold something else than the view says, be left out at once, and go on
-// with the lease that it has.
+// A connection that was cut delivers the call when it is whole again. By that
+// call the node would hold other data than the view says, be expelled at once,
+// and continue with the lease that it has.
 TEST_F(ManagerCoreTest, WhatALaterCallHasOvertakenDoesNotCount) {
   FormChain();
   const std::string other_heap(16, 'o');
@@ -123,12 +123,12 @@ TEST_F(ManagerCoreTest, WhatALaterCallHasOvertakenDoesNotCount) {
   EXPECT_TRUE(
       absl::IsUnavailable(core_.Register("c", Node("n3"), earlier, now_)));
   EXPECT_FALSE(core_.ProposeView(now_).has_value());
-  // Another process of that incarnation begins to count anew.
+  // Another process of that incarnation begins to count from zero.
   NodeReport another = report;
   another.process = 8;
   another.call = 1;
   EXPECT_EQ(core_.Heartbeat("c", {"n3", 1, another}, now_), absl::OkStatus());
-  // What it says later counts.
+  // Its later reports count.
   another.call = 2;
   another.heap_id = other_heap;
   EXPECT_EQ(core_.Heartbeat("c", {"n3", 1, another}, now_), absl::OkStatus());

@@ -36,7 +36,7 @@ class ManagerTest : public testing::Test {
         options, std::make_unique<FakeEtcd>(&etcd_), clock_.AsFunction());
   }
 
-  // Nothing: the manager does not lead.
+  // Nullopt: the manager does not lead.
   static std::optional<View> ViewOf(Manager* manager) {
     std::optional<View> view;
     manager
@@ -86,11 +86,11 @@ class ManagerTest : public testing::Test {
     ASSERT_EQ(Register(manager, "n1"), absl::OkStatus());
     ASSERT_EQ(Register(manager, "n2"), absl::OkStatus());
     ASSERT_TRUE(ReachesView(manager, 1));
-    // From here on neither goes by a lease of a former leader.
+    // From here on no lease of a former leader matters to either node.
     ASSERT_EQ(Beat(manager, "n1"), absl::OkStatus());
     ASSERT_EQ(Beat(manager, "n2"), absl::OkStatus());
   }
-  // Time for n2 to be taken for dead; n1 is heard of all the while.
+  // Lets n2 count as dead, while n1 keeps sending heartbeats.
   void LoseN2(Manager* manager) {
     for (int i = 0; i < 10; ++i) {
       clock_.Advance(absl::Milliseconds(101));
@@ -161,10 +161,10 @@ TEST_F(ManagerTest, AStandbyTakesOverAtOnceFromOneThatStops) {
   FormChain(first.get());
   auto second = Start("b:1");
   first.reset();
-  // No time has passed: the key was given up.
+  // No time has passed: the former leader gave the key up.
   ASSERT_TRUE(Leads(second.get()));
   EXPECT_EQ(ViewOf(second.get())->id, 1u);
-  // Nodes are known by the view, and get leases once all were heard.
+  // The view names the nodes, which get leases once all were heard.
   EXPECT_TRUE(absl::IsUnavailable(Beat(second.get(), "n1")));
   EXPECT_EQ(Beat(second.get(), "n2"), absl::OkStatus());
   EXPECT_EQ(Beat(second.get(), "n1"), absl::OkStatus());
@@ -182,7 +182,7 @@ TEST_F(ManagerTest, LeasesEndWithTheLeadershipWhenEtcdIsLost) {
   auto manager = Start("a:1");
   FormChain(manager.get());
   etcd_.SetFault(Fault::kUnreachable);
-  // Renewals fail, but the time that etcd gave is not over.
+  // Renewals fail, but the time that etcd granted is not over.
   clock_.Advance(absl::Milliseconds(900));
   EXPECT_EQ(Beat(manager.get(), "n1"), absl::OkStatus());
   EXPECT_EQ(Beat(manager.get(), "n2"), absl::OkStatus());
@@ -205,7 +205,8 @@ TEST_F(ManagerTest, AnElectionWhoseAnswerIsLostIsNotWon) {
   EXPECT_EQ(etcd_.Get(kLeaderKey).value, "a:1");
   EXPECT_EQ(ViewOf(manager.get()), std::nullopt);
   etcd_.SetFault(Fault::kNone);
-  // It does not know its own, and waits until nothing has moved for long.
+  // It does not know its own keys, and waits until nothing has changed for
+  // long.
   const int before = etcd_.calls("Look");
   ASSERT_TRUE(
       clock_.Eventually([&] { return etcd_.calls("Look") > before + 1; }));
@@ -239,7 +240,7 @@ TEST_F(ManagerTest, AViewIsNotWrittenOverOneItDoesNotKnow) {
   View other{"c", 9, {Member{"n2", 1, "x:1", {{"tcp", "x:2"}}, 64, kHeap}}};
   etcd_.Put(kViewKey, ToProto(other).SerializeAsString());
   LoseN2(manager.get());
-  // Its write is refused, and it goes on from what is there.
+  // Its write is refused, and it continues from the stored view.
   ASSERT_TRUE(ReachesView(manager.get(), 9));
   EXPECT_EQ(ViewOf(manager.get())->members[0].node_id, "n2");
 }
@@ -247,7 +248,7 @@ TEST_F(ManagerTest, AViewIsNotWrittenOverOneItDoesNotKnow) {
 TEST_F(ManagerTest, AFormerLeaderCannotWrite) {
   auto manager = Start("a:1");
   FormChain(manager.get());
-  // Somebody else was elected meanwhile.
+  // Another manager was elected meanwhile.
   etcd_.Delete(kLeaderKey);
   etcd_.Put(kLeaderKey, "b:1");
   const std::string stored = etcd_.Get(kViewKey).value;
@@ -292,7 +293,7 @@ TEST_F(ManagerTest, WhoDoesNotLeadAsEtcdIsAwaySaysSo) {
   EXPECT_EQ(rpc::LeaderIn(refusal(manager.get())), "");
   etcd_.SetFault(FakeEtcdServer::Fault::kNone);
   EXPECT_TRUE(Leads(manager.get()));
-  // One that only looks on has nothing to say of etcd.
+  // A standby knows nothing about etcd's state.
   auto other = Start("b:1");
   ASSERT_TRUE(clock_.Eventually(
       [&] { return rpc::LeaderIn(refusal(other.get())) == "a:1"; }));
@@ -307,7 +308,7 @@ TEST(SettingsDifferTest, OfAnotherManagerThatLeads) {
   own.mutable_settings()->set_failure_timeout_ms(1000);
   auto theirs = own;
   theirs.set_leader("b:1");
-  // What is left of former leases is no flag.
+  // The rest of former leases is no flag.
   theirs.set_node_lease_ms(1400);
   EXPECT_EQ(SettingsDiffer(own, theirs), "");
   theirs.mutable_settings()->set_failure_timeout_ms(2000);
@@ -322,9 +323,9 @@ TEST(SettingsDifferTest, OfAnotherManagerThatLeads) {
   EXPECT_TRUE(absl::StrContains(SettingsDiffer(own, theirs), "which led last"));
   theirs.set_leader("a:1");  // its own, of an earlier start
   EXPECT_EQ(SettingsDiffer(own, theirs), "");
-  theirs.set_leader("");  // nobody has renewed yet
+  theirs.set_leader("");  // no leader has renewed yet
   EXPECT_EQ(SettingsDiffer(own, theirs), "");
-  // One of before does not say what it goes by.
+  // An older program does not tell its settings.
   theirs = own;
   theirs.set_leader("b:1");
   theirs.clear_settings();
@@ -365,7 +366,7 @@ TEST_F(ManagerTest, ARecoveryIsAnsweredOnceItIsStored) {
     RegisterResponse response;
     EXPECT_TRUE(absl::IsUnavailable(manager->Register(request, &response)));
   };
-  // Leases of before run out meanwhile, and it leads on.
+  // Earlier leases expire meanwhile, and it keeps the leadership.
   for (int i = 0; i < 10; ++i) {
     const int renewals = etcd_.calls("Renew");
     clock_.Advance(absl::Milliseconds(950));
@@ -391,7 +392,7 @@ TEST_F(ManagerTest, ARecoveryIsAnsweredOnceItIsStored) {
   ASSERT_TRUE(
       clock_.Eventually([&] { return etcd_.calls("Replace") > before + 2; }));
   EXPECT_EQ(answered(), std::nullopt);
-  // Nor is another one begun meanwhile.
+  // Nor does it begin another one meanwhile.
   std::optional<absl::Status> second;
   manager->Recover(/*force=*/false,
                    [&](const auto& refused) { second = refused.status(); });
@@ -416,7 +417,7 @@ TEST_F(ManagerTest, AnUnreadableViewIsNotOverwritten) {
     EXPECT_TRUE(rpc::LeaderIn(Register(manager.get(), "n1")).has_value());
     manager.reset();
     EXPECT_EQ(etcd_.Get(kViewKey).value, bad);
-    // Nor is the leadership kept from others.
+    // Nor does it keep the leadership from others.
     EXPECT_EQ(etcd_.Get(kLeaderKey).value, "");
   }
 }
@@ -426,7 +427,7 @@ TEST_F(ManagerTest, TheViewSaysWhoseCertificatesItsMembersCameWith) {
   ASSERT_TRUE(Leads(manager.get()));
   for (const char* id : {"n1", "n2"}) {
     RegisterRequest request = Registration(id);
-    // What it says of itself does not count.
+    // Its claim about itself does not count.
     request.mutable_member()->mutable_instance()->set_identity("anybody");
     RegisterResponse response;
     ASSERT_EQ(manager->Register(request, &response,

@@ -52,8 +52,8 @@ TEST(ManagerTurnsTest, ALeaderThatWasNotGivenTakesTurns) {
   EXPECT_NE(turns.current().size(), 10000u);
 }
 
-// Managers in every order: one leads; one does not reach etcd and names a
-// leader that has died; the others do not answer.
+// Managers in every order: one leads; one does not reach etcd and names a dead
+// leader; the others do not answer.
 class StaleRedirectTest : public testing::Test {
  protected:
   // The calls until the node reaches the leader, at most 20.
@@ -89,7 +89,7 @@ TEST_F(StaleRedirectTest, TurnsThatARedirectTakesAreNoticed) {
   faults::PlantFault("");
 }
 
-// Two managers that name each other.
+// Two managers name each other as leader.
 TEST_F(StaleRedirectTest, ACircleEnds) {
   ManagerTurns turns({"a", "b", "leads"});
   int calls = 1;

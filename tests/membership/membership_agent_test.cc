@@ -64,7 +64,7 @@ class MembershipAgentTest : public testing::Test {
     ASSERT_EQ(agent_->Start(self, std::move(callbacks)), absl::OkStatus());
   }
 
-  // While the node goes on.
+  // While the node's core makes progress.
   bool Eventually(const std::function<bool()>& condition) {
     return clock_.Eventually([&] {
       agent_->NoteProgress();
@@ -174,7 +174,7 @@ TEST_F(MembershipAgentTest, TheLeaseCountsFromWhenTheRequestWasSent) {
 TEST_F(MembershipAgentTest, ANodeThatHangsIsSilent) {
   Start({manager_.address()});
   ASSERT_TRUE(Eventually([&] { return manager_.heartbeats() > 2; }));
-  // One may be under way.
+  // A call may be under way.
   clock_.Advance(absl::Seconds(1));
   int64_t reads = clock_.reads();
   ASSERT_TRUE(clock_.Eventually([&] { return clock_.reads() > reads + 4; }));
@@ -280,7 +280,7 @@ TEST_F(MembershipAgentTest, FollowsToTheLeader) {
   EXPECT_EQ(taken_in_by_, std::vector<std::string>{second_.address()});
 }
 
-// Its address was that of one of this node's managers.
+// A manager of another cluster took the address of one of this node's managers.
 TEST_F(MembershipAgentTest, AManagerOfAnotherClusterDoesNotEndANodeThatRuns) {
   manager_.OnRegister([&](const RegisterRequest&, RegisterResponse* response) {
     if (left_++ > 0) return rpc::ToGrpc(rpc::OtherCluster("another"));
@@ -358,7 +358,7 @@ TEST_F(MembershipAgentTest, ANewNodeRegistersWithNoneOfManagersOfTwoClusters) {
   EXPECT_EQ(manager_.registers() + second_.registers(), 0);
 }
 
-// As where a manager has formed its cluster since it was asked for it.
+// For a manager that has formed its cluster after it was asked for it.
 TEST_F(MembershipAgentTest, NorIsItTakenInWhereOnlyARegistrationShowsThem) {
   cluster_ = std::make_shared<rpc::ClusterIdentity>();
   manager_.SetClusterUuid("1111", /*heartbeats=*/false);
@@ -377,7 +377,7 @@ TEST_F(MembershipAgentTest, GoesRoundWhileNobodyLeads) {
   };
   manager_.OnRegister(nobody);
   second_.OnRegister(nobody);
-  // The first in the list is not there at all.
+  // No process listens at the first address of the list.
   Start({"127.0.0.1:1", manager_.address(), second_.address()},
         Patience(absl::Seconds(2)));
   ASSERT_TRUE(Eventually(
@@ -408,7 +408,7 @@ class AgentCoreAnswersTest : public testing::Test {
     answer.heartbeat.set_lease_view_id(view.id);
     return answer;
   }
-  // Answers that are not for this node.
+  // Answers that are meant for another node.
   static std::vector<AgentCore::Answer> Foreign() {
     View other_chain = ChainOf(9);
     other_chain.chain_id = 2;
@@ -457,7 +457,7 @@ TEST_F(AgentCoreAnswersTest, ViewsAndLeasesOfAnotherChainDoNotCount) {
   }
 }
 
-// As of another chain: registering tells, and ends the node if it is so.
+// As if of another chain: registering tells, and ends the node if it is.
 TEST_F(AgentCoreAnswersTest, OneWhoseHeartbeatIsWrongRegistersAgain) {
   AgentCore core(Options());
   AgentCore::Answer wrong;
@@ -472,7 +472,7 @@ TEST_F(AgentCoreAnswersTest, OneWhoseHeartbeatIsWrongRegistersAgain) {
   const AgentCore::Call again = core.Next(now_);
   EXPECT_TRUE(again.registers);
   EXPECT_EQ(again.manager, first.manager);
-  // One that is taken in all the same goes on, no faster than heartbeats do.
+  // A node that is taken in nevertheless continues at the rate of heartbeats.
   EXPECT_EQ(core.OnAnswer(again, taken_in, now_).wait, interval);
   EXPECT_FALSE(core.Next(now_).registers);
 
@@ -489,7 +489,7 @@ TEST_F(MembershipAgentTest, ALeaderThatStepsDownIsLeft) {
   ASSERT_TRUE(Eventually([&] { return manager_.heartbeats() > 0; }));
   left_ = 0;
   ASSERT_TRUE(Eventually([&] { return second_.heartbeats() > 0; }));
-  // The lease and the registration went along.
+  // The lease and the registration came with it.
   EXPECT_EQ(second_.registers(), 0);
 }
 
@@ -563,7 +563,7 @@ TEST_F(MembershipAgentTest, ATwinIsRefusedThoughAnotherManagerDoesNotLead) {
 
 TEST_F(MembershipAgentTest, AnUnreachableManagerIsTriedForEver) {
   Start({"127.0.0.1:1"}, absl::Milliseconds(20));
-  // Each attempt reads the clock; a day of them changes nothing.
+  // Each attempt reads the clock; a day of attempts changes nothing.
   for (int i = 0; i < 24; ++i) {
     const int64_t before = clock_.reads();
     clock_.Advance(absl::Hours(1));

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kNodes = 4;
 
-// What the manager may know of a node.
+// The manager's possible knowledge of a node.
 enum State {
   kUnknown,
   kDead,
@@ -100,7 +100,7 @@ TEST(NextViewTest, FirstViewNeedsExactlyTheLengthOfEqualHeaps) {
       View none;
       none.cluster_id = "c";
       const auto next = NextView(none, Fresh(states), length);
-      // Nobody's data is made a new chain of.
+      // No node's data becomes a new chain.
       EXPECT_FALSE(NextView(none, Sound(states), length).has_value());
       const std::vector<int> expected = ExpectedFirst(states, length);
       ASSERT_EQ(next.has_value(), !expected.empty());
@@ -115,7 +115,7 @@ TEST(NextViewTest, FirstViewNeedsExactlyTheLengthOfEqualHeaps) {
   }
 }
 
-// Over every chain that can be made of the four nodes, in every order.
+// For every chain of the four nodes, in every order.
 template <typename Check>
 void ForAllChains(Check check) {
   for (int subset = 1; subset < 1 << kNodes; ++subset) {
@@ -147,8 +147,8 @@ TEST(NextViewTest, LaterViewsKeepWhoIsAliveInOrder) {
       // The wanted length must not matter once there is a chain.
       for (size_t length : {size_t{1}, size_t{kNodes}}) {
         const auto next = NextView(view, Sound(states), length);
-        // They are sound, but of those who were away one alone is not enough,
-        // unless there is nothing to wait for.
+        // They are sound; but one restarted member alone is not enough, unless
+        // there is none to wait for.
         const bool went_on =
             std::any_of(expected.begin(), expected.end(),
                         [](const Member& m) { return m.incarnation == 1; });
@@ -187,9 +187,9 @@ std::optional<std::string> Names(const std::optional<View>& view) {
   return names;
 }
 
-// A chain of all nodes; what each one alive says of its heap is given by a
-// character: s(ound), f(resh), t(orn), b(ehind), r(eceiving), x: returned,
-// o(utrun), ?; - is dead.
+// A chain of all nodes; a character tells what each living one reports of its
+// heap: s(ound), f(resh), t(orn), b(ehind), r(eceiving), x: returned, o(utrun),
+// ?; - is dead.
 std::optional<std::string> After(const std::string& conditions,
                                  ChainMode mode = ChainMode::kKamino) {
   View view{"c", 5, {}};
@@ -216,16 +216,16 @@ std::optional<std::string> After(const std::string& conditions,
 TEST(NextViewTest, MembersAreLeftOutOnlyWhenTheRestCanGoOn) {
   EXPECT_EQ(After("s---"), "n0");
   EXPECT_EQ(After("--f-"), "n2");
-  EXPECT_EQ(After("-t--"), std::nullopt);  // who would mend it
+  EXPECT_EQ(After("-t--"), std::nullopt);  // no node could repair it
   EXPECT_EQ(After("-t-t"), "n1n3");
   EXPECT_EQ(After("-ts-"), "n1n2");
   EXPECT_EQ(After("---b"), std::nullopt);  // it lacks what was acknowledged
   EXPECT_EQ(After("-b-b"), std::nullopt);
-  EXPECT_EQ(After("-t-b"), "n1n3");  // the other brings it up, then is mended
+  EXPECT_EQ(After("-t-b"), "n1n3");  // the other brings it up, then is repaired
   EXPECT_EQ(After("tt-b"), "n0n1n3");
   EXPECT_EQ(After("?---"), std::nullopt);
   EXPECT_EQ(After("ss-r"), "n0n1");
-  EXPECT_EQ(After("sssr"), "n0n1n2");  // alive, but of no use
+  EXPECT_EQ(After("sssr"), "n0n1n2");  // alive, but useless
   EXPECT_EQ(After("rrrr"), std::nullopt);
   EXPECT_EQ(After("t"), std::nullopt);  // nothing to decide
   EXPECT_EQ(After("----"), std::nullopt);
@@ -235,7 +235,7 @@ TEST(NextViewTest, WhereNodesMendAloneOneThatHoldsEverythingGoesOn) {
   for (ChainMode mode : {ChainMode::kTraditional, ChainMode::kImages}) {
     EXPECT_EQ(After("s---", mode), "n0");
     EXPECT_EQ(After("--x-", mode), "n2");
-    // By a dispute: it has mended by itself all that can be mended so.
+    // By a divergence: it has already repaired all it can locally.
     EXPECT_EQ(After("-t--", mode), std::nullopt);
     EXPECT_EQ(After("-bt-", mode), std::nullopt);
     EXPECT_EQ(After("-t-t", mode), "n1n3");
@@ -251,7 +251,7 @@ TEST(NextViewTest, OneThatIsBehindIsNeverHead) {
   EXPECT_EQ(After("-bss"), "n2n3");
   EXPECT_EQ(After("bsss"), "n1n2n3");
   EXPECT_EQ(After("-bs-"), "n2");
-  EXPECT_EQ(After("-bt-"), std::nullopt);  // who would mend it
+  EXPECT_EQ(After("-bt-"), std::nullopt);  // no node could repair it
   EXPECT_EQ(After("-btt"), "n2n3");
   EXPECT_EQ(After("sb-s"), "n0n1n3");
   faults::PlantFault("view-led-by-one-behind");
@@ -259,8 +259,8 @@ TEST(NextViewTest, OneThatIsBehindIsNeverHead) {
   faults::PlantFault("");
 }
 
-// Else who holds everything, and is away for a moment only, is left out for the
-// sake of one that nobody will hear of again.
+// Otherwise a member that holds everything, and is away for a moment only,
+// would be expelled in favour of one that never serves again.
 TEST(NextViewTest, WhoseNodeIsBackOnAnOldCopyIsNotCountedOn) {
   View view{"c", 5, {}};
   for (int i = 0; i < 3; ++i) view.members.push_back(MemberOf(i, kAlive));
@@ -273,7 +273,7 @@ TEST(NextViewTest, WhoseNodeIsBackOnAnOldCopyIsNotCountedOn) {
   faults::PlantFault("view-counts-on-who-was-turned-away");
   EXPECT_EQ(Names(NextView(view, known, 3)), "n1n2");
   faults::PlantFault("");
-  // The first one is back before the second one's former self is silent.
+  // The first one returns before the second one's former process is silent.
   known["n0"].alive = true;
   known["n0"].member = MemberOf(0, kAliveRestarted);
   known["n0"].report.condition = Condition::kReturned;
@@ -291,7 +291,7 @@ TEST(NextViewTest, AfterAllWereAwayTwoAreNeeded) {
   const auto next = NextView(view, known, 3);
   ASSERT_TRUE(next.has_value());
   EXPECT_EQ(next->ToString(), "view 6: n1 (head) -> n2 (tail)");
-  // But for those who are back and have lost what they held.
+  // Except for members that returned without their data.
   known = Sound({kAliveReplaced, kAliveRestarted, kDead, kUnknown});
   EXPECT_FALSE(NextView(view, known, 3).has_value());
   known["n2"] = KnownNode{
@@ -301,7 +301,7 @@ TEST(NextViewTest, AfterAllWereAwayTwoAreNeeded) {
   EXPECT_FALSE(NextView(view, known, 3).has_value());
 }
 
-// Where each mends by itself, one that holds everything is enough.
+// Where each node rolls back locally, one that holds everything is enough.
 TEST(NextViewTest, OfThoseThatMendAloneOneIsNeeded) {
   for (const ChainMode mode : {ChainMode::kTraditional, ChainMode::kImages}) {
     View view{"c", 5, {}};
@@ -316,7 +316,7 @@ TEST(NextViewTest, OfThoseThatMendAloneOneIsNeeded) {
     known["n1"].report.condition = Condition::kReturned;
     ASSERT_TRUE(NextView(view, known, 3).has_value());
     EXPECT_EQ(NextView(view, known, 3)->ToString(), "view 6: n1 (single)");
-    // It is torn by a dispute: only a neighbour can take that back.
+    // It is torn by a divergence: only a neighbour can roll that back.
     known["n1"].report.condition = Condition::kTorn;
     EXPECT_FALSE(NextView(view, known, 3).has_value());
     known["n2"] = KnownNode{
@@ -328,10 +328,10 @@ TEST(NextViewTest, OfThoseThatMendAloneOneIsNeeded) {
   }
 }
 
-// --- Old copies. What a member that was restarted is on.
+// --- Old copies: which copy a restarted member has.
 enum Copy { kAway, kLatest, kOld, kCopies };
 
-// Nodes of a view of four that were all down; what each one is on now.
+// Nodes of a view of four that were all down, each with the copy it has now.
 KnownNodes Restarted(const std::array<Copy, kNodes>& copies,
                      const Cursors& latest, const Cursors& old) {
   KnownNodes known;
@@ -382,7 +382,7 @@ TEST(OldCopyTest, WhoLacksWhatOthersHaveCleanedNeitherStaysNorIsWaitedFor) {
       whole.push_back(MemberOf(i, kAliveRestarted));
       returned = returned || i % 2 == 0;
     }
-    if (whole.empty()) return;  // nobody is left who could tell
+    if (whole.empty()) return;  // no node is left that could tell
     for (int i = 0; i < kNodes; ++i) {
       const auto shortfall = ShortfallOf(view, known, Id(i));
       ASSERT_EQ(shortfall.has_value(), copies[i] == kOld);
@@ -399,7 +399,7 @@ TEST(OldCopyTest, WhoLacksWhatOthersHaveCleanedNeitherStaysNorIsWaitedFor) {
   });
 }
 
-// What is cleaned may be known too late, but what went down the chain is there.
+// The cleaned position may be known too late, but sent entries are there.
 TEST(OldCopyTest, WhoLacksWhatItsSuccessorsHaveReceivedDoesNotStay) {
   const View view = ViewOfFour();
   ForAllCopies([&](const std::array<Copy, kNodes>& copies) {
@@ -413,7 +413,7 @@ TEST(OldCopyTest, WhoLacksWhatItsSuccessorsHaveReceivedDoesNotStay) {
     }
     const auto next = NextView(view, known, kNodes);
     if (!next.has_value()) return;
-    // Whoever leads can bring those after it up.
+    // The head can bring the members after it up.
     EXPECT_TRUE(copies[std::stoi(next->head().node_id.substr(1))] == kLatest ||
                 std::count(copies.begin(), copies.end(), kLatest) == 0);
   });
@@ -430,11 +430,11 @@ TEST(OldCopyTest, OfThoseWhoWentOnOnlyOneThatSaysSoIsOutrun) {
   ASSERT_TRUE(shortfall.has_value());
   EXPECT_EQ(shortfall->known_by, "n2");
   EXPECT_EQ(shortfall->needs, 110u);
-  // It may hold a lease: it goes once it is silent, but does not count.
+  // It may hold a lease: it is dropped once it is silent, but does not count.
   EXPECT_FALSE(NextView(view, known, kNodes).has_value());
   known["n1"].alive = false;
   EXPECT_EQ(NextView(view, known, kNodes)->members.size(), 3u);
-  // Not for the word of another heap.
+  // Not because of the report of another heap.
   known["n1"].alive = true;
   known["n2"].member.heap_id = "other";
   EXPECT_FALSE(ShortfallOf(view, known, "n1").has_value());
@@ -483,14 +483,14 @@ TEST(NextViewTest, OneThatIsDrainedLeavesOnceTheChainIsCompleteWithoutIt) {
   known["n2"].report.condition = Condition::kBehind;
   EXPECT_FALSE(leaves(known));
   EXPECT_FALSE(leaves(Sound({kAlive, kAlive, kDead, kUnknown})));
-  // It is not heard any more.
+  // It is silent now.
   EXPECT_TRUE(leaves(Sound({kDead, kAlive, kAlive, kUnknown})));
   faults::PlantFault("view-waits-for-who-is-drained");
   EXPECT_FALSE(leaves(Sound({kDead, kAlive, kAlive, kUnknown})));
   faults::PlantFault("");
 }
 
-// n0 is removed while n1, which came back, is all that is left.
+// n0 is removed while n1, which returned, is the only other member.
 TEST(NextViewTest, WhoBearsAnotherOutIsNotRemovedBefore) {
   View view{"c", 5, {MemberOf(0, kAlive), MemberOf(1, kAlive)}};
   const Exclusions removed = {{"n0", false}};
@@ -504,7 +504,7 @@ TEST(NextViewTest, WhoBearsAnotherOutIsNotRemovedBefore) {
     faults::PlantFault("view-removes-who-bears-another-out");
     EXPECT_TRUE(ShouldLeave(view, known, 2, removed, "n0"));
     faults::PlantFault("");
-    // Nobody else will do it.
+    // No other node will take part.
     known["n0"].alive = false;
     EXPECT_TRUE(CanGoOn(view, known, removed));
   }

@@ -1,5 +1,5 @@
-// Members that come back on old copies of their data, to a manager that knows
-// by the store how far the chain has come; and recoveries by force.
+// Members that return with old copies of their data, to a manager that knows
+// the chain's position by the store; and recoveries by force.
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "tests/faults/planted.h"
@@ -11,7 +11,7 @@ namespace {
 class OldCopiesTest : public ManagerCoreTest {
  protected:
   // A chain that has acknowledged 120 in its first view; then everything is
-  // down, and another manager leads, which knows what is stored.
+  // down, and another manager leads, which knows the stored position.
   void SetUp() override {
     FormChain();
     for (const Member& member : all_) {
@@ -61,8 +61,8 @@ TEST_F(OldCopiesTest, TheStoreKnowsHowFarTheChainHasCome) {
   EXPECT_EQ(stored_.epoch, 1u);
   EXPECT_EQ(stored_.cluster_uuid, view().cluster_uuid);
   EXPECT_EQ(stored_.cluster_uuid.size(), 16u);
-  EXPECT_EQ(core_.progress(), stored_);  // the next leader goes on from it
-  EXPECT_EQ(Why(), "");                  // nobody has come back
+  EXPECT_EQ(core_.progress(), stored_);  // the next leader continues from it
+  EXPECT_EQ(Why(), "");                  // no node has returned
 }
 
 TEST_F(OldCopiesTest, AllWaitWhereNobodyHoldsIt) {
@@ -90,7 +90,7 @@ TEST_F(OldCopiesTest, NewerFilesMakeItGoOn) {
   EXPECT_TRUE(absl::IsUnavailable(Comes("n3", 94)));
   EXPECT_EQ(Comes(Node("n2", 3), 120), absl::OkStatus());
   EXPECT_EQ(Why(), "");
-  // Now it is known whose copy is the old one.
+  // Now the manager knows whose copy is the old one.
   EXPECT_TRUE(absl::IsFailedPrecondition(Comes("n1", 90)));
   for (int i = 0; i < 15; ++i) {
     now_ += kBeat;
@@ -103,8 +103,8 @@ TEST_F(OldCopiesTest, NewerFilesMakeItGoOn) {
   EXPECT_EQ(core_.progress().acknowledged, 120u);
 }
 
-// Backups that are older than the last start of all nodes come to the very
-// incarnations that the view names.
+// Backups from before the last start of all nodes have the very incarnations
+// that the view names.
 TEST_F(OldCopiesTest, CopiesFromBeforeTheLastStartAreSeen) {
   EXPECT_TRUE(absl::IsUnavailable(Comes(Node("n1", 1), 90)));
   EXPECT_TRUE(absl::IsUnavailable(Comes(Node("n2", 1), 96)));
@@ -122,7 +122,7 @@ TEST_F(OldCopiesTest, WhatIsForgottenLetsThemServe) {
 
 TEST_F(OldCopiesTest, ProgressNeverGoesBack) {
   EXPECT_EQ(Comes("n2", 130), absl::OkStatus());
-  EXPECT_EQ(core_.progress().acknowledged, 120u);  // nobody has acknowledged it
+  EXPECT_EQ(core_.progress().acknowledged, 120u);  // the chain has not acked it
   Progress other = stored_;
   other.cluster_uuid = "another";
   EXPECT_EQ(ProgressIn(view(), other).acknowledged, 0u);
@@ -134,7 +134,7 @@ TEST_F(OldCopiesTest, ProgressNeverGoesBack) {
   EXPECT_EQ(ProgressIn(next, stored_).epoch, 2u);
 }
 
-// What was acknowledged since the last renewal, as while etcd was away.
+// Mutations acknowledged since the last renewal, as while etcd was away.
 TEST_F(OldCopiesTest, WhoLedBeforeRemembersMoreThanIsStored) {
   Progress less = stored_;
   less.acknowledged = 60;
@@ -148,7 +148,7 @@ TEST_F(OldCopiesTest, WhoLedBeforeRemembersMoreThanIsStored) {
   less = {};
   lead_again(view());
   EXPECT_EQ(core_.progress(), stored_);
-  // But it says nothing of another cluster, nor once the chain was recovered.
+  // But it does not apply to another cluster, nor after a recovery.
   View recovered = view();
   recovered.epoch = 2;
   recovered.recovered_at = {{"n1", 90}};
@@ -221,7 +221,7 @@ TEST_F(ForcedRecoveryTest, GoesOnFromTheNewestThatIsWhole) {
   EXPECT_EQ(Why(), "");
 }
 
-// --- By force, from nodes that the view does not name, as all that it names
+// --- By force, from nodes that the view does not name, when all that it names
 // are lost.
 
 class RecoveryFromOutsideTest : public OldCopiesTest {
@@ -246,13 +246,13 @@ TEST_F(RecoveryFromOutsideTest, GoesOnFromTheNewestOfThem) {
   EXPECT_EQ(view().id, 2u);
   EXPECT_EQ(view().epoch, 2u);
   EXPECT_EQ(core_.progress().acknowledged, 110u);
-  // It has not heard of it yet.
+  // It has not heard of the recovery yet.
   NodeReport goes_on = Says(Condition::kReturned, 110);
   goes_on.epoch = 1;
   goes_on.member_view = 1;
   EXPECT_EQ(core_.Register("c", Node("n5", 2), goes_on, now_),
             absl::OkStatus());
-  // What turns up later counts no more: its node joins anew.
+  // A member that returns later no longer counts: it joins anew.
   goes_on.cursors = {120, 120, 120};
   EXPECT_EQ(core_.Register("c", Node("n1", 2), goes_on, now_),
             absl::OkStatus());
@@ -287,7 +287,7 @@ TEST_F(RecoveryFromOutsideTest, NorByThoseWhoAreToStayOut) {
   EXPECT_EQ(Plan(), absl::OkStatus());
 }
 
-// Where a member is there the others are to be started: nothing else helps.
+// If a member is there, the others are to be started: nothing else helps.
 TEST_F(RecoveryFromOutsideTest, NorAreTheyNamedWhileAMemberIsThere) {
   EXPECT_EQ(Comes("n4", 100), absl::OkStatus());
   EXPECT_EQ(core_.Exclude("n4", ManagerCore::Removal::kNow, now_),
@@ -298,7 +298,7 @@ TEST_F(RecoveryFromOutsideTest, NorAreTheyNamedWhileAMemberIsThere) {
   EXPECT_TRUE(absl::StrContains(Plan().message(), "start all nodes")) << Plan();
 }
 
-// Its numbers may be of what the chain never had.
+// Its numbers may be of mutations that the chain never had.
 TEST_F(RecoveryFromOutsideTest, OfAnEarlierViewNoNumbersAreToldThatReachFar) {
   NodeReport report = Says(Condition::kReturned, 300);
   report.member_view = 1;
@@ -324,7 +324,7 @@ TEST_F(RecoveryFromOutsideTest, OfAnEarlierViewNoNumbersAreToldThatReachFar) {
   EXPECT_EQ(holds(), 110u);
 }
 
-// The numbers of two epochs do not compare.
+// Numbers of two epochs do not compare.
 TEST_F(RecoveryFromOutsideTest, OfAnEpochThatIsOverNoNumbersAreTold) {
   NodeReport report = Says(Condition::kReturned, 300);
   report.epoch = 1;
@@ -365,7 +365,7 @@ TEST_F(ForcedRecoveryTest, WhatWasLostComesBackTooLate) {
       absl::IsUnavailable(core_.Register("c", Node("n2", 3), lost, now_)));
   EXPECT_EQ(core_.Heartbeat("c", {"n2", 2, Says(Condition::kSound, 96)}, now_),
             absl::OkStatus());
-  // Those who have no place any more join anew.
+  // Nodes without a place join anew.
   EXPECT_EQ(core_.Register("c", Node("n1", 3), lost, now_), absl::OkStatus());
   EXPECT_EQ(core_.WhyBehind(), "");
 }
@@ -382,7 +382,7 @@ TEST_F(ForcedRecoveryTest, ALaterViewOfAnEpochThatIsOverIsNotAhead) {
   EXPECT_TRUE(absl::IsFailedPrecondition(told));
   EXPECT_TRUE(absl::StrContains(told.message(), "start the node again"));
   EXPECT_EQ(core_.WhyBehind(), "");
-  // But one of a later epoch is.
+  // But one of a later epoch is named.
   away.epoch = 3;
   away.view_id = 0;
   EXPECT_TRUE(

@@ -1,4 +1,4 @@
-// Members that end in order: which view follows, what they are told, and how
+// Planned stops of members: which view follows, what they are told, and how
 // long their places are kept.
 #include <algorithm>
 #include <optional>
@@ -16,7 +16,7 @@
 namespace kamino::membership {
 namespace {
 
-// --- The decisions, for all that each of four members can be at.
+// --- The decisions, for all states that each of four members can be in.
 
 enum At {
   kServes,
@@ -95,7 +95,7 @@ TEST(PlannedStopTest, NobodyWhoStopsIsLeftOutWhereTooFewWouldBeLeft) {
       holding += stays && (at[i] == kServes || at[i] == kReturned);
       stopped_left_out |= HasStopped(at[i]) && !stays;
       if (HasStopped(at[i])) {
-        // Wherever it is, the view remembers it.
+        // The view remembers it in any case.
         ASSERT_EQ(next->away.count(Id(i)), 1u);
         EXPECT_EQ(next->away.at(Id(i)).incarnation, 1u);
         EXPECT_EQ(next->away.at(Id(i)).heap_id, view.members[i].heap_id);
@@ -104,7 +104,8 @@ TEST(PlannedStopTest, NobodyWhoStopsIsLeftOutWhereTooFewWouldBeLeft) {
       } else {
         EXPECT_EQ(next->away.count(Id(i)), 0u);
       }
-      // Who serves stays, unless it would be the first and lacks something.
+      // A serving member stays, unless it would be the first and lacks
+      // something.
       if (at[i] == kServes || at[i] == kAsks) {
         EXPECT_TRUE(stays);
       }
@@ -113,7 +114,7 @@ TEST(PlannedStopTest, NobodyWhoStopsIsLeftOutWhereTooFewWouldBeLeft) {
       EXPECT_GE(holding, LeastMembers(mode));
       EXPECT_TRUE(CanGoOn(view, nodes));
     }
-    // All wait: nobody is left out then, nor taken in.
+    // All wait: no member is left out then, and no node taken in.
     const bool any_kept = std::any_of(
         next->away.begin(), next->away.end(), [&](const auto& each) {
           return next->IndexOf(each.first, each.second.incarnation) >= 0;
@@ -177,7 +178,7 @@ TEST(PlannedStopTest, TheLastOnesStay) {
   faults::PlantFault("view-removes-the-last-that-stop");
   EXPECT_EQ(NextView(view, nodes, 2)->members.size(), 1u);
   faults::PlantFault("");
-  // Unless an operator wants to go on without it.
+  // Unless an operator wants the chain to continue without it.
   const auto forced = NextView(*next, nodes, 2, {{"n2", false}});
   ASSERT_TRUE(forced.has_value());
   EXPECT_EQ(Names(*forced), "n1.1 ");
@@ -194,12 +195,12 @@ TEST(PlannedStopTest, NobodyElseTakesThePlaceOfOneThatIsAway) {
   faults::PlantFault("view-gives-places-away");
   EXPECT_EQ(NextToJoin(view, nodes, 3, ""), "n0");
   faults::PlantFault("");
-  // Nor does one that has caught up already.
+  // Nor does a spare that has caught up already.
   nodes["n0"].report = {.condition = Condition::kBehind,
                         .caught_up_view = view.id};
   EXPECT_FALSE(NextView(view, nodes, 3).has_value());
   EXPECT_EQ(Names(*NextView(view, nodes, 4)), "n1.1 n2.1 n0.1 ");
-  // It comes to its own, before others.
+  // A member's own place comes before others.
   nodes["n3"] = {Node("n3", 2), true, {.condition = Condition::kSound}};
   EXPECT_EQ(NextToJoin(view, nodes, 3, ""), "n3");
   EXPECT_EQ(NextToJoin(view, nodes, 4, ""), "n3");
@@ -210,7 +211,7 @@ TEST(PlannedStopTest, NobodyElseTakesThePlaceOfOneThatIsAway) {
   ASSERT_TRUE(next.has_value());
   EXPECT_EQ(Names(*next), "n1.1 n2.1 n3.2 ");
   EXPECT_TRUE(next->away.empty());
-  // One that was removed is not away.
+  // A removed node is not away.
   view.away["n4"] = {1, "heap", 7, false};
   EXPECT_EQ(NextView(view, nodes, 4, {{"n4", false}})->away.count("n4"), 0u);
 }
@@ -221,7 +222,7 @@ TEST(PlannedStopTest, IsStoredWithTheView) {
   EXPECT_EQ(FromProto(ToProto(view)), view);
 }
 
-// --- When a member that asks may go.
+// --- When a member that asks may stop.
 
 TEST(PartingsTest, ASilentMemberIsNotWaitedForLong) {
   for (ChainMode mode : {ChainMode::kKamino, ChainMode::kImages}) {
@@ -240,7 +241,7 @@ TEST(PartingsTest, ASilentMemberIsNotWaitedForLong) {
     };
     enough_call();
     EXPECT_EQ(answer(), Parting::kWait);
-    // They may have died since.
+    // The others may have died since.
     now += kBeat * 3;
     EXPECT_EQ(answer(), Parting::kWait);
     enough_call();
@@ -250,7 +251,7 @@ TEST(PartingsTest, ASilentMemberIsNotWaitedForLong) {
 
 TEST(PartingsTest, EnoughOthersCallBeforeAMemberGoes) {
   for (ChainMode mode : {ChainMode::kKamino, ChainMode::kImages}) {
-    // The others have died, and nothing tells so yet.
+    // The others have died, and the manager does not know yet.
     const auto least = static_cast<int>(LeastMembers(mode));
     const View view = ViewOf(least + 1, mode);
     std::vector<At> at(view.members.size(), kServes);
@@ -273,7 +274,7 @@ TEST(PartingsTest, EnoughOthersCallBeforeAMemberGoes) {
   }
 }
 
-// Its process was started again on the heap, which it receives anew.
+// Its process was restarted on the heap, whose state it receives anew.
 TEST(PartingsTest, AMemberWithoutTheDataDoesNotCount) {
   const View view = ViewOf(4, ChainMode::kKamino);
   View next = view;
@@ -281,7 +282,7 @@ TEST(PartingsTest, AMemberWithoutTheDataDoesNotCount) {
   KnownNodes nodes = NodesAt({kSurrendered, kServes, kServes, kReturned});
   Partings partings(kBeat * 3);
   const absl::Time now = absl::UnixEpoch();
-  // n2 has died, and nothing tells so yet.
+  // n2 has died, and the manager does not know yet.
   for (int i : {2, 3}) partings.CallAgainAfter(view, nodes, Id(i), now);
   EXPECT_TRUE(partings.MayFollow(view, next, nodes, {}, now));
   nodes[Id(3)].report.condition = Condition::kReceiving;
@@ -322,7 +323,7 @@ class ManagerStopTest : public ManagerCoreTest {
     EXPECT_TRUE(Say(id, Stopping::kAsks).ok());
     return core_.PartingFor(id, now_);
   }
-  // All others hear that they are to look often.
+  // All others are told to ask often.
   void TellOthers(const std::string& but) {
     for (const Member& member : core_.view().members) {
       if (member.node_id == but) continue;
@@ -353,7 +354,7 @@ TEST_F(ManagerStopTest, AMemberIsAwayAtOnce) {
   EXPECT_TRUE(core_.view().handed_over());
   EXPECT_EQ(core_.AwayLeft("n1", now_), Options().away_limit);
   EXPECT_EQ(core_.CallAgainAfter("n2", now_), absl::ZeroDuration());
-  // What it sent before comes late.
+  // An earlier report of the member arrives late.
   EXPECT_TRUE(Say("n1", Stopping::kAsks).ok());
   EXPECT_EQ(core_.PartingFor("n1", now_), Parting::kGo);
 }
@@ -393,8 +394,8 @@ TEST_F(ManagerStopTest, AllAtOnceStayAndComeBack) {
   EXPECT_TRUE(core_.view().away.empty());
 }
 
-// The view names only processes that have ended. A process that was started
-// again counts as a member that stays, so the one that is gone is left out.
+// The view names only processes that have ended. A restarted process counts as
+// a member that stays, so the one that is gone is left out.
 TEST_F(ManagerStopTest, ThoseThatComeBackGoOnWithoutTheOneThatDoesNot) {
   for (const char* id : {"n1", "n2", "n3"}) Ask(id);
   for (const char* id : {"n1", "n2", "n3"}) {
@@ -423,7 +424,8 @@ TEST_F(ManagerStopTest, ANewLeaderIsToldAndCountsOn) {
   EXPECT_EQ(core_.AwayLeft("n1", now_), absl::Minutes(3));
 }
 
-// It hears of the surrender before of anybody else: the store may be old.
+// It hears of the surrender before it hears other members: the store may be
+// old.
 TEST_F(ManagerStopTest, ANewLeaderHandsOverOnceItHasHeardAll) {
   const View view = core_.view();
   core_.LoseLeadership();
@@ -439,7 +441,7 @@ TEST_F(ManagerStopTest, ANewLeaderHandsOverOnceItHasHeardAll) {
   EXPECT_EQ(Names(core_.view()), "n2.1 n3.1 ");
 }
 
-// A node surrenders its lease after some time even if it was not told to go.
+// A node surrenders its lease after some time even if it was not told to stop.
 TEST_F(ManagerStopTest, ASurrenderIsNoHandoverWhileTheOthersAreSilent) {
   EXPECT_EQ(Ask("n1"), Parting::kWait);
   now_ += kBeat * 5;

@@ -1,6 +1,6 @@
-// What members work with, when the store has lost it (What nodes must have in
-// common, docs/design/membership.md): a chain that an operator recovers goes on
-// with what was in force.
+// The agreement of a chain whose store has lost it (What nodes must have in
+// common, docs/design/membership.md): a chain that an operator recovers keeps
+// what was in force.
 #include <string>
 #include <vector>
 
@@ -15,7 +15,7 @@ namespace {
 
 class RecoveredAgreementTest : public ManagerCoreTest {
  protected:
-  // A chain with a procedure in force, of which the store knows nothing more.
+  // A chain with a procedure in force, which the store no longer knows.
   void SetUp() override {
     for (const Member& member : all_) {
       ASSERT_EQ(Register(Newer(member)), absl::OkStatus());
@@ -36,7 +36,7 @@ class RecoveredAgreementTest : public ManagerCoreTest {
     member.agreement = {{"ring_mb", {64, 64}}};
     return member;
   }
-  // As its agent tells what it was given.
+  // The report of its agent.
   absl::Status GoesOn(const std::string& id) {
     AgentCore agent(Agents());
     agent.Begin(Newer(Node(id)), now_);
@@ -51,7 +51,7 @@ class RecoveredAgreementTest : public ManagerCoreTest {
     report.view_digest = newest_.digest;
     report.view_epoch = newest_.epoch;
     agent.SetReport(report);
-    // A manager that has forgotten it has it register.
+    // A manager that has forgotten the node has it register.
     AgentCore::Answer unknown;
     unknown.status = absl::NotFoundError("");
     agent.OnAnswer(agent.Next(now_), unknown, now_);
@@ -64,7 +64,7 @@ class RecoveredAgreementTest : public ManagerCoreTest {
   absl::Status ComesBack(const Member& member) {
     return core_.Register("c", member, Returned(), now_);
   }
-  // Until leases of before have run out, with n1 and n2 as they were.
+  // Until earlier leases have expired, with n1 and n2 as they were.
   void Wait() {
     for (int i = 0; i < 40; ++i) {
       now_ += kBeat;
@@ -83,7 +83,7 @@ class RecoveredAgreementTest : public ManagerCoreTest {
     options.managers = {"m:1"};
     return options;
   }
-  // Of a member of the newest view that was started again.
+  // A report of a restarted member of the newest view.
   NodeReport Returned() const {
     NodeReport report;
     report.condition = Condition::kReturned;
@@ -106,7 +106,7 @@ TEST_F(RecoveredAgreementTest, WhoComesBackWithoutAProcedureIsRefused) {
   EXPECT_EQ(ComesBack(other).message(),
             "ring_mb is 16 at n3, but 64 at n1; all nodes of a chain must have "
             "it in common");
-  // With the others' program it is one of the chain.
+  // With the others' program it belongs to the chain.
   EXPECT_TRUE(absl::IsUnavailable(ComesBack(Newer(Node("n3", 3)))));
   const auto recovery = core_.Recover(/*force=*/false, now_);
   ASSERT_EQ(recovery.status(), absl::OkStatus());
@@ -114,7 +114,7 @@ TEST_F(RecoveredAgreementTest, WhoComesBackWithoutAProcedureIsRefused) {
   EXPECT_EQ(recovery->view.in_force, newest_.in_force);
 }
 
-// It came before those that know what was in force.
+// It came before the nodes that know what was in force.
 TEST_F(RecoveredAgreementTest, NorIsItGoneOnWithIfItCameFirst) {
   for (int i = 0; i < 40; ++i) {
     now_ += kBeat;
@@ -133,7 +133,7 @@ TEST_F(RecoveredAgreementTest, NorIsItGoneOnWithIfItCameFirst) {
   EXPECT_EQ(recovery->view.in_force, newest_.in_force);
 }
 
-// Nobody who knows what was in force is there.
+// No node that knows what was in force is there.
 TEST_F(RecoveredAgreementTest, WhatAllHaveBegunAnewWithIsTaken) {
   for (int i = 0; i < 40; ++i) {
     now_ += kBeat;
@@ -147,7 +147,7 @@ TEST_F(RecoveredAgreementTest, WhatAllHaveBegunAnewWithIsTaken) {
   EXPECT_EQ(recovery->view.in_force, (InForce{{"ring_mb", 64}}));
 }
 
-// One whose own view is a later one is not judged by an older one.
+// A node with a later view is not judged by an older one.
 TEST_F(RecoveredAgreementTest, WhoKnowsMoreIsNotRefused) {
   Wait();
   NodeReport report;
@@ -159,7 +159,7 @@ TEST_F(RecoveredAgreementTest, WhoKnowsMoreIsNotRefused) {
       core_.Register("c", Older(Node("n3", 2)), report, now_)));
 }
 
-// A manager, and an agent, as before they minded it.
+// A manager and an agent that do not check agreements, like older ones.
 class ForgottenAgreementTest : public RecoveredAgreementTest {
  protected:
   void IsGoneOnWithout(const std::string& fault) {

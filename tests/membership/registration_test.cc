@@ -1,5 +1,5 @@
-// Whom the manager does not take: members on old copies of their data, and
-// nodes that are set up unlike the others.
+// Which nodes the manager refuses: members with old copies of their data, and
+// nodes whose settings differ from the others'.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -25,13 +25,13 @@ TEST_F(ManagerCoreTest, AnOldCopyIsRefusedAndTheChainGoesOnWithoutIt) {
             "node n3 is on an old copy of its data: it holds mutations up to "
             "12, but by the word of n3 it had applied those up to 110; move "
             "its files away and start it again: it joins as a new node");
-  // Again and again; nothing else comes of it.
+  // It is refused each time; nothing else changes.
   Pass(kTimeout - kMs, {all_[0], all_[1]});
   EXPECT_TRUE(absl::IsFailedPrecondition(Return("n3", {12, 12, 10})));
   EXPECT_EQ(core_.view().id, 1u);
   Pass(kBeat, {all_[0], all_[1]});
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
-  // Outside it may be what it is: it gets the chain's state.
+  // Outside of the chain an old copy does no harm: it gets the chain's state.
   EXPECT_EQ(Return("n3", {12, 12, 10}), absl::OkStatus());
   EXPECT_TRUE(core_.ShouldJoin("n3", now_));
 }
@@ -42,7 +42,7 @@ TEST_F(ManagerCoreTest, AnOldCopyDoesNotDisturbTheOneThatIsAlive) {
   Pass(kBeat, all_);
   const Cursors alive = cursors_["n3"];
   EXPECT_TRUE(absl::IsFailedPrecondition(Return("n3", {12, 12, 10})));
-  // Likewise one that was put back by more than one start of the process.
+  // Likewise a copy older than the last start of the process.
   EXPECT_TRUE(absl::IsFailedPrecondition(core_.Register(
       "c", Node("n3"),
       {.condition = Condition::kReturned, .cursors = {12, 12, 10}}, now_)));
@@ -53,7 +53,7 @@ TEST_F(ManagerCoreTest, AnOldCopyDoesNotDisturbTheOneThatIsAlive) {
 
 TEST_F(ManagerCoreTest, AnOldCopyIsKnownByWhatOthersSay) {
   FormChain();
-  Lead(core_.view());  // a leader that has never heard of n1
+  Lead(core_.view());  // a leader that has not heard n1
   cursors_["n2"] = {110, 110, 0};
   Pass(kBeat, {all_[1], all_[2]}, Condition::kSound,
        absl::StatusCode::kUnavailable);
@@ -62,16 +62,16 @@ TEST_F(ManagerCoreTest, AnOldCopyIsKnownByWhatOthersSay) {
   EXPECT_NE(refused.message().find("by the word of n2"), std::string::npos);
 }
 
-// Two are there, of which one is on an old copy: there is only one.
+// Two are there, one of them with an old copy: only one counts.
 TEST_F(ManagerCoreTest, AfterAPowerCutAnOldCopyDoesNotCount) {
   FormChain();
   Pass(kTimeout * 2, {});
   Lead(core_.view());
   Pass(kTimeout * 2, {});
-  // It comes first, when nobody can know.
+  // It comes first, when the manager cannot know yet.
   EXPECT_EQ(Return("n1", {12, 12, 10}), absl::OkStatus());
   EXPECT_EQ(Return("n2", {110, 110, 100}), absl::OkStatus());
-  // It is told when it is heard of next.
+  // It is told at its next heartbeat.
   EXPECT_TRUE(absl::IsNotFound(Beat("n1", 2, Condition::kReturned)));
   EXPECT_TRUE(absl::IsFailedPrecondition(Return("n1", {12, 12, 10})));
   Pass(kTimeout * 3, {Node("n2", 2)}, Condition::kReturned);
@@ -89,7 +89,7 @@ TEST_F(ManagerCoreTest, WhoSaysThatItIsOutrunIsJudgedByTheOthersWord) {
   EXPECT_EQ(Return("n1", {10, 10, 10}), absl::OkStatus());
   Pass(kBeat, {Node("n1", 2), all_[1], all_[2]});
   ASSERT_EQ(Names(core_.view()), "n1.2 n2.1 n3.1 ");
-  // Somebody has told it a lie.
+  // A wrong message made it believe so.
   EXPECT_EQ(Beat("n1", 2, Condition::kOutrun), absl::OkStatus());
   cursors_["n2"] = {11, 11, 10};
   EXPECT_EQ(Beat("n2"), absl::OkStatus());
@@ -101,7 +101,7 @@ TEST_F(ManagerCoreTest, WhoSaysThatItIsOutrunIsJudgedByTheOthersWord) {
   EXPECT_EQ(Names(core_.view()), "n2.1 n3.1 ");
 }
 
-// What a former head has executed alone is no loss.
+// A mutation that only a former head has executed is no loss.
 TEST_F(ManagerCoreTest, WhatANodeHeldOutsideTheChainBindsNobody) {
   FormChain();
   cursors_["n1"] = {120, 120, 100};
@@ -117,8 +117,8 @@ TEST_F(ManagerCoreTest, WhatANodeHeldOutsideTheChainBindsNobody) {
   EXPECT_EQ(Beat("n1", 2), absl::OkStatus());
 }
 
-// Though it is silent, and has yet to be taken in again, it makes no room for
-// others: what it held is still asked of it.
+// Although it is silent, and is not a member again yet, it makes no room for
+// others: it must still hold its former positions.
 TEST_F(ManagerCoreTest, WhatAMemberHeldIsNotForgottenForOthers) {
   FormChain();
   for (const char* id : {"n1", "n2", "n3"}) cursors_[id] = {110, 110, 100};
@@ -131,7 +131,7 @@ TEST_F(ManagerCoreTest, WhatAMemberHeldIsNotForgottenForOthers) {
   EXPECT_TRUE(absl::IsResourceExhausted(Register(Node("n6"))));
 }
 
-// --- What nodes must have in common.
+// --- Settings that nodes must have in common.
 
 TEST_F(ManagerCoreTest, WhatMustBeAlikeIsComparedWithThoseAlive) {
   Member first = Node("n1");
@@ -148,7 +148,7 @@ TEST_F(ManagerCoreTest, WhatMustBeAlikeIsComparedWithThoseAlive) {
   EXPECT_NE(
       Register(second).message().find("formats is missing at n2, but 3 at n1"),
       std::string::npos);
-  // All are changed together, after all were down.
+  // All nodes are changed together, while all are down.
   now_ += kTimeout;
   second.agreement = {{"formats", {3, 3}}, {"ring_mb", {128, 128}}};
   EXPECT_EQ(Register(second), absl::OkStatus());
@@ -186,8 +186,8 @@ TEST_F(ManagerCoreTest, WhatIsInForceIsChangedWhenAllAreDown) {
   }
 }
 
-// Members are exchanged for those of a newer program one after the other, and
-// back, until that is finalized.
+// Members are replaced by those of a newer program one after the other, and
+// back, until an operator finalizes the feature.
 TEST_F(ManagerCoreTest, WhatIsNewIsInForceOnceItIsFinalized) {
   const Agreement old_one = {{"format", {2, 2}}};
   const Agreement new_one = {{"format", {2, 3}}, {"procedure p", {0, 1}}};
@@ -218,7 +218,7 @@ TEST_F(ManagerCoreTest, WhatIsNewIsInForceOnceItIsFinalized) {
   EXPECT_EQ(core_.NotFinalized()[0].name, "format");
   EXPECT_EQ(core_.NotFinalized()[0].from, 2u);
   EXPECT_EQ(core_.NotFinalized()[0].to, 3u);
-  EXPECT_FALSE(core_.ProposeView(now_).has_value());  // nobody has asked
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());  // no operator has asked
   EXPECT_EQ(core_.Finalize(/*force=*/false, now_).message(),
             "format is 2 at n4, but 3 in the chain once it is finalized: it "
             "would be refused for good; start it on the new release first, or "
@@ -229,14 +229,14 @@ TEST_F(ManagerCoreTest, WhatIsNewIsInForceOnceItIsFinalized) {
             (InForce{{"format", 3}, {"procedure p", 1}}));
   EXPECT_EQ(core_.NotFinalized().size(), 0u);
   EXPECT_FALSE(core_.ProposeView(now_).has_value());
-  // It stood by, and is too old now: it hears so when it registers again.
+  // It was a spare, and is too old now: it is told when it registers again.
   EXPECT_TRUE(absl::IsNotFound(Beat("n4", 1, Condition::kFresh)));
   EXPECT_EQ(Register(spare).message(),
             "format is 2 at n4, but 3 in the chain; all nodes of a chain must "
             "have it in common");
 }
 
-// What is new is in force as soon as all have it, and nobody may go back.
+// A planted fault puts a feature in force as soon as all nodes have it.
 TEST_F(ManagerCoreTest, AManagerThatFinalizesUnaskedIsNoticed) {
   faults::PlantFault("membership-raises-unasked");
   std::vector<Member> members = all_;
@@ -258,8 +258,8 @@ TEST_F(ManagerCoreTest, AManagerThatFinalizesUnaskedIsNoticed) {
   faults::PlantFault("");
 }
 
-// A spare of an older program comes when no member is heard: one that keeps to
-// what is in force lets it join no more than the others do.
+// A spare with an older program arrives when no member is heard: one without
+// the features in force may join no more than the others let it.
 class OlderSpareTest : public ManagerCoreTest {
  protected:
   // Whether it is told once a member is back.
@@ -288,13 +288,13 @@ TEST_F(OlderSpareTest, AManagerThatLetsItWaitIsNoticed) {
   faults::PlantFault("");
 }
 
-// No member was heard for a while, though the chain went on, and one that was
-// started again without what is in force comes first.
+// No member was heard for a while, though the chain continued, and a restarted
+// one without the features in force comes first.
 class OlderMemberTest : public ManagerCoreTest {
  protected:
   ~OlderMemberTest() override { faults::PlantFault(""); }
 
-  // What is in force at the least once the others are heard again.
+  // The least level in force once the others are heard again.
   uint64_t InForceThen() {
     std::vector<Member> members = all_;
     for (Member& member : members) {
@@ -336,7 +336,7 @@ TEST_F(OlderMemberTest, AManagerThatLetsItInIsNoticed) {
   EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
-// Nor is one that goes on refused, as another one came back before it is heard.
+// Nor is a running member refused because another one returned before it.
 TEST_F(OlderMemberTest, NorDoesOneOfAnotherSizeRefuseThoseThatGoOn) {
   std::vector<Member> members = all_;
   for (Member& member : members) {
@@ -357,7 +357,7 @@ TEST_F(OlderMemberTest, NorDoesOneOfAnotherSizeRefuseThoseThatGoOn) {
             "it in common");
 }
 
-// An empty spare that is set up otherwise is back before the members are.
+// An empty spare with other settings is back before the members are.
 TEST_F(ManagerCoreTest, MembersOfTheViewDecideWhoIsOutside) {
   const Agreement usual = {{"ring_mb", {32, 32}}};
   std::vector<Member> members = all_;
@@ -384,7 +384,7 @@ TEST_F(ManagerCoreTest, MembersOfTheViewDecideWhoIsOutside) {
   EXPECT_EQ(refused.message(),
             "ring_mb is 16 at n5, but 32 at n1; all nodes of a chain must "
             "have it in common");
-  // A member that came back without its data is outside as well.
+  // A member that returned without its data is outside as well.
   Member lost = Replacement("n3", 5);
   lost.agreement = spare.agreement;
   now_ += kTimeout;
@@ -412,8 +412,7 @@ TEST_F(ManagerCoreTest, ACopyElsewhereDoesNotTakeThePlaceOfOneThatIsAlive) {
   EXPECT_EQ(Register(Node("n2", 2), Condition::kReturned), absl::OkStatus());
 }
 
-// Of two processes that begin on copies of one folder both are in the same
-// life.
+// Two processes that start from copies of one folder are in the same life.
 TEST_F(ManagerCoreTest, ACopyInTheSameLifeIsRefused) {
   FormChain();
   Pass(kBeat, all_);
@@ -423,11 +422,11 @@ TEST_F(ManagerCoreTest, ACopyInTheSameLifeIsRefused) {
   EXPECT_TRUE(absl::IsAlreadyExists(refused));
   EXPECT_NE(refused.message().find("n2 runs at n2:1"), std::string::npos)
       << refused;
-  // However long the other one has been silent: it may be head.
+  // However long the other one was silent: it may be head.
   now_ += kTimeout - kMs;
   EXPECT_TRUE(absl::IsAlreadyExists(Register(copy, Condition::kReturned)));
   EXPECT_EQ(Register(all_[1], Condition::kSound), absl::OkStatus());
-  // Under a new leader, too, which knows of it by the view alone.
+  // Also under a new leader, which knows it by the view alone.
   Lead(core_.view());
   EXPECT_TRUE(absl::IsUnavailable(Register(all_[0], Condition::kSound)));
   EXPECT_TRUE(absl::IsUnavailable(Register(all_[2], Condition::kSound)));
@@ -435,7 +434,7 @@ TEST_F(ManagerCoreTest, ACopyInTheSameLifeIsRefused) {
   EXPECT_EQ(Register(all_[1], Condition::kSound), absl::OkStatus());
 }
 
-// It still has its place.
+// It keeps its place.
 TEST_F(ManagerCoreTest, ANodeThatComesBackElsewhereWaitsForItsFormerLease) {
   FormChain();
   Pass(kBeat, all_);

@@ -1,4 +1,4 @@
-// A manager whose answers a test decides.
+// A manager whose answers the test decides.
 #ifndef KAMINO_TESTS_MEMBERSHIP_SCRIPTED_MANAGER_H_
 #define KAMINO_TESTS_MEMBERSHIP_SCRIPTED_MANAGER_H_
 
@@ -25,7 +25,7 @@
 
 namespace kamino::membership {
 
-// A manager that says what the test wants it to, at a port of its own.
+// A manager with the test's answers, at a port of its own.
 class ScriptedManager final : public internal::v1::MembershipService::Service {
  public:
   ScriptedManager() {
@@ -37,7 +37,7 @@ class ScriptedManager final : public internal::v1::MembershipService::Service {
 
   std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
 
-  // What to answer; called on gRPC's threads.
+  // Computes the answer; called on gRPC's threads.
   void OnRegister(
       std::function<grpc::Status(const internal::v1::RegisterRequest&,
                                  internal::v1::RegisterResponse*)>
@@ -53,7 +53,7 @@ class ScriptedManager final : public internal::v1::MembershipService::Service {
     on_heartbeat_ = std::move(answer);
   }
 
-  // Which cluster its answers name from now on; those to heartbeats as well.
+  // The cluster that its answers name from now on; also those to heartbeats.
   void SetClusterUuid(const std::string& uuid, bool heartbeats = true) {
     absl::MutexLock lock(&mutex_);
     cluster_uuid_ = uuid;
@@ -66,7 +66,7 @@ class ScriptedManager final : public internal::v1::MembershipService::Service {
     absl::MutexLock lock(&mutex_);
     return longest_deadline_;
   }
-  // How many connections registrations have come by.
+  // How many connections registrations have used.
   size_t connections() const {
     absl::MutexLock lock(&mutex_);
     return peers_.size();

@@ -19,7 +19,7 @@
 namespace kamino::membership {
 namespace {
 
-// The whole of a program that does that.
+// A whole program that runs `serve`.
 [[noreturn]] void RunProgram(std::function<absl::Status()> serve) {
   ServerProgram program;
   program.name = "program";
@@ -30,7 +30,7 @@ namespace {
   _exit(RunServer(program, 1, arguments));
 }
 
-// Whose log goes to a pipe that nobody reads any more.
+// Logs to a pipe that no process reads any more.
 absl::Status LogToNobody() {
   int ends[2];
   PCHECK(pipe(ends) == 0);
@@ -50,7 +50,7 @@ absl::Status AllocateForEver() {
   for (;;) all.push_back(::operator new(64u << 20));
 }
 
-// As a library that does not look at what malloc said.
+// Imitates a library that does not check malloc's result.
 absl::Status StoreToNull() {
   volatile int* volatile null = nullptr;
   null[8] = 1;
@@ -87,7 +87,7 @@ TEST(ServerProgramDeathTest, LackOfMemorySaysSo) {
               testing::ExitedWithCode(1), "out of memory: ");
 }
 
-// Writes beyond what a file may have; as an error it can be told of.
+// Writes beyond a file's size limit; returns the error.
 absl::Status WriteTooMuch() {
   rlimit before;
   PCHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);

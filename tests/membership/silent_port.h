@@ -1,4 +1,4 @@
-// A listener that takes connections and says nothing.
+// A listener that accepts connections and sends nothing.
 #ifndef KAMINO_TESTS_MEMBERSHIP_SILENT_PORT_H_
 #define KAMINO_TESTS_MEMBERSHIP_SILENT_PORT_H_
 

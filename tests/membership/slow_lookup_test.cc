@@ -1,7 +1,7 @@
-// Names of managers that take longer to look up than a call to one waits.
+// Names of managers whose lookup takes longer than a call waits.
 //
-// gRPC looks names up by getaddrinfo here, and the one in this file stands in
-// for the C library's.
+// gRPC looks names up by getaddrinfo here, and the one in this file replaces
+// the C library's.
 #include <dlfcn.h>
 #include <netdb.h>
 #include <stdlib.h>
@@ -39,8 +39,8 @@ using kamino::internal::v1::RegisterResponse;
 
 constexpr char kSlow[] = ".slow.kamino.test";
 const absl::Duration kDeadline = Patience(absl::Milliseconds(50));
-// That another manager gets while a name is looked up: the agent gives its call
-// up that often.
+// How many calls another manager gets during a lookup: the agent gives up its
+// call that often.
 constexpr int kCallsMeanwhile = 5;
 // If a thread of gRPC's default executor asks for a lookup, the lookup runs on
 // that thread, and calls may wait for the thread: then no call ends meanwhile.
@@ -50,7 +50,7 @@ const absl::Duration kLongestLookup = Patience(absl::Seconds(2));
 [[maybe_unused]] const int by_getaddrinfo =
     setenv("GRPC_DNS_RESOLVER", "native", 1);
 
-// What the managers were asked, and what lookups wait for.
+// The calls that managers got, and the event that lookups wait for.
 class Events {
  public:
   static Events& Get() {
@@ -75,13 +75,13 @@ class Events {
     };
     mutex_.AwaitWithTimeout(absl::Condition(&over), kLongestLookup);
   }
-  // No lookup waits any more.
+  // Ends the waits of all lookups.
   void LetGo() {
     absl::MutexLock lock(&mutex_);
     lets_go_ = true;
   }
 
-  // "": no manager has, after so many more calls of the one that does not lead.
+  // "": none, after that many more calls to the manager that does not lead.
   std::string AwaitTakenIn(int calls) {
     absl::MutexLock lock(&mutex_);
     const int last = calls_ + calls;
@@ -135,9 +135,9 @@ class Manager final : public MembershipService::Service {
   std::unique_ptr<grpc::Server> server_;
 };
 
-// Who takes a node in whose managers are `others` by name, none of which is
-// there, one that does not lead, and one by name that does.
-// Gives up after `calls` calls of the one that does not lead.
+// The manager that takes in a node. The node's managers are `others` by name,
+// none of which is there, one that does not lead, and one by name that does.
+// Gives up after `calls` calls to the one that does not lead.
 std::string TakesIn(int others, int calls) {
   Manager leader(/*leads=*/true);
   Manager follower(/*leads=*/false);
@@ -165,7 +165,7 @@ std::string TakesIn(int others, int calls) {
   return by;
 }
 
-// Each in a process of its own, which is where gRPC's threads wait.
+// Each trial in a process of its own, as gRPC's threads wait there.
 faults::Verdict Trial(int others, const char* fault) {
   return faults::RunTrial([=]() -> faults::Verdict {
     faults::PlantFault(fault);

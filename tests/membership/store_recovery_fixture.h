@@ -24,7 +24,7 @@ class StoreRecoveryTest : public ManagerCoreTest {
   }
   void TearDown() override { faults::PlantFault(""); }
 
-  // As a process that was not restarted since.
+  // The report of a process that was not restarted since.
   NodeReport Knows(const View& view) {
     NodeReport report;
     report.view_id = view.id;
@@ -34,7 +34,7 @@ class StoreRecoveryTest : public ManagerCoreTest {
     report.condition = Condition::kSound;
     return report;
   }
-  // Of a view that it was a member of before it was started again.
+  // The report of a restarted member of that view.
   NodeReport WasIn(uint64_t view_id, Condition condition) {
     NodeReport report;
     report.condition = condition;
@@ -42,7 +42,7 @@ class StoreRecoveryTest : public ManagerCoreTest {
     report.cluster_uuid = newest_.cluster_uuid;
     return report;
   }
-  // `newest`: what its process was given.
+  // `newest`: the view that its process was given.
   absl::Status Tell(const std::string& id, const NodeReport& report,
                     const View& newest = {}) {
     return core_.Register("c", Node(id), report, now_, newest);
@@ -50,7 +50,7 @@ class StoreRecoveryTest : public ManagerCoreTest {
   absl::Status Tell(const std::string& id, const View& knows) {
     return Tell(id, Knows(knows), knows);
   }
-  // Until what was granted before has run out, with those heard of.
+  // Until earlier leases have expired, while these nodes are heard.
   void Wait(const std::vector<std::string>& ids) {
     for (int i = 0; i < 40; ++i) {
       now_ += kBeat;

@@ -1,4 +1,4 @@
-// A store of views that was put back from an older copy, or emptied.
+// A store of views that was put back to an older copy, or emptied.
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "membership/agent_core.h"
@@ -25,7 +25,7 @@ TEST_F(StoreRecoveryTest, NobodyIsLedWhenANodeKnowsMore) {
   EXPECT_EQ(told.message(), core_.WhyBehind());
   EXPECT_TRUE(absl::StrContains(told.message(), "kamino admin recover"));
   EXPECT_TRUE(absl::StrContains(told.message(), "n1 knows view 2"));
-  // Nor is anyone else, not even one that knows no more than the store.
+  // Nor does any other node, not even one that knows no more than the store.
   EXPECT_FALSE(Beat("n2").ok());
   EXPECT_TRUE(absl::IsUnavailable(Tell("n3", old_)));
   EXPECT_TRUE(absl::IsFailedPrecondition(
@@ -37,7 +37,7 @@ TEST_F(StoreRecoveryTest, AHeartbeatTellsItToo) {
   Lead(old_);
   EXPECT_TRUE(
       absl::IsNotFound(core_.Heartbeat("c", {"n1", 1, Knows(newest_)}, now_)));
-  // Once it shows it, which it does next.
+  // Once it shows that view, which it does next.
   EXPECT_EQ(core_.WhyBehind(), "");
   EXPECT_TRUE(absl::IsUnavailable(Tell("n1", newest_)));
   EXPECT_NE(core_.WhyBehind(), "");
@@ -75,7 +75,7 @@ TEST_F(StoreRecoveryTest, ANodeOfAnotherPastIsLeftAlone) {
   const absl::Status told = Tell("n2", newest_);
   EXPECT_TRUE(absl::IsFailedPrecondition(told)) << told;
   EXPECT_TRUE(absl::StrContains(told.message(), "another history"));
-  // The others go on.
+  // The others continue.
   EXPECT_EQ(core_.WhyBehind(), "");
   EXPECT_EQ(Tell("n1", later), absl::OkStatus());
 }
@@ -83,7 +83,7 @@ TEST_F(StoreRecoveryTest, ANodeOfAnotherPastIsLeftAlone) {
 TEST_F(StoreRecoveryTest, RecoveryIsAboveAllThatIsKnown) {
   Lead(old_);
   EXPECT_FALSE(Tell("n1", newest_).ok());
-  // Leases that were granted before may run.
+  // Earlier leases may still run.
   EXPECT_TRUE(absl::IsUnavailable(core_.PlanRecovery(now_).status()));
   Wait({"n1", "n2"});
   const auto plan = core_.PlanRecovery(now_);
@@ -102,7 +102,7 @@ TEST_F(StoreRecoveryTest, RecoveryIsAboveAllThatIsKnown) {
   EXPECT_EQ(Tell("n1", newest_), absl::OkStatus());
 }
 
-// Those who are away may have gone on in a view of their own.
+// Absent members may have continued in a view of their own.
 TEST_F(StoreRecoveryTest, WithoutAllOfTheNewestViewItTakesForce) {
   Lead(View());
   EXPECT_FALSE(Tell("n1", newest_).ok());
@@ -134,12 +134,12 @@ TEST_F(StoreRecoveryTest, WithoutThoseWhoHoldEverythingItTakesForce) {
   EXPECT_EQ(view->id, 3u);
 }
 
-// Of two views of one id the one of the later recovery epoch is the newer one.
+// If two views have one id, the one with the later recovery epoch is newer.
 class TwoEpochsTest : public StoreRecoveryTest {
  protected:
-  // n2 slept in view 3; without it the chain was recovered by force, and went
-  // on in a view 3 of its own, of which n1, started again since, was a member.
-  // Then the store was emptied.
+  // n2 was paused in view 3; without it the chain was recovered by force, and
+  // continued in a view 3 of its own, of which n1, restarted since, was a
+  // member. Then the store was emptied.
   void Meet() {
     View slept = newest_;
     slept.id = 3;
@@ -196,7 +196,7 @@ TEST_F(StoreRecoveryTest, ItIsAboveWhatThoseSaidWhoAreGoneAgain) {
   EXPECT_EQ(plan->view.epoch, 2u);
 }
 
-// What the leader of before wrote, when etcd had been put back under it.
+// Progress written by the previous leader after etcd had been put back.
 class ProgressAheadTest : public StoreRecoveryTest {
  protected:
   void SetUp() override {
@@ -222,16 +222,16 @@ TEST_F(ProgressAheadTest, AStoreBehindItsOwnProgressIsSeen) {
   EXPECT_TRUE(absl::StrContains(
       core_.WhyBehind(), "there is view 1, but a leader before led by view 2"))
       << core_.WhyBehind();
-  // Nor does it count again after a while.
+  // Nor does the store count again after a while.
   for (int i = 0; i < 1000; ++i) {
     now_ += kBeat;
-    // Nobody is told that its data is old.
+    // No node is told that its data is old.
     const absl::Status told = Tell("n2", Returned());
     ASSERT_TRUE(absl::IsUnavailable(told)) << told;
     ASSERT_EQ(told.message(), core_.WhyBehind());
     ASSERT_FALSE(core_.ProposeView(now_).has_value());
   }
-  EXPECT_EQ(core_.progress(), stored_);  // for whoever leads next
+  EXPECT_EQ(core_.progress(), stored_);  // for the next leader
 }
 
 TEST_F(ProgressAheadTest, SoIsOneWithoutAView) {
@@ -297,7 +297,7 @@ TEST_F(StoreRecoveryTest, NobodyWhoHoldsNothingIsGoneOnWith) {
   EXPECT_TRUE(absl::IsFailedPrecondition(core_.Recover(true, now_).status()));
 }
 
-// All were started again, to a store that was emptied.
+// All nodes were restarted; their store was emptied.
 class AllReturnTest : public StoreRecoveryTest {
  protected:
   struct Came {
@@ -335,7 +335,7 @@ TEST_F(AllReturnTest, OneThatWasInterruptedIsNotGoneOnWithAlone) {
       "by: start another node that was in view 2;"))
       << why;
   EXPECT_FALSE(core_.ProposeView(now_).has_value());
-  // Stopped, it is in nobody's way.
+  // Once stopped, it is in no node's way.
   for (int i = 0; i < 15; ++i) {
     now_ += kBeat;
     EXPECT_FALSE(Tell("n2", WasIn(1, Condition::kReturned)).ok());
@@ -399,7 +399,7 @@ TEST_F(StoreRecoveryTest, WhereNothingIsBehindThereIsNothingToRecover) {
   EXPECT_TRUE(absl::IsFailedPrecondition(core_.PlanRecovery(now_).status()));
 }
 
-// A manager that does not know of it would form another chain, or wipe a node.
+// A manager that does not know it would form another chain, or wipe a node.
 TEST_F(StoreRecoveryTest, ANodeTakesNothingFromAYoungerChain) {
   AgentCore::Options options;
   options.cluster_id = "c";
@@ -427,7 +427,7 @@ TEST_F(StoreRecoveryTest, ANodeTakesNothingFromAYoungerChain) {
   EXPECT_EQ(effects.view, newest_);
   EXPECT_TRUE(agent.LeaseValid(2, now_));
 
-  // Nor of another one that has come as far.
+  // Nor from another chain with as high a view.
   AgentCore::Answer beat;
   beat.heartbeat.set_chain_id(kOnlyChain);
   beat.heartbeat.set_lease_ms(700);
@@ -440,7 +440,7 @@ TEST_F(StoreRecoveryTest, ANodeTakesNothingFromAYoungerChain) {
   EXPECT_FALSE(agent.LeaseValid(2, later));
 }
 
-// For as long as somebody says so, what is known of the nodes stays.
+// While any node reports a later view, the nodes' reports stay known.
 TEST_F(StoreRecoveryTest, WhatNodesSaidIsNotForgotten) {
   Lead(old_);
   EXPECT_FALSE(Tell("n1", newest_).ok());
@@ -468,7 +468,7 @@ TEST_F(StoreRecoveryTest, AManagerThatForgetsWhatNodesSaidIsNoticed) {
   EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
-// It was a stray one, and has been stopped.
+// It was a stray node, and was stopped.
 TEST_F(StoreRecoveryTest, OnceNobodySaysSoTheStoreCountsAgain) {
   Lead(old_);
   EXPECT_FALSE(Tell("n1", newest_).ok());
@@ -481,7 +481,7 @@ TEST_F(StoreRecoveryTest, OnceNobodySaysSoTheStoreCountsAgain) {
   now_ += absl::Seconds(2);
   EXPECT_FALSE(core_.ProposeView(now_).has_value());
   EXPECT_EQ(core_.WhyBehind(), "");
-  // As under a new leader, who is heard of has its time to come, and nobody
+  // As under a new leader, a node that was heard has its time to come, and none
   // gets a lease before.
   for (const char* id : {"n3", "n2"}) {
     const absl::Status told = Tell(id, old_);
@@ -509,8 +509,8 @@ TEST_F(StoreRecoveryTest, WhileAViewIsWrittenNothingIsRecovered) {
   }
   EXPECT_TRUE(absl::IsUnavailable(core_.Recover(true, now_).status()));
 
-  // But it is written no more once somebody knows a later one; and should it be
-  // stored, the store is behind nevertheless.
+  // The view is not written again once a node knows a later one; if it is
+  // stored nevertheless, the store is still behind.
   View later = newest_;
   later.id = 3;
   Succeed(newest_, &later);

@@ -16,7 +16,7 @@ constexpr absl::Duration kPatience = absl::Seconds(1);
 constexpr absl::Duration kLong = absl::Seconds(2);
 constexpr absl::Duration kLate = absl::Milliseconds(900);
 
-// A chain of as many as there are reports, all of them well.
+// A chain of as many members as there are reports, all of them well.
 struct Chain {
   explicit Chain(size_t members) {
     view.cluster_id = "c";
@@ -36,7 +36,7 @@ struct Chain {
     return nodes.at(view.members[i].node_id).report;
   }
 
-  // "suspect by accuser", or "nobody".
+  // For example "n2 by n1".
   std::string Suspect(const std::vector<Suspicion>& lately = {}) const {
     const auto found = SuspectOf(view, nodes, kPatience, lately);
     return found.has_value() ? found->suspect + " by " + found->accuser
@@ -63,7 +63,7 @@ TEST(SuspicionTest, ASuccessorThatDoesNotAnswer) {
     const std::string suspect = "n" + std::to_string(i + 1);
     EXPECT_EQ(chain.Suspect(), suspect + " by " + accuser);
     EXPECT_EQ(chain.Suspect({{"n9", "n3", kLong}}), suspect + " by " + accuser);
-    // Of another one before.
+    // The manager acted before on a suspicion of this node against another one.
     EXPECT_EQ(chain.Suspect({{"n9", accuser, kLong}}),
               accuser + " by " + suspect);
     EXPECT_EQ(chain.Suspect({{suspect, accuser, kLong}}),
@@ -76,7 +76,7 @@ TEST(SuspicionTest, OfSeveralTheOneFurthestDown) {
   chain.report(0).append_debt = kLong;
   chain.report(3).append_debt = kPatience;
   EXPECT_EQ(chain.Suspect(), "n4 by n3");
-  // Of the tail nothing is expected.
+  // The tail owes no answer.
   chain.report(4).append_debt = kLong;
   EXPECT_EQ(chain.Suspect(), "n4 by n3");
 }
@@ -88,7 +88,7 @@ TEST(SuspicionTest, WhoNeitherAnswersNorIsAnswered) {
   EXPECT_EQ(chain.Suspect(), "n1 by n0");
   chain.report(2).append_debt = kPatience;
   EXPECT_EQ(chain.Suspect(), "n2 by n1");
-  // It began a little later.
+  // Its debt began a little later.
   chain.report(1).append_debt = kPatience / 2;
   EXPECT_EQ(chain.Suspect(), "n2 by n1");
   chain.report(1).append_debt = kPatience / 3;
@@ -102,7 +102,7 @@ TEST(SuspicionTest, ATailWhoseWordDoesNotReachTheHead) {
   Chain chain(4);
   chain.report(0).completion_debt = kPatience;
   EXPECT_EQ(chain.Suspect(), "n3 by n0");
-  // It is not there yet: whoever is slow is not known.
+  // The tail has not applied it yet: the slow member is unknown.
   chain.report(3).cursors.applied = 8;
   EXPECT_EQ(chain.Suspect(), "nobody");
   chain.report(1).append_debt = kPatience;
@@ -115,12 +115,12 @@ TEST(SuspicionTest, TheOneWhoseMediumIsSlow) {
     const std::string id = absl::StrCat("n", i);
     chain.report(i).late = kLate;
     EXPECT_EQ(chain.Suspect(), id + " by " + id);
-    // Again.
+    // The same again.
     EXPECT_EQ(chain.Suspect({{id, id, kLong}}), id + " by " + id);
     chain.report(i).late = absl::Milliseconds(799);
     EXPECT_EQ(chain.Suspect(), "nobody");
   }
-  // Whoever is silent comes first.
+  // A silent member comes first.
   Chain chain(4);
   chain.report(3).late = kLate;
   chain.report(0).append_debt = kPatience;
@@ -134,7 +134,7 @@ TEST(SuspicionTest, NobodyWhenItMayBeWhatTheChainIsAskedFor) {
   EXPECT_EQ(chain.Suspect(), "nobody");
   chain.report(2).late = absl::Milliseconds(399);
   EXPECT_EQ(chain.Suspect(), "n0 by n0");
-  // Another one was left out for it, and it did not help.
+  // Another member was expelled for it, and that did not help.
   EXPECT_EQ(chain.Suspect({{"n9", "n9", kLong}}), "nobody");
   EXPECT_EQ(chain.Suspect({{"n9", "n8", kLong}}), "n0 by n0");
   Chain two(2);
@@ -162,8 +162,8 @@ TEST(SuspicionTest, ANewTailThatIsNotReached) {
   }
 }
 
-// One that was restarted beside a dead link has to be told by its neighbours
-// what they hold, and never is.
+// A member restarted beside a dead link needs its neighbours' positions, and
+// never gets them.
 TEST(SuspicionTest, WhoHasToMendIsGivenMoreTime) {
   for (Condition condition : {Condition::kTorn, Condition::kReturned}) {
     Chain chain(4);
@@ -176,7 +176,7 @@ TEST(SuspicionTest, WhoHasToMendIsGivenMoreTime) {
   }
 }
 
-// Without its result, or its successor's, nothing tells that the head errs.
+// Without its result, or its successor's, nothing shows that the head errs.
 TEST(SuspicionTest, NobodyWhileAMemberDisputesWithTheHead) {
   for (size_t disputes : {1, 2, 3}) {
     for (size_t accuses : {0, 1, 2}) {
@@ -194,7 +194,7 @@ TEST(SuspicionTest, NobodyWhileAMemberDisputesWithTheHead) {
   }
 }
 
-// It is with a head before it, which has gone.
+// The divergence is with an earlier head, which has gone.
 TEST(SuspicionTest, AHeadsOwnDisputeSparesNobody) {
   Chain chain(4);
   chain.report(0).disputed = 9;
@@ -224,7 +224,7 @@ TEST(SuspicionTest, OldMistakesAreNoticed) {
             "n2 by n3");
 }
 
-// Two of four cannot be reached, and one that can be is before both of them.
+// Two of four are unreachable, and a reachable one is before both of them.
 TEST(SuspicionTest, WhoeverAccusesThoseWhomOthersAccuseIsBelieved) {
   Chain chain(4);
   chain.report(2).append_debt = kPatience;
@@ -234,7 +234,7 @@ TEST(SuspicionTest, WhoeverAccusesThoseWhomOthersAccuseIsBelieved) {
   EXPECT_EQ(chain.Suspect({another, {"n9", "n2", kLong}}), "n3 by n2");
   EXPECT_EQ(chain.Suspect({{"n3", "n0", kLong}, {"n8", "n2", kLong}}),
             "n3 by n2");
-  // It was not whom it had accused who was left out then.
+  // Its former suspicion had expelled another node than the one it named.
   EXPECT_EQ(chain.Suspect({{"n2", "n9", kLong, /*turned=*/true}}), "n2 by n3");
   EXPECT_EQ(chain.Suspect(
                 {{"n0", "n3", kLong, /*turned=*/true}, {"n9", "n2", kLong}}),
@@ -256,8 +256,8 @@ TEST(SuspicionTest, NobodyWhileSomethingElseIsGoingOn) {
   EXPECT_EQ(chain.Suspect(), "nobody");
 }
 
-// Two faults after each other: a chain of four, of which the second one's links
-// are bad, and another fault that is over by itself.
+// Two faults in sequence: a chain of four whose second member has bad links,
+// and another fault that ends by itself.
 std::string SuspectAfterAnIdleAccusation() {
   Chain chain(4);
   Suspects suspects(kPatience);
@@ -287,8 +287,8 @@ TEST(SuspectsTest, AnAccusationThatCameToNothingBearsNobodyOut) {
   faults::PlantFault("");
 }
 
-// The accusation comes first, as of a link that is down; then the link is up,
-// and the suspect disputes what it gets.
+// The suspicion comes first, as for a link that is down; then the link is up,
+// and the suspect reports a divergence.
 std::string SuspectAfterADispute() {
   Chain chain(4);
   Suspects suspects(kPatience);

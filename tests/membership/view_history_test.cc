@@ -71,7 +71,7 @@ TEST(ViewHistoryTest, WhatIsTooLongAgoCannotBeTold) {
   EXPECT_EQ(KinshipOf({0, 1, first.digest + 1}, view), Kinship::kPast);
 }
 
-// Of views that older programs have stored.
+// Older programs have stored such views.
 TEST(ViewHistoryTest, AViewWithoutADigestIsTakenForWhatItSays) {
   View old = Next(View(), {"n1"});
   old.id = 5;

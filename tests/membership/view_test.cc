@@ -48,7 +48,7 @@ TEST(ViewTest, NeighboursEndAtTheEnds) {
   EXPECT_EQ(view.Predecessor(1)->node_id, "n1");
   ASSERT_NE(view.Successor(1), nullptr);
   EXPECT_EQ(view.Successor(1)->node_id, "n3");
-  // A node that is outside has none.
+  // A node outside the view has none.
   EXPECT_EQ(view.Predecessor(-1), nullptr);
   EXPECT_EQ(view.Successor(-1), nullptr);
 }

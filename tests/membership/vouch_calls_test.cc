@@ -1,4 +1,4 @@
-// Vouches of a member that takes no new connection. Clients are in this
+// Peer leases of a member that takes no new connection. Clients are in this
 // process, and have two descriptors each.
 #include "membership/vouch_calls.h"
 
@@ -51,7 +51,7 @@ class FullMember {
   std::string address() const {
     return absl::StrCat("127.0.0.1:", server_->port());
   }
-  // Strangers have all the connections that it takes.
+  // Strangers use up all the connections that it takes.
   void Fill() {
     char byte;
     do {
@@ -63,7 +63,7 @@ class FullMember {
       ASSERT_EQ(connect(strangers_.back(), reinterpret_cast<sockaddr*>(&to),
                         sizeof to),
                 0);
-      // gRPC says something first; who is refused hears nothing.
+      // gRPC sends something first; a refused connection gets nothing.
     } while (recv(strangers_.back(), &byte, 1, 0) == 1);
   }
 
@@ -74,7 +74,7 @@ class FullMember {
   std::unique_ptr<rpc::Server> server_;
 };
 
-// What a member hears that asks for a vouch then.
+// The answer then to a member that asks for a peer lease.
 absl::Status AskWhenFull(bool kept) {
   FullMember member;
   absl::Status status;
@@ -84,7 +84,7 @@ absl::Status AskWhenFull(bool kept) {
     answered.Notify();
   });
   const int before = Descriptors();
-  // It has both ends, and what gRPC has for the connection.
+  // It has both ends, and gRPC's own for the connection.
   while (kept && Descriptors() < before + 2) {
     calls.KeepConnected({member.address()});
   }

@@ -47,12 +47,12 @@ class VouchingTest : public testing::Test {
   VouchRequest RequestOf(int number) {
     return node(number).Next(now_).front().request;
   }
-  // What node 2 says to it.
+  // Node 2's answer to the request.
   absl::Status Asked(const VouchRequest& request,
                      bool manager_answers = false) {
     return node(2).Give(request, manager_answers, now_);
   }
-  // A round of questions of that node's, to some of which there is no answer.
+  // A round of requests of that node, without answers from the silent ones.
   void Ask(int number, const std::vector<int>& silent = {}) {
     for (const Vouching::Call& call : node(number).Next(now_)) {
       Vouching::Answer answer;
@@ -89,7 +89,7 @@ TEST_F(VouchingTest, NobodyIsWhereNobodyCouldStandIn) {
   outside.SetView(view_);
   EXPECT_TRUE(outside.Next(now_).empty());
   EXPECT_FALSE(outside.Holds(3, now_));
-  // Alone it would hold them all.
+  // A single member would hold them all.
   Vouching alone(kVouch);
   alone.Begin(Node(1), false, now_);
   alone.SetView(ViewOf(3, {Node(1)}));
@@ -107,7 +107,7 @@ TEST_F(VouchingTest, HoldsForNineTenthsFromWhenItAsked) {
   EXPECT_EQ(node(2).given_until(), now_ + kVouch);
 }
 
-// Whoever gives it may be mistaken, or of another version.
+// The granting member may be wrong, or of another version.
 TEST_F(VouchingTest, BelievesInNoLongerVouchThanItsOwn) {
   Vouching::Answer answer;
   answer.response.set_vouch_ms(std::numeric_limits<uint32_t>::max());
@@ -138,7 +138,7 @@ TEST_F(VouchingTest, ANewViewEndsWhatWasHeld) {
   node(1).SetView(ViewOf(4, {Node(1), Node(2)}));
   EXPECT_FALSE(node(1).Holds(3, now_));
   EXPECT_FALSE(node(1).Holds(4, now_));
-  // An answer that comes late is of the view before.
+  // A late answer belongs to the previous view.
   Vouching::Answer answer;
   answer.response.set_vouch_ms(500);
   for (const auto& call : old) node(1).OnAnswer(call, answer);
@@ -181,21 +181,21 @@ TEST_F(VouchingTest, NobodyVouchesWhomTheManagerAnswers) {
   EXPECT_EQ(node(2).given_until(), absl::InfinitePast());
 }
 
-// The next view need not wait for what is of use to nobody.
+// The next view need not wait for a useless peer lease.
 TEST_F(VouchingTest, NobodyVouchesWhileAnotherMemberIsSilent) {
   Ask(2, /*silent=*/{3});
   EXPECT_EQ(Asked(RequestOf(1)), absl::OkStatus());
   Ask(2, /*silent=*/{3});
   EXPECT_TRUE(absl::IsFailedPrecondition(Asked(RequestOf(1))));
-  // The silent one itself is there now, whatever else.
+  // The silent member itself is there again.
   EXPECT_EQ(Asked(RequestOf(3)), absl::OkStatus());
-  // One that refuses is there as well.
+  // A member that refuses is there as well.
   node(3).Supersede();
   Ask(2);
   EXPECT_EQ(Asked(RequestOf(1)), absl::OkStatus());
 }
 
-// --- What a node does by it.
+// --- How a node uses peer leases.
 
 class VouchingAgentTest : public testing::Test {
  protected:
@@ -249,8 +249,8 @@ class VouchingAgentTest : public testing::Test {
       core_->OnVouch(call, answer);
     }
   }
-  // For how long in all it may not answer within `time` after the manager has
-  // last answered, with a lease of so much, if one member's vouches come so
+  // How long in all it may not answer within `time` after the manager's last
+  // answer, with a lease of that length, if one member's peer leases come that
   // late and the other's at once.
   absl::Duration WithoutALease(absl::Duration lease, absl::Duration late,
                                absl::Duration time) {
@@ -277,7 +277,7 @@ class VouchingAgentTest : public testing::Test {
     return without;
   }
 
-  // The core takes steps of that length for so long.
+  // The core takes steps of that length for that time.
   void Steps(absl::Duration step, absl::Duration time) {
     for (const absl::Time end = now_ + time; now_ < end; now_ += step) {
       core_->NoteProgress(now_);
@@ -324,20 +324,19 @@ TEST_F(VouchingAgentTest, GoesOnWhileAllVouch) {
   EXPECT_FALSE(AskedBy(2).status.ok());
 }
 
-// It is asked again before it has answered, so that its vouches follow each
-// other.
+// It is asked again before it has answered, so that its peer leases overlap.
 TEST_F(VouchingAgentTest, OneSlowMemberMakesNoGaps) {
   const absl::Duration lease = 700 * kMs;
   EXPECT_EQ(WithoutALease(lease, 240 * kMs, absl::Seconds(10)),
             absl::ZeroDuration());
-  // The others' vouches do not wait for it, nor its own for those before.
+  // Peer leases of others do not wait for it, nor its own for earlier ones.
   EXPECT_EQ(core_->vouch_deadline(), 250 * kMs);
   faults::Planted fault("membership-vouches-wait-for-the-slowest");
   EXPECT_GT(WithoutALease(lease, 240 * kMs, absl::Seconds(10)),
             absl::Milliseconds(500));
 }
 
-// A manager with a short failure timeout gives short leases.
+// A manager with a short failure timeout grants short leases.
 TEST_F(VouchingAgentTest, IsVouchedForBeforeAnyLeaseIsOver) {
   for (const int lease_ms : {40, 140, 350, 700, 1400, 10000}) {
     const absl::Duration lease = lease_ms * kMs;
@@ -346,7 +345,7 @@ TEST_F(VouchingAgentTest, IsVouchedForBeforeAnyLeaseIsOver) {
               absl::ZeroDuration())
         << lease;
   }
-  // Of whatever a manager says.
+  // Whatever lease a manager grants.
   Beat(view_, absl::ZeroDuration());
   EXPECT_EQ(core_->vouch_interval(), 5 * kMs);
   faults::Planted fault("membership-asks-for-vouches-now-and-then");
@@ -379,7 +378,7 @@ TEST_F(VouchingAgentTest, TakesNoNewerViewBeforeWhatItVouchedForIsOver) {
 
 // A quarter of a lease of 700 ms is 175 ms.
 TEST_F(VouchingAgentTest, TellsHowMuchOfASecondItsCoreWasInLongSteps) {
-  Steps(300 * kMs, absl::Seconds(3));  // nobody has said what is long
+  Steps(300 * kMs, absl::Seconds(3));  // no manager has said what is long
   Beat(view_);
   EXPECT_EQ(ReportedLate(), 0u);
   Steps(170 * kMs, absl::Seconds(5));
@@ -391,7 +390,7 @@ TEST_F(VouchingAgentTest, TellsHowMuchOfASecondItsCoreWasInLongSteps) {
   EXPECT_LT(ReportedLate(), 400u);
   Steps(5 * kMs, absl::Seconds(9));
   EXPECT_EQ(ReportedLate(), 0u);
-  // The step that it is in; one alone is not much, however long it takes.
+  // The current step; one alone is not much, however long it takes.
   now_ += absl::Seconds(60);
   EXPECT_EQ(ReportedLate(), 333u);
 }

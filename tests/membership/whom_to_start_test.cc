@@ -1,4 +1,4 @@
-// What a recovery that is refused says of whom to start.
+// Which nodes a refused recovery tells the operator to start.
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,8 +12,8 @@
 namespace kamino::membership {
 namespace {
 
-// A refused recovery says whom to start of the newest view that anybody has
-// told of, and not of the newest that those who are there know.
+// A refused recovery names nodes of the newest view that any node has reported,
+// not of the newest that the present nodes know.
 class WhomToStartTest : public StoreRecoveryTest {
  protected:
   View After(const View& view, std::vector<Member> members) {
@@ -23,7 +23,7 @@ class WhomToStartTest : public StoreRecoveryTest {
     Succeed(view, &next);
     return next;
   }
-  // Until those who were heard before are counted as gone.
+  // Until the nodes that were heard before count as gone.
   void HearOnly(const std::string& id, const NodeReport& report,
                 const View& knows = {}) {
     for (int i = 0; i < 40; ++i) {
@@ -36,8 +36,8 @@ class WhomToStartTest : public StoreRecoveryTest {
     EXPECT_TRUE(absl::IsFailedPrecondition(recovered.status()));
     return std::string(recovered.status().message());
   }
-  // n2, which knows view 2, is there; n3, which was alone in view 3, has said
-  // so and is gone.
+  // n2, which knows view 2, is there; n3, which was alone in view 3, has
+  // reported that and is gone.
   std::string RefusedWithoutTheNewest() {
     const View alone = After(newest_, {all_[2]});
     Lead(old_);
@@ -63,7 +63,7 @@ TEST_F(WhomToStartTest, AViewOfThoseThereIsNoticed) {
   EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
-// Nobody who knew the view in full is there to say who was in it.
+// No node that knew the whole view is there to name its members.
 TEST_F(WhomToStartTest, ByTheirOwnWordOnlyWhereTheViewIsNotKnown) {
   Lead(View());
   EXPECT_FALSE(Tell("n3", WasIn(3, Condition::kReturned)).ok());

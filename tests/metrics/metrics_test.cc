@@ -43,7 +43,8 @@ TEST(Cells, LieBesideEachOtherOverTheEndOfAChunk) {
   for (size_t i = 0; i < 600; ++i) EXPECT_EQ(Cells::Sum(first + i), i);
 }
 
-// What counts when its thread is about to end, after what owns its cells.
+// Counts at the end of its thread, after the destruction of the object that
+// owns the thread's cells.
 struct CountsAtTheEnd {
   ~CountsAtTheEnd() { Cells::Add(cell, 1); }
   size_t cell = 0;

@@ -67,7 +67,7 @@ TEST_F(BackupReadsTest, NothingIsOneStep) {
 }
 
 TEST_F(BackupReadsTest, EachObjectOnceAndInOrder) {
-  // As many as a step takes, and one more; keys of which one begins another.
+  // One object more than a step takes, and a key that is a prefix of another.
   for (size_t i = 0; i <= kBackupStepObjects; ++i) {
     Put(absl::StrCat("k", 10000 + i), "");
   }

@@ -43,7 +43,8 @@ TEST(LinkAdmissionTest, RolesDecideAsTheyAreNow) {
   EXPECT_EQ(Refusal("kamino://c/node/n2", access), "");
 }
 
-// Of so many that one client opens, one after the other, those that it has.
+// Number of links that a client gets when it opens `count`, one after the
+// other.
 size_t LinksOf(transport::LinkRig* rig, int count) {
   const auto server = rig->NewTransport();
   transport::RecordingListener listener(rig, server.get());

@@ -120,7 +120,7 @@ TEST_F(MemoryLimitTest, TheTightestForTheNeedCounts) {
   EXPECT_EQ(CountedAgainst(*ReadMemoryLimit(need_, root_), need_), 222 * kMib);
 }
 
-// Of what is allocated, a part may be swapped out.
+// A part of the allocated memory may be swapped out.
 TEST_F(MemoryLimitTest, ACgroupIsChargedWithSwapSpace) {
   need_ = {.files = 90 * kMib, .allocated = 90 * kMib};
   Write("proc/meminfo", "SwapTotal:       51200 kB\n");
@@ -153,7 +153,7 @@ NodeFlags Flags() {
   return flags;
 }
 
-// What a node makes of the same flags is what it needs.
+// The computed need equals what a node with these flags takes.
 TEST_F(MemoryLimitTest, TheNeedIsWhatANodeTakes) {
   for (const UndoCopyKind kind :
        {UndoCopyKind::kSimple, UndoCopyKind::kDynamic, UndoCopyKind::kLog}) {

@@ -81,7 +81,7 @@ void Add(const ServiceDescriptor& service, std::vector<std::string>* lines) {
   }
 }
 
-// Of a field's or a value's line: what its number must be reserved as.
+// The reserved entry that must replace the line of a field or value.
 std::string ReservedFor(const std::string& line) {
   std::pair<std::string, std::string> type_and_rest =
       absl::StrSplit(line, absl::MaxSplits(' ', 1));

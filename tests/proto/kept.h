@@ -1,5 +1,5 @@
-// What programs of different builds must agree on about the protos: each name
-// and number, a line each.
+// The part of the protos that programs of different builds must agree on: each
+// name and number, a line each.
 #ifndef KAMINO_TESTS_PROTO_KEPT_H_
 #define KAMINO_TESTS_PROTO_KEPT_H_
 
@@ -17,8 +17,8 @@ namespace kamino {
 //   kamino.v1.AdminService.AddNode(kamino.v1.AddNodeRequest) ...
 std::vector<std::string> Describe(const google::protobuf::FileDescriptor& file);
 
-// What is wrong with `now` for those who know `kept`, both of Describe: a line
-// is gone whose number or name is not reserved. Empty: nothing.
+// Lines of `kept` that are gone from `now` while their number or name is not
+// reserved; both are of Describe. Empty: none.
 std::vector<std::string> Broken(const std::vector<std::string>& kept,
                                 const std::vector<std::string>& now);
 

@@ -15,13 +15,14 @@ constexpr LinkId kLink = 5;
 constexpr RequestIdentity kRequest = {1, 2, 3};
 constexpr RequestIdentity kOther = {4, 5, 6};
 
-// A node, by name, and what it says.
+// A node, by name, and the messages it sends.
 struct Speaker : PartRig {
   Speaker(const std::string& name, uint64_t incarnation) {
     options.node_id = name;
     options.incarnation = incarnation;
   }
-  // As a message to the other one, which is at `index` of its view.
+  // Its messages, as the other node receives them; that one is at `index` of
+  // its view.
   std::vector<kamino::internal::v1::ChainMessage> Said() {
     std::vector<kamino::internal::v1::ChainMessage> said;
     for (const auto& send : outbox.Take().send) said.push_back(send.message);
@@ -52,7 +53,7 @@ class AnnouncementsTest : public ::testing::Test {
   bool Announce(const RequestIdentity& request, LinkId link = kLink) {
     return head_.announcements.Announce(request, link, /*alone=*/false);
   }
-  // What each has said reaches the other.
+  // Delivers each node's messages to the other.
   void Exchange() {
     for (const auto& message : head_.Said()) {
       next_.announcements.OnAnnounce(message.announce(), kLink);
@@ -61,7 +62,7 @@ class AnnouncementsTest : public ::testing::Test {
       head_.announcements.OnAck(message.announce_ack());
     }
   }
-  // What `to` learns of the successor's memory.
+  // The request that `to` learns of from the successor's memory.
   std::optional<RequestIdentity> BlamedOf(Speaker* to) {
     kamino::internal::v1::Sync sync;
     next_.announcements.TellIn(&sync);

@@ -14,7 +14,7 @@ namespace {
 using kamino::internal::v1::Hello;
 using membership::View;
 
-// Remembers what it is asked to remember.
+// Keeps what the history tells it to.
 struct RememberingCopy final : public NoCopy {
   void KeepChanges(uint64_t since, const LogRing&) override {
     kept.push_back(since);
@@ -45,7 +45,7 @@ class CatchUpHistoryTest : public testing::Test {
     return view;
   }
 
-  // Of this node, n1, unless it is not named.
+  // A view of these members; n1 is this node.
   void See(const std::vector<std::string>& names, bool whole = true,
            uint64_t epoch = 1) {
     View next = Of(view.id + 1, names);
@@ -71,7 +71,7 @@ class CatchUpHistoryTest : public testing::Test {
     rig.ring->Clean(cleaned);
   }
 
-  // What one gets that was in that view last: "after 3", or why not.
+  // The plan for a node that was last in that view: "after 3", or the reason.
   std::string For(uint64_t member_view, uint64_t applied, uint64_t digest = 0,
                   uint64_t epoch = 1) {
     Hello hello;
@@ -101,7 +101,7 @@ TEST_F(CatchUpHistoryTest, RemembersFromWhatAllHave) {
   EXPECT_EQ(copy.kept, std::vector<uint64_t>{3});
   EXPECT_EQ(For(1, 3), "after 3");
   EXPECT_EQ(For(1, 4), "after 4");
-  EXPECT_EQ(For(1, 9), "after 4");          // it had more, which nobody has got
+  EXPECT_EQ(For(1, 9), "after 4");          // its surplus exists nowhere else
   EXPECT_EQ(For(1, 2), "changes_unknown");  // an old copy
 }
 
@@ -116,7 +116,7 @@ TEST_F(CatchUpHistoryTest, OfWhatLaterViewsReplacedNothingCounts) {
   EXPECT_EQ(For(2, 4), "after 4");
 }
 
-// The entries of a view before may still come.
+// Entries of an earlier view may still come.
 TEST_F(CatchUpHistoryTest, AViewBeginsWithItsFirstEntry) {
   See({"n2", "n3", "n1"});
   Execute(1, 0);
@@ -178,7 +178,7 @@ TEST_F(CatchUpHistoryTest, WhatItWasNoMemberForItDoesNotKnow) {
   See({"n2", "n1"});
   EXPECT_EQ(For(1, 0), "history_unknown");
   EXPECT_EQ(For(2, 0), "after 0");
-  // Nor what it was one for before it left.
+  // Nor does a former view of which it was a member.
   See({"n2"});
   See({"n2", "n1"});
   EXPECT_EQ(For(2, 0), "history_unknown");

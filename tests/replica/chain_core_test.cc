@@ -1,4 +1,4 @@
-// What one protocol core makes of a view or a message by itself. Whole chains
+// How one protocol core reacts to a view or a message by itself. Whole chains
 // of nodes are in tests/node/driver/chain_test.cc.
 #include "replica/chain_core.h"
 
@@ -24,7 +24,7 @@ using ::testing::SizeIs;
 
 constexpr LinkId kAccepted = 98;
 
-// Nothing comes so far that it would be executed.
+// No test here gets as far as an execution.
 class NoExecutor final : public Executor {
  public:
   absl::StatusOr<uint64_t> Execute(const LogEntry&) override {
@@ -191,7 +191,7 @@ class SelfDialTest : public ChainCoreTest {
     at_ += later;
     Note([this](Actions* actions) { core_->OnTick(at_, actions); });
   }
-  // The link that was opened last is established, and leads to this node.
+  // The link opened last is established, and leads to this node.
   void MeetItself() {
     ASSERT_FALSE(open_.empty());
     Note([this](Actions* actions) {
@@ -239,7 +239,7 @@ class SelfDialTest : public ChainCoreTest {
 
 TEST_F(SelfDialTest, OneIsFollowedByFewOthers) {
   EXPECT_LT(DialsInAMinute(), 10);
-  // Both ends have gone, so that listeners have room.
+  // Both ends are gone, so that listeners have room.
   EXPECT_THAT(closed_, ::testing::Contains(kAccepted));
   Install(2, {"n1", "n2"});  // where n2 may be elsewhere
   const faults::Planted planted("chain-dials-itself-without-end");
@@ -255,7 +255,7 @@ TEST_F(SelfDialTest, AViewWhoseLinksNeverComeUpIsKnown) {
   EXPECT_EQ(core_->never_linked(), absl::ZeroDuration());
 }
 
-// Somebody says so who is not this process.
+// Another process with this node's name sends the hello.
 TEST_F(SelfDialTest, OnlyTheSameProcessIsItself) {
   Tick(absl::Milliseconds(100));
   ChainMessage hello;

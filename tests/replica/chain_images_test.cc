@@ -1,5 +1,5 @@
-// What a node's core does of itself where entries carry what they leave: when
-// it starts, and when what it disputes is to be taken back.
+// A node's core in a chain whose entries carry after-images: its start, and
+// when it rolls back a divergent entry.
 #include <string>
 
 #include "gtest/gtest.h"
@@ -24,7 +24,7 @@ TEST(ChainImagesTest, ANodeIsWholeBeforeItHearsOfAnybody) {
   EXPECT_EQ(node.ring_->applied(), 3u);
   EXPECT_EQ(node.core_->condition(), Condition::kReturned);
   EXPECT_TRUE(node.core_->heap_whole());
-  // Alone, too.
+  // Also alone.
   node.Install({"n2"});
   EXPECT_TRUE(node.fatal_.ok()) << node.fatal_;
   EXPECT_TRUE(node.core_->ready());
@@ -62,8 +62,8 @@ TEST(ChainImagesTest, ACoreThatCannotRollForwardSaysSoWithItsFirstInput) {
 }
 
 // n2 could not execute mutation 3 to its end and is head now. Mutation 2 has
-// changed the same object, and n3 may not have it yet. Returns whether n3 is
-// asked what it holds only once it has.
+// changed the same object, and n3 may not have it yet. Returns whether n2
+// fetches from n3 only once n3 has mutation 2.
 bool TakesBackInTime(ChainMode mode) {
   Restarted node(mode);
   for (const char* text : {"a=1", "a=2", "a=3 b=3"}) node.Append(text);
@@ -95,7 +95,7 @@ bool TakesBackInTime(ChainMode mode) {
 
 TEST(ChainImagesTest, WhatIsDisputedIsTakenBackByWhoHasWhatCameBefore) {
   EXPECT_TRUE(TakesBackInTime(ChainMode::kImages));
-  // Where entries in flight share no object it need not have it.
+  // Where entries in flight share no object, n3 need not have it.
   EXPECT_FALSE(TakesBackInTime(ChainMode::kKamino));
 }
 

@@ -1,5 +1,5 @@
-// What a node's core does of itself where nodes take back what they were
-// executing, and execute it again: when it has died of that before.
+// A node's core where nodes roll back what they were executing, and execute it
+// again: when an execution has ended the process before.
 #include "gtest/gtest.h"
 #include "tests/faults/planted.h"
 #include "tests/replica/restarted_core.h"
@@ -9,7 +9,7 @@ namespace {
 
 using membership::Condition;
 
-// Mutation 2 is taken back; executing it again has ended the process once.
+// Mutation 2 is rolled back; executing it again has ended the process once.
 class ChainTraditionalTest : public ::testing::Test {
  protected:
   ChainTraditionalTest() : node_(ChainMode::kTraditional) {

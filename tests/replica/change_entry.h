@@ -1,5 +1,4 @@
-// Log entries that are wrong, and look as if they were not: a checksum is right
-// for whoever means harm.
+// Wrong log entries with right checksums, as a malicious peer could send them.
 #ifndef KAMINO_TESTS_REPLICA_CHANGE_ENTRY_H_
 #define KAMINO_TESTS_REPLICA_CHANGE_ENTRY_H_
 
@@ -14,7 +13,7 @@
 
 namespace kamino::replica {
 
-// Nothing happens to what is shorter than a header.
+// Leaves entries shorter than a header alone.
 inline void FixChecksum(std::string* entry) {
   constexpr size_t kFrom = sizeof(uint64_t);
   if (entry->size() < sizeof(log_entry_format::EntryHeader)) return;
@@ -23,7 +22,7 @@ inline void FixChecksum(std::string* entry) {
   std::memcpy(entry->data(), &checksum, sizeof(checksum));
 }
 
-// Changes the header, and makes the checksum right.
+// Changes the header, and corrects the checksum.
 inline void ChangeHeader(
     std::string* entry,
     const std::function<void(log_entry_format::EntryHeader*)>& change) {
@@ -35,7 +34,7 @@ inline void ChangeHeader(
   FixChecksum(entry);
 }
 
-// Has it say how long it is.
+// Corrects the length in the header.
 inline void FixLength(std::string* entry) {
   ChangeHeader(entry, [entry](log_entry_format::EntryHeader* header) {
     header->length = static_cast<uint32_t>(entry->size());

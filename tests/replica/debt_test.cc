@@ -35,7 +35,7 @@ TEST_F(DebtTest, GrowsWhileNothingIsPaid) {
 
 constexpr absl::Duration kTimeout = absl::Seconds(1);
 
-// The core of a node with little to do looks for answers rarely.
+// The core of a node with little to do checks for answers rarely.
 TEST_F(DebtTest, IdleTimeCountsInFull) {
   Update(true, 3);
   Update(true, 3, absl::Seconds(2));
@@ -60,7 +60,7 @@ TEST_F(DebtTest, NoMoreThanOneTimeoutIsForgiven) {
     Update(true, 3, absl::Milliseconds(800));
   }
   EXPECT_EQ(debt_.age(), 4 * absl::Milliseconds(800) - kTimeout);
-  // A new debt begins with as much.
+  // A new debt begins with the same time.
   Update(true, 4);
   debt_.StoodStill(absl::Milliseconds(700), kTimeout);
   Update(true, 4, absl::Milliseconds(800));
@@ -73,7 +73,7 @@ TEST_F(DebtTest, AStepBeforeTheDebtIsForgivenNothing) {
   Update(true, 3);
   Update(true, 3, absl::Milliseconds(50));
   EXPECT_EQ(debt_.age(), absl::Milliseconds(50));
-  // It was longer than the time since the debt began.
+  // The pause was longer than the debt.
   debt_.StoodStill(absl::Milliseconds(700), kTimeout);
   Update(true, 3);
   EXPECT_EQ(debt_.age(), absl::ZeroDuration());

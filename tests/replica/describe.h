@@ -1,4 +1,4 @@
-// What the protocol core says, in words short enough for a line each.
+// The protocol core's messages and actions, in a line each.
 #ifndef KAMINO_TESTS_REPLICA_DESCRIBE_H_
 #define KAMINO_TESTS_REPLICA_DESCRIBE_H_
 
@@ -11,12 +11,12 @@
 
 namespace kamino::replica {
 
-// "Append 3-4 "a=1"". Without the view it is of.
+// "Append 3-4 "a=1"", without the message's view.
 std::string Describe(const kamino::internal::v1::ChainMessage& message,
                      absl::string_view payload = "");
 
-// What has to be carried out, in that order: "closes 1", "opens 3 to n2 for
-// append", "1: AppendAck 4", "fetches the view", "completes 4", "stops: ...".
+// The actions, in their order: "closes 1", "opens 3 to n2 for append", "1:
+// AppendAck 4", "fetches the view", "completes 4", "stops: ...".
 std::vector<std::string> Describe(const Actions& actions);
 
 }  // namespace kamino::replica

@@ -139,7 +139,7 @@ std::string WaitsOf(LinkPurpose purpose, bool established) {
 
 TEST(DialerTest, WaitsLongerAfterEachFailure) {
   EXPECT_EQ(WaitsOf(LINK_PURPOSE_APPEND, false), "2.5 5 10 20 20 20 ");
-  // One that was taken is tried again at once.
+  // An established link that ends is tried again at once.
   EXPECT_EQ(WaitsOf(LINK_PURPOSE_APPEND, true), "2.5 2.5 2.5 2.5 2.5 2.5 ");
   EXPECT_EQ(WaitsOf(LINK_PURPOSE_TRANSFER, false), "200 200 200 200 200 200 ");
 }

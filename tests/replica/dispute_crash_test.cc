@@ -1,5 +1,5 @@
-// A node that becomes head while it disputes an entry loses its power at every
-// drain of what it does then: whatever is left, its data count as before.
+// A node becomes head with a divergent entry, and loses its power at every
+// drain of the repair: whatever a crash leaves, its data stay valid.
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,7 +25,7 @@ using membership::View;
 constexpr size_t kBytes = LogRing::kMinTinyBytes;
 constexpr uint64_t kSeeds = 16;  // ways a crash comes out, at each drain
 
-// What a crash leaves.
+// The files that a crash leaves.
 struct Disk {
   SimRegion::Image ring;
   FakeHeap::Objects objects;
@@ -43,8 +43,8 @@ View ViewOf(uint64_t id, uint64_t incarnation,
   return view;
 }
 
-// n2, which comes to something else of mutation 2 than the head did; mutation 3
-// has come after it.
+// n2, whose result for mutation 2 differs from the head's; mutation 3 has come
+// after it.
 class Disputing {
  public:
   Disputing(const Disk* disk, uint64_t incarnation, bool whole)
@@ -72,7 +72,7 @@ class Disputing {
                                         &heap_);
   }
 
-  // Becomes the head of those; n3 is as it was before mutation 2.
+  // Becomes the head of those; n3 is in its state before mutation 2.
   void Lead(uint64_t view, const std::vector<std::string>& members) {
     Actions actions;
     core_->OnView(ViewOf(view, incarnation_, members), now_, &actions);
@@ -88,7 +88,7 @@ class Disputing {
     }
   }
 
-  // What its ring and heap would be after a crash at any drain from now on.
+  // Collects its ring and heap as a crash at each later drain would leave them.
   void Watch(std::vector<Disk>* disks) {
     region_->SetDrainHook([this, disks] {
       for (uint64_t seed = 0; seed < kSeeds; ++seed) {
@@ -130,7 +130,7 @@ class Disputing {
     for (auto& send : actions.send) sent_.push_back(std::move(send.message));
   }
 
-  // n3 answers what it is asked.
+  // n3 answers the node's request.
   void Mend(LinkId link) {
     for (int i = 0; i < 4; ++i) {
       now_ += absl::Milliseconds(100);
@@ -163,7 +163,7 @@ class Disputing {
   absl::Status fatal_;
 };
 
-// What each crash led to that was not `expected` in the end.
+// The final states after each crash that are not `expected`.
 std::vector<std::string> CrashAtEachDrain(
     bool whole, const std::vector<std::string>& members,
     const std::string& expected) {

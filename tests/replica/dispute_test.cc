@@ -33,7 +33,7 @@ TEST(DisputeTest, OneOfThreeErred) {
   EXPECT_EQ(JudgeOf(1, true, kHead), Judgement::kThisNodeErred);
   EXPECT_EQ(JudgeOf(1, true, kOwn), Judgement::kHeadErred);
   EXPECT_EQ(JudgeOf(1, true, 13), Judgement::kUndecided);
-  // Neither could execute it.
+  // Neither node could execute it.
   EXPECT_EQ(JudgeOf(1, true, 0, /*own=*/0), Judgement::kHeadErred);
   EXPECT_EQ(JudgeOf(1, true, 0), Judgement::kUndecided);
 }
@@ -57,7 +57,7 @@ TEST(DisputeTest, TwoOfOneOriginAreOne) {
   EXPECT_EQ(JudgeOfCopy(1, kOwn), Judgement::kUndecided);
   EXPECT_EQ(JudgeOfCopy(1, 0, /*own=*/0), Judgement::kUndecided);
   EXPECT_EQ(JudgeOfCopy(2, kOwn), Judgement::kThisNodeErred);
-  // They differ: bits of one have changed since.
+  // They differ: bits of one copy have changed since.
   EXPECT_EQ(JudgeOfCopy(1, kHead), Judgement::kThisNodeErred);
   EXPECT_EQ(JudgeOfCopy(1, 13), Judgement::kUndecided);
   EXPECT_EQ(JudgeOfCopy(2, 13), Judgement::kUndecided);

@@ -59,7 +59,7 @@ struct DonorRig : PartRig {
     downstream.Pump();
   }
 
-  // Whether that other node may join, as one that the manager invites.
+  // Whether that other node, which the manager invites, may join.
   bool Takes(const std::string& name) {
     Hello hello;
     hello.set_incarnation(1);
@@ -67,7 +67,7 @@ struct DonorRig : PartRig {
     return donor.Refuse(hello, View{"c", 7, {Named("n1")}}, true, now).empty();
   }
 
-  // So much time passes.
+  // Lets that time pass.
   void Pass(absl::Duration time) {
     for (const absl::Time end = now + time; now < end;) {
       now += absl::Milliseconds(20);
@@ -76,7 +76,7 @@ struct DonorRig : PartRig {
     }
   }
 
-  // Not less than half of the ring is in use.
+  // Fills at least half of the ring.
   void FillHalf() {
     const std::string large(ring->max_entry_bytes() - 192, 'x');
     while (ring->bytes_used() <= ring->bytes_total() / 2) Append(large);
@@ -197,14 +197,14 @@ TEST(DonorTest, OneThatTakesNoChunksGivesWayToAnother) {
   EXPECT_TRUE(rig.Takes("n4"));
   rig.Pass(absl::Milliseconds(60));
   EXPECT_TRUE(rig.Takes("n5"));
-  EXPECT_EQ(rig.donor.joining(), "n4");  // nobody has asked yet
+  EXPECT_EQ(rig.donor.joining(), "n4");  // no node has asked yet
   rig.Begin(kOther, "n5");
   EXPECT_EQ(rig.donor.joining(), "n5");
   EXPECT_EQ(rig.downstream.link(), kOther);
   EXPECT_FALSE(rig.Takes("n4"));
 }
 
-// Just often enough not to be taken for one that has stopped.
+// Just often enough not to count as stopped.
 TEST(DonorTest, OneThatStuttersGivesWayToAnother) {
   DonorRig rig;
   rig.options.window_chunks = 1;
@@ -220,7 +220,7 @@ TEST(DonorTest, OneThatStuttersGivesWayToAnother) {
   EXPECT_FALSE(rig.Takes("n4"));
 }
 
-// One that was stopped for long makes up for it soon.
+// A joining node that was stopped for long soon catches up.
 TEST(DonorTest, OneThatGoesOnIsBlamedForNoMoreThanItMayPause) {
   DonorRig rig;
   for (int i = 0; i < 200; ++i) rig.Append("b");
@@ -260,8 +260,8 @@ TEST(DonorTest, OneThatIsSentNothingIsNotBlamedForIt) {
             "n4 is joining just now");
 }
 
-// Clients write to everything as fast as they may: each round all of the heap,
-// of which less than that is sent. What they may have in flight is bounded.
+// Clients write to everything as fast as they may: in each round to all of the
+// heap, of which less is sent. The entries in flight are bounded.
 struct BusyRig : DonorRig {
   static constexpr uint64_t kInFlight = 4;  // log entries
 
@@ -272,7 +272,7 @@ struct BusyRig : DonorRig {
     released = donor.MayComplete();
   }
 
-  // One chunk goes; true if clients wrote before it.
+  // Sends one chunk; true if clients wrote before it.
   bool Round() {
     now += absl::Milliseconds(1);
     bool wrote = false;
@@ -338,7 +338,7 @@ TEST(DonorTest, WritesGoOnWhileOneIsSentTheRest) {
   EXPECT_LE(longest, absl::ToInt64Milliseconds(Brake::kLongestHold));
 }
 
-// It holds nobody up for long, and then not at all.
+// It delays writes for a short time only, and then not at all.
 TEST(DonorTest, OneThatTakesNothingMoreDoesNotStopWrites) {
   BusyRig rig;
   Copy(rig);
@@ -353,7 +353,7 @@ TEST(DonorTest, OneThatTakesNothingMoreDoesNotStopWrites) {
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(rig.Round()) << i;
 }
 
-// Lines of the log that say something.
+// Collects log lines.
 class Lines final : public google::LogSink {
  public:
   explicit Lines(std::string text) : text_(std::move(text)) {
@@ -372,8 +372,8 @@ class Lines final : public google::LogSink {
   int count_ = 0;
 };
 
-// For how long writes wait in a minute in which it takes something just often
-// enough not to be given up.
+// How long writes wait in a minute in which it takes something just often
+// enough to be kept.
 absl::Duration HeldByOneThatStutters(int* told = nullptr) {
   Lines lines("with long pauses");
   BusyRig rig;
@@ -427,8 +427,8 @@ TEST(DonorTest, APaceIsNotKeptIfATransferCouldNotEnd) {
   EXPECT_EQ(donor.state(), Donor::State::kFollowed);
 }
 
-// Nor does one that has the heap, and takes entries more slowly than they come,
-// have to begin again for that.
+// Nor must a joining node that has the heap, and takes entries more slowly than
+// they come, begin again because of that.
 TEST(DonorTest, WritesWaitForOneThatIsCatchingUp) {
   BusyRig rig;
   Follow(rig);
@@ -451,7 +451,7 @@ TEST(DonorTest, WritesWaitForOneThatIsCatchingUp) {
   }
 }
 
-// What it sent meanwhile is looked at only after it.
+// Its messages from the meantime are handled only after the pause.
 TEST(DonorTest, ATailThatWasHeldUpItselfBlamesNobody) {
   DonorRig rig;
   rig.options.cut_bytes = 0;
@@ -461,7 +461,7 @@ TEST(DonorTest, ATailThatWasHeldUpItselfBlamesNobody) {
   EXPECT_FALSE(rig.Takes("n5"));
   rig.donor.OnTick(rig.now);
   EXPECT_FALSE(rig.Takes("n5"));
-  // It has as long as before, and no longer.
+  // It has as much time as before, and no more.
   rig.Pass(absl::Seconds(1));
   EXPECT_FALSE(rig.Takes("n5"));
   rig.Pass(rig.options.joining_patience - absl::Seconds(1));
@@ -480,7 +480,7 @@ TEST(DonorTest, OneThatHasEverythingGivesWayHoweverBusy) {
     rig.Pass(rig.options.joining_patience / 4);
     EXPECT_EQ(rig.Takes("n5"), i == 3) << i;
   }
-  // One that has yet to catch up may go on.
+  // A node that has yet to catch up may continue.
   rig.Begin(kOther, "n6");
   rig.donor.Forget();
   for (int i = 0; i < 8; ++i) rig.Append("b");

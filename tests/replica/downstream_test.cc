@@ -17,7 +17,7 @@ constexpr LinkId kDialed = 1;
 constexpr LinkId kAccepted = 2;
 
 // Five operations are applied here, the fourth of three mutations: up to 7. The
-// first is cleaned. Two at a time may be on their way.
+// first is cleaned. Two at a time may be in flight.
 struct DownstreamRig : PartRig {
   DownstreamRig() {
     Append("one");

@@ -1,8 +1,8 @@
-// Expected results as text files that are read, and changed, as a whole: tables
+// Expected results as text files that are read and changed as a whole: tables
 // of transitions, transcripts of nodes.
 //
-// A test program with these takes --rewrite: it writes what it got in place of
-// what was expected, for the author to look at the difference.
+// A test program with these takes --rewrite: it replaces the expected text by
+// its result, and the author reviews the difference.
 #ifndef KAMINO_TESTS_REPLICA_EXPECTED_TEXT_H_
 #define KAMINO_TESTS_REPLICA_EXPECTED_TEXT_H_
 
@@ -11,8 +11,8 @@
 
 namespace kamino::replica {
 
-// `path` is relative to the tree. Fails the running test when the file is not
-// equal to `text`, and names the first line that is not.
+// `path` is relative to the tree. Fails the running test when the file differs
+// from `text`, and names the first line that does.
 void ExpectText(const std::string& path, const std::string& text);
 
 // All .txt files of a folder, by name.

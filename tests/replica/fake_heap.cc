@@ -15,7 +15,7 @@ using engine::WriteSet;
 namespace {
 
 constexpr char kEnd[] = "after ";
-constexpr uint64_t kWrongHash = 13;  // of what all come to who diverge
+constexpr uint64_t kWrongHash = 13;  // the wrong result of diverging nodes
 
 char ObjectOf(uint64_t id) {
   return static_cast<char>('a' + id / FakeHeap::kSpacing - 1);
@@ -37,7 +37,7 @@ uint64_t FakeHeap::RangeOf(engine::ObjectId id) const {
   return ObjectOf(id) <= 'm' ? 0 : 1;
 }
 
-// What a reader can make out: 1 and the values' digits, if they are numbers.
+// A readable digest: 1 and the values' digits, if they are numbers.
 uint64_t FakeHeap::Digest(uint64_t range) {
   uint64_t digest = 1;
   for (const auto& [object, value] : objects) {

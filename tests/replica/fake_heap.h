@@ -1,6 +1,6 @@
 // A heap of named objects, for tests of the protocol: it executes entries such
-// as "a=1 b=22" (tests/replica/text_entry.h), mends them object by object, and
-// copies them to another.
+// as "a=1 b=22" (tests/replica/text_entry.h), repairs them object by object,
+// and copies them to another heap.
 #ifndef KAMINO_TESTS_REPLICA_FAKE_HEAP_H_
 #define KAMINO_TESTS_REPLICA_FAKE_HEAP_H_
 
@@ -35,13 +35,12 @@ class FakeHeap final : public Executor, public StateCopy, public ScrubbedHeap {
   using Objects = std::map<char, std::string>;
   Objects objects;
 
-  // Executes the first `writes` writes of an entry, as one does that a crash
-  // interrupts.
+  // Executes the first `writes` writes of an entry, like an execution that a
+  // crash interrupts.
   void ExecutePart(absl::string_view text, size_t writes);
-  // Entries that are executed differ from what the head made of them.
+  // Entries that are executed get other results than at the head.
   bool diverges = false;
-  // The next entry that is executed here comes to an error after so many
-  // writes.
+  // The next entry that is executed here fails after that many writes.
   std::optional<size_t> falters_after;
   // A chunk of a snapshot is an object, "a=1", or the end, "after 3"; the next
   // one arrives damaged.

@@ -72,7 +72,7 @@ TEST(FieldReaderTest, WhatIsNoFieldEndsIt) {
   EXPECT_FALSE(IsSound("\x0a" + std::string(9, '\xff') + "\x01"));
 }
 
-// Whatever proto's own parser takes of a message without groups, this takes.
+// It accepts whatever proto's own parser accepts of a message without groups.
 TEST(FieldReaderTest, TakesWhatProtoTakes) {
   std::mt19937_64 random(1);
   kamino::v1::PutRequest put;

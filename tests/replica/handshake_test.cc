@@ -18,8 +18,8 @@ using ::testing::HasSubstr;
 constexpr uint64_t kHeapBytes = 1 << 20;
 constexpr uint64_t kLife = 5;  // of each node, in the view
 
-// n1 (head) -> n2 -> n3 (tail), all of one cluster and epoch, and whoever says
-// Hello to one of them.
+// n1 (head) -> n2 -> n3 (tail), all of one cluster and epoch, and the sender of
+// a Hello to one of them.
 class HandshakeTest : public ::testing::Test {
  protected:
   HandshakeTest() {
@@ -161,7 +161,7 @@ TEST_F(HandshakeTest, WhoSaysItIsSomebodyHasToBe) {
             "nobody says it is n1, which is kamino://c/node/n1");
   EXPECT_NE(refuse("n1", "kamino://c/operator/n1"), "");
   EXPECT_NE(refuse("n1", "kamino://d/node/n1"), "");
-  // One that joins is in no view.
+  // A joining node is in no view.
   EXPECT_EQ(refuse("n4", "kamino://c/node/n4"), "");
   EXPECT_NE(refuse("n4", "kamino://c/node/n1"), "");
 }

@@ -17,7 +17,7 @@ using membership::View;
 
 constexpr LinkId kLink = 1;
 
-// Holds the state after operation 2, from a transfer that broke off later.
+// Holds the state after operation 2, from a transfer that broke later.
 struct JoinerRig : PartRig {
   JoinerRig() {
     options.node_id = "n4";

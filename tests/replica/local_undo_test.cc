@@ -1,6 +1,6 @@
-// Log entries that a replica takes back by itself, with each kind of undo copy:
-// the power goes at any flush or drain while it executes them, and again while
-// it takes back. What is left must be what the applied ones have made.
+// Log entries that a replica rolls back locally, with each kind of undo copy:
+// the power fails at any flush or drain while it executes them, and again while
+// it rolls back. The heap must have the state of the applied ones.
 #include "replica/local_undo.h"
 
 #include <cstring>
@@ -39,18 +39,18 @@ constexpr size_t kHeapBytes = 256u << 10;
 constexpr size_t kLogBytes = 4096;
 constexpr size_t kRingBytes = LogRing::kMinTinyBytes;
 constexpr int kEntries = 24;
-// So that what is cleaned is durably so every few entries.
+// So large that cleaning is made durable every few entries.
 constexpr size_t kArgumentBytes = 2048;
 
 using Contents = std::map<ObjectId, std::string>;
 
-// What one entry does, in order, and what it leaves.
+// The steps of one entry, in order, and the state it leaves.
 struct Change {
   struct Step {
     IntentKind kind = IntentKind::kAlloc;
     ObjectId object = 0;
     uint32_t offset = 0;
-    std::string bytes;  // of kAlloc: what it is given at once
+    std::string bytes;  // of kAlloc: its initial content
   };
   std::vector<Step> steps;
   WriteSet write_set;
@@ -68,8 +68,7 @@ Contents ContentsOf(const Heap& heap, const Contents& known) {
   return contents;
 }
 
-// Makes changes as a head would that pipelines: what is freed is used again by
-// the next one.
+// Makes changes like a pipelining head: the next one reuses freed space.
 class Head {
  public:
   explicit Head(uint64_t seed) : random_(seed) {
@@ -86,7 +85,7 @@ class Head {
     });
   }
 
-  // Of the steps that it gives until there are no more.
+  // Makes a change of the steps that `next` returns until it returns none.
   Change Make(
       absl::FunctionRef<std::optional<Change::Step>(const Contents& objects)>
           next) {
@@ -124,7 +123,7 @@ class Head {
   Change::Step NextStep(const Contents& objects) {
     Change::Step step;
     const uint64_t drawn = objects.size() < 4 ? 0 : Random(10);
-    // Few sizes, so that what one leaves soon fits another.
+    // Few sizes, so that freed space soon fits another object.
     constexpr size_t kSizes[] = {100, 100, 300, 9000};
     step.bytes.assign(kSizes[Random(4)] - Random(30),
                       static_cast<char>('a' + Random(26)));
@@ -155,7 +154,7 @@ absl::Span<const std::byte> Bytes(const std::string& text) {
                              text.size());
 }
 
-// Its object, where it is a new one, is written to `step`.
+// Writes the id of a newly made object to `step`.
 absl::Status Carry(Change::Step* step, engine::Transaction* transaction) {
   if (step->kind == IntentKind::kFree) return transaction->Free(step->object);
   if (step->kind == IntentKind::kAlloc) {
@@ -172,7 +171,7 @@ void Head::Do(Change::Step* step, engine::Transaction* transaction,
   if (step->kind == IntentKind::kFree) {
     objects->erase(step->object);
   } else if (step->kind == IntentKind::kAlloc) {
-    // As long as its capacity, if nothing else.
+    // At least as long as its capacity.
     (*objects)[step->object] = step->bytes;
   }
 }
@@ -201,7 +200,7 @@ std::unique_ptr<Backup> OpenBackup(Kind kind, bool make, Heap* heap,
   return nullptr;
 }
 
-// A node's regions, and what it makes of them.
+// A node's regions, and the store on them.
 class Replica {
  public:
   using Images = std::vector<SimRegion::Image>;
@@ -218,7 +217,7 @@ class Replica {
     Begin();
   }
 
-  // What a crash left; Recover comes first.
+  // Starts from the images of a crash; Recover comes first.
   Replica(Kind kind, const Images& images) : kind_(kind) {
     for (const auto& image : images) {
       regions_.push_back(std::make_unique<SimRegion>(image));
@@ -233,7 +232,7 @@ class Replica {
     recovered_ = true;
     return done;
   }
-  // Goes on with an empty undo copy.
+  // Continues with an empty undo copy.
   void Begin() {
     undo_.reset();
     backup_ = OpenBackup(kind_, true, heap_.get(), regions_[2].get());
@@ -252,7 +251,7 @@ class Replica {
     return ring_->Append(draft);
   }
 
-  // `steps`: of the change, before it comes to something else.
+  // `steps`: how many steps of the change are executed before the divergence.
   absl::Status Execute(const Change& change, size_t steps = SIZE_MAX) {
     const LogEntry entry = ring_->EntryOf(ring_->applied() + 1);
     absl::Status done = undo_->Prepare(entry, change.write_set);
@@ -285,7 +284,7 @@ class Replica {
   }
   const std::optional<Images>& images() const { return images_; }
 
-  // Of all regions.
+  // In all regions.
   uint64_t drains() const {
     uint64_t drains = 0;
     for (const auto& region : regions_) drains += region->drains();
@@ -308,7 +307,8 @@ class Replica {
   std::optional<Images> images_;
 };
 
-// How a replica goes about it; drawn alike in every run of a seed.
+// A replica's execution; the random choices are the same in every run of a
+// seed.
 class Run {
  public:
   Run(Kind kind, uint64_t seed) : kind_(kind), seed_(seed) {
@@ -316,7 +316,7 @@ class Run {
     for (int i = 0; i < kEntries; ++i) changes_.push_back(head.Next());
   }
 
-  // Not OK: what is wrong. `*over`: there are not so many moments.
+  // Not OK: the violation. `*over`: there are fewer moments.
   absl::Status CrashAt(int count, bool* over) {
     Replica replica(kind_);
     replica.CrashAt(count, seed_ + count);
@@ -327,7 +327,7 @@ class Run {
     return Recover(*replica.images(), /*again=*/1 + count % 7);
   }
 
-  int torn() const { return torn_; }        // images with entries to take back
+  int torn() const { return torn_; }        // images with entries to roll back
   int several() const { return several_; }  // with more than one
 
  private:
@@ -358,7 +358,7 @@ class Run {
     return absl::OkStatus();
   }
 
-  // Executes one, or comes to something else within it and takes it back.
+  // Executes an entry, or diverges within it and rolls it back.
   absl::Status Try(Replica* replica, std::mt19937_64* random) {
     LogRing& ring = replica->ring();
     const Change& change = ChangeAt(ring.applied() + 1);
@@ -392,7 +392,7 @@ class Run {
     return done.ok() ? Check(replica) : done;
   }
 
-  // It holds what the applied changes have made, and nothing else.
+  // The replica holds the state of the applied changes, and nothing else.
   absl::Status Check(Replica& replica) {
     const uint64_t applied = replica.ring().applied();
     const Contents none;
@@ -421,8 +421,7 @@ class Run {
   int several_ = 0;
 };
 
-// The first thing that is wrong, in `seeds` runs that crash at each `step`-th
-// moment.
+// The first violation in `seeds` runs that crash at each `step`-th moment.
 absl::Status CrashEverywhere(Kind kind, uint64_t seeds, int step, int* torn,
                              int* several) {
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
@@ -456,8 +455,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, LocalUndoTest,
                          ::testing::Values(Kind::kLog, Kind::kSimple,
                                            Kind::kDynamic));
 
-// The tail cleans each entry as it completes it: the copies wait for a moment
-// when nobody does.
+// The tail cleans each entry as it completes it; the undo copies are brought up
+// to date later, when the tail is idle.
 TEST(CopiedUndoTest, CleaningAnEntryDoesNotWaitForTheCopies) {
   for (const Kind kind : {Kind::kSimple, Kind::kDynamic}) {
     Replica replica(kind);
@@ -475,11 +474,11 @@ TEST(CopiedUndoTest, CleaningAnEntryDoesNotWaitForTheCopies) {
   }
 }
 
-// Copies that fall far behind are brought up to date in part: the core thread
-// does nothing else meanwhile.
+// Undo copies that are far behind are brought up to date in part: the core
+// thread does nothing else meanwhile.
 bool IsWorkedOffInPart() {
   constexpr int kMany = 140;
-  // The ring has room for all: a full one brings the copies up to date.
+  // The ring has room for all: a full ring brings the copies up to date.
   Replica replica(Kind::kSimple, BackupBytes(Kind::kSimple), 1 << 20);
   Head head(1);
   for (int i = 0; i < kMany; ++i) {
@@ -506,9 +505,8 @@ TEST(CopiedUndoTest, ALongBacklogIsWorkedOffInPart) {
   faults::PlantFault("");
 }
 
-// A head's copies had room beside each other, but a replica's others lie
-// otherwise: here two of 34 KiB around one of 44, and one of 43 is to be made,
-// in 120.
+// A head's copies fit side by side, but a replica's other copies lie elsewhere:
+// here two of 34 KiB around one of 44, and one of 43 must be made, in 120.
 bool MakesRoom() {
   Replica replica(Kind::kDynamic,
                   engine::DynamicBackupBytes(120 << 10, /*alpha=*/1));
@@ -542,7 +540,7 @@ TEST(CopiedUndoTest, MakesRoomWhereItsOwnCopiesAreInTheWay) {
   faults::PlantFault("");
 }
 
-// A head lets through what each node's undo log has room for.
+// A head accepts requests that fit each node's undo log.
 TEST(CheckUndoLogsHoldTest, CountsWhatIsWrittenOver) {
   constexpr uint64_t kRing = 128 << 10;
   constexpr uint32_t kEach = 1024;

@@ -22,8 +22,8 @@ using log_entry_format::MutationHeader;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Two mutations, of which the second drops two clients and is of a session, and
-// three intents.
+// Two mutations, the second of which drops two clients and belongs to a
+// session, and three intents.
 struct Sample {
   Sample() {
     put.function = "kv.put";
@@ -174,7 +174,7 @@ TEST(LogEntryTest, NothingMayBeMissingOrBehind) {
   for (size_t length = 0; length < entry.size(); ++length) {
     std::string cut = entry.substr(0, length);
     EXPECT_TRUE(absl::IsDataLoss(LogEntry::Check(cut).status())) << length;
-    // Nor when it does not say so.
+    // Nor when its length is corrected.
     FixLength(&cut);
     EXPECT_TRUE(absl::IsDataLoss(LogEntry::Check(cut).status())) << length;
   }
@@ -267,7 +267,7 @@ TEST(LogEntryTest, AnIntentIsOfAKindThereIs) {
 
 // --- After-images.
 
-// Of the sample: 100 bytes of a write, 150 of an allocation, none of a free.
+// The sample's: 100 bytes of a write, 150 of an allocation, none of a free.
 std::string EntryWithImages() {
   const Sample sample;
   const std::vector<const Mutation*> mutations = {&sample.put, &sample.call};
@@ -324,7 +324,7 @@ TEST(AfterImagesTest, AreThereInOneModeAndNoOther) {
       LogEntry::Check(without, ChainMode::kImages).status();
   EXPECT_TRUE(absl::IsDataLoss(refused));
   EXPECT_THAT(refused.message(), HasSubstr("lacks its after-images"));
-  // Who reads it for itself, whatever the chain.
+  // A reader outside of a chain accepts both.
   EXPECT_TRUE(LogEntry::Check(with).ok());
   EXPECT_TRUE(LogEntry::Check(without).ok());
 }
@@ -338,8 +338,8 @@ TEST(AfterImagesTest, OfNothingButFreesThereAreNone) {
   }
 }
 
-// The first length between `from` and `to` that is taken for that of an entry's
-// after-images; 0: none.
+// The first length between `from` and `to` that is accepted as that of an
+// entry's after-images; 0: none.
 uint32_t TakenLength(uint32_t from, uint32_t to) {
   const std::string entry = EntryWithImages();
   const size_t begin = entry.size() - 256;
@@ -375,7 +375,7 @@ TEST(AfterImagesTest, AWriteSetThatNeedsOthersHasNone) {
                       offsetof(IntentRecord, filled);
     std::memcpy(changed.data() + at, &filled, sizeof(filled));
     FixChecksum(&changed);
-    // 151 comes to the same with padding.
+    // With padding, 151 is the same length.
     EXPECT_EQ(LogEntry::Check(changed, ChainMode::kImages).ok(), filled == 151)
         << filled;
   }
@@ -388,7 +388,7 @@ TEST(AfterImagesTest, EveryBitCounts) {
     damaged[bit / 8] ^= static_cast<char>(1 << (bit % 8));
     EXPECT_TRUE(absl::IsDataLoss(LogEntry::Check(damaged).status())) << bit;
   }
-  // Of one that was checked before, nothing is read beyond its end.
+  // Even in an entry assumed to be checked, no read goes beyond the end.
   for (size_t length = sizeof(EntryHeader); length < entry.size(); ++length) {
     const std::string cut = entry.substr(0, length);
     const auto images = ImagesOf(LogEntry::Checked(cut, 41, 42));

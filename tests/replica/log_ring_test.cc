@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 constexpr size_t kBytes = LogRing::kMinBytes;
 const LogRing::HeapUuid kHeap = {1, 2, 3};
 
-// What the entry of mutation `sequence` is in these tests.
+// The text of the entry of mutation `sequence` in these tests.
 std::string Text(uint64_t sequence, size_t size = 0) {
   std::mt19937 random(sequence);
   if (size == 0) size = 1 + random() % (random() % 50 == 0 ? 400000 : 2000);
@@ -88,7 +88,7 @@ TEST(LogRingTest, AnEntryCoversTheNumbersOfItsMutations) {
   EXPECT_EQ(ring->bytes_used(), 0u);
 }
 
-// Byte for byte, whether it was made here or came.
+// Byte for byte, whether it was made here or received.
 TEST(LogRingTest, KeepsWhatCameAsItCame) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
@@ -221,7 +221,7 @@ TEST(LogRingTest, ACrashLosesNothingThatWasAcknowledged) {
 TEST(LogRingTest, TruncateDropsForGood) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
-  // Around the end of the region, so that a wrap is among what is dropped.
+  // Around the end of the region, so that the dropped entries include a wrap.
   for (uint64_t i = 1; i <= 60; ++i) {
     ASSERT_TRUE(AppendText(ring.get(), Text(i, 300000)).ok() || i > 50);
     if (ring->received() != i) break;
@@ -242,7 +242,8 @@ TEST(LogRingTest, TruncateDropsForGood) {
             Text(last + 1, 200));
 }
 
-// Fills the ring so far that what replaces the last entry goes to the start.
+// Fills the ring so far that the replacement of the last entry goes to the
+// start.
 void FillUpTo(LogRing* ring, uint64_t left) {
   while (ring->bytes_total() - ring->bytes_used() > left) {
     const uint64_t room = ring->bytes_total() - ring->bytes_used() - left;
@@ -275,7 +276,7 @@ TEST(LogRingTest, AnEntryTakesThePlaceOfTheLast) {
       ring->PersistApplied();
       ring = *LogRing::Open(&region, kHeap);
     }
-    // What it took the place of goes with it.
+    // The entry that it replaced is dropped with it.
     ring->TruncateAfter(number - 1);
     ring = *LogRing::Open(&region, kHeap);
     EXPECT_EQ(ring->received(), number - 1);

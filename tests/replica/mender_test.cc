@@ -1,4 +1,4 @@
-// What is looked at when entries are adopted that nobody here has begun: what
+// The reads of a node that adopts entries that it has not begun: the objects
 // they touch, and nothing else of the heap, however large it is.
 #include "replica/mender.h"
 
@@ -35,7 +35,7 @@ class AdoptingTest : public ::testing::Test {
     allocated_ = *heap_->Reserve(kSize);
     capacity_ = static_cast<uint32_t>(heap_->BlockPayload(allocated_).size());
     heap_->Release(allocated_);
-    // Whoever visits it cannot go on.
+    // A walk that visits it fails.
     region_.base()[unreadable_ - 16 + 7] = std::byte{0xff};
     region_.base()[unreadable_ - 16] = std::byte{0xff};
   }
@@ -82,7 +82,7 @@ TEST_F(AdoptingTest, VisitsOnlyWhatIsTouched) {
   EXPECT_FALSE(heap_->Payload(freed_).ok());
   EXPECT_TRUE(heap_->Payload(allocated_).ok());
   EXPECT_EQ(heap_->stats().objects, objects);  // one more, one less
-  // A walk would have come by it.
+  // A walk would have met it.
   EXPECT_FALSE(heap_->Load().ok());
 }
 
@@ -107,7 +107,7 @@ TEST_F(AdoptingTest, BytesThatWereNotAskedForAreTheNeighboursMistake) {
   EXPECT_TRUE(executor_.MendIntent(intent, "xxx", Mend::kForward).ok());
 }
 
-// As where a node on an older copy is sent again what was completed once.
+// As when a node with an older copy receives completed entries again.
 TEST(MenderOrderTest, OfABlockThatIsUsedAgainTheLastWordCounts) {
   const engine::Intent write = {64, 0, 8, IntentKind::kWrite};
   const engine::Intent free = {64, 0, 48, IntentKind::kFree};

@@ -53,7 +53,8 @@ void Tear(MendingRig& rig) {
   rig.Make();
 }
 
-// Of range 0, once an entry was mended that has such a hash and wrote there.
+// The origin of range 0 after the repair of an entry with that hash that wrote
+// there.
 RangeBook::Origin OriginAfter(Mend mend, uint64_t hash, bool differs) {
   MendingRig rig;
   const TextBatch batch("a=2");
@@ -144,7 +145,7 @@ TransitionTable<MendingRig> Table() {
   return table;
 }
 
-// The pieces of a long Fetch are alike.
+// Merges the equal pieces of a long Fetch.
 std::string Shortened(std::string text) {
   const std::string piece = "192+1 ";
   for (size_t at = text.find(piece + piece); at != std::string::npos;

@@ -24,8 +24,8 @@ std::string UsesOf(ChainMessage::MessageCase message) {
   return uses;
 }
 
-// As people read it: who may send what. What is looser than this is looser on
-// purpose, and says so here.
+// In readable form: which sender may send which message. The rules are looser
+// than these only on purpose, and then say so here.
 TEST(MessageRulesTest, SaysWhatWasMeant) {
   const std::map<std::string, std::string> meant = {
       {"hello", "nobody"},

@@ -84,7 +84,7 @@ TEST(NodeRecordTest, OneCopyIsMadeGoodByTheOther) {
       NodeRecord record(&region);
       record.Create(Some(1));
       for (uint64_t i = 1; i <= updates; ++i) record.Update(Some(1 + i));
-      // And again: it was made good.
+      // And again: the copy was restored.
       for (int copy : {0, 1, 0}) {
         Flip(&region, current, copy, byte);
         NodeRecord read(&region);
@@ -95,7 +95,7 @@ TEST(NodeRecordTest, OneCopyIsMadeGoodByTheOther) {
   }
 }
 
-// What the node has said since is not forgotten without a word.
+// The record must not lose a state of the node silently.
 TEST(NodeRecordTest, TheVersionBeforeIsNotTakenForOneThatIsGone) {
   for (uint64_t updates = 0; updates < 4; ++updates) {
     const int current = static_cast<int>(updates % 2);

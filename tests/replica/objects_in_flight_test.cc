@@ -29,7 +29,7 @@ class ObjectsInFlightTest : public ::testing::Test {
   void Append(const std::string& text, uint32_t count = 1) {
     ASSERT_TRUE(AppendText(ring_.get(), text, count).ok());
   }
-  // Of the letters a to h.
+  // Those of the letters a to h that are in flight.
   std::string InFlight() {
     EXPECT_TRUE(in_flight_.CatchUp());
     std::string letters;
@@ -92,7 +92,7 @@ TEST_F(ObjectsInFlightTest, WhatARestartFindsInTheRing) {
   EXPECT_FALSE(reopened.MayHave(IdOf('c')));
 }
 
-// An entry under the number of one that was given up.
+// An entry with the number of one that was dropped.
 class RewrittenRingTest : public ObjectsInFlightTest {
  protected:
   std::string AfterATruncation() {

@@ -1,4 +1,4 @@
-// What a part of the core stands on, for the walk through its table.
+// The environment of a part of the core, for the walk through its table.
 #ifndef KAMINO_TESTS_REPLICA_PART_RIG_H_
 #define KAMINO_TESTS_REPLICA_PART_RIG_H_
 
@@ -41,7 +41,7 @@ struct PartRig {
     return member;
   }
 
-  // Appends an entry that the node has applied, or has not.
+  // Appends an entry, which the node has applied or not.
   void Append(const std::string& text, bool applied = true) {
     (void)AppendText(ring.get(), text);
     if (applied) ring->MarkApplied(ring->received());

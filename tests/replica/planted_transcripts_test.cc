@@ -1,4 +1,4 @@
-// Mistakes that a transcript must come out otherwise by.
+// Planted faults that must change a transcript.
 #include <string>
 
 #include "gtest/gtest.h"

@@ -25,7 +25,7 @@ TEST(RangeBookTest, WhatIsWrittenMeanwhileIsNotAgreed) {
   book.OnWritten(1);
   book.Agree(1, 7);
   EXPECT_EQ(book.agreed(1), 0u);
-  // Of another question.
+  // That answer belonged to another question.
   book.Begin(2);
   book.Agree(1, 8);
   EXPECT_EQ(book.agreed(1), 0u);
@@ -38,7 +38,7 @@ TEST(RangeBookTest, ACopyIsItsOwnOnceItIsBorneOut) {
   EXPECT_TRUE(book.all_own());
   book.Reset(Origin::kCopied);
   EXPECT_FALSE(book.all_own());
-  book.OnWritten(0);  // some of it
+  book.OnWritten(0);  // part of it
   EXPECT_EQ(book.origin(0), Origin::kCopied);
   for (uint64_t range : {0, 1}) {
     EXPECT_FALSE(book.all_own());

@@ -19,7 +19,7 @@ struct Vote {
   uint64_t agreed = 0;
 };
 
-// "agreed", "n2 is wrong" or "undecided"; of n1, n2 and so on.
+// "agreed", "n2 is wrong" or "undecided"; the votes are of n1, n2 and so on.
 std::string JudgementOf(const std::vector<Vote>& given) {
   RangeVotes votes;
   for (const Vote& each : given) {
@@ -58,7 +58,7 @@ TEST(RangeVotesTest, OneOfThreeDiffers) {
   EXPECT_EQ(JudgementOf({{kA}, {kA}, {kB}}), "n3 is wrong");
   EXPECT_EQ(JudgementOf({{kA}, {kB}, {kA}}), "n2 is wrong");
   EXPECT_EQ(JudgementOf({{kB}, {kA}, {kA}}), "n1 is wrong");
-  // Also where it differs from what it was copied from, or that from it.
+  // Also where it differs from its source, or its source from it.
   EXPECT_EQ(JudgementOf({{kA}, {kA}, {kB, "n2"}}), "n3 is wrong");
   EXPECT_EQ(JudgementOf({{kA}, {kB}, {kA, "n2"}}), "n2 is wrong");
 }
@@ -72,7 +72,7 @@ TEST(RangeVotesTest, NobodyKnowsWhoIsRight) {
 TEST(RangeVotesTest, CopiesOfEachOtherAreOneVote) {
   EXPECT_EQ(JudgementOf({{kA}, {kB}, {kB, "n2"}}), "undecided");
   EXPECT_EQ(JudgementOf({{kA}, {kB, "n3"}, {kB}}), "undecided");
-  // Of one that has gone.
+  // Copies of a node that has gone.
   EXPECT_EQ(JudgementOf({{kA}, {kB, "n9"}, {kB, "n9"}}), "undecided");
   EXPECT_EQ(JudgementOf({{kA}, {kB}, {kB, kNobodyKnows}}), "undecided");
   EXPECT_EQ(JudgementOf({{kA}, {kB, kNobodyKnows}, {kB, kNobodyKnows}}),
@@ -86,16 +86,16 @@ TEST(RangeVotesTest, WhatWasAgreedBeforeIsAVote) {
   EXPECT_EQ(JudgementOf({{kA}, {kB, "", kA}}), "n2 is wrong");
   EXPECT_EQ(JudgementOf({{kA, "", kB}, {kB, "", kB}}), "n1 is wrong");
   EXPECT_EQ(JudgementOf({{kA, "", kA}, {kB}, {kC}}), "n3 is wrong");
-  // The copy goes after what it was made of.
+  // The copy follows its source.
   EXPECT_EQ(JudgementOf({{kA, "", kA}, {kB}, {kB, "n2"}}), "n2 is wrong");
   EXPECT_EQ(JudgementOf({{kA, "", kA}, {kB, "n1"}}), "n2 is wrong");
-  // It was the same with two of them.
+  // Two of them had the same.
   EXPECT_EQ(JudgementOf({{kA, "", kA}, {kB}, {kB}}), "undecided");
-  // Nobody has it any more.
+  // No member has the agreed content any more.
   EXPECT_EQ(JudgementOf({{kA, "", kC}, {kB}}), "undecided");
   EXPECT_EQ(JudgementOf({{kA, "", kB}, {kA, "n1"}}), "undecided");
   EXPECT_EQ(JudgementOf({{kA, "", kB}, {kA}}), "agreed");
-  // They remember different things.
+  // They remember different contents.
   EXPECT_EQ(JudgementOf({{kA, "", kA}, {kB, "", kB}}), "undecided");
   EXPECT_EQ(JudgementOf({{kA, "", kA}, {kB, "", kB}, {kB}}), "n1 is wrong");
 }

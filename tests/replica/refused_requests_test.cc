@@ -24,7 +24,7 @@ TEST(RequestIdentityTest, IsOfNameFunctionAndBytes) {
   MutationView other = Put(1, 2, "abc");
   other.function = "kv.delete";
   EXPECT_FALSE(put == IdentityOf(other));
-  // The same for ever: it is stored.
+  // It must never change: it is stored.
   EXPECT_EQ(put.digest, 2083470919845857910u);
 }
 

@@ -1,5 +1,5 @@
-// A node's core with a ring and a heap as a restart found them; nobody else is
-// there but what a test says.
+// A node's core with the ring and the heap that a restart found; the test plays
+// the other nodes.
 #ifndef KAMINO_TESTS_REPLICA_RESTARTED_CORE_H_
 #define KAMINO_TESTS_REPLICA_RESTARTED_CORE_H_
 

@@ -1,4 +1,4 @@
-// Steps of a restore on the chain's state: what they take, what they refuse,
+// Steps of a restore on the chain's state: what they accept, what they refuse,
 // and what clients find meanwhile and afterwards.
 #include "replica/restore.h"
 
@@ -53,7 +53,7 @@ class RestoreTest : public ::testing::Test {
     return done;
   }
 
-  // By no client.
+  // Without a client.
   absl::StatusOr<StateMachine::Execution> Run(const std::string& function,
                                               const std::string& arguments) {
     Mutation request;
@@ -197,7 +197,7 @@ TEST_F(RestoreTest, StepsMayBeRepeated) {
   again = Finish();
   ASSERT_TRUE(again.ok());
   EXPECT_TRUE(again->repeated);
-  // A step that was late does nothing any more.
+  // A late step has no effect any more.
   EXPECT_FALSE(Bring({{"a", "1", 3}}).ok());
   EXPECT_FALSE(Begin().ok());
 }
@@ -228,7 +228,7 @@ TEST_F(RestoreTest, IsGivenUpByAndBy) {
   EXPECT_EQ(step->result, "");
   EXPECT_EQ(Objects(), "");
   EXPECT_TRUE(Put("x").ok());
-  // Its answer may have been lost; what came meanwhile stays.
+  // Its answer may have been lost; objects written meanwhile stay.
   step = GiveUp();
   ASSERT_TRUE(step.ok()) << step.status();
   EXPECT_TRUE(step->repeated);
@@ -245,7 +245,7 @@ TEST_F(RestoreTest, WhatWasFinishedIsNotGivenUp) {
 }
 
 TEST_F(RestoreTest, WhatClientsKnowOfTheOtherChainCountsForNothing) {
-  // Numbers of before are below the base, whatever they were.
+  // Earlier numbers are below the base, whatever they were.
   ASSERT_TRUE(Begin().ok());
   ASSERT_TRUE(Bring({{"a", "1", 3}}).ok());
   ASSERT_TRUE(Finish().ok());
@@ -293,7 +293,7 @@ TEST_F(RestoreTest, RefusesWhatMakesNoSense) {
   EXPECT_EQ(Objects(), "");
 }
 
-// An entry that skips numbers ends behind them, here and after it was read.
+// An entry that skips numbers ends after them, here and when it is read again.
 TEST(SkippingEntryTest, EndsBehindWhatItSkips) {
   Mutation begin;
   begin.function = kBeginRestoreFunction;

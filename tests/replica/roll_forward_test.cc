@@ -1,6 +1,6 @@
-// Entries that share objects, and are cut short at any flush or drain of any of
-// them: what they carry brings the heap to what the head left, whatever the
-// crash did, and if the next one comes meanwhile.
+// Entries that share objects, and a crash at any flush or drain of any of them:
+// their after-images bring the heap to the head's state, whatever the crash
+// did, and even if the next entry comes meanwhile.
 #include "replica/roll_forward.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ using ::testing::ElementsAre;
 constexpr size_t kHeapBytes = 64u << 10;
 constexpr uint64_t kSeeds = 3;  // ways a crash comes out, at each moment
 
-// What an entry does to one object; `text` is stored from `offset` on.
+// The change of an entry to one object; `text` is stored from `offset` on.
 struct Change {
   IntentKind kind;
   ObjectId object;
@@ -51,7 +51,7 @@ absl::Span<const std::byte> BytesOf(const std::string& text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
-// By id, of what is there.
+// The live objects, by id.
 using Objects = std::map<ObjectId, std::string>;
 
 Objects ObjectsOf(Heap* heap, const std::set<ObjectId>& ids) {
@@ -68,7 +68,7 @@ Objects ObjectsOf(Heap* heap, const std::set<ObjectId>& ids) {
   return objects;
 }
 
-// A node's heap, with what executes and mends on it.
+// A node's heap, with an executor that also repairs it.
 struct Node {
   explicit Node(const SimRegion::Image& image)
       : region(image),
@@ -114,8 +114,8 @@ class RollForwardTest : public ::testing::Test {
     for (const auto& changes : Entries()) Execute(changes);
   }
 
-  // Objects that are written, freed and made again, of another size and by
-  // others in the same place, also within one entry.
+  // Objects that are written, freed and made again, with another size and in
+  // each other's place, also within one entry.
   std::vector<std::vector<Change>> Entries() const {
     const auto write = [](ObjectId id, uint32_t offset, std::string text) {
       return Change{IntentKind::kWrite, id, offset, std::move(text)};
@@ -143,7 +143,7 @@ class RollForwardTest : public ::testing::Test {
     };
   }
 
-  // At the head, whose heap the entries' images are taken from.
+  // At the head; the entries' images are taken from its heap.
   void Execute(const std::vector<Change>& changes) {
     WriteSet write_set;
     engine::AfterImage image;
@@ -195,7 +195,7 @@ class RollForwardTest : public ::testing::Test {
     ASSERT_TRUE(ring_->Append(draft).ok());
   }
 
-  // At a replica, as its executions do.
+  // At a replica, by its execution.
   static void Execute(Heap* heap, const LogEntry& entry) {
     const auto write_set = entry.WriteSet();
     engine::ReplicaTransaction transaction(heap, *write_set);
@@ -213,7 +213,7 @@ class RollForwardTest : public ::testing::Test {
     ASSERT_TRUE(static_cast<engine::Transaction&>(transaction).Commit().ok());
   }
 
-  // What a crash may leave, at each flush and drain of `act`.
+  // The images that crashes may leave, at each flush and drain of `act`.
   static std::vector<SimRegion::Image> CrashesOf(
       SimRegion* region, uint64_t seeds, const std::function<void()>& act) {
     std::vector<SimRegion::Image> images;
@@ -230,7 +230,7 @@ class RollForwardTest : public ::testing::Test {
     return images;
   }
 
-  // "" when the heap is what the head's was after `last`.
+  // "" when the heap equals the head's after `last`.
   std::string Difference(Heap* heap, uint64_t last) const {
     const Objects objects = ObjectsOf(heap, ids_);
     if (heap->stats().objects != after_[last].size() + 1) {  // and the root
@@ -251,8 +251,8 @@ class RollForwardTest : public ::testing::Test {
     return Difference(node->heap.get(), last);
   }
 
-  // The first thing that is wrong after a crash within any entry, be the mark
-  // that those before it are applied there or not.
+  // The first violation after a crash within any entry, whether or not the mark
+  // that those before it are applied is there.
   std::string RollFromEverywhere(bool crash_again) {
     Node replica(before_);
     const uint64_t all = ring_->received();
@@ -329,7 +329,7 @@ TEST_F(RollForwardTest, NothingThatIsNotAppliedIsMissed) {
   }
 }
 
-// --- What an executor is told.
+// --- The calls that an executor gets.
 
 class ListingExecutor final : public Executor {
  public:

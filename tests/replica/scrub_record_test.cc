@@ -43,8 +43,8 @@ TEST_F(ScrubRecordTest, TheNewestCounts) {
   }
 }
 
-// It is a copy of nobody knows whose, be it that a crash came while the line
-// was written.
+// An unreadable record counts as a copy of an unknown source, even if a crash
+// while it was written made it so.
 TEST_F(ScrubRecordTest, WhatCannotBeReadIsACopy) {
   record_.Update({.copied = true, .source = "n2", .doubt = {}});
   record_.Update({.copied = false, .source = "", .doubt = {}});

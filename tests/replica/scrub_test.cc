@@ -19,8 +19,8 @@ using Compare = Scrub::Compare;
 
 constexpr uint64_t kPosition = 9;
 
-// n1, whose heap has a=1 and z=2, so that ranges 0 and 1 come to 11 and 12. It
-// compares one of them in ten seconds.
+// n1, whose heap has a=1 and z=2, so that ranges 0 and 1 have the digests 11
+// and 12. It compares one of them in ten seconds.
 struct ScrubRig : PartRig {
   ScrubRig() {
     heap.objects = {{'a', "1"}, {'z', "2"}};
@@ -64,7 +64,7 @@ struct ScrubRig : PartRig {
       Note(absl::StrCat("range ", *scrub->doubt(), " first"));
     }
   }
-  // This node's vote on `range`, and those of others.
+  // Judges `range` by this node's vote and those of others.
   void Conclude(uint64_t range, const std::vector<uint64_t>& others) {
     if (scrub->state() != Scrub::State::kAsked) return Note("not asked");
     RangeVotes votes;
@@ -182,7 +182,7 @@ TEST(ScrubTest, WithoutARateNothingIsAsked) {
   EXPECT_FALSE(scrub.Next(kPosition, rig.now).has_value());
 }
 
-// One that has made its pass, and rests.
+// A scrub that has finished its pass, and rests.
 struct RestingRig : ScrubRig {
   RestingRig() {
     options.scrub_bytes_per_s = 1u << 30;
@@ -190,7 +190,7 @@ struct RestingRig : ScrubRig {
     scrub.emplace(options, &heap);
     Pass();
   }
-  // To the end of the present one.
+  // To the end of the present pass.
   void Pass() {
     const uint64_t passes = scrub->stats().passes;
     while (scrub->stats().passes == passes && Asks()) Agree();
@@ -246,7 +246,7 @@ TEST(ScrubTest, WhatIsToldWhileItRestsIsNoPartOfTheNextPass) {
   }
 }
 
-// As it is in doubt, it is asked about until that is over.
+// As the range is in doubt, it is compared until that is settled.
 TEST(ScrubTest, WhatIsInDoubtWhileItRestsIsNoPartOfTheNextPass) {
   RestingRig rig;
   rig.scrub->OnFirst(0, rig.now);
@@ -311,14 +311,14 @@ TEST(ScrubTest, WithoutARateWhatIsInDoubtElsewhereIsAskedOnce) {
   const auto compare = rig.scrub->Next(kPosition, rig.now);
   ASSERT_TRUE(compare.has_value());
   EXPECT_EQ(compare->range(), 1u);
-  rig.scrub->OnFirst(1, rig.now);  // it is on its way
+  rig.scrub->OnFirst(1, rig.now);  // it is in flight
   EXPECT_EQ(rig.scrub->state(), Scrub::State::kAsked);
   rig.Conclude(1, {12});
   rig.now += rig.options.scrub_retry;
   EXPECT_FALSE(rig.scrub->Next(kPosition, rig.now).has_value());
 }
 
-// Of two that are wrong the other is convicted first.
+// If two nodes are wrong, the other one is expelled first.
 TEST(ScrubTest, WhoIsWrongIsInDoubtUntilItsTurnComes) {
   const auto in_doubt = [](const std::vector<uint64_t>& others) {
     ScrubRig rig;

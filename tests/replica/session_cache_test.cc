@@ -1,5 +1,5 @@
-// What a node remembers of sessions counts only as long as it is so, and what
-// is damaged for nothing.
+// A node's cache of sessions: only committed state is cached, and damage is not
+// hidden by it.
 #include <cstring>
 #include <functional>
 #include <optional>
@@ -17,9 +17,9 @@ namespace {
 
 using session_format::kInlineBytes;
 
-// --- What is cached counts for nothing else.
+// --- Only committed state is cached.
 
-// Within one transaction, which is taken back.
+// Within one transaction, which is aborted.
 TEST_F(SessionsTest, WhatIsTakenBackWasNotOpened) {
   auto transaction = head_.Begin();
   kamino::internal::v1::OpenSession wanted;

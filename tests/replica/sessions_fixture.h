@@ -1,5 +1,5 @@
-// Sessions on two heaps: of a head, and of a replica that executes what that
-// did.
+// Sessions on two heaps: a head's, and that of a replica that executes the
+// head's entries.
 #ifndef KAMINO_TESTS_REPLICA_SESSIONS_FIXTURE_H_
 #define KAMINO_TESTS_REPLICA_SESSIONS_FIXTURE_H_
 
@@ -38,7 +38,7 @@ class SessionsTest : public ::testing::Test {
     EXPECT_TRUE(Open(kSession, kWindow).ok());
     bytes_with_ = head_.heap().stats().bytes_used;
   }
-  // Whatever is done, the replica has come to the same.
+  // After each test the replica has the head's state.
   ~SessionsTest() override {
     if (dissent_) return;
     EXPECT_EQ(head_.heap().stats().bytes_used,
@@ -90,7 +90,7 @@ class SessionsTest : public ::testing::Test {
     const std::string bytes = draft.ToString();
     const auto entry = LogEntry::Check(bytes);
     ASSERT_TRUE(entry.ok()) << entry.status();
-    // Without effect, also on what is cached.
+    // Without effect, on the cache either.
     const auto tried = executor_.Try(*entry);
     const auto executed = executor_.Execute(*entry);
     dissent_ |= !tried.ok() || !executed.ok();
@@ -165,7 +165,7 @@ class SessionsTest : public ::testing::Test {
   uint64_t bytes_without_ = 0;  // of the heap, without the session
   uint64_t bytes_with_ = 0;
   bool faulty_ = false;   // the replica is expected to differ
-  bool dissent_ = false;  // it does
+  bool dissent_ = false;  // it disagrees
 };
 
 inline void ExpectReason(const absl::Status& status, kamino::v1::Reason reason,

@@ -1,5 +1,5 @@
-// Sessions as the chain's state has them: their numbers, outcomes, and what
-// they take of the heap. What a head does about them is in tests/head.
+// Sessions in the chain's state: their numbers, outcomes, and their space in
+// the heap. The head's part is in tests/head.
 #include "replica/sessions.h"
 
 #include <string>
@@ -34,7 +34,7 @@ TEST_F(SessionsTest, ASlotTakesItsNumbersInTurn) {
 TEST_F(SessionsTest, ANumberIsExecutedOnce) {
   const auto first = Echo(2, "first");
   ASSERT_TRUE(first.ok());
-  // Whatever comes under it.
+  // For any function.
   for (const std::string function : {"test.echo", "kv.put", "no such"}) {
     const auto again = Execute(Of(2, function, "again"));
     ASSERT_TRUE(again.ok()) << again.status();
@@ -127,7 +127,7 @@ TEST_F(SessionsTest, OutsideOfSessionsThereIsNoVoid) {
   mutation.in_session = false;
   EXPECT_EQ(ReasonOf(Execute(mutation).status()),
             kamino::v1::REASON_UNKNOWN_PROCEDURE);
-  // Nor is anything within them that the head does.
+  // Nor may the head's own functions run within a session.
   EXPECT_EQ(ReasonOf(Execute(Of(1, kDropFunction)).status()),
             kamino::v1::REASON_UNKNOWN_PROCEDURE);
 }
@@ -149,7 +149,7 @@ TEST_F(SessionsTest, ResultsOfAnyLengthAreKept) {
 TEST_F(SessionsTest, AMutationWritesNoMoreThanItMust) {
   ASSERT_TRUE(Echo(1, "").ok());
   ASSERT_TRUE(Echo(2, "12345").ok());
-  // The value that is counted in, and the slot.
+  // The value of the counter, and the slot.
   ASSERT_EQ(write_set_.size(), 2u);
   EXPECT_EQ(write_set_[1].kind, IntentKind::kWrite);
   EXPECT_EQ(write_set_[1].offset, 0u);
@@ -161,7 +161,7 @@ TEST_F(SessionsTest, AMutationWritesNoMoreThanItMust) {
 
 class LongResultsTest : public SessionsTest {
  protected:
-  // What is left when a long result's slot was used again.
+  // The bytes left when a long result's slot was reused.
   uint64_t BytesAfterReuse() {
     EXPECT_TRUE(Echo(1, "").ok());  // makes what counts the calls
     const uint64_t before = head_.heap().stats().bytes_used;
@@ -223,7 +223,7 @@ TEST_F(SessionsTest, WhatCannotBeIsNotOpened) {
 }
 
 TEST_F(SessionsTest, ClosingGivesBackAllThatItTook) {
-  // The counter's value is no part of the session.
+  // The counter's value does not belong to the session.
   ASSERT_TRUE(Echo(1, std::string(20'000, 'r')).ok());
   Mutation remove;
   remove.function = kDeleteFunction;

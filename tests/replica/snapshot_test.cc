@@ -1,4 +1,4 @@
-// Snapshots of regions into strings and back; the format's promises, bit by
+// Snapshots of regions into strings and back; the format's guarantees, bit by
 // bit.
 #include <algorithm>
 #include <cstring>
@@ -38,7 +38,7 @@ class SnapshotTest : public testing::Test {
     for (char& c : bytes) c = static_cast<char>(random_());
     source_.CopyFlush(source_.base() + offset, bytes.data(), length);
   }
-  // Takes up to `most` records over.
+  // Moves up to `most` records to the reader.
   size_t Move(SnapshotWriter* writer, size_t most) {
     size_t moved = 0;
     while (moved < most && (*writer->WriteRecord(&reader_)) > 0) ++moved;
@@ -58,7 +58,7 @@ class SnapshotTest : public testing::Test {
 TEST_F(SnapshotTest, HasWhatChangesMeanwhile) {
   Store(kBegin + 5, 60 * kPage);
   Store(200 * kPage, 10 * kPage);
-  // What the target held before is gone, also where the source has zeros.
+  // The target's former content is gone, also where the source has zeros.
   std::memset(target_.base() + kBegin, 0x77, kBytes - kBegin);
   SnapshotWriter writer(&source_, kScope, 5);
   EXPECT_EQ(writer.BytesLeft(), kBytes - kBegin);
@@ -77,11 +77,11 @@ TEST_F(SnapshotTest, HasWhatChangesMeanwhile) {
   EXPECT_EQ(reader_.end(), 9u);
   EXPECT_EQ(*reader_.Finish(), 9u);
   EXPECT_GT(reader_.bytes_stored(), kBytes - kBegin);
-  // What lies before is each node's own.
+  // Bytes before the scope belong to each node itself.
   EXPECT_EQ(target_.base()[kBegin - 1], std::byte{0});
 }
 
-// What a heap lacks that has the rest.
+// The changes that a heap with everything else lacks.
 TEST_F(SnapshotTest, OfChangesAloneHasThose) {
   Store(kBegin, kBytes - kBegin);
   std::memcpy(target_.base(), source_.base(), kBytes);
@@ -121,7 +121,7 @@ TEST_F(SnapshotTest, OfChangesAloneHasThose) {
   EXPECT_LT(reader.bytes_stored(), 5 * kPage);
 }
 
-// Neither is taken for the other.
+// Each is refused in place of the other.
 TEST_F(SnapshotTest, OfChangesIsNoWholeOne) {
   engine::BlockMap blocks(kBytes);
   SnapshotReader of_changes(&target_, kScope, &blocks);
@@ -157,8 +157,8 @@ TEST_F(SnapshotTest, LeavesOutWhatIsUnusedUntilItIsUsed) {
   EXPECT_TRUE(Equal());
 }
 
-// A stream that is cut at records has pieces of this size, the first with the
-// header: there is no larger one, and there is one as large.
+// A stream cut at records has pieces of at most this size, the first with the
+// header, and one of exactly this size.
 TEST_F(SnapshotTest, PiecesHaveABound) {
   Store(kBegin, kBytes - kBegin);
   SnapshotWriter writer(&source_, kScope, 0);
@@ -200,8 +200,8 @@ class SmallSnapshotTest : public testing::Test {
   }
   void Cut() { cuts_.push_back(bytes_.size()); }
 
-  // What a reader says to `bytes`, in pieces of `piece` bytes. Before an error
-  // it has stored what undamaged records say, and nothing else.
+  // The reader's answer to `bytes`, in pieces of `piece` bytes. Before an error
+  // it has stored the undamaged records, and nothing else.
   absl::Status Read(absl::string_view bytes, size_t piece = SIZE_MAX) {
     SimRegion target(kSmall);
     SnapshotReader reader(&target, kSmallScope);
@@ -225,7 +225,7 @@ class SmallSnapshotTest : public testing::Test {
     return status;
   }
 
-  // The target after so many bytes of the heap in whole records.
+  // The target after that many bytes of the heap in whole records.
   std::string StoredBy(uint64_t bytes) {
     auto& known = stored_by_[bytes];
     if (!known.empty()) return known;
@@ -243,7 +243,7 @@ class SmallSnapshotTest : public testing::Test {
                                kSmall);
   }
 
-  // The record that begins at `at`, with its checksum put right after `change`.
+  // The record that begins at `at`, with its checksum corrected after `change`.
   std::string Forge(size_t at, void (*change)(Record*)) {
     std::string forged = bytes_;
     uint64_t before;
@@ -327,7 +327,7 @@ TEST_F(SmallSnapshotTest, EveryFlippedBitIsRefused) {
   }
 }
 
-// Else a reader waits for data that never comes: nothing follows the last
+// Otherwise a reader waits for data that never comes: nothing follows the last
 // record of a tail that believes it has sent all.
 TEST_F(SmallSnapshotTest, ADamagedHeadIsRefusedBeforeItsDataComes) {
   std::vector<size_t> heads = {sizeof(Header)};
@@ -355,7 +355,7 @@ TEST_F(SmallSnapshotTest, EveryTruncationIsRefused) {
   EXPECT_THAT(std::string(longer.message()), HasSubstr("follow the end"));
 }
 
-// Each is whole by itself.
+// Each record is sound by itself.
 TEST_F(SmallSnapshotTest, RecordsThatAreLostDoubledOrExchangedAreRefused) {
   const auto part = [this](size_t from, size_t to) {
     return bytes_.substr(from, to - from);
@@ -404,7 +404,7 @@ TEST_F(SmallSnapshotTest, AClusterThatIsNotKnownIsNoOther) {
   EXPECT_EQ(*reader.Finish(), 8u);
 }
 
-// Checksums keep out mistakes, not those who mean it.
+// Checksums keep out mistakes, not malice.
 TEST_F(SmallSnapshotTest, NothingIsStoredOutsideWhateverItsChecksum) {
   const struct {
     void (*change)(Record*);
@@ -424,7 +424,7 @@ TEST_F(SmallSnapshotTest, NothingIsStoredOutsideWhateverItsChecksum) {
        "ends after mutation 8 and 1 records"},
   };
   for (const auto& one : cases) {
-    // With the head of it alone: not a byte more is waited for.
+    // From its head alone: the reader waits for no further byte.
     const std::string forged = Forge(sizeof(Header), one.change);
     const absl::Status read = Read(absl::string_view(forged).substr(0, 104));
     EXPECT_TRUE(absl::IsDataLoss(read));
@@ -434,7 +434,8 @@ TEST_F(SmallSnapshotTest, NothingIsStoredOutsideWhateverItsChecksum) {
   }
 }
 
-// Nor is more waited for than a record may have, where there would be room.
+// Nor does a reader wait for more than a record may have, even where there is
+// room.
 TEST(LargeHeapTest, ARecordThatIsTooLargeIsRefusedByItsHead) {
   SimRegion target(17 << 20);
   for (Record record :
@@ -459,7 +460,7 @@ TEST(LargeHeapTest, ARecordThatIsTooLargeIsRefusedByItsHead) {
   }
 }
 
-// A disk that is full ends it.
+// A full disk ends it.
 TEST_F(SmallSnapshotTest, ASinksErrorIsPassedOn) {
   struct Full final : ByteSink {
     absl::Status Append(absl::string_view bytes) override {

@@ -1,5 +1,5 @@
-// A check of the chain's state finds what is damaged, and nothing where nothing
-// is; whatever the bytes are it ends.
+// A check of the chain's state finds damage, and reports none where there is
+// none; it ends, whatever the bytes are.
 #include "replica/state_check.h"
 
 #include <algorithm>
@@ -133,7 +133,7 @@ TEST_F(StateCheckTest, FindsAnObjectThatNothingLeadsTo) {
 }
 
 TEST_F(StateCheckTest, FindsAKeyInTheWrongPlace) {
-  // Keys stand in pages alone.
+  // Keys are in pages only.
   const size_t key = Find("key1200");
   ASSERT_NE(key, absl::string_view::npos);
   std::memcpy(base() + key, "zzz", 3);
@@ -166,7 +166,7 @@ TEST_F(StateCheckTest, EndsWhateverTheBytesAre) {
     if (!findings_.empty()) ++noticed;
     std::memcpy(base(), good.data(), good.size());
   }
-  // What is within values nobody can tell.
+  // Damage within values goes unnoticed.
   EXPECT_GT(noticed, kRounds / 2u);
   Check();
   EXPECT_THAT(findings_, IsEmpty());

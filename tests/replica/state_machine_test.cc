@@ -200,7 +200,7 @@ TEST_F(StateMachineTest, ARetryReturnsTheFirstOutcomeAndChangesNothing) {
   EXPECT_EQ(Get("a"), "xxxx");
 }
 
-// The number of what was never committed is free, whatever it is.
+// A number is free until a mutation with it commits, whatever it is.
 TEST_F(StateMachineTest, AClientMayBeginAtAnyNumber) {
   ASSERT_TRUE(Put("a", "x").ok());
   ASSERT_TRUE(Run("test.double", "a", 78, 5).ok());
@@ -247,8 +247,9 @@ TEST_F(StateMachineTest, ExpiredClientsAreDropped) {
   EXPECT_EQ(state_.FindOutcome(reader, 6, 0)->knowledge, Knowledge::kStored);
 }
 
-// A mutation that may have been executed before its outcome was dropped is not
-// executed again, nor said not to have been; all others are as before.
+// A mutation that may have been executed before its outcome was dropped is
+// neither executed again nor reported as not executed; all others are as
+// before.
 TEST_F(StateMachineTest, WhatMayHaveBeenDroppedIsNotKnown) {
   ASSERT_TRUE(Put("a", "x").ok());
   const uint64_t before = sequence_;
@@ -284,7 +285,7 @@ TEST_F(StateMachineTest, WhatMayHaveBeenDroppedIsNotKnown) {
               Knowledge::kNone);
   }
   EXPECT_EQ(Get("a"), "xxxxxxxx");
-  // Of a client with a record `since` says nothing.
+  // `since` says nothing about a client with a record.
   EXPECT_EQ(state_.FindOutcome(reader, 6, 0)->knowledge, Knowledge::kStored);
   request.client_id = 6;
   request.number = 2;
@@ -315,7 +316,7 @@ TEST_F(StateMachineTest, AStateIsMadeOnce) {
   EXPECT_EQ(Get("a"), "1");
 }
 
-// What a head executes, a replica executes to the same state.
+// A replica's execution of a head's mutations leads to the same state.
 TEST_F(StateMachineTest, AReplicaFollows) {
   StoreUnderTest replica(Scheme::kSimple);
   StateMachine replica_state(Registry(), replica.heap().root());
@@ -363,7 +364,7 @@ TEST_F(StateMachineTest, AReplicaFollows) {
                     .ok());
   }
   EXPECT_EQ(all[0], all[1]);
-  // Not what the head's execution touched.
+  // Not the objects that the head's execution touched.
   ++request.number;
   entry = EntryOf(300, request, {});
   EXPECT_TRUE(

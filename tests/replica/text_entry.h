@@ -1,6 +1,6 @@
-// Log entries for tests of the protocol, each made of a text: what its first
-// mutation has as arguments. "a=1 b=22" stands for writes to the objects a and
-// b (tests/replica/fake_heap.h); any other text touches nothing.
+// Log entries for tests of the protocol, each made from a text: the arguments
+// of its first mutation. "a=1 b=22" stands for writes to the objects a and b
+// (tests/replica/fake_heap.h); any other text touches nothing.
 #ifndef KAMINO_TESTS_REPLICA_TEXT_ENTRY_H_
 #define KAMINO_TESTS_REPLICA_TEXT_ENTRY_H_
 
@@ -24,14 +24,14 @@ inline constexpr uint64_t kObjectSpacing = 64;
 std::vector<std::pair<char, std::string>> WritesOf(absl::string_view text);
 engine::WriteSet WriteSetOf(absl::string_view text);
 
-// What an entry of `count` mutations is made of.
+// The parts of an entry of `count` mutations.
 class TextBatch {
  public:
   explicit TextBatch(absl::string_view text, uint32_t count = 1);
 
   const std::vector<const Mutation*>& mutations() const { return pointers_; }
   const engine::WriteSet& write_set() const { return write_set_; }
-  // Of chain 1.
+  // In chain 1.
   LogEntryDraft Draft(uint64_t first, uint64_t view_id = 0) const;
 
  private:

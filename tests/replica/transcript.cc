@@ -23,7 +23,7 @@ uint64_t NumberOf(const std::string& word) {
   return absl::SimpleAtoi(word, &number) ? number : 0;
 }
 
-// What of an operation's words stands for more: "a=x*9" is "a=xxxxxxxxx".
+// Expands an operation's words: "a=x*9" is "a=xxxxxxxxx".
 std::string Operation(const Words& words, size_t from) {
   std::vector<std::string> expanded;
   for (size_t i = from; i < words.size(); ++i) {
@@ -35,7 +35,7 @@ std::string Operation(const Words& words, size_t from) {
   return absl::StrJoin(expanded, " ");
 }
 
-// Many x in a row are as in a command.
+// Many x in a row are written as in a command.
 std::string Shortened(const std::string& line) {
   std::string text;
   for (size_t i = 0; i < line.size();) {
@@ -79,7 +79,7 @@ class Player {
     absl::StrAppend(&text_, "  ", Shortened(line), "\n");
   }
 
-  // "" or what is wrong with the command.
+  // "" or the mistake in the command.
   std::string Run(const Words& words) {
     static const auto* const commands = new std::map<std::string, Command>{
         {"nodes", &Player::Nodes},     {"view", &Player::View},
@@ -136,7 +136,8 @@ class Player {
     network_.Submit(words[1], Operation(words, 2), words[0] == "submit");
   }
 
-  // Only what is on its way between two now; else also what that leads to.
+  // Only messages in flight between two nodes now; otherwise also those that
+  // they lead to.
   void Deliver(const Words& words) {
     const std::string from = words.size() > 1 ? words[1] : "";
     const std::string to = words.size() > 2 ? words[2] : "";
@@ -181,7 +182,7 @@ class Player {
       for (uint64_t i = NumberOf(words[1]); i > 0; --i) Round();
       return;
     }
-    // What retries first after a while comes to rest after that.
+    // Longer than the delays before retries.
     constexpr int kQuietTicks = 12;
     int quiet = 0;
     for (int i = 0; quiet < kQuietTicks; ++i) {
@@ -190,7 +191,7 @@ class Player {
     }
   }
 
-  // Whether anything was said.
+  // Whether any message was sent.
   bool Round() {
     bool said = false;
     for (int i = 0; i < kEndless && network_.DeliverOne("", ""); ++i) {

@@ -70,7 +70,7 @@ struct TranscriptNetwork::Node {
   LinkId next_accepted = 2;
   Disk disk;  // while it is down
   std::optional<Disk> copy;
-  // What a head had before an operation that it has not committed.
+  // A head's objects before an operation that it has not committed.
   std::optional<FakeHeap::Objects> uncommitted;
   std::string standing;
 
@@ -132,7 +132,7 @@ void TranscriptNetwork::Start(Node* node, const Disk* disk) {
     node->heap->diverges = disk->diverges;
   }
   if (node->uncommitted.has_value()) {
-    // As a head's storage does: from its own backup.
+    // Like a head's storage: from its own undo copy.
     node->heap->objects = *node->uncommitted;
     node->ring->TruncateAfter(node->ring->applied());
     node->uncommitted.reset();
@@ -368,7 +368,7 @@ void TranscriptNetwork::Tick(absl::Duration time) {
   }
 }
 
-// --- What is on its way.
+// --- Messages in flight.
 
 bool TranscriptNetwork::DeliverOne(const std::string& from,
                                    const std::string& to, bool lost) {
@@ -430,7 +430,7 @@ void TranscriptNetwork::Cut(const std::string& a, const std::string& b,
   Break(a, b);
 }
 
-// --- What is.
+// --- The nodes' state.
 
 std::string TranscriptNetwork::StandingOf(const Node& node) const {
   return absl::StrCat(membership::RoleName(node.core->role()), ", ",

@@ -1,5 +1,5 @@
-// Nodes of the chain protocol in one process, and what is on its way between
-// them. Nothing moves by itself.
+// Nodes of the chain protocol in one process, and the messages in flight
+// between them. Nothing happens by itself.
 #ifndef KAMINO_TESTS_REPLICA_TRANSCRIPT_NETWORK_H_
 #define KAMINO_TESTS_REPLICA_TRANSCRIPT_NETWORK_H_
 
@@ -24,14 +24,14 @@
 
 namespace kamino::replica {
 
-// Executes as FakeHeap does, until the power fails in the middle.
+// Executes like FakeHeap, until the power fails in the middle.
 class TearingExecutor;
 
 class TranscriptNetwork {
  public:
   using Message = kamino::internal::v1::ChainMessage;
 
-  // A line of what happens; `loud`: only of interest where each step is.
+  // A line of output; `loud`: of interest only where every step is.
   using Print = std::function<void(const std::string& line, bool loud)>;
   explicit TranscriptNetwork(Print print);
   ~TranscriptNetwork();
@@ -41,16 +41,17 @@ class TranscriptNetwork {
   bool IsUp(const std::string& name) const;
   std::vector<std::string> Names() const;
 
-  // Those named learn of the view if they are up. Members are taken in under
-  // the incarnation that they, be they down, have when the view is first told.
+  // Those named learn of the view if they are up. Members enter it with the
+  // incarnation that they have, even if they are down, when the view is first
+  // told.
   void InstallView(uint64_t id, const std::vector<std::string>& members,
                    const std::vector<std::string>& to);
   void Submit(const std::string& head, const std::string& operation,
               bool commit);
   void Invite(const std::string& name, bool invited);
 
-  // The first message on its way between these ("" is anybody) is delivered, or
-  // lost. False: there is none.
+  // Delivers, or drops, the first message in flight between these ("" is any
+  // node). False: there is none.
   bool DeliverOne(const std::string& from, const std::string& to,
                   bool lost = false);
   size_t CountOnTheWay(const std::string& from, const std::string& to) const;
@@ -69,7 +70,7 @@ class TranscriptNetwork {
   void Falter(const std::string& name, size_t writes);
   void Rot(const std::string& name);
   void DamageNext(const std::string& name);
-  // An object of its heap becomes something else: "a=7".
+  // Changes an object of its heap: "a=7".
   void Flip(const std::string& name, const std::string& write);
   // Nodes that start from now on compare a range every ten seconds, as head.
   void Scrub(bool on) { scrubs_ = on; }
@@ -97,8 +98,8 @@ class TranscriptNetwork {
   Node& At(const std::string& name) { return *nodes_.at(name); }
   const Node& At(const std::string& name) const { return *nodes_.at(name); }
   void Start(Node* node, const Disk* disk);
-  // Gives the node an input, carries out what it leads to, and says what of the
-  // node has changed.
+  // Gives the node an input, carries out its actions, and prints how the node
+  // has changed.
   using Input = std::function<void(ChainCore& core, Actions* actions)>;
   void Give(const std::string& name, const Input& input);
   void CarryOut(const std::string& name, Actions actions);

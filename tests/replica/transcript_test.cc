@@ -1,9 +1,9 @@
-// Each file under tests/replica/transcripts/ is played, and must come out as it
-// is. To write one: commands alone (see transcript.h), then
+// Each file under tests/replica/transcripts/ is played, and must not change. To
+// write one: commands alone (see transcript.h), then
 //
 //   bazel run //tests/replica:transcript_test -- --rewrite
 //
-// and read what came of them.
+// and read the results.
 #include "tests/replica/transcript.h"
 
 #include <string>

@@ -1,6 +1,6 @@
-// Walks an object's whole table: each input in each state. What comes of it is
-// text, a line for each pair, that is compared with a file as a whole; so a
-// state or an input that is added is missing from nowhere.
+// Walks an object's whole table: each input in each state. The result is text,
+// a line for each pair, that is compared with a file as a whole; so no added
+// state or input can be missed.
 #ifndef KAMINO_TESTS_REPLICA_TRANSITION_TABLE_H_
 #define KAMINO_TESTS_REPLICA_TRANSITION_TABLE_H_
 
@@ -19,14 +19,14 @@ namespace kamino::replica {
 
 // `Rig` holds the object with what it needs. It has
 //   std::string StateText() const;   // its state, and what belongs to it
-//   Outbox outbox;                   // what the object said
+//   Outbox outbox;                   // the object's messages
 //   std::vector<std::string> notes;  // other effects, as returned values
 template <typename Rig>
 class TransitionTable {
  public:
   using Step = std::function<void(Rig&)>;
 
-  // How a new Rig is brought into the state.
+  // How to bring a new Rig into the state.
   void AddState(std::string name, Step reach) {
     states_.emplace_back(std::move(name), std::move(reach));
   }

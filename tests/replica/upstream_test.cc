@@ -40,7 +40,7 @@ struct UpstreamRig : PartRig {
     if (outbox.turned_down().malformed > 0) Note("malformed");
   }
 
-  // What is owed shows when it is sent.
+  // Sends the acknowledgements that are due.
   void Acknowledge() { upstream.Acknowledge(/*behind=*/false, now); }
 
   Upstream upstream{options, ring.get(), &outbox};
@@ -123,7 +123,7 @@ TEST(UpstreamTest, WalksItsTable) {
   ExpectText("tests/replica/tables/upstream.txt", table.Walk());
 }
 
-// Of the acknowledgements and clean-ups that Acknowledge sends.
+// The acknowledgements and clean-ups that Acknowledge sends.
 size_t SentBy(UpstreamRig& rig) {
   rig.Acknowledge();
   return rig.outbox.Take().send.size();
@@ -158,13 +158,13 @@ TEST(UpstreamTest, MuchIsAcknowledgedAtOnce) {
   EXPECT_EQ(SentBy(rig), 0u);
   rig.Take(5, "five");  // a quarter of the window
   EXPECT_EQ(SentBy(rig), 1u);
-  // A ring that fills up, be it by little entries.
+  // A ring that fills up, even by small entries.
   const std::string large(rig.ring->max_entry_bytes() - 192, 'x');
   rig.Take(6, large);
   EXPECT_EQ(SentBy(rig), 1u);
 }
 
-// What is wrong with it, and that the node goes on.
+// The entry's misfit; the node continues.
 std::string Misfit(UpstreamRig& rig) {
   EXPECT_FALSE(rig.outbox.failed());
   EXPECT_EQ(rig.ring->received(), 2u);

@@ -1,5 +1,5 @@
-// What a server does when descriptors run out, of its process or of those it
-// may have. Clients are in this process, and have two ends each.
+// A server without descriptors, of its process or of its own limit. Clients are
+// in this process, and have two ends each.
 #include "rpc/acceptor.h"
 
 #include <arpa/inet.h>
@@ -108,7 +108,7 @@ class Client {
         connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address),
         0);
   }
-  // So that many can follow each other: no port is kept for what is over.
+  // Allows many in a row: no port is kept for a closed connection.
   void HangUpHard() {
     const linger at_once = {1, 0};
     EXPECT_EQ(
@@ -127,7 +127,7 @@ class Client {
   const int socket_;
 };
 
-// As many as this process may have, until it is destroyed.
+// Takes all descriptors that this process may have, until it is destroyed.
 class AllDescriptors {
  public:
   AllDescriptors() {
@@ -147,7 +147,7 @@ class AllDescriptors {
   std::vector<int> copies_;
 };
 
-// Of what is open now.
+// The descriptor that the next call to open would get.
 int NextDescriptor() {
   const int next = dup(0);
   close(next);

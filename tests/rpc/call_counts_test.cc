@@ -17,7 +17,7 @@ TEST(CallCountsTest, CountsByMethodAndCode) {
   EXPECT_TRUE(counts.Read().empty());
   for (const int code : {0, 0, 14})
     counts.Of(kGet)->Add(code, absl::Milliseconds(3));
-  // What a peer may make up counts as unknown.
+  // Codes that a peer may make up count as unknown.
   for (const int code : {-1, 17, 99})
     counts.Of(kGet)->Add(code, absl::Milliseconds(3));
   const CallCounts::Method get = counts.Read(kGet);

@@ -1,5 +1,5 @@
 // A server with certificates, and every method that there is, called by every
-// role and by who has no certificate.
+// role and by a caller without a certificate.
 #include "rpc/call_guard.h"
 
 #include <functional>
@@ -68,7 +68,7 @@ class CallGuardTest : public ::testing::Test {
         std::shared_ptr<security::Certificates>(authority_.Load(identity)));
   }
 
-  // With an empty message, and what it answers with taken for nothing.
+  // Sends an empty message, and ignores the contents of the answer.
   absl::Status Call(const std::optional<Role>& role,
                     const std::string& method) {
     grpc::ClientContext context;
@@ -89,11 +89,11 @@ class CallGuardTest : public ::testing::Test {
     return FromGrpc(status);
   }
 
-  // What is not as the table says; empty: nothing.
+  // Calls whose answers differ from the table; empty: none.
   std::vector<std::string> Wrong() {
     std::vector<std::string> wrong;
     for (const AccessRule& rule : security::AccessTable()) {
-      // Whose answer never ends.
+      // The answer of this call never ends.
       if (rule.kind != Asked::kCall ||
           rule.name == "/grpc.health.v1.Health/Watch")
         continue;

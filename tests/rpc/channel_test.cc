@@ -1,4 +1,4 @@
-// What channels do below calls, seen by a peer that speaks just enough HTTP/2.
+// Channels below calls, seen by a peer that speaks just enough HTTP/2.
 #include "rpc/channel.h"
 
 #include <arpa/inet.h>

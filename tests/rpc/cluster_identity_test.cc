@@ -111,7 +111,7 @@ TEST_F(ClusterIdentityTest, AnotherIsRefused) {
   EXPECT_THAT(refused.message(), HasSubstr("beta (uuid ffeeddcc"));
   EXPECT_THAT(refused.message(), HasSubstr("of uuid 00112233"));
   EXPECT_EQ(service_.executed, 0);
-  // So is one of the same name.
+  // A cluster of the same name with another uuid is refused as well.
   service_.cluster.Set("alpha", kBeta);
   EXPECT_TRUE(IsOtherCluster(Put()));
   EXPECT_EQ(service_.executed, 0);

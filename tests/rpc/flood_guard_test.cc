@@ -1,5 +1,4 @@
-// A process that has taken more than it is to have: whoever sends most is cut
-// off.
+// A process above its memory limit cuts off the peer that sends most.
 #include "rpc/flood_guard.h"
 
 #include <arpa/inet.h>

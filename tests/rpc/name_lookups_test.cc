@@ -1,5 +1,5 @@
-// A name whose address changes: what channels ask a name server, which is the
-// test's own.
+// A name whose address changes: the channels' queries to a name server, which
+// is the test's own.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

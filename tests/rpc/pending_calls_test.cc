@@ -12,7 +12,7 @@
 namespace kamino::rpc {
 namespace {
 
-// Of calls that a test brings to an end itself.
+// Calls that a test ends itself.
 using Calls = PendingCalls<std::string, std::string>;
 using Finish = std::function<void(grpc::Status)>;
 

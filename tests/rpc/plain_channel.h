@@ -10,8 +10,7 @@
 
 namespace kamino::rpc {
 
-// As gRPC makes it, but for proxies of the environment, which a test does not
-// follow either.
+// A channel as gRPC makes it, without proxies of the environment.
 inline std::shared_ptr<grpc::Channel> MakePlainChannel(
     const std::string& address,
     const std::shared_ptr<grpc::ChannelCredentials>& credentials,

@@ -224,7 +224,7 @@ TEST_F(ServerTest, ARequestThatIsTooLargeIsRefused) {
   EXPECT_EQ(LeaderIn(FromGrpc(Remove("n1"))), "there");
 }
 
-// It would be inflated before anybody looks at its size.
+// gRPC would inflate it before the size is checked.
 TEST_F(ServerTest, ARequestThatIsCompressedIsRefused) {
   for (auto algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
     EXPECT_EQ(Remove(std::string(500, 'x'), algorithm).error_code(),

@@ -85,7 +85,7 @@ TEST_F(StagedPairTest, WhatAKilledProcessHasLeftIsRemoved) {
   EXPECT_EQ(security::ReadText(next->key_path()), "k2");
 }
 
-// What is no folder of one's own is left alone.
+// A symbolic link with the name of a staged folder is left alone.
 TEST_F(StagedPairTest, WhatOnlyLooksLikeOneStays) {
   std::filesystem::create_directories(folder_ + "/elsewhere/of");
   std::filesystem::create_symlink(folder_ + "/elsewhere",

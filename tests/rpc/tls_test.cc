@@ -1,5 +1,5 @@
-// Servers and channels with certificates: who is taken, who is refused, and
-// whose connections end.
+// Servers and channels with certificates: accepted and refused peers, and the
+// end of connections.
 #include <sys/stat.h>
 
 #include <functional>
@@ -41,7 +41,7 @@ using testing::HasSubstr;
 const Identity kManager = {"c", Role::kManager, "m1"};
 const Identity kOperator = {"c", Role::kOperator, "ann"};
 
-// Says who calls.
+// Answers with the caller's identity.
 class Service final : public AdminService::CallbackService {
   grpc::ServerUnaryReactor* GetCluster(
       grpc::CallbackServerContext* context,
@@ -121,7 +121,7 @@ class TlsTest : public testing::Test {
     return AdminService::NewStub(MakeChannel(address_, options));
   }
 
-  // Who the server says that this is.
+  // The identity under which the server knows this client.
   absl::StatusOr<std::string> Ask(AdminService::Stub* stub) {
     grpc::ClientContext context;
     SetTimeout(Patience(absl::Seconds(20)), &context);
@@ -131,7 +131,7 @@ class TlsTest : public testing::Test {
     if (!status.ok()) return FromGrpc(status);
     return response.leader();
   }
-  // By a client that only gRPC's own checks keep from it.
+  // The client makes only the checks of gRPC itself, without ours.
   absl::Status AskAsIfNothingWereWrong(const Issued& own) {
     grpc::SslCredentialsOptions options;
     options.pem_root_certs =
@@ -327,7 +327,7 @@ TEST_F(TlsTest, ManyWhoHaveLeftAreForgotten) {
   Serve(server);
   const Party client = Make(kOperator);
   for (int i = 0; i < 70; ++i) ASSERT_TRUE(Ask(client).ok()) << i;
-  // Those that are left were there at the last count of who is.
+  // The remaining entries were still connected at the last count.
   later_ = absl::Hours(24);
   server.certificates->Look();
   EXPECT_LT(server.certificates->counts().ended, 40);

@@ -8,7 +8,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
-// Of ThreadSanitizer's runtime.
+// From ThreadSanitizer's runtime.
 extern "C" void AnnotateIgnoreReadsBegin(const char* file, int line);
 extern "C" void AnnotateIgnoreReadsEnd(const char* file, int line);
 
@@ -20,9 +20,9 @@ using absl::Duration;
 using absl::Mutex;
 using absl::Time;
 
-// Whoever gives a lock away evaluates the conditions that others wait for. It
-// reads their stacks and what the lock protects, which is right, but nobody
-// could tell by the order of Releasing and Acquired.
+// A thread that releases a lock evaluates the conditions that other threads
+// wait for. It reads their stacks and what the lock protects, which is correct,
+// but the order of Releasing and Acquired does not show that.
 class Within {
  public:
   Within() { AnnotateIgnoreReadsBegin(__FILE__, __LINE__); }

@@ -1,5 +1,5 @@
-// The table of who may ask for what, beside everything that can be asked: each
-// method of each service, each frame of sessions, each request in one.
+// The access table, compared with everything that can be requested: each method
+// of each service, each frame of sessions, each request in one.
 #include "security/access_table.h"
 
 #include <set>
@@ -105,8 +105,8 @@ TEST(AccessTableTest, HasPagesButForProbes) {
   }
 }
 
-// As people read it: who may do what. What is looser than this is looser on
-// purpose, and says so here.
+// The table in words. An entry that is looser than this is looser on purpose,
+// and says so here.
 std::string RolesOf(const std::string& method) {
   const AccessRule* const rule = RuleOfCall(method);
   return rule == nullptr ? "no rule" : ToString(rule->roles);
@@ -167,7 +167,7 @@ TEST(AccessTableTest, SaysWhatWasMeant) {
   }
 }
 
-// Every method, frame and request, asked for by every role and by nobody.
+// Every method, frame and request, by every role and without one.
 TEST(AccessTableTest, DecidesForEveryRoleAndForNone) {
   Access access{RoleMap()};
   for (const AccessRule& rule : AccessTable()) {
@@ -187,7 +187,7 @@ TEST(AccessTableTest, DecidesForEveryRoleAndForNone) {
   }
 }
 
-// What is told to who has asked names the key; nobody else is to read it.
+// The answer to the client names the key; other readers must not learn it.
 TEST(AccessTest, WhatIsNotedOfADenialHasNoKeyInIt) {
   Access access{RoleMap()};
   std::vector<std::string> told;

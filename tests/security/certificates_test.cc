@@ -142,7 +142,7 @@ TEST_F(CertificatesTest, AListThatIsGoneCountsUntilThereIsAnother) {
   certificates->Look();
   EXPECT_EQ(certificates->Current()->certificate_pem, next.certificate_pem);
   EXPECT_FALSE(certificates->Check(peer).ok());
-  // One that revokes somebody else takes its place.
+  // A list that revokes another certificate takes its place.
   authority_.Revoke(authority_.Issue(kWriter).certificate_pem, options_.files);
   certificates->Look();
   EXPECT_TRUE(certificates->Check(peer).ok());
@@ -182,7 +182,7 @@ TEST_F(CertificatesTest, TakesChangesThatFit) {
   });
   certificates->Look();
   const Issued next = authority_.Issue(kNode1);
-  // Half way: a certificate without its key.
+  // Half of a renewal: a certificate without its key.
   WriteText(options_.files.certificate, next.certificate_pem);
   certificates->Look();
   certificates->Look();

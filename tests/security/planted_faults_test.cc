@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kFault[] = "KAMINO_PLANTED_FAULT";
 
-// Before main of the process that is to notice one.
+// Runs before main of the process that is to notice the fault.
 [[maybe_unused]] const bool planted = [] {
   const char* const fault = std::getenv(kFault);
   if (fault != nullptr) faults::PlantFault(fault);

@@ -100,7 +100,7 @@ TEST(RolesTest, WhatIsWrongIsSaidWithItsLine) {
   EXPECT_THAT(ErrorOf(grant + "roles = [\"operator\"]\nprefixes = [\"a\"]"),
               HasSubstr("prefixes are for writers and readers"));
   EXPECT_THAT(ErrorOf("grant = 1"), HasSubstr("[[grant]]"));
-  // He whom such a grant is to bind would not be.
+  // Such a grant would not bind its identity.
   for (const char* nobody :
        {"kamino://c/writter/a", "kamino://c/writer", "kamino://c/writer/a ",
         "kamino://c/writer/a/", "kamino://c//a", "kamino://**********",
@@ -131,7 +131,7 @@ TEST(AccessTest, SaysWhoIsDeniedWhat) {
       std::string(denied.message()),
       "Put requires the role writer; kamino://c/reader/r has the role reader");
   EXPECT_TRUE(absl::IsUnauthenticated(access.Check(nullptr, Put(), "Put")));
-  // Whoever asks.
+  // A method without a rule is denied to every role.
   EXPECT_TRUE(absl::IsPermissionDenied(
       access.Check(reader.get(), RuleOfCall("/x/Y"), "/x/Y")));
   EXPECT_EQ(access.GrantOf("no identity"), nullptr);

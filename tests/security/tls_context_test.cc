@@ -126,7 +126,7 @@ TEST_F(TlsContextTest, RefusesWhoHasExpired) {
               testing::HasSubstr("certificate expired"));
 }
 
-// Only nodes' and managers' certificates are for those who serve.
+// A server needs the certificate of a node or a manager.
 TEST_F(TlsContextTest, AClientsCertificateServesNobody) {
   const auto client = authority_.Load(kNode1);
   const Met met = Meet(*client, *authority_.Load(kWriter));

@@ -30,7 +30,7 @@ absl::Status Violation(const Record& record, const std::string& what) {
   return absl::DataLossError(absl::StrCat(Describe(record), ": ", what));
 }
 
-// Whether a refusal is a statement about the chain's state.
+// Whether a refusal makes a claim about the chain's state.
 bool SaysSomething(kamino::v1::Reason reason) {
   switch (reason) {
     case kamino::v1::REASON_CONFLICT:
@@ -40,7 +40,8 @@ bool SaysSomething(kamino::v1::Reason reason) {
     case kamino::v1::REASON_SUPERSEDED:
     case kamino::v1::REASON_CLIENT_EXPIRED:
     case kamino::v1::REASON_SESSION_EXPIRED:
-    // Only of a session's numbers: nobody asks for what is not possible.
+    // Only for a session's request numbers: clients send no other invalid
+    // request.
     case kamino::v1::REASON_INVALID_ARGUMENT:
       return true;
     default:
@@ -64,7 +65,7 @@ class Replay {
     if (status.ok()) status = CheckRefusals(0);
     for (const CommittedLog::Entry& entry : log_.entries()) {
       if (status.ok()) status = Apply(entry);
-      // Nobody sees a part of an operation.
+      // No read sees part of an operation.
       if (status.ok()) status = CheckReads(entry.last);
     }
     if (status.ok()) status = CheckAllMet();
@@ -72,8 +73,8 @@ class Replay {
   }
 
  private:
-  // Gives every record the oldest state it may have seen: the newest that was
-  // told to anyone before it was invoked.
+  // Gives every record the oldest state it may have seen: the newest that any
+  // client was told of before the record was invoked.
   void Prepare() {
     std::vector<std::pair<absl::Time, const Record*>> returns;
     std::vector<const Record*> by_invocation;
@@ -133,7 +134,8 @@ class Replay {
       if (request.client_id != 0) {
         status = OnExecuted(request, sequence, outcome);
       }
-      // Also those that failed within this operation, after some of it.
+      // Also refusals of procedures that failed within this operation, after
+      // part of it.
       if (status.ok()) status = CheckRefusals(sequence);
       if (!status.ok()) return status;
     }
@@ -219,7 +221,7 @@ class Replay {
     return absl::OkStatus();
   }
 
-  // Lets go of those that hold in the state as it is.
+  // Releases the refusals that hold in the current state.
   absl::Status CheckRefusals(uint64_t sequence) {
     for (auto it = refused_.begin(); it != refused_.end();) {
       const Record& record = **it;
@@ -265,7 +267,7 @@ class Replay {
     return absl::OkStatus();
   }
 
-  // By what was executed up to here, whether its outcome is stored or not.
+  // Judges by what was executed so far, whether or not the outcome is stored.
   absl::Status CheckOutcome(const Record& read) {
     if (read.asks_for->in_session()) return CheckOutcomeInSession(read);
     const Name name{read.asks_for->client_id(), read.asks_for->number()};
@@ -358,7 +360,7 @@ class Replay {
   std::map<const Record*, bool> met_;
   std::map<Name, std::vector<const Record*>> by_name_;
   std::map<uint64_t, std::vector<const Record*>> reads_;  // by sequence
-  // Those that hold in no state so far, by floor.
+  // Refusals that hold in no state so far, by floor.
   std::vector<const Record*> refused_;
 };
 

@@ -125,7 +125,7 @@ class ListChecker {
     return found->second;
   }
 
-  // Which transaction put which element where, in the end.
+  // Finds which transaction put which element where in the final lists.
   absl::Status FindWriters() {
     std::map<std::string, Place> places;
     for (const auto& [key, list] : final_) {
@@ -171,7 +171,7 @@ class ListChecker {
     return absl::OkStatus();
   }
 
-  // `record` saw this of a list, its own element, if any, left out.
+  // `record` saw this of a list, without its own element, if any.
   absl::Status OnSeen(const Record& record, const std::string& key,
                       const List& seen) {
     const List& whole = final_[key];
@@ -227,7 +227,7 @@ class ListChecker {
     return absl::OkStatus();
   }
 
-  // A node for each return, in order; whoever began later comes after it.
+  // A node for each return, in order; a record that began later comes after it.
   void OrderByTime() {
     std::vector<std::pair<absl::Time, int>> returns;
     std::vector<std::pair<absl::Time, int>> calls;
@@ -268,7 +268,7 @@ class ListChecker {
 
   const History& history_;
   std::map<std::string, List> final_;
-  std::map<std::string, std::vector<int>> writers_;  // by index; -1: nobody
+  std::map<std::string, std::vector<int>> writers_;  // by index; -1: none
   std::map<const Record*, int> nodes_;
   std::vector<const Record*> records_;  // by node
   Order order_;

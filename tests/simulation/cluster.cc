@@ -22,7 +22,7 @@ constexpr size_t kLogBytes = 64u << 10;
 constexpr size_t kRingBytes = 128u << 10;
 constexpr size_t kScrubRangeBytes = 32u << 10;
 
-// Nodes are nodes, whatever their name; a client is no node.
+// A node's identity is that of a node, whatever its name; a client has none.
 std::string IdentityOf(const std::string& process) {
   return absl::StrCat("kamino://", kClusterId,
                       process[0] == 'n' ? "/node/" : "/writer/", process);
@@ -200,8 +200,8 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.cold = workload_.ColdValues();
   options.node.chain.retain = absl::Seconds(1);
   options.node.admission.max_in_flight = 16;
-  // Within the patience of a run: stored results that fill their share of the
-  // heap refuse others until clients have been silent for as long.
+  // Within the patience of a run: when stored results fill their share of the
+  // heap, requests are refused until some clients were silent for this long.
   options.node.admission.client_min_idle = absl::Seconds(20);
   if (options_.client_records > 0) {
     options.node.admission.max_clients = options_.client_records;
@@ -229,7 +229,7 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
 }
 
 void Cluster::Differ(int number, SimNode::Options* options) const {
-  constexpr int kManagers = 100;  // fewer than these; they draw of it, too
+  constexpr int kManagers = 100;  // managers draw from the lower seeds
   Random random(options_.unequal + kManagers + number);
   const auto half_or_twice = [&random](auto value) {
     return random.OneIn(3) ? value : random.OneIn(2) ? value / 2 : value * 2;
@@ -237,7 +237,7 @@ void Cluster::Differ(int number, SimNode::Options* options) const {
   const auto kind = !random.OneIn(2)  ? options->storage.undo_copy
                     : random.OneIn(2) ? UndoCopyKind::kSimple
                                       : UndoCopyKind::kDynamic;
-  // Nodes that take back by themselves have it in common.
+  // Nodes that roll back locally must all use the same kind.
   if (!TakesBackAlone(options_.mode)) options->storage.undo_copy = kind;
   auto& chain = options->node.chain;
   chain.window_entries = half_or_twice(chain.window_entries);

@@ -35,9 +35,9 @@ struct ClusterOptions {
   uint64_t abandon_percent = 0;
   uint64_t astray_percent = 0;
   bool simple_backup = false;
-  bool undo_log = false;  // rather than a backup
+  bool undo_log = false;  // rather than an undo copy
   bool drains_all = true;
-  // As few as this, so that some are dropped; 0: as many as there may be.
+  // Small, so that some records are dropped; 0: the maximum.
   size_t client_records = 0;
   size_t evict_at_once = 1;
   uint64_t fresh_ids_percent = 0;   // see SimClient
@@ -55,22 +55,23 @@ struct ClusterOptions {
   uint64_t scrub_bytes_per_s = 0;     // 0: nothing is compared
   absl::Duration scrub_min_pass;
   absl::Duration ack_delay;
-  // As storage and node options; without a limit nodes do not wait either.
+  // As the storage and node options; without a limit nodes do not wait either.
   uint32_t restart_limit = 0;
   node::RestartPolicy restarts;
   bool restart_limit_is_lifted = false;  // by operators
-  bool verbs = false;  // there is another transport, preferred,
-  // Not 0: managers and nodes differ in what need not be alike, as it says.
+  bool verbs = false;  // there is another transport, which is preferred
+  // Not 0: the seed by which managers and nodes differ in the settings that may
+  // differ.
   uint64_t unequal = 0;
-  int without_verbs = 0;      // which gets through to all but so many nodes
-  bool certificates = false;  // links tell who is at their other end
+  int without_verbs = 0;      // nodes that it does not reach
+  bool certificates = false;  // links identify their peers
 };
 
 class Cluster {
  public:
   Cluster(World* world, const ClusterOptions& options);
 
-  // Everyone starts; clients once the chain serves.
+  // Starts every process; clients start once the chain serves.
   void Start();
 
   World* world() { return world_; }
@@ -82,22 +83,22 @@ class Cluster {
   std::vector<std::unique_ptr<SessionClient>>& session_clients() {
     return session_clients_;
   }
-  // Of all clients.
+  // The names of all clients.
   std::vector<std::string> ClientNames() const;
   void StopClients();
   bool ClientsAreIdle() const { return BusyClients().empty(); }
-  // The clients that have something under way, with the last refusal that each
-  // of them was told to retry after.
+  // The clients with an operation under way, with the last refusal after which
+  // each of them retries.
   std::vector<std::string> BusyClients() const;
   SimNode* node(const std::string& name) { return peers_.nodes.at(name); }
 
-  // The view that is in force: stored at etcd.
+  // The current view, as stored at etcd.
   membership::View StoredView() const;
-  // Whether that one is a member by it, and is there.
+  // Whether that node is a member of that view, and is up.
   bool IsThere(const membership::Member& member);
-  // Up to which mutation it is stored that the chain has acknowledged.
+  // The stored number up to which the chain has acknowledged mutations.
   uint64_t StoredAcknowledged() const;
-  // The one that was, if the store was put back since.
+  // The newest view that was stored, even if the store was put back since.
   membership::View LastView() const;
 
   const Workload& workload() const { return workload_; }
@@ -108,7 +109,7 @@ class Cluster {
   const SentRequests& sent() const { return sent_; }
   const SessionBook& session_book() const { return session_book_; }
   const ClusterOptions& options() const { return options_; }
-  // Whose outcomes are stored.
+  // How many clients may have stored outcomes.
   size_t max_clients() const {
     return NodeOptions("").node.admission.max_clients;
   }
@@ -116,7 +117,7 @@ class Cluster {
  private:
   SimNode::Options NodeOptions(const std::string& name) const;
   void MakeSessionClients();
-  // Those of the `number`-th node, which has a mind of its own.
+  // Draws the `number`-th node's options where they may differ from others'.
   void Differ(int number, SimNode::Options* options) const;
   void StartOthers();
 

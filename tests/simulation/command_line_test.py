@@ -1,4 +1,4 @@
-"""simulate_main: what it is asked, and what it refuses before it runs."""
+"""simulate_main: its flags, and the errors that it reports before it runs."""
 
 import os
 import re
@@ -24,7 +24,7 @@ class CommandLineTest(unittest.TestCase):
       self.assertIn(text, done.stdout)
 
   def test_what_is_refused_before_it_runs(self):
-    # So many seeds would not end in time.
+    # This many seeds would not end in time.
     for words, text in ((["--sedes=3"], "sedes"), (["--seeds=x"], "seeds"),
                         (["stray"], "unexpected argument stray"),
                         (["--fault=nope"], 'no fault is named "nope"')):

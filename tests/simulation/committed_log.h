@@ -1,6 +1,5 @@
-// Every log entry of the chain, in order, as its tails have applied it, with
-// the numbers of its mutations: what happened, from where nobody can be
-// mistaken about it.
+// Every log entry of the chain, in order, as its tails applied it, with the
+// numbers of its mutations. Checks take it as the truth about the run.
 #ifndef KAMINO_TESTS_SIMULATION_COMMITTED_LOG_H_
 #define KAMINO_TESTS_SIMULATION_COMMITTED_LOG_H_
 
@@ -30,14 +29,14 @@ class CommittedLog {
   void OnAppended(uint64_t sequence) { newest_ = std::max(newest_, sequence); }
   uint64_t newest() const { return newest_; }
 
-  // A tail has applied the next entry, which begins with size() + 1. From
-  // now on it stays.
+  // A tail has applied the next entry, which begins with size() + 1. It is
+  // never removed again, except by CutAfter.
   void OnTailApplied(uint64_t last, absl::string_view bytes) {
     entries_.push_back({size() + 1, last, std::string(bytes)});
     world_->trace().Mix(bytes.size());
   }
 
-  // What came after it is given up: the chain was recovered by force.
+  // Drops the entries after it: the chain was recovered by force.
   void CutAfter(uint64_t sequence) {
     while (size() > sequence) entries_.pop_back();
   }

@@ -1,6 +1,6 @@
-// What ends processes again and again: requests that end the one which executes
-// them, whose clients ask again; a process that does not live for long. The
-// chain must not lose one node after another, nor be kept from its work.
+// Processes that end repeatedly: requests that end the process that executes
+// them and that clients retry, and processes that do not live for long. The
+// chain must not lose one node after another, and must continue to serve.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -46,10 +46,10 @@ replica::Mutation Poison(uint64_t client_id) {
   return request;
 }
 
-// One cluster, and what befalls it.
+// One cluster and its faults.
 class CrashRun {
  public:
-  // Who dies is started again after `supervised`.
+  // A process that dies is started again after `supervised`.
   CrashRun(uint64_t seed, absl::Duration supervised,
            const ClusterOptions& options = Options())
       : world_(seed, nullptr), cluster_(&world_, options) {
@@ -79,7 +79,7 @@ class CrashRun {
     return deaths;
   }
 
-  // Asks whoever is head until there is an answer that says what became of it.
+  // Asks the current head until an answer tells the request's outcome.
   Reason Ask(const replica::Mutation& request) {
     const auto answer = std::make_shared<absl::Status>();
     for (int i = 0; i < 60; ++i) {
@@ -97,7 +97,7 @@ class CrashRun {
     return kamino::v1::REASON_OUTCOME_UNKNOWN;
   }
 
-  // What is wrong; "" for nothing.
+  // The violated invariant; "" for none.
   std::string Judge(int most_deaths) {
     if (!world_.violation().ok()) return world_.violation().ToString();
     if (Deaths() > most_deaths) return absl::StrCat(Deaths(), " have died");
@@ -133,7 +133,7 @@ class CrashRun {
   absl::Time began_;
 };
 
-// What is wrong, with the seed; "" when all is well.
+// The violated invariant, with the seed; "" when all hold.
 using Judgement = std::function<std::string(uint64_t seed)>;
 std::string FirstWrong(const Judgement& judge) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
@@ -143,7 +143,7 @@ std::string FirstWrong(const Judgement& judge) {
   return "";
 }
 
-// A client sends a request that ends `whom`, which may cost so many lives.
+// A client sends a request that ends `whom`, and may cost that many lives.
 std::string AfterPoison(const char* whom, absl::Duration supervised,
                         int most_deaths) {
   return FirstWrong([&](uint64_t seed) -> std::string {
@@ -156,7 +156,7 @@ std::string AfterPoison(const char* whom, absl::Duration supervised,
   });
 }
 
-// --- Heads: one whose death was no warning, and the next.
+// --- Heads: one that dies without a warning, and the next.
 
 TEST(PoisonTest, EndsHeads) {
   EXPECT_EQ(AfterPoison(kHead, absl::InfiniteDuration(), 2), "");
@@ -170,7 +170,7 @@ TEST(PoisonTest, EndsHeadsThatJoinAnew) {
   EXPECT_EQ(AfterPoison(kHead, absl::Milliseconds(900), 2), "");
 }
 
-// Two heads die, and the third one for another reason. The fourth is alone.
+// Two heads die, and the third for another reason. The fourth is alone.
 std::string AfterTheThirdHead(uint64_t seed) {
   CrashRun run(seed, absl::InfiniteDuration());
   const Reason first = run.Ask(Poison(7));
@@ -186,7 +186,7 @@ TEST(PoisonTest, IsKnownToAllHeadsThatFollow) {
   EXPECT_EQ(FirstWrong(AfterTheThirdHead), "");
 }
 
-// It is alone, and has nobody to tell.
+// The node is alone, and has no successor to tell.
 std::string AtAChainOfOne(uint64_t seed) {
   CrashRun run(seed, absl::Milliseconds(50));
   for (size_t i = kMembers; i > 1; --i) {
@@ -200,7 +200,7 @@ std::string AtAChainOfOne(uint64_t seed) {
 
 TEST(PoisonTest, EndsAChainOfOne) { EXPECT_EQ(FirstWrong(AtAChainOfOne), ""); }
 
-// The same bytes under other names cost one more life, and then none.
+// The same bytes in another request cost one more life, then none.
 std::string UnderOtherNames(uint64_t seed) {
   CrashRun run(seed, absl::Milliseconds(50));
   for (uint64_t client_id = 7; client_id < 12; ++client_id) {
@@ -215,8 +215,8 @@ TEST(PoisonTest, IsKnownUnderOtherNames) {
   EXPECT_EQ(FirstWrong(UnderOtherNames), "");
 }
 
-// Heads may die of something else while they execute a request. One call is
-// lost to that, and its bytes are not.
+// A head may die of something else while it executes a request. That loses one
+// call, and does not quarantine the request.
 std::string ByCoincidence(uint64_t seed) {
   CrashRun run(seed, absl::Milliseconds(50));
   for (uint64_t client_id = 7; client_id < 15; client_id += 2) {
@@ -240,7 +240,7 @@ TEST(PoisonTest, BytesThatDoNoHarmArePardoned) {
   EXPECT_EQ(FirstWrong(ByCoincidence), "");
 }
 
-// --- Replicas, of which one dies and the others take its bytes over.
+// --- Replicas: one dies, and the others take its log entry over.
 
 TEST(PoisonTest, EndsReplicas) {
   EXPECT_EQ(AfterPoison(kReplica, absl::InfiniteDuration(), 1), "");
@@ -254,9 +254,9 @@ TEST(PoisonTest, EndsAReplicaThatJoinsAnew) {
   EXPECT_EQ(AfterPoison(kReplica, absl::Milliseconds(900), 1), "");
 }
 
-// The head goes away when its successor dies of an entry, which comes back as
-// the head and executes it again; and the client sends it again, as nobody has
-// answered, which ends the next.
+// The head parts when its successor dies of a log entry. The successor returns
+// as the head and executes the entry again. The client has no answer yet and
+// sends the request again, which ends the next head.
 std::string AtTheNewHead(uint64_t seed) {
   CrashRun run(seed, absl::Milliseconds(50));
   SimNode* const head = run.Member(0);
@@ -280,7 +280,8 @@ TEST(PoisonTest, EndsANewHeadThatWasInterrupted) {
 
 constexpr uint32_t kRestartLimit = 6;
 
-// Each process of a member lives for so long; the node may restart so often.
+// Each process of a member lives for that long; the node may restart that
+// often.
 std::string AmongShortLives(absl::Duration life, bool stays_down) {
   return FirstWrong([&](uint64_t seed) -> std::string {
     ClusterOptions options = Options();
@@ -317,7 +318,8 @@ TEST(RestartTest, ANodeThatLivesForLongComesBack) {
             "");
 }
 
-// The power of its machine fails again and again, which it is not to blame for.
+// The power of the node's machine fails repeatedly, which does not count
+// against the node.
 std::string AmongPowerCuts(uint64_t seed) {
   ClusterOptions options = Options();
   options.restart_limit = kRestartLimit;
@@ -337,7 +339,7 @@ TEST(RestartTest, PowerCutsAreNoDeaths) {
   EXPECT_EQ(FirstWrong(AmongPowerCuts), "");
 }
 
-// --- Mistakes.
+// --- Planted faults.
 
 TEST(PoisonTest, OldMistakesAreNoticed) {
   const std::vector<std::pair<const char*, std::function<std::string()>>>

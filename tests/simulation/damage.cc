@@ -12,10 +12,10 @@ namespace {
 
 constexpr size_t kHeadBytes = sizeof(replica::snapshot_format::Record);
 
-// Bits of all that is behind `begin`.
+// Flips bits behind `begin`.
 void Damage(std::string* bytes, size_t begin, Random& random) {
   if (bytes->size() <= begin) return;
-  // At times it is a head, which says what the rest is.
+  // At times only in a head, which describes the rest.
   size_t most = bytes->size() - begin;
   if (random.OneIn(4)) most = std::min(most, kHeadBytes);
   for (uint64_t bits = 1 + random.Pick(64); bits > 0; --bits) {

@@ -1,4 +1,4 @@
-// Damage to what is on its way, where no checksum of a link would notice it.
+// Damage to messages in flight that no checksum of a link would notice.
 #ifndef KAMINO_TESTS_SIMULATION_DAMAGE_H_
 #define KAMINO_TESTS_SIMULATION_DAMAGE_H_
 
@@ -9,7 +9,7 @@
 
 namespace kamino::simulation {
 
-// Damages one of so many chunks of a state transfer, and of log entries. 0:
+// Damages one in that many chunks of a state transfer, and of log entries. 0:
 // none.
 TimedNetwork::Filter DamagesMessages(World* world, uint64_t chunks_one_in,
                                      uint64_t entries_one_in);

@@ -1,13 +1,13 @@
-// Of Faults, what nodes compute wrongly, and bits that change where nobody
-// looks: what the others find out, or an operator.
+// Faults: wrong computations of nodes, and corruption of bits that no client
+// reads. The other nodes find them out, or an operator does.
 #include <algorithm>
 
 #include "tests/simulation/faults.h"
 
 namespace kamino::simulation {
 
-// One member at a time, in a chain that is well, and nothing else goes wrong
-// with it: one against two, or against one.
+// One member at a time, in a healthy chain, with no other fault at the time:
+// one against two, or against one.
 bool Faults::Err() {
   const membership::View view = cluster_->StoredView();
   if (view.members.size() < 2 || operator_.busy() ||
@@ -33,8 +33,9 @@ bool Faults::Err() {
   return true;
 }
 
-// An operator: where fewer than three are there, or are left meanwhile, nobody
-// can tell who erred, and the chain waits. Who is at fault is known here.
+// Acts as an operator: where fewer than three members are there, or are left
+// meanwhile, the nodes cannot tell which of them erred, and the chain waits.
+// The simulation knows which node it is.
 void Faults::LookAfter(SimNode* node) {
   world_->After(absl::Seconds(2), [this, node] {
     node->ErrNext(false);
@@ -47,8 +48,8 @@ void Faults::LookAfter(SimNode* node) {
   });
 }
 
-// It is out: its machine is exchanged, with its disk or not. What it holds is
-// of no use in either case.
+// The node is out of the chain: its machine is exchanged, with its disk or
+// without. Its data is of no use in either case.
 void Faults::Repair(SimNode* node) {
   world_->trace().Line(world_->now(), node->name(), "is repaired");
   if (random_.OneIn(2)) {
@@ -67,14 +68,14 @@ bool Faults::SomebodyDecays() const {
   return some;
 }
 
-// As long as one that holds what was written is left.
+// While a member that holds the written data is left.
 void Faults::StrikeLightly() {
   if (random_.OneIn(2)) return Kill();
   world_->trace().Line(world_->now(), "-----", "links break");
   cluster_->network().BreakLinks(20 + random_.Pick(81));
 }
 
-// One member of a chain that is well, as in Err.
+// One member of a healthy chain, as in Err.
 bool Faults::Decay() {
   const membership::View view = cluster_->StoredView();
   if (view.members.size() < 2 || operator_.busy() ||
@@ -108,9 +109,9 @@ bool Faults::Decay() {
   return true;
 }
 
-// Where the chain comes down to it alone, as links break, or to it and to
-// copies of it that have borne each other out, all that join have what it
-// holds, and nobody can know better (docs/design/fault_model.md).
+// The chain may come down to the corrupt node, as links break, or to it and
+// copies of it that confirm each other. All nodes that join then have its data,
+// and no node can detect that (docs/design/fault_model.md).
 void Faults::WatchDecayed() {
   world_->After(absl::Milliseconds(50), [this] {
     const membership::View view = cluster_->StoredView();
@@ -127,7 +128,7 @@ void Faults::WatchDecayed() {
   });
 }
 
-// Another member holds what was written, as an operator finds out.
+// Whether another member holds the written data, as an operator finds out.
 bool Faults::OthersHold(const SimNode& node) const {
   for (const membership::Member& member : cluster_->StoredView().members) {
     SimNode* const other = cluster_->node(member.node_id);
@@ -141,7 +142,7 @@ bool Faults::OthersHold(const SimNode& node) const {
   return false;
 }
 
-// An operator: where nobody can tell who is right.
+// Acts as an operator where the nodes cannot tell which of them is right.
 void Faults::TakeOutDecayed() {
   world_->After(absl::Seconds(2), [this] {
     bool in_doubt = false;
@@ -156,7 +157,8 @@ void Faults::TakeOutDecayed() {
       }
       break;
     }
-    // Also while those that hold it are outside: they may be back with it.
+    // Also while the nodes that hold the data are outside: they may return with
+    // it.
     if (!only_decayed_are_left_) TakeOutDecayed();
   });
 }

@@ -10,7 +10,7 @@
 namespace kamino::simulation {
 namespace {
 
-// After a disturbance the manager needs a while to have heard of a node again.
+// After a disturbance the manager needs a while to hear from a node again.
 constexpr absl::Duration kRecovery = absl::Milliseconds(700);
 
 }  // namespace
@@ -19,7 +19,7 @@ FaultPlan FaultPlan::Draw(Scenario scenario, Random* random) {
   FaultPlan plan;
   plan.interval =
       random->Between(absl::Milliseconds(100), absl::Milliseconds(900));
-  // Each kind is there in some runs only, so that they do not hide each other.
+  // Each kind occurs in some runs only, so that kinds do not hide each other.
   for (int* weight : {&plan.kills, &plan.pauses, &plan.cuts, &plan.broken_links,
                       &plan.slowness, &plan.managers, &plan.etcd}) {
     if (random->Percent(45)) *weight = 1 + static_cast<int>(random->Pick(4));
@@ -68,7 +68,7 @@ FaultPlan FaultPlan::Draw(Scenario scenario, Random* random) {
       plan.hidden = 4;
       break;
     case Scenario::kOldStore:
-      // Those who know more than the store are there, all but one or two.
+      // Nodes that know more than the store are up, except one or two.
       plan.restarts = true;
       plan.kills = 2;
       plan.pauses = 4;
@@ -94,7 +94,7 @@ FaultPlan FaultPlan::Draw(Scenario scenario, Random* random) {
   if (plan.restarts && scenario != Scenario::kOldStore && random->Percent(25)) {
     plan.operators = 4;
   }
-  // Who errs is told by two others.
+  // Two other members tell which one erred.
   if (plan.restarts && plan.errors == 0 && random->Percent(20)) plan.poison = 2;
   if (plan.restarts && random->Percent(35)) {
     plan.stops = 2 + static_cast<int>(random->Pick(6));
@@ -141,10 +141,10 @@ bool Faults::SomebodyErrs() const {
 }
 
 void Faults::Strike() {
-  // Nothing else may happen to the two who tell: all three would be lost.
+  // No other fault may hit the two that tell: all three would be lost.
   if (SomebodyErrs() || all_are_old_) return;
   if (SomebodyDecays()) return StrikeLightly();
-  // Once all are well; until then nothing else happens.
+  // Once all nodes are well; until then no other fault strikes.
   if (due_ != nullptr) {
     if ((this->*due_)()) due_ = nullptr;
     return;
@@ -227,12 +227,12 @@ void Faults::Unsettle(const std::string& name, absl::Duration time) {
 }
 
 bool Faults::MayDie(const SimNode& node) const {
-  // Two of three are to tell who erred.
+  // Two of three members must tell which one erred.
   for (const auto& each : cluster_->nodes()) {
     if (each->has_erred()) return false;
   }
   if (SomebodyDecays() && !MayLose(node)) return false;
-  // One that comes back with what it holds is never missed for good.
+  // A node that returns with its data is never lost for good.
   return (plan_.restarts || MayLose(node)) && MayTear(node);
 }
 
@@ -318,7 +318,8 @@ void Faults::PutBackCopy() {
   SimNode* const node = AnyNode();
   if (!node->up()) return;
   auto copy = std::make_shared<const SimNode::Copy>(node->TakeCopy());
-  // One that is younger than a heartbeat only its neighbours can know for old.
+  // If the copy is younger than a heartbeat, only the neighbours can tell that
+  // it is old.
   const absl::Duration age =
       random_.OneIn(3) ? Between(20, 1500) : Between(1, 60);
   After(age, [this, node, copy] {
@@ -329,8 +330,8 @@ void Faults::PutBackCopy() {
 
 void Faults::PutBack(SimNode* node, const SimNode::Copy& copy) {
   std::vector<SimNode*> dying = {node};
-  // All of them at times: two of those that hold everything come back. Where
-  // one that comes back first is enough, only if it can be known for old.
+  // At times all nodes at once: two of those that hold everything return. Where
+  // the first that returns suffices, only if it can be known to be old.
   const size_t members = cluster_->LastView().members.size();
   const bool is_known =
       !MendAlone() || copy.applied < cluster_->StoredAcknowledged();
@@ -355,8 +356,8 @@ void Faults::PutBack(SimNode* node, const SimNode::Copy& copy) {
   node->PutBack(copy);
 }
 
-// Copies of some of a node's files take their place later, also of an earlier
-// life of the node.
+// Copies of some of a node's files take their place later, perhaps from an
+// earlier life of the node.
 void Faults::MixFiles() {
   SimNode* const node = AnyNode();
   if (!node->up()) return;
@@ -364,7 +365,7 @@ void Faults::MixFiles() {
   After(random_.OneIn(2) ? Between(20, 3000) : Between(1, 60),
         [this, node, copy] {
           if (!node->up() || node->doomed()) return;
-          // What it holds now may be the older one of the two.
+          // The node's present files may be the older ones of the two.
           if (node->put_back()) return;
           if (!MayLose(*node) || !MayDie(*node)) return;
           node->Die(random_.OneIn(2) ? Crash::kPower : Crash::kProcess);
@@ -468,7 +469,7 @@ void Faults::Slow() {
   world_->trace().Line(world_->now(), "-----", "the network is slow by ",
                        absl::FormatDuration(most));
   cluster_->network().SetSlow(most);
-  // Heartbeats get through in time, mostly.
+  // Most heartbeats arrive in time.
   for (const auto& node : cluster_->nodes()) {
     Unsettle(node->name(), absl::Seconds(1));
   }
@@ -485,7 +486,7 @@ SimNode* Faults::AnEnd() {
   return cluster_->node(member.node_id);
 }
 
-// A node goes on as if nothing had happened, or wakes up later, while the
+// A node continues as if nothing had happened, or wakes up later, while the
 // others get a view without it.
 void Faults::LeaveBehind() {
   SimNode* const node = AnEnd();
@@ -506,8 +507,8 @@ void Faults::LeaveBehind() {
   if (random_.OneIn(2)) Cut(managers, {node->name()}, time);
 }
 
-// The two hear each other, and the leader nobody else who could say that
-// another one leads.
+// The node and the leader reach each other, and the leader reaches no other
+// node that could tell it that another manager leads.
 void Faults::LeaveBehindWithLeader(const SimNode& node) {
   std::vector<std::string> rest = {"etcd"};
   std::string leader;

@@ -1,4 +1,4 @@
-// What goes wrong in a run, drawn from its seed.
+// The faults of a run, drawn from its seed.
 #ifndef KAMINO_TESTS_SIMULATION_FAULTS_H_
 #define KAMINO_TESTS_SIMULATION_FAULTS_H_
 
@@ -14,26 +14,26 @@
 
 namespace kamino::simulation {
 
-// What a run is after, beside chance.
+// The aim of a run, in addition to random faults.
 enum class Scenario {
   kAny,
-  // The head or the tail goes on in a view that is over: it is cut from the
+  // The head or the tail continues in a view that is over: it is cut from the
   // managers, or wakes up, while clients and its neighbours reach it.
   kStaleEnds,
   // A chain of two, so that one node is head and tail while the other joins.
   kShortChain,
   // Old copies of nodes' files are put back, one after the other.
   kOldCopies,
-  // One leader after the other is cut off, stopped, or left with a member of
-  // etcd that was deposed, while an end of the chain hears nobody else.
+  // One leader after the other is cut off, stopped, or left with a deposed
+  // member of etcd, while an end of the chain hears no other manager.
   kLeaders,
-  // What etcd stores is put back from older copies, or emptied.
+  // etcd's store is put back from older copies, or emptied.
   kOldStore,
-  // Old copies of all nodes' files are put back, while no manager remembers.
+  // Old copies of all nodes' files are put back, and no manager remembers them.
   kAllOld,
 };
 
-// Which kinds there are, and how often one strikes.
+// The kinds of faults, and how often one strikes.
 struct FaultPlan {
   absl::Duration interval = absl::Milliseconds(300);  // mean, between two
   int kills = 0;  // weights of each kind; 0: never
@@ -43,14 +43,14 @@ struct FaultPlan {
   int slowness = 0;
   int managers = 0;
   int etcd = 0;
-  int deposed = 0;     // a member of etcd goes on alone, and a leader with it
+  int deposed = 0;     // a member of etcd and a leader continue alone
   int power_cuts = 0;  // of all nodes at once
   int lost_disks = 0;
   int old_copies = 0;   // of a node's files are put back
   int mixed_files = 0;  // of some of a node's files only
-  int errors = 0;       // a node computes something wrong
+  int errors = 0;       // a node computes a wrong result
   int poison = 0;       // a request ends the head that executes it
-  int decay = 0;        // a bit of what nobody reads flips in a heap
+  int decay = 0;        // a bit of an unread object flips in a heap
   int rot = 0;          // bits of a node's files flip while it is down
   int all_old = 0;      // old copies of all nodes' files are put back
   int old_stores = 0;   // etcd's, put back or emptied
@@ -58,11 +58,11 @@ struct FaultPlan {
   int stale_ends = 0;
   int storms = 0;     // several die again and again
   int operators = 0;  // take nodes out and add them
-  int stops = 0;      // nodes are told to end: one, several, or all
+  int stops = 0;      // planned stops of one node, several, or all
   int heads = 0;      // the head falls for long, the next one for a moment
 
   uint64_t damaged_one_in = 0;          // chunks of a state transfer; 0: none
-  uint64_t damaged_entries_one_in = 0;  // log entries on their way
+  uint64_t damaged_entries_one_in = 0;  // log entries in flight
   bool restarts = false;                // killed nodes come back
 
   static FaultPlan Draw(Scenario scenario, Random* random);
@@ -74,14 +74,14 @@ class Faults {
 
   // From now on, until Stop.
   void Start();
-  // Everything is healed, everyone is up, or will be soon.
+  // Heals all links and starts every node, now or soon.
   void Stop();
 
-  // After Stop: operators have done what they were at.
+  // After Stop: operators have finished their work.
   bool over() const { return !operator_.busy(); }
-  // A member holds bits that have changed.
+  // A member holds corrupt bits.
   bool SomebodyDecays() const;
-  // One was the whole chain: what it holds is the chain's from then on.
+  // A corrupt node was the whole chain: its data is the chain's from then on.
   bool only_decayed_are_left() const { return only_decayed_are_left_; }
 
   uint64_t struck() const { return struck_; }
@@ -98,7 +98,7 @@ class Faults {
   void CutOnceSurrendered(SimNode* node);
   void AwaitStop(SimNode* node, absl::Duration down);
   void Storm();
-  // What ends.
+  // The processes that end.
   enum class Churning { kProcesses, kMachines, kBoth };
   void Churn(SimNode* node, absl::Time until, Churning how);
   void ChurnManager(SimManager* manager, absl::Time until);
@@ -106,8 +106,8 @@ class Faults {
   void Maintain(SimNode* node);
   void Doom(SimNode* node, Crash crash, uint64_t most_drains);
   void PowerCut();
-  // Of those that died at once, one that comes back long before all others and
-  // is to go on alone; null: no such one.
+  // The node among those that died at once that returns long before all others
+  // and is to continue alone; null: none.
   SimNode* DrawSurvivor(const std::vector<SimNode*>& dying);
   void LoseDisk();
   void PutBackCopy();
@@ -138,28 +138,29 @@ class Faults {
   void DeposeEtcdMember();
   void HideManagers();
   void PutBackStore();
-  // A node that is damaged, or of another cluster, says what cannot be; again
-  // and again, in every run.
+  // A damaged node, or one of another cluster, sends impossible messages,
+  // repeatedly in every run.
   void TalkNonsense();
-  // An operator who sees to a store that is behind, also when faults stop.
+  // Acts as an operator who recovers from an old store, also when faults stop.
   void Operate();
-  // All nodes there are run, and that manager knows what each of them holds.
+  // All nodes are up, and that manager knows what each of them holds.
   bool HearsAll(const SimManager& manager) const;
 
-  // Any one node that holds everything can go on without the others.
+  // Any one node that holds everything can continue without the others.
   bool MendAlone() const;
-  // A node is on an older copy, and the others may not know yet.
+  // A node has a stale copy, and the others may not know yet.
   bool SomebodyIsOld() const;
   bool MayDie(const SimNode& node) const;
-  // Whether someone would mend it: a node that is the only one left, and was
-  // interrupted before it was head, cannot go on. That is more than f failures,
-  // so none is to be made of it. Where nodes mend alone it can; only if another
-  // one is on an old copy somebody is to be there who knows.
+  // Whether another node or the node itself can repair it. A node that is the
+  // only one left, and was torn before it became head, cannot continue: more
+  // than f failures, which no run may cause. Where nodes roll back locally it
+  // can, unless another node has a stale copy: then a node that knows must be
+  // up.
   bool MayTear(const SimNode& node) const;
-  // Whether the chain outlives the loss of this node for good.
+  // Whether the chain survives if this node is lost for good.
   bool MayLose(const SimNode& node) const;
   void Disturb(const std::string& name, absl::Duration time);
-  // So that it may be dropped from the view though it is up.
+  // The view may drop the node although it is up.
   void Unsettle(const std::string& name, absl::Duration time);
   void Restart(SimNode* node, absl::Duration time);
   SimNode* AnyNode();
@@ -174,20 +175,20 @@ class Faults {
   const FaultPlan plan_;
   Operator operator_;
   Random random_;
-  Random nonsense_;  // of its own: what else befalls a run is the same
+  Random nonsense_;  // a stream of its own: other faults stay the same
   bool stopped_ = false;
   uint64_t struck_ = 0;
-  bool all_are_old_ = false;            // nothing else happens meanwhile
+  bool all_are_old_ = false;            // no other fault strikes meanwhile
   bool decays_ = false;                 // some node did
-  bool only_decayed_are_left_ = false;  // once: what they hold is the chain's
-  // Until when cuts are to come that were struck before.
+  bool only_decayed_are_left_ = false;  // once set, their data is the chain's
+  // Until when cuts that were drawn before take effect.
   absl::Time cuts_until_ = absl::InfinitePast();
-  // What is to come next: whether it has.
+  // The next fault; it returns whether it has struck.
   bool (Faults::*due_)() = nullptr;
-  // Until when something is wrong with it.
+  // Until when a node is disturbed.
   std::map<std::string, absl::Time> disturbed_;
   std::map<std::string, absl::Time> unsettled_;
-  // Who hears the leader when no other node does: while that is unsettled.
+  // The only node that hears the leader, while it is unsettled.
   std::string left_alone_;
 };
 

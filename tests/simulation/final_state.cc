@@ -62,12 +62,12 @@ absl::Status CheckHead(SimNode& node) {
 struct Contents {
   std::map<std::string, Model::Object> objects;
   std::map<uint64_t, Model::Client> clients;
-  // But for their slots' outcomes.
+  // Without their slots' outcomes.
   std::map<uint64_t, Model::Session> sessions;
   uint64_t horizon = 0;
 };
 
-// Each slot that was used has the outcome that it should.
+// Each slot that was used has the expected outcome.
 absl::Status CheckSlots(engine::Reader& reader, replica::StateMachine& state,
                         const std::map<uint64_t, Model::Session>& sessions) {
   for (const auto& [id, session] : sessions) {

@@ -1,9 +1,8 @@
-// Failures that are none to those who only ask whether a process is there: one
-// link that is dead while both its ends reach the manager, a core that hangs
-// while another thread sends heartbeats, a medium that is slow; and nobody to
-// lead for a while. Writes go on within three failure timeouts, at a quarter of
-// their number before or more, and the chain is whole again soon after it is
-// over.
+// Gray failures, which a check for a live process does not notice: one dead
+// link whose two ends reach the manager, a core thread that hangs while another
+// thread sends heartbeats, a slow medium, and no leader for a while. Writes
+// resume within three failure timeouts, at a quarter of their former rate or
+// more, and the chain is whole again soon after the fault is over.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -22,9 +21,9 @@ namespace {
 constexpr absl::Duration kFailureTimeout = absl::Milliseconds(300);
 constexpr absl::Duration kLasts = absl::Seconds(12);
 constexpr absl::Duration kBefore = absl::Seconds(1);
-// A hundred times what a disk takes to write a page.
+// A hundred times as long as a disk takes to write a page.
 constexpr absl::Duration kSlowDrain = absl::Milliseconds(20);
-constexpr size_t kMembers[] = {4, 3};  // of a chain; and a node beside it
+constexpr size_t kMembers[] = {4, 3};  // of a chain; there is one more node
 constexpr uint64_t kSeeds = 2;
 
 ClusterOptions Options(size_t members) {
@@ -35,7 +34,7 @@ ClusterOptions Options(size_t members) {
   return options;
 }
 
-// One cluster, and what is done to it.
+// One cluster and its faults.
 class GrayRun {
  public:
   GrayRun(uint64_t seed, size_t members)
@@ -49,12 +48,12 @@ class GrayRun {
     }
   }
 
-  // Of the chain, as it was at first.
+  // A member of the chain at its start.
   SimNode* node(size_t index) { return cluster_.node(members_.at(index)); }
   void Cut(size_t from, size_t to) {
     cluster_.network().Cut(members_.at(from), members_.at(to));
   }
-  // No other node is reached, nor reaches it; managers and clients are.
+  // No other node reaches it or is reached; managers and clients are.
   void CutFromNodes(size_t index) {
     for (const auto& other : cluster_.nodes()) {
       cluster_.network().Cut(members_.at(index), other->name());
@@ -62,7 +61,7 @@ class GrayRun {
     }
   }
 
-  // It can reach the others.
+  // It still reaches the others.
   void CutOthersFrom(size_t index) {
     for (const auto& other : cluster_.nodes()) {
       cluster_.network().Cut(other->name(), members_.at(index));
@@ -75,15 +74,15 @@ class GrayRun {
       }
     }
   }
-  // Soon enough to keep its place.
+  // Early enough to keep its place.
   void Restart(size_t index) {
     SimNode* const node = this->node(index);
     node->Die(Crash::kProcess);
     world_.After(kFailureTimeout / 4, [node] { node->Start(); });
   }
 
-  // Without an answer, or with one after so long. Back when it is over, as is
-  // whoever has died.
+  // Name lookups are not answered, or take that long; a node dies meanwhile.
+  // The end of the fault restores both.
   void SlowNames(absl::Duration takes, size_t dies) {
     cluster_.network().SetNameServer(takes);
     SimNode* const node = this->node(dies);
@@ -103,7 +102,7 @@ class GrayRun {
     for (const auto& manager : cluster_.managers()) manager->Kill();
   }
 
-  // What is wrong once it was struck by that; "" for nothing.
+  // The violated invariant after that fault; "" for none.
   std::string Strike(const std::function<void(GrayRun*)>& strike,
                      int most_timeouts, size_t most_left_out) {
     const absl::Time struck = world_.now();
@@ -201,7 +200,7 @@ std::vector<Case> HungMedia(size_t members) {
                     [](SimNode* node) { node->HangMedium(kLasts); });
 }
 
-// A disk that all nodes are on stands still for a moment.
+// A disk that all nodes share pauses for a moment.
 std::vector<Case> AllMediaPause(size_t) {
   return {{"all media",
            [](GrayRun* run) { run->PauseAllMedia(kFailureTimeout * 2); },
@@ -218,8 +217,8 @@ std::vector<Case> SlowMedia(size_t members) {
                     [](SimNode* node) { node->SlowMedia(kSlowDrain); });
 }
 
-// It takes two accusations to know a head for the one to blame. Of three
-// members the first leaves two, of which nobody is left out.
+// The manager expels a head after two suspicions. The first leaves two of three
+// members, and the manager expels neither of two.
 std::vector<Case> CutFromNodes(size_t members) {
   std::vector<Case> cases;
   for (size_t i = members > 3 ? 0 : 1; i < members; ++i) {
@@ -230,7 +229,8 @@ std::vector<Case> CutFromNodes(size_t members) {
   return cases;
 }
 
-// Whoever is back needs its neighbours' word, and one of them is not heard.
+// A returning node needs its neighbours' reports, and one neighbour is
+// unreachable.
 std::vector<Case> RestartsAtDeadLinks(size_t members) {
   std::vector<Case> cases;
   for (size_t from = 0; from + 1 < members; ++from) {
@@ -248,7 +248,7 @@ std::vector<Case> RestartsAtDeadLinks(size_t members) {
   return cases;
 }
 
-// Two go on.
+// Two nodes continue.
 std::vector<Case> TwoAreNotReached(size_t members) {
   if (members < 4) return {};
   return {{"1 and 3 are not reached",
@@ -276,7 +276,7 @@ std::vector<Case> NamesAreNotFound(size_t members) {
   return cases;
 }
 
-// The chain goes on as it is.
+// The chain continues unchanged.
 std::vector<Case> NobodyLeads(size_t /*members*/) {
   return {{"etcd is away", [](GrayRun* run) { run->StopEtcd(); },
            /*most_timeouts=*/1},
@@ -284,8 +284,8 @@ std::vector<Case> NobodyLeads(size_t /*members*/) {
            /*most_timeouts=*/1}};
 }
 
-// The first that is wrong in a chain of that many, with its seed; "" when all
-// is well.
+// The first violation in a chain of that many members, with its seed; "" when
+// there is none.
 std::string FirstWrongOf(size_t members, const std::vector<Case>& cases) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     for (const Case& each : cases) {

@@ -1,4 +1,4 @@
-// What clients asked for and what they were told, each with its time.
+// Clients' requests and the answers to them, each with its time.
 #ifndef KAMINO_TESTS_SIMULATION_HISTORY_H_
 #define KAMINO_TESTS_SIMULATION_HISTORY_H_
 
@@ -25,7 +25,7 @@ struct ReadValue {
 
 struct Record {
   enum class End {
-    kUnknown,  // no answer, or not one that says what became of it
+    kUnknown,  // no answer, or one that does not tell the outcome
     kDone,
     kRefused,  // changed nothing, and why
   };
@@ -37,14 +37,15 @@ struct Record {
 
   bool is_read = false;
   std::vector<std::string> keys;  // of a read
-  // Of a read: any replica may answer it; one that was not the tail has.
+  // A read: any replica may answer it; `at_replica`: one other than the tail
+  // did.
   bool any_replica = false;
   bool at_replica = false;
-  // A read, of what became of this mutation.
+  // A read of the outcome of this mutation.
   std::optional<kamino::v1::RequestId> asks_for;
   kamino::v1::GetOutcomeResponse outcome;
   replica::Mutation request;  // a mutation
-  // A copy of one that has a record of its own, sent again.
+  // A copy, sent again, of a mutation with a record of its own.
   bool repeats = false;
 
   End end = End::kUnknown;
@@ -53,15 +54,15 @@ struct Record {
   uint64_t sequence = 0;          // kDone
   std::vector<ReadValue> values;  // of a read
 
-  // Of all heads, the highest number of a mutation when it returned.
+  // The highest number of a mutation at any head when it returned.
   uint64_t newest_at_return = 0;
 };
 
 // Records stay where they are.
 using History = std::deque<Record>;
 
-// Between two acknowledged mutations that follow each other, or one of these
-// moments and the next or the last of them.
+// The longest time between two consecutive acknowledged mutations, where `from`
+// and `until` count as acknowledgments.
 inline absl::Duration LongestOutage(const History& history, absl::Time from,
                                     absl::Time until) {
   std::vector<absl::Time> acknowledged = {from, until};
@@ -79,7 +80,7 @@ inline absl::Duration LongestOutage(const History& history, absl::Time from,
   return longest;
 }
 
-// Mutations that were acknowledged between two moments, per second.
+// Acknowledged mutations per second between two moments.
 inline double AcknowledgedRate(const History& history, absl::Time from,
                                absl::Time until) {
   const auto count =

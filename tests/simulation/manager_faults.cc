@@ -1,4 +1,4 @@
-// Of Faults, what befalls managers and etcd.
+// Faults: those of managers and etcd.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -30,8 +30,8 @@ void Faults::StrikeEtcd() {
   });
 }
 
-// The leader stays with a member that leads no more, and an end of the chain
-// with the leader; the other nodes look for another manager.
+// The leader stays with a member of etcd that lost leadership, and an end of
+// the chain stays with the leader; the other nodes look for another manager.
 void Faults::DeposeEtcdMember() {
   std::string leader;
   for (const auto& manager : cluster_->managers()) {
@@ -44,14 +44,15 @@ void Faults::DeposeEtcdMember() {
     if (node.get() != stays) others.push_back(node->name());
   }
   const absl::Duration time = Between(2000, 4000);
-  // Once another one may lead, whom these then find: a leader that misses them
-  // would soon ask etcd for another view, and learn that it leads no more.
+  // Until another manager may lead, and these nodes find it: a leader that
+  // misses them would soon ask etcd for another view, and learn that it lost
+  // leadership.
   const absl::Duration together = Between(0, 1900);
   world_->trace().Line(world_->now(), "-----", leader, " and ", stays->name(),
                        " stay with a deposed member of etcd for ",
                        absl::FormatDuration(time));
   cluster_->etcd().DeposeMember({leader}, time);
-  // They may be left out before they have found another leader.
+  // The leader may expel them before they find another one.
   for (const std::string& other : others) Disturb(other, time);
   const bool both_ways = random_.OneIn(2);
   cuts_until_ = std::max(cuts_until_, world_->now() + time);
@@ -64,8 +65,8 @@ void Faults::DeposeEtcdMember() {
         });
 }
 
-// Nodes vouch for each other then. One end of the chain is left out; the others
-// hear of that when they still may have vouched for it a moment ago.
+// Nodes renew each other's leases then. One end of the chain is expelled; the
+// others hear of that while their last renewal of its lease may still be valid.
 void Faults::HideManagers() {
   std::vector<std::string> managers;
   for (const auto& manager : cluster_->managers()) {
@@ -105,8 +106,8 @@ void Faults::TalkNonsense() {
   After(absl::Milliseconds(150), [this] { TalkNonsense(); });
 }
 
-// A view may have one member alone, when others have ended in order: who forces
-// a recovery without that one gives up what it has acknowledged since.
+// A view may have a single member, when the others stopped as planned: a
+// recovery by force without that one loses what it acknowledged since.
 bool Faults::HearsAll(const SimManager& manager) const {
   const auto& nodes = cluster_->nodes();
   return std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {
@@ -116,7 +117,8 @@ bool Faults::HearsAll(const SimManager& manager) const {
 
 void Faults::Operate() {
   for (const auto& manager : cluster_->managers()) {
-    // Who has waited for long takes what there is, once all nodes are started.
+    // After a long wait an operator accepts the nodes there are, once all are
+    // started.
     const bool insists = random_.OneIn(30);
     manager->Recover(/*force=*/insists && HearsAll(*manager));
   }

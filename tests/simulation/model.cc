@@ -22,7 +22,7 @@ using replica::MutationView;
 
 using Objects = std::map<std::string, Model::Object>;
 
-// What one execution would change: absent values are deletions.
+// The changes of one execution: absent values are deletions.
 class Changes {
  public:
   Changes(const Objects& objects, uint64_t deleted, uint64_t sequence)
@@ -43,7 +43,7 @@ class Changes {
     changed_[key] = std::nullopt;
     deleted_ = sequence_;
   }
-  // Of what was before, and of it alone.
+  // Looks at the state before the commit only.
   bool RangeUnchanged(const kamino::v1::RangeUnchanged& range) const {
     // All keys are neighbours of each other: one page holds them.
     if (deleted_ > range.sequence()) return false;
@@ -251,8 +251,8 @@ Model::Outcome Run(const MutationView& request, Changes* changes) {
 
 }  // namespace
 
-// Of a request of a session: number n has slot (n - 1) mod W, and comes W after
-// the slot's last one.
+// A session's request number n uses slot (n - 1) mod W, and must follow the
+// slot's last one by W.
 Model::Outcome Model::CheckSlot(const MutationView& request) const {
   const auto session = sessions_.find(request.client_id);
   if (session == sessions_.end() || session->second.epoch < epoch_) {
@@ -280,8 +280,8 @@ Model::Outcome Model::CheckSlot(const MutationView& request) const {
 Model::Outcome Model::Open(const std::string& arguments, uint64_t sequence) {
   const auto wanted = Parsed<kamino::internal::v1::OpenSession>(arguments);
   const uint64_t id = wanted.session_id();
-  // Whoever opens it a second time has not been told of the first, and so has
-  // not used it: else its numbers would be executed anew.
+  // A client that opens it a second time was not told of the first, and so has
+  // not used it: otherwise its numbers would be executed again.
   if (sessions_.count(id) > 0 || used_before_.count(id) > 0) {
     return Refuse(kamino::v1::REASON_SESSION_EXPIRED);
   }
@@ -333,12 +333,12 @@ void Model::Drop(const std::vector<uint64_t>& clients) {
 }
 
 Model::Outcome Model::Execute(const MutationView& request, uint64_t sequence) {
-  // The head's own: nobody sees anything of them.
+  // The head's own request: no client sees its effects.
   if (request.function == "kamino.format" ||
       request.function == "kamino.refuse") {
     return Outcome();
   }
-  // Likewise, but for whose outcomes it makes room by.
+  // Likewise, except for the clients whose outcomes it drops.
   if (request.function == "kamino.drop") {
     Drop(request.dropped_clients);
     return Outcome();

@@ -1,6 +1,5 @@
-// What a chain is to do, as simply as it can be said: a map, and for each
-// client its latest outcome, for each session those of its slots. Shares
-// nothing with what it is compared to.
+// The simplest model of a chain: a map, the latest outcome of each client, and
+// the outcomes of each session's slots. Shares no code with the chain.
 #ifndef KAMINO_TESTS_SIMULATION_MODEL_H_
 #define KAMINO_TESTS_SIMULATION_MODEL_H_
 
@@ -61,15 +60,15 @@ class Model {
 
   // Changes nothing when it is refused or repeated.
   Outcome Execute(const replica::MutationView& request, uint64_t sequence);
-  // What Execute would answer now.
+  // The outcome that Execute would return now.
   Outcome Try(const replica::MutationView& request) const;
 
   const std::map<std::string, Object>& objects() const { return objects_; }
   const std::map<uint64_t, Client>& clients() const { return clients_; }
-  // Those that are open.
+  // The open sessions.
   const std::map<uint64_t, Session>& sessions() const { return sessions_; }
-  // The chain was recovered by force, if ever, up to that recovery epoch: who
-  // does not know of an earlier one's session is right.
+  // The recovery epoch of the last recovery by force, if any: a client that
+  // does not know a session of an earlier epoch is right.
   void set_last_epoch(uint64_t epoch) { last_epoch_ = epoch; }
   bool MayHaveLost(uint64_t session) const {
     const auto found = sessions_.find(session);

@@ -25,7 +25,7 @@ ClusterOptions Options() {
   return options;
 }
 
-// Nothing goes wrong by itself.
+// No faults at random.
 FaultPlan OperatorAlone() {
   FaultPlan plan;
   plan.interval = absl::Hours(1);
@@ -50,7 +50,7 @@ class OldStoreTest : public ::testing::TestWithParam<int> {
   SimNode* Member(size_t index) {
     return cluster_.node(cluster_.StoredView().members.at(index).node_id);
   }
-  // In order; it is away then, or keeps its place as the last one.
+  // A planned stop; the node is away then, or keeps its place as the last one.
   void Stop(SimNode* node) {
     node->StopInOrder(nullptr);
     Run(absl::Seconds(5));

@@ -14,10 +14,10 @@ using membership::View;
 namespace {
 
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
-// After which whoever waits asks again.
+// A waiting operator asks again after this time.
 constexpr absl::Duration kTimeout = absl::Seconds(1);
 constexpr absl::Duration kSettled = absl::Milliseconds(200);
-// How long what was asked for may take when nothing goes wrong any more.
+// How long a command may take when no more faults strike.
 constexpr absl::Duration kPatience = absl::Seconds(25);
 
 bool IsMember(const View& view, const std::string& node) {
@@ -72,14 +72,14 @@ void Operator::Poll() {
   world_->After(kPoll, [this] { Poll(); });
 }
 
-// As an operator sees it, who asks the leader for the cluster.
+// The node's state as the leader shows it to an operator.
 void Operator::See(SimManager* leader, const std::string& node, Task* task) {
   const View view = leader->view();
   const bool kept_out = view.excluded.count(node) > 0;
   const bool in = IsMember(view, node);
   const bool asked = task->asked_of == leader->name();
   if (task->adds) {
-    // What was on its way to etcd has been stored by then.
+    // etcd has stored all writes in flight by then.
     if (asked && !kept_out && world_->now() - task->asked > kSettled) {
       tasks_.erase(node);
       return;

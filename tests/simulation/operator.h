@@ -1,6 +1,6 @@
-// Operators, who take nodes out of the chain and add them again, as by
-// `kamino admin`: they ask whoever leads, look whether it is so, ask again if
-// that was lost, and give up when they are told why it cannot be.
+// Operators that remove nodes from the chain and add them again, as by `kamino
+// admin`. They ask the leader, look whether it was done, ask again if the
+// request was lost, and give up when a manager tells why it cannot be done.
 #ifndef KAMINO_TESTS_SIMULATION_OPERATOR_H_
 #define KAMINO_TESTS_SIMULATION_OPERATOR_H_
 
@@ -19,21 +19,20 @@ class Operator {
 
   explicit Operator(Cluster* cluster);
 
-  // Has that node leave the chain. `out` is called once it is known to be out;
-  // it stays out until Add. Who is refused gives up and adds it, unless it
-  // `insists`.
+  // Removes that node from the chain. Calls `out` once the node is known to be
+  // out; it stays out until Add. If the removal is refused, the operator gives
+  // up and adds the node again, unless he `insists`.
   void TakeOut(const std::string& node, Removal how, std::function<void()> out,
                bool insists = false);
-  // It may join again.
+  // The node may join again.
   void Add(const std::string& node);
 
-  // Somebody is out, or is to be, or may not be known to be in again.
+  // A node is out, is to be removed, or may not be known to be in again.
   bool busy() const { return !tasks_.empty(); }
-  // Nobody may count on that node.
+  // The chain may not count on that node.
   bool Wants(const std::string& node) const { return tasks_.count(node) > 0; }
 
-  // Faults are over: whoever is out is added, and what was asked for must come
-  // to an end.
+  // Faults are over: adds every node that is out; every command must finish.
   void Finish();
 
  private:
@@ -43,7 +42,7 @@ class Operator {
     std::function<void()> out;
     bool insists = false;
     bool is_out = false;
-    std::string asked_of;  // the manager; "": nobody yet
+    std::string asked_of;  // the manager; "": none yet
     absl::Time asked;
     absl::Time since;
   };
@@ -51,7 +50,7 @@ class Operator {
   void Poll();
   void See(SimManager* leader, const std::string& node, Task* task);
   void Ask(SimManager* leader, const std::string& node, Task* task);
-  // Those whom nobody here has taken out: by a view that was put back.
+  // Adds nodes that no operator here removed: a view that was put back did.
   void AddAll(SimManager* leader);
 
   Cluster* const cluster_;

@@ -1,5 +1,5 @@
-// Of Faults, operators who take nodes out of the chain and add them at random,
-// whatever else goes wrong.
+// Faults: operators that remove nodes from the chain and add them at random,
+// along with all other faults.
 #include "tests/simulation/faults.h"
 
 namespace kamino::simulation {
@@ -7,7 +7,8 @@ namespace kamino::simulation {
 void Faults::ChangeMembers() {
   SimNode* const node = AnyNode();
   if (operator_.Wants(node->name())) return;
-  // Who forces it answers for what is left; else the managers do.
+  // The operator who forces a removal must keep enough nodes; otherwise the
+  // managers do.
   const bool may_force = MayLose(*node);
   const Operator::Removal how = random_.OneIn(2) ? Operator::Removal::kDrain
                                 : may_force && random_.OneIn(3)
@@ -20,7 +21,8 @@ void Faults::ChangeMembers() {
   });
 }
 
-// It is out, and is added later; its machine is served meanwhile, or not.
+// The node is out, and is added later; its machine is serviced meanwhile, or
+// not.
 void Faults::Maintain(SimNode* node) {
   if (stopped_) return;
   if (random_.OneIn(2) && node->up()) {

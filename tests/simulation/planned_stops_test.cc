@@ -1,7 +1,7 @@
-// Members that are told to end: the chain goes on without one as if nothing
-// were, and takes it in again; where more end than may be lost nobody is
-// removed, and after all were gone all of them go on, in whatever order they
-// went and came.
+// Planned stops of members. The chain continues without one member at once, and
+// takes it in again. If more members end than may be lost, none is removed.
+// After all have ended, all of them serve again, in whatever order they stopped
+// and started.
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -50,7 +50,7 @@ class StopRun {
 
   size_t size() const { return members_.size(); }
 
-  // What is wrong with the stop of one; "" for nothing.
+  // The violated invariant after a planned stop of one member; "" for none.
   std::string StopOne(size_t index) {
     const absl::Time told = world_.now();
     SimNode* const node = cluster_.node(members_[index]);
@@ -72,8 +72,8 @@ class StopRun {
     return Ends(told);
   }
 
-  // Stops those members, so long after one another, and starts them in that
-  // order; `least`: members that are to be left in the view.
+  // Stops those members, one after the other at that distance, and starts them
+  // in that order; `least`: how many members the view must keep.
   std::string StopSome(const std::vector<size_t>& stops,
                        const std::vector<size_t>& starts, absl::Duration gap,
                        size_t least) {
@@ -109,8 +109,8 @@ class StopRun {
     return true;
   }
 
-  // The chain is whole again, of the same nodes, and no operation that was
-  // begun after `since` has failed.
+  // The chain is whole again, with the same nodes, and no operation that began
+  // after `since` has failed.
   std::string Ends(absl::Time since) {
     Run(absl::Seconds(15));
     for (const auto& client : cluster_.clients()) client->Stop();
@@ -139,7 +139,7 @@ class StopRun {
   std::vector<std::string> members_;
 };
 
-// Between two that are stopped, or started.
+// Between two stops, or two starts.
 constexpr absl::Duration kGaps[] = {
     absl::ZeroDuration(), absl::Milliseconds(3), absl::Milliseconds(60),
     absl::Milliseconds(250), absl::Milliseconds(700)};

@@ -21,11 +21,11 @@ constexpr uint64_t kMany = 20000;  // seeds
 constexpr uint64_t kSeedsToMeet = 1000;
 
 const char* const kFaults[] = {
-    // Those that take longest, each for another shard.
+    // The faults that take longest, each in a shard of its own.
     "joining-cut-without-settling",
     "chain-ignores-numbers-of-views",
     "membership-leases-from-the-answer",
-    // The others.
+    // The other faults.
     "chain-applied-is-not-durable",
     "chain-believes-who-returns",
     "chain-cleans-up-what-is-received",
@@ -104,7 +104,7 @@ const char* const kFaults[] = {
     "view-led-by-stale-member",
 };
 
-// Those of what chains in the other modes do.
+// Faults of chains in the other modes.
 struct FaultOfMode {
   ChainMode mode;
   const char* fault;
@@ -123,7 +123,7 @@ const FaultOfMode kFaultsOfModes[] = {
 
 using faults::Verdict;
 
-// What the first seed says that notices it, as one line.
+// The violation of the first seed that notices the fault, as one line.
 Verdict RunWithFault(const std::string& fault, uint64_t seeds, ChainMode mode) {
   faults::PlantFault(fault);
   for (uint64_t seed = 1; seed <= seeds; ++seed) {

@@ -31,7 +31,7 @@ class Random {
     return least + absl::Nanoseconds(Pick(static_cast<uint64_t>(range) + 1));
   }
 
-  // Another source, so that what one part draws leaves others as they are.
+  // Another source, so that one part's draws do not change those of others.
   Random Fork() { return Random(Next()); }
 
  private:

@@ -22,7 +22,7 @@ absl::Status Violation(const Record& record, const std::string& what) {
       absl::FormatDuration(record.returned - absl::UnixEpoch()), ": ", what));
 }
 
-// All states that a chain came by, each that of the end of a log entry.
+// All states of a chain, each at the end of a log entry.
 class States {
  public:
   absl::Status Fill(const CommittedLog& log) {
@@ -41,8 +41,8 @@ class States {
     return absl::OkStatus();
   }
 
-  // Whether the read saw the state that mutation `sequence` is in the past of,
-  // and the next entry is not.
+  // Whether the read saw the state after mutation `sequence` and before the
+  // next entry.
   bool Holds(const Record& read, uint64_t sequence) const {
     return std::all_of(
         read.values.begin(), read.values.end(), [&](const ReadValue& value) {
@@ -53,7 +53,7 @@ class States {
         });
   }
 
-  // The first one from `least` to `most` that it saw.
+  // The first state from `least` to `most` that the read saw.
   bool FindFirst(const Record& read, uint64_t least, uint64_t most,
                  uint64_t* found) const {
     if (Holds(read, least)) {
@@ -118,7 +118,7 @@ absl::Status CheckReplicaReads(const History& history,
   }
   States states;
   if (absl::Status filled = states.Fill(log); !filled.ok()) return filled;
-  // What was told, and when; the earliest first.
+  // The number that an answer told, and when; the earliest first.
   using Told = std::pair<absl::Time, uint64_t>;
   std::priority_queue<Told, std::vector<Told>, std::greater<Told>> told;
   uint64_t floor = 0;

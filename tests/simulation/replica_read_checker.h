@@ -1,5 +1,5 @@
-// Reads that were answered by another node than the tail: what must hold of
-// them beside all that checker.h looks at.
+// Invariants of reads that a node other than the tail answered, in addition to
+// those of checker.h.
 #ifndef KAMINO_TESTS_SIMULATION_REPLICA_READ_CHECKER_H_
 #define KAMINO_TESTS_SIMULATION_REPLICA_READ_CHECKER_H_
 
@@ -10,12 +10,11 @@
 namespace kamino::simulation {
 
 // Such a read
-//   - is as of the number that its answer names;
-//   - is also as of some state that is not older than what was answered before
-//     it began, nor newer than what there was when it returned. Nothing that
-//     begins after it has returned is as of an older one than the first of
-//     those.
-// An error says which record.
+//   - sees the state of the number that its answer names;
+//   - sees a state that is not older than the newest answer before it began,
+//     nor newer than the state when it returned. No read that begins after it
+//     has returned sees an older one than the first of those.
+// An error names the record.
 absl::Status CheckReplicaReads(const History& history, const CommittedLog& log);
 
 }  // namespace kamino::simulation

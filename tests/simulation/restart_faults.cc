@@ -1,4 +1,4 @@
-// Of Faults, who dies and comes back.
+// Faults: processes that die and restart.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ void Faults::Doom(SimNode* node, Crash crash, uint64_t most_drains) {
 void Faults::Restart(SimNode* node, absl::Duration time) {
   After(time, [this, node] {
     if (node->up()) {
-      // It has not come to that drain yet.
+      // It has not reached that drain yet.
       if (node->doomed()) Restart(node, absl::Milliseconds(50));
       return;
     }
@@ -29,8 +29,7 @@ void Faults::Restart(SimNode* node, absl::Duration time) {
   });
 }
 
-// The second is head when it comes back, and may have to mend what it was in
-// the middle of.
+// The second is head when it returns, and may have to repair a torn heap.
 void Faults::KillHeads() {
   const membership::View view = cluster_->LastView();
   if (view.members.size() < (MendAlone() ? 2 : 3)) return;
@@ -47,9 +46,9 @@ void Faults::KillHeads() {
   Restart(head, Between(400, 1500));
 }
 
-// One is told to end, or some of them, or all; at once, or one shortly after
-// the other. They are started again soon, or later, or after their places were
-// given up.
+// Stops one member as planned, or some of them, or all; at once, or shortly
+// after one another. They are started again soon, or later, or after they lost
+// their places.
 void Faults::StopSome() {
   const uint64_t kind = random_.Pick(10);
   std::vector<SimNode*> told;
@@ -78,7 +77,7 @@ void Faults::StopSome() {
 void Faults::StopInOrder(SimNode* node, absl::Duration down) {
   if (!node->up() || node->doomed() || !MayDie(*node)) return;
   world_->tally().Count(Kind::kStop);
-  // It may be killed in the middle of that, or told once more.
+  // It may be killed during the stop, or told a second time.
   if (random_.OneIn(5)) Doom(node, Crash::kPower, 30);
   node->StopInOrder(nullptr);
   if (random_.OneIn(6)) {
@@ -90,7 +89,7 @@ void Faults::StopInOrder(SimNode* node, absl::Duration down) {
   AwaitStop(node, down);
 }
 
-// It does not hear that the chain goes on without it, while others reach it.
+// It does not hear that the chain continues without it, while others reach it.
 void Faults::CutOnceSurrendered(SimNode* node) {
   After(absl::Microseconds(200), [this, node] {
     if (!node->stopping()) return;
@@ -115,7 +114,7 @@ void Faults::AwaitStop(SimNode* node, absl::Duration down) {
       Disturb(node->name(), down + absl::Seconds(2));
       return Restart(node, down);
     }
-    // Else it was started again, as by who looks after it.
+    // Otherwise its supervisor restarted it.
     if (node->stopping()) AwaitStop(node, down);
   });
 }
@@ -138,7 +137,7 @@ void Faults::PowerCut() {
                                      : Between(5, 1000));
   }
   if (survivor == nullptr) return;
-  // Of a view that has left the survivor out they would be all that there is.
+  // If a view has left the survivor out, these would be all its members.
   After(absl::Milliseconds(1200), [this, survivor, dying, all_lost] {
     const membership::View view = cluster_->LastView();
     if (!all_lost || !survivor->up() ||
@@ -159,7 +158,7 @@ void Faults::PowerCut() {
 SimNode* Faults::DrawSurvivor(const std::vector<SimNode*>& dying) {
   if (!MendAlone() || SomebodyIsOld() || random_.OneIn(2)) return nullptr;
   const membership::View view = cluster_->LastView();
-  std::vector<SimNode*> holding;  // everything, by their own word
+  std::vector<SimNode*> holding;  // everything, by their own report
   for (const membership::Member& member : view.members) {
     SimNode* const node = cluster_->node(member.node_id);
     const bool dies =

@@ -11,7 +11,7 @@
 namespace kamino::simulation {
 namespace {
 
-// For clocks that are off.
+// Allows for clocks that are off.
 constexpr double kMostOfLease = 0.99;
 
 }  // namespace

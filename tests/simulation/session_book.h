@@ -1,4 +1,4 @@
-// Who was heard of when: whether sessions were closed that were not silent.
+// When each client was heard: whether a session was closed that was not silent.
 #ifndef KAMINO_TESTS_SIMULATION_SESSION_BOOK_H_
 #define KAMINO_TESTS_SIMULATION_SESSION_BOOK_H_
 
@@ -26,16 +26,17 @@ class SessionBook {
   }
   // The client asks for it to be closed.
   void AskedToClose(uint64_t id) { of(id).asked_to_close = true; }
-  // What was sent then, in the session, has an answer that is no error: the
-  // head had heard it.
+  // A request sent at that time, in the session, has an answer that is no
+  // error: the head had heard it.
   void Answered(uint64_t id, absl::Time sent) { of(id).sent.push_back(sent); }
 
   // Some node has the log entry in its ring.
   void OnAppended(uint64_t first, absl::string_view bytes, absl::Time now);
 
-  // Every session that the log closes was asked to be closed, or was silent for
-  // as long as its lease, and nothing that was sent later was answered. But for
-  // those of before the last recovery by force, which has ended them all.
+  // For every session that the log closes, the client asked to close it, or was
+  // silent for as long as its lease, and no request that it sent later was
+  // answered. Except sessions from before the last recovery by force, which
+  // ended them all.
   absl::Status Check(const CommittedLog& log, uint64_t last_epoch) const;
 
  private:
@@ -50,7 +51,7 @@ class SessionBook {
                            uint64_t last_epoch) const;
 
   std::map<uint64_t, Session> sessions_;
-  // When an entry that closes sessions was there first.
+  // When an entry that closes sessions was first appended.
   std::map<std::pair<uint64_t, std::string>, absl::Time> closings_;
 };
 

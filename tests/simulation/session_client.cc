@@ -52,7 +52,7 @@ void SessionClient::Revive() {
   Think();
 }
 
-// Without a word to anybody.
+// Without telling any node.
 void SessionClient::Die() {
   Trace("dies with ", operations_.size(), " under way in session ",
         session_.id() % 1000);
@@ -159,7 +159,7 @@ void SessionClient::KeepAlive() {
               kamino::v1::REASON_SESSION_EXPIRED) {
             return OnExpired();
           }
-          // It may be the head no more.
+          // The node may have lost the head's role.
           Disconnect();
           Refresh();
         }
@@ -178,7 +178,7 @@ void SessionClient::CloseSession() {
                       if (told.status.ok()) {
                         world()->tally().Count(Kind::kSessionClosed);
                       } else if (reason != kamino::v1::REASON_SESSION_EXPIRED) {
-                        // Perhaps it was closed: whoever asks again is told.
+                        // The session may be closed: asking again tells.
                         Disconnect();
                         Refresh();
                         closing_ = true;
@@ -244,7 +244,7 @@ void SessionClient::OnOpened(bool anew,
 }
 
 void SessionClient::Disconnect() {
-  // A hello that has no answer may come late.
+  // A hello without an answer may still arrive late.
   if (connecting_ % 2 == 1 && session_.epoch() == 0) NameSession();
   connecting_ += connecting_ % 2;
   if (connection_ != nullptr) std::exchange(connection_, nullptr)->Close();
@@ -306,7 +306,7 @@ void SessionClient::Refresh() {
   After(kPause, [this] { refreshing_ = false; });
 }
 
-// --- What it does.
+// --- Its actions.
 
 void SessionClient::Think() {
   After(random_.Between(absl::ZeroDuration(), options_.think), [this] {

@@ -1,9 +1,9 @@
 // A client that speaks sessions (docs/formats/session.md), by the library's own
-// connection and lanes over simulated links: opens a session, has as many
-// mutations under way as its window allows, each retried under its number until
-// an answer says what became of it, or a VOID settles it. It goes silent, dies
-// with a full window, closes its session, or goes on until the end; and it
-// sends again what is old, and what is out of turn.
+// connection and lanes over simulated links. It opens a session and has as many
+// mutations under way as its window allows. It retries each under its number
+// until an answer tells its outcome, or a VOID settles it. It goes silent, dies
+// with a full window, closes its session, or continues until the end. It also
+// sends old requests again, and requests out of turn.
 #ifndef KAMINO_TESTS_SIMULATION_SESSION_CLIENT_H_
 #define KAMINO_TESTS_SIMULATION_SESSION_CLIENT_H_
 
@@ -35,9 +35,9 @@ class SessionClient final : public Process {
     uint64_t astray_percent = 0;   // of connections and calls, to any node
     uint64_t unary_percent = 10;   // of attempts, that go by themselves
     uint64_t settle_percent = 30;  // of attempts whose answer is missing: VOID
-    uint64_t abandon_percent = 5;  // likewise: nobody asks again
+    uint64_t abandon_percent = 5;  // likewise: it never asks again
     uint64_t late_percent = 20;    // of mutations, sent once more, much later
-    uint64_t stray_percent = 5;    // of what it does: a number out of turn
+    uint64_t stray_percent = 5;    // of its actions: a number out of turn
   };
   struct Surroundings {
     World* world;
@@ -55,7 +55,7 @@ class SessionClient final : public Process {
   ~SessionClient() override;
 
   void Start();
-  // Finishes what it has begun.
+  // Finishes the operations under way.
   void Stop() { stopping_ = true; }
   bool idle() const { return idle_; }
 
@@ -74,9 +74,9 @@ class SessionClient final : public Process {
     absl::Time sent;       // the latest attempt
     absl::Status refusal;  // once it is voided
   };
-  // What ends a session.
+  // How a session ends.
   enum class Fate { kStays, kGoesSilent, kDies, kCloses };
-  // What became of one attempt.
+  // The result of one attempt.
   struct CallAnswer {
     absl::Status status;
     uint64_t sequence = 0;
@@ -91,7 +91,7 @@ class SessionClient final : public Process {
   void GoSilent();
   void BeginSession();
   void NameSession();
-  // Nothing is under way in it any more, nor will be.
+  // The session has no operation under way, and begins no other.
   void EndSession();
   void CloseSession();
   void MeetFate();
@@ -105,19 +105,19 @@ class SessionClient final : public Process {
   void OnOpened(bool anew, absl::StatusOr<kamino::v1::SessionWelcome> welcome);
   void Disconnect();
   void Tick();
-  // Any, if the chain is not known.
+  // Any node, if the chain is not known.
   SimNode* Head();
   SimNode* AnyNode();
   void Learn(const kamino::v1::Chain& chain);
   void Refresh();
 
-  // --- What it does.
+  // --- Its actions.
 
   void Think();
   void Act();
   void BeginOperation();
   Record* NewRecord();
-  // Of what says only whether the session is open.
+  // A record of a request that tells only whether the session is open.
   Record* NewProbe();
   void EndProbe(Record* probe, const absl::Status& status);
   void SendStray();
@@ -150,7 +150,7 @@ class SessionClient final : public Process {
   bool stopping_ = false;
   bool idle_ = true;
 
-  // Of this life.
+  // The process's transport; a restart makes another.
   std::unique_ptr<transport::Transport> transport_;
   std::unique_ptr<client::LanePool> lanes_;
   kamino::v1::SessionName session_;  // as the next hello names it

@@ -1,4 +1,4 @@
-// What becomes of a client's mutations in its session, one by one.
+// The outcome of a client's mutations in its session, one by one.
 #include <utility>
 
 #include "client/error.h"
@@ -21,7 +21,7 @@ constexpr absl::Duration kAttemptTimeout = absl::Milliseconds(250);
 constexpr absl::Duration kPause = absl::Milliseconds(20);  // before a retry
 constexpr size_t kRemembered = 16;
 
-// How a mutation goes by a connection.
+// The method of a mutation on a connection.
 Method MethodOf(const Mutation& request) {
   static const auto* const methods = new std::map<std::string, Method>{
       {replica::kPutFunction, Method::kPut},
@@ -78,7 +78,7 @@ Mutation SessionClient::RequestOf(const Operation& operation) const {
 
 void SessionClient::Attempt(uint64_t id) {
   Operation& operation = operations_.at(id);
-  if (silent_) return;  // once it goes on
+  if (silent_) return;  // it continues later
   operation.attempt = ++attempts_;
   ++operation.tries;
   operation.sent = world()->now();
@@ -117,7 +117,7 @@ void SessionClient::CallNode(SimNode* node, const Mutation& request,
                         if (answer.chain != nullptr) Learn(*answer.chain);
                         CallAnswer told{answer.status, answer.sequence,
                                         answer.result, answer.voided};
-                        // As the service says it.
+                        // As the service tells it.
                         if (told.status.ok() && told.voided &&
                             request.function != replica::kVoidFunction) {
                           told.status = node::WasVoided();

@@ -89,7 +89,7 @@ void SimAgent::Ask() {
   };
   const auto manager = managers_->find(call->manager);
   if (manager != managers_->end()) {
-    // The agent may be gone when the call arrives, or the answer.
+    // The agent may be gone when the call or the answer arrives.
     network_->Send(
         process_, manager->second,
         [network = network_, from = process_, to = manager->second,
@@ -108,7 +108,7 @@ void SimAgent::Ask() {
   });
 }
 
-// --- Vouches.
+// --- Peer leases.
 
 void SimAgent::AskForVouches() {
   process_->After(core_.vouch_interval(), [this] {

@@ -1,5 +1,5 @@
-// A node's side of membership in simulated time, as
-// membership/membership_agent.h has it on a thread and over gRPC.
+// A node's membership agent in simulated time; membership/membership_agent.h
+// runs it on a thread and over gRPC.
 #ifndef KAMINO_TESTS_SIMULATION_SIM_AGENT_H_
 #define KAMINO_TESTS_SIMULATION_SIM_AGENT_H_
 
@@ -18,10 +18,10 @@
 
 namespace kamino::simulation {
 
-// Of one life of the process. All that it is given outlives it.
+// One for each life of the process. All its arguments outlive it.
 class SimAgent final : public membership::ViewSource {
  public:
-  // Another node's process, and its agent of now.
+  // Another node's process, and its current agent.
   struct Peer {
     Process* process;
     std::function<SimAgent*()> agent;  // null while it is down
@@ -51,7 +51,7 @@ class SimAgent final : public membership::ViewSource {
   void Surrender() override;
   void SetReport(const membership::NodeReport& report) override;
 
-  // Whether the cluster does not take this node.
+  // Whether the cluster rejects this node.
   bool refused() const { return refused_; }
   bool has_surrendered() const { return surrendered_; }
 

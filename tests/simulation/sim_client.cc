@@ -115,8 +115,8 @@ void SimClient::Remember(const Mutation& request) {
   if (sent_before_.size() > kRemembered) sent_before_.pop_front();
 }
 
-// As a client or a proxy may that was stopped in between. Nobody waits for the
-// answer.
+// Imitates a client or a proxy that was stopped in between. It does not wait
+// for the answer.
 void SimClient::SendLate(const Mutation& request) {
   After(random_.Between(absl::ZeroDuration(), kMostLate), [this, request] {
     if (stopping_ || !KnowsChain()) return;
@@ -270,8 +270,8 @@ void SimClient::OnRefused(const absl::Status& status) {
     return Retry(/*refresh=*/false);
   }
   if (replica::ReasonOf(status) == kamino::v1::REASON_CLIENT_EXPIRED) {
-    // Perhaps forgotten, and nothing was changed: anew under another name, once
-    // it is known how far the chain is.
+    // The outcome may be forgotten, and nothing was changed: tries again under
+    // another name, once it knows the chain's position.
     expired_ = true;
     return Retry(/*refresh=*/true);
   }
@@ -279,7 +279,7 @@ void SimClient::OnRefused(const absl::Status& status) {
   Finish(Record::End::kRefused);
 }
 
-// Whatever else has filled the heap, it can be emptied.
+// Whatever has filled the heap, it can be emptied.
 void SimClient::OnFullHeap(const absl::Status& status) {
   world()->tally().Count(Kind::kFull);
   if (phase_ != Phase::kAsk || !Workload::FreesRoom(record_->request)) return;

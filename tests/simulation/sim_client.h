@@ -30,15 +30,15 @@ class SimClient final : public Process {
  public:
   struct Options {
     absl::Duration think = absl::Milliseconds(40);  // at most, between two
-    uint64_t abandon_percent = 0;  // of mutations whose answer is missing
+    uint64_t abandon_percent = 0;  // of mutations without an answer
     uint64_t astray_percent = 0;   // of attempts, which go to any node
     uint64_t fresh_ids_percent =
         0;  // of mutations, after which a new id is used
-    // Of mutations that are not known to have failed: what was sent is sent
-    // once more, much later.
+    // Percent of the mutations not known to have failed that are sent once
+    // more, much later.
     uint64_t late_percent = 0;
-    // Of reads: they go to any node first, then to the tail, and any replica
-    // may answer.
+    // Percent of the reads that go to any node first, then to the tail, and
+    // that any replica may answer.
     uint64_t replica_percent = 0;
   };
 
@@ -47,9 +47,9 @@ class SimClient final : public Process {
             SentRequests* sent, const std::string& name,
             const Options& options);
 
-  // Begins with `first`, then goes on with the workload until Stop.
+  // Begins with `first`, then continues with the workload until Stop.
   void Start(std::optional<Record> first);
-  // Finishes what it has begun.
+  // Finishes the operations under way.
   void Stop() { stopping_ = true; }
   bool idle() const { return idle_; }
   bool done_first() const { return operations_ > 0; }
@@ -70,7 +70,7 @@ class SimClient final : public Process {
   // Names the mutation under way.
   void SetName();
   Record AskForOutcome();
-  // Of what was sent before and is not known to have failed.
+  // Remembers requests that were sent and are not known to have failed.
   void Remember(const replica::Mutation& request);
   void SendLate(const replica::Mutation& request);
   bool KnowsChain() const {

@@ -6,7 +6,7 @@
 
 namespace kamino::simulation {
 
-// Its state is that of the moment when it was deposed.
+// It keeps the state of the moment when it was deposed.
 class SimEtcd::DeposedMember final : public membership::Etcd {
  public:
   explicit DeposedMember(Values past) : past_(std::move(past)) {}

@@ -1,9 +1,10 @@
-// What etcd promises: keys with revisions, comparisons of the latest state. It
-// may be down, and what it promised is kept.
+// etcd's guarantees: keys with revisions, comparisons with the latest state. It
+// may be down, and keeps its state.
 //
-// And what it does beyond its promises: a member that led, and has not heard
-// yet that another one leads, answers what needs no quorum from its past (etcd
-// issues 15247 and 20418): looks, and keep-alives while there were any.
+// It also shows a weakness outside its guarantees: a member that led, and has
+// not heard yet that another one leads, answers requests that need no quorum
+// from its past (etcd issues 15247 and 20418): reads, and keep-alives while
+// there were any.
 #ifndef KAMINO_TESTS_SIMULATION_SIM_ETCD_H_
 #define KAMINO_TESTS_SIMULATION_SIM_ETCD_H_
 
@@ -39,26 +40,26 @@ class SimEtcd final : public Process, public membership::Etcd {
                                 const Leadership& leadership) override;
   absl::Status Compact(int64_t revision) override;
 
-  // All that is stored, at a moment; empty: nothing ever was.
+  // The whole store at a moment; empty: nothing was ever stored.
   struct Copy {
     int64_t revision = 0;
     std::map<std::string, Value> values;
   };
   Copy TakeCopy() const { return {revision_, values_}; }
-  // Takes the place of what is stored; while it is down.
+  // Replaces the store; only while etcd is down.
   void PutBack(const Copy& copy);
 
-  // For that time one member, which led until now, goes on alone, and these
-  // are connected to it. What it is asked to write is never answered.
+  // For that time one member, which led until now, continues alone, and these
+  // callers are connected to it. It never answers a write.
   void DeposeMember(const std::set<std::string>& callers, absl::Duration time);
   // The member that `caller` is connected to.
   membership::Etcd* MemberOf(const std::string& caller);
-  // It has had no answer, and goes to another one.
+  // The caller had no answer, and goes to another member.
   void Leave(const std::string& caller) { at_deposed_.erase(caller); }
 
   // The latest state, for checks.
   Value Read(const std::string& key) const { return ReadIn(values_, key); }
-  // What was written last, whatever was put back since.
+  // The value written last, even if an older store was put back since.
   std::string LastWritten(const std::string& key) const {
     return ReadIn(written_, key).value;
   }

@@ -1,4 +1,4 @@
-// Runs a node's core in simulated time, as node/driver/core_thread.h does on a
+// Runs a node's core in simulated time; node/driver/core_thread.h runs it on a
 // thread.
 #ifndef KAMINO_TESTS_SIMULATION_SIM_EXECUTOR_H_
 #define KAMINO_TESTS_SIMULATION_SIM_EXECUTOR_H_
@@ -17,22 +17,22 @@ namespace kamino::simulation {
 
 class SimExecutor final : public node::CoreExecutor {
  public:
-  // A batch begins at most `most_wait` after there is something to do. The
-  // process outlives the executor.
+  // A batch begins at most `most_wait` after work arrives. The process outlives
+  // the executor.
   SimExecutor(Process* process, Random random, absl::Duration most_wait);
 
   void Start(Hooks hooks) override;
-  // Nobody does while the process is down.
+  // Fails while the process is down.
   bool Post(absl::AnyInvocable<void()> task) override;
   // There is always room.
   bool PostAndWait(absl::AnyInvocable<void()> task, size_t) override {
     return Post(std::move(task));
   }
-  // What was posted never runs.
+  // Posted tasks never run.
   void Stop() override;
-  // Nothing runs for that long, while the process' other threads go on.
+  // Nothing runs for that long, while the process's other threads continue.
   void Hang(absl::Duration time);
-  // What it does now takes so much longer.
+  // The step that runs now takes that much longer.
   void Spend(absl::Duration time);
 
  private:
@@ -40,7 +40,7 @@ class SimExecutor final : public node::CoreExecutor {
   void RunBatch();
   void Tick();
   void TellStoodStill();
-  // It does nothing from now, or from when it last began to, until `end`.
+  // Runs nothing until `end`, from now on or from its last beginning.
   void StandStillUntil(absl::Time end);
 
   Process* const process_;
@@ -51,7 +51,8 @@ class SimExecutor final : public node::CoreExecutor {
   bool stopped_ = false;
   bool scheduled_ = false;
   bool tick_due_ = false;
-  // By the world's time: the step that stands still, and is not told yet.
+  // By the world's time: when the step began that hangs and was not reported
+  // yet.
   absl::Time hangs_since_ = absl::InfinitePast();
   absl::Time hangs_until_ = absl::InfinitePast();
 };

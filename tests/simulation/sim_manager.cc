@@ -19,9 +19,10 @@ namespace {
 
 constexpr absl::Duration kEtcdDeadline = absl::Milliseconds(300);
 
-// A node on an old copy is kept out by the manager, which knows what members
-// hold, and by its neighbours, as the manager knows that a heartbeat late only.
-// So faults of the neighbours' look take the manager's away as well.
+// A node with an old copy is kept out by the manager, which knows what members
+// hold, and by its neighbours, which know what the manager learns with a
+// heartbeat late. So a fault of the neighbours' check takes the manager's away
+// as well.
 bool OldCopiesGoUnseen() {
   return faults::FaultPlanted("old-copies-are-for-neighbours-to-see") ||
          faults::FaultPlanted("chain-believes-who-returns") ||
@@ -31,7 +32,7 @@ bool OldCopiesGoUnseen() {
 // More than any run has, and no more than a manager believes.
 constexpr uint64_t kEverything = uint64_t{1} << 50;
 
-// As if each node held all there can be, until it says that it is outrun.
+// As if each node held everything, until it reports that it is outrun.
 template <typename Request>
 void Boast(Request* request) {
   kamino::v1::NodeReport* report = request->mutable_report();
@@ -39,7 +40,7 @@ void Boast(Request* request) {
   report->mutable_cursors()->set_applied(kEverything);
 }
 
-// What a member of the view says of itself, but for one thing.
+// A report of a member of the view with one wrong field.
 membership::NodeReport Nonsense(const membership::View& view, Random* random) {
   constexpr uint64_t kAbsurd = std::numeric_limits<uint64_t>::max();
   membership::NodeReport report;
@@ -87,7 +88,8 @@ void SimManager::Start() {
   options.core = options_.core;
   options.name = name();
   options.leader_ttl = options_.leader_ttl;
-  // No two lives of managers have one in common, nor what leaderships add.
+  // No two lives of managers share one, nor do the numbers that leaderships
+  // add.
   options.process =
       (static_cast<uint64_t>(name().back()) << 32) + ((life() + 1) << 16);
   loop_ = std::make_unique<ManagerLoop>(options);
@@ -156,7 +158,7 @@ void SimManager::Call(EtcdCall call) {
   };
   network_->Send(this, etcd_, [this, call, answered, life = life()] {
     const EtcdAnswer answer = CarryOut(call, etcd_->MemberOf(name()));
-    if (absl::IsDeadlineExceeded(answer.status)) return;  // it waits in vain
+    if (absl::IsDeadlineExceeded(answer.status)) return;  // never answered
     network_->Send(etcd_, this, [this, answer, answered, life] {
       if (life == this->life()) answered(answer);
     });
@@ -206,7 +208,7 @@ SimManager::Answer SimManager::Serve(AgentCore::Call call) {
     Boast(&call.registration);
     Boast(&call.heartbeat);
   }
-  // Nodes speak for themselves.
+  // Each node sends its own calls.
   const std::string caller =
       options_.identity_of == nullptr
           ? ""

@@ -24,7 +24,7 @@ class SimManager final : public Process {
   struct Options {
     membership::ManagerOptions core;
     absl::Duration leader_ttl = absl::Seconds(1);
-    // Who a node's calls come from, by its name; null: they are in the clear.
+    // The identity of a node's calls, by its name; null: they are in the clear.
     std::function<std::string(const std::string& node)> identity_of = nullptr;
   };
 
@@ -37,23 +37,23 @@ class SimManager final : public Process {
   // As it believes.
   bool leads() const;
 
-  // Whether it leads, and that node is there in this life, by what it has said
-  // itself of late.
+  // Whether this manager leads, and that node has reported in this life
+  // recently.
   bool Hears(const std::string& node, uint64_t incarnation) const;
-  // For whom and for what the chain waits, where it leads.
+  // The nodes and the condition that the chain waits for, where it leads.
   std::string WhyWaits() const;
-  // An operator's command, where it leads: to go on from what nodes hold, if
-  // the store is behind, or all of them are on old copies.
+  // An operator's command, where it leads: continue with what nodes hold, if
+  // the store is behind, or all nodes have old copies.
   void Recover(bool force);
-  // Another one; fails where it does not lead.
+  // Another command; fails where it does not lead.
   absl::Status Administer(
       absl::FunctionRef<absl::Status(membership::ManagerCore*, absl::Time)>
           request);
-  // The one that it goes by, where it leads.
+  // The view it uses, where it leads.
   const membership::View& view() const { return loop_->core().view(); }
 
-  // Where it leads: a stranger registers, and a member that is damaged reports,
-  // with something that cannot be.
+  // Where it leads: a stranger registers, and a damaged member reports, both
+  // with impossible values.
   void HearNonsense(Random* random);
 
   // A node's call, as it arrives here.

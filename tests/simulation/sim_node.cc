@@ -48,7 +48,7 @@ SimNode::SimNode(World* world, TimedNetwork* network, const Peers* peers,
 }
 
 SimNode::~SimNode() {
-  // Nobody hears of what the parts do at their end.
+  // Effects of the parts' destruction do not leave the process.
   if (up()) End();
   network_->Died(this);
   Discard();
@@ -56,13 +56,14 @@ SimNode::~SimNode() {
 
 Slip SimNode::Slips() {
   if (!errs_next_) return Slip::kNone;
-  // Two others are to tell; of two an operator is. A replica that stopped
-  // within what a head did wrongly could not go on without it: so of two that
-  // must not stop.
+  // Two other members must tell; of two, an operator does. A replica that
+  // stopped within a head's wrong computation could not continue without the
+  // head: so of two that must not stop.
   const replica::ChainCore& core = node()->core();
   const size_t members = core.view().members.size();
   if (members < 2) return Slip::kNone;
-  // Nor is the one behind a head lost meanwhile: docs/design/fault_model.md.
+  // Nor may the node behind a head be lost meanwhile:
+  // docs/design/fault_model.md.
   if (core.is_head() && options_.is_there != nullptr &&
       !options_.is_there(core.view().members[1])) {
     return Slip::kNone;
@@ -81,7 +82,7 @@ Slip SimNode::Slips() {
 
 void SimNode::Start() {
   CHECK(!up());
-  // Whoever starts it again and again sees the same line each time.
+  // A supervisor that restarts it repeatedly sees the same line each time.
   if (stays_down_ && options_.limit_is_lifted) return;
   Discard();
   started_ = world()->now();
@@ -265,7 +266,7 @@ void SimNode::GoDown(Crash crash) {
     applied_before_ = storage_->ring()->mark().begin();
     was_receiving_ = FilesSayReceiving();
   }
-  // Longer than by its own clock.
+  // Longer than the node's own clock shows.
   const absl::Duration long_life = options_.node.restarts.long_life * 1.2;
   if (world()->now() - started_ > long_life) deaths_ = 0;
   if (crash == Crash::kPower) {
@@ -295,8 +296,9 @@ void SimNode::Discard() {
   if (disk_ != nullptr) disk_->Bury();
 }
 
-// One that lost its disk may have to wait for its former self to be forgotten,
-// one that is on an old copy for an operator: the process is started again.
+// A node that lost its disk may have to wait until its former life is
+// forgotten; one with an old copy waits for an operator. Then the process is
+// started again.
 void SimNode::BeginAnewLater(const absl::Status& why) {
   Trace("is refused: ", why.message());
   GoDown(Crash::kProcess);
@@ -347,7 +349,8 @@ void SimNode::OnFatal(const absl::Status& status) {
   });
 }
 
-// It must have died so often by itself, as far as can be seen from outside.
+// The process must have died that often by itself, as an outside observer can
+// tell.
 void SimNode::OnStaysDown(const absl::Status& status) {
   Trace("ends: ", status.message());
   world()->tally().Count(Kind::kStaysDown);
@@ -386,17 +389,17 @@ void SimNode::OnConvicted(const absl::Status& status) {
 }
 
 bool SimNode::TellsOldFile(const absl::Status& status) const {
-  // What lies within a drain looks like a crash, and may be found out later.
+  // A loss within one drain looks like a crash, and may be found out later.
   if (absl::IsDataLoss(status) && storage_ == nullptr) {
     return !old_files_.empty() && !must_tell_old_files_;
   }
   if (!absl::IsFailedPrecondition(status)) return false;
-  // Of the node that it was before it lost its disk.
+  // An old file of the node from before it lost its disk.
   if (!old_files_.empty() &&
       absl::StrContains(status.message(), "belongs to another heap")) {
     return true;
   }
-  // It was emptied since then.
+  // The file was emptied since then.
   if (!old_files_.empty() &&
       absl::StrContains(status.message(), "one of them is of another time")) {
     return true;

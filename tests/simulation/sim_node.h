@@ -31,9 +31,9 @@
 
 namespace kamino::simulation {
 
-// What a client gets.
+// An answer to a client.
 struct NodeAnswer {
-  absl::Status status;  // with an ErrorDetail payload where a node has said so
+  absl::Status status;  // with an ErrorDetail payload where a node gave one
   std::string result;
   uint64_t sequence = 0;
   bool voided = false;  // of a session: the number
@@ -46,12 +46,12 @@ struct NodeAnswer {
 // How a process or its machine goes down.
 enum class Crash {
   kProcess,  // every store survives
-  kPower,    // what is not durable survives or not
+  kPower,    // undurable stores may survive
 };
 
 class SimNode final : public Process {
  public:
-  // How a machine that has other things to do as well goes about its work.
+  // The speed of a machine that has other work as well.
   struct Pace {
     absl::Duration batch = absl::Microseconds(60);  // at most, to the next one
     size_t propagation_step = 4;  // transactions between two batches, but for
@@ -60,31 +60,31 @@ class SimNode final : public Process {
   struct Options {
     std::string cluster_id;
     node::StorageOptions storage;
-    node::NodeOptions node;  // but for who it is, and its transports
+    node::NodeOptions node;  // without its identity and its transports
     std::vector<transport::Capabilities> transports;  // the best first
     membership::AgentCore::Options agent;
     // Its media drain together, as memory does; else they are files on a disk.
     bool drains_all = false;
-    // Whether that one is a member by the newest view, and is there; null:
-    // nobody asks.
+    // Whether that one is a member by the newest view, and is up; null: never
+    // called.
     std::function<bool(const membership::Member&)> is_there = nullptr;
-    // What is stored at etcd.
+    // The view stored at etcd.
     std::function<membership::View()> stored_view;
     std::vector<std::string> cold;  // values that its heap holds for ever
     Pace pace;
     // An operator starts it without storage.restart_limit where it stays down.
     bool limit_is_lifted = false;
-    // It need not be like the others: at times it is started with a ring of
-    // another size, or an undo copy of another kind where they have that in
-    // common, which the others must refuse until an operator sees to it, or
-    // with another release of the program: `newer` at first.
+    // Whether it may differ from the others: at times it is started with a ring
+    // of another size, or with an undo copy of another kind where all have the
+    // same, which the others must refuse until an operator corrects it; or with
+    // another release of the program: `newer` at first.
     bool unequal = false;
     bool newer = false;
-    // It takes connections of sessions, and tells this of its entries; null: it
-    // does not.
+    // It accepts session connections, and reports its log entries to this book;
+    // null: neither.
     SessionBook* session_book = nullptr;
   };
-  // Everyone there is, by name; filled before anyone starts.
+  // All nodes, by name; filled before the first one starts.
   struct Peers {
     std::map<std::string, SimNode*> nodes;
     std::map<std::string, SimManager*> managers;
@@ -99,51 +99,51 @@ class SimNode final : public Process {
 
   void Start();
   void Die(Crash crash);
-  // It is told to end, as by SIGTERM: it hands over and is gone soon, or is
-  // told again meanwhile, and ends at once. Then `ended`, which is not called
-  // where it dies before that.
+  // A planned stop, as by SIGTERM: it hands over and is gone soon, or is told
+  // again meanwhile, and ends at once. Then calls `ended`, unless it dies
+  // before that.
   void StopInOrder(std::function<void()> ended);
   bool stopping() const { return up() && stopping_; }
   bool has_surrendered() const {
     return stopping() && agent_->has_surrendered();
   }
-  // Then it is started again, if that is what it does.
+  // Starts it again after that, if it does end.
   void StartOnceEnded();
-  // At the `drains`-th drain from now on, in whatever it then does, if it may
-  // then. 0: not at all.
+  // Dies at the `drains`-th drain from now on, whatever it is doing, if
+  // `may_die` permits it then. 0: never.
   void DieAtDrain(uint64_t drains, Crash crash, std::function<bool()> may_die);
   bool doomed() const { return drains_left_ > 0; }
-  // Its core thread hangs; the process' other threads go on.
+  // Its core thread hangs; the process's other threads continue.
   void HangCore(absl::Duration time);
-  // The same, as it waits for its medium to take a sync.
+  // The same, while it waits for its medium to finish a sync.
   void HangMedium(absl::Duration time);
-  // Its medium is slow: each drain takes so long. Zero: no longer.
+  // Its medium is slow: each drain takes that long. Zero: no longer.
   void SlowMedia(absl::Duration drain);
   // Its disk is lost as well: it comes back empty.
   void LoseDisk();
-  // Some bits of what its files say of themselves, or of its ring, flip; only
-  // while it is down. It may notice, and end: its files are then moved away. It
-  // must not go on as if nothing were.
+  // Flips some bits of its files' heads and records, or of its ring; only while
+  // it is down. The node may notice and end: its files are then moved away. It
+  // must not continue as if nothing had happened.
   void FlipBits();
-  // It computes its next transfer wrongly, as a processor does that is about to
-  // break: the others are to find out, and it is to end and join anew.
+  // Computes its next transfer wrongly, as a failing processor does: the others
+  // must find that out, and it must end and join anew.
   void ErrNext(bool errs = true) { errs_next_ = errs; }
   bool errs_next() const { return errs_next_; }
   bool has_erred() const { return has_erred_; }
-  // It is out of the chain: what it came to counts no more.
+  // It is out of the chain: its result no longer counts.
   void Forgive() { has_erred_ = false; }
-  // A bit of a value that nobody reads flips in its heap, while it is up: the
-  // others are to find out, and it is to end and join anew.
+  // Flips a bit of a value that no client reads, in its heap, while it is up:
+  // the others must find that out, and it must end and join anew.
   void Decay();
-  // It holds something else than was written, by that or as a copy of one that
-  // does; as far as can be seen, or could when it was up.
+  // It holds other data than was written, by Decay or as a copy of such a node;
+  // as far as can be seen, or could when it was up.
   bool decayed();
-  // Poisoned requests end the process (Workload::AddPoison), and whoever looks
-  // after it starts it again so much later; for ever: nobody does.
+  // Poisoned requests end the process (Workload::AddPoison), and its supervisor
+  // restarts it after this time; infinite: it does not.
   void set_supervisor_delay(absl::Duration delay) { supervised_ = delay; }
   void set_immune(bool immune) { immune_ = immune; }
   int deaths_by_requests() const { return deaths_by_requests_; }
-  // Each process of this node dies after so much time.
+  // Each process of this node dies after that time.
   void set_life(absl::Duration life) { life_time_ = life; }
   int starts() const { return starts_; }
   // It has died too often, and says so.
@@ -157,35 +157,35 @@ class SimNode final : public Process {
     node::SimDisk::Images images;
   };
   Copy TakeCopy() const;
-  // A node that follows the chain may say so in its files alone.
+  // The files alone may record this while the node follows the chain.
   bool FilesSayReceiving() const;
   // The same of one that is down.
   Copy TakeCopyOfDisk() const;
-  // Whether it still is in that life and view.
+  // Whether the node still is in that life and view.
   bool IsOf(const Copy& copy) const;
-  // It was put back to one, and is no sound member yet.
+  // It was put back to a copy, and is no sound member yet.
   bool put_back() const { return put_back_; }
   // Its disk is put back to that; only while it is down.
   void PutBack(const Copy& copy);
-  // Some of its files are, and the others stay: the node must refuse them, if
-  // more was applied since than with one drain, and say which are old. Its
-  // files are then moved away.
+  // Puts some of its files back, and keeps the others. If more was applied
+  // since than with one drain, the node must refuse them and name the old ones.
+  // Its files are then moved away.
   void PutBackSome(const Copy& copy);
 
-  // --- Clients; called as their messages arrive. `reply` sends the answer.
+  // --- Clients: called as their messages arrive. `reply` sends the answer.
 
   void Mutate(replica::Mutation request, absl::Duration timeout, Reply reply);
   void Read(std::vector<std::string> keys, node::ReadAt at, Reply reply);
   void ReadOutcome(kamino::v1::RequestId id, Reply reply);
   void AskChain(Reply reply);
 
-  // Where connections of sessions are made to, and by what.
+  // The address for session connections.
   std::string SessionAddress() const { return absl::StrCat(name(), ":s"); }
   static transport::Capabilities SessionTransport() { return {.name = "tcp"}; }
 
   // --- For checks; only while it is up.
 
-  // Not before it has opened its files, nor while it writes down its end.
+  // Not before it has opened its files, nor while it records its end.
   bool has_core() const { return up() && node_ != nullptr && !ended_; }
   // Only with a core.
   node::ChainNode* node() const { return &node_->chain_node(); }
@@ -197,10 +197,10 @@ class SimNode final : public Process {
  private:
   // How long its core has waited for its medium in all.
   absl::Duration MediumTime() const;
-  // Whoever looks at the files that were put back, or at the flags.
+  // An operator looks at the files that were put back, or at the flags.
   static constexpr absl::Duration kOperatorDelay = absl::Milliseconds(700);
 
-  // What it makes of the next operation.
+  // The slip in its next operation.
   Slip Slips();
   void Boot();
   void ListenForSessions();
@@ -208,7 +208,7 @@ class SimNode final : public Process {
   node::NodeRuntime Runtime();
   node::Node::Events NodeEvents();
   void TraceEntry(const replica::LogEntry& entry);
-  // Takes what the node has done into the log.
+  // Takes the node's new log entries into the log.
   void Observe(const node::ChainNode& node);
   void CountTransfers(const replica::ChainCore& core);
   void OnDrain();
@@ -216,8 +216,8 @@ class SimNode final : public Process {
   void BeSupervised();
   void DieByItself();
   void EndInOrder();
-  // From now on nothing that the process does has an effect outside. It is
-  // discarded before anything else happens.
+  // From now on nothing that the process does has an effect outside. The
+  // process is discarded before the next event.
   void GoDown(Crash crash);
   void Discard();
   // It ends, and an operator moves its files away.
@@ -225,18 +225,18 @@ class SimNode final : public Process {
   void OnFatal(const absl::Status& status);
   // Where the heap holds that value; null: nowhere.
   std::byte* Find(const std::string& value) const;
-  // It is told by others that it holds something else than they.
+  // Other nodes told it that its data differs from theirs.
   void OnConvicted(const absl::Status& status);
-  // Whether that is what it must say of its files.
+  // Whether that status is what it must report of its files.
   bool TellsOldFile(const absl::Status& status) const;
-  // With what it is started this time.
+  // Draws the flags of this start.
   void DrawFlags();
-  // Options by which it does not fit the others.
+  // Makes options that do not fit the others'.
   static void Misfit(node::StorageOptions* options);
   bool OthersAreUp() const;
-  // It differs from the others, or another one does, and is refused for that.
+  // It or another node differs from the others, and is refused for that.
   bool IsMisfit(const absl::Status& status) const;
-  // Whether others may be refused for it, as it was started so.
+  // Whether others may be refused because of how it was started.
   bool CountsAsMisfit(const membership::View& stored) const;
   void OnMisfit(const absl::Status& status);
   void SetRight();
@@ -256,13 +256,13 @@ class SimNode final : public Process {
   uint64_t drains_left_ = 0;  // until it dies; 0: it need not
   Crash next_crash_ = Crash::kPower;
   std::function<bool()> may_die_;
-  // It is on an older copy of its disk: the cluster may refuse it for that,
-  // until it is a sound member again.
+  // It has an older copy of its disk: the cluster may refuse it for that, until
+  // it is a sound member again.
   bool put_back_ = false;
-  // Of those of its files that are older than the others.
+  // Those of its files that are older than the others.
   std::vector<std::string> old_files_;
   bool must_tell_old_files_ = false;  // by more than one drain
-  // When it went down: what was applied one drain before.
+  // The last mutation applied one drain before it went down.
   uint64_t applied_before_ = 0;
   bool was_receiving_ = false;
   bool rotten_ = false;  // bits of its files have flipped; as long
@@ -283,15 +283,15 @@ class SimNode final : public Process {
   bool stays_down_ = false;
   bool limit_is_lifted_ = false;  // with the next start
   bool newer_ = false;            // its program
-  bool misfit_ = false;           // it is started so that it does not fit
+  bool misfit_ = false;           // its flags do not fit the others'
   absl::Time misfit_until_ = absl::InfinitePast();  // to others
   std::set<uint64_t> misfit_lives_;  // incarnations that it was started so in
   absl::Time started_;
-  // How often its process, but not its machine, has ended since one of them
-  // lived for long: as often at the least as it knows itself.
+  // How often its process, but not its machine, has ended since a process lived
+  // for long: at least as often as the node counts itself.
   uint32_t deaths_ = 0;
 
-  // Of this life.
+  // Owned by the current process.
   node::Storage* storage_ = nullptr;  // the node's
   SimExecutor* executor_ = nullptr;   // likewise
   std::unique_ptr<SimAgent> agent_;

@@ -1,4 +1,4 @@
-// What becomes of a simulated node's disk: lost, slow, put back, changed.
+// Faults of a simulated node's disk: lost, slow, put back, changed.
 #include <string.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using node::SimMedia;
 
 namespace {
 
-// Of a node with a copy of other times, which may have counted more.
+// For a node with a copy of another time, which may have counted more.
 constexpr uint32_t kMany = 1000;
 
 }  // namespace
@@ -121,7 +121,7 @@ void SimNode::PutBackSome(const Copy& copy) {
   Trace("has older copies of ", absl::StrJoin(old_files_, ", "));
   disk_->PutBack(old);
   deaths_ = kMany;
-  put_back_ = true;  // what lies within a drain its neighbours may know for old
+  put_back_ = true;  // neighbours may know an age within one drain
 }
 
 void SimNode::FlipBits() {
@@ -134,7 +134,8 @@ void SimNode::FlipBits() {
     size_t bytes;
   };
   constexpr size_t kPage = 4096;
-  // What a node's files say of themselves: heads, marks, records; and entries.
+  // The descriptive parts of a node's files: heads, marks, records; and
+  // entries.
   const Place places[] = {
       {Part::kRing, 0, 320},    {Part::kRing, 1024, 384},
       {Part::kRing, 2048, 384}, {Part::kRing, kPage, 32u << 10},
@@ -184,7 +185,7 @@ void SimNode::Decay() {
 
 bool SimNode::decayed() {
   if (!has_core() || !node()->core().view().formed()) return decayed_;
-  // What it holds outside of the chain is of no use.
+  // Its data is of no use outside of the chain.
   if (node()->core().role() == membership::Role::kOutside) return false;
   if (node()->core().condition() != membership::Condition::kSound) {
     return decayed_;

@@ -1,4 +1,4 @@
-// SimNode's part that is started otherwise than the others, and set right.
+// SimNode's part that is started with other flags, and corrected.
 #include <algorithm>
 #include <string>
 
@@ -8,8 +8,8 @@
 namespace kamino::simulation {
 
 void SimNode::DrawFlags() {
-  // What all may have begun anew with binds nobody: see operations.md, Settings
-  // that all nodes share.
+  // Nodes that all begin anew are not bound by earlier settings: see
+  // operations.md, Settings that all nodes share.
   if (!OthersAreUp()) return;
   if (starts_ > 1 && random_.OneIn(8)) misfit_ = true;
   if (starts_ > 1 && random_.OneIn(4)) {
@@ -19,7 +19,7 @@ void SimNode::DrawFlags() {
   if (misfit_) Trace("is started with flags that do not fit");
 }
 
-// What was executed is taken back by the undo copy as it was made, though.
+// The undo copy that executed mutations also rolls them back, though.
 void SimNode::Misfit(node::StorageOptions* options) {
   if (TakesBackAlone(options->mode) && options->salt % 2 == 0) {
     options->undo_copy = options->undo_copy == UndoCopyKind::kSimple
@@ -54,8 +54,8 @@ bool SimNode::IsMisfit(const absl::Status& status) const {
   return somebody;
 }
 
-// A manager may count on its former self for as long as it was silent, and
-// until it hears the present one the stored view names that.
+// A manager may count on the node's former life for as long as that was silent,
+// and the stored view names it until the manager hears the present one.
 bool SimNode::CountsAsMisfit(const membership::View& stored) const {
   if (misfit_ || world()->now() < misfit_until_) return true;
   return std::any_of(stored.members.begin(), stored.members.end(),
@@ -79,7 +79,7 @@ void SimNode::OnMisfit(const absl::Status& status) {
   });
 }
 
-// An operator has it started as the others are.
+// An operator has it started with the others' flags.
 void SimNode::SetRight() {
   if (up()) Die(Crash::kProcess);
   misfit_ = false;

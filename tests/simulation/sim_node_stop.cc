@@ -1,4 +1,4 @@
-// SimNode's part that ends in order, as node/kamino_node.cc does.
+// SimNode's planned stop, as node/kamino_node.cc does it.
 #include <functional>
 #include <utility>
 
@@ -17,7 +17,7 @@ void SimNode::StopInOrder(std::function<void()> ended) {
   node_->HandOver([this](bool parted) {
     if (!up()) return;
     Trace(parted ? "has parted" : "keeps its place");
-    // What it was asked meanwhile is answered, as long as it serves.
+    // Requests that arrive meanwhile are answered, as long as the node serves.
     const absl::Duration serves =
         parted ? random_.Between(absl::ZeroDuration(), absl::Milliseconds(200))
                : absl::ZeroDuration();

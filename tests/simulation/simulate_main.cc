@@ -44,7 +44,7 @@ constexpr int kExitUsage = 2;
 namespace kamino::simulation {
 namespace {
 
-// What a process sends back, in one write.
+// The results of a process, in one write.
 struct Counts {
   uint64_t seeds = 0;
   uint64_t failed = 0;
@@ -100,7 +100,7 @@ Counts RunOne(uint64_t seed, std::FILE* trace) {
   return counts;
 }
 
-// Every `step`-th seed from `first` on. `at` is the one that runs now.
+// Runs every `step`-th seed from `first` on. `at` is the current one.
 Counts RunSeeds(uint64_t first, uint64_t end, uint64_t step, std::FILE* trace,
                 uint64_t* at) {
   Counts counts;
@@ -115,10 +115,10 @@ Counts RunSeeds(uint64_t first, uint64_t end, uint64_t step, std::FILE* trace,
   return counts;
 }
 
-// In one process each. False: one of them died.
+// One share in each process. False: a process died.
 bool RunParallel(uint64_t first, uint64_t end, int jobs, Counts* counts) {
   std::vector<std::pair<pid_t, int>> children;
-  // Which seed each is at, for when it dies of that.
+  // The current seed of each process, to name it if the process dies.
   void* const shared =
       mmap(nullptr, jobs * sizeof(uint64_t), PROT_READ | PROT_WRITE,
            MAP_SHARED | MAP_ANONYMOUS, /*fd=*/-1, /*offset=*/0);

@@ -20,8 +20,8 @@ namespace kamino::simulation {
 namespace {
 
 constexpr absl::Duration kStep = absl::Milliseconds(50);
-// How long the chain may take to serve, and clients to be done, when nothing
-// goes wrong any more.
+// How long the chain may take to serve, and clients to be done, when no more
+// faults strike.
 constexpr absl::Duration kPatience = absl::Seconds(30);
 // Between the last fault and the last operation.
 constexpr absl::Duration kRest = absl::Milliseconds(700);
@@ -91,7 +91,7 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
       options.think = options.think / 4;
   }
   if (random->OneIn(2)) {
-    // As a node's are, but that time is short here.
+    // As a node's are, except that time is short here.
     options.restart_limit = 3 + static_cast<uint32_t>(random->Pick(7));
     options.restarts.first_delay = absl::Milliseconds(100);
     options.restarts.most_delay = absl::Seconds(2);
@@ -121,7 +121,7 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
   return options;
 }
 
-// --- Drawn by themselves, so that runs without them are what they would be.
+// --- Drawn from streams of their own, so that they do not change other runs.
 
 uint64_t DrawReplicaReads(uint64_t seed) {
   Random random(~seed);
@@ -135,7 +135,7 @@ void DrawSessions(uint64_t seed, ClusterOptions* options) {
   options->session_window = 2 + static_cast<uint32_t>(random.Pick(7));
 }
 
-// Clients that go by ever new ids leave outcomes, until the heap is full.
+// Clients that use ever new ids leave outcomes, until the heap is full.
 void DrawHoard(uint64_t seed, ClusterOptions* options) {
   Random random(seed ^ 0x40a4du);
   if (!random.OneIn(6)) return;
@@ -145,7 +145,7 @@ void DrawHoard(uint64_t seed, ClusterOptions* options) {
   if (random.OneIn(2)) options->client_records = 0;
 }
 
-// Of nodes that take back by themselves.
+// For nodes that roll back locally.
 void DrawUndo(uint64_t seed, ClusterOptions* options) {
   Random random(seed ^ 0x04d0u);
   options->undo_log = random.OneIn(2);
@@ -245,17 +245,17 @@ class Simulation {
                      "; busy: ", absl::StrJoin(cluster_.BusyClients(), ", ")));
   }
 
-  // Everyone is back who comes back at all, and nobody is kept out for ever.
+  // Every node that returns at all is back, and none is kept out for ever.
   absl::Status WaitUntilWhole() {
     if (!plan_.restarts) return absl::OkStatus();
     const size_t length = static_cast<size_t>(cluster_.options().chain_length);
     return WaitFor("the chain is whole again", [this, length] {
-      // One more, where a drain was taken back when another had come.
+      // One more, where a drain was cancelled after another node had joined.
       return cluster_.StoredView().members.size() >= length && faults_.over();
     });
   }
 
-  // Nobody says anything in a session any more.
+  // No client sends a request in a session any more.
   absl::Status WaitForSessions() {
     if (cluster_.options().session_clients == 0) return absl::OkStatus();
     return WaitFor("silent sessions are closed", [this] {
@@ -267,9 +267,9 @@ class Simulation {
     });
   }
 
-  // What is on its way comes to an end: nothing is left over anywhere. Nor bits
-  // that changed, which one that has joined since may have from a copy that was
-  // found out meanwhile.
+  // Waits until nothing is in flight and nothing is left over anywhere,
+  // including corrupt bits that a joining node may have received from a member
+  // expelled meanwhile.
   absl::Status WaitForRest() {
     absl::Status left;
     absl::Status reached = WaitFor("the chain is at rest", [this, &left] {

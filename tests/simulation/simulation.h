@@ -1,4 +1,4 @@
-// One run: a seed decides the cluster, the faults, and every chance in it.
+// One run: a seed decides the cluster, the faults, and every random choice.
 #ifndef KAMINO_TESTS_SIMULATION_SIMULATION_H_
 #define KAMINO_TESTS_SIMULATION_SIMULATION_H_
 
@@ -13,7 +13,7 @@
 namespace kamino::simulation {
 
 struct RunResult {
-  absl::Status violation;  // OK: all that must hold held
+  absl::Status violation;  // OK: all invariants held
   absl::Duration simulated;
   uint64_t digest = 0;  // equal for equal runs
   uint64_t events = 0;
@@ -24,7 +24,7 @@ struct RunResult {
   Tally tally;
 };
 
-// `trace`: where to tell what happens; null: nowhere. All nodes are of `mode`.
+// `trace`: where to write events; null: nowhere. All nodes use `mode`.
 RunResult RunSeed(uint64_t seed, std::FILE* trace,
                   ChainMode mode = ChainMode::kKamino);
 

@@ -1,5 +1,5 @@
-// Two thousand seeds, and some of the other modes, of which each must hold
-// everything; and that a seed is a run: the same, whenever and wherever.
+// Two thousand seeds, and some of the other modes, must each hold all
+// invariants; and a seed determines its run, whenever and wherever it runs.
 #include "tests/simulation/simulation.h"
 
 #include <cstdint>
@@ -22,8 +22,9 @@ constexpr uint64_t kSeeds = 2000;  // over all shards
 constexpr int kParts = 20;
 constexpr uint64_t kSeedsOfAMode = 400;
 constexpr int kPartsOfAMode = 4;
-// Work in place of time, which the machine decides: events of the simulator for
-// each second that is simulated, and for each operation. Twice what there are.
+// Bounds on work in place of time, which depends on the machine: events of the
+// simulator for each simulated second, and for each operation. Twice the
+// present numbers.
 constexpr double kMostEventsPerSecond = 7000;
 constexpr double kMostEventsPerOperation = 80;
 
@@ -32,7 +33,7 @@ class SimulationTest : public ::testing::TestWithParam<int> {
   void SetUp() override { FLAGS_minloglevel = google::GLOG_FATAL; }
 
   static void TearDownTestSuite() {
-    // All of them had what is rare in one.
+    // Each occurs in some run, as it is rare in one.
     for (const Kind kind :
          {Kind::kStorm, Kind::kRemoval, Kind::kDrain, Kind::kDecay,
           Kind::kError, Kind::kRot, Kind::kMixedFiles, Kind::kMisfit,
@@ -62,7 +63,7 @@ TEST_P(SimulationTest, HoldsWhateverGoesWrong) {
     sum.views += result.views;
     runs_.AddRun(result.tally);
   }
-  // These runs had what they are for.
+  // These runs had the faults that they are for.
   EXPECT_GT(sum.acknowledged, 5000u);
   EXPECT_GT(sum.faults, 500u);
   EXPECT_GT(sum.views, 200u);
@@ -76,7 +77,7 @@ TEST_P(SimulationTest, HoldsWhateverGoesWrong) {
 
 INSTANTIATE_TEST_SUITE_P(Parts, SimulationTest, ::testing::Range(0, kParts));
 
-// Of chains in the other modes.
+// Chains in the other modes.
 class ModeTest : public ::testing::TestWithParam<std::tuple<ChainMode, int>> {
  protected:
   void SetUp() override { FLAGS_minloglevel = google::GLOG_FATAL; }
@@ -119,44 +120,43 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(SeedsThatFailedTest, HoldNow) {
   FLAGS_minloglevel = google::GLOG_FATAL;
   const std::pair<ChainMode, uint64_t> seeds[] = {
-      // Files of two lives of a node; a node that others are refused for, as it
-      // was started otherwise, and is cut off once it is set right; one that is
-      // to die while it writes down that it ends in order; a value that has
-      // changed at all members that are left, copies of one.
+      // Files of two lives of a node; a node whose flags get others refused,
+      // and which is cut off once they are corrected; one that is to die while
+      // it records a planned stop; a value that has changed at all members that
+      // are left, copies of one.
       {ChainMode::kTraditional, 11914},
       {ChainMode::kTraditional, 20778},
       {ChainMode::kTraditional, 20800},
       {ChainMode::kKamino, 20224},
       {ChainMode::kImages, 20812},
-      // A delete that a full heap refuses, as requests that take room have
-      // filled the pieces that deletes left (head/reserve.h).
+      // A full heap refuses a delete, as requests that take room have filled
+      // the free pieces that deletes left (head/reserve.h).
       {ChainMode::kKamino, 978},
-      // The same, by earlier sizes and rules of the reserve.
+      // The same, with earlier sizes and rules of the reserve.
       {ChainMode::kKamino, 472},
       {ChainMode::kKamino, 502},
       {ChainMode::kKamino, 910174},
       {ChainMode::kKamino, 910850},
       {ChainMode::kKamino, 910972},
       {ChainMode::kKamino, 911114},
-      // A head errs while the member behind it is being left out, as it was
-      // accused before, and its successor does not get its questions.
+      // A head errs while the member behind it is being expelled, as it was
+      // suspected before, and its successor does not get the head's questions.
       {ChainMode::kKamino, 3001118},
-      // A head that errs, whose successor disputes that and is left out as its
-      // link is down, before the one behind it is asked: others took the entry
-      // over as one that the successor might have died of.
+      // A head errs. Its successor reports that, and is expelled as its link is
+      // down, before the one behind it is asked: others took the entry over as
+      // one that the successor might have died of.
       {ChainMode::kImages, 4000804},
       // Deletes in a small heap find no page: requests that take room have
       // filled the small pieces.
       {ChainMode::kTraditional, 3000322},
-      // A member parts while the only other one, which is still in the view,
-      // has lost its disk.
+      // A member parts while the only other one in the view has lost its disk.
       {ChainMode::kTraditional, 5000122},
       {ChainMode::kImages, 5000122},
-      // All members are told to end and come back, but for one that an operator
+      // All members stop as planned and return, except for one that an operator
       // removes meanwhile.
       {ChainMode::kKamino, 9100276},
-      // What no rule detects (docs/design/fault_model.md, Two undetected
-      // faults): these runs do not come to it any more.
+      // No rule detects these (docs/design/fault_model.md, Two undetected
+      // faults): the runs do not reach them any more.
       {ChainMode::kKamino, 1009357},
       {ChainMode::kKamino, 1820960}};
   for (const auto& [mode, seed] : seeds) {

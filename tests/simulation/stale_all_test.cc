@@ -1,5 +1,5 @@
-// Old copies of the data of all nodes, and managers that remember nothing; what
-// a head had not sent when it was dropped; recoveries by force.
+// Old copies of the data of all nodes, and managers that remember nothing;
+// mutations that a head had not sent when it was dropped; recoveries by force.
 #include <map>
 #include <string>
 #include <utility>
@@ -52,7 +52,7 @@ class StaleRun {
     }
     return copies;
   }
-  // Everything dies; what the nodes then held.
+  // Kills every process; returns what the nodes then held.
   Copies KillAll() {
     Copies copies;
     for (const auto& manager : cluster_.managers()) manager->Kill();
@@ -87,7 +87,7 @@ class StaleRun {
     }
     return count;
   }
-  // By force; what came after is no more.
+  // By force; drops what came after.
   bool Recover() {
     const uint64_t before = cluster_.StoredView().id;
     for (int i = 0; i < 100 && cluster_.StoredView().id == before; ++i) {
@@ -99,7 +99,7 @@ class StaleRun {
     cluster_.log().CutAfter(view.recovered_at.begin()->second);
     return true;
   }
-  // Mutations of nobody's, at a node that nobody else hears.
+  // Mutations of no client, at a node that no other node hears.
   void Unsent(SimNode* head, int count) {
     head->set_immune(true);
     for (int i = 0; i < count; ++i) {
@@ -129,7 +129,7 @@ class StaleRun {
     Run(absl::Seconds(2));
   }
 
-  // "" when all is well at the end, with all nodes in the chain.
+  // "" when all invariants hold at the end, with all nodes in the chain.
   std::string JudgeTheEnd(bool by_log) {
     StopClients();
     Run(absl::Seconds(3));
@@ -173,7 +173,7 @@ std::string FirstWrong(Story* story) {
   return "";
 }
 
-// Nobody serves, and it is said why; newer files are put back.
+// No node serves, and the manager says why; then newer files are put back.
 std::string AllWait(uint64_t seed) {
   StaleRun run(seed);
   const Copies old = run.TakeCopies();
@@ -200,7 +200,7 @@ TEST(StaleAllTest, WaitUntilNewerFilesAreThere) {
   EXPECT_EQ(FirstWrong(AllWait), "");
 }
 
-// The head goes on alone and is dropped; it comes back with more than others.
+// The head continues alone and is dropped; it returns with more than others.
 std::string DroppedHeadReturns(uint64_t seed) {
   StaleRun run(seed);
   SimNode* const head = run.Member(0);
@@ -218,8 +218,8 @@ TEST(StaleAllTest, WhatADroppedHeadHadNotSentIsNoMore) {
   EXPECT_EQ(FirstWrong(DroppedHeadReturns), "");
 }
 
-// The same, and once it has joined anew, its files of before are put back: by
-// numbers alone they hold all.
+// The same, and once it has joined anew, its earlier files are put back: by
+// numbers alone they hold everything.
 std::string FilesOfBefore(uint64_t seed) {
   StaleRun run(seed);
   SimNode* const head = run.Member(0);
@@ -244,7 +244,7 @@ TEST(StaleAllTest, FilesFromBeforeANodeJoinedAnewAreNotItsFiles) {
   EXPECT_EQ(FirstWrong(FilesOfBefore), "");
 }
 
-// All are on old copies, and an operator has the chain go on by them.
+// All have old copies, and an operator has the chain continue with them.
 std::string Recovered(uint64_t seed) {
   StaleRun run(seed);
   const Copies old = run.TakeCopies();
@@ -256,7 +256,7 @@ std::string Recovered(uint64_t seed) {
   if (!run.Recover()) return "it is not recovered";
   run.Run(absl::Seconds(4));
   if (run.Acknowledged() == acknowledged) return "nobody serves again";
-  // What was lost comes back: too late.
+  // The lost data returns too late.
   SimNode* const node = run.Member(0);
   run.PutBack(node, newest.at(node->name()));
   run.Run(absl::Seconds(8));

@@ -1,4 +1,4 @@
-// Of Faults, old copies of the files of all nodes at once.
+// Faults: old copies of the files of all nodes at once.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -20,8 +20,8 @@ void Faults::PutBackAll() {
   });
 }
 
-// Only copies that are older than what the managers have stored: nobody could
-// know the others for old.
+// Only copies that are older than the managers' stored numbers: no process
+// could detect the others.
 void Faults::PutBackAll(const std::map<std::string, SimNode::Copy>& copies) {
   for (const auto& node : cluster_->nodes()) {
     const auto disturbed = disturbed_.find(node->name());
@@ -63,7 +63,7 @@ void Faults::PutBackAll(const std::map<std::string, SimNode::Copy>& copies) {
                 [this, newest] { PutNewestBack(*newest); });
 }
 
-// Of all nodes, or all but one: two of the last view hold everything then.
+// All nodes, or all but one: then two of the last view hold everything.
 void Faults::PutNewestBack(const std::map<std::string, SimNode::Copy>& newest) {
   const membership::View view = cluster_->StoredView();
   std::string stays_old;

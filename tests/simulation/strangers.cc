@@ -15,8 +15,8 @@ using transport::Link;
 
 namespace {
 
-// As replica::EncodeFrameHead, but with maps in one order, so that a seed is a
-// run.
+// As replica::EncodeFrameHead, with maps in one order, so that a seed
+// determines its run.
 std::string Encode(const ChainMessage& message) {
   std::string body;
   {
@@ -47,7 +47,7 @@ void Keep(std::string frame, std::deque<std::string>* kept) {
 
 class Strangers::Ear final : public transport::LinkHandler {
  public:
-  // Says all of `words` once it is connected.
+  // Sends all of `words` once it is connected.
   Ear(Strangers* strangers, std::string who, std::vector<std::string> words)
       : strangers_(strangers), who_(std::move(who)), words_(std::move(words)) {}
 
@@ -110,7 +110,7 @@ Strangers::~Strangers() { cluster_->network().SetTap(nullptr); }
 
 void Strangers::Start() {
   stopped_ = false;
-  // The first letter says what its certificate is of: Cluster::IdentityOf.
+  // The first letter tells the kind of its certificate: Cluster::IdentityOf.
   for (const char* name : {"nobody", "eve"}) {
     strangers_.push_back(
         std::make_unique<Stranger>(world_, &cluster_->network(), name));
@@ -167,13 +167,13 @@ std::string Strangers::Hello() {
   const bool joins =
       hello->purpose() == kamino::internal::v1::LINK_PURPOSE_TRANSFER;
   if (!cluster_->options().certificates) {
-    // An earlier life, or none.
+    // An earlier life of the member, or none.
     hello->set_incarnation(
         random_.OneIn(2) ? 0 : hello->incarnation() - 1 - random_.Pick(3));
     if (joins) hello->set_incarnation(0);
   }
   said = Encode(frame->message);
-  // What is flipped may be what makes it a lie.
+  // The flipped bits may be the ones that make the message false.
   if (cluster_->options().certificates && random_.OneIn(3)) Mutate(&said);
   return said;
 }

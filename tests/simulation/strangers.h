@@ -1,6 +1,7 @@
-// Processes that are no members and connect to nodes all the same: they say
-// what they have seen members say, as it was, changed, or of an older view, and
-// under the name of a member. They must be given nothing, and nobody may mind.
+// Processes that are no members and connect to nodes nevertheless. They send
+// messages that they saw members send, unchanged, changed, or from an older
+// view, and under a member's name. They must be given nothing, and must do no
+// harm.
 #ifndef KAMINO_TESTS_SIMULATION_STRANGERS_H_
 #define KAMINO_TESTS_SIMULATION_STRANGERS_H_
 
@@ -18,16 +19,17 @@
 
 namespace kamino::simulation {
 
-// In a cluster with certificates one has none of a node, and the other that of
-// a node that is no member; they say whatever members do. In the clear who has
-// seen all of that is as good as a member, so there they do not know in which
-// life a member is.
+// In a cluster with certificates one has no node's certificate, and the other
+// that of a node that is no member; they send whatever members send. In the
+// clear, a stranger that has seen all of that equals a member, so there they do
+// not know a member's incarnation.
 class Strangers {
  public:
   Strangers(Cluster* cluster, uint64_t seed);
   ~Strangers();
 
-  // From now on, until Stop. The run fails once one is given anything.
+  // Runs from now on, until Stop. The run fails once a stranger is given
+  // anything.
   void Start();
   void Stop();
 
@@ -37,10 +39,10 @@ class Strangers {
 
   void Note(const TimedNetwork::Passing& passing);
   void Act();
-  // What is said next; "": nothing is known yet.
+  // The next message; "": nothing is known yet.
   std::string Hello();
   std::string Message();
-  // Some of its bytes are others, or missing.
+  // Changes or removes some of its bytes.
   void Mutate(std::string* frame);
   void Hear(const std::string& who, const std::string& frame);
 
@@ -49,7 +51,7 @@ class Strangers {
   Random random_;
   bool stopped_ = true;
   std::vector<std::unique_ptr<Stranger>> strangers_;
-  // Of members; the last ones.
+  // The last hellos of members.
   std::deque<std::string> hellos_;
   std::deque<std::string> messages_;
 };

@@ -1,4 +1,4 @@
-// What befell a run, by kind: of those that are there to be counted.
+// The events of a run, by kind: those kinds that are counted.
 #ifndef KAMINO_TESTS_SIMULATION_TALLY_H_
 #define KAMINO_TESTS_SIMULATION_TALLY_H_
 
@@ -11,9 +11,9 @@ namespace kamino::simulation {
 enum class Kind : size_t {
   kStorm,       // of restarts
   kStaysDown,   // a node that had died too often
-  kRemoval,     // a node is out as an operator asked for it
-  kDrain,       // likewise, once another had taken its place
-  kRefused,     // an operator was told why not
+  kRemoval,     // an operator removed a node
+  kDrain,       // likewise, once another node had its place
+  kRefused,     // a manager refused an operator's command
   kDecay,       // in a chain of three or more
   kDecayOfTwo,  // in one of two
   kError,       // likewise
@@ -22,17 +22,17 @@ enum class Kind : size_t {
   kMixedFiles,
   kMisfit,          // a node is refused, as it differs from the others
   kLacks,           // a member lacks what a client asks for
-  kCleanRead,       // at another node than the tail
-  kNotClean,        // likewise, of what was being changed
+  kCleanRead,       // at a node other than the tail
+  kNotClean,        // likewise, of objects being changed
   kSessionExpired,  // a client is told
   kSessionClosed,   // as its client asked
   kVoided,          // a number whose outcome was not known
-  kSurvivor,        // a node that went on before any other one was back
-  kCatchUp,         // a node came back and got what had changed alone
+  kSurvivor,        // a node continued before any other was back
+  kCatchUp,         // a returning node got only the changes
   kWholeHeap,       // a node joined, by a copy of the whole heap
-  kStranger,        // somebody who is no member has connected
-  kStop,            // a node was told to end
-  kStopOfAll,       // all were
+  kStranger,        // a process that is no member connected
+  kStop,            // a planned stop of a node
+  kStopOfAll,       // of all nodes
   kFull,            // a mutation found no room in the heap
   kCount,
 };
@@ -72,7 +72,7 @@ class Tally {
   void Add(const Tally& other) {
     for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
   }
-  // Each kind once at the most: for how many runs had it.
+  // Counts each kind at most once: in how many runs it occurred.
   void AddRun(const Tally& run) {
     for (size_t i = 0; i < counts_.size(); ++i) {
       counts_[i] += run.counts_[i] > 0 ? 1 : 0;

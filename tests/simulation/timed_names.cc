@@ -12,7 +12,7 @@ void TimedNames::LookUp(const std::string& host, absl::Time deadline,
     self->known_.insert(host);
     answer(self->LastGood(host));
   };
-  // No event of its own: seeds of runs without name servers stay what they are.
+  // No event of its own: seeds of runs without name servers do not change.
   if (takes == absl::ZeroDuration()) return end();
   if (world_->now() + takes >= deadline) return;
   world_->After(takes, end);

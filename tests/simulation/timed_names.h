@@ -1,5 +1,5 @@
-// The names of a simulated network: a name server that takes its time, and what
-// a process knows of what it has said.
+// The names of a simulated network: a slow name server, and a process's cache
+// of its answers.
 #ifndef KAMINO_TESTS_SIMULATION_TIMED_NAMES_H_
 #define KAMINO_TESTS_SIMULATION_TIMED_NAMES_H_
 
@@ -19,7 +19,7 @@ struct NameServer {
   absl::Duration takes;  // infinite: it does not answer
 };
 
-// A process's. Its lookups find that there is such a name: addresses are names
+// A process's names. Its lookups always find the name: addresses are names
 // here.
 class TimedNames final : public transport::Resolver,
                          public std::enable_shared_from_this<TimedNames> {
@@ -33,7 +33,7 @@ class TimedNames final : public transport::Resolver,
   Addresses LastGood(const std::string& host) const override;
 
   // Calls `go` once: when the lookup has ended or, when it is late, if one has
-  // ended before. As a SocketLink does that may go to the last good address.
+  // ended before: like a SocketLink, which may go to the last good address.
   void Find(const std::string& host, std::function<void()> go);
 
  private:

@@ -26,7 +26,7 @@ TimedNetwork::Options TimedNetwork::Instant() {
 TimedNetwork::TimedNetwork(World* world, const Options& options)
     : world_(world), options_(options), random_(world->random().Fork()) {}
 
-// --- What is wrong with it.
+// --- Faults.
 
 void TimedNetwork::Cut(const std::string& from, const std::string& to) {
   if (from != to) cut_.insert({from, to});
@@ -238,7 +238,7 @@ void TimedNetwork::Take(const Ref& connection, int side) {
       {reinterpret_cast<const std::byte*>(message.data()), message.size()});
 }
 
-// What `side` has sent was taken in part.
+// The receiver has taken part of what `side` has sent.
 void TimedNetwork::Credit(const Ref& connection, int side) {
   End& sender = connection->ends[side];
   if (!sender.blocked ||
@@ -343,7 +343,7 @@ void TimedNetwork::Leave(const std::shared_ptr<Station>& station, bool told) {
   for (const auto& [connection, side] : left) {
     End& end = connection->ends[side];
     end.cancelled = true;
-    // The machine's kernel says so, or nobody does.
+    // The machine's kernel tells the other end, or no process does.
     Notify(connection, 1 - side,
            random_.Percent(options_.told_of_death_percent));
     if (told) {

@@ -1,5 +1,5 @@
-// Calls and links between processes: they take their time, are cut one way or
-// both, stall and break. Links are those of transport/link.h.
+// Calls and links between processes: they take time, are cut one way or both,
+// stall and break. Links are those of transport/link.h.
 #ifndef KAMINO_TESTS_SIMULATION_TIMED_NETWORK_H_
 #define KAMINO_TESTS_SIMULATION_TIMED_NETWORK_H_
 
@@ -24,31 +24,31 @@ namespace kamino::simulation {
 class TimedNetwork {
  public:
   struct Options {
-    // What is on its way takes that long, and at times a spike longer.
+    // A message takes that long, and at times a spike longer.
     absl::Duration least_delay = absl::Microseconds(20);
     absl::Duration most_delay = absl::Microseconds(300);
     absl::Duration most_spike = absl::Milliseconds(30);
     uint64_t spike_one_in = 400;  // 0: never
-    // Of links that their other end closed, or that ended with its process:
-    // those whose end hears of it at once. The others time out.
+    // Percent of the links closed by their other end, or ended with its
+    // process, whose end hears of it at once. The others time out.
     uint64_t told_of_close_percent = 80;
     uint64_t told_of_death_percent = 70;
-    // Of links that end with their process: those that lose what was on its
-    // way.
+    // Percent of the links that end with their process and lose the bytes in
+    // flight.
     uint64_t lost_at_death_percent = 30;
-    // Bytes that may be on their way, in each direction of a link; a single
-    // message always may.
+    // Bytes that may be in flight in each direction of a link; a single message
+    // always may.
     size_t credits = size_t{16} << 20;
-    // Calls that meet a cut come when it is healed, and up to so much later, as
-    // connections send again what was not acknowledged: whoever made them has
-    // long given them up. Zero: they are lost.
+    // Calls that meet a cut arrive when it is healed, or up to that much later,
+    // as connections resend unacknowledged data: their callers have long given
+    // them up. Zero: they are lost.
     absl::Duration most_held;
-    // Who a process is by its certificate, by its name. Null: all is in the
+    // A process's identity by its certificate, by its name. Null: all is in the
     // clear.
     std::function<std::string(const std::string& name)> identity_of = nullptr;
   };
-  // Takes no time, and nothing goes wrong by itself. What dies loses all that
-  // was on its way.
+  // Takes no time, and no fault occurs by itself. A process that dies loses all
+  // messages in flight.
   static Options Instant();
 
   TimedNetwork(World* world, const Options& options);
@@ -56,19 +56,19 @@ class TimedNetwork {
   TimedNetwork(const TimedNetwork&) = delete;
   TimedNetwork& operator=(const TimedNetwork&) = delete;
 
-  // --- What is wrong with it.
+  // --- Faults.
 
-  // Nothing gets from one to the other, whatever is on its way.
+  // No message gets from one to the other, not even one in flight.
   void Cut(const std::string& from, const std::string& to);
   void Heal(const std::string& from, const std::string& to);
   void HealAll();
   bool IsCut(const std::string& from, const std::string& to) const {
     return !cut_.empty() && cut_.count({from, to}) != 0;
   }
-  // The name server takes so long to answer; infinite: it does not. Zero, as at
-  // first: links ask nobody.
+  // The name server takes that long to answer; infinite: it does not. Zero, as
+  // at first: links do no lookups.
   void SetNameServer(absl::Duration takes) { name_server_.takes = takes; }
-  // Every way takes up to that much longer.
+  // Every message takes up to that much longer.
   void SetSlow(absl::Duration most) { slow_ = most; }
   // Calls to and from these take up to that much longer, always.
   void SetFar(const std::vector<std::string>& names, absl::Duration most);
@@ -79,10 +79,10 @@ class TimedNetwork {
   }
   // Breaks `percent` of the links; both ends hear of it.
   void BreakLinks(uint64_t percent);
-  // Breaks all between these two.
+  // Breaks all links between these two.
   void BreakBetween(const std::string& a, const std::string& b);
 
-  // A message on its way.
+  // A message in flight.
   struct Passing {
     const std::string& from;
     const std::string& to;
@@ -92,15 +92,15 @@ class TimedNetwork {
     std::string* bytes;
   };
   // Sees each message as it is sent, and may change it; false loses it, against
-  // the promise of links. Null: none.
+  // the guarantee of links. Null: none.
   using Filter = std::function<bool(const Passing& passing)>;
   void SetFilter(Filter filter) { filter_ = std::move(filter); }
-  // Sees each as it was sent, before that.
+  // Sees each message as it was sent, before the filter.
   using Tap = std::function<void(const Passing& passing)>;
   void SetTap(Tap tap) { tap_ = std::move(tap); }
 
-  // --- Calls: each message for itself, lost when the way is cut or `to` is
-  // down when it arrives. Then nobody hears of it.
+  // --- Calls: each message by itself, lost when the way is cut or `to` is down
+  // when it arrives. The sender does not hear of that.
   void Send(Process* from, Process* to, World::Event arrival);
 
   // --- Links.
@@ -109,8 +109,8 @@ class TimedNetwork {
   // space for each kind.
   transport::TransportFactory Transports(Process* owner,
                                          const transport::Capabilities& kind);
-  // The process has ended: nothing it does with its transports any more is
-  // heard of, nor does it hear anything.
+  // The process has ended: nothing that it does with its transports has an
+  // effect any more, and it hears nothing.
   void Died(Process* owner);
 
  private:
@@ -118,7 +118,7 @@ class TimedNetwork {
   friend class TimedListener;
   friend class TimedTransport;
 
-  // What the links of one transport have in common.
+  // The common state of the links of one transport.
   struct Station {
     Process* owner = nullptr;
     transport::Capabilities kind;  // max_message is of its links
@@ -150,7 +150,7 @@ class TimedNetwork {
     uint64_t era = 0;      // the opener's
     bool refused = false;  // never was one
     bool broken = false;   // nothing arrives any more
-    End ends[2];           // who opened it first
+    End ends[2];           // the opener is first
   };
   using Ref = std::shared_ptr<Connection>;
   struct Port {
@@ -164,7 +164,7 @@ class TimedNetwork {
   std::string IdentityOf(const Station& station) const;
   absl::Duration Delay();
   void Hold(Process* from, Process* to, World::Event arrival);
-  // What meets no cut any more.
+  // Sends the held calls that meet no cut any more.
   void SendHeld();
   absl::Duration CallDelay(const Process& from, const Process& to);
   bool IsCutBetween(const Process& a, const Process& b) const;
@@ -180,7 +180,7 @@ class TimedNetwork {
       std::shared_ptr<transport::LinkHandler> handler);
   absl::Status SendOn(const Ref& connection, int side, std::string bytes);
   void Close(const Ref& connection, int side);
-  // Ends everything of the transport. If it is `told`, its ends hear of that.
+  // Ends everything of the transport. If `told`, its ends hear of that.
   void Leave(const std::shared_ptr<Station>& station, bool told);
 
   void Knock(const Ref& connection);
@@ -190,7 +190,7 @@ class TimedNetwork {
   void Take(const Ref& connection, int side);
   void Credit(const Ref& connection, int side);
   void Stall(const Ref& connection, int side);
-  // Lets `count` messages arrive that have come already.
+  // Delivers `count` messages that have arrived already.
   void ArriveSoon(const Ref& connection, int side, size_t count);
   // One end hears, soon, that it is closed; if not, later.
   void Notify(const Ref& connection, int side, bool soon);
@@ -219,8 +219,8 @@ class TimedNetwork {
   uint64_t next_number_ = 1;
   std::map<PortName, Port> ports_;
   std::vector<std::shared_ptr<Station>> stations_;
-  // Those of which an end has something to hear, in an order that does not hang
-  // on addresses.
+  // Connections with an end that is to be notified, in an order that does not
+  // depend on addresses.
   std::map<uint64_t, Ref> connections_;
 };
 

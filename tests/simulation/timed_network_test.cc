@@ -1,4 +1,4 @@
-// What goes wrong with the simulator's links, beside the contract of all links
+// Faults of the simulator's links, in addition to the contract of all links
 // (tests/transport/link_test.cc, "sim").
 #include "tests/simulation/timed_network.h"
 
@@ -114,8 +114,7 @@ TEST_F(TimedNetworkTest, ABreakLosesWhatIsOnItsWay) {
   EXPECT_TRUE(absl::IsUnavailable(connector_->why));
 }
 
-// What it goes on to do, as one that is in the middle of something, has no
-// effect.
+// Calls that it still makes, in the middle of some work, have no effect.
 TEST_F(TimedNetworkTest, AProcessThatDiedIsNotHeardAndHearsNothing) {
   Pass();
   network_.Died(&b_);
@@ -135,7 +134,7 @@ TEST_F(TimedNetworkTest, AProcessThatDiedIsNotHeardAndHearsNothing) {
   EXPECT_TRUE(absl::IsUnavailable(again->why));
 }
 
-// The kernel accepts for it, and keeps what comes.
+// The kernel accepts for it, and keeps the bytes that arrive.
 TEST_F(TimedNetworkTest, AStoppedProcessFindsEverythingWhenItWakes) {
   b_.Pause(kLong);
   Pass(kLong / 2);

@@ -1,4 +1,4 @@
-// What users of links hold of a TimedNetwork.
+// The handles to a TimedNetwork that users of links hold.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -169,7 +169,7 @@ void TimedNetwork::Accept(const Ref& connection, uint64_t port_id) {
     end.link.reset();
     return Refuse(connection, /*soon=*/true);
   }
-  // Bytes that came before wait for it.
+  // Bytes that arrived before wait for it.
   ArriveSoon(connection, 1, end.incoming.size());
 }
 
@@ -215,7 +215,7 @@ void TimedNetwork::Close(const Ref& connection, int side) {
     connection->ends[side].station->owner->Deliver(
         [this, connection, side] { Finish(connection, side); });
   });
-  // What is on its way may still arrive.
+  // Bytes in flight may still arrive.
   Notify(connection, 1 - side, random_.Percent(options_.told_of_close_percent));
 }
 

@@ -1,5 +1,5 @@
-// What happened in a run, for people to read, and a digest of it by which two
-// runs can be told apart.
+// The events of a run, for people to read, and a digest by which two runs can
+// be told apart.
 #ifndef KAMINO_TESTS_SIMULATION_TRACE_H_
 #define KAMINO_TESTS_SIMULATION_TRACE_H_
 
@@ -21,13 +21,14 @@ class Trace {
 
   bool on() const { return out_ != nullptr; }
 
-  // `who` did something; the parts are put together only if someone reads them.
+  // `who` did something; the parts are put together only if the trace is
+  // written.
   template <typename... Parts>
   void Line(absl::Time now, const std::string& who, const Parts&... parts) {
     if (on()) Print(now, who, absl::StrCat(parts...));
   }
 
-  // Goes into the digest: cheap, for every event of weight.
+  // Mixes a value into the digest: cheap, for every important event.
   void Mix(uint64_t value) {
     digest_ = (digest_ ^ value) * 0x100000001b3ull;
     digest_ ^= digest_ >> 29;

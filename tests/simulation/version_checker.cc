@@ -13,7 +13,7 @@ namespace {
 using kamino::v1::CommitRequest;
 using kamino::v1::CommitResponse;
 
-// What a commit saw of others, and what it left behind.
+// The objects that a commit saw, and those that it left behind.
 std::vector<VersionedValue> InCommit(const Record& record) {
   CommitRequest request;
   CommitResponse response;
@@ -52,8 +52,8 @@ absl::Status Violation(const Record& record, const std::string& what) {
                    record.id, " of ", record.client, ": ", what));
 }
 
-// Of the first Get in a commit that holds by a version: nothing was written
-// before it.
+// The first Get in a commit whose version condition holds: the commit wrote
+// nothing before it.
 absl::Status CheckCondition(const Record& record) {
   CommitRequest request;
   CommitResponse response;

@@ -1,6 +1,7 @@
-// What versions promise, by the clients' word alone: a version names one
-// mutation, and with a key one value. Without it a comparison with the version
-// that one's own write was told holds over a value that one never saw.
+// The guarantees of versions, by the clients' observations alone: a version
+// names one mutation, and with a key one value. Without them a comparison with
+// the version of a client's own write could hold over a value that it never
+// saw.
 #ifndef KAMINO_TESTS_SIMULATION_VERSION_CHECKER_H_
 #define KAMINO_TESTS_SIMULATION_VERSION_CHECKER_H_
 
@@ -13,20 +14,20 @@
 
 namespace kamino::simulation {
 
-// An object as an answer says that it is, or was, at a version.
+// An object that, by an answer, exists or existed at a version.
 struct VersionedValue {
   std::string key;
   std::string value;
   uint64_t version = 0;
 };
 
-// What the answer of a record that is done tells: of a read or a commit what it
-// saw, of a mutation also what it has put, under the version it was told.
+// The versions in the answer of a finished record: the objects that a read or a
+// commit saw, and those that a mutation put, under the version it was told.
 std::vector<VersionedValue> VersionsIn(const Record& record);
 
 //   - no two acknowledged mutations were told the same number;
-//   - whoever tells of a key at a version tells of the same value;
-//   - a commit that holds by a version saw the value of that version.
+//   - two answers that tell a key at the same version tell the same value;
+//   - a commit whose version condition holds saw the value of that version.
 absl::Status CheckVersions(const History& history);
 
 }  // namespace kamino::simulation

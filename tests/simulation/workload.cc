@@ -23,7 +23,7 @@ using kamino::v1::CommitRequest;
 // Bytes of a value whose delete frees more than its outcome takes.
 constexpr size_t kLeastHoarded = 500;
 
-// See Model for what it is to do.
+// See Model for its semantics.
 absl::StatusOr<std::string> ListsProcedure(replica::ProcedureContext& context,
                                            absl::string_view arguments) {
   std::string result;
@@ -53,7 +53,7 @@ Record Mutation(const char* function, std::string arguments) {
 
 }  // namespace
 
-// Whether a transfer of one less leaves balances of as many digits.
+// Whether a transfer of one less leaves balances with as many digits.
 bool KeepsLengths(replica::ProcedureContext& context,
                   const std::vector<std::string>& words, int amount) {
   const auto same = [&context](const std::string& account, int one, int other) {
@@ -67,8 +67,8 @@ bool KeepsLengths(replica::ProcedureContext& context,
          same(words[1], amount, amount - 1);
 }
 
-// One less than it should, or something else besides, which a replica stops at.
-// kBytes: rightly, where it cannot be had.
+// Transfers one less than it should, or makes an additional change at which a
+// replica stops. kBytes: correctly, where no wrong transfer is possible.
 absl::StatusOr<std::string> TransferWrongly(replica::ProcedureContext& context,
                                             absl::string_view arguments,
                                             Slip slip) {
@@ -101,7 +101,7 @@ absl::StatusOr<std::string> PoisonProcedure(
     const std::function<bool(absl::string_view)>& dies,
     replica::ProcedureContext& context, absl::string_view arguments) {
   const std::vector<absl::string_view> words = absl::StrSplit(arguments, ' ');
-  // What a process does after its end is without effect.
+  // Nothing that a process does after its end has an effect.
   if (dies != nullptr) dies(words[0]);
   absl::Status put = context.Put(words[1], words[2]);
   if (!put.ok()) return put;
@@ -135,7 +135,7 @@ std::string Workload::Name(const char* prefix, int count) {
   return absl::StrCat(prefix, random_.Pick(count));
 }
 
-// Unique, and of a length that makes values grow and shrink.
+// Unique, and of varying length, so that values grow and shrink.
 std::string Workload::Value() {
   std::string value = absl::StrCat("v", next_value_++, "-");
   value.append(random_.OneIn(8) ? random_.Pick(400) : random_.Pick(40), '.');
@@ -308,7 +308,7 @@ Record Workload::Commit() {
   return Mutation(replica::kCommitFunction, commit.SerializeAsString());
 }
 
-// What every optimistic program does: writes if nobody else has since.
+// An optimistic update: writes if no other client has written since.
 Record Workload::CompareVersion(const Versions& versions) {
   auto known = versions.begin();
   std::advance(known, random_.Pick(versions.size()));
@@ -325,7 +325,7 @@ Record Workload::CompareVersion(const Versions& versions) {
   return Mutation(replica::kCommitFunction, commit.SerializeAsString());
 }
 
-// The same of a range, since what the client saw last.
+// The same for a range, since the client saw it last.
 Record Workload::CompareRange(const std::string& key,
                               const Versions& versions) {
   CommitRequest commit;
@@ -359,7 +359,7 @@ Record Workload::Lists() {
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t list = random_.Pick(options_.lists);
     if (i > 0) arguments += ",";
-    // Once to each list, so that elements tell transactions apart.
+    // Appends once to each list, so that elements tell transactions apart.
     if (random_.OneIn(3) || !appended.insert(list).second) {
       absl::StrAppend(&arguments, "r l", list);
     } else {
@@ -370,7 +370,7 @@ Record Workload::Lists() {
 }
 
 Record Workload::Doubt() {
-  // Of few, which so come and go all the time.
+  // One of a few keys, so that objects are made and deleted all the time.
   const std::string key = Name("r", 2);
   CommitRequest commit;
   if (random_.OneIn(3)) {

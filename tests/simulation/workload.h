@@ -1,4 +1,4 @@
-// What clients do: registers, commits with preconditions, transfers, lists.
+// Clients' requests: registers, commits with preconditions, transfers, lists.
 #ifndef KAMINO_TESTS_SIMULATION_WORKLOAD_H_
 #define KAMINO_TESTS_SIMULATION_WORKLOAD_H_
 
@@ -16,19 +16,18 @@
 
 namespace kamino::simulation {
 
-// What a node that errs makes of an operation.
+// The wrong result of a node's operation.
 enum class Slip {
   kNone,
-  kAny,    // something else than it should
+  kAny,    // a wrong result
   kBytes,  // the same objects, of the same sizes, with other bytes
-  kStops,  // a replica finds within it that it is not what the head did
+  kStops,  // a replica finds that its calls are not the head's
 };
 
-// The procedures that nodes of the simulation have.
-// `errs`: asked at each transfer; how this node computes it.
-// `dies`: asked at each poisoned request; whether that ends this node's process
-// now. Of whom it is to end: kHead, kReplica.
-// `newer`: of a release that has one more.
+// The procedures of the simulation's nodes. `errs`: called at each transfer;
+// how this node computes it. `dies`: called at each poisoned request with the
+// role it is to end, kHead or kReplica; whether that ends this node's process
+// now. `newer`: a release with one more procedure.
 replica::ProcedureRegistry WorkloadProcedures(
     std::function<Slip()> errs = nullptr,
     std::function<bool(absl::string_view whom)> dies = nullptr,
@@ -47,15 +46,16 @@ class Workload {
     int accounts = 5;
     // Values that fill the heap; 0: none.
     uint32_t ballast_bytes = 0;
-    // Of all: puts of objects that fill the heap to its last byte, and deletes
-    // of them.
+    // Percent of all requests that put objects which fill the heap to its last
+    // byte, or delete them.
     uint64_t hoard_percent = 0;
-    // Objects that nobody reads or writes again.
+    // Objects that clients write once and never read.
     int cold = 3;
-    // Of mutations: conditions that fail as often as not, which a head answers
-    // by itself, and what changes whether they do.
+    // Percent of the mutations with a condition that fails as often as not,
+    // which a head answers by itself, or that change whether such conditions
+    // hold.
     uint64_t doubt_percent = 0;
-    // Of all: calls of a procedure that some nodes lack.
+    // Percent of all requests that call a procedure some nodes lack.
     uint64_t newer_percent = 0;
   };
   static constexpr int64_t kBalance = 100;  // of each account, at first
@@ -63,8 +63,8 @@ class Workload {
   Workload(const Options& options, Random random)
       : options_(options), random_(random) {}
 
-  // The first mutation, before any other: makes the accounts, and what nobody
-  // reads.
+  // The first mutation, before any other: makes the accounts, and the objects
+  // that no client reads.
   Record Setup() const;
   // The version that a client knows of an object, by key, as some answer told.
   using Versions = std::map<std::string, uint64_t>;
@@ -76,9 +76,9 @@ class Workload {
   // The next one is poisoned: it ends the processes that execute it.
   void AddPoison(absl::string_view whom);
 
-  // Of those that nobody reads: no other bytes are like these.
+  // The values of those objects: no other bytes are like these.
   std::vector<std::string> ColdValues() const;
-  // Where they lie.
+  // Their keys.
   std::vector<std::string> ColdKeys() const;
   std::vector<std::string> AccountKeys() const;
   std::vector<std::string> ListKeys() const;

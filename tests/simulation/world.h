@@ -1,4 +1,4 @@
-// Simulated time: events in order, nothing else. And the processes that live in
+// Simulated time: an ordered queue of events. And the processes that live in
 // it, each with a clock of its own, which may pause, die and start again.
 #ifndef KAMINO_TESTS_SIMULATION_WORLD_H_
 #define KAMINO_TESTS_SIMULATION_WORLD_H_
@@ -30,7 +30,7 @@ class World {
   Trace& trace() { return trace_; }
   Tally& tally() { return tally_; }
 
-  // Events of one moment happen in the order they were asked for.
+  // Events of one moment happen in the order in which they were scheduled.
   void After(absl::Duration delay, Event event);
 
   // Lets events happen until `until`, or until one fails the run.
@@ -80,10 +80,10 @@ class Process {
   void Pause(absl::Duration time);
   bool paused() const { return world_->now() < paused_until_; }
 
-  // In this life of the process: after `wait` by its clock, and not while it
-  // is paused. Nothing when it is down.
+  // In this life of the process: after `wait` by its clock, and not while it is
+  // paused. Never when it is down.
   void After(absl::Duration wait, World::Event event);
-  // The same, now. For what comes from outside: dropped when it is down.
+  // The same, now. For outside events: dropped when it is down.
   virtual void Deliver(World::Event event);
 
   uint64_t life() const { return life_; }
@@ -95,7 +95,7 @@ class Process {
 
  protected:
   void Begin() { up_ = true; }
-  // What is scheduled for this life never happens.
+  // Events that were scheduled for this life never happen.
   void End();
 
  private:

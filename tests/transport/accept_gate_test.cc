@@ -81,7 +81,7 @@ TEST_F(AcceptGateTest, NoAddressIsNobodys) {
   EXPECT_EQ(WhyNot(""), std::nullopt);
 }
 
-// A stranger who holds all places, from many addresses, does not keep others
+// A stranger that holds all places, from many addresses, does not keep others
 // out: the oldest of those that have most gives way.
 TEST_F(AcceptGateTest, TheSlowestOfTheGreediestGivesWay) {
   options_.max_half_open = 4;
@@ -155,7 +155,7 @@ TEST_F(AcceptGateTest, OneAddressComesOnlySoOften) {
   EXPECT_EQ(WhyNot("a"), LinkRefusal::kTooOften);
 }
 
-// Nor do many addresses take all of it; and who has had a link is not kept out.
+// Many addresses cannot use up the limit; an address that had a link is let in.
 TEST_F(AcceptGateTest, StrangersComeOnlySoOften) {
   options_.come = {1, 4};
   options_.come_of_address = {10, 10};

@@ -1,4 +1,4 @@
-// What factories make of options, and transports of addresses.
+// Factories made from options, and transports made for addresses.
 #include <fstream>
 #include <functional>
 #include <memory>

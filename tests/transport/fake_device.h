@@ -1,4 +1,4 @@
-// What the devices of fake_verbs.h are made of; private to it.
+// Implementation of the devices of fake_verbs.h; private to it.
 #ifndef KAMINO_TESTS_TRANSPORT_FAKE_DEVICE_H_
 #define KAMINO_TESTS_TRANSPORT_FAKE_DEVICE_H_
 
@@ -86,7 +86,7 @@ class FakeEnd {
   // The peer it is connected with, if that answers.
   FakeEnd* Peer();
 
-  // What a peer may do to it.
+  // Accesses by a peer.
   virtual std::byte* FindRemote(uint32_t, uint64_t, size_t) { return nullptr; }
   virtual bool HasReceive() const = 0;
   // It has a receive. What went wrong, or null.
@@ -106,10 +106,10 @@ class FakeEnd {
   PairAddress peer_;
   bool connected_ = false;
   bool error_ = false;
-  bool dead_ = false;  // answers nobody and hears of nothing
+  bool dead_ = false;  // answers no peer and hears of nothing
 };
 
-// Of fake_group.cc.
+// Defined in fake_group.cc.
 absl::StatusOr<std::shared_ptr<VerbsGroup>> NewFakeGroup(
     std::shared_ptr<FakeDevice> device, const GroupSize& size);
 

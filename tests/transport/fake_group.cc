@@ -89,7 +89,7 @@ class FakeGroup final : public VerbsGroup,
                found->second.data() + found->second.size();
   }
 
-  // A completion vouches for the unsignaled ones before it.
+  // A completion covers the unsignaled ones before it.
   void Retire(const GroupCompletion& completion);
 
   const std::shared_ptr<FakeDevice> device_;
@@ -113,7 +113,7 @@ class FakeGroupPair final : public GroupPair, public FakeEnd {
     fabric_.pairs_.erase(number_);
     group_->pairs_.erase(number_);
     --fabric_.counts_.pairs;
-    fabric_.RunLocked();  // somebody may wait for it
+    fabric_.RunLocked();  // a peer may wait for it
   }
 
   uint32_t number() const override { return number_; }
@@ -145,7 +145,7 @@ class FakeGroupPair final : public GroupPair, public FakeEnd {
     FailLocked(kFlushed);
     fabric_.Tell(device_->name_, {DeviceEvent::Kind::kPairDrained, number_, 0,
                                   "the pair has drained"});
-    fabric_.RunLocked();  // somebody may wait for it
+    fabric_.RunLocked();  // a peer may wait for it
   }
 
   bool HasReceive() const override { return !group_->receives_.empty(); }

@@ -126,7 +126,7 @@ class FakePair final : public VerbsPair, public FakeEnd {
     while (count < completions.size() && !done_.empty()) {
       const Completion& one = completions[count++] = done_.front();
       done_.pop_front();
-      // A completion vouches for the unsignaled ones before it.
+      // A completion covers the unsignaled ones before it.
       if (!one.received) {
         outstanding_ -= static_cast<int>(one.id - retired_);
         retired_ = one.id;

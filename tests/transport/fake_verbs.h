@@ -31,8 +31,8 @@ class FakeFabric : public VerbsApi,
   FakeFabric();
   ~FakeFabric() override;
 
-  // With one active RoCE port of two GIDs; one device, "fake0", is there from
-  // the start.
+  // Adds a device with one active RoCE port of two GIDs; one device, "fake0",
+  // is there from the start.
   void AddDevice(const std::string& name);
   // Limits of pairs and operations made from now on. A SEND waits for a receive
   // for as long as there is none; all else that finds none fails.
@@ -54,7 +54,7 @@ class FakeFabric : public VerbsApi,
   void Remove(const std::string& device);
   // The pair fails with an asynchronous event and without a completion.
   void FailPair(uint32_t number);
-  // The process that made the pair died: nobody answers there any more.
+  // The process that made the pair died: it does not answer any more.
   void Kill(uint32_t number);
 
   struct Counts {

@@ -1,5 +1,5 @@
-// What tests of links share: a recorder of what happens on one end, and a rig
-// that makes transports of any kind and waits until something has happened.
+// Common parts of link tests: a recorder of events on one end, and a rig that
+// makes transports of any kind and waits until something has happened.
 #ifndef KAMINO_TESTS_TRANSPORT_LINK_RIG_H_
 #define KAMINO_TESTS_TRANSPORT_LINK_RIG_H_
 
@@ -76,7 +76,7 @@ class LinkRig {
   bool simulated() const { return kind_ == "sim"; }
 
   std::unique_ptr<Transport> NewTransport();
-  // An address that nobody listens at.
+  // An address without a listener.
   std::string NewAddress();
   std::shared_ptr<Recorder> NewRecorder();
 
@@ -88,12 +88,13 @@ class LinkRig {
 
   // Null unless the kind is "verbs" without a real device.
   FakeFabric* fabric() const { return fabric_.get(); }
-  // Of "verbs".
+  // Only for "verbs".
   VerbsRendezvous& rendezvous() { return *rendezvous_; }
-  // Of the sockets of "shm".
+  // Folder of the sockets of "shm".
   const std::string& folder() const { return folder_; }
 
-  // Of "shm": passes that are given out. Of those with kKnown, who both are.
+  // Only for "shm": the passes that are given out. With kKnown, both ends'
+  // identity.
   PassBook& book() { return *book_; }
   const std::shared_ptr<security::Certificates>& certificates() const {
     return options.certificates;

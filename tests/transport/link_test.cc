@@ -58,7 +58,7 @@ class LinkTest : public ::testing::TestWithParam<const char*> {
     absl::MutexLock lock(rig_.mutex());
     return connector_->writable;
   }
-  // Of the message number `i`, bytes; up to a large part of a ring.
+  // Bytes of message number `i`; up to a large part of a ring.
   static size_t SizeOf(size_t i) {
     return i % 50 == 0 ? 900'000 : i * 7919 % 30'000;
   }
@@ -158,7 +158,8 @@ TEST_P(LinkTest, SendBeforeTheLinkIsEstablishedIsUnavailable) {
   Listen();
   bool open = false;
   connector_ = rig_.NewRecorder();
-  // Whoever is first: before OnConnected Send must refuse, in it it must work.
+  // In either order: before OnConnected Send must refuse, within it it must
+  // work.
   connector_->on_connected = [&](const std::shared_ptr<Link>& link) {
     EXPECT_TRUE(link->Send(Bytes("first"), {}).ok());
     absl::MutexLock lock(rig_.mutex());
@@ -221,7 +222,7 @@ TEST_P(LinkTest, CreditsRunOutAndComeBack) {
   EXPECT_EQ(connector_->writable, 5);
 }
 
-// What was refused was not sent in part: the stream goes on whole.
+// A refused message is not sent in part: the stream stays whole.
 TEST_P(LinkTest, MixedSizesUnderBackPressureStayWhole) {
   Connect();
   std::vector<std::string> sent;
@@ -525,7 +526,7 @@ TEST_P(LinkTest, ThePeerDies) {
             std::vector<std::string>(count, std::string(5000, 'x')));
 }
 
-// Who was left behind does not get in; who is ahead does.
+// A client with an older era is refused; one with a newer era is accepted.
 TEST_P(LinkTest, AStaleEraIsRefused) {
   std::atomic<uint64_t> server_era{3};
   std::atomic<uint64_t> client_era{2};

@@ -198,7 +198,7 @@ TEST_F(LookupPoolTest, WhoWaitsForTooLongMakesRoomAndHearsNothing) {
   EXPECT_EQ(Await(1), Answers{"hangs 10.0.0.1:0"});
   server_->Let("a", "10.0.0.2");
   LookUp("a");
-  EXPECT_EQ(Await(2).size(), 2u);  // nobody else was told before that
+  EXPECT_EQ(Await(2).size(), 2u);  // no other lookup was answered before
 }
 
 // A test that waited for the lookup would not end.

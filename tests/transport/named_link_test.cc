@@ -52,7 +52,7 @@ class HeldResolver final : public Resolver {
     absl::MutexLock lock(&mutex_);
     return asked_.size();
   }
-  // Of the question of that number.
+  // Answers the lookup of that number.
   void AnswerTo(size_t number, const absl::StatusOr<Addresses>& found) {
     Answer answer;
     {
@@ -172,7 +172,7 @@ TEST_F(NamedLinkTest, WhoDoesNotCheckPeersGoesToNoFormerAddress) {
 
 // As of a pod that has moved: its former address takes no connection.
 TEST_F(NamedLinkTest, AnAnswerThatComesLaterIsTriedAsWell) {
-  // Nobody listens there, and a connection is refused at once.
+  // The address has no listener, and refuses connections at once.
   const std::string nowhere = "127.0.0.77";
   auto client = NewClient(/*last_good=*/true);
   const auto link = Connect(client.get(), Named("moved"));
@@ -189,7 +189,7 @@ TEST_F(NamedLinkTest, TheEndWaitsForNoLookup) {
   client.reset();
   EXPECT_EQ(link->closed, 1);
   EXPECT_EQ(link->why.code(), absl::StatusCode::kCancelled);
-  resolver_->AnswerTo(0, At(kHere));  // nobody hears it
+  resolver_->AnswerTo(0, At(kHere));  // no link waits for it
   EXPECT_EQ(link->connected, 0);
 }
 

@@ -54,7 +54,7 @@ TEST_F(PassesTest, OneIsOfWhoHasAskedAndGoodOnce) {
   EXPECT_EQ(book_->outstanding(), 0u);
 }
 
-// What the replay above would notice.
+// The fault that the replay above would notice.
 TEST_F(PassesTest, OneThatIsGoodTwiceIsNoticed) {
   const auto pass = book_->Issue(Of("a"));
   ASSERT_TRUE(pass.ok());
@@ -102,7 +102,7 @@ TEST_F(PassesTest, ThereAreOnlySoManyUntilTheyAreTakenOrOld) {
   ASSERT_TRUE(book_->Issue(a).ok());
   ASSERT_TRUE(book_->Issue(a).ok());
   EXPECT_TRUE(absl::IsResourceExhausted(book_->Issue(a).status()));
-  // One holder's keep nobody else out, up to what all may have.
+  // A holder's passes do not keep out other holders, up to the total limit.
   ASSERT_TRUE(book_->Issue(b).ok());
   ASSERT_TRUE(book_->Issue(b).ok());
   EXPECT_TRUE(absl::IsResourceExhausted(book_->Issue(b).status()));

@@ -48,7 +48,7 @@ class RawSender {
     pair_ = *group_->CreatePair();
   }
 
-  // What it offers, right in itself.
+  // Its offer, correct in itself.
   VerbsEndpoint Offer() const {
     VerbsEndpoint own;
     own.version = kSendVersion;
@@ -65,7 +65,7 @@ class RawSender {
     return own;
   }
 
-  // Asks who listens at `address` for a link, and connects.
+  // Requests a link of the listener at `address`, and connects.
   absl::Status Knock(VerbsRendezvous& rendezvous, const std::string& address) {
     auto answered = std::make_shared<absl::Notification>();
     auto answer = std::make_shared<absl::StatusOr<VerbsEndpoint>>(

@@ -37,7 +37,7 @@ class RawTls {
   void End();
   // Is gone without a word.
   void Cut();
-  // What would go as a record, not sent.
+  // Returns the TLS record of `bytes` without sending it.
   std::string Record(absl::string_view bytes);
   int socket() const { return socket_; }
   SSL* ssl() const { return ssl_; }

@@ -1,5 +1,5 @@
-// What links over rings do about peers that write into shared memory as they
-// like, between two looks at it; the rest is in link_test.cc.
+// Links over rings with peers that write arbitrarily into shared memory, also
+// between two reads of it; the rest is in link_test.cc.
 #include "transport/ring/ring_link.h"
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Silent final : LinkHandler {
   int messages = 0;
 };
 
-// What a RingLink needs of the link below: no thread, no socket.
+// The part of the link below that a RingLink needs: no thread, no socket.
 class Setup {
  public:
   Setup() { options_.max_message = 100; }
@@ -56,7 +56,7 @@ class TestLink final : public RingLink<Setup> {
   using RingLink::PeerLeft;
   using RingLink::Poll;
 
-  // What the peer says.
+  // The peer's input.
   std::vector<std::byte> ring = std::vector<std::byte>(kRing);
   uint64_t tail = 0;
 

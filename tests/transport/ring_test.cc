@@ -142,7 +142,8 @@ TEST_F(RingTest, ReaderRefusesAnImpossibleTail) {
 TEST_F(RingTest, ReaderRefusesAMalformedRecord) {
   ASSERT_TRUE(Write("abc"));
   ASSERT_TRUE(reader_.Advance(writer_.tail()).ok());
-  // Over the limit, and over what is published though within the limit.
+  // Lengths above the limit, and one within it that exceeds the published
+  // bytes.
   for (uint32_t length : {uint32_t{kMaxMessage + 1}, ~uint32_t{0}, 9u}) {
     std::memcpy(bytes_.data(), &length, sizeof(length));
     EXPECT_TRUE(absl::IsDataLoss(reader_.Pop().status())) << length;

@@ -1,4 +1,4 @@
-// What the links without rings of one transport share, while it ends.
+// The shared context of one transport's links without rings, while it ends.
 #include "transport/verbs/send_context.h"
 
 #include <memory>

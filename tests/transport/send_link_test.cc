@@ -1,5 +1,5 @@
-// What a verbs link without rings bears of peers that keep to no rule, on
-// devices in memory; what every link does is in link_test.cc.
+// A verbs link without rings whose peers violate the protocol, on devices in
+// memory; link_test.cc tests the behaviour of every link.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -67,7 +67,7 @@ class SendLinkTest : public ::testing::Test {
     acceptor_ = listener_->accepted.back();
   }
 
-  // Of the fabric's only device.
+  // Port of the fabric's only device.
   OpenedPort Port() { return *OpenPort(&fabric(), {}); }
 
   // A raw peer with an established link; `acceptor` is the link's other end.
@@ -84,7 +84,7 @@ class SendLinkTest : public ::testing::Test {
     return raw;
   }
 
-  // Of the fabric, which tells nobody.
+  // Polls a state of the fabric, which does not signal changes.
   static bool UntilFabric(absl::FunctionRef<bool()> happened) {
     const absl::Time deadline = absl::Now() + Patience(absl::Seconds(30));
     while (!happened() && absl::Now() < deadline) std::this_thread::yield();
@@ -126,7 +126,7 @@ class SendLinkTest : public ::testing::Test {
   std::unique_ptr<Transport> client_;
 };
 
-// By counting: nobody who keeps to the window ever meets a queue without a
+// By counting: a peer that keeps to the window never meets a queue without a
 // receive, whatever the mix.
 TEST_F(SendLinkTest, WhoKeepsToTheWindowNeverWaitsForAReceive) {
   Listen();
@@ -186,7 +186,8 @@ TEST_F(SendLinkTest, WhoKnocksAndVanishesTakesNoMoreThanItsShare) {
   EXPECT_GT(refused, 2000);
   EXPECT_LE(most, 64 * kLinkBytes);
   EXPECT_EQ(accepted(), 0u);
-  // Those who were waited for are given up, and there is room again.
+  // The transport gives up the peers that it waited for, and there is room
+  // again.
   RawSender later(Port());
   while (!later.Knock(rig_.rendezvous(), listener_->address()).ok()) {
   }
@@ -243,7 +244,7 @@ TEST_F(SendLinkTest, AnOfferThatMakesNoSenseIsRefusedByName) {
 TEST_F(SendLinkTest, WhoSendsOverItsCreditIsCutOff) {
   std::shared_ptr<Recorder> end;
   auto raw = Intrude(&end);
-  // The thread is kept busy, so that credits do not come back meanwhile.
+  // The thread is kept busy, so that no credits return meanwhile.
   end->WithEachMessage([&] {
     end->WithEachMessage(nullptr);
     for (uint32_t i = 0; i < kSendWindow; ++i) {
@@ -312,7 +313,7 @@ TEST_F(SendLinkTest, WhatNoPeerSendsIsTheEnd) {
   ExpectService();
 }
 
-// Its own pair fails at a SEND larger than a buffer, and nobody else's.
+// A SEND larger than a buffer fails only the sender's own pair.
 TEST_F(SendLinkTest, ASendLargerThanABufferFailsItsOwnPair) {
   std::shared_ptr<Recorder> end;
   auto raw = Intrude(&end);
@@ -333,7 +334,8 @@ TEST_F(SendLinkTest, WhoNeverSaysWhatItTookIsGivenUp) {
     accepted_bytes += message.size();
     ASSERT_LT(accepted_bytes, 2 * rig_.options.send_buffer);
   }
-  // What waits for it is bounded, and it got a window and no more.
+  // The memory of waiting messages is bounded, and the peer got no more than a
+  // window.
   EXPECT_TRUE(absl::IsResourceExhausted(sent)) << sent;
   const absl::Status why = UntilClosed(*end);
   EXPECT_TRUE(absl::IsUnavailable(why));
@@ -366,7 +368,7 @@ TEST_F(SendLinkTest, WhoseProcessDiesIsMissedByItsProbes) {
   ExpectService();
 }
 
-// A link that nobody uses stays.
+// An idle link stays.
 TEST_F(SendLinkTest, ProbesAreAnswered) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const uint64_t before = fabric().counts().sends;
@@ -396,7 +398,7 @@ TEST_F(SendLinkTest, MemoryOfUnfinishedMessagesIsBounded) {
   }
   // The oldest had to go, in their order.
   for (int i = 0; i < kPeers - 17; ++i) ExpectCutOff(*ends[i], "unfinished");
-  // Who has one piece to send has all its time for it.
+  // A peer with one more piece to send has all its time for it.
   const auto& last = raws.back();
   last->Send(SendKind::kMore, 0, full);
   EXPECT_TRUE(rig_.Until([&] { return ends.back()->messages.size() == 1; }));
@@ -425,7 +427,7 @@ TEST_F(SendLinkTest, NothingArrivesByAPairThatWasTakenDown) {
   ExpectService();
 }
 
-// Nor between the close and the end of the pair.
+// Messages between the close and the end of the pair have no effect either.
 TEST_F(SendLinkTest, WhatComesAfterTheCloseIsNobodys) {
   std::shared_ptr<Recorder> end;
   auto raw = Intrude(&end);
@@ -490,7 +492,7 @@ TEST_F(SendLinkTest, ADeviceThatIsRemovedGivesWayToAnother) {
   EXPECT_TRUE(absl::IsUnavailable(UntilClosed(*acceptor_)));
   ExpectService();
   link_ = nullptr;
-  // Nobody is in its way any more.
+  // The device is no longer held open.
   EXPECT_TRUE(UntilFabric([&] { return fabric().times_open("fake0") == 0; }));
 }
 

@@ -17,8 +17,8 @@ size_t Allocated() {
   return info.uordblks + info.hblkhd;
 }
 
-// Who takes a large message a little at a time has no more of it here than what
-// is still to leave.
+// For a peer that takes a large message a little at a time, the queue holds
+// only the rest of the message.
 TEST(SendQueueTest, WhatHasLeftIsGivenBack) {
   constexpr size_t kMuch = size_t{8} << 20;
   constexpr size_t kLittle = size_t{256} << 10;

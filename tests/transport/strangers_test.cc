@@ -1,5 +1,5 @@
-// What connects to a link's socket and is no peer disturbs nobody, and a peer
-// whose bytes turn bad loses its link and no more.
+// A connection to a link's socket that is not a peer's disturbs no link, and a
+// peer whose bytes turn bad loses only its own link.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-// What links over TCP promise beyond transport/link.h.
+// Promises of links over TCP beyond transport/link.h.
 #include <arpa/inet.h>
 #include <malloc.h>
 #include <netinet/in.h>
@@ -27,7 +27,7 @@ size_t Allocated() {
   return info.uordblks + info.hblkhd;
 }
 
-// A node takes thousands of clients, most of whom say little.
+// A node takes thousands of clients, most of which say little.
 TEST(TcpLinkTest, OneThatIsSentLittleTakesLittle) {
   constexpr int kLinks = 200;
   constexpr size_t kMostOfAnEnd = size_t{16} << 10;
@@ -57,7 +57,7 @@ TEST(TcpLinkTest, OneThatIsSentLittleTakesLittle) {
   }
   EXPECT_LT(Allocated() - before, 2 * kLinks * kMostOfAnEnd);
 
-  // And any of them may be sent much, all the same.
+  // Any of these links can still carry a large message.
   const std::string much(rig.options.max_message, 'x');
   ASSERT_TRUE(ends.front()->link->Send(Bytes(much), {}).ok());
   ASSERT_TRUE(rig.Until(
@@ -65,7 +65,7 @@ TEST(TcpLinkTest, OneThatIsSentLittleTakesLittle) {
   EXPECT_EQ(listener.accepted.front()->messages.back(), much);
 }
 
-// And says something now and then, or is told: no more is kept for that.
+// A link that has carried some messages gives their memory back.
 TEST(TcpLinkTest, OneThatWasSentSomeGivesItBack) {
   constexpr size_t kSome = size_t{100} << 10;
   LinkRig rig("tcp");
@@ -92,7 +92,7 @@ TEST(TcpLinkTest, OneThatWasSentSomeGivesItBack) {
   EXPECT_LT(Allocated(), before + kSome / 4);
 }
 
-// That somebody takes little of much shows before the socket takes more.
+// A slow peer's progress shows before the socket takes more.
 TEST(TcpLinkTest, WhatThePeerTakesShows) {
   constexpr size_t kLittle = size_t{64} << 10;
   LinkRig rig("tcp");

@@ -112,7 +112,7 @@ class TlsLinkTest : public ::testing::Test {
     return rig_.Until([&] { return events_->refused[why] == times; });
   }
 
-  // Nobody has had a link, nor been told of one.
+  // No link was established or announced.
   void ExpectNoLink() {
     absl::MutexLock lock(rig_.mutex());
     EXPECT_THAT(listener_->accepted, ::testing::IsEmpty());

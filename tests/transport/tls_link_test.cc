@@ -1,4 +1,4 @@
-// Links over TLS: who gets one.
+// Links over TLS: accepted and refused peers.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ using security::Role;
 using security::TestAuthority;
 using ::testing::HasSubstr;
 
-// A connector that has an idea of who is at the other end.
+// A connector that checks the identity of the other end.
 class Expecting final : public LinkHandler {
  public:
   Expecting(std::shared_ptr<Recorder> recorder, absl::Mutex* mutex)
@@ -75,13 +75,13 @@ TEST_F(TlsLinkTest, EachEndKnowsWhoTheOtherIs) {
   EXPECT_EQ(client->link->peer_identity(), ToString(kNode));
 }
 
-// --- Who is refused. The client's own side believes what it shows: it has
+// --- Refused peers. The client's own side believes what it shows: it has
 // another clock, other lists, another authority, or is of another cluster.
 
 class Stranger : public TlsLinkTest,
                  public ::testing::WithParamInterface<std::string> {
  protected:
-  // Of `who`, as it may be loaded, and the other side does not believe it.
+  // Loads certificates of `who` that the other side does not believe.
   std::shared_ptr<Certificates> Of(const Identity& who,
                                    const Certificates& judge) {
     Certificates::Options options;
@@ -113,7 +113,7 @@ class Stranger : public TlsLinkTest,
     return *std::move(made);
   }
 
-  // Whose list of revoked ones the test adds to.
+  // The test adds to this side's list of revoked certificates.
   std::shared_ptr<Certificates> Judge(const Identity& who) {
     Certificates::Options options;
     options.files = judge_files_ = authority_.Write(who);
@@ -132,7 +132,7 @@ TEST_P(Stranger, ThatConnectsGetsNoLink) {
   of_client_ = Of(kWriter, *of_server_);
   of_server_->Look();
   Serve();
-  // Of another cluster, each side refuses the other, and the client is first.
+  // With another cluster, each side refuses the other, and the client is first.
   const bool both = GetParam() == "cluster";
   const absl::Status why = WhyClosed(Connect());
   EXPECT_TRUE(absl::IsUnauthenticated(why)) << why;

@@ -1,4 +1,4 @@
-// Links over TLS: what a peer, or who sits between, can do to them.
+// Links over TLS: attacks of a peer, or of an attacker between two peers.
 #include <malloc.h>
 #include <sys/socket.h>
 

@@ -1,6 +1,6 @@
-// What only a real device shows: that its own checks keep strangers, stale
-// writers and broken pairs out of a link's memory. Needs the name of a device
-// in KAMINO_VERBS_DEVICE; both ends are in this process and on that device.
+// Properties of a real device: its own checks keep strangers, stale writers and
+// broken pairs out of a link's memory. Needs the name of a device in
+// KAMINO_VERBS_DEVICE; both ends are in this process and on that device.
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -135,7 +135,7 @@ TEST_F(WireTest, AKeyOfAnotherLinkOpensNothing) {
   EXPECT_TRUE(Untouched());
 }
 
-// What a view change does to the neighbour that was left behind.
+// A view change does this to the former neighbour.
 TEST_F(WireTest, AKeyThatWasTakenBackIsRejected) {
   const uint32_t key = right_->Endpoint().ring_key;
   right_->RevokeRing();
@@ -170,7 +170,7 @@ TEST_F(WireTest, AKeyOfALinkThatIsGoneOpensNothingOfTheNextOne) {
   EXPECT_TRUE(Untouched());
 }
 
-// Everything posted comes back once the pair is in error.
+// Everything posted is returned once the pair is in error.
 TEST_F(WireTest, AnErrorFlushesTheReceives) {
   EXPECT_NE(Scribble(right_->Endpoint().ring_key + 0x100, 0, 8), "");
   for (size_t i = 0; i < kReceives; ++i) {
@@ -181,7 +181,7 @@ TEST_F(WireTest, AnErrorFlushesTheReceives) {
   }
 }
 
-// Offers a pair to who listens.
+// Offers a pair to the listener.
 VerbsEndpoint Ask(LinkRig* rig, const std::string& address,
                   const VerbsEndpoint& offer) {
   absl::Notification answered;
@@ -208,7 +208,7 @@ bool Fails(VerbsPair* pair) {
   return false;
 }
 
-// What the next SEND of `raw` that completes comes to.
+// The result of the next SEND of `raw` that completes.
 std::string Outcome(RawSender* raw) {
   const absl::Time deadline = absl::Now() + kPatience;
   while (absl::Now() < deadline) {
@@ -247,8 +247,8 @@ TEST(DeviceLinkTest, OneLinkAfterAnother) {
   server.reset();
 }
 
-// A peer by hand: who has the number of the pair and the key to the ring of a
-// link that closed writes nothing by them.
+// A peer by hand: with the number of the pair and the key to the ring of a
+// closed link it writes nothing.
 TEST(DeviceLinkTest, AKeptKeyOfAClosedLinkWritesNothing) {
   LinkRig rig("verbs");
   auto server = rig.NewTransport();
@@ -302,7 +302,8 @@ TEST(SendDeviceTest, NothingArrivesByAPairThatWasTakenDown) {
   const auto end = listener.accepted[0];
   end->link->Close();
   ASSERT_TRUE(rig.Until([&] { return end->closed == 1; }));
-  // The pair goes once its good-bye is said: until then what comes is nobody's.
+  // The pair goes once its good-bye is sent: until then messages to it are
+  // dropped.
   const absl::Time deadline = absl::Now() + kPatience;
   std::string error;
   while (error.empty() && absl::Now() < deadline) {
@@ -311,7 +312,7 @@ TEST(SendDeviceTest, NothingArrivesByAPairThatWasTakenDown) {
   }
   EXPECT_NE(error, "");
   EXPECT_EQ(end->messages.size(), 1u);
-  // Who comes next is served, and hears nothing of it.
+  // The next client is served, and is not affected.
   auto recorder = rig.NewRecorder();
   auto link = client->Connect(listener.address(), recorder);
   ASSERT_TRUE(link.ok()) << link.status();
@@ -360,8 +361,8 @@ TEST(SendDeviceTest, APeerCanWriteNowhere) {
   server.reset();
 }
 
-// All of the shared receives are used up for a moment; who keeps to its window
-// is served, and who does not is cut off.
+// All of the shared receives are used up for a moment; a peer that keeps to its
+// window is served, and one that does not is cut off.
 TEST(SendDeviceTest, AFloodDoesNotBreakTheOthers) {
   LinkRig rig("verbsSends");
   auto server = rig.NewTransport();

@@ -1,5 +1,5 @@
-// What can go wrong under a verbs link, on devices in memory; what every link
-// does is in link_test.cc.
+// Faults below a verbs link, on devices in memory; link_test.cc tests the
+// behaviour of every link.
 #include <memory>
 #include <string>
 #include <thread>
@@ -141,7 +141,7 @@ TEST_F(VerbsLinkTest, ADeviceThatIsRemovedGivesWayToAnother) {
   ExpectService();
 }
 
-// As soft-RoCE does it: the removal waits, and tells nobody.
+// As soft-RoCE does it: the removal waits, and is not signalled.
 TEST_F(VerbsLinkTest, ADeviceThatIsBeingRemovedIsLetGo) {
   Connect();
   ASSERT_GT(fabric().times_open("fake0"), 0);
@@ -155,7 +155,7 @@ TEST_F(VerbsLinkTest, ADeviceThatIsBeingRemovedIsLetGo) {
   EXPECT_THAT(absl::StrCat(connectors.message(), "; ", acceptors.message()),
               HasSubstr("being removed"));
   link_ = nullptr;
-  // Nobody tells of this.
+  // The release of the device is not signalled.
   const absl::Time deadline = absl::Now() + Patience(absl::Seconds(30));
   while (fabric().times_open("fake0") != 0 && absl::Now() < deadline) {
     std::this_thread::yield();
@@ -359,7 +359,7 @@ TEST(VerbsGuestTest, ALoopOfOthersKnowsNothingOfATransportThatIsGone) {
   fabric->PortDown("fake0");
   for (int i = 0; i < 2; ++i) loop.RunSync([] {});
   EXPECT_TRUE(api->opened->NextEvent().has_value()) << "somebody took it";
-  // Nor does it look any more whether the device is there.
+  // The transport no longer checks whether the device is there.
   fabric->Remove("fake0");
   absl::Notification later;
   loop.RunSync([&] {

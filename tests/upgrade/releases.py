@@ -44,7 +44,7 @@ def _cache():
 
 
 def listed():
-  """Of releases.toml: (version, commit), oldest first."""
+  """The (version, commit) of releases.toml, oldest first."""
   with open(os.path.join(ROOT, "releases.toml"), "rb") as f:
     releases = tomllib.load(f).get("release", [])
   for each in releases:

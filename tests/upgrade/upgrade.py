@@ -27,7 +27,7 @@ JOIN_S = 60
 
 
 class Programs:
-  """As deploy/local/binaries.Binaries, of whatever release is to be run."""
+  """Like deploy/local/binaries.Binaries, for any release."""
 
   def __init__(self, root):
     self.root = root
@@ -70,7 +70,8 @@ class Loads(threading.Thread):
 
 
 class UpgradeTest(ClusterTest):
-  """From `old` to `new`; whether the latter brings something new."""
+  """From `old` to `new`; `brings`: whether the latter has a new feature
+  level."""
 
   start = {"managers": 2}
   old = None
@@ -81,7 +82,7 @@ class UpgradeTest(ClusterTest):
     return Programs(self.old)
 
   def exchange(self, name, root):
-    """Ends a process in order, and starts it as another release."""
+    """Stops a process in order, and starts it as another release."""
     self.cluster.kill(name, signal.SIGTERM)
     self.cluster.binaries = Programs(root)
     self.cluster.restart(name)
@@ -125,7 +126,7 @@ class UpgradeTest(ClusterTest):
       self.check_closed(chain[1])
 
   def check_closed(self, node):
-    """What is finalized is not to be had without it."""
+    """The old release cannot run after the finalization."""
     self.cluster.kill(node, signal.SIGTERM)
     self.cluster.binaries = Programs(self.old)
     try:

@@ -21,7 +21,7 @@ KEPT_IMAGES = 2
 MODULES = [
     "virtio_pci", "virtio_console", "virtio_net", "9p", "9pnet_virtio",
     "overlay",
-    # What soft-RoCE and ext4 ask for by name when they are used.
+    # soft-RoCE and ext4 request these by name when they are used.
     "crc32_generic", "crc32c_generic",
     "veth", "ib_uverbs", "rdma_ucm", "rdma_rxe",
     "nfit", "nd_pmem", "dax_pmem", "device_dax", "ext4",
@@ -178,7 +178,7 @@ def _kernel(cache):
     try:
       os.rename(folder, kept)
     except OSError:
-      if not os.path.isdir(kept):  # else somebody was faster
+      if not os.path.isdir(kept):  # else another process was faster
         raise
   _drop_old(cache)
   return kept

@@ -126,7 +126,7 @@ class Machine:
         "console=ttyS0 quiet loglevel=4 panic=-1 no_timer_check "
         # It is the host's, and reading any other clock is a system call.
         "tsc=reliable "
-        # Which would make an emulated machine slower still.
+        # Mitigations would make an emulated machine slower still.
         f"mitigations=off KAMINO_GUEST={GUEST}",
         "-chardev", f"file,id=console,path={self.console},append=on",
         "-serial", "chardev:console",

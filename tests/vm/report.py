@@ -1,4 +1,4 @@
-"""What a run of the rig did: parts, their time, their outcome."""
+"""The record of a run of the rig: parts, their time, their outcome."""
 
 import sys
 import time

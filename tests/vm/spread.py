@@ -59,7 +59,7 @@ class SpreadCluster:
         f"--initial-cluster=e={peer}"])
 
   def start_manager(self, failure_timeout_s):
-    """In place of an earlier one."""
+    """Replaces an earlier one."""
     if self._manager_pid is not None:
       self._home.run("kill", "-9", self._manager_pid)
     here = self._addresses[self._home]
@@ -100,7 +100,8 @@ class SpreadCluster:
                           timeout=timeout)
 
   def statuses(self):
-    """Of the chain's nodes, head first; nothing when there is no answer."""
+    """The status of the chain's nodes, head first; nothing without an
+    answer."""
     code, output = self.kamino("status", "--json", "--timeout=10s", check=False)
     if code != 0:
       return []

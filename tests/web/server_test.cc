@@ -48,7 +48,7 @@ class Connection {
     return send(descriptor_, text.data(), text.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(text.size());
   }
-  // What comes until the server hangs up.
+  // Reads until the server closes the connection.
   std::string ReadAll() {
     std::string all;
     char some[4096];

@@ -1,4 +1,4 @@
-// The HTTP listener with certificates: who gets what.
+// The HTTP listener with certificates: rights of each role.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -93,7 +93,7 @@ class TlsServerTest : public testing::Test {
   std::string GetAs(Role role, const std::string& path) {
     return GetAs(*authority_.Load({"c", role, "x"}), path);
   }
-  // As who believes any server.
+  // Requests as a client that believes any server.
   std::string GetShowing(const security::TlsFiles& files,
                          const std::string& path) {
     const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(
@@ -135,7 +135,7 @@ TEST_F(TlsServerTest, MetricsAreForReadersAndProbesForEverybody) {
   EXPECT_THAT(GetAsNobody("/metrics"), StartsWith("HTTP/1.1 401"));
   EXPECT_THAT(GetAsNobody("/livez"), HasSubstr("ok\n"));
   EXPECT_THAT(GetAsNobody("/none"), StartsWith("HTTP/1.1 404"));
-  // What is in no table nobody may.
+  // A page without a rule is denied to every role.
   EXPECT_THAT(GetAs(Role::kReader, "/other"), StartsWith("HTTP/1.1 403"));
   EXPECT_GT(access_->counts().denied, 0u);
   EXPECT_GT(access_->counts().unauthenticated, 0u);
@@ -178,7 +178,7 @@ TEST_F(TlsServerTest, SpeaksNothingOlderThanTls12AndNotInTheClear) {
   }
   EXPECT_EQ(answer.find("ok"), std::string::npos);
   close(clear);
-  // One who begins no handshake is let go.
+  // The server drops a client that begins no handshake.
   const int silent = Connect(server_->port());
   EXPECT_EQ(recv(silent, some, sizeof(some), 0), 0);
   close(silent);

@@ -11,9 +11,9 @@
 namespace kamino::transport {
 namespace {
 
-// For so long an address that had a link is no stranger's.
+// An address that had a link is no stranger for so long.
 constexpr absl::Duration kKnown = absl::Minutes(10);
-// Fewer hosts are never looked through; with more those without a link are
+// With fewer hosts there is no clean-up; with more, hosts without links are
 // forgotten, whatever they have done.
 constexpr size_t kFewHosts = 64;
 constexpr size_t kMostHosts = 65536;
@@ -158,7 +158,7 @@ void AcceptGate::Left(LoopLink* link, absl::Time now) {
   } else {
     StopWaiting(come);
   }
-  // How often it came may matter later.
+  // Its rate may matter later.
   const bool counted =
       options_.come.per_second != 0 || options_.come_of_address.per_second != 0;
   if (host->second.idle() && !counted) hosts_.erase(host);

@@ -94,7 +94,7 @@ class AcceptGate {
   absl::flat_hash_map<std::string, int> identities_;  // of established links
   std::list<Waiting> waiting_;                        // oldest first
   TokenBucket come_;                                  // for strangers
-  size_t forget_at_ = 0;                              // when there are so many hosts
+  size_t forget_at_ = 0;                              // at so many hosts
 };
 
 }  // namespace kamino::transport

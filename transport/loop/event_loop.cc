@@ -21,15 +21,15 @@ namespace {
 // The id that stands for the loop's own eventfd in epoll's data.
 constexpr uint64_t kWakeId = 0;
 
-// While spinning, the clock, timers and sockets are looked at once in this many
-// rounds: a system call costs as much as many looks at shared memory, and where
-// the clock is not to be trusted reading it is one.
+// While spinning, the loop checks clock, timers and sockets once in this many
+// rounds: a system call costs as much as many looks at shared memory, and with
+// an unreliable clock source reading it is a system call.
 constexpr int kRoundsPerWait = 32;
 
 constexpr int kEventsPerWait = 64;
 
-// After kMostWorth spins in vain it spins only once in so many turns of work:
-// the thread on whose answer it waits may need the processor.
+// After kMostWorth futile spins it spins only once in so many turns of work:
+// the thread whose answer it awaits may need the processor.
 constexpr int kSkippedSpins = 32;
 
 int64_t Now() {
@@ -38,8 +38,8 @@ int64_t Now() {
       .count();
 }
 
-// A fault is the faulting thread's own: where it is blocked no handler hears of
-// it, and the process dies.
+// A fault belongs to the faulting thread: if it is blocked there, no handler
+// runs and the process dies.
 sigset_t AllButFaults() {
   sigset_t signals;
   sigfillset(&signals);
@@ -104,7 +104,7 @@ bool EventLoop::Post(std::function<void()> task) {
 
 void EventLoop::Wake() {
   const uint64_t one = 1;
-  // Fails only when the counter is full, which wakes the loop just as well.
+  // Fails only when the counter is full, which wakes the loop too.
   (void)!::write(wake_.get(), &one, sizeof(one));
 }
 
@@ -218,14 +218,14 @@ void EventLoop::Run() {
     const int64_t now = Now();
     RunTimers(now);
     if (worked) last_work = now;
-    // Where nobody spins the next wait finds what there is as well.
+    // If there is no spinning, the next wait finds work too.
     awake = spinning_ > 0 && IsWorthSpinning(worked, now - last_work);
     worked = false;
     if (awake) {
       if (Wait(0, /*armed=*/false)) last_work = Now();
       continue;
     }
-    // RunPosted may have left a reason to come back that nobody wakes us for.
+    // RunPosted may have left work for which no wake-up comes.
     const bool asleep = ArmAll() && !attention_.load(std::memory_order_acquire);
     if (Wait(asleep ? MillisUntilTimer() : 0, /*armed=*/true)) {
       last_work = Now();
@@ -260,8 +260,8 @@ bool EventLoop::RunPosted() {
   }
   for (std::function<void()>& task : tasks) {
     task();
-    // What it captured may be a link's last reference; that goes now, not at
-    // the end of the batch.
+    // Its captures may hold a link's last reference; that is released now, not
+    // at the end of the batch.
     task = nullptr;
   }
   return true;
@@ -307,8 +307,8 @@ bool EventLoop::Wait(int timeout_ms, bool armed) {
   const int count =
       ::epoll_wait(epoll_.get(), events, kEventsPerWait, timeout_ms);
   const int error = errno;
-  // Before the callbacks: pollers come next, and need not be woken for what
-  // those have for them.
+  // Before the callbacks: pollers run next, and need no wake-up for data from
+  // those.
   if (armed) DisarmAll();
   if (count < 0) {
     CHECK_EQ(error, EINTR);

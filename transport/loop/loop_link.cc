@@ -17,7 +17,7 @@ absl::StatusOr<std::shared_ptr<EventLoop>> LinkContext::LoopFor(
 void LinkContext::EndLoop() {
   if (options.loop == nullptr) return loop->Stop();
   CHECK(!loop->OnLoopThread()) << "a transport was destroyed by its own user";
-  loop->RunSync([] {});  // behind what closes them
+  loop->RunSync([] {});  // after the tasks that close them
 }
 
 void LinkContext::CloseAll(const std::shared_ptr<LinkContext>& context) {
@@ -143,7 +143,7 @@ absl::Status LoopLink::KnowPeer(const security::Certificate& peer) {
     absl::MutexLock lock(&mu_);
     identity_ = identity;
   }
-  // Called where certificates are looked at, and not to wait there.
+  // May be called during a check of certificates, so it must not block there.
   believed_ = options().certificates->WatchPeer(
       peer, [link = weak_from_this(),
              context = std::weak_ptr(context_)](const absl::Status& why) {
@@ -201,7 +201,7 @@ void LoopLink::Finish() {
   gate_ = nullptr;
 }
 
-// What both kinds of start have in common; false when the link is closed.
+// The common part of both kinds of start; false when the link is closed.
 bool LoopLink::Begin() {
   CHECK(state_ == State::kNew);
   context_->links.insert(shared_from_this());
@@ -239,8 +239,8 @@ bool LoopLink::Awaits(const AcceptGate* gate) const {
   return gate_.get() == gate && handler_ == nullptr && !deciding_;
 }
 
-// No kind of link, however it is set up, gets past this without a peer that is
-// known where peers are to be.
+// No kind of link gets past this without an authenticated peer, if there are
+// certificates.
 bool LoopLink::PassGate() {
   const std::string identity = peer_identity();
   if (options().certificates != nullptr && identity.empty()) {

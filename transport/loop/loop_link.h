@@ -170,7 +170,7 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
   bool HandOver();
   void Finish();
   void OnBelievedNoMore(const absl::Status& why);
-  // What a listener counts for an incoming link that it has not admitted.
+  // A listener's count for an incoming link that it has not admitted.
   LinkRefusal RefusalOf(const absl::Status& why) const;
 
   // Constant after construction.

@@ -35,7 +35,7 @@ class TokenBucket {
   }
 
   double level_ = 0;
-  absl::Time at_ = absl::InfinitePast();  // time of the last refill; never: full
+  absl::Time at_ = absl::InfinitePast();  // last refill; never: full
 };
 
 }  // namespace kamino::transport

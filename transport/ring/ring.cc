@@ -77,7 +77,7 @@ RingReader::RingReader(absl::Span<const std::byte> ring, size_t max_message)
 
 absl::Status RingReader::Advance(uint64_t tail) {
   if (tail == tail_) return absl::OkStatus();
-  // Differences, not sums: a hostile tail must not overflow into validity.
+  // Differences, not sums: a hostile tail must not become valid by an overflow.
   if (tail - head_ < tail_ - head_ || tail - head_ > ring_.size() ||
       tail % kRingAlignment != 0) {
     return absl::DataLossError(

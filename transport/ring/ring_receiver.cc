@@ -13,8 +13,8 @@ RingReceiver::RingReceiver(absl::Span<const std::byte> ring, size_t max_message,
 
 void RingReceiver::Acknowledge() {
   acknowledged_ = reader_.head();
-  // A peer is woken for half a ring at least; what is less is told again, at
-  // the latest when the ring is empty.
+  // Wakes a peer only for at least half a ring; less is reported later, at the
+  // latest when the ring is empty.
   feed_->Acknowledge(acknowledged_, half_empty());
 }
 

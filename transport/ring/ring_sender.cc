@@ -16,7 +16,8 @@ absl::Status RingSender::Send(absl::Span<const std::byte> first,
     absl::Status taken = TakeAcknowledgement();
     if (!taken.ok()) return taken;
     if (!writer_.Fits(length)) {
-      // Requested before the last look, so that what comes after it is told.
+      // Requested before the last look, so that any later acknowledgement is
+      // reported.
       const bool owed = blocked_.exchange(true, std::memory_order_relaxed);
       taken = mover_->RequestCredits();
       if (taken.ok()) taken = TakeAcknowledgement();
@@ -30,7 +31,8 @@ absl::Status RingSender::Send(absl::Span<const std::byte> first,
   return mover_->Move(*writer_.Reserve(length), first, second);
 }
 
-// Half the credits at once, or a blocked sender would wake for each message.
+// Waits for half the credits: otherwise a blocked sender would wake for each
+// message.
 bool RingSender::HalfFree() const {
   return writer_.unacked() <= writer_.capacity() / 2;
 }
@@ -40,7 +42,7 @@ absl::StatusOr<bool> RingSender::CheckCredits() {
   absl::Status taken = TakeAcknowledgement();
   if (!taken.ok()) return taken;
   if (!HalfFree()) {
-    // What brought us here may have used the last request up.
+    // The call may have used the last request up.
     taken = mover_->RequestCredits();
     if (taken.ok()) taken = TakeAcknowledgement();
     if (!taken.ok()) return taken;

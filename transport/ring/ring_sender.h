@@ -36,7 +36,7 @@ class RingMover {
   virtual absl::Status RequestCredits() = 0;
 };
 
-// Not thread-safe but for blocked().
+// Not thread-safe, except blocked().
 class RingSender {
  public:
   // `mover` is not owned. `capacity` as for RingWriter.

@@ -12,7 +12,7 @@
 
 namespace kamino::transport {
 
-// Thread-safe but for moves.
+// Thread-safe except for moves.
 class SharedRings {
  public:
   // A fresh memory file, zeroed, whose size can never change again. `fd` names

@@ -29,7 +29,7 @@ SocketKind KindFor(const TransportOptions& options) {
                                          : SocketKind::kShm;
 }
 
-// Whether it was up.
+// Returns whether it was up.
 bool LowerFlag(std::atomic<uint32_t>& flag) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return flag.load(std::memory_order_relaxed) != 0 &&
@@ -56,7 +56,7 @@ ShmLink::ShmLink(std::shared_ptr<LinkContext> context, std::string peer,
       connector_(false),
       passes_(std::move(passes)) {}
 
-// --- Who the peer is.
+// --- Authentication.
 
 void ShmLink::Prepare() {
   if (!with_pass()) return ReadyToConnect(absl::OkStatus());
@@ -84,7 +84,7 @@ void ShmLink::OnGranted(const absl::StatusOr<PassSource::Granted>& granted) {
   ReadyToConnect(status);
 }
 
-// Whoever sits at the address would be given the pass, and the memory.
+// Any process at that address would get the pass and the memory.
 absl::Status ShmLink::CheckSocket() {
   if (!with_pass()) return absl::OkStatus();
   ucred peer = {};
@@ -134,7 +134,7 @@ SocketLink::Offer ShmLink::MakeOffer() {
 absl::StatusOr<size_t> ShmLink::OnPreface(const Preface& preface,
                                           absl::string_view extra,
                                           UniqueFd fd) {
-  // Before anything is done with what the peer has brought.
+  // Before any use of the peer's data.
   RETURN_IF_ERROR(TakePass(extra));
   if (!connector_) {
     ASSIGN_OR_RETURN(SharedRings rings,
@@ -162,8 +162,8 @@ void ShmLink::ReleaseDataLocked() {
 
 void ShmLink::WakePeer(std::atomic<uint32_t>& flag) {
   if (!LowerFlag(flag)) return;
-  // A full socket means doorbells the peer has not heard yet; a broken one is
-  // noticed by the loop.
+  // A full socket holds doorbells that the peer has not heard yet; the loop
+  // notices a broken one.
   const char bell = 0;
   (void)!::send(socket(), &bell, sizeof(bell), MSG_DONTWAIT | MSG_NOSIGNAL);
 }

@@ -29,9 +29,9 @@ absl::Status CannotListen(const std::string& path, absl::string_view what) {
                    ::strerror(errno)));
 }
 
-// A lock beside the socket says whether its owner lives: the socket file alone
-// outlives a killed process, and two starting ones could each take the other's
-// for a dead one's.
+// A lock beside the socket shows whether its owner is alive: the socket file
+// outlives a killed process, and two starting processes could each take the
+// other's for a dead one's.
 absl::StatusOr<UniqueFd> LockBeside(const std::string& path) {
   const std::string lock_path = path + ".lock";
   UniqueFd lock(::open(lock_path.c_str(),
@@ -44,7 +44,7 @@ absl::StatusOr<UniqueFd> LockBeside(const std::string& path) {
       absl::StrCat("shm address ", path, " is already in use"));
 }
 
-// What is at `path` belongs to a dead process, if it is a socket.
+// The file at `path` belongs to a dead process, if it is a socket.
 absl::Status RemoveStale(const std::string& path) {
   struct stat info;
   if (::lstat(path.c_str(), &info) != 0) return absl::OkStatus();
@@ -75,7 +75,7 @@ class ShmProtocol final : public SocketProtocol {
                name.length) != 0) {
       return CannotListen(path, "bind");
     }
-    // Before listen, when nobody can have connected: a peer maps memory of its
+    // Before listen, when no peer can have connected: a peer maps memory of its
     // own making into this process and has to be the same user.
     if (::chmod(path.c_str(), S_IRUSR | S_IWUSR) != 0 ||
         ::listen(socket.get(), kBacklog) != 0) {

@@ -14,7 +14,7 @@
 namespace kamino::transport {
 namespace {
 
-// Peers that come and go faster are held up by it.
+// Peers that come and go faster wait for it.
 constexpr size_t kMostWaiting = 64;
 
 class Unmapper {

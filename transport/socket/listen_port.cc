@@ -18,7 +18,7 @@ namespace {
 // When the process is out of descriptors no event announces their return.
 constexpr absl::Duration kAcceptRetry = absl::Milliseconds(100);
 
-// Connections that are accepted in a row; others have work for the loop, too.
+// Connections accepted in a row; the loop has other work, too.
 constexpr int kAcceptsAtOnce = 16;
 
 }  // namespace
@@ -68,7 +68,7 @@ void ListenPort::AcceptAll() {
   const std::shared_ptr<ListenPort> keep = shared_from_this();
   for (int accepts = 0; watch_ != 0; ++accepts) {
     if (accepts == kAcceptsAtOnce) {
-      // No event comes for those that are there already.
+      // Connections that are there already cause no event.
       context_->loop->Post([keep] { keep->AcceptAll(); });
       return;
     }

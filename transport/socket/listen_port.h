@@ -13,7 +13,7 @@
 
 namespace kamino::transport {
 
-// The loop's thread only, but for the constructor and address().
+// The loop's thread only, except the constructor and address().
 class ListenPort final : public LoopPort,
                          public std::enable_shared_from_this<ListenPort> {
  public:

@@ -64,7 +64,7 @@ struct LookupPool::State {
   absl::Mutex mutex;
   bool stopped ABSL_GUARDED_BY(mutex) = false;
   int threads ABSL_GUARDED_BY(mutex) = 0;
-  // Those that are looked up, or are in `queue`.
+  // Names in lookup or in `queue`.
   std::map<std::string, std::vector<Waiting>> names ABSL_GUARDED_BY(mutex);
   std::deque<std::string> queue ABSL_GUARDED_BY(mutex);
   std::map<std::string, Addresses> kept ABSL_GUARDED_BY(mutex);
@@ -75,7 +75,7 @@ struct LookupPool::State {
                   [now](const Waiting& each) { return each.deadline <= now; });
   }
 
-  // "" : it waits. Otherwise why it cannot.
+  // "": it waits. Otherwise why it cannot.
   std::string Add(const std::string& host, Waiting waiting, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const auto found = names.find(host);

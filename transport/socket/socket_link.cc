@@ -264,7 +264,7 @@ bool SocketLink::SendPreface(const Offer& offer) {
       static_cast<uint32_t>(options().max_message), offer.ring_bytes, era());
   std::string bytes(reinterpret_cast<const char*>(&preface), sizeof(preface));
   bytes += OwnExtra();
-  // A fresh socket's buffer takes a whole preface or something is wrong.
+  // A fresh socket's buffer takes a whole preface, or something is wrong.
   const absl::Status sent = SendAll(
       absl::MakeConstSpan(reinterpret_cast<const std::byte*>(bytes.data()),
                           bytes.size()),
@@ -295,7 +295,7 @@ absl::StatusOr<size_t> SocketLink::Receive(absl::Span<std::byte> to,
     if (passed->cmsg_level != SOL_SOCKET || passed->cmsg_type != SCM_RIGHTS) {
       continue;
     }
-    // Padding leaves room for a second descriptor; what is not kept is closed.
+    // Padding leaves room for a second descriptor; extra ones are closed.
     const size_t bytes = passed->cmsg_len - CMSG_LEN(0);
     for (size_t at = 0; at + sizeof(int) <= bytes; at += sizeof(int)) {
       int one;
@@ -342,7 +342,7 @@ void SocketLink::ReadPreface() {
 }
 
 void SocketLink::OnBadPreface(const absl::Status& why) {
-  // Who would have TLS is told so as TLS tells it.
+  // Answers a peer that wants TLS in TLS.
   const bool tls = BeginsTls(reinterpret_cast<const std::byte&>(received_));
   if (connector() && (tls || absl::IsPermissionDenied(why))) TellFailure(why);
   if (tls && !connector()) {

@@ -88,7 +88,7 @@ class SocketLink : public LoopLink {
                                            UniqueFd fd) = 0;
   // epoll events of the open link's socket, edge-triggered.
   virtual void OnSocketEvents(uint32_t events) = 0;
-  // The loop's thread, mu_ held. Frees what Send uses but for the socket.
+  // The loop's thread, mu_ held. Frees what Send uses, except the socket.
   virtual void ReleaseDataLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) = 0;
 
   // The loop's thread, or with mu_ held: only the loop's thread changes it.

@@ -13,7 +13,7 @@
 
 namespace kamino::transport {
 
-// Stateless but for options; called from any thread.
+// Stateless except for options; called from any thread.
 class SocketProtocol {
  public:
   virtual ~SocketProtocol() = default;

@@ -8,7 +8,7 @@ namespace {
 // A record of TLS: alert (21), version 3.3, two bytes: fatal (2),
 // handshake_failure (40).
 constexpr unsigned char kAlert[] = {21, 3, 3, 0, 2, 2, 40};
-// A peer that sends on and on is cut off.
+// Cuts off a peer that keeps sending.
 constexpr int kMostReads = 16;
 
 }  // namespace

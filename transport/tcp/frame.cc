@@ -5,7 +5,8 @@
 #define XXH_STATIC_LINKING_ONLY
 #include "xxhash.h"
 #if defined(__x86_64__)
-// Has the functions below choose by what the processor can do: twice as fast.
+// Makes the functions below select code by the processor's features: twice as
+// fast.
 #include "xxh_x86dispatch.h"
 #endif
 
@@ -15,8 +16,8 @@ namespace {
 uint64_t Checksum(absl::Span<const std::byte> first,
                   absl::Span<const std::byte> second) {
   const size_t length = first.size() + second.size();
-  // The streaming form has a large state to set up; most messages that come in
-  // two pieces are worth it, one piece never is.
+  // The streaming form has a large state to set up; it pays off for most
+  // messages in two pieces, never for one piece.
   if (second.empty()) {
     return XXH3_64bits_withSeed(first.data(), first.size(), length);
   }
@@ -24,8 +25,8 @@ uint64_t Checksum(absl::Span<const std::byte> first,
     return XXH3_64bits_withSeed(second.data(), second.size(), length);
   }
   XXH3_state_t state;
-  // Without it, reset takes a seed that the stack happens to hold for a sign
-  // that the state has been made for that seed already.
+  // Without it, reset may take garbage on the stack for a sign that the state
+  // is prepared for that seed already.
   XXH3_INITSTATE(&state);
   XXH3_64bits_reset_withSeed(&state, length);
   XXH3_64bits_update(&state, first.data(), first.size());

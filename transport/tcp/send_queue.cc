@@ -10,8 +10,8 @@
 namespace kamino::transport {
 namespace {
 
-// What has left is given back by the chunk, so that one who takes a little at a
-// time has no more of a large message here than he has still to take.
+// Memory is freed by the chunk as bytes leave, so that for a slow receiver a
+// large message takes only the memory of its unsent part.
 constexpr size_t kChunkBytes = size_t{64} << 10;
 constexpr size_t kChunksPerWrite = 64;
 // Bounds how long one link holds the thread and its own lock.

@@ -22,16 +22,16 @@
 namespace kamino::transport {
 namespace {
 
-// Of a link that was never sent much at a time, as many clients' are; and how
-// much of it has to be free for a read.
+// Initial buffer of a link, sufficient for small messages, as from many
+// clients; and the free room that a read needs.
 constexpr size_t kFirstBuffer = 1024;
 constexpr size_t kFirstRead = 512;
-// Of the others. Below this much free room a read is not worth its system call.
+// For other links. With less free room a read is not worth its system call.
 constexpr size_t kLeastBuffer = size_t{256} << 10;
 constexpr size_t kLeastRead = size_t{32} << 10;
-// Such a buffer is given back when nothing has come for so long, a larger one
-// when no such frame has: of thousands of clients each may send much at some
-// time.
+// Such a buffer is freed when nothing has come for so long, a larger one when
+// no large frame has: thousands of clients may each send a large message at
+// some time.
 constexpr absl::Duration kShrinkAfter = absl::Seconds(1);
 // Bounds how long one link holds the thread.
 constexpr int kReadsPerEvent = 16;
@@ -104,7 +104,7 @@ void TcpLink::EndInsecurely(const absl::Status& why) {
       told = tls_->told();
     }
   }
-  // What only time or the other end's absence explains is no news.
+  // Timeouts and an absent peer are not worth a report.
   if (connector() && !told && !absl::IsUnavailable(why)) TellFailure(why);
   if (!connector() && absl::IsPermissionDenied(why)) SayRefused();
   if (refusal == LinkRefusal::kPlaintext) {
@@ -141,7 +141,7 @@ absl::StatusOr<size_t> TcpLink::OnPreface(const Preface& preface,
 }
 
 void TcpLink::ReleaseDataLocked() {
-  // A peer that was to have more is told of no end: that would be none.
+  // No end is announced to a peer that should have received more.
   if (tls_ != nullptr && queue_.bytes() == 0) tls_->SayEnd();
   tls_ = nullptr;
   queue_.Clear();
@@ -184,8 +184,8 @@ Link::Held TcpLink::held() const {
   absl::MutexLock lock(&mu_);
   Held held = {.unsent = BacklogLocked(), .unfinished = buffered()};
   if (tls_ != nullptr) held.unfinished += tls_->unfinished();
-  // A full socket takes no more before much of it is free: that the peer takes
-  // something shows there first.
+  // A full socket takes nothing before much of it is free: progress of the peer
+  // shows there first.
   int in_socket = 0;
   if (held.unsent > 0 && ::ioctl(socket(), SIOCOUTQ, &in_socket) == 0) {
     held.unsent += static_cast<size_t>(in_socket);
@@ -214,7 +214,7 @@ void TcpLink::Flush() {
     if (tls_ != nullptr) sink = tls_.get();
     absl::StatusOr<bool> settled =
         tls_ != nullptr ? tls_->Flush() : absl::StatusOr<bool>(true);
-    // What TLS still has waits for the socket, and the queue behind it.
+    // TLS's own buffer goes first, and the queue after it.
     if (settled.ok()) settled = *settled ? queue_.Flush(sink) : true;
     if (!settled.ok()) {
       BeginCloseLocked(settled.status());
@@ -223,7 +223,8 @@ void TcpLink::Flush() {
     // Edge-triggered: a socket that is not full announces nothing.
     if (!*settled) FlushLater();
     spare = queue_.has_spare();
-    // Half the credits at once, or a blocked sender would wake for each frame.
+    // Waits for half the credits: otherwise a blocked sender would wake for
+    // each frame.
     if (blocked_ && BacklogLocked() <= options().send_buffer / 2) {
       blocked_ = false;
       writable = true;
@@ -252,8 +253,8 @@ absl::StatusOr<size_t> TcpLink::ReadSome(bool* full) {
         absl::StrCat("lost the peer: ", ::strerror(errno)));
   }
   if (count == 0) return absl::UnavailableError("closed by the peer");
-  // The kernel had no more; what comes later has its own edge, but for the end
-  // of the stream when its edge came with these bytes.
+  // The kernel had no more. Later data has its own edge, except the stream's
+  // end if its edge came with these bytes.
   *full = static_cast<size_t>(count) == room || hung_up_;
   return static_cast<size_t>(count);
 }

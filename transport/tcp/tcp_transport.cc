@@ -27,7 +27,7 @@ namespace {
 
 constexpr int kBacklog = 128;
 
-// The addresses to listen on, of which an empty host has all.
+// The addresses to listen on; an empty host means all.
 absl::StatusOr<std::vector<SocketAddress>> OwnAddresses(
     const std::string& address) {
   const bool all = absl::StartsWith(address, ":");

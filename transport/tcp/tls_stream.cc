@@ -18,34 +18,35 @@
 namespace kamino::transport {
 namespace {
 
-// What links speak inside, so that no other protocol's end that has
-// certificates of the same authority is taken for one, nor a link's for its.
+// The protocol name of links (ALPN), so that a link and another protocol with
+// certificates of the same authority cannot be confused.
 constexpr unsigned char kProtocol[] = "\x0bkamino-link";
 constexpr unsigned int kProtocolBytes = sizeof(kProtocol) - 1;
 
-// The bytes of one record at most.
+// Most bytes of one record.
 constexpr size_t kRecord = 16384;
-// What one counts of a key's bytes besides its own.
+// Charged to a key for each record, in addition to its bytes.
 constexpr uint64_t kRecordCost = 64;
-// Records gather until they come to so much, and leave together.
+// Records gather up to this size, and leave together.
 constexpr size_t kGathered = size_t{64} << 10;
-// A peer that makes this side answer and does not take it is cut off there.
+// Cuts off a peer that causes answers and does not receive them.
 constexpr size_t kMostWaiting = size_t{256} << 10;
 constexpr size_t kInput = size_t{64} << 10;
-// What is kept of a thread's; more than what gathers.
+// Most memory kept for a thread; more than the gathered records.
 constexpr size_t kMostSpare = size_t{256} << 10;
-// Of a peer's certificates, which a stranger may make as large as it likes.
+// Limit of a peer's certificates, which a stranger may make as large as it
+// likes.
 constexpr long kMostCertificates = 32 << 10;
-// Processors have instructions for these; shorter keys are quicker.
+// Processors have instructions for these; shorter keys are faster.
 constexpr char kCiphers[] =
     "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:"
     "TLS_CHACHA20_POLY1305_SHA256";
 
-// Of the thread: where small pieces become a record.
+// Per thread: where small pieces become a record.
 thread_local std::unique_ptr<std::byte[]> gathered;
-// And what is read into while no stream is left with some of it.
+// Per thread: input buffer, unless a stream still needs its input.
 thread_local std::unique_ptr<std::byte[]> spare_input;
-// And where records gather, while no stream has some that wait. Empty.
+// Per thread: where records gather, unless a stream has waiting ones. Empty.
 thread_local std::string spare_output;
 
 int SelectProtocol(SSL*, const unsigned char** selected, unsigned char* length,
@@ -77,8 +78,8 @@ bool IsOfCertificates(int alert) {
   }
 }
 
-// The next record's bytes: those of a large piece where they are, or of small
-// ones gathered. Nothing: that was all.
+// The bytes of the next record: a large piece in place, or small ones gathered.
+// Nothing: all is done.
 class Cutter {
  public:
   Cutter(const iovec* pieces, size_t count) : pieces_(pieces), count_(count) {}
@@ -141,7 +142,7 @@ absl::StatusOr<std::shared_ptr<const TlsSetup>> TlsSetup::Make(
   return std::shared_ptr<const TlsSetup>(std::move(setup));
 }
 
-// --- What OpenSSL takes for its socket.
+// --- OpenSSL's view of the socket.
 
 struct TlsStream::Method {
   static int Read(BIO* bio, char* to, size_t size, size_t* got) {
@@ -181,7 +182,7 @@ struct TlsStream::Method {
 
   static const BIO_METHOD* Get() {
     static const BIO_METHOD* const method = [] {
-      // With a descriptor: that is how a refused peer's address is found.
+      // With a descriptor: it is needed to find a refused peer's address.
       BIO_METHOD* const made = BIO_meth_new(
           BIO_get_new_index() | BIO_TYPE_SOURCE_SINK | BIO_TYPE_DESCRIPTOR,
           "kamino link");
@@ -206,7 +207,7 @@ absl::StatusOr<std::unique_ptr<TlsStream>> TlsStream::Make(
   }
   BIO_set_data(bio, stream.get());
   BIO_set_init(bio, 1);
-  SSL_set_bio(stream->ssl_, bio, bio);  // has it now
+  SSL_set_bio(stream->ssl_, bio, bio);  // owns it now
   if (connector) {
     SSL_set_connect_state(stream->ssl_);
   } else {
@@ -255,8 +256,8 @@ absl::StatusOr<TlsStream::Filled> TlsStream::Fill() {
     if (count == 0) return Filled::kEnd;
     in_begin_ = 0;
     in_end_ = static_cast<size_t>(count);
-    // What comes later has its own edge, but for the end of the stream when its
-    // edge came with these bytes.
+    // Later data has its own edge, except the stream's end if its edge came
+    // with these bytes.
     if (in_end_ < kInput && !hung_up_) readable_ = false;
     if (!std::exchange(begun_, true) && !BeginsTls(in_[0])) return NotTls();
     return Filled::kSome;
@@ -289,7 +290,7 @@ void TlsStream::DropOutput() {
   out_ = std::string();
 }
 
-// --- What goes wrong.
+// --- Errors.
 
 absl::Status TlsStream::NotTls() {
   broken_ = true;
@@ -422,7 +423,8 @@ absl::StatusOr<size_t> TlsStream::Receive(absl::Span<std::byte> to) {
 }
 
 absl::StatusOr<size_t> TlsStream::Write(const iovec* pieces, size_t count) {
-  // What the socket does not take is not worth the work, and waits outside.
+  // While the socket takes nothing, encrypting more is not worthwhile; data
+  // waits outside.
   ASSIGN_OR_RETURN(const bool room, Flush());
   if (!room) return size_t{0};
   size_t taken = 0;
@@ -448,7 +450,7 @@ absl::StatusOr<size_t> TlsStream::Write(const iovec* pieces, size_t count) {
   return taken;
 }
 
-// The peer hears of it with the next record, and goes on as it did.
+// The peer learns it with the next record; its own key stays the same.
 absl::Status TlsStream::RenewKey() {
   ERR_clear_error();
   if (SSL_key_update(ssl_, SSL_KEY_UPDATE_NOT_REQUESTED) != 1) return Failure();

@@ -97,7 +97,7 @@ absl::StatusOr<OpenedPort> OpenPort(VerbsApi* api, const PortWish& wish) {
     absl::StatusOr<std::vector<PortInfo>> found =
         device.ok() ? (*device)->Ports() : device.status();
     if (!found.ok()) {
-      trouble = found.status();  // one broken device does not spoil the others
+      trouble = found.status();  // one broken device does not affect the others
       continue;
     }
     opened.push_back(*std::move(device));

@@ -10,7 +10,7 @@
 namespace kamino::transport {
 namespace {
 
-// A peer that is there takes microseconds.
+// A live peer takes microseconds.
 constexpr absl::Duration kPatience = absl::Seconds(1);
 
 }  // namespace
@@ -71,7 +71,7 @@ bool Farewell::Progress() {
 }
 
 bool Farewell::Arm() {
-  // What completed before the call makes no event: looked for once more.
+  // Earlier completions cause no event: looks for them once more.
   return stopped_ || !wire_->pair().Arm().ok() || !Poll();
 }
 

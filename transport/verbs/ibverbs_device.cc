@@ -41,8 +41,8 @@ class DeviceList {
   ibv_device** const list_;
 };
 
-// The number of a file, 0 when there is none. Of a device's folder in sysfs, it
-// is another one when the device is made again.
+// The inode number of a file, 0 if there is none. For a device's folder in
+// sysfs it changes when the device is created again.
 ino_t FileNumber(const std::string& path) {
   struct stat info;
   return ::stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
@@ -193,7 +193,7 @@ class SystemApi final : public VerbsApi {
     for (ibv_device* device : list.devices()) {
       names.push_back(::ibv_get_device_name(device));
     }
-    // What the driver happened to find first must not decide.
+    // The driver's order of discovery must not decide.
     std::sort(names.begin(), names.end());
     return names;
   }

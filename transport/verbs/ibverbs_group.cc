@@ -14,13 +14,13 @@
 namespace kamino::transport {
 namespace {
 
-// 20 ms until a SEND that found no receive is tried again: longer than a thread
-// takes to see that a peer is over its credit, and to end that.
+// 20 ms until a SEND that found no receive is repeated: longer than a thread
+// needs to notice a peer that exceeds its credit, and to cut it off.
 constexpr uint8_t kReceiverNotReadyTimer = 22;
 constexpr int kNoAccess = 0;
 constexpr size_t kReceivesPerCall = 64;
 
-// Of the device's id: which queue it was.
+// Marks in the device's ids the completions of receives.
 constexpr uint64_t kReceived = 1;
 
 class IbverbsGroupPair final : public GroupPair {
@@ -125,7 +125,7 @@ absl::Status IbverbsGroup::Allocate(ibv_context* context) {
 }
 
 absl::StatusOr<std::unique_ptr<GroupPair>> IbverbsGroup::CreatePair() {
-  // A device that takes less inline is used with less.
+  // If the device supports less inline data, uses less.
   for (uint32_t inlined = static_cast<uint32_t>(size_.max_inline);;
        inlined /= 2) {
     ibv_qp_init_attr wish = {};

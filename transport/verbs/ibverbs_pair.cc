@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kReceiveId = ~uint64_t{0};
 constexpr size_t kWritesPerCall = 16;
 constexpr int kReceivesPerCall = 64;
-// 0.64 ms until a write that found no receive is tried again.
+// 0.64 ms until a write that found no receive is repeated.
 constexpr uint8_t kReceiverNotReadyTimer = 12;
 constexpr int kPeerWrites = IBV_ACCESS_REMOTE_WRITE;
 
@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<VerbsPair>> IbverbsPair::Create(
 }
 
 absl::Status IbverbsPair::CreatePair(const PairSize& size) {
-  // A device that takes less inline is used with less.
+  // If the device supports less inline data, uses less.
   for (uint32_t inlined = static_cast<uint32_t>(size.max_inline);;
        inlined /= 2) {
     ibv_qp_init_attr wish = {};
@@ -117,7 +117,7 @@ absl::Status IbverbsPair::PostReceives(int count) {
   while (count > 0) {
     const int now = std::min(count, kReceivesPerCall);
     count -= now;
-    // Mostly it is one: the others are left as they are.
+    // Usually one: the others are left unchanged.
     for (int i = 0; i < now; ++i) {
       requests[i] = {};
       requests[i].wr_id = kReceiveId;

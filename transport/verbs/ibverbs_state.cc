@@ -103,7 +103,7 @@ absl::Status ConnectQueuePair(ibv_qp* pair, const QueuePairPath& path) {
 void StopQueuePair(ibv_qp* pair) {
   ibv_qp_attr attributes = {};
   attributes.qp_state = IBV_QPS_ERR;
-  // One that is in error already is as good.
+  // A pair that is in error already is fine.
   (void)::ibv_modify_qp(pair, &attributes, IBV_QP_STATE);
 }
 

@@ -66,7 +66,7 @@ void OfferPort::OnOffer(const VerbsEndpoint& offer,
   if (!gate_->open) {
     return reply(absl::UnavailableError("nobody listens any more"));
   }
-  // Those that are not established hold as much as the others.
+  // Links that are not established hold as much as the others.
   if (static_cast<int>(gate_->all()) >= context_->options.max_accepted) {
     gate_->TellRefusal(
         "a verbs link", LinkRefusal::kTooMany,

@@ -1,4 +1,4 @@
-// Where one transport over verbs accepts links: it listens to a rendezvous.
+// Accepts the links of one transport over verbs: it listens to a rendezvous.
 #ifndef KAMINO_TRANSPORT_VERBS_OFFER_PORT_H_
 #define KAMINO_TRANSPORT_VERBS_OFFER_PORT_H_
 

@@ -32,7 +32,7 @@ absl::StatusOr<PinnedMemory> PinnedMemory::Allocate(size_t bytes) {
   memory.bytes_ = memory.mapped_.subspan(skip, bytes);
   // A child's copy-on-write would move the pages under the device.
   ::madvise(mapped, reserved, MADV_DONTFORK);
-  // No matter if the kernel has none; the rest is never touched.
+  // No matter if the kernel has no huge pages; the rest is never touched.
   ::madvise(memory.bytes_.data(), bytes, MADV_HUGEPAGE);
   return memory;
 }

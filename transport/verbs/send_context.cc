@@ -11,10 +11,11 @@ namespace kamino::transport {
 namespace {
 
 constexpr size_t kInlineBytes = 192;
-// Memory for so many of the largest messages, unfinished, of all links.
+// Memory for so many unfinished messages of the largest size, of all links.
 constexpr size_t kUnfinished = 16;
-// Links that have an answer and have not said hello; set-ups begun in a second,
-// each of which takes the thread a good part of a millisecond.
+// Limits of links that have an answer and have not said hello, and of setups
+// begun in a second, each of which takes the thread a good part of a
+// millisecond.
 constexpr int kMostSetUps = 64;
 constexpr int kMostSetUpsPerSecond = 256;
 
@@ -32,8 +33,8 @@ absl::StatusOr<SendHub*> SendContext::Hub() {
                       kUnfinished * options.max_message));
   newest_lost_ = false;
   hubs_.push_back(std::move(hub));
-  // The one that is to have a wire stays, also if the transport has begun to
-  // stop meanwhile: AwaitWires drops it.
+  // Keeps the hub that will get a wire, even if the transport has begun to stop
+  // meanwhile: AwaitWires drops it.
   DropIdleHubsBut(hubs_.back().get());
   return hubs_.back().get();
 }
@@ -46,7 +47,7 @@ void SendContext::TakeBack(SendHub* hub, std::unique_ptr<SendWire> wire,
   }
   if (stopping) hub->NoMore();
   hub->TakeBack(std::move(wire), at_once, [this] {
-    // A hub does not survive this where it is idle and of no use.
+    // An idle, unusable hub does not survive this.
     loop->Post([this] { DropIdleHubs(); });
     absl::MutexLock lock(&mutex_);
     --leaving_;
@@ -92,7 +93,7 @@ void SendContext::DropIdleHubsBut(const SendHub* in_use) {
 }
 
 void SendContext::AwaitWires() {
-  // Behind the closing of the links, which hands their wires over.
+  // After the links were closed, which returns their wires.
   loop->RunSync([] {});
   {
     absl::MutexLock lock(&mutex_);

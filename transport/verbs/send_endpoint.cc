@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t k24Bits = 0xffffff;
 constexpr size_t kNameBytes = 24;
 
-// On the wire; never change it but with the version.
+// On the wire; change it only with the version.
 struct Encoded {
   uint32_t version;
   uint32_t number;
@@ -77,7 +77,7 @@ absl::StatusOr<VerbsEndpoint> DecodeSendEndpoint(absl::string_view bytes) {
   to.buffer_bytes = from.buffer_bytes;
   to.max_message = from.max_message;
   to.token = from.token;
-  // It goes into log lines.
+  // The name goes into log lines.
   for (const char c : from.device) {
     if (c == '\0') break;
     to.device.push_back(c > ' ' && c <= '~' ? c : '?');

@@ -13,10 +13,10 @@
 namespace kamino::transport {
 namespace {
 
-// A peer that is there takes microseconds.
+// A live peer takes microseconds.
 constexpr absl::Duration kByePatience = absl::Seconds(1);
-// A device that tells of drained pairs does so sooner; soft-RoCE, which does
-// not, needs as long as its thread takes to look.
+// A device that reports drained pairs does so sooner; soft-RoCE, which does
+// not, needs the time of its thread's next look.
 constexpr absl::Duration kDrainTime = absl::Milliseconds(100);
 constexpr size_t kSlabBuffers = kLinkReceives + kLinkSends;
 
@@ -68,7 +68,7 @@ absl::Status SendHub::AddSlab() {
   for (size_t i = 0; i < receives.size(); ++i) {
     receives[i] = ReceiveOf(first + i);
   }
-  // Where it fails some may be posted: the memory stays, and is not for sends.
+  // On failure some may be posted: keeps the memory, but not for sends.
   RETURN_IF_ERROR(group_->PostReceives(receives));
   free_.push_back(slabs_.size() - 1);
   return absl::OkStatus();
@@ -107,7 +107,7 @@ void SendHub::Attach(const SendWire& wire, SendUser* user) {
   users_[wire.number()] = user;
 }
 
-// --- The end of a wire.
+// --- End of a wire.
 
 void SendHub::TakeBack(std::unique_ptr<SendWire> wire, bool at_once,
                        std::function<void()> done) {
@@ -124,7 +124,8 @@ void SendHub::TakeBack(std::unique_ptr<SendWire> wire, bool at_once,
   Proceed(number, nullptr);
 }
 
-// Goes on with a wire that is saying bye; `completion` is of it, or null.
+// Continues with a wire that is saying bye; `completion` belongs to it, or is
+// null.
 void SendHub::Proceed(uint32_t number, const GroupCompletion* completion) {
   Leaving& leaving = leaving_.at(number);
   if (leaving.draining) return;
@@ -163,8 +164,8 @@ void SendHub::OnDrained(uint32_t number) {
 }
 
 void SendHub::Destroy(uint32_t number) {
-  // What has completed on it must not be taken for another pair's of that
-  // number. The queue holds no more than this takes.
+  // Its completions must not count for another pair with that number. The queue
+  // holds no more than this takes.
   const size_t most = slabs_.size() * kSlabBuffers / completions_.size() + 1;
   for (size_t i = 0; i < most && Poll(); ++i) {
   }
@@ -174,7 +175,7 @@ void SendHub::Destroy(uint32_t number) {
   if (done) done();
 }
 
-// --- What completes.
+// --- Completions.
 
 absl::StatusOr<size_t> SendHub::TakeCompletions() {
   if (completion_count_ != 0) return std::exchange(completion_count_, 0);
@@ -222,14 +223,14 @@ void SendHub::Dispatch(const GroupCompletion& completion) {
 }
 
 void SendHub::EndBatch() {
-  // Before anything is said that lets a peer send more.
+  // Before any message that lets a peer send more.
   const absl::Status posted = group_->PostReceives(used_);
   used_.clear();
   std::vector<Touched> touched;
   touched.swap(touched_);
   if (!posted.ok()) {
     LOG(ERROR) << posted;
-    return FailAll("no receive can be posted");  // those of this batch are lost
+    return FailAll("no receive can be posted");  // this batch is lost
   }
   for (const Touched& one : touched) one.first->OnBatchEnd();
 }
@@ -245,11 +246,11 @@ void SendHub::FailAll(const char* why) {
 
 bool SendHub::Arm() {
   if (completion_count_ != 0) return false;
-  // What completed before the call makes no event.
+  // Earlier completions cause no event.
   const bool armed = group_->Arm().ok();
   const auto count = group_->Poll(absl::MakeSpan(completions_));
   if (!armed || !count.ok()) {
-    // Its links end, and there is nothing more to come.
+    // Its links end, and no more completions come.
     if (!broken_) FailAll("the device says nothing of what completes");
     return true;
   }

@@ -14,7 +14,7 @@ namespace {
 
 // Probes in one peer_timeout.
 constexpr int kProbesPerTimeout = 4;
-// What a message that waits costs besides its bytes.
+// Overhead of a waiting message besides its bytes.
 constexpr size_t kMessageCost = 64;
 
 SendLink::Token RandomToken() {
@@ -30,7 +30,7 @@ SendLink::SendLink(std::shared_ptr<SendContext> context, std::string peer)
     : LoopLink(context, kSendCapabilities, std::move(peer)),
       sends_(std::move(context)) {}
 
-// --- Set-up; the loop's thread.
+// --- Setup; the loop's thread.
 
 absl::Status SendLink::MakeWire() {
   ASSIGN_OR_RETURN(SendHub* const hub, sends_->Hub());
@@ -119,7 +119,7 @@ absl::Status SendLink::ConnectTo(const VerbsEndpoint& peer) {
   return absl::OkStatus();
 }
 
-// --- The end; the loop's thread.
+// --- End; the loop's thread.
 
 void SendLink::Detach() {
   if (probe_timer_ != 0) loop().CancelTimer(probe_timer_);
@@ -155,8 +155,8 @@ void SendLink::OnTooMuchUnfinished() {
   CutOff("its message is the oldest of too many that are unfinished");
 }
 
-// A peer that only listens would not be missed otherwise, nor would one that
-// stands still.
+// Otherwise the death of a peer that only listens, or stands still, would not
+// be noticed.
 void SendLink::StartProbing() {
   probe_timer_ =
       loop().StartTimer(options().peer_timeout / kProbesPerTimeout, [this] {
@@ -188,7 +188,7 @@ Link::Held SendLink::held() const {
   return {.unsent = waiting_bytes_ - offset_, .unfinished = message_.size()};
 }
 
-// --- What goes; mu_ is held.
+// --- Sending; mu_ is held.
 
 absl::Status SendLink::Send(absl::Span<const std::byte> header,
                             absl::Span<const std::byte> payload) {
@@ -222,7 +222,7 @@ absl::Status SendLink::PushLocked() {
                            taken_};
     const absl::Span<const std::byte> piece(
         reinterpret_cast<const std::byte*>(message.data()) + offset_, length);
-    // Who was refused waits for the completion.
+    // A refused sender waits for the completion.
     RETURN_IF_ERROR(wire_->Send(head, piece, /*signaled=*/refused_));
     ++sent_;
     told_ = taken_;
@@ -241,7 +241,7 @@ absl::Status SendLink::NotifyLocked(SendKind kind,
   return wire_->Send({kind, {}, 0, taken_}, payload, /*signaled=*/false);
 }
 
-// Unless what was sent has said so.
+// Unless a sent message has reported it already.
 absl::Status SendLink::SayTakenLocked() {
   const uint64_t untold = taken_ - told_;
   if (untold == 0) owes_taken_ = false;
@@ -252,7 +252,7 @@ absl::Status SendLink::SayTakenLocked() {
   return NotifyLocked(SendKind::kCredit, {});
 }
 
-// --- What comes; the loop's thread.
+// --- Receiving; the loop's thread.
 
 void SendLink::OnSent(uint64_t id) {
   absl::MutexLock lock(&mu_);
@@ -281,7 +281,7 @@ absl::Status SendLink::TakeHead(const SendHead& head) {
   if (head.taken < covered_ || head.taken > sent_) {
     return absl::DataLossError("it has taken what was not sent");
   }
-  // Else it could use up the others' receives.
+  // Otherwise it could use up other links' receives.
   if (head.kind == SendKind::kCredit &&
       head.taken - covered_ < kTakenPerCredit &&
       (probe_ <= covered_ || head.taken < probe_)) {
@@ -353,7 +353,7 @@ void SendLink::TakePiece(const SendHead& head,
     length_ = head.length;
   }
   const size_t left = length_ - message_.size();
-  // Others than full ones would cost it little and this side much.
+  // Partly filled ones would cost the peer little and this side much.
   if (payload.size() != std::min(left, kSendPayload)) {
     return CutOff("a piece of another size");
   }

@@ -86,7 +86,7 @@ class SendLink final : public LoopLink, private SendUser {
   std::deque<std::string> waiting_ ABSL_GUARDED_BY(mu_);
   size_t waiting_bytes_ ABSL_GUARDED_BY(mu_) = 0;
   size_t offset_ ABSL_GUARDED_BY(mu_) = 0;
-  bool refused_ ABSL_GUARDED_BY(mu_) = false;  // a Send was refused since OnWritable
+  bool refused_ ABSL_GUARDED_BY(mu_) = false;  // a Send, since OnWritable
   // Firsts, mores and probes: sent; taken by the peer; received and reportable;
   // reported to the peer.
   uint64_t sent_ ABSL_GUARDED_BY(mu_) = 0;

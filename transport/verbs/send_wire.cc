@@ -14,7 +14,7 @@ constexpr uint64_t kSendsPerSignal = 4;
 static_assert(kSendsPerSignal < kSendNotices);
 constexpr uint32_t kMostWindow = 1024;
 
-// 24 bits that a packet of an earlier pair is unlikely to carry.
+// 24 bits that packets of an earlier pair are unlikely to carry.
 uint32_t RandomPsn() {
   std::random_device random;
   return random() & 0xffffff;
@@ -31,7 +31,7 @@ SendWire::SendWire(const PortChoice& choice, std::unique_ptr<GroupPair> pair,
       pair_(std::move(pair)) {}
 
 SendWire::~SendWire() {
-  pair_ = nullptr;  // what is posted leaves from buffers that are free then
+  pair_ = nullptr;  // the buffers of posted SENDs are free from then on
   free_();
 }
 

@@ -41,7 +41,7 @@ class SendWire {
   uint32_t number() const { return pair_->number(); }
   int port() const { return choice_.port.number; }
 
-  // What the peer must know: everything but max_message, era and token.
+  // Data for the peer: everything but max_message, era and token.
   VerbsEndpoint Endpoint() const;
   // kFailedPrecondition: the two cannot talk; the text says why.
   absl::Status Connect(const VerbsEndpoint& peer, const PairPatience& patience);

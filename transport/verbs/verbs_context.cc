@@ -13,7 +13,7 @@
 namespace kamino::transport {
 namespace {
 
-// Times in one peer_timeout that a device is looked for.
+// Checks for a device in one peer_timeout.
 constexpr int kLooksPerTimeout = 4;
 
 }  // namespace
@@ -63,7 +63,7 @@ void VerbsContext::Watch(const std::shared_ptr<VerbsDevice>& device) {
                     if (auto held = raw.lock()) OnDeviceEvents(held);
                   });
   if (!watch.ok()) {
-    // Its links notice by themselves, only later.
+    // Its links notice by themselves, but later.
     LOG(WARNING) << "no events of " << device->name() << ": " << watch.status();
     return;
   }
@@ -181,8 +181,8 @@ void VerbsContext::Done(const std::shared_ptr<Farewell>& farewell) {
 }
 
 void VerbsContext::AwaitGoodByes() {
-  // Behind the closing of the links, which starts them. Their own timers bound
-  // the wait.
+  // After the links were closed, which starts the goodbyes. Their own timers
+  // bound the wait.
   loop->RunSync([] {});
   absl::MutexLock lock(&mu_);
   mu_.Await(absl::Condition(this, &VerbsContext::NoFarewells));

@@ -52,7 +52,7 @@ inline constexpr uint64_t PositionAfter(uint64_t last, uint32_t immediate) {
 // is always there:
 //  kTail   at most kTailSlots are not covered by an acknowledgement;
 //  kHead   each covers an eighth of the ring or kTailsPerHead of the peer's
-//          kTail, and what is not covered is at most all of either;
+//          kTail; at most all of either are uncovered;
 //  others  one of each.
 inline constexpr size_t kTailSlots = 128;
 inline constexpr size_t kTailsPerHead = kTailSlots / 4;

@@ -23,7 +23,7 @@ VerbsLink::VerbsLink(std::shared_ptr<VerbsContext> context, std::string peer,
       verbs_(std::move(context)),
       wire_(std::move(wire)) {}
 
-// --- Set-up; the loop's thread.
+// --- Setup; the loop's thread.
 
 VerbsEndpoint VerbsLink::Endpoint() const {
   VerbsEndpoint own = wire_->Endpoint();
@@ -104,7 +104,7 @@ absl::Status VerbsLink::ConnectTo(const VerbsEndpoint& peer) {
   return absl::OkStatus();
 }
 
-// A peer that only listens would not be missed otherwise.
+// Otherwise the death of a peer that only listens would not be noticed.
 void VerbsLink::StartProbing() {
   probe_ =
       loop().StartTimer(options().peer_timeout / kProbesPerTimeout, [this] {
@@ -112,7 +112,7 @@ void VerbsLink::StartProbing() {
         absl::Status sent;
         {
           absl::MutexLock lock(&mu_);
-          // A full queue is as good: its completions come or fail.
+          // A full queue serves as well: its completions succeed or fail.
           if (wire_->CanNotify()) sent = wire_->SendProbe();
         }
         if (!sent.ok()) return FailLoudly(sent);
@@ -120,7 +120,7 @@ void VerbsLink::StartProbing() {
       });
 }
 
-// --- The end; the loop's thread.
+// --- End; the loop's thread.
 
 void VerbsLink::Detach() {
   if (probe_ != 0) loop().CancelTimer(probe_);
@@ -163,7 +163,7 @@ absl::Status VerbsLink::SendOwedLocked() {
     bool* owed;
     Notice notice;
     uint64_t position;
-    // The one who wants waits for the completion of all before, too.
+    // A blocked sender waits for the completion of all earlier writes, too.
     bool signaled;
   } notices[] = {{&owe_hello_, Notice::kHello, 0, false},
                  {&owe_answer_, Notice::kAnswer, consumed_, false},
@@ -205,7 +205,7 @@ void VerbsLink::Acknowledge(uint64_t head, bool may_wake) {
   }
 }
 
-// --- What completes; the loop's thread.
+// --- Completions; the loop's thread.
 
 absl::StatusOr<size_t> VerbsLink::TakeCompletions() {
   if (completion_count_ != 0) return std::exchange(completion_count_, 0);
@@ -246,7 +246,7 @@ bool VerbsLink::Progress() {
         std::count_if(taken.begin(), taken.end(), [](const Completion& one) {
           return one.received && one.error == nullptr;
         });
-    // Before anything is said that lets the peer send more.
+    // Before any message that lets the peer send more.
     if (received != 0) {
       status = wire_->pair().PostReceives(static_cast<int>(received));
     }
@@ -266,7 +266,7 @@ bool VerbsLink::Progress() {
   }
   if (status.ok()) return !closing();
   failed_ = true;
-  // An orderly end makes errors too, and they may overtake it.
+  // A regular end causes errors too, and they may overtake it.
   if (peer_left()) status = absl::UnavailableError("closed by the peer");
   FailLoudly(status);
   return false;
@@ -288,7 +288,7 @@ bool VerbsLink::Poll() {
 bool VerbsLink::Arm() {
   if (closing()) return true;
   if (completion_count_ != 0 || !wire_->pair().Arm().ok()) return false;
-  // What completed before the call makes no event.
+  // Earlier completions cause no event.
   auto count = wire_->pair().Poll(absl::MakeSpan(completions_));
   if (!count.ok()) return false;  // Poll will find the same
   completion_count_ = *count;

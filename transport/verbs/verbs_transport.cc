@@ -13,7 +13,7 @@
 namespace kamino::transport {
 namespace {
 
-// What a port of `context` does with an offer.
+// How a port of `context` handles an offer.
 OfferPort::Taker MakeTaker(std::shared_ptr<VerbsContext> context) {
   return [context = std::move(context)](const VerbsEndpoint& offer,
                                         const std::shared_ptr<AcceptGate>& gate,

@@ -13,7 +13,7 @@
 namespace kamino::transport {
 namespace {
 
-// 24 bits that a packet of an earlier pair is unlikely to carry.
+// 24 bits that packets of an earlier pair are unlikely to carry.
 uint32_t RandomPsn() {
   std::random_device random;
   return random() & 0xffffff;
@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<VerbsWire>> VerbsWire::Create(
                    port.device->CreatePair(port.choice.port.number, size));
   auto wire = absl::WrapUnique(new VerbsWire(port, std::move(pair)));
   wire->ring_bytes_ = RoundUp(ring_bytes);
-  // Two pieces are what wrapping costs.
+  // Wrapping costs two pieces.
   while (wire->ring_bytes_ / (kMostPieces - 2) >
          wire->choice_.port.max_message) {
     wire->ring_bytes_ /= 2;

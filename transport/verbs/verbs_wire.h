@@ -46,7 +46,7 @@ class VerbsWire {
   static absl::StatusOr<std::unique_ptr<VerbsWire>> Create(
       const OpenedPort& port, size_t ring_bytes);
 
-  // What the peer must know: everything but max_message and era.
+  // Data for the peer: everything but max_message and era.
   VerbsEndpoint Endpoint() const;
 
   // Connects to `peer`; rings are the smaller of both sides'.
@@ -121,7 +121,7 @@ class VerbsWire {
   };
   uint64_t posted_ = 0;     // writes, ever; the id of the newest
   uint64_t completed_ = 0;  // the newest known to be complete
-  uint64_t signaled_ = 0;   // the newest that says so
+  uint64_t signaled_ = 0;   // the newest signaled one
   // Positions up to which records were laid out, posted and sent, in this
   // order.
   uint64_t added_position_ = 0;

@@ -1,4 +1,4 @@
-// Prints what a chain has under the key "greeting".
+// Prints the value of the key "greeting".
 #include <iostream>
 
 #include "client/client.h"

@@ -1,6 +1,6 @@
-// What Archapt believes of the cache (section 3.2): the objects that were
-// accessed last, as many as there is room for. What falls out at the back is
-// taken to be evicted. Volatile, and an estimate.
+// Archapt's estimate of the cache (section 3.2): the objects that were accessed
+// last, as many as there is room for. An object that falls out at the back is
+// taken to be evicted. Volatile.
 #ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_ACCESS_QUEUE_H_
 #define KAMINO_ENGINE_BASELINES_ARCHAPT_ACCESS_QUEUE_H_
 
@@ -78,7 +78,7 @@ class AccessNotes {
   static_assert(kMaxObjectBytes / 64 + 1 < 1 << kLinesBits);
 
   std::array<std::atomic<uint64_t>, kNotes> notes_{};
-  // What was noted last: ids, with bits of takes_.
+  // The latest notes: ids, with bits of takes_.
   std::array<std::atomic<uint64_t>, 1 << 12> recent_{};
   std::atomic<uint64_t> takes_{1};
   alignas(64) std::atomic<uint64_t> head_{0};

@@ -1,4 +1,4 @@
-// What Archapt does beside transactions: the queue, matrices, physical commits.
+// Archapt's work beside transactions: the queue, matrices, physical commits.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -10,9 +10,10 @@
 namespace kamino::engine {
 namespace {
 
-// Of commits that wait for somebody's drain, which follows soon.
+// Attempts for commits that wait for another thread's drain, which follows
+// soon.
 constexpr int kForceTries = 16;
-// Of the ring's lines: so many in use are too many.
+// Parts of the ring: with only one left free, the ring is too full.
 constexpr uint64_t kFullPart = 8;
 // Objects that are looked at before transactions that wait for the mutex get
 // it; of commits, which take less, kManyPieces times as many.
@@ -27,7 +28,8 @@ void ArchaptStore::Advance() {
     ++advances_;
     AdvanceTo(0);
   }
-  // Others than those who find no room should be the ones to make some.
+  // Makes room early, so that transactions seldom find none and have to make
+  // some.
   if (ring_.lines_taken() < ring_.lines() - ring_.lines() / kFullPart) return;
   uint64_t half = 0;
   {
@@ -74,7 +76,7 @@ void ArchaptStore::AdvanceTo(uint64_t force_to) {
 // An object in a matrix costs its own sum, and its part of the row sums and of
 // what describes the matrix.
 bool ArchaptStore::Gains(const ObjectEntry& entry) const {
-  // Nobody could free it, or do without it, once it is lost.
+  // Once lost, the root could neither be freed nor replaced.
   if (entry.id == heap_->root()) return false;
   const uint64_t rows = LinesFor(entry.bytes);
   if (SumsBytes(options_.columns, 2 * rows) > kMaxObjectBytes) return false;
@@ -94,7 +96,8 @@ void ArchaptStore::TakeFlush(ObjectEntry* entry, Work* work) {
   work->flushes.push_back(std::move(flush));
 }
 
-// What has left the queue, and waits, is evicted as far as one knows.
+// Flushes an object that waits outside the queue: the cache is taken to have
+// evicted it.
 void ArchaptStore::FlushIfPending(ObjectId id, Work* work) {
   ObjectEntry* const entry = pending_.Find(id);
   if (entry != nullptr && entry->state == MatrixState::kNone) {

@@ -14,12 +14,12 @@ inline constexpr size_t kLineBytes = 64;
 // The first line of the log area, of checked words (checked_word.h).
 struct LogHeader {
   uint64_t tail;  // number of the first line that recovery needs
-  // Of the last recovery, or of a commit record that the tail has passed.
+  // Set by the last recovery, or from a commit record that the tail has passed.
   uint64_t watermark;
   // Number of the first line of a commit record, the newest one when this was
   // stored. If it is not in front of the tail, that record is there, or lost.
   uint64_t newest_commit;
-  // Of the last recovery: places in the order of commits up to this one may
+  // Set by the last recovery: places in the order of commits up to this one may
   // have been given before. New ones are larger.
   uint64_t given;
   uint64_t unused[4];
@@ -41,7 +41,7 @@ struct SlotHeader {
   uint64_t check;
 };
 
-// Of the hashes of a matrix's lines; docs/formats/archapt.md.
+// Steps of the hashes of a matrix's lines; docs/formats/archapt.md.
 inline constexpr uint64_t kColumnStep = 0x9e3779b97f4a7c15;
 inline constexpr uint64_t kRowStep = 0xd1342543de82ef95;
 

@@ -16,8 +16,8 @@ namespace kamino::engine {
 inline constexpr char kArchaptName[] = "archapt";
 
 struct ArchaptOptions {
-  // Of the queue: the last level cache's size, in bytes (section 5.1). With
-  // private caches that do not share lines with it, theirs as well.
+  // Length of the queue: the last level cache's size, in bytes (section 5.1).
+  // With private caches that do not share lines with it, theirs as well.
   uint64_t queue_bytes = 19712u << 10;
 
   // Objects of a matrix (section 3.3: N), 2 to 32. There are as many matrices
@@ -32,13 +32,13 @@ struct ArchaptOptions {
   bool gainful_only = true;
 
   // An object that has left the queue, and waits for others of its size to make
-  // a matrix with, is flushed after so many Advances: what has committed after
-  // it waits as long. A mover advances once in a millisecond at most, and not
-  // while nobody commits.
+  // a matrix with, is flushed after this many Advances; later commits wait as
+  // long. A mover advances once in a millisecond at most, and only while
+  // transactions commit.
   uint64_t matrix_wait = 256;
 
-  // So long AwaitDurable leaves it to other transactions to push objects out of
-  // the queue; then it has them flushed.
+  // AwaitDurable first waits this long for other transactions to push objects
+  // out of the queue; then it has them flushed.
   absl::Duration patience = absl::Milliseconds(10);
 
   // How long a transaction waits for room in the log or the heap that others
@@ -46,17 +46,17 @@ struct ArchaptOptions {
   // matrices that they dissolve. Not negative, nor is patience.
   absl::Duration log_wait = absl::Milliseconds(100);
 
-  // For a bench that measures what checking costs, and for nothing else:
-  // records have no checks, and of matrices only empty slots are written, in a
-  // new heap, so no crash is survived. Such heaps have a label of their own,
-  // that no other store opens.
+  // Only for a bench that measures the cost of checking: records have no
+  // checks, and only empty slots of matrices are written, in a new heap, so no
+  // crash is survived. Such heaps have a label of their own, which no other
+  // store opens.
   bool unchecked = false;
 };
 
-// Of a heap that stores with those options open.
+// Label of a heap whose store has those options.
 absl::string_view ArchaptLabel(const ArchaptOptions& options);
 
-// Of a heap's log area for a region of that size: undo records of as many old
+// Size of the log area for a region of that size: undo records of as many old
 // bytes as the queue holds, and as much again, but a quarter of the region and
 // 1 GiB at most. A multiple of 4,096.
 size_t ArchaptLogBytes(const ArchaptOptions& options, size_t region_bytes);

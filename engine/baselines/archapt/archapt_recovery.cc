@@ -1,17 +1,18 @@
-// The order is what matters (section 3.3, post-crash processing):
+// The order of the steps matters (section 3.3, post-crash processing):
 //
-//   1. Sealed matrices are verified and repaired. What was sealed last is what
-//      their sums are of, be it committed physically or not; so this comes
-//      before anything is taken back, or it would bring that back.
-//   2. All their objects are flushed, and they count no more. To take something
-//      back under a matrix that counts would look like a loss to the next
+//   1. Sealed matrices are verified and repaired. Their sums are of the state
+//      that was sealed, committed physically or not. So this comes before any
+//      rollback, which a later repair would revert.
+//   2. All their objects are flushed, and the matrices no longer count. A
+//      rollback under a matrix that counts would look like a loss to the next
 //      recovery.
-//   3. What is not committed physically is taken back, newest first.
+//   3. Transactions that are not committed physically are rolled back, newest
+//      first.
 //
-// An object that is beyond repair is not lost where its last transaction is
-// taken back: only lines that this one stored to can be wrong, and of those the
-// old bytes are logged. Losses are kept in the matrices' slots, so that the
-// next recovery knows of them as well.
+// An object that is beyond repair is not lost if its last transaction is rolled
+// back: only lines that this one stored to can be wrong, and their old bytes
+// are logged. Losses are kept in the matrices' slots, so that the next recovery
+// knows of them as well.
 #include "engine/baselines/archapt/archapt_recovery.h"
 
 #include <algorithm>
@@ -31,7 +32,7 @@ using archapt_format::LogHeader;
 
 namespace {
 
-// Of the log area, for slots.
+// The part of the log area for slots.
 constexpr size_t kSlotsPart = 8;
 
 class Recovery {
@@ -55,7 +56,7 @@ class Recovery {
   MatrixTable* const table_;
   UndoRing::Contents log_;
   std::vector<MatrixTable::Found> matrices_;
-  // By the end, where the ranges that are taken back begin.
+  // Ranges that are rolled back: end to begin.
   std::multimap<uint64_t, uint64_t> taken_back_;
   ArchaptRecovery result_;
 };
@@ -124,7 +125,7 @@ void Recovery::TakeBack() {
   region_->Drain();
 }
 
-// What is lost of what is still there, now that all else is as it is to be.
+// Lists the lost objects that still exist, after all other recovery.
 void Recovery::Account() {
   for (const MatrixTable::Found& found : matrices_) {
     uint64_t lost = 0;

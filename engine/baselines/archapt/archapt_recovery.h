@@ -1,5 +1,4 @@
-// What a crash left of a heap under Archapt, brought to an end. Private to the
-// store.
+// Recovery of a heap under Archapt after a crash. Private to the store.
 #ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_RECOVERY_H_
 #define KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_RECOVERY_H_
 
@@ -31,7 +30,7 @@ absl::StatusOr<size_t> SlotsOf(size_t log_bytes);
 struct ArchaptRecovery {
   RecoveryReport report;
   // Commits have been given places up to this one, in all lives of the heap;
-  // those behind the report's last_sequence are taken back.
+  // those behind the report's last_sequence are rolled back.
   uint64_t given = 0;
   // Objects of the report's that are lost, and which column of which slot goes
   // on saying so.
@@ -43,9 +42,9 @@ struct ArchaptRecovery {
   std::vector<Lost> lost;
 };
 
-// Makes lines of sealed matrices again, takes back what is not committed
+// Repairs lines of sealed matrices, rolls back what is not committed
 // physically, all durably, and leaves no matrix and an empty log. The heap is
-// not loaded yet. Doing it again after a crash on the way leads to the same.
+// not loaded yet. Repeating it after a crash on the way has the same result.
 // kDataLoss: log or matrices are damaged; nothing was stored then.
 absl::StatusOr<ArchaptRecovery> RecoverArchapt(Heap* heap, UndoRing* ring,
                                                MatrixTable* table);

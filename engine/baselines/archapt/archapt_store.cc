@@ -17,11 +17,11 @@ using archapt_format::kMostColumns;
 
 namespace {
 
-// Transactions advance by themselves when so many wait for somebody else to.
+// With this many commits waiting, transactions advance by themselves.
 constexpr uint64_t kMostCommits = 4096;
-// Of which a ring has no more lines than its records can count.
+// A ring has no more lines than its records can count.
 constexpr size_t kMostLogBytes = size_t{1} << 30;
-// How often somebody who waits looks whether forcing helps by now.
+// Interval at which a waiting thread checks whether forcing helps by now.
 constexpr absl::Duration kForceAgain = absl::Milliseconds(1);
 
 absl::Status CheckOptions(const ArchaptOptions& options, const Heap& heap) {
@@ -157,7 +157,7 @@ void ArchaptStore::BeforeWrite(ObjectId id, const LineRange& logged,
       Dissolve(dissolve);
       return;
     }
-    // Somebody is about to seal or to dissolve it, and waits for no lock.
+    // Another thread is about to seal or to dissolve it, and waits for no lock.
     Reached(Branch::kArchaptMeetsOthersWork);
     YieldProcessor();
   }
@@ -249,7 +249,8 @@ void ArchaptStore::AwaitOthers() {
     if (left <= absl::ZeroDuration()) break;
     Reached(Branch::kArchaptAwaitsOthers);
     AwaitMove(std::min(left, kForceAgain), [&] { return !RoomIsComing(last); });
-    // Who has drained a flush does not commit it physically, nor say so.
+    // A thread that drains a flush neither commits it physically nor signals
+    // it.
     if (durable_sequence() < last) Force(last);
   }
   // A pass of others that has made it durable gives room back at its end, so it
@@ -354,7 +355,7 @@ bool ArchaptStore::AwaitDurable(uint64_t sequence, absl::Duration wait) {
     const uint64_t last = last_sequence();
     Force(patient ? last : std::min(sequence, last));
     if (is_durable()) return true;
-    // Somebody has begun a flush that it has not drained yet, or the
+    // Another thread has begun a flush that it has not drained yet, or the
     // transaction is not committed at all.
     const absl::Duration left = begin + wait - MonotonicNow();
     if (left <= absl::ZeroDuration()) return false;

@@ -1,28 +1,28 @@
-// Archapt (Wu, Ren and Li, 2019) on kamino's heap: undo logging without the
+// Archapt (Wu, Ren and Li, 2019) on Kamino's heap: undo logging without the
 // flushes of data that the cache is believed to have made by itself.
 //
-// A commit is logical first: it has a place in the order, its locks fall, and
-// its objects are not flushed. What falls out of a queue as long as the cache
-// is taken to be on the medium, but not believed blindly: such objects become
-// columns of a matrix whose sums are durable. Once each of a transaction's
-// objects is flushed or in a sealed matrix, and the transactions before are as
-// far, it is committed physically, and its undo records go.
+// A commit is logical first: it has a place in the order, its locks are
+// released, and its objects are not flushed. An object that falls out of a
+// queue as long as the cache is taken to be on the medium, but not trusted
+// blindly: such objects become columns of a matrix whose sums are durable. Once
+// each of a transaction's objects is flushed or in a sealed matrix, and the
+// transactions before are as far, it is committed physically, and its undo
+// records go.
 //
 // Invariants:
 //   1. A range's old bytes are durably logged before it is stored to. By then
-//      what an earlier transaction has stored to the object and not flushed is
-//      flushed, or among those old bytes, and the object is in no matrix that
-//      counts.
-//   2. Physical commits follow the logical order: what recovery takes back are
-//      the last ones.
+//      an earlier transaction's stores to the object are flushed, or among
+//      those old bytes, and the object is in no matrix that counts.
+//   2. Physical commits follow the logical order: recovery rolls back the last
+//      transactions.
 //   3. Objects of a matrix that counts are as they were when it was sealed, in
 //      the memory's view; on the medium any of their lines may be older.
 //   4. A block that is freed is used again only once that is committed
 //      physically.
 //
-// Work beside transactions is done by Advance, which any thread may call and an
-// ArchaptMover does. Without one transactions do it when there is much of it.
-// Reading takes no lock of the store's.
+// Advance does the work beside transactions; any thread may call it, and an
+// ArchaptMover does. Without a mover, transactions do it when there is much of
+// it. Reading takes no lock of the store's.
 //
 // before_mark is called when all that the transaction has written is durable.
 #ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_ARCHAPT_STORE_H_
@@ -61,11 +61,11 @@ struct LiveMatrix {
   ObjectId block = kNullObject;  // of the sums
   size_t place = 0;              // among all
   std::vector<ObjectEntry*> columns;
-  bool dissolving = false;  // somebody is about to; see StartDissolving
+  bool dissolving = false;  // one thread is about to; see StartDissolving
 };
 
-// What others wait for of a transaction: flushes of objects that it is to store
-// to, which it has made and not drained.
+// Flushes that other transactions wait for: a transaction made them for objects
+// that it is to store to, and has not drained them.
 struct Unsettled {
   struct Owed {
     ObjectId id = kNullObject;
@@ -79,7 +79,7 @@ struct Unsettled {
   absl::InlinedVector<Owed, 1> owed;
 };
 
-// Of a transaction that is to be committed logically.
+// A transaction that is to be committed logically.
 struct LogicalCommit {
   uint64_t transaction = 0;  // of the undo ring
   struct Object {
@@ -103,7 +103,7 @@ struct ArchaptStats {
 // Thread-safe, but a Transaction is one thread's.
 class ArchaptStore final : public TransactionalStore {
  public:
-  // Repairs, takes back what a crash left, then loads the heap, which must
+  // Repairs and rolls back what a crash left, then loads the heap, which must
   // outlive the store. kInvalidArgument: options out of bounds, or the heap's
   // log area is too small or too large. kFailedPrecondition: the heap's label
   // is not ArchaptLabel(options); kDataLoss: log or heap are damaged.
@@ -123,18 +123,19 @@ class ArchaptStore final : public TransactionalStore {
   // any opening: after one that has taken commits back, or what was under way,
   // the next number is larger than last_sequence by more than 1.
   RecoveryReport recovery_report() const override { return report_; }
-  // Of this opening's commits, and of earlier ones up to last_sequence of the
-  // report: a larger number of an earlier one was taken back, though this goes
-  // past it.
+  // Covers this opening's commits, and earlier ones up to last_sequence of the
+  // report: larger numbers of earlier openings were rolled back, although this
+  // value goes past them.
   uint64_t durable_sequence() const override { return durable_.load(); }
   // Numbers up to this one were given before this opening.
   uint64_t given_before() const { return given_before_; }
-  // Leaves it to others for as long as ArchaptOptions::patience, then flushes
-  // what is missing, and what has committed meanwhile: who waits for one
-  // transaction after the other waits that long for many. With no time to wait
-  // it says what is so, and flushes nothing; else it may take longer than
-  // `wait` by as much as flushing takes. False for commits that this opening
-  // has taken back; it does not know those of openings before.
+  // Leaves the flushes to other threads for ArchaptOptions::patience, then
+  // flushes what is missing, and what has committed meanwhile: a caller that
+  // waits for one transaction after the other waits that long once for many.
+  // With no time to wait it reports the state, and flushes nothing; else it may
+  // take longer than `wait` by as much as flushing takes. False for commits
+  // that this opening has rolled back; it does not know those of openings
+  // before.
   bool AwaitDurable(uint64_t sequence, absl::Duration wait) override;
   uint64_t bytes_used() const override;
 
@@ -157,7 +158,7 @@ class ArchaptStore final : public TransactionalStore {
  private:
   friend class ArchaptTransaction;
 
-  // What an Advance is to flush and to seal.
+  // Flushes and matrices of one Advance.
   struct Flush {
     ObjectId id = kNullObject;
     uint32_t bytes = 0;
@@ -178,27 +179,27 @@ class ArchaptStore final : public TransactionalStore {
   // Before the object is stored to, or freed; its exclusive lock is held. The
   // old bytes of whole lines `logged` will be.
   void BeforeWrite(ObjectId id, const LineRange& logged, Unsettled* unsettled);
-  // After a Drain of that thread. It owes nothing.
+  // Called after a Drain of that thread. Nothing may be owed.
   static void Settle(Unsettled* unsettled);
   bool IsLost(ObjectId id) const { return lost_.Has(id); }
   // Returns the sequence.
   uint64_t CommitLogically(LogicalCommit commit);
   uint64_t last_sequence() const { return last_sequence_.load(); }
-  // It has been read. With nothing pending nobody need know: what an object
-  // leaves the queue by is accessed later.
+  // Notes a read. Not needed while nothing is pending: later accesses push an
+  // object out of the queue.
   void Note(const Access& access) {
     if (durable_sequence() < last_sequence()) notes_.Add(access);
   }
-  // Advances, if nobody does and there is too much to do.
+  // Advances, if no other thread does and there is too much to do.
   void AdvanceIfLate();
-  // What there is to do when the log has no room: more each time, `attempt` is
-  // the number of those before. False: nothing is left to try.
+  // Makes room when the log has none. Each call does more; `attempt` is the
+  // number of calls before. False: nothing is left to try.
   bool MakeRoom(int attempt);
   // The same for the heap.
   void FreeBlocks();
-  // For flushes that others have made and not drained, and matrices that they
-  // dissolve, ArchaptOptions::log_wait at most: then there is what room they
-  // have given back.
+  // Waits for flushes that other threads have made and not drained, and for
+  // matrices that they dissolve, ArchaptOptions::log_wait at most. Their room
+  // is free then.
   void AwaitOthers();
   // Whether there are such, in what is committed up to that sequence.
   bool RoomIsComing(uint64_t sequence) const;
@@ -213,7 +214,7 @@ class ArchaptStore final : public TransactionalStore {
   // Waits until `done()`, which is called with waiting_mutex_ held, but no
   // longer than `length`. Returns what it says.
   bool AwaitMove(absl::Duration length, absl::FunctionRef<bool()> done);
-  // What somebody may wait for has come.
+  // Wakes the threads in AwaitMove.
   void SayMoved();
 
   // --- Advancing.
@@ -238,7 +239,7 @@ class ArchaptStore final : public TransactionalStore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Gains(const ObjectEntry& entry) const;
   void StartSealings(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  // What has waited for too long.
+  // Flushes objects that have waited for too long.
   void FlushOverdue(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   bool StartSealing(const std::vector<ObjectEntry*>& columns, Work* work)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -261,10 +262,10 @@ class ArchaptStore final : public TransactionalStore {
 
   AccessNotes notes_;
 
-  // Who advances; taken first.
+  // Held by the thread that advances; taken first.
   Mutex work_mutex_;
   AccessQueue queue_ ABSL_GUARDED_BY(work_mutex_);
-  // What there was to do the last time; their space is used again.
+  // The last Advance's work; its space is used again.
   Work work_ ABSL_GUARDED_BY(work_mutex_);
   std::vector<Access> accesses_ ABSL_GUARDED_BY(work_mutex_);
   std::vector<ObjectId> ids_ ABSL_GUARDED_BY(work_mutex_);
@@ -287,11 +288,12 @@ class ArchaptStore final : public TransactionalStore {
   std::atomic<uint64_t> last_sequence_{0};  // committed logically
   std::atomic<uint64_t> durable_{0};
 
-  // Whose objects are in the queue: changes with work_mutex_ held.
+  // Sequence of the newest commit whose objects are in the queue; changes with
+  // work_mutex_ held.
   std::atomic<uint64_t> queued_{0};
   std::atomic<bool> advancing_{false};
 
-  // Of what others wait for: durable_ and dissolving_. Taken before mutex_.
+  // For waits on durable_ and dissolving_. Taken before mutex_.
   Mutex waiting_mutex_;
   CondVar moved_;
 };

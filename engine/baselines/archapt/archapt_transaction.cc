@@ -21,7 +21,8 @@ absl::Status Lost(ObjectId id) {
       "the bytes of object ", id, " were lost in a crash, beyond repair"));
 }
 
-// Of an object of so many bytes, the last line's to its end.
+// The whole lines of a write to an object of `bytes` bytes; the last line of
+// the object counts as whole at its end.
 LineRange WholeLines(const Intent& write, size_t bytes) {
   const uint64_t end = uint64_t{write.offset} + write.length;
   const uint64_t first = LinesFor(write.offset);
@@ -54,7 +55,8 @@ absl::Status ArchaptTransaction::Append(absl::Span<const UndoDraft> drafts) {
   for (int attempt = 0; !appended.ok(); ++attempt) {
     // Others wait for these.
     FinishFlushes();
-    // What never fits is not helped by others' room.
+    // Room that other transactions give back does not help a record that never
+    // fits.
     if (ResourceOf(appended) != Resource::kLog) return appended;
     if (!store_->MakeRoom(attempt)) return appended;
     appended = store_->ring_.Append(&own_, drafts);
@@ -140,7 +142,7 @@ absl::Status ArchaptTransaction::LogHeaders() {
 }
 
 void ArchaptTransaction::ReleaseSpace(bool committed) {
-  // What was there before and is freed waits for the physical commit.
+  // The space of older objects that were freed waits for the physical commit.
   if (states_change_) {
     for (const HeldObject& object : held()) {
       if (object.allocated && (!committed || object.freed)) {
@@ -148,7 +150,7 @@ void ArchaptTransaction::ReleaseSpace(bool committed) {
       }
     }
   }
-  // What it has stored to the commit says.
+  // The commit notes the objects that the transaction has stored to.
   for (const HeldObject& object : held()) {
     if (object.bytes.empty() || object.allocated || object.claimed) continue;
     store_->Note({object.id, static_cast<uint32_t>(object.bytes.size())});
@@ -198,7 +200,7 @@ void ArchaptTransaction::FlushAll(LogicalCommit* commit) {
   region().Drain();
 }
 
-// It has changed nothing; but what it has read may yet be taken back.
+// It has changed nothing; but the transactions it read may yet be rolled back.
 absl::Status ArchaptTransaction::EndReading(const CommitOptions& options) {
   FinishFlushes();
   if (options.before_mark.has_value()) {

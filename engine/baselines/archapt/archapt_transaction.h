@@ -48,14 +48,14 @@ class ArchaptTransaction final : public BaselineTransaction {
   absl::Status TakeBack() override;
   void ReleaseSpace(bool committed) override;
 
-  // It is about to be changed, and the old bytes of those lines logged: nobody
-  // else's flush of it is left, but for what this then owes, and it is in no
-  // matrix.
+  // Prepares an object for a change after which the old bytes of `logged` are
+  // in the log: no other transaction's flush of it remains, except for what
+  // this one then owes, and it is in no matrix.
   void Claim(HeldObject& held, const LineRange& logged);
   // Durably; again when there is more room. Nothing is owed then.
   absl::Status Append(absl::Span<const UndoDraft> drafts);
   absl::Status LogHeaders();
-  // What this transaction has stored to.
+  // Lists the ranges that this transaction has stored to.
   void ListWritten(LogicalCommit* commit);
   void FlushAll(LogicalCommit* commit);
   absl::Status EndReading(const CommitOptions& options);

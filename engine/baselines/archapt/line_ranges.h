@@ -16,7 +16,7 @@ struct LineRange {
 // Ascending, with lines between them.
 using LineRanges = absl::InlinedVector<LineRange, 2>;
 
-// Of ranges in any order, which may overlap.
+// `ranges` may overlap, in any order.
 LineRanges MergeRanges(LineRanges ranges);
 uint64_t CountLines(const LineRanges& ranges);
 

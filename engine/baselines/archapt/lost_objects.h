@@ -1,5 +1,5 @@
-// Objects whose bytes are lost for good, until they are freed; the slots of
-// their matrices go on saying so, for the next recovery.
+// Objects whose bytes are lost for good, until they are freed. The slots of
+// their matrices keep the record for the next recovery.
 #ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_LOST_OBJECTS_H_
 #define KAMINO_ENGINE_BASELINES_ARCHAPT_LOST_OBJECTS_H_
 
@@ -45,7 +45,7 @@ class LostObjects {
   MatrixTable& table_;
   mutable Mutex mutex_;
   absl::flat_hash_map<ObjectId, Place> places_ ABSL_GUARDED_BY(mutex_);
-  // By slot, a bit for each.
+  // Lost columns of each slot, as bits.
   absl::flat_hash_map<size_t, uint64_t> columns_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> any_{false};
 };

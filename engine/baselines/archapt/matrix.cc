@@ -34,7 +34,8 @@ struct SumsLayout {
   uint64_t row_hashes;
 };
 
-// What a matrix is now: its lines, and their sums and hashes by row and column.
+// A matrix as it is now: its lines, and their sums and hashes by row and
+// column.
 class Lines {
  public:
   Lines(const Matrix& matrix, uint64_t seed) : matrix_(matrix) {
@@ -80,7 +81,7 @@ class Lines {
         column_seeds_[column] + row * archapt_format::kRowStep);
   }
 
-  // That line is another one now.
+  // Replaces a line in the sums and hashes.
   void Exchange(uint64_t row, size_t column, const Line& before,
                 const Line& after) {
     const uint64_t hash =
@@ -99,7 +100,7 @@ class Lines {
   std::vector<uint64_t> row_hashes;
 
  private:
-  // What a matrix costs, mostly.
+  // Most of the cost of a matrix.
   void Include(size_t column) {
     Line sum{};
     uint64_t hashes = 0;

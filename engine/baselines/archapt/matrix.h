@@ -38,7 +38,7 @@ struct Matrix {
 // Lines of 64 bytes that so many bytes take.
 constexpr uint64_t LinesFor(uint64_t bytes) { return (bytes + 63) / 64; }
 
-// Of a matrix: column sums, row sums, column hashes, row hashes.
+// Bytes of a matrix's column sums, row sums, column hashes and row hashes.
 constexpr uint64_t SumsBytes(uint64_t columns, uint64_t rows) {
   return (columns + rows) * (64 + 8);
 }

@@ -31,8 +31,8 @@ class MatrixTable {
 
   size_t slots() const { return slots_; }
 
-  // Of a log that nobody has used: durably, no slot has anything. Before that
-  // it cannot be read. kDataLoss: somebody has.
+  // Makes all slots of an unused log empty, durably. Before that the log cannot
+  // be read. kDataLoss: the log was used.
   absl::Status Format();
 
   // Fills in a slot that has nothing, and the sums, which lie at `block`;
@@ -40,7 +40,7 @@ class MatrixTable {
   void Write(size_t slot, const Matrix& matrix, ObjectId block);
   // Once that is durable: from the next Drain on it counts.
   void Seal(size_t slot, uint64_t number);
-  // From the next Drain on it does not.
+  // From the next Drain on the matrix does not count.
   void Clear(size_t slot);
   // The columns whose bits are set are lost, the others right; with none lost
   // the slot is cleared. From the next Drain on.

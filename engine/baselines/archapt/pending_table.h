@@ -1,8 +1,8 @@
 // Flushes that are still to be made, or were skipped. Volatile.
 //
-// A flush that a commit put off is pending until somebody makes it, or until
-// the object's matrix is sealed. The table knows all objects with one that is
-// pending, and all of matrices.
+// A flush that a commit put off is pending until a thread makes it, or until
+// the object's matrix is sealed. The table knows all objects with a pending
+// flush, and all objects of matrices.
 #ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_PENDING_TABLE_H_
 #define KAMINO_ENGINE_BASELINES_ARCHAPT_PENDING_TABLE_H_
 
@@ -41,27 +41,27 @@ struct PendingCommit {
 enum class MatrixState : uint8_t {
   kNone,
   kWaiting,  // for others, with which it will make a matrix
-  kSealing,  // its sums are being made: nobody may store to it
-  kSealed,   // nobody may store to it before its matrix is dissolved
+  kSealing,  // its sums are being made: no transaction may store to it
+  kSealed,   // as kSealing, until its matrix is dissolved
 };
 
-// As much as a line.
+// Has the size of a line.
 struct alignas(64) ObjectEntry {
   ObjectId id = kNullObject;
   uint32_t bytes = 0;  // of the payload
   MatrixState state = MatrixState::kNone;
-  // Whose flush is pending; null: nobody's.
+  // The commit whose flush is pending; null: none.
   PendingCommit* pending = nullptr;
   LiveMatrix* matrix = nullptr;  // of one that is being sealed, or is
   ObjectEntry* next = nullptr;   // in the table's bucket
-  // That are not flushed: pending, or, of a sealed one, skipped.
+  // Lines that are not flushed: pending, or, in a sealed matrix, skipped.
   LineRanges lines;
 };
 
 // Not thread-safe, but for MayHave.
 class PendingTable {
  public:
-  // For about so many bytes of objects that are pending.
+  // Sized for about this many bytes of pending objects.
   explicit PendingTable(uint64_t queue_bytes);
   PendingTable(const PendingTable&) = delete;
   PendingTable& operator=(const PendingTable&) = delete;
@@ -81,16 +81,16 @@ class PendingTable {
   // The object's flush is pending for this commit. The table had it not.
   void SetPending(const Access& object, PendingCommit* commit,
                   LineRanges lines);
-  // It is not any more, nor does the object wait: that was all to know of it.
-  // Returns what was to be flushed.
+  // The flush is no longer pending, and the object does not wait; the table
+  // forgets it. Returns the lines to flush.
   LineRanges TakePending(ObjectEntry* entry);
 
   // It has left the queue, at this time or number, which never falls.
   void Wait(ObjectEntry* entry, uint64_t now);
   // One that waits since then, or for longer; null: none does.
   ObjectEntry* WaitsSince(uint64_t then) const;
-  // So many that wait, of similar size, which kSealing is said of now; none:
-  // there are not as many.
+  // Takes `count` waiting objects of similar size, which become kSealing; none:
+  // too few wait.
   std::vector<ObjectEntry*> TakeWaiting(size_t count);
   // Its matrix is sealed, so nothing is pending any more.
   void Seal(ObjectEntry* entry);
@@ -110,12 +110,12 @@ class PendingTable {
   void StopWaiting(ObjectEntry* entry);
   void Erase(ObjectEntry* entry);
 
-  // By what objects hash to.
+  // Shifts an object's hash to its bucket.
   const int bucket_shift_;
   const std::unique_ptr<Bucket[]> buckets_;
   std::deque<ObjectEntry> pool_;
   std::vector<ObjectEntry*> spare_;
-  // By the power of two that their lines come to; who waits longest is first.
+  // Waiting objects by the power of two of their lines, the longest wait first.
   struct Waiting {
     ObjectEntry* entry;
     uint64_t since;

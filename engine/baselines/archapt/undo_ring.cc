@@ -146,7 +146,8 @@ absl::StatusOr<UndoRing::Contents> UndoRing::Scan() const {
   std::vector<Found> updates;
   absl::flat_hash_set<uint64_t> ended;
   const uint64_t end = *tail + lines_;
-  // That the tail has passed is not needed: the header has the watermark.
+  // A record that the tail has passed is not needed: the header has the
+  // watermark.
   bool has_commit = *commit < *tail || *commit == 0 || !checked_;
   uint64_t line = *tail;
   while (line < end) {
@@ -191,8 +192,8 @@ absl::StatusOr<UndoRing::Contents> UndoRing::Scan() const {
     contents.updates.push_back(update);
   }
   contents.transactions = unfinished.size();
-  // Whoever has been given a place, and is not committed physically, has
-  // logged something before.
+  // A transaction with a place that is not committed physically logged
+  // something before.
   contents.given = std::max(*given, contents.watermark) + contents.transactions;
   return contents;
 }
@@ -231,7 +232,7 @@ void UndoRing::PersistHeader() const {
 // --- Appending.
 
 absl::Status UndoRing::Full(const OwnUndo& own, uint64_t lines) {
-  // In an empty ring; it has a line kept for its end.
+  // Lines needed in an empty ring; a transaction has one kept for its end.
   uint64_t needed = lines + (own.transaction != 0 ? 1 : 0);
   for (const OwnUndo::Record& record : own.records) {
     needed += LinesOf(record.length);
@@ -244,8 +245,8 @@ absl::Status UndoRing::Full(const OwnUndo& own, uint64_t lines) {
   }
   Reached(Branch::kArchaptLogFull);
   wants_room_ = true;
-  // Room comes back in the order in which transactions began: one that is idle
-  // keeps what all others have logged since.
+  // Room is given back in the order in which transactions began: an idle
+  // transaction keeps what all others have logged since.
   const uint64_t behind = begun_.empty() ? 0 : head_ - begun_.front().line;
   const uint64_t others = open_count_ - (own.transaction != 0 ? 1 : 0);
   return ResourceError(
@@ -318,7 +319,7 @@ void UndoRing::End(uint64_t transaction) {
 }
 
 void UndoRing::AppendAborted(OwnUndo* own) {
-  // What it has stored again comes first.
+  // The bytes that it stored again become durable before the record.
   region_->Drain();
   MutexLock lock(&mutex_);
   End(own->transaction);
@@ -361,8 +362,8 @@ void UndoRing::PublishTail() {
     }
     // While it is in the way, whatever keeps the tail now, they want it still.
     if (!newest_commit_.has_value()) wants_room_ = false;
-    // That a transaction which goes on and on holds up the tail is no reason
-    // not to say of which commit one can be sure.
+    // A long transaction may hold up the tail, but the header can still name a
+    // later commit record.
     commit =
         newest_commit_.has_value() ? newest_commit_->line : vouched_commit_;
     if (tail <= durable_tail_ && commit == vouched_commit_) return;

@@ -4,11 +4,12 @@
 // Invariants:
 //   1. Records become durable in batches, one batch after the other: a crash
 //      cuts the last one short, and nothing before.
-//   2. Who has appended an update has a line kept for its abort, or its share
-//      of a commit record: neither fails for want of room.
-//   3. The newest commit record stays in front of the tail: it says what the
-//      watermark is. When somebody needs its room the header says it first.
-//      Until then the header says where it is, from the next PublishTail on.
+//   2. A transaction that appended an update has a line kept for its abort, or
+//      its share of a commit record: neither fails for want of room.
+//   3. The newest commit record stays in front of the tail: it holds the
+//      watermark. When its room is needed, the watermark goes to the header
+//      first. Until then the header says where the record is, from the next
+//      PublishTail on.
 //   4. A line is stored to again only when the tail on media is behind it.
 #ifndef KAMINO_ENGINE_BASELINES_ARCHAPT_UNDO_RING_H_
 #define KAMINO_ENGINE_BASELINES_ARCHAPT_UNDO_RING_H_
@@ -36,7 +37,7 @@ struct UndoDraft {
   absl::Span<const std::byte> old_bytes;
 };
 
-// What a transaction has in the ring.
+// A transaction's records in the ring.
 struct OwnUndo {
   struct Record {
     uint64_t line = 0;
@@ -83,7 +84,7 @@ class UndoRing {
   };
   // kDataLoss: damaged.
   absl::StatusOr<Contents> Scan() const;
-  // Whether nobody has used the log before.
+  // Whether the log was never used.
   bool is_new() const { return place_.header->tail == 0; }
   // Stores the old bytes again and flushes them; also a transaction's.
   void TakeBack(const OwnUndo::Record& record) const;
@@ -96,7 +97,7 @@ class UndoRing {
   // ResourceError: no room, for now (kLog) or for so much at all
   // (kTransaction); nothing is appended then.
   absl::Status Append(OwnUndo* own, absl::Span<const UndoDraft> drafts);
-  // All is taken back, durably with this at the latest.
+  // All is rolled back, durably with this at the latest.
   void AppendAborted(OwnUndo* own);
 
   // --- Physical commits.
@@ -104,13 +105,13 @@ class UndoRing {
   // The transactions up to this sequence are those.
   void AppendCommitted(absl::Span<const uint64_t> transactions,
                        uint64_t watermark);
-  // Gives back, durably, what nobody needs any more; the header vouches for the
-  // newest commit record with that. One thread at a time, and not while
-  // somebody appends a commit.
+  // Gives back, durably, the lines that no transaction needs any more; the
+  // header then says where the newest commit record is. One thread at a time,
+  // and not while a commit is appended.
   void PublishTail();
 
   uint64_t lines() const { return lines_; }
-  // That cannot be had at the moment.
+  // Lines that cannot be had at the moment.
   uint64_t lines_taken() const;
 
  private:
@@ -121,7 +122,7 @@ class UndoRing {
     return ring_ + line % lines_ * archapt_format::kLineBytes;
   }
   static uint64_t LinesOf(uint64_t data_bytes);
-  // Of a record's first word.
+  // Seed of the check of a record's first word.
   uint64_t SeedOfLine(const RecordHeader& header) const;
   uint64_t CheckOf(const RecordHeader& header,
                    absl::Span<const std::byte> data) const;
@@ -166,7 +167,8 @@ class UndoRing {
   };
   std::optional<Commit> newest_commit_ ABSL_GUARDED_BY(mutex_);
   uint64_t vouched_commit_ ABSL_GUARDED_BY(mutex_) = 0;  // by the header
-  bool wants_room_ ABSL_GUARDED_BY(mutex_) = false;  // somebody has found none
+  // Whether a transaction has found no room.
+  bool wants_room_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t next_transaction_ ABSL_GUARDED_BY(mutex_) = 1;
   // The first lines of transactions, without gaps from the first that has no
   // end here to the last that began.

@@ -32,7 +32,7 @@ class CheckedWords {
     return reinterpret_cast<const std::byte*>(word) - region_->base();
   }
 
-  // Of a word that this process has stored, or has read.
+  // This process must have stored the word, or read it.
   uint64_t Get(const uint64_t* word) const {
     return checked_ ? NumberIn(*word) : *word;
   }

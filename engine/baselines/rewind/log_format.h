@@ -1,5 +1,5 @@
-// Which format a log of REWIND's is in, and how one of release 0.1.0 becomes
-// one of today's (docs/formats/rewind_log.md, "Formats").
+// The format of REWIND's log, and the upgrade of one of release 0.1.0 to
+// today's (docs/formats/rewind_log.md, "Formats").
 #ifndef KAMINO_ENGINE_BASELINES_REWIND_LOG_FORMAT_H_
 #define KAMINO_ENGINE_BASELINES_REWIND_LOG_FORMAT_H_
 
@@ -28,7 +28,7 @@ absl::StatusOr<rewind_format::LogFormat> LogFormatOf(const Heap& heap);
 // after a crash on the way it is either.
 void BeginChecked(Heap* heap, uint64_t last_sequence);
 
-// Of a log of that format; its heap must outlive it.
+// The mark of a log of that format; its heap must outlive it.
 SequenceMark SequenceMarkOf(const Heap& heap, rewind_format::LogFormat format);
 
 // Durably says of what format the log is. Programs of release 0.1.0, which do

@@ -1,5 +1,5 @@
-// Which units of the log are free: volatile knowledge. After a recovery, which
-// leaves nothing in the log, all are.
+// The free units of the log, in volatile memory. After a recovery, which leaves
+// nothing in the log, all are free.
 #ifndef KAMINO_ENGINE_BASELINES_REWIND_LOG_SPACE_H_
 #define KAMINO_ENGINE_BASELINES_REWIND_LOG_SPACE_H_
 
@@ -17,12 +17,12 @@ namespace kamino::engine {
 // Not thread-safe.
 class LogSpace {
  public:
-  // Of [begin, end) of the region, multiples of a unit.
+  // Manages [begin, end) of the region, multiples of a unit.
   LogSpace(uint64_t begin, uint64_t end);
 
   // Where so many units lie in one piece; nothing: nowhere.
   std::optional<uint64_t> Take(size_t units);
-  // What one Take returned.
+  // Returns the units of one Take.
   void Give(uint64_t offset, size_t units);
 
   // Whether all of it lies in here, and begins with a unit.
@@ -37,7 +37,7 @@ class LogSpace {
   static constexpr size_t kSmall = 16;
 
   void Insert(uint64_t offset, size_t units);
-  // Of the smallest extent that has so many.
+  // Cuts from the smallest extent that has this many units.
   std::optional<uint64_t> Carve(size_t units);
   void AddExtent(uint64_t offset, size_t units);
   std::map<uint64_t, size_t>::iterator RemoveExtent(

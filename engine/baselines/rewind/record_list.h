@@ -5,7 +5,7 @@
 //   1. A record is durable before its cell is. Form batch: it need not be, for
 //      cells do not count before the bucket's index says so.
 //   2. Form batch: the index is durable when Append returns. So no store that
-//      its records are to take back can come before them (the paper leaves
+//      its records are to roll back can come before them (the paper leaves
 //      that drain out).
 //   3. A bucket's cells are durably 0 before it is in the list.
 #ifndef KAMINO_ENGINE_BASELINES_REWIND_RECORD_LIST_H_
@@ -67,7 +67,7 @@ class RecordList final : public RecordIndex {
   void PutIndex(uint64_t bucket, size_t cells);
   void RemoveNodes(absl::Span<const Indexed> records);
   void LeaveBucket(uint64_t place);
-  // Of a list that may be damaged.
+  // A bucket of a list that may be damaged.
   struct Found {
     uint64_t cells;
     uint64_t counted;  // of them

@@ -35,7 +35,7 @@ class RecordTree final : public RecordIndex {
              uint64_t* root, LogSpace* space, uint64_t begin, uint64_t end,
              const RewindOptions& options);
 
-  // What the list of words takes of a log of so many bytes.
+  // Bytes that the list of words takes of a log of that size.
   static size_t WordsBytes(size_t log_bytes);
 
   bool Reserve(size_t records) override;

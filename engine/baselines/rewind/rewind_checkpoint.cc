@@ -161,7 +161,7 @@ bool RewindLog::Checkpoint() {
 
 bool RewindLog::WantsCheckpoint() const {
   TurnLock lock(&mutex_);
-  // Before it is full: then a transaction has to make one itself.
+  // Early enough that transactions need not make checkpoints themselves.
   const bool filling = space_.free() < space_.size() / 2;
   return !finished_.empty() &&
          (filling || records_since_checkpoint_ >= options_.checkpoint_records);

@@ -68,10 +68,10 @@ inline constexpr size_t kSmallLog = 256u << 10;
 constexpr size_t MostWords(size_t log_bytes) {
   return log_bytes < kSmallLog ? 128 : 384;
 }
-// Of a bucket of the list of words.
+// Limit of a bucket of the list of words.
 inline constexpr size_t kMostCells = 64;
 
-// Beside the list; all checked.
+// Lies beside the list; all words are checked.
 struct Marks {
   uint64_t floor;          // a transaction whose end has an id below: no redo
   uint64_t last_sequence;  // bits 47..0; of those whose ends are gone

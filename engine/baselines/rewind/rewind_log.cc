@@ -36,7 +36,7 @@ constexpr uint32_t kPieceBytes = 16u << 10;
 constexpr size_t kMostUnits = 64;
 constexpr size_t kMostPart = 8;
 constexpr size_t kLeastCells = 8;
-// Of the log's area, for the records themselves.
+// Least part of the log's area for the records themselves.
 constexpr size_t kLeastSpace = 4u << 10;
 
 absl::Status Damaged(uint64_t offset) {
@@ -148,7 +148,7 @@ absl::StatusOr<FoundRecord> RewindLog::Parse(uint64_t offset) const {
   found.offset = offset;
   found.header = reinterpret_cast<const RecordHeader*>(At(offset));
   const std::byte* data = At(offset) + sizeof(RecordHeader);
-  // What its check covers is little, whatever it says.
+  // Bounds what the check covers before the check is computed.
   if (found.header->length > kPieceBytes) return Damaged(offset);
   const size_t data_bytes = DataBytesOf(*found.header);
   if (data_bytes > end - offset - sizeof(RecordHeader) ||

@@ -4,11 +4,12 @@
 // Invariants:
 //   1. A record that the index shows is whole. Its id is larger than that of
 //      every one appended before.
-//   2. Whoever appends an update has space for its compensation and for the
-//      transaction's end as well: taking back never fails for want of space.
-//   3. Of a transaction's records the end goes last, in a step of its own.
+//   2. A transaction that appends an update has space for the compensation and
+//      for its end as well: a rollback never fails for want of space.
+//   3. The end of a transaction is removed after its other records, in a step
+//      of its own.
 //   4. Without force: a transaction whose end has an id below the floor has all
-//      it stored durably in place. The end is below only then, and the others'
+//      it stored durably in place. The end is below only then, and the other
 //      records go only then.
 #ifndef KAMINO_ENGINE_BASELINES_REWIND_REWIND_LOG_H_
 #define KAMINO_ENGINE_BASELINES_REWIND_REWIND_LOG_H_
@@ -43,7 +44,7 @@ struct Draft {
   rewind_format::RecordType type = rewind_format::RecordType::kUpdate;
   uint64_t address = 0;  // in the region
   uint32_t length = 0;   // bytes
-  // Null: not logged. Without old bytes it is not taken back, without new ones
+  // Null: not logged. Without old bytes it is not rolled back, without new ones
   // not done again.
   const std::byte* old_bytes = nullptr;
   const std::byte* new_bytes = nullptr;
@@ -60,7 +61,7 @@ struct LogRecord {
   ObjectId block = kNullObject;  // of the heap, that it lies in; else none
 };
 
-// What a transaction has in the log.
+// A transaction's records in the log.
 struct OwnRecords {
   uint64_t transaction = 0;  // 0: nothing yet
   std::vector<LogRecord> records;
@@ -96,7 +97,7 @@ class RewindLog {
   // --- Recovery, before anything else.
 
   absl::Status Finish();
-  // By id. kDataLoss: damaged.
+  // Records in the order of ids. kDataLoss: damaged.
   absl::StatusOr<std::vector<FoundRecord>> Scan() const;
   // The numbers. kDataLoss: damaged.
   absl::StatusOr<rewind_format::Marks> ReadMarks() const;
@@ -116,7 +117,7 @@ class RewindLog {
   // force, Finished follows once everything is stored.
   absl::Status AppendEnd(OwnRecords* own, absl::Span<const Draft> drafts,
                          uint64_t sequence);
-  // Says that `undone`, of its records, are about to be taken back; and that
+  // Says that `undone`, of its records, are about to be rolled back; and that
   // all are.
   void AppendCompensations(OwnRecords* own,
                            absl::Span<const LogRecord* const> undone);
@@ -191,7 +192,7 @@ class RewindLog {
   rewind_format::Marks* const marks_;
   const SequenceMark last_sequence_;
 
-  // Held by whoever makes a checkpoint, all the time; taken first.
+  // Held by the thread that makes a checkpoint, all the time; taken first.
   Mutex checkpoint_mutex_;
 
   mutable TurnMutex mutex_;
@@ -203,7 +204,7 @@ class RewindLog {
   // Transactions with records, until Finished or Clear.
   size_t live_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t blocks_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Without force: ids of ends whose transactions may still be storing, and
+  // Without force: ids of ends whose transactions may still be storing, and of
   // those that have stored all.
   std::set<uint64_t> storing_ ABSL_GUARDED_BY(mutex_);
   std::vector<OwnRecords> finished_ ABSL_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// Which REWIND: the paper's choices, and ours.
+// Options of REWIND: the paper's choices, and ours.
 #ifndef KAMINO_ENGINE_BASELINES_REWIND_REWIND_OPTIONS_H_
 #define KAMINO_ENGINE_BASELINES_REWIND_REWIND_OPTIONS_H_
 
@@ -23,16 +23,16 @@ struct RewindOptions {
   int layers = 1;      // 1, or 2: records are in a tree as well
   bool force = false;  // data is durable before the end, else by checkpoints
   LogForm form = LogForm::kBatch;
-  // What follows is not on media, and may be another the next time.
+  // The options from here on are not on media, and may change between openings.
   size_t bucket = 1000;  // cells; fewer where the log is small
   size_t group = 8;      // records that share drains, of form batch
   // A checkpoint is due after so many records, without force.
   size_t checkpoint_records = 10000;
-  // One layer: whoever takes records back, or clears them at its commit, goes
-  // through the whole log for them, as sections 4.2 and 4.3 do, though it
-  // remembers where they are. For benches.
+  // One layer: a rollback, or clearing at commit, goes through the whole log
+  // for the records, as in sections 4.2 and 4.3, although the store remembers
+  // where they are. For benches.
   bool scans = false;
-  // With force: records of what has committed go at once; else at the next
+  // With force: records of committed transactions go at once; else at the next
   // Checkpoint, as they do without force.
   bool clears_at_commit = true;
   // How long a transaction waits for others to end when the log is full. Not
@@ -42,11 +42,11 @@ struct RewindOptions {
   // "rewind-1-noforce-batch"; the heap's label.
   std::string Name() const;
 
-  // Whether records of what has ended stay, until a checkpoint.
+  // Whether the records of ended transactions stay until a checkpoint.
   bool keeps_finished() const { return !force || !clears_at_commit; }
 };
 
-// Of such a name, or of "rewind", which is the default.
+// Options of that name, or of "rewind", which is the default.
 std::optional<RewindOptions> RewindNamed(absl::string_view name);
 
 // The twelve.

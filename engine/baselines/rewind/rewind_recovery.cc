@@ -1,20 +1,20 @@
 // The paper's phases (section 4.5), with its Algorithm 2 put right.
 //
 //   - Analysis: which transactions have an end.
-//   - Redo, without force: forward, all that may not be durable in its place,
-//     compensations too. What is below the floor is; but not by record: an
-//     unfinished transaction's earlier record may be of a store that was made
-//     after the lines were flushed. So whole transactions are left out, whose
-//     end is below it.
-//   - Undo: backward, what transactions without an end have changed. An update
-//     that a compensation names is taken back already, and all after it: those
-//     come newest first. With force the last compensation's store alone may be
-//     missing, and is made again. To make the others' again, backward, would
-//     bring intermediate values back.
+//   - Redo, without force: forward, all updates that may not be durable in
+//     place, compensations too. Those below the floor are durable. But redo
+//     does not skip single records: an unfinished transaction's earlier record
+//     may be of a store that was made after the lines were flushed. It skips
+//     whole transactions whose end is below the floor.
+//   - Undo: backward, the changes of transactions without an end. An update
+//     that a compensation names is rolled back already, and all after it:
+//     compensations come newest first. With force the last compensation's store
+//     alone may be missing, and is made again. Making the others' again,
+//     backward, would restore intermediate values.
 //
-// Nothing is appended: redo and undo lead to the same however often they begin
-// anew, and all of the log goes by the store of one word. So the paper's
-// ROLLBACK records and the ends of losers have nothing to say here.
+// Nothing is appended: redo and undo have the same result however often they
+// begin anew, and the store of one word removes the whole log. So recovery does
+// not need the paper's ROLLBACK records and the ends of losers.
 #include "engine/baselines/rewind/rewind_recovery.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ class Recovery {
   void Redo();
   void Undo();
   void Store(const FoundRecord& record, const std::byte* bytes);
-  // What a compensation stores.
+  // The bytes that a compensation stores.
   const std::byte* UndoneBytes(const FoundRecord& record) const;
   // Whether all of the transaction is durably in its place.
   bool BelowFloor(const Transaction& transaction) const {
@@ -89,7 +89,7 @@ absl::Status Recovery::Analyze() {
   for (const auto& [number, transaction] : transactions_) {
     if (!transaction.end.has_value()) ++report_.rolled_back;
   }
-  // Before anything is stored.
+  // Checks the compensations before anything is stored.
   for (const FoundRecord& record : records_) {
     if (TypeOf(record) != RecordType::kCompensation) continue;
     const Transaction& transaction = transactions_[record.header->transaction];

@@ -1,5 +1,4 @@
-// What a crash left of a heap under REWIND, brought to an end. Private to the
-// store.
+// Recovery of a heap under REWIND after a crash. Private to the store.
 #ifndef KAMINO_ENGINE_BASELINES_REWIND_REWIND_RECOVERY_H_
 #define KAMINO_ENGINE_BASELINES_REWIND_REWIND_RECOVERY_H_
 

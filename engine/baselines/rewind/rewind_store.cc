@@ -55,8 +55,8 @@ absl::Status CheckOptions(const RewindOptions& options, const Heap& heap) {
   return absl::OkStatus();
 }
 
-// Of a log of an earlier release, which is recovered and leaves an empty one of
-// today's. Nothing: it was today's.
+// Recovers a log of an earlier release and leaves an empty one of today's
+// format. Nothing: it has today's format.
 absl::StatusOr<std::optional<RecoveryReport>> Upgrade(
     const RewindOptions& options, Heap* heap) {
   ASSIGN_OR_RETURN(const LogFormat format, LogFormatOf(*heap));

@@ -1,19 +1,19 @@
-// REWIND (Chatzistergiou, Cintra and Viglas, VLDB 2015) on kamino's heap: a
+// REWIND (Chatzistergiou, Cintra and Viglas, VLDB 2015) on Kamino's heap: a
 // physical log of updates in persistent memory, and stores in place.
 //
-// In twelve configurations (RewindOptions). With force, what a transaction has
-// stored is durable before its end is logged, and its records go with it.
-// Without, the end alone makes it committed: recovery does its stores again,
-// until a checkpoint has made them durable and removes its records.
+// There are twelve configurations (RewindOptions). With force, the stores of a
+// transaction are durable before its end is logged, and its records go with it.
+// Without force, the end alone commits it: recovery repeats its stores, until a
+// checkpoint has made them durable and removes its records.
 //
 // Invariants:
 //   1. A range's old bytes are durably logged before it is stored to. With
 //      form batch, bytes given to Overwrite wait in memory until a group of
-//      them is logged, or somebody wants to see them.
+//      them is logged, or a caller reads them.
 //   2. When Commit returns, the transaction's end is durable; with force its
 //      stores are, without it their records are.
-//   3. A block that is freed, and one whose header a transaction logged that
-//      was taken back, is used again only when no record names it any more.
+//   3. A block that is freed, or whose header was logged by a transaction that
+//      was rolled back, is used again only when no record names it any more.
 //
 // before_mark is called when all records are durable; with force, all stores.
 #ifndef KAMINO_ENGINE_BASELINES_REWIND_REWIND_STORE_H_
@@ -36,8 +36,8 @@ namespace kamino::engine {
 // Thread-safe, but a Transaction is one thread's.
 class RewindStore final : public TransactionalStore {
  public:
-  // Takes back or carries through what a crash left, then loads the heap, which
-  // must outlive the store. A log of an earlier release becomes one of this.
+  // Rolls back or completes what a crash left, then loads the heap, which must
+  // outlive the store. A log of an earlier release becomes one of this.
   // kInvalidArgument: options out of bounds, or the heap's log area is too
   // small for them. kFailedPrecondition: the heap's label is not
   // options.Name(), or the log is of a later release; kDataLoss: log or heap

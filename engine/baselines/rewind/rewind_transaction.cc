@@ -25,8 +25,8 @@ namespace {
 
 // Larger ones are not kept in memory.
 constexpr size_t kMostPending = 4096;
-// With more open ranges than that each change is taken to meet one: then it is
-// logged by itself, and a transaction of many takes no longer for each.
+// With more open ranges, each change is taken to meet one: then it is logged by
+// itself, and its cost does not grow with their number.
 constexpr size_t kMostOpen = 64;
 
 }  // namespace
@@ -58,7 +58,7 @@ Draft RewindTransaction::UpdateOf(const HeldObject& held, uint32_t offset,
   draft.address = held.id + offset;
   draft.length = length;
   draft.old_bytes = held.bytes.data() + offset;
-  // With force nothing is done again.
+  // With force, recovery does not redo updates.
   if (!options().force) draft.new_bytes = new_bytes;
   return draft;
 }
@@ -134,14 +134,15 @@ absl::Status RewindTransaction::Put(HeldObject& held, uint32_t offset,
                                     absl::Span<const std::byte> bytes) {
   const auto length = static_cast<uint32_t>(bytes.size());
   if (Range* range = Covering(held, offset, length)) {
-    // With force it is flushed here. Before the group closes, which adds ranges
-    // and so may move this one.
+    // With force the range is flushed here. This comes before the group closes,
+    // which adds ranges and so may move this one.
     if (!options().force) Open(range);
     RETURN_IF_ERROR(CloseGroup());
     Store(held, offset, bytes);
     return absl::OkStatus();
   }
-  // What waits is stored later: after what a pointer is used for by then.
+  // Pending bytes are stored later, after stores through a pointer that the
+  // caller may have.
   if (batches() && bytes.size() <= kMostPending &&
       !MeetsOpen(held, offset, bytes.size())) {
     pending_.push_back(
@@ -303,7 +304,7 @@ void RewindTransaction::AddOpen(std::vector<Draft>* drafts) {
 }
 
 absl::Status RewindTransaction::CommitUnforced(const CommitOptions& options) {
-  // What is pending comes after what it may lie over.
+  // Pending bytes come after the open ranges that they may overlap.
   std::vector<Draft> drafts;
   AddOpen(&drafts);
   AddPending(&drafts);
@@ -369,7 +370,7 @@ absl::Status RewindTransaction::TakeBack() {
   }
   Reached(Branch::kRewindUndoes);
   store_->log_.Find(own_);
-  // With force each is durable in its place before the next is named.
+  // With force, each is durable in its place before the next is named.
   const size_t most = options().force || !batches() ? 1 : options().group;
   std::vector<const LogRecord*> undone;
   const std::vector<LogRecord> records = own_.records;

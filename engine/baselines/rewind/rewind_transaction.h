@@ -64,9 +64,9 @@ class RewindTransaction final : public BaselineTransaction {
     return ranges_.Covering(this->held().IndexOf(held), offset, length);
   }
   void Open(Range* range);
-  // Whether somebody may have a pointer into this one.
+  // Whether a caller may have a pointer into this range.
   bool MeetsOpen(const HeldObject& held, uint32_t offset, size_t length);
-  // Of bytes that are to be stored there; null: not known yet.
+  // The update for bytes that are to be stored there; null: not known yet.
   Draft UpdateOf(const HeldObject& held, uint32_t offset, uint32_t length,
                  const std::byte* new_bytes) const;
   // If the log has no room: again after a checkpoint, and as others end.
@@ -85,9 +85,9 @@ class RewindTransaction final : public BaselineTransaction {
   absl::Status CloseGroup(absl::Duration wait);
   void AddPending(std::vector<Draft>* drafts);
   void StorePending();
-  // What open ranges hold now.
+  // Adds the present bytes of open ranges.
   void AddOpen(std::vector<Draft>* drafts);
-  // Of blocks that are allocated or freed, not both.
+  // Adds headers of blocks that are allocated or freed, not both.
   void AddHeaders(std::vector<Draft>* drafts);
   void StoreHeaders();
   void FlushNew();

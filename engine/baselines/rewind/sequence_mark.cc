@@ -27,7 +27,7 @@ void SequenceMark::Store(uint64_t sequence) const {
     low &= kMostChecked;
     const uint64_t high = sequence >> kLowBits;
     if (high != words_.Get(high_)) {
-      // Neither half counts with the other's before.
+      // A new half must not be combined with the old other half.
       words_.Persist(low_, 0);
       words_.Persist(high_, high);
     }

@@ -1,5 +1,5 @@
-// The largest CommitOptions::sequence of those whose ends have left the log.
-// All 64 bits of it, which are more than a checked word holds: two of them.
+// The largest CommitOptions::sequence of transactions whose ends have left the
+// log. It has 64 bits, more than a checked word holds, so it takes two words.
 #ifndef KAMINO_ENGINE_BASELINES_REWIND_SEQUENCE_MARK_H_
 #define KAMINO_ENGINE_BASELINES_REWIND_SEQUENCE_MARK_H_
 
@@ -19,7 +19,7 @@ class SequenceMark {
 
   // Recovery. kDataLoss: damaged.
   absl::StatusOr<uint64_t> Read() const;
-  // Of one that this process has stored, or has read.
+  // This process must have stored the mark, or read it.
   uint64_t Get() const;
   // Flushed, not drained. Until then a crash leaves the old one, this one, or,
   // where bits 63..48 change, some other that is no larger than this one. So

@@ -1,12 +1,12 @@
 // A heap's memory as its users see it: in DRAM, ahead of the medium. It stands
-// for the processor's cache and the controller's victim cache, out of which
+// for the processor's cache and the controller's victim cache, from which
 // nothing changes the medium (WrAP, section 3.1).
 //
-// What transactions store here their own wraps bring home. Whoever stores
-// outside of transactions, as the allocator does, flushes and drains as on any
-// region: the bytes that are flushed, and no others of their lines, become an
-// anonymous wrap of the calling thread, which the drain closes. An ordinary
-// flush would bring along what transactions have stored to the same lines.
+// Wraps bring home what their own transactions store here. Stores outside of
+// transactions, such as the allocator's, are flushed and drained as on any
+// region: the flushed bytes, and no others of their lines, become an anonymous
+// wrap of the calling thread, which the drain closes. An ordinary flush would
+// also write what transactions have stored to the same lines.
 #ifndef KAMINO_ENGINE_BASELINES_WRAP_VIEW_REGION_H_
 #define KAMINO_ENGINE_BASELINES_WRAP_VIEW_REGION_H_
 
@@ -28,8 +28,8 @@ namespace kamino::engine {
 // to wait for room in the log: the allocator's locks see to that.
 class ViewRegion final : public Region {
  public:
-  // As `layout`'s region is, but for the log. `log` must outlive this.
-  // kResourceExhausted: no memory.
+  // Loads the bytes of `layout`'s region except the log. `log` must outlive
+  // this. kResourceExhausted: no memory.
   static absl::StatusOr<std::unique_ptr<ViewRegion>> Load(
       const WrapLayout& layout, WrapLog* log);
   ~ViewRegion() override;
@@ -51,7 +51,8 @@ class ViewRegion final : public Region {
   WrapLog* const log_;
 
   Mutex mutex_;
-  // Of threads that have flushed and not drained; each is its thread's.
+  // Wraps of threads that have flushed and not drained; each belongs to its
+  // thread.
   std::map<std::thread::id, Wrap> open_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -18,15 +18,15 @@ using wrap_format::Marker;
 
 namespace {
 
-// One for a transaction, one for who stores outside of any while that lives.
+// One for a transaction, one for stores outside of any while that lives.
 constexpr uint64_t kLeastBuckets = 2;
 
 uint64_t HeaderCheck(uint64_t bucket_bytes, uint64_t seed) {
   return XXH3_64bits_withSeed(&bucket_bytes, sizeof(bucket_bytes), seed);
 }
 
-// Of a word at `place` in the header. That of 0 is not 0: a line that is lost
-// is no empty log.
+// Makes a word for `place` in the header. That of sequence 0 is not 0, so that
+// a lost line does not look like an empty log.
 uint64_t MakeWord(uint64_t sequence, size_t place, uint64_t seed) {
   const uint64_t check =
       XXH3_64bits_withSeed(&sequence, sizeof(sequence), seed ^ place);

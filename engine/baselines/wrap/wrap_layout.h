@@ -22,9 +22,9 @@ class WrapLayout {
   // Makes the log area of a new heap an empty log, durably.
   // kInvalidArgument: buckets of that size are not possible, or too few fit.
   static absl::Status Format(const Heap& heap, uint64_t bucket_bytes);
-  // Of a heap on the medium itself, not loaded perhaps; its region must outlive
-  // this. kDataLoss: the header is damaged. kInvalidArgument: a record cannot
-  // name every byte of so large a region.
+  // Layout of a heap on the medium itself, which may not be loaded; its region
+  // must outlive this. kDataLoss: the header is damaged. kInvalidArgument: a
+  // record cannot name every byte of so large a region.
   static absl::StatusOr<WrapLayout> Of(const Heap& heap);
 
   Region* region() const { return region_; }
@@ -43,7 +43,7 @@ class WrapLayout {
     return log_begin_ + sizeof(wrap_format::LogHeader) + index * bucket_bytes_;
   }
 
-  // Of a marker at `offset`, its own and that of the whole wrap.
+  // Checks of a marker at `offset`: its own, and that of the whole wrap.
   uint64_t OwnCheckOf(const wrap_format::Marker& marker, uint64_t offset) const;
   uint64_t CheckOf(const wrap_format::Marker& marker, uint64_t offset,
                    absl::Span<const std::byte> records) const;
@@ -67,8 +67,8 @@ class WrapLayout {
   uint64_t seed_ = 0;
 };
 
-// What each record stores, and where, in their order. False: what is there are
-// no records.
+// Calls the function with what each record stores, and where, in their order.
+// False: the bytes are not records.
 bool ForEachRecord(
     absl::Span<const std::byte> records,
     absl::FunctionRef<void(uint64_t address, absl::Span<const std::byte> bytes)>

@@ -21,7 +21,7 @@ using wrap_format::RecordBytes;
 
 namespace {
 
-// For who stores outside of transactions.
+// Buckets kept for stores outside of transactions.
 constexpr size_t kKeptBuckets = 1;
 // Most wraps have no more.
 constexpr size_t kUsualRecordBytes = 512;
@@ -72,9 +72,9 @@ std::optional<LogPiece> WrapLog::TryTakeBlock(size_t records) {
       kMaxObjectBytes);
   const auto block = heap_->Reserve(static_cast<uint32_t>(bytes));
   if (!block.ok()) return std::nullopt;
-  // What lies there goes to the medium now, past all wraps that are on their
-  // way home: none of them may store there any more. (Headers of blocks that
-  // were there before may still come.)
+  // The block's contents go to the medium now, after all wraps that are on
+  // their way home: none of them may store there any more. (Headers of blocks
+  // that were there before may still come.)
   RetireAllClosed();
   return LogPiece{*block, heap_->BlockPayload(*block).size(), *block};
 }
@@ -197,7 +197,7 @@ void WrapLog::Put(Wrap* wrap, uint64_t address,
   const uint64_t word = wrap_format::MakeRecordWord(address, bytes.size());
   std::vector<std::byte>& records = wrap->records;
   const size_t at = records.size();
-  // What a word is filled up with is 0.
+  // Records are padded to whole words with 0.
   records.resize(at + RecordBytes(bytes.size()));
   std::memcpy(records.data() + at, &word, sizeof(word));
   std::memcpy(records.data() + at + sizeof(word), bytes.data(), bytes.size());
@@ -300,7 +300,8 @@ void WrapLog::HandOver(Wrap wrap) {
 
 void WrapLog::Forget(Wrap* wrap) {
   if (!wrap->open()) return;
-  // In front: once it is not open any more, all that it had is free.
+  // Blocks are released first: when the wrap is no longer open, all it had is
+  // free.
   for (const LogPiece& piece : wrap->pieces) {
     if (piece.block != kNullObject) heap_->Release(piece.block);
   }
@@ -392,7 +393,7 @@ size_t WrapLog::Retire(size_t most) {
   for (const Wrap& wrap : wraps) {
     largest = std::max(largest, wrap.commit_sequence);
   }
-  // Before their markers may go, which say the same.
+  // The sequence must be stored before the markers with it may go.
   if (largest != last_sequence_) {
     layout_.StoreLastSequence(last_sequence_ = largest);
     region_->Flush(&header->last_sequence, sizeof(header->last_sequence));

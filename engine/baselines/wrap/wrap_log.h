@@ -41,8 +41,8 @@ struct LogPiece {
   ObjectId block = kNullObject;  // of the heap, that it is; else a bucket
 };
 
-// What is stored as one: by a transaction, or outside of any. Its owner's, and
-// not thread-safe, until it is handed over.
+// The stores of one wrap: a transaction's, or those outside of any. Its
+// owner's, and not thread-safe, until it is handed over.
 struct Wrap {
   bool open() const { return !pieces.empty(); }
 
@@ -66,8 +66,8 @@ struct Wrap {
 // Thread-safe.
 class WrapLog {
  public:
-  // Of a log that was recovered: it is empty. A wrap waits so long at the most
-  // for others to end when there is no room.
+  // The log must be recovered: it is empty. When there is no room, a wrap waits
+  // at most this long for others to end.
   WrapLog(const WrapLayout& layout, absl::Duration log_wait);
 
   // Where wraps go on that have no bucket left; must outlive all use. Before
@@ -89,9 +89,10 @@ class WrapLog {
   // Draws its sequence and writes the marker, durably: now it counts.
   // `commit_sequence` 0: the next one. It must be open.
   void Close(Wrap* wrap, uint64_t commit_sequence);
-  // It has closed and may retire: nobody reads or changes it any more.
+  // The wrap has closed and may retire: its owner neither reads nor changes it
+  // any more.
   void HandOver(Wrap wrap);
-  // Takes back what has not closed. Not with the allocator's locks held.
+  // Rolls back a wrap that has not closed. Not with the allocator's locks held.
   void Forget(Wrap* wrap);
 
   // --- Stores outside of transactions. `wrap` is closed now and then on the
@@ -103,7 +104,7 @@ class WrapLog {
   // Brings up to `most` wraps home, in the order of their closes, as far as
   // those are durable. Returns how many.
   size_t Retire(size_t most);
-  // So many of the buckets are closed wraps' that it ought to go on.
+  // Whether closed wraps have so many buckets that Retire should go on.
   bool WantsRetire() const;
   // Calls `release` for each block whose wrap has retired since the last time:
   // it is the allocator's again. Not with the allocator's locks held.
@@ -119,7 +120,7 @@ class WrapLog {
   // More room for `bytes` of records.
   absl::Status MakeRoom(Wrap* wrap, size_t bytes);
   absl::Status AddPiece(Wrap* wrap, size_t bytes);
-  // How often buckets or blocks have come back.
+  // Number of times that buckets or blocks were given back.
   uint64_t given() const;
   // There is no room for one that began to look for it at that given().
   absl::Status Full(uint64_t given) const;
@@ -140,7 +141,7 @@ class WrapLog {
   const absl::Duration log_wait_;
   Heap* heap_ = nullptr;
 
-  // Held by who retires. Taken before the other.
+  // Held by the thread that retires. Taken before the other.
   Mutex retire_mutex_;
   uint64_t last_sequence_ ABSL_GUARDED_BY(retire_mutex_);  // in the header
 

@@ -49,7 +49,7 @@ class Recovery {
  private:
   // The wrap that begins in this bucket and has not retired; none: no such.
   std::optional<FoundWrap> Read(uint64_t bucket) const;
-  // So many bytes of records, from a bucket on; false: they are not there.
+  // Collects `bytes` of records from a bucket on; false: they are not there.
   bool Gather(uint64_t bucket, uint64_t bytes,
               std::vector<std::byte>* records) const;
   void Scan();
@@ -79,7 +79,7 @@ bool Recovery::Gather(uint64_t bucket, uint64_t bytes,
     if (records->size() == bytes) return true;
     const uint64_t end = piece.next + piece.bytes;
     std::memcpy(&piece, layout_.At(end - sizeof(Link)), sizeof(piece));
-    // So that each has room for something, and the loop soon an end.
+    // Each piece then has room for records, so the loop ends soon.
     const bool within =
         piece.next >= layout_.log_begin() && piece.next < region_.size() &&
         piece.next % wrap_format::kLineBytes == 0 && piece.bytes >= least &&

@@ -1,4 +1,4 @@
-// What a crash left of a heap under WrAP, brought home. Private to the store.
+// Recovery of a heap under WrAP after a crash. Private to the store.
 #ifndef KAMINO_ENGINE_BASELINES_WRAP_WRAP_RECOVERY_H_
 #define KAMINO_ENGINE_BASELINES_WRAP_WRAP_RECOVERY_H_
 

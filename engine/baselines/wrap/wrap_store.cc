@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<WrapStore>> WrapStore::Create(
 absl::StatusOr<std::unique_ptr<WrapStore>> WrapStore::Open(
     Region* home, const WrapOptions& options) {
   RETURN_IF_ERROR(CheckLogWait(options.log_wait));
-  // Of what is on the medium; it is not loaded.
+  // The heap on the medium; it is not loaded.
   ASSIGN_OR_RETURN(const auto at_home, Heap::Open(home));
   if (at_home->label() != kLabel) {
     return absl::FailedPreconditionError(

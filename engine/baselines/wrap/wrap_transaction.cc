@@ -103,7 +103,7 @@ void WrapTransaction::StoreStates() {
 }
 
 void WrapTransaction::ReleaseSpace(bool committed) {
-  // What is freed goes when the wrap has retired.
+  // Freed blocks are released when the wrap has retired.
   if (committed || !states_change_) return;
   for (const HeldObject& object : held()) {
     if (object.allocated) heap().Release(object.id);

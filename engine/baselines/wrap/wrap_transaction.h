@@ -58,7 +58,7 @@ class WrapTransaction final : public BaselineTransaction {
                 bool open);
   absl::Status Log(const HeldObject& object, uint32_t offset,
                    absl::Span<const std::byte> bytes);
-  // What the wrap lacks at the commit.
+  // Appends what the wrap lacks at the commit.
   absl::Status LogOpenRanges();
   absl::Status LogNewObjects();
   absl::Status LogStates();

@@ -1,5 +1,5 @@
-// A store of any atomicity scheme, by its name: money goes from one account to
-// another, the store is closed and opened again. docs/use/engine.md walks
+// A store of any atomicity scheme, by its name: money moves from one account to
+// another, and the store is closed and opened again. docs/use/engine.md walks
 // through it.
 //
 //   ledger SCHEME FILE          makes FILE, or opens it; leaves it closed
@@ -48,7 +48,7 @@ absl::StatusOr<Store> Open(const std::string& scheme, const std::string& file) {
   return store;
 }
 
-// Adds `change` to the account of that number, of the root object.
+// Adds `change` to the account of that number in the root object.
 absl::Status Add(Transaction& transaction, ObjectId root, uint32_t account,
                  int64_t change) {
   const uint32_t offset = account * sizeof(int64_t);
@@ -61,13 +61,13 @@ absl::Status Add(Transaction& transaction, ObjectId root, uint32_t account,
       root, offset, {reinterpret_cast<std::byte*>(&value), sizeof(value)});
 }
 
-// One from account 0 to account 1, or nothing. `*durable_at`: what is to be
-// awaited before anybody is told.
+// Moves one from account 0 to account 1, or nothing. `*durable_at`: the number
+// to await before the result is reported.
 absl::Status Move(TransactionalStore* store, uint64_t* durable_at) {
   auto transaction = store->Begin(kLockWait);
   absl::Status done = Add(*transaction, store->root(), 0, -1);
   if (done.ok()) done = Add(*transaction, store->root(), 1, +1);
-  if (!done.ok()) return done;  // a transaction that is destroyed aborts
+  if (!done.ok()) return done;  // the transaction's destruction aborts it
   CommitOptions options;
   options.durable_at = durable_at;
   return transaction->Commit(options);
@@ -79,8 +79,8 @@ absl::Status Run(TransactionalStore* store) {
     absl::Status moved = Move(store, &durable_at);
     if (!moved.ok()) return moved;
   }
-  // Once for all of them: they become durable in their order. Most schemes have
-  // nothing to wait for.
+  // Once for all transfers: they become durable in order. Most schemes need not
+  // wait.
   if (!store->AwaitDurable(durable_at, kDurableWait)) {
     return absl::DeadlineExceededError("not durable in time");
   }
@@ -93,7 +93,7 @@ absl::Status Run(TransactionalStore* store) {
   return absl::OkStatus();
 }
 
-// Does not come back.
+// Does not return.
 [[noreturn]] void Crash(TransactionalStore* store) {
   auto transaction = store->Begin(kLockWait);
   const absl::Status begun = Add(*transaction, store->root(), 0, -1);

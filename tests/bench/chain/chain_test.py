@@ -47,7 +47,7 @@ class WordsTest(unittest.TestCase):
       self.assertIn("error: ", self.refused(words))
 
   def refused(self, words):
-    """What is said of them."""
+    """The error for flags that are refused."""
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
       with self.assertRaises(SystemExit, msg=words) as ended:

@@ -26,7 +26,7 @@ def run(*words, program=(sys.executable, "-B", PROGRAM)):
 
 
 def a_round(**changes):
-  """With 1,000 connections that cost 2 KiB each, and nothing else."""
+  """A round of 1,000 connections that cost 2 KiB each, and nothing else."""
   figures = {"opened": 1000, "refused": None, "opening_s": 1, "lost": 0,
              "newcomer_ms": 2, "newcomer_error": None}
   for when in ("before", "with", "after"):

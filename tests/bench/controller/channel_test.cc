@@ -50,7 +50,7 @@ TEST_F(ChannelTest, BanksShareTheBusAndNoMore) {
   const Time first = channel_.Write(0, 0).at;
   EXPECT_EQ(channel_.Write(0, 1).at, first + 4 * kClock);
   EXPECT_EQ(channel_.Write(0, 2).at, first + 8 * kClock);
-  // Who waits for a bank leaves the bus to others.
+  // A request that waits for a bank leaves the bus to others.
   channel_.Read(0, kNextRow);
   EXPECT_EQ(channel_.Write(0, 3).at, first + 12 * kClock);
 }

@@ -87,7 +87,7 @@ class ProgramTest(unittest.TestCase):
     done = run("--quick", "--only=13", f"--save_traces={file}")
     self.assertEqual(done.returncode, 1)
     self.assertIn(file, done.stderr)
-    # Without a figure that anybody could ask for.
+    # With --trace, the flags that choose and record figures are refused.
     for flag in ("--only=5", f"--save_traces={folder}"):
       done = run("--quick", f"--trace={file}", flag)
       self.assertEqual(done.returncode, 2)

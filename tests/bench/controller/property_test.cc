@@ -55,8 +55,8 @@ Looked LookAt(uint64_t seed, VictimForm form, ReleaseForm rule) {
   looked.written_home = counts.written_home;
   looked.overflowed = counts.overflowed;
   EXPECT_EQ(result->controller.retired, 40u * threads);
-  // Nothing stays in the victim cache for ever: not what was let go while a
-  // wrap retired, either.
+  // Nothing stays in the victim cache for ever, not even lines that were
+  // released while a wrap retired.
   EXPECT_EQ(counts.released, counts.put);
   return looked;
 }

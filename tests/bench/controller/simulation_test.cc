@@ -114,7 +114,8 @@ TEST(SimulationTest, OrdinaryStoresAreTheSameByAnyMethod) {
   }
 }
 
-// A flush of an ordinary line ends in the victim cache, whoever waits for it.
+// A flush of an ordinary line ends in the victim cache, whichever core waits
+// for it.
 TEST(SimulationTest, FlushesByWrapReachNothingThatLasts) {
   Trace trace;
   trace.threads = {{{EventKind::kStore, 8, 64},

@@ -79,7 +79,7 @@ TEST_P(TracingStoreTest, WhatDoesNotCommitLeavesNothing) {
     ASSERT_TRUE(transaction->Abort().ok());
   }
   Begin().reset();
-  // Nobody's.
+  // No transaction is live.
   tracing().NoteLoad(tracing().root(), 0, 8);
   EXPECT_TRUE(tracing().TakeTrace().threads.empty());
 }

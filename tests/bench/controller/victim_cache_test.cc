@@ -164,8 +164,7 @@ INSTANTIATE_TEST_SUITE_P(Forms, VictimCacheTest,
                                            std::pair(kForms[1], kRules[0]),
                                            std::pair(kForms[1], kRules[1])));
 
-// What the two rules let go of, and after which step: the same, whatever
-// happens.
+// Both rules release the same lines after the same steps, whatever happens.
 TEST(ReleaseRuleTest, WatermarksAndDependenceSetsComeToTheSame) {
   for (VictimForm form : kForms) {
     uint64_t released = 0, out_of_order = 0;

@@ -1,4 +1,4 @@
-// What a crash leaves of memory behind a cache.
+// Memory behind a cache after a crash.
 #include "bench/crash_model/cached_region.h"
 
 #include <cstring>
@@ -20,13 +20,12 @@ class CachedRegionTest : public ::testing::Test {
   CachedRegionTest() : region_(64 * kLine, {2 * kLine, 2}) {}
 
   std::byte* Line(size_t line) { return region_.base() + line * kLine; }
-  // And tells.
+  // Also calls Touch.
   void Store(size_t line, int value) {
     std::memset(Line(line), value, kLine);
     region_.Touch(Line(line), kLine);
   }
-  // Of a line that a crash leaves, each of its words, if they are all bytes of
-  // one value.
+  // The words of a line after a crash, if all bytes of each have one value.
   std::vector<int> Words(size_t line, uint64_t seed = 1) {
     std::vector<std::byte> image(region_.size());
     region_.Crash(seed, image.data());

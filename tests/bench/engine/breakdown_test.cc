@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 const StoreSpec kSimple = {"kamino-simple", {}};
 constexpr absl::Duration kWait = absl::Milliseconds(100);
 
-// What the object holds after an Overwrite at that stage.
+// The object's bytes after an Overwrite at that stage.
 char ByteAfter(StagedStore& store, ObjectId id, Stage stage) {
   store.SetStage(stage);
   std::array<std::byte, 64> bytes;

@@ -26,7 +26,7 @@ std::vector<double> ZipfianProbabilities(uint64_t n, double theta) {
   return probabilities;
 }
 
-// By how many standard deviations each count is away from what is expected.
+// Distance of each count from its expectation, in standard deviations.
 std::vector<double> Deviations(const std::vector<uint64_t>& counts,
                                const std::vector<double>& probabilities) {
   std::vector<double> deviations;

@@ -68,7 +68,7 @@ TEST(RaceTest, DelaysTakeTurns) {
   options.wanted = [](const std::string& name) {
     return name == "micro/overwrite-bytes/hot/1/64";
   };
-  // What follows a long delay has it no more.
+  // The measurement after a long delay no longer has that delay.
   options.drains_ns = {0, kLong, 1};
   std::vector<StoreSpec> specs = {kSimple, kDynamic};
   for (StoreSpec& spec : specs) spec.drains_vary = true;

@@ -1,5 +1,4 @@
-"""The failover bench: its figures, its words, and what it does when it is told
-something wrong."""
+"""The failover bench: its figures, its words, and its errors."""
 
 import json
 import os

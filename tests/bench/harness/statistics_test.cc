@@ -35,7 +35,7 @@ TEST(HistogramTest, QuantilesAreWithinOneIn64OfTheSorted) {
   Histogram histogram;
   std::vector<uint64_t> values;
   for (int i = 0; i < 100'000; ++i) {
-    // Of all magnitudes.
+    // Values of all magnitudes.
     const auto value =
         static_cast<uint64_t>(std::exp(random.Fraction() * 40)) + 1;
     values.push_back(value);

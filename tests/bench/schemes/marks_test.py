@@ -59,7 +59,7 @@ class CrossingTest(unittest.TestCase):
     line = [(0, 4), (1, 7), (2, 4), (3, 6), (4, 7)]
     self.assertAlmostEqual(marks.crossing(line, level), 2.5)
     self.assertEqual(marks.uncrossed("it", line, level), "")
-    # It comes back.
+    # The line falls back below.
     line = [(0, 4), (1, 7), (4, 4)]
     self.assertIsNone(marks.crossing(line, level))
     self.assertEqual(marks.uncrossed("it", line, level),
@@ -91,7 +91,7 @@ class RewindTest(unittest.TestCase):
     one_layer = one(found, name + "still in the cache")
     self.assertAlmostEqual(one_layer["here"], 1.49)
     self.assertIs(one_layer["holds"], True)
-    # What has not been flushed is not free.
+    # Flushing what was put off has a cost.
     one_layer = one(found, name + "brought home")
     self.assertAlmostEqual(one_layer["here"], 1.69)
     self.assertIs(one_layer["holds"], False)
@@ -146,7 +146,7 @@ class RewindTest(unittest.TestCase):
   def test_checkpoints_fall_at_all_places(self):
     falls, between, noise = self.checkpoints(
         simple=((80, 0), (70, 0), (60, 0)),
-        # From end to end it falls.
+        # Falls from the first place to the last.
         optimized=((30, 0), (45, 0), (10, 0)),
         batch=((20, 5), (23, 5), (3, 5)))[0]
     self.assertAlmostEqual(falls["here"], 80)
@@ -170,7 +170,7 @@ class RewindTest(unittest.TestCase):
     self.assertIs(met["holds"], True)
     for batch in ((20, 10, 11), (20, 21, 3), (33, 10, 3)):
       self.assertIs(order(batch)["holds"], False, batch)
-    # What costs nothing has an order, too.
+    # Batches without a cost have an order, too.
     self.assertIs(order((-2, -3, -9))["holds"], True)
 
   def test_new_orders_are_compared_with_the_rival_that_flushes_once(self):
@@ -209,7 +209,8 @@ class RewindTest(unittest.TestCase):
                 "each: excess")
     self.assertAlmostEqual(falls["here"], 40 / 25)
     self.assertIs(falls["holds"], False)
-    # What is not slowed down at all was disturbed: nothing is told of it.
+    # A group that is not slowed down at all was disturbed, so it has no
+    # verdict.
     points[-1]["value"] = 99
     falls = one(rewind(*points), "REWIND fig. 10, transactions of 320 words "
                 "each: excess")
@@ -274,12 +275,13 @@ class SettleTest(unittest.TestCase):
       found = self.settled(lambda v: v <= 1, value, value, value, value)
       self.assertIs(found["holds"], value < 1)
       self.assertEqual(found["rounds"], 3)
-    # What is known of one that is not met is no reason of one that may be.
+    # The known reason of a mark that is not met is not given for one without a
+    # verdict.
     found = [marks.mark("WrAP fig. 13", "", "<= 1", 2, lambda v: v <= 1)]
     for rounds, known in ((2, False), (3, True)):
       settled = marks.settle([dict(found[0])], [found] * rounds)[0]
       self.assertEqual(bool(settled["reason"]), known)
-    # Nor are they called disturbed.
+    # Such a mark is not called disturbed either.
     self.assertEqual(self.settled(lambda v: v <= 1, 0.7, 0.1, 9)["holds"],
                      marks.UNJUDGED)
 
@@ -543,7 +545,7 @@ class RivalsTest(unittest.TestCase):
     self.assertIs(one(found, "Archapt table 4: wrong")["holds"], True)
     self.assertAlmostEqual(
         one(found, "Archapt table 4, a queue of 2 caches")["here"], 5)
-    # One that nobody has found.
+    # An object that no round has found.
     rows[0].update(found=39, lost=9, wrong=1)
     found = rivals(crash_model={"rows": rows})
     self.assertIs(one(found, "Archapt table 4: of these found")["holds"], False)

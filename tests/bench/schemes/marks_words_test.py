@@ -41,8 +41,8 @@ def dirty(store, value):
                            "tpcc-mix")]
 
 
-# Of a whole run, 32 minutes on two processors; those of the timing model, which
-# each run comes to, are in schemes_test.
+# Marks of a whole run, 32 minutes on two processors. Marks of the timing model,
+# which every run has, are in schemes_test.
 NOT_MET = [
     *(f"REWIND {figure}, {memory}: {what}"
       for memory in ("150 ns a line", "as it is")
@@ -183,7 +183,7 @@ class UndefinedTest(unittest.TestCase):
     self.assertEqual(found["here"], marks.UNDEFINED)
     self.assertEqual(found["holds"], marks.UNDEFINED)
     self.assertEqual(found["note"], "no object was inconsistent")
-    # What there is no mark of has no verdict either way.
+    # A figure without a mark has no verdict.
     found = one(rivals(crash_model=crashes(0)),
                 "Archapt table 4: of these repaired")
     self.assertEqual((found["here"], found["holds"]), (marks.UNDEFINED, ""))
@@ -281,7 +281,7 @@ class DigitsTest(unittest.TestCase):
     self.assertEqual(of(2.1234)["note"], "x 2.12, y undefined")
     found = marks.settle([of(2.1234)], [[of(v)] for v in (1.8, 2.1234, 2.4)])
     self.assertEqual(found[0]["note"], "x 2.1, y undefined")
-    # Of one that no round has.
+    # A note that has no values in the rounds.
     found = marks.settle([of(2.1234)], [[of(None)]] * 3)
     self.assertEqual(found[0]["note"], "x 2.12, y undefined")
     found = marks.settle([of(2.1234)], [])

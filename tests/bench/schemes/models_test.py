@@ -1,4 +1,4 @@
-"""bench-schemes: whose results it says those of models are."""
+"""bench-schemes: the origin of models' results in its reports."""
 
 import os
 import sys
@@ -51,7 +51,7 @@ class Untimed(schemes.Bench):
 
 
 def said(made):
-  """What is said of models above tables, by title."""
+  """The origins that stand above the models' tables, by title."""
   return {title: said for title, _, said in schemes_report.tables(made)
           if "this run" in said}
 

@@ -66,7 +66,8 @@ class PartOfARunTest(unittest.TestCase):
     self.assertTrue(warning.endswith(f"; {figures} of {figures} figures."))
 
   def test_what_is_known_without_measuring_is_no_measurement(self):
-    # What a crash costs, and that what is never flushed is never durable.
+    # The cost of a crash, and that the scheme that never flushes is never
+    # durable.
     made = part(points=[point("rewind-6", "a", 0, 1)],
                 stores=("unsafe", "archapt", "cached"))
     self.assertEqual([title for title in tables(made)

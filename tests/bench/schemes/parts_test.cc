@@ -1,4 +1,4 @@
-// What the parts of the schemes' bench are made of.
+// Parts of the schemes' bench.
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -225,7 +225,7 @@ TEST_F(PartsTest, WrapsRivalsFlushWhatThePaperSays) {
   ASSERT_TRUE(Run("wrap-6").ok());
   auto values = Values();
   EXPECT_EQ(values.count("wrap: drains"), 0u);
-  // Who declares what he will store to waits once for all of it.
+  // A transaction that declares its stores waits once for all of them.
   EXPECT_EQ(values["undo-own, declared: drains"], 100 * 3);
   EXPECT_EQ(values["unsafe: drains"], 100);
   EXPECT_EQ(values["cached: drains"], 0);
@@ -259,7 +259,7 @@ TEST_F(PartsTest, AllStoresAreDurableWhenTheyHaveCommitted) {
   EXPECT_EQ(values["undo-own: p50 transactions behind"], 0);
 }
 
-// What is not flushed commits, and survives no crash however long one waits.
+// Commits that are not flushed survive no crash, however long a caller waits.
 TEST_F(PartsTest, WhatIsNotFlushedIsNeverDurable) {
   for (const char* name : {"cached", "unsafe"}) {
     setting_.stores.push_back(*StoreNamed(name));
@@ -288,14 +288,14 @@ TEST_F(PartsTest, WhoWaitsForArchaptHasNothingSkipped) {
 TEST_F(PartsTest, ArchaptSkipsWhereThereIsMoreThanItsQueueHolds) {
   setting_.stores.push_back(*StoreNamed("archapt"));
   ASSERT_TRUE(Run("archapt-9").ok());
-  // Who only reads flushes nothing, and is looked at.
+  // A workload that only reads flushes nothing, and is measured.
   auto all = Values();
   for (const char* store : {"undo-own", "unsafe", "archapt"}) {
     const std::string lines = absl::StrCat(store, ", ycsb-c: lines");
     ASSERT_EQ(all.count(lines), 1u) << store;
     EXPECT_EQ(all[lines], 0) << store;
   }
-  // Of objects of 1 KiB.
+  // Only objects of 1 KiB.
   std::erase_if(points_, [](const Point& point) { return point.x != 1024; });
   auto values = Values();
   EXPECT_GT(values["archapt, overwrite: matrices"], 0);

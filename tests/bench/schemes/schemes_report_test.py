@@ -169,7 +169,7 @@ class ReportTest(unittest.TestCase):
                   schemes_report.facts(made))
     made["last_level_cache"] = 260 << 20
     self.assertIn("260 MiB", next(schemes_report.warnings(made)))
-    # What it makes no difference to.
+    # Without figures that depend on it, there is no warning.
     made["points"].pop()
     self.assertEqual(list(schemes_report.warnings(made)), [])
 
@@ -264,7 +264,7 @@ class ReportTest(unittest.TestCase):
         tables["WrAP fig. 7: bursts, as it is, wraps a second, retired"],
         (["ns more a line and drain", "0", "300"],
          [["wrap", "50.0 (25.0 to 50.0)", "50.0 (25.0 to 50.0)"]]))
-    # Of many measures a line for each place.
+    # A figure with many measures has a line for each place.
     self.assertEqual(
         tables["Archapt fig. 9: lines a transaction, as it is"],
         (["", "bytes", "lines", "drains"],
@@ -291,7 +291,7 @@ class ReportTest(unittest.TestCase):
       p.update(value=38_968_512.0, low=38_968_512.0, high=high)
     _, lines = titled(made)["REWIND fig. 6: checkpoints (0: none), as it is, "
                             "ns"]
-    # What is the same in all rounds is a count.
+    # A value that is the same in all rounds is a count.
     self.assertEqual(lines[0][1:], ["39,000,000 (39,000,000 to 45,200,000)",
                                     "38,968,512"])
 
@@ -531,7 +531,7 @@ class LoadTest(unittest.TestCase):
             for drain_ns, rate in ((0, 100), (500, 110), (1000, 90))]
     rows += [engine_row("cached", "ycsb-a", 1000, rate, drain_ns)
              for drain_ns, rate in ((0, 100), (500, 250))]
-    # Of one speed alone, and of who drains.
+    # Rows of one speed alone, and of a scheme that drains, do not count.
     rows += [engine_row("cached", "ycsb-b", 1000, 100),
              engine_row("undo-own", "ycsb-a", 1000, 5, 500)]
     self.assertEqual(schemes_report.between_speeds({"engine": rows}),

@@ -48,12 +48,12 @@ class SchemesTest(unittest.TestCase):
     rewind = "rewind-1-noforce-batch"
     for store in ("undo-own", rewind, "archapt"):
       self.assertEqual(found["open", store, "rolled back"], 1, store)
-    # What WrAP has open is DRAM.
+    # WrAP keeps open transactions in DRAM.
     self.assertEqual(found["open", "wrap", "rolled back"], 0)
     log = 6 << 20
     for store in ("undo-own", "undo-object", rewind, "wrap", "kamino-simple",
                   "archapt"):
-      # As far as the log lets it.
+      # As much as the log has room for.
       self.assertGreater(found["open", store, "bytes open"], log / 4, store)
       self.assertEqual(found["committed", store, "lost"], 0, store)
     # Their logs are full: with more they would have made room.
@@ -64,7 +64,7 @@ class SchemesTest(unittest.TestCase):
     # A bucket of 4 KiB each; records of 3 KiB of old bytes, and of new ones.
     self.assertGreater(found["committed", "wrap", "replayed"] * 4096, log * 0.9)
     self.assertGreater(found["committed", rewind, "replayed"] * 6144, log * 0.8)
-    # The oldest have left the queue, the others are taken back.
+    # The oldest have left the queue, the others are rolled back.
     back = found["committed", "archapt", "rolled back"]
     self.assertGreater(back, 0)
     self.assertLess(back, found["committed", "archapt",
@@ -89,7 +89,7 @@ class SchemesTest(unittest.TestCase):
     sums = found["archapt", persistent] - found["unsafe", persistent] - 32.1e6
     self.assertGreater(sums, 0.1 * left)
     self.assertLess(sums, 0.2 * left)
-    # Which are verified.
+    # Recovery verifies the sums.
     opens = "ns to open"
     self.assertGreater(found["archapt", opens + " after the crash"],
                        found["archapt", opens])
@@ -194,7 +194,7 @@ class SchemesTest(unittest.TestCase):
     met = {m["name"]: m["holds"] for m in results["marks"]}
     self.assertIs(met["WrAP fig. 6: drains, unsafe"], True)
     self.assertIs(met["WrAP fig. 6: drains of 100 wraps, wrap"], True)
-    # What was not asked for is no mark.
+    # Figures that were not asked for have no marks.
     self.assertFalse([name for name in met if name.startswith("REWIND")])
     self.assertGreater(results["marks_left_out"], 50)
     self.assertTrue(results["facts"]["date"].endswith("UTC"))
@@ -216,7 +216,7 @@ class SchemesTest(unittest.TestCase):
     self.assertEqual([load["run"] for load in results["loads"]],
                      ["bench_controller, WrAP's timing model"])
     self.assertEqual(results["wrap_model"]["facts"]["scale"], "quick")
-    # Of each figure that has marks, each with a verdict.
+    # Each figure that has marks has a verdict for each.
     verdicts = {m["name"]: m["holds"] for m in results["marks"]}
     self.assertEqual(len(verdicts), 26)
     self.assertTrue(all(isinstance(v, bool) for v in verdicts.values()))

@@ -106,7 +106,8 @@ TEST_F(LoadTest, FixedArrivalsAreAsManyAsWanted) {
   EXPECT_NEAR(static_cast<double>(outcome.latency.count()), 100, 1);
 }
 
-// What a closed load would not show: nobody asks while nothing is answered.
+// A closed load would not show the stall: it sends nothing while it has no
+// answers.
 TEST_F(LoadTest, AStallIsInTheLatencyOfAllThatWasDueMeanwhile) {
   constexpr int kWithheld = 40;
   {

@@ -51,8 +51,8 @@ bool AllHaveRun(const std::vector<Row>& rows) {
   });
 }
 
-// In longer slices each time, until something has ended in each: in a short
-// one this process may not have run at all. Returns how many races that took.
+// Makes slices longer until each has had an operation: in a short one this
+// process may not have run at all. Returns how many races that took.
 int RunUntilAllHaveRun(const std::vector<Racer>& racers, RaceOptions options,
                        std::vector<Row>* rows) {
   for (int races = 1;; ++races) {

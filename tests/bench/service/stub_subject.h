@@ -19,7 +19,7 @@ namespace kamino::bench::service {
 class StubSubject : public Subject {
  public:
   struct Faults {
-    // So many calls come before any is answered.
+    // Calls that are withheld until this many have come.
     int withheld = 0;
     // One mutation in so many fails; 0: none.
     int failing = 0;
@@ -86,7 +86,7 @@ class StubSubject : public Subject {
     if (done.ok()) objects.Commit();
     return done;
   }
-  // What transactions see; while none runs.
+  // The rows that transactions see; only while none runs.
   std::map<std::string, std::string>& rows() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     return rows_;
   }

@@ -20,8 +20,8 @@ class TerminalsTest : public ::testing::Test {
     EXPECT_TRUE(loaded.ok()) << loaded;
   }
 
-  // In a longer window each time, until something has ended: in a short one
-  // this process may not have run at all.
+  // Makes the window longer until an operation has ended: in a short one this
+  // process may not have run at all.
   Outcome Run(uint64_t seed) {
     Window window = {absl::Milliseconds(1), absl::Milliseconds(60), {}, {}};
     for (;; window.length *= 2) {

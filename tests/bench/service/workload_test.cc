@@ -61,8 +61,8 @@ TEST(WorkloadTest, OnlyTheScanningOneScans) {
   }
 }
 
-// Of the next `count` operations: 'w' for a put of the first object, 'W' for
-// one of another, 'r' for reads.
+// Kinds of the next `count` operations: 'w' for a put of the first object, 'W'
+// for one of another, 'r' for reads.
 std::string TurnsOf(const std::string& name, int count) {
   Population population(kObjects);
   const Workload workload(*FindMix(name), kObjects, 64, &population);

@@ -32,7 +32,7 @@ int64_t MonotonicNanos();
 // unknown may still be: the process is another one from then on.
 struct Process {
   int id = 0;
-  int step = 1;  // to the next id that nobody else uses
+  int step = 1;  // to the next id, which no other process uses
 };
 
 // Thread-safe.

@@ -68,7 +68,7 @@ class Lists : public Workload {
   }
 
  private:
-  // Nobody else's, nor another one of ours.
+  // Unique among the elements of all clients.
   int64_t NextElement() { return ++elements_ * place_.clients + place_.client; }
 
   End Run(Process* process, std::vector<Part>* parts) {

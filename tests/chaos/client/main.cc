@@ -64,7 +64,8 @@ int Main(int argc, char** argv) {
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);
   sigaddset(&ends, SIGINT);
-  // Before any thread: all of them inherit it, so that sigwait gets it.
+  // Before any thread starts: threads inherit the mask, so sigwait gets the
+  // signal.
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
 
   const bool lists = absl::GetFlag(FLAGS_workload) == "lists";

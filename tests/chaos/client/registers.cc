@@ -55,7 +55,7 @@ class Registers : public Workload {
   }
 
  private:
-  // What this process has read or put last: comparisons with it may hold.
+  // The value that this process read or put last: comparisons with it may hold.
   struct Register {
     std::optional<std::string> value;
     uint64_t version = 0;  // 0: absent
@@ -68,7 +68,7 @@ class Registers : public Workload {
   }
 
   std::string NextValue() {
-    // Nobody else's, nor another one of ours.
+    // Unique among the values of all clients.
     return absl::StrFormat("%0*d", kValueBytes,
                            ++values_ * place_.clients + place_.client);
   }
@@ -159,7 +159,7 @@ class Registers : public Workload {
     ReturnFound(process, client_->Delete(key).status(), "");
   }
 
-  // That the key is absent is an answer like any other.
+  // An absent key is an answer like any other.
   void ReturnFound(Process* process, const absl::Status& status,
                    absl::string_view version) {
     const bool absent = absl::IsNotFound(status);

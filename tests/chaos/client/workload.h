@@ -1,4 +1,4 @@
-// What the clients do, and how it is written down.
+// The clients' operations, and how they are recorded.
 #ifndef KAMINO_TESTS_CHAOS_CLIENT_WORKLOAD_H_
 #define KAMINO_TESTS_CHAOS_CLIENT_WORKLOAD_H_
 

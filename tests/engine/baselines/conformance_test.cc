@@ -1,4 +1,4 @@
-// What engine/transaction.h promises, asked of every scheme.
+// The guarantees of engine/transaction.h, tested on every scheme.
 #include <cstring>
 #include <memory>
 #include <string>
@@ -44,7 +44,7 @@ TEST_P(ConformanceTest, OwnWritesAreRead) {
   EXPECT_EQ(Get(*transaction, id, 10), "other text");
   ASSERT_TRUE(transaction->Overwrite(id, 6, BytesOf("word")).ok());
   EXPECT_EQ(Get(*transaction, id, 10), "other word");
-  // Writable bytes hold what is there.
+  // Writable bytes hold the present content.
   EXPECT_EQ(std::memcmp(*transaction->Write(id, 0, 10), "other word", 10), 0);
   ASSERT_TRUE(transaction->Commit().ok());
   EXPECT_EQ(Text(id, 10), "other word");
@@ -252,7 +252,7 @@ TEST_P(ConformanceTest, FullHeapIsUnharmed) {
     const std::string text = absl::StrCat("object ", i + 1);
     EXPECT_EQ(Text(made[i], text.size()), text);
   }
-  // Freeing needs no space, and gives some.
+  // Freeing needs no space, and releases some.
   const absl::Status freed =
       Run([&](Transaction& t) { return t.Free(made.back()); });
   ASSERT_TRUE(freed.ok()) << freed;
@@ -391,11 +391,11 @@ TEST_P(ConformanceTest, MoneyMovedByThreadsStaysTheSame) {
         auto t = store_->Begin(absl::Milliseconds(20));
         done = add(*t, accounts[from], -1);
         if (done.ok()) done = add(*t, accounts[to], 1);
-        // One in four changes its mind.
+        // One in four is aborted.
         const bool keep = !atomic() || i % 4 != 0;
         const absl::Status ended = done.ok() && keep ? t->Commit() : t->Abort();
         ASSERT_TRUE(ended.ok()) << ended;
-        // What was half done stays so where nothing is taken back.
+        // A scheme without atomicity keeps partial changes.
         if (!done.ok() && !atomic()) {
           ASSERT_TRUE(absl::IsAborted(done)) << done;
           done = absl::OkStatus();
@@ -417,7 +417,7 @@ TEST_P(ConformanceTest, MoneyMovedByThreadsStaysTheSame) {
   EXPECT_EQ(total, kAccounts * kEach);
 }
 
-// Space that one thread gives back is another's at once.
+// Another thread can use released space at once.
 TEST_P(ConformanceTest, ThreadsHandSpaceToEachOther) {
   constexpr int kRounds = 200;
   const auto churn = [&](bool commits) {
@@ -425,7 +425,7 @@ TEST_P(ConformanceTest, ThreadsHandSpaceToEachOther) {
       auto transaction = store_->Begin(absl::ZeroDuration());
       for (int n = 0; n < 10; ++n) {
         auto id = transaction->Alloc(100);
-        // Where copies are made later, transactions may outrun them.
+        // Where copies are made later, transactions may be faster than they.
         if (ResourceOf(id.status()) == Resource::kLog) break;
         ASSERT_TRUE(id.ok()) << id.status();
         if (commits) {

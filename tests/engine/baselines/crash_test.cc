@@ -23,7 +23,7 @@ class BaselineSubject final : public CrashSubject {
     heap_ = *Heap::Create(&region_, HeapSchemeName(scheme));
     store_ = *HeapStore::Open(scheme, heap_.get());
   }
-  // What a crash left; to be recovered.
+  // Opens the image of a crash, for recovery.
   BaselineSubject(HeapScheme scheme, const SimRegion::Image& image)
       : scheme_(scheme), region_(image) {}
 
@@ -59,20 +59,20 @@ TEST_P(CrashTest, RandomTransactionsSurviveRandomCrashes) {
   load.steps = 400;
   load.crash_percent = 15;
   load.objects = 12;
-  // Over what a slot of the log holds here, so that logs grow into the heap.
+  // More than a slot of the log holds here, so that logs grow into the heap.
   load.large = 150 << 10;
   for (load.seed = 1; load.seed <= 6; ++load.seed) {
     BaselineSubject subject(GetParam());
     counts += RunRandomCrashes(&subject, load);
     ASSERT_FALSE(HasFatalFailure()) << "seed " << load.seed;
   }
-  // The workload is one that matters.
+  // The workload is big enough.
   EXPECT_GT(counts.crashes, 100);
   EXPECT_GT(counts.in_commit, 50);
   EXPECT_GT(counts.commits, 100);
 }
 
-// All of it or none, wherever it is cut off: a new object, and a write that
+// All of it or none, wherever a crash cuts it: a new object, and a write that
 // names it.
 TEST_P(CrashTest, EveryDrainOfOneTransaction) {
   BaselineSubject under(GetParam());

@@ -58,7 +58,7 @@ class StoreTest : public ::testing::TestWithParam<std::string> {
 
   void Open(bool fresh) {
     StoreOptions options;
-    // A file system is all that a test can count on; its sync is slow.
+    // Tests can count on a file system only, whose sync is slow.
     options.mode = PmemMode::kForce;
     options.fresh = fresh;
     auto store = OpenStore(GetParam(), path_, bytes_, options);
@@ -75,7 +75,7 @@ class StoreTest : public ::testing::TestWithParam<std::string> {
 
   // For transactions one after the other.
   std::unique_ptr<Transaction> Begin() {
-    // Where copies are made later, transactions must not outrun them.
+    // Where copies are made later, transactions must not be faster than they.
     constexpr int kFewerThanLogSlots = 32;
     if (++begun_ % kFewerThanLogSlots == 0) store_->Quiesce();
     return store_->Begin(Patience(absl::Seconds(30)));
@@ -133,7 +133,7 @@ class StoreTest : public ::testing::TestWithParam<std::string> {
     return Begin()->Read(id).status().code();
   }
 
-  // Of the last Run.
+  // The durable_at of the last Run.
   uint64_t durable_at_ = 0;
   const size_t bytes_;
   const std::string path_;

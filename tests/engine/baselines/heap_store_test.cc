@@ -1,4 +1,4 @@
-// What each baseline on kamino's heap costs and is bounded by.
+// The cost and the bounds of each baseline on kamino's heap.
 #include "engine/baselines/heap_store.h"
 
 #include <cstring>
@@ -45,7 +45,7 @@ TEST_F(HeapStoreTest, DrainsOfACommit) {
       auto transaction = Begin();
       EXPECT_TRUE(transaction->Read(id).ok());
       for (int i = 0; i < ranges; ++i) {
-        // The second time it is covered.
+        // The second declaration is covered.
         EXPECT_TRUE(transaction->Write(id, 100 * i, 100).ok());
         EXPECT_TRUE(transaction->Write(id, 100 * i + 10, 20).ok());
       }
@@ -58,7 +58,7 @@ TEST_F(HeapStoreTest, DrainsOfACommit) {
   }
 }
 
-// What the papers' rivals pay for four stores of one transaction.
+// The cost of the paper's rivals for four stores of one transaction.
 TEST_F(HeapStoreTest, DrainsOfRivals) {
   struct Expected {
     HeapScheme scheme;
@@ -68,7 +68,7 @@ TEST_F(HeapStoreTest, DrainsOfRivals) {
   for (const Expected& expected :
        {Expected{HeapScheme::kUnsafeEach, 4, 4},
         {HeapScheme::kCached, 0, 0},
-        // Each store's old bytes and new, and the end.
+        // Old and new bytes of each store, and the end.
         {HeapScheme::kUndoEach, 9, 9}}) {
     Open(expected.scheme);
     const ObjectId id = Make(1000);
@@ -140,7 +140,7 @@ TEST_F(HeapStoreTest, RangesThatAreDeclaredAtOnceShareADrain) {
   EXPECT_EQ(region_.drains() - before, 3u);
 }
 
-// Allocating and freeing wait for no drain of their own where one comes anyway.
+// Allocating and freeing wait for no extra drain where one comes anyway.
 TEST_F(HeapStoreTest, DrainsOfStatesAreShared) {
   Open(kUndo);
   const ObjectId id = Make(1000);
@@ -181,7 +181,7 @@ TEST_F(HeapStoreTest, AsManyTransactionsAsSlots) {
   }
 }
 
-// A log that cannot grow is an error, and all is as before.
+// A log that cannot grow is an error, and leaves everything as before.
 TEST_F(HeapStoreTest, NoSpaceForTheLogToGrow) {
   for (HeapScheme scheme : {kUndo, kCow}) {
     Open(scheme);
@@ -204,14 +204,14 @@ TEST_F(HeapStoreTest, NoSpaceForTheLogToGrow) {
       } else if (round == 0) {
         ASSERT_TRUE(transaction->Abort().ok());
       } else {
-        // Comes to the same.
+        // It returns the same error.
         EXPECT_EQ(transaction->Commit(), status);
       }
       EXPECT_EQ(ResourceOf(status), Resource::kTransaction) << status;
       EXPECT_EQ((*Begin()->Read(id))[0], std::byte{0});
       EXPECT_EQ(heap_->stats().bytes_used, before.bytes_used);
     }
-    // What fits in the slot still goes.
+    // A transaction that fits in the slot still succeeds.
     auto small = Begin();
     ASSERT_TRUE(small->Write(id, 0, 1000).ok());
     ASSERT_TRUE(small->Commit().ok());

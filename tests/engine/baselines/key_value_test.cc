@@ -31,13 +31,13 @@ class KeyValueTest : public StoreTest {
 
   uint64_t Random(uint64_t bound) { return random_() % bound; }
 
-  // Keys of all lengths, most of them there already.
+  // Keys of all lengths, most of which exist.
   std::string RandomKey() {
     const uint64_t number = Random(400);
     return absl::StrCat(std::string(number % 7 == 0 ? 200 : 3, 'k'), number);
   }
 
-  // One operation on tree and model alike.
+  // The same operation on tree and model.
   absl::Status Operate(KeyValue& objects, Model* model) {
     const std::string key = RandomKey();
     const auto found = model->find(key);
@@ -142,7 +142,7 @@ TEST_P(KeyValueTest, DoesWhatAMapDoes) {
   DeleteAll(&model);
   ExpectHolds({});
   store_->Quiesce();
-  // All pages but the root are given back.
+  // All pages except the root are released.
   if (GetParam() != "kamino-dynamic") {
     EXPECT_EQ(store_->bytes_used(), before);
   }

@@ -1,5 +1,5 @@
-// Transactions one after the other on a store of simulated memory, in few
-// words: for tests of one scheme's store.
+// Short helpers for transactions in sequence on a store of simulated memory:
+// for tests of one scheme's store.
 #ifndef KAMINO_TESTS_ENGINE_BASELINES_ONE_STORE_H_
 #define KAMINO_TESTS_ENGINE_BASELINES_ONE_STORE_H_
 
@@ -19,12 +19,12 @@ inline absl::Span<const std::byte> BytesOf(const std::string& text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
-// What is durable now: all that was not drained is lost.
+// The durable content: everything not drained is lost.
 inline SimRegion::Image DurableOf(const SimRegion& region) {
   return {region.durable(), region.durable() + region.size()};
 }
 
-// `Base` is one of gtest's.
+// `Base` is a gtest class.
 template <typename Store, typename Base = ::testing::Test>
 class OneStoreTest : public Base {
  protected:

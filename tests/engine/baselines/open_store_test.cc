@@ -78,7 +78,7 @@ TEST_F(OpenStoreTest, FilesThatAreThereAreKept) {
   }
 }
 
-// Who comes later leaves what the first one has made.
+// The later one leaves the first one's store alone.
 TEST_F(OpenStoreTest, OfTwoAtATimeOneMakesIt) {
   for (int round = 0; round < 20; ++round) {
     absl::StatusCode codes[2];
@@ -97,7 +97,7 @@ TEST_F(OpenStoreTest, OfTwoAtATimeOneMakesIt) {
   }
 }
 
-// Nor does who fails.
+// A failing caller does not remove another's store either.
 TEST_F(OpenStoreTest, WhoFailsLeavesWhatAnotherHasMade) {
   std::atomic<bool> stop{false};
   std::thread failing([&] {
@@ -117,7 +117,7 @@ TEST_F(OpenStoreTest, WhoFailsLeavesWhatAnotherHasMade) {
   failing.join();
 }
 
-// Links that lead nowhere: no file is there, and none can be made.
+// Dangling links: no file exists, and none can be made.
 TEST_F(OpenStoreTest, OnlyWhatItHasMadeIsRemoved) {
   const std::string backup = path_ + ".backup";
   for (const std::string& scheme : AllSchemeNames()) {
@@ -162,7 +162,7 @@ TEST_F(OpenStoreTest, LogsFillWhereNothingIsDoneBesideTransactions) {
       ASSERT_TRUE(transaction->Alloc(1000).ok());
       ASSERT_TRUE(transaction->Commit().ok());
     }
-    // As a crash would leave it.
+    // The files that a crash would leave.
     std::filesystem::copy_file(path_, path_ + ".crash");
   }
   options.fresh = false;
@@ -218,7 +218,7 @@ TEST_F(OpenStoreTest, ErrorsSayWhatIsMeant) {
   EXPECT_EQ(message("cow"),
             path_ + " is a store of \"libpmemobj\", not of \"cow\"");
   RemoveStore(path_);
-  // Nobody's.
+  // Not a store's file.
   std::ofstream(path_) << std::string(kBytes, 'x');
   for (const std::string& scheme : AllSchemeNames()) {
     EXPECT_TRUE(absl::StrContains(message(scheme), path_)) << message(scheme);
@@ -250,7 +250,7 @@ TEST_F(OpenStoreTest, SchemesAreTuned) {
     RemoveStore(path_);
   }
   EXPECT_LT(2 * used[0], used[1]);
-  // The name says what is on media, and the options the rest.
+  // The name tells the format on media, the options the rest.
   options.rewind = RewindOptions();
   options.rewind.layers = 2;
   options.rewind.checkpoint_records = 1;
@@ -259,7 +259,7 @@ TEST_F(OpenStoreTest, SchemesAreTuned) {
   EXPECT_EQ((*rewind)->scheme(), "rewind-1-noforce-batch");
 }
 
-// Else whoever waits would not, and nobody would know why.
+// Otherwise a waiting transaction would fail at once, without a reason.
 TEST_F(OpenStoreTest, AWaitThatIsNegativeIsRefused) {
   for (const absl::Duration wait :
        {absl::Milliseconds(-1), -absl::InfiniteDuration()}) {
@@ -319,7 +319,7 @@ TEST_F(OpenStoreTest, WrapsLogIsTuned) {
   EXPECT_EQ(used[1] - used[0], kBytes / 4);
 }
 
-// Transactions that go on take all buckets, until one finds none and waits.
+// Transactions under way take all buckets, until one finds none and waits.
 TEST_F(OpenStoreTest, WrapWaitsForOthersAsLongAsItIsToldTo) {
   StoreOptions options;
   options.mode = PmemMode::kForce;
@@ -350,7 +350,7 @@ TEST_F(OpenStoreTest, WrapWaitsForOthersAsLongAsItIsToldTo) {
   for (const auto& transaction : open) EXPECT_TRUE(transaction->Abort().ok());
 }
 
-// Of docs/use/engine.md, "After a crash".
+// A row of docs/use/engine.md, "After a crash".
 struct Row {
   const char* scheme;
   uint64_t last_sequence, replayed, rolled_back;
@@ -360,12 +360,12 @@ class AfterACrashTest : public OpenStoreTest {
  protected:
   AfterACrashTest() {
     options_.mode = PmemMode::kForce;
-    // So that it is known what was done.
+    // So that the test knows how far the work is done.
     options_.background = false;
   }
 
   // Five commits, the last one of number 1004, and a transaction under way;
-  // the files as they are then are copied, as a process that dies leaves them.
+  // then copies the files, as a process that dies leaves them.
   void MakeAndCrash(absl::string_view scheme) {
     options_.fresh = true;
     auto store = OpenStore(scheme, path_, kBytes, options_);
@@ -419,7 +419,7 @@ TEST_F(AfterACrashTest, OpeningKnowsWhatTheDocumentSays) {
     EXPECT_EQ(report.last_sequence, row.last_sequence) << row.scheme;
     EXPECT_EQ(report.replayed, row.replayed) << row.scheme;
     EXPECT_EQ(report.rolled_back, row.rolled_back) << row.scheme;
-    // One that was closed has nothing to be done, ...
+    // A closed store needs no recovery, ...
     const RecoveryReport closed = ReportOf(row.scheme, path_);
     EXPECT_EQ(closed.replayed, 0u) << row.scheme;
     EXPECT_EQ(closed.rolled_back, 0u) << row.scheme;

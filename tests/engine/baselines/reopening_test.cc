@@ -1,5 +1,5 @@
-// What engine/transaction.h promises of a store that is opened again, asked of
-// every scheme.
+// The guarantees of engine/transaction.h for a store that is opened again,
+// tested on every scheme.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,7 +42,8 @@ TEST_P(ReopeningTest, ReopenedHoldsTheSame) {
   EXPECT_EQ(Text(made, 5), "after");
 }
 
-// Whoever waits for it is told, also while others are live; and then it is so.
+// A wait for durability succeeds, also while others are live; and then the
+// commit is durable.
 TEST_P(ReopeningTest, WhatIsDurableSurvives) {
   if (!atomic()) GTEST_SKIP();
   const ObjectId id = Make("first text");
@@ -54,7 +55,7 @@ TEST_P(ReopeningTest, WhatIsDurableSurvives) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     Open(/*fresh=*/false);
-    // libpmemobj has one to a thread.
+    // libpmemobj has one for each thread.
     const bool may_be_two =
         GetParam() != "undo-object" && GetParam() != "undo-range";
     auto live = Begin();
@@ -77,8 +78,8 @@ TEST_P(ReopeningTest, WhatIsDurableSurvives) {
   EXPECT_TRUE(store_->recovery_report().lost_objects.empty());
 }
 
-// What the process leaves in the file when it dies within a transaction is
-// taken back: nothing is lost here, which is the harder half.
+// Changes of a process that dies within a transaction are rolled back. The file
+// loses nothing here, which is the harder case.
 TEST_P(ReopeningTest, DyingWithinATransactionTakesItBack) {
   if (!atomic()) GTEST_SKIP();
   const ObjectId id = Make("first text");
@@ -98,7 +99,7 @@ TEST_P(ReopeningTest, DyingWithinATransactionTakesItBack) {
          transaction->Overwrite(large, 5, BytesOf(std::string(90000, 'b')))
              .ok() &&
          transaction->Alloc(500).ok() && transaction->Free(doomed).ok();
-    // Dies when all is in place but the mark.
+    // Dies when everything but the mark is in place.
     const auto before_mark = [ok](const WriteSet&) -> absl::Status {
       _exit(ok ? 0 : 1);
     };

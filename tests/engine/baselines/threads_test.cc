@@ -1,5 +1,5 @@
-// Several threads on one store, with the thread that works beside them: for
-// ThreadSanitizer (make sanitize), and for what only they can show.
+// Several threads on one store, along with its worker thread: for
+// ThreadSanitizer (make sanitize), and for effects that only threads have.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -32,7 +32,7 @@ constexpr int kRounds = 300;
 constexpr int kAccounts = 8;
 constexpr int64_t kEach = 1000;
 
-// A store with what it stands on, and its thread.
+// A store with its memory and its worker thread.
 struct Opened {
   std::unique_ptr<Heap> heap;
   std::unique_ptr<TransactionalStore> store;
@@ -67,7 +67,7 @@ Subject OfHeapStore(HeapScheme scheme) {
 }
 
 Subject OfRewind(RewindOptions options) {
-  // So that they are made all the time.
+  // So that checkpoints are made all the time.
   options.checkpoint_records = 50;
   return {options.Name(), [=](Region* region, bool fresh) {
             auto opened = std::make_unique<Opened>();
@@ -96,7 +96,7 @@ Subject OfWrap() {
 Subject OfArchapt() {
   return {std::string(kArchaptName), [](Region* region, bool fresh) {
             ArchaptOptions options;
-            // So that objects fall out of it all the time.
+            // So that objects leave the queue all the time.
             options.queue_bytes = 4096;
             options.columns = 3;
             options.patience = absl::Milliseconds(1);
@@ -176,7 +176,7 @@ absl::Status SetBalance(Transaction& transaction, ObjectId id,
   return absl::OkStatus();
 }
 
-// Money goes round, objects come and go; nothing is lost.
+// Money moves, objects come and go; nothing is lost.
 TEST_P(ThreadsTest, TransfersAndNewObjectsKeepTheSum) {
   std::vector<ObjectId> accounts(kAccounts);
   Run([&](Transaction& transaction) {
@@ -226,7 +226,7 @@ TEST_P(ThreadsTest, TransfersAndNewObjectsKeepTheSum) {
         return absl::OkStatus();
       });
       own = made;
-      // Who waits for what it has committed, beside those who do not.
+      // Some threads wait for their commits, others do not.
       if (i % 50 == thread) {
         uint64_t place = 0;
         CommitOptions options;

@@ -53,7 +53,7 @@ TEST_F(TransactionLogTest, HoldsWhatWasAppendedUntilItIsRetired) {
   log_.Recycle(slot);
   EXPECT_TRUE(log_.Read(slot)->records.empty());
   EXPECT_FALSE(log_.Read(slot)->marked);
-  // The next transaction's list ends with what it appended itself.
+  // The next transaction's list ends with its own entries.
   ASSERT_EQ(log_.Acquire(), slot);
   ASSERT_TRUE(AppendWrite(slot, "other").ok());
   EXPECT_EQ(log_.Read(slot)->records.size(), 1u);
@@ -78,7 +78,7 @@ TEST_F(TransactionLogTest, GrowsByRangesOfEverySize) {
   EXPECT_EQ(found, expected);
 }
 
-// The bytes of an object cannot pass for an entry, wherever they come to lie.
+// The bytes of an object cannot pass for an entry, wherever they are.
 TEST_F(TransactionLogTest, CopiedEntriesDoNotCount) {
   const TransactionLog::Slot slot = *log_.Acquire();
   ASSERT_TRUE(AppendWrite(slot, "some text").ok());
@@ -88,8 +88,8 @@ TEST_F(TransactionLogTest, CopiedEntriesDoNotCount) {
   EXPECT_EQ(log_.Read(slot)->records.size(), 1u);
 }
 
-// A slot grows into a block that another grew into before, with the same tag,
-// and a crash leaves of what it added there nothing.
+// A slot grows into a block that another slot grew into before, with the same
+// tag, and a crash leaves none of its own entries there.
 TEST_F(TransactionLogTest, AnotherSlotsEntriesDoNotCount) {
   const TransactionLog::Slot first = *log_.Acquire();
   const TransactionLog::Slot second = *log_.Acquire();
@@ -109,7 +109,8 @@ TEST_F(TransactionLogTest, AnotherSlotsEntriesDoNotCount) {
   EXPECT_EQ(log_.Read(second)->records.size(), 1u);
 }
 
-// Whatever the log area holds, opening says yes or no and goes no further.
+// Whatever the log area holds, opening succeeds or fails, and reads nothing
+// outside.
 TEST_F(TransactionLogTest, DamageIsAnErrorOrVoid) {
   std::mt19937_64 random(1);
   for (int round = 0; round < 200; ++round) {
@@ -121,7 +122,7 @@ TEST_F(TransactionLogTest, DamageIsAnErrorOrVoid) {
       const TransactionLog::Slot slot = *log.Acquire();
       for (int i = 0; i < 5; ++i) {
         const std::vector<std::byte> bytes(random() % 20000);
-        // Some of them are ranges and blocks that are not there.
+        // Some name ranges and blocks that do not exist.
         const Intent intent{random() % 4 * 64 + heap_->root(),
                             static_cast<uint32_t>(random() % 300),
                             static_cast<uint32_t>(bytes.size()),

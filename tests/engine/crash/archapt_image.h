@@ -1,5 +1,5 @@
 // Archapt's matrices in an image of a heap, read by docs/formats/archapt.md and
-// docs/formats/heap.md alone; and which of their objects cannot be had back.
+// docs/formats/heap.md alone; and which of their objects are beyond repair.
 #ifndef KAMINO_TESTS_ENGINE_CRASH_ARCHAPT_IMAGE_H_
 #define KAMINO_TESTS_ENGINE_CRASH_ARCHAPT_IMAGE_H_
 
@@ -12,12 +12,12 @@
 
 namespace kamino::engine::crash {
 
-// Those that count and of which nothing is known to be lost.
+// The valid ones that have no known loss.
 std::vector<CodedObjects> MatricesOf(const std::byte* image);
 
-// Objects of `matrix` that stay wrong in `image`, where each line that differs
-// from `truth` is wrong, and one that is the only such one of its row or column
-// can be made right.
+// The objects of `matrix` that stay wrong in `image`: each line that differs
+// from `truth` is wrong, and one that is the only wrong one of its row or
+// column can be repaired.
 std::set<ObjectId> BeyondRepair(const CodedObjects& matrix,
                                 const std::byte* image, const std::byte* truth);
 

@@ -75,14 +75,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A seed that took longer is told of when it is done.
+// A seed that took longer is reported when it is done.
 constexpr double kLongSeconds = 10;
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// What all seeds of a scheme have come to.
+// The totals of all seeds of a scheme.
 struct Sum {
   ExplorerCounts counts;
   RunResult runs;

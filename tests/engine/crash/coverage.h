@@ -1,4 +1,4 @@
-// Which branches of the engine the explorer has come by.
+// The engine's branches that the explorer has reached.
 #ifndef KAMINO_TESTS_ENGINE_CRASH_COVERAGE_H_
 #define KAMINO_TESTS_ENGINE_CRASH_COVERAGE_H_
 
@@ -9,8 +9,8 @@
 
 namespace kamino::engine::crash {
 
-// While a store was explored, and while images were recovered. What is done
-// with images after that counts for nothing: no crash is looked at there.
+// While a store was explored, and while images were recovered. Work on images
+// after that does not count: no crash is explored there.
 BranchCounts& ReachedByStore();
 BranchCounts& ReachedByRecovery();
 void ForgetReached();

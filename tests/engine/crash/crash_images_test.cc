@@ -1,6 +1,6 @@
 // Whatever a crash leaves, recovery finds the state before or after the
-// transaction in flight, with every acknowledged one. For more than fits in a
-// test: make crash.
+// transaction in flight, with every acknowledged one. For more seeds than a
+// test has time for: make crash.
 #include <algorithm>
 #include <cstdio>
 #include <ostream>
@@ -17,7 +17,7 @@
 namespace kamino::engine::crash {
 namespace {
 
-// AddressSanitizer makes it much slower, and looks for something else.
+// AddressSanitizer makes it much slower, and checks other things.
 #ifdef __SANITIZE_ADDRESS__
 constexpr uint64_t kSeeds = 1;
 #else
@@ -28,11 +28,11 @@ constexpr uint64_t kMinImages = kSeeds * 2500;
 constexpr uint64_t kMinCommits = kSeeds * 50;
 constexpr uint64_t kMinRewindImages = 1000;
 
-// Every one is a test by itself, so that shards have about as much to do.
+// Each is a test by itself, so that shards have about equal work.
 struct Share {
   std::string scheme;
-  // Of the engine's branches: those that it has to come by begin with one of
-  // the first, and with none of the second.
+  // The engine's branches that it must reach: those that begin with one of
+  // `comes_by`, and with none of `but`.
   std::vector<std::string> comes_by;
   std::vector<std::string> but;
 };
@@ -41,7 +41,7 @@ std::ostream& operator<<(std::ostream& out, const Share& share) {
   return out << share.scheme;
 }
 
-// In so few seeds; two planted faults are met there.
+// Rarely reached in so few seeds; two planted faults are met there.
 constexpr char kSeldom[] = "kArchaptTailPassesCommit";
 
 // "" begins all names.
@@ -76,7 +76,7 @@ bool HasToComeBy(const Share& share, const std::string& branch) {
          !BeginsWithOne(branch, share.but);
 }
 
-// What a share has to come by, and does not.
+// The branches that a share must reach, and does not.
 std::vector<std::string> Missed(const Share& share,
                                 const CampaignResult& result) {
   std::vector<std::string> missed;
@@ -106,7 +106,7 @@ TEST_P(CrashImagesOfSchemeTest, EveryImageRecovers) {
   ASSERT_FALSE(result.failed) << result.report;
   std::printf("%s", result.report.c_str());
   EXPECT_GE(result.images, kMinImages);
-  // The workload is one that matters.
+  // The workload is big enough.
   std::printf("%s", result.reached.c_str());
   EXPECT_THAT(Missed(GetParam(), result), ::testing::IsEmpty());
   EXPECT_GT(result.committed, kMinCommits);
@@ -118,8 +118,8 @@ INSTANTIATE_TEST_SUITE_P(All, CrashImagesOfSchemeTest,
 
 constexpr char kKeeping[] = "rewind-1-force-optimized-keeps";
 
-// Twelve configurations; more: make crash SCHEME=rewind. What drains often has
-// many crash points and few commits.
+// Twelve configurations; more: make crash SCHEME=rewind. Configurations with
+// many drains have many crash points and few commits.
 struct RewindShare : Share {
   uint64_t seeds;
   int steps;
@@ -144,7 +144,7 @@ TEST_P(CrashImagesOfRewindTest, EveryImageRecovers) {
   std::printf("%s%s", result.report.c_str(), result.reached.c_str());
   EXPECT_THAT(Missed(share, result), ::testing::IsEmpty());
   EXPECT_GT(result.committed, share.commits * campaign.seeds / share.seeds);
-  // As of three forms.
+  // It has three forms.
   EXPECT_GE(result.images, 3 * kMinRewindImages);
 }
 
@@ -195,9 +195,9 @@ INSTANTIATE_TEST_SUITE_P(All, CrashImagesOfRewindTest,
                          ::testing::ValuesIn(RewindShares()),
                          NameOf<RewindShare>);
 
-// Of lines that nobody has flushed, chance decides which are lost, or a model
-// of a cache does, which is about as long as the queue. More: make crash
-// SCHEME=archapt, and with CACHE=8448.
+// Chance decides which unflushed lines are lost, or a model of a cache of about
+// the queue's length does. More: make crash SCHEME=archapt, and with
+// CACHE=8448.
 struct ArchaptShare : Share {
   size_t cache_bytes;
 };
@@ -219,15 +219,15 @@ TEST_P(CrashImagesOfArchaptTest, EveryImageRecovers) {
   EXPECT_THAT(Missed(share, result), ::testing::IsEmpty());
   EXPECT_GT(result.images, 1000u);
   EXPECT_GT(result.committed, 100u);
-  // What was skipped was not always where it belonged, ...
+  // Lines whose flush was skipped were not always home, ...
   EXPECT_GT(result.repaired, 20u);
-  // ... and chance takes more than sums can make up for.
+  // ... and chance loses more than sums can repair.
   if (share.cache_bytes == 0) {
     EXPECT_GT(result.losses, 10u);
   }
 }
 
-// With "archapt", of both ways that it is opened in.
+// "archapt" is opened in both ways.
 const std::vector<ArchaptShare>& ArchaptShares() {
   static const auto* const shares = new std::vector<ArchaptShare>{
       {{"archapt", {"kArchapt"}, {kSeldom}}, 0},
@@ -261,7 +261,7 @@ TEST(CrashImagesTest, HowToRepeatARunSaysAllThatItHangsOn) {
             "STEPS=400 PERCENT=10");
 }
 
-// On a file of a disk whose pages the kernel writes back when it likes.
+// On a file on disk, whose pages the kernel writes back at any time.
 class PageImagesTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(PageImagesTest, AreRecovered) {

@@ -1,7 +1,7 @@
-// Explores more seeds than a test has time for, or one again.
+// Explores more seeds than a test has time for, or repeats one.
 //
-// Says on stderr what it is at. Exit code 1: an image was not right; 2: the
-// flags are not.
+// Reports its progress on stderr. Exit code 1: an image was not right; 2: wrong
+// flags.
 #include <cstdint>
 #include <cstdio>
 #include <optional>
@@ -34,14 +34,14 @@ namespace {
 
 using kamino::engine::crash::Campaign;
 
-// A set of the cache, and more than any heap here is large.
+// From a single set of the cache to more than any heap here.
 constexpr uint64_t kLeastCache = 11 * 64;
 constexpr uint64_t kMostCache = uint64_t{1} << 30;
-// Of which each commit takes two: with more REWIND's sequences, which go in
-// large steps, would come to their end.
+// Each commit takes two steps: with more, REWIND's sequences, which advance in
+// large steps, would run out.
 constexpr int kMostSteps = 100'000;
 
-// What is wrong with the flags; nothing: nothing is.
+// The mistake in the flags; nullopt: none.
 std::optional<std::string> Wrong(const Campaign& campaign) {
   if (kamino::engine::crash::SchemesOf(campaign).empty()) {
     std::string names;

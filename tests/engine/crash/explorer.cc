@@ -22,16 +22,16 @@ namespace {
 constexpr size_t kLine = SimRegion::kLineBytes;
 constexpr size_t kWord = SimRegion::kWordBytes;
 
-// Structure is a matter of which objects there are and what they hold, so it
-// need not be looked at in each image.
+// The structure depends only on which objects exist and on their content, so it
+// need not be checked in each image.
 constexpr uint64_t kStructureOneIn = 16;
 
-// A recovery that has crash points of its own goes on over the allowance by so
-// many images: it may be long.
+// A recovery with crash points of its own may exceed the allowance by that many
+// images: it may be long.
 constexpr uint64_t kMostDeepOver = 400;
 
-// Where images are bounded, so are the turns of threads within calls, of which
-// a scheme that flushes all the time would have millions.
+// Where images are bounded, so are the switches of threads within calls: a
+// scheme that flushes all the time would have millions.
 constexpr uint64_t kSwitchesAnImage = 10;
 
 template <typename Regions>
@@ -49,8 +49,8 @@ Explorer::Explorer(const Scheme* scheme, uint64_t seed,
       options_(options),
       random_(seed),
       reached_(ReachedByStore().size()) {
-  // The one before, which may have failed half way, has no say in what this one
-  // looks at: a seed does the same in every process.
+  // The previous explorer, which may have failed half way, must not affect this
+  // one: a seed runs the same in every process.
   branch_counts.store(nullptr);
   for (const auto& count : ReachedByStore()) {
     reached_before_.push_back(count.load());
@@ -164,7 +164,7 @@ std::vector<Explorer::Piece> Explorer::WholesOf(const std::vector<Piece>& lines,
   return pages;
 }
 
-// As the kernel does when it likes. Most pages are clean.
+// The kernel does so at any time. Most pages are clean.
 void Explorer::WriteSomePageBack() {
   constexpr size_t kPage = SimRegion::kPageBytes;
   constexpr int kTries = 4;
@@ -204,7 +204,7 @@ bool Explorer::SeenBefore(const std::vector<Piece>& lines) {
   return std::exchange(last_seen_, seen) == seen;
 }
 
-// What is seldom reached is seldom right.
+// Bugs are likely in branches that are seldom reached.
 void Explorer::LookAtBranches() {
   constexpr int kCloseLooks = 5;
   const BranchCounts& counts = ReachedByStore();
@@ -369,7 +369,7 @@ absl::StatusOr<Found> Explorer::CheckDeep(uint64_t seed) {
 
 std::vector<CodedObjects> Explorer::CodedNow() const {
   if (!scheme_.coded) return {};
-  // One that is about to count, or not to, may or may not do so in an image.
+  // A matrix that is being made or given up may or may not count in an image.
   std::vector<CodedObjects> all = scheme_.coded(live_[0]->base());
   for (CodedObjects& one : scheme_.coded(live_[0]->durable())) {
     all.push_back(std::move(one));
@@ -419,7 +419,7 @@ absl::Status Explorer::CheckLosses(std::unique_ptr<Rig> rig,
     }
   }
   transaction.reset();
-  // Nobody frees them: the next recovery says the same.
+  // They are not freed, so the next recovery reports the same.
   rig.reset();
   auto again = scheme_.open(regions, /*make=*/false);
   if (!again.ok()) return again.status();

@@ -1,13 +1,13 @@
-// Memory under a store, which at any moment can be looked at as a crash would
-// leave it.
+// The memory under a store, which can be examined at any moment as a crash
+// would leave it.
 //
-// A crash point is every Drain, some of the Flushes, and wherever the workload
-// says so between stores. At every Drain, and some of the Flushes, another
-// thread may go on. At each, images are made of what is at risk, first in
+// Crash points are every Drain, some of the Flushes, and the workload's own
+// between stores. At every Drain, and some of the Flushes, another thread may
+// run. At each crash point, images are made of the memory at risk, first in
 // whole lines, then in single words; each is recovered and checked. Words stand
-// for the crash points between single stores too: what a prefix of the stores
-// leaves is one of the subsets of words. Some images are recovered on memory
-// that has crash points itself.
+// for the crash points between single stores too: the effect of a prefix of the
+// stores is one of the subsets of words. Some images are recovered on memory
+// with crash points of its own.
 #ifndef KAMINO_TESTS_ENGINE_CRASH_EXPLORER_H_
 #define KAMINO_TESTS_ENGINE_CRASH_EXPLORER_H_
 
@@ -31,8 +31,8 @@
 namespace kamino::engine::crash {
 
 struct ExplorerOptions {
-  // Images in lines and in words at a crash point: every combination up to the
-  // first, else as many as the second.
+  // Images in lines and in words at a crash point: every combination up to
+  // `exhaustive`, otherwise `most`.
   size_t exhaustive = 64;
   size_t most = 32;
   size_t exhaustive_words = 32;
@@ -41,24 +41,24 @@ struct ExplorerOptions {
   size_t exhaustive_deep = 16;
   size_t most_deep = 8;
 
-  // Of flushes, which are many, against drains.
+  // For flushes, which are many; drains have their own.
   uint64_t flush_percent = 3;    // crash points
-  uint64_t switch_percent = 25;  // let another thread go on
+  uint64_t switch_percent = 25;  // let another thread run
   uint64_t deep_one_in = 150;    // images are recovered with crash points
 
-  // Not 0: chance does not decide which lines that nobody has flushed are
-  // durable. A cache of that size does: those that it had to evict are, those
-  // that it holds at the crash are lost.
+  // Not 0: chance does not decide which unflushed lines are durable. A cache of
+  // that size does: evicted lines are durable, and those in the cache at the
+  // crash are lost.
   size_t cache_bytes = 0;
   size_t cache_ways = 11;
 
   // The memory is a file on a disk: SimRegion::SyncPages. Images are made in
-  // pages first, and the kernel writes pages back by chance.
+  // pages first, and the kernel writes pages back at random.
   bool pages = false;
 
   // Puts something between the store under test and its memory; null: nothing.
   std::function<std::unique_ptr<Region>(Region* memory, size_t area)> decorate;
-  // Called before the first crash point, when all is well.
+  // Called before the first crash point, in a sound state.
   std::function<void()> at_start;
 };
 
@@ -67,11 +67,11 @@ struct ExplorerCounts {
   uint64_t images = 0;       // in all
   uint64_t torn_images = 0;  // in words
   uint64_t deep_images = 0;  // within recovery
-  uint64_t repaired = 0;     // images of which lines were made again
-  uint64_t losses = 0;       // images of which objects were lost
+  uint64_t repaired = 0;     // images with repaired lines
+  uint64_t losses = 0;       // images with lost objects
 };
 
-// What a crash has left, and what it is.
+// The memory that a crash has left, and its content.
 struct Survivor {
   std::vector<SimRegion::Image> memory;
   Found found;
@@ -81,18 +81,18 @@ class Explorer {
  public:
   Explorer(const Scheme* scheme, uint64_t seed, const ExplorerOptions& options);
 
-  // Where the store under test lies.
+  // The memory of the store under test.
   const std::vector<Region*>& regions() const { return regions_; }
   // Starts from a survivor's memory. No store may be open.
   void Restart(const Survivor& survivor);
 
   // Off at first.
   void Explore(bool on);
-  // How many of the crash points there could be are looked at; 100 at first.
+  // The percentage of crash points that are explored; 100 at first.
   void SetPercent(uint64_t percent) { percent_ = percent; }
-  // Crash points are passed by while there have been so many images in all, but
-  // for those that are looked at closely; all are looked at, at first. Bounds
-  // how often threads take turns within calls as well.
+  // Skips crash points once there have been that many images in all, except
+  // those that get a close look; explores all at first. Also bounds how often
+  // threads switch within calls.
   void SetAllowance(uint64_t images) { allowance_ = images; }
   void Expect(Expectation expectation) {
     expectation_ = std::move(expectation);
@@ -101,24 +101,24 @@ class Explorer {
   // See SimRegion::ActAs.
   void ActAs(int thread);
 
-  // A crash could be now.
+  // A crash could happen now.
   void CrashPoint() {
     if (random_() % 100 < percent_) CrashPoint("between stores");
   }
 
-  // Somebody has read what lies there, in a region of the store under test.
+  // These bytes of a region of the store under test were read.
   void Loaded(absl::Span<const std::byte> bytes);
 
-  // Something that happened, for an account of a failure.
+  // An event, for the account of a failure.
   void Note(std::string what);
 
-  // The first image that was not right; nothing is explored any more.
+  // An image was not right; exploration has ended.
   bool failed() const { return !failure_.empty(); }
   const std::string& failure() const { return failure_; }
   void Fail(const std::string& failure);
 
   const ExplorerCounts& counts() const { return counts_; }
-  // One of the images that were right, any of them.
+  // Any one of the right images.
   std::optional<Survivor> TakeSurvivor();
 
  private:
@@ -135,13 +135,13 @@ class Explorer {
   void Hooked(const char* where, uint64_t crash_percent,
               uint64_t switch_percent);
   void LookAtBranches();
-  // Lines that were stored to since the last time have come into the cache.
+  // Lines stored to since the last call have come into the cache.
   void FollowStores();
   void UseLine(size_t area, size_t line);
   void CrashPoint(const char* where, bool closely = false);
   void DeepCrashPoint();
   std::vector<Piece> LinesOf(const Memory& memory) const;
-  // Those that the lines lie in, or the lines themselves without `pages`.
+  // The pages of those lines, or the lines themselves without `pages`.
   std::vector<Piece> WholesOf(const std::vector<Piece>& lines,
                               const Memory& memory) const;
   void WriteSomePageBack();
@@ -152,19 +152,19 @@ class Explorer {
   // Makes the images of `pieces` and checks each.
   void TryImages(const Memory& memory, const std::vector<Piece>& pieces,
                  size_t exhaustive, size_t most, bool deep, const char* where);
-  // In three of four images at most one object of a code has lost lines, and so
-  // none is lost.
+  // In three of four images at most one object of a code has lost lines, so
+  // that none is lost.
   std::vector<CodedObjects> CodedNow() const;
   void SpareCoded(const std::vector<CodedObjects>& coded,
                   const std::vector<Piece>& pieces,
                   std::vector<uint8_t>* picks);
-  // Of the image on the scratch regions.
+  // The objects of the image on the scratch regions.
   std::set<ObjectId> MayBeLost() const;
-  // Losses that recovery reported are real, and can be got rid of.
+  // Losses that recovery reported are real, and their objects can be freed.
   absl::Status CheckLosses(std::unique_ptr<Rig> rig,
                            const std::vector<Region*>& regions,
                            const Found& found);
-  // What lies on `regions` recovers and is right.
+  // The content of `regions` recovers and is right.
   absl::StatusOr<Found> Check(const std::vector<Region*>& regions,
                               uint64_t seed);
   absl::StatusOr<Found> CheckDeep(uint64_t seed);
@@ -189,15 +189,15 @@ class Explorer {
   std::optional<CacheModel> cache_;
   std::vector<SimRegion::Image> followed_;  // as of the last FollowStores
 
-  // Of the crash point, and of the image.
+  // Positions of the crash point, and of the image.
   uint64_t durable_ = 0;
   std::set<ObjectId> may_be_lost_;
 
   uint64_t percent_ = 100;
   uint64_t allowance_ = UINT64_MAX;  // images
   uint64_t switches_ = 0;            // within calls
-  // Branches of the engine come by before, in the process and in this run; and
-  // the crash points that are looked at whatever chance says, after a new one.
+  // Branches of the engine reached before, in the process and in this run; and
+  // how many crash points get a close look after a new one.
   std::vector<uint64_t> reached_before_;
   std::vector<bool> reached_;
   int close_looks_ = 0;

@@ -46,7 +46,7 @@ class FaultyRegion final : public Region {
       if (first_page_ == kNoPage) first_page_ = page;
       if (page == first_page_ && drains_ % 3 == 0) return;
     }
-    // As if the first line began where the range does.
+    // As if the first line began at the range's begin.
     if (fault_ == "region-flush-misses-last-line") {
       const size_t lines = (length + kLine - 1) / kLine;
       length = std::min(length, lines * kLine - in_line);
@@ -111,7 +111,7 @@ class FaultyRegion final : public Region {
 
 std::unique_ptr<Region> MakeFaultyRegion(absl::string_view fault, size_t area,
                                          Region* memory) {
-  // "backup:region-..." is of the second area.
+  // "backup:region-..." names the second area.
   constexpr absl::string_view kBackup = "backup:";
   const absl::string_view name = fault;
   const bool backup = fault.substr(0, kBackup.size()) == kBackup;

@@ -1,4 +1,4 @@
-// A region that makes durable less than it is asked to, or too late.
+// A region that makes durable less than it should, or too late.
 #ifndef KAMINO_TESTS_ENGINE_CRASH_FAULTY_REGION_H_
 #define KAMINO_TESTS_ENGINE_CRASH_FAULTY_REGION_H_
 

@@ -40,7 +40,7 @@ class FaultyTransaction final : public ForwardingTransaction {
     return below().Overwrite(id, offset, bytes);
   }
 
-  // As two of them, which the faults are about.
+  // As two calls, which the faults are about.
   absl::Status OverwriteBoth(ObjectId id, uint32_t offset,
                              absl::Span<const std::byte> head,
                              absl::Span<const std::byte> bytes) override {

@@ -1,5 +1,5 @@
-// A store whose transactions do not declare or take back what they should: the
-// mistakes of a scheme, seen from outside.
+// A store whose transactions do not declare or roll back all they should:
+// faults of a scheme, seen from outside.
 #ifndef KAMINO_TESTS_ENGINE_CRASH_FAULTY_STORE_H_
 #define KAMINO_TESTS_ENGINE_CRASH_FAULTY_STORE_H_
 
@@ -7,7 +7,7 @@
 
 namespace kamino::engine::crash {
 
-// `scheme` with stores that err once a fault of theirs is planted
+// `scheme` with stores that misbehave once one of their faults is planted
 // (tests/faults/fault.h).
 Scheme WithFaultyStore(const Scheme& scheme);
 

@@ -1,5 +1,5 @@
-// A rig whose store makes of each transaction what it is told to, for tests
-// that change a little of what a scheme does, or watch it.
+// A rig whose store wraps each transaction by the given function, for tests
+// that change a scheme slightly, or watch it.
 #ifndef KAMINO_TESTS_ENGINE_CRASH_FORWARDING_RIG_H_
 #define KAMINO_TESTS_ENGINE_CRASH_FORWARDING_RIG_H_
 
@@ -56,7 +56,7 @@ class ForwardingRig final : public Rig {
   WrappingStore store_;
 };
 
-// The scheme with transactions of another make.
+// The scheme with wrapped transactions.
 inline Scheme WithTransactions(const Scheme& scheme,
                                const WrappingStore::Wrap& wrap) {
   Scheme other = scheme;

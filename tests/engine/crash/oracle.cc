@@ -19,8 +19,8 @@ absl::Status Annotate(absl::string_view when, const absl::Status& status) {
                       absl::StrCat(when, ": ", status.message()));
 }
 
-// Writes over objects and takes it back: their copies must be right. The store
-// is at rest, so that none has to wait for another's room.
+// Overwrites objects and aborts: their copies must be right. The store is at
+// rest, so that no transaction waits for another's room.
 absl::Status AbortOver(Rig& rig, const World& world,
                        const std::vector<ObjectId>& objects) {
   auto transaction = rig.store().Begin(absl::ZeroDuration());
@@ -69,7 +69,7 @@ absl::StatusOr<Found> CheckRecovered(Rig& rig, const Expectation& expected) {
       continue;
     }
     const auto last = rig.last_sequence();
-    // One that is in flight may have changed nothing.
+    // A transaction in flight may have changed nothing.
     if (last.has_value() && (*last < found.sequence || *last > most)) {
       return absl::InternalError(absl::StrCat("the last sequence is ", *last,
                                               ", not from ", found.sequence,
@@ -123,7 +123,7 @@ absl::StatusOr<Found> CheckLagging(Rig& rig, const Expectation& expected,
 }
 
 absl::Status CheckCopies(Rig& rig, const World& world) {
-  // One at a time: no backup has room for all.
+  // One at a time: no undo copy has room for all.
   for (const auto& [id, unused] : world.objects) {
     absl::Status checked = AbortOver(rig, world, {id});
     if (!checked.ok()) return checked;

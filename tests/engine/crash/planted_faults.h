@@ -1,8 +1,8 @@
-// Mistakes that the crash harness has to notice, one at a time.
+// Faults that the crash harness has to notice, one at a time.
 //
-// Some are made by the engine itself (docs/testing/faults.md), some by what is
-// put between it and its memory, some between it and its user. The latter are
-// there whatever the scheme and its code.
+// Some are planted in the engine itself (docs/testing/faults.md), some between
+// it and its memory, some between it and its user. The latter are independent
+// of the scheme and its code.
 #ifndef KAMINO_TESTS_ENGINE_CRASH_PLANTED_FAULTS_H_
 #define KAMINO_TESTS_ENGINE_CRASH_PLANTED_FAULTS_H_
 
@@ -24,11 +24,11 @@ const std::vector<PlantedFault>& PlantedFaults();
 
 struct Trial {
   bool noticed = false;
-  std::string account;  // of the seed that failed; or why it is no use to go on
+  std::string account;  // of the failed seed; or why it gave up
 };
 
-// Runs seeds with the fault, or with none for an empty name, until one fails
-// or `seeds` have passed, or many without coming by the fault. It is planted
+// Runs seeds with the fault, or with none for an empty name, until one fails,
+// `seeds` have passed, or many have not met the fault. The fault is planted
 // when a new store is ready and durable, so that it has to be noticed at work.
 // Call this in a process of its own.
 Trial RunWithFault(const PlantedFault& fault, uint64_t seeds);

@@ -1,5 +1,5 @@
 // The harness notices every planted fault, and nothing when there is none.
-// FAULT=name in the environment: those alone whose names begin so.
+// FAULT=name in the environment: only those whose names begin with it.
 #include "tests/engine/crash/planted_faults.h"
 
 #include <chrono>
@@ -18,7 +18,7 @@ constexpr uint64_t kMany = 1000000;  // seeds
 
 using faults::Verdict;
 
-// The account's last line says what was wrong.
+// The last line of the account names the violation.
 std::string LastLine(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text.substr(text.rfind('\n') + 1);

@@ -20,15 +20,15 @@ namespace kamino::engine::crash {
 namespace {
 
 constexpr size_t kNobody = SIZE_MAX;
-// Of KaminoStore: threads are numbered as they come.
+// KaminoStore's lanes: threads are numbered in the order of their first use.
 constexpr size_t kLanes = 64;
-// A thread may lose its processor for long, at the worst moment.
-// In turns of others. Of 1,000 one is a long one, which others must have the
-// time to fill the log in.
+// A thread may lose its processor for long, at the worst moment. The lengths
+// are in turns of others. One sleep in 1,000 is long, so that others have the
+// time to fill the log.
 constexpr uint64_t kShortPerMille = 80;
 constexpr uint64_t kShortSleep = 60;
 constexpr uint64_t kLongSleep = 6000;
-// Turns in which nobody got on.
+// Turns in which no thread makes progress.
 constexpr uint64_t kForEver = 1000000;
 
 thread_local size_t this_thread = kNobody;
@@ -57,14 +57,14 @@ class Crew {
     ended_.wait(lock, [this] { return live_.empty(); });
   }
 
-  // Lets any one go on, this one or another.
+  // Lets any thread run, this one or another.
   void Switch() {
     waits_ = 0;
     ++turns_;
     awake_from_[this_thread] = turns_ + SleepLength();
     GoOn(ChooseAwake(/*but=*/kNobody));
   }
-  // This one cannot; whom it waits for may be asleep.
+  // This thread cannot continue; the one it waits for may be asleep.
   void Wait() {
     constexpr uint64_t kPatience = 60;
     CHECK_LT(++waits_, kForEver) << "all threads wait for each other";
@@ -77,8 +77,8 @@ class Crew {
 
  private:
   Crew() {
-    // What they do to come into being is nothing that a run has come by: else
-    // the first run of a process would be another than its repetition.
+    // Making the threads must not count as reaching branches: otherwise the
+    // first run of a process would differ from its repetition.
     BranchCounts* const counts = branch_counts.exchange(nullptr);
     for (size_t i = 0; i < kCrew; ++i) {
       // The last one has the lane of the one before.
@@ -93,7 +93,7 @@ class Crew {
     branch_counts.store(counts);
   }
 
-  // The next one that the engine gives to a thread.
+  // Takes the next number that the engine gives to a thread.
   static void TakeNumber() {
     constexpr size_t kBytes = Heap::kMinTinyBytes;
     PlainRegion memory(kBytes);
@@ -110,7 +110,7 @@ class Crew {
     return chance < kShortPerMille ? schedule_->random(kShortSleep) : 0;
   }
 
-  // In live_; anyone where all sleep.
+  // An index in live_; any one where all sleep.
   size_t ChooseAwake(size_t but) {
     std::vector<size_t> awake;
     std::vector<size_t> all;
@@ -156,7 +156,7 @@ class Crew {
     }
   }
 
-  // Of what follows only the thread whose turn it is makes use.
+  // Only the thread whose turn it is uses the members below.
   std::mutex mutex_;
   std::condition_variable turned_[kCrew];  // one's turn has come
   std::condition_variable ended_;          // of all of them; or has begun

@@ -1,5 +1,5 @@
-// Threads of which one runs at a time, until it lets another one go on: what
-// they do is a matter of whoever decides that, and can be repeated.
+// Threads of which one runs at a time, until it switches to another: the caller
+// decides which, so that a run can be repeated.
 #ifndef KAMINO_TESTS_ENGINE_CRASH_SCHEDULER_H_
 #define KAMINO_TESTS_ENGINE_CRASH_SCHEDULER_H_
 
@@ -10,27 +10,27 @@
 
 namespace kamino::engine::crash {
 
-// The threads are the process's, numbered from 0, and the same ones in every
-// call: what the engine keeps for each thread stays. The last two share a lane
-// of every KaminoStore.
+// The threads belong to the process, numbered from 0, and are the same ones in
+// every call: the engine's state of each thread persists. The last two share a
+// lane of every KaminoStore.
 inline constexpr size_t kCrew = 4;
 
 struct Schedule {
-  // A number below the bound: who goes on.
+  // A number below the bound: which thread runs.
   std::function<uint64_t(uint64_t bound)> random;
-  // Called on a thread that goes on.
+  // Called on a thread that continues.
   std::function<void(size_t thread)> resumed;
 };
 
-// Runs each body on the thread of its number, kCrew of them at most, to its
+// Runs each body on the thread of its number, at most kCrew of them, to its
 // end. Dies when all of them wait for each other.
 void RunTogether(const std::vector<std::function<void()>>& bodies,
                  const Schedule& schedule);
 
-// In a body: perhaps lets another one go on. Elsewhere nothing happens.
+// In a body: may switch to another thread. Elsewhere it does nothing.
 void MaySwitch();
 
-// While it lives, on this thread nothing of that happens.
+// Prevents switches on this thread while it lives.
 class NoSwitching {
  public:
   NoSwitching();

@@ -20,27 +20,27 @@ namespace {
 
 constexpr size_t kHeapBytes = 192u << 10;
 constexpr size_t kLogBytes = 64u << 10;
-// The least there is, so that the ring of commit records goes round and intents
-// take each other's places.
+// The minimum, so that the ring of commit records wraps and intents reuse each
+// other's places.
 constexpr size_t kKaminoLogBytes = heap_format::kMinLogBytes;
 // Full now and then. Two layers' words take some of theirs.
 constexpr size_t kRewindHeapBytes = 224u << 10;
 constexpr size_t RewindLogBytes(const RewindOptions& options) {
   return options.layers == 1 ? 24u << 10 : 36u << 10;
 }
-// Every other sequence changes both words that the log keeps the largest in,
-// and the lower one becomes smaller.
+// Every other sequence changes both words of the log's largest sequence, and
+// the lower one becomes smaller.
 constexpr uint64_t kRewindSequenceStep = (uint64_t{1} << 47) + 1;
-// So little that wraps go on in the heap, and wait for others to retire.
+// So small that wraps continue in the heap, and wait for others to retire.
 constexpr size_t kWrapHeapBytes = 224u << 10;
 constexpr size_t kWrapLogBytes = 8u << 10;
 constexpr uint64_t kWrapBucketBytes = wrap_format::kMinBucketBytes;
 // Room for about ten pages of the index: copies are evicted all the time.
 constexpr double kAlpha = 0.22;
-// Transactions can have more.
+// Transactions can use more.
 constexpr size_t kUndoLogBytes = 32u << 10;
 
-// A dozen objects of a few lines each, that fall out of the queue soon and have
+// A dozen objects of a few lines each, which leave the queue soon and have
 // others to make a matrix with.
 constexpr size_t kArchaptHeapBytes = 224u << 10;
 constexpr size_t kArchaptLogBytes = 48u << 10;
@@ -109,7 +109,7 @@ class WrapRig final : public Rig {
       : store_(std::move(store)) {}
 
   TransactionalStore& store() override { return *store_; }
-  // Not all at once: several wait that have an object in common.
+  // Not all at once, so that several wait that share an object.
   void Sync(size_t transactions) override { store_->Retire(transactions); }
   const Region* view() const override { return store_->heap()->region(); }
   std::optional<uint64_t> last_sequence() const override {
@@ -133,7 +133,7 @@ class ArchaptRig final : public Rig {
     if (transactions > 1) {
       store_->Advance();
     } else {
-      // Somebody waits for the next one.
+      // A caller waits for the next one.
       const uint64_t next =
           std::max(store_->durable_sequence(), store_->given_before()) + 1;
       store_->AwaitDurable(next, absl::Nanoseconds(1));
@@ -206,7 +206,7 @@ Scheme Rewind(RewindOptions options) {
   // Many buckets, and groups that a bucket's end cuts.
   options.bucket = 11;
   options.group = 3;
-  // A seed does the same again, whatever the clock says.
+  // A seed's run must not depend on the clock.
   options.log_wait = absl::ZeroDuration();
   Scheme scheme;
   scheme.name = options.Name();
@@ -227,7 +227,7 @@ Scheme Rewind(RewindOptions options) {
   return scheme;
 }
 
-// With force and records of the committed still in the log.
+// With force and records of committed transactions still in the log.
 Scheme RewindThatKeeps() {
   RewindOptions options;
   options.force = true;
@@ -249,7 +249,7 @@ Scheme Wraps() {
     WrapOptions options;
     options.log_bytes = kWrapLogBytes;
     options.bucket_bytes = kWrapBucketBytes;
-    // A seed does the same again, whatever the clock says.
+    // A seed's run must not depend on the clock.
     options.log_wait = absl::ZeroDuration();
     auto store = make ? WrapStore::Create(regions[0], options)
                       : WrapStore::Open(regions[0], options);
@@ -259,13 +259,13 @@ Scheme Wraps() {
   return scheme;
 }
 
-// With as many matrices as there can be; or, as programs have it, with those
-// alone that are worth it, and then with little log.
+// With as many matrices as possible; or, as in programs, only with those that
+// are worth it, and then with a small log.
 Scheme Archapt(bool gainful_only) {
   ArchaptOptions options;
   options.queue_bytes = kArchaptQueueBytes;
   options.columns = kArchaptColumns;
-  // A seed does the same again, whatever the clock says.
+  // A seed's run must not depend on the clock.
   options.log_wait = absl::InfiniteDuration();
   options.gainful_only = gainful_only;
   Scheme scheme;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kKeys = 24;
 constexpr size_t kLine = 64;
-// Few such keys fill a page, so that pages split and go.
+// Few such keys fill a page, so that pages split and merge.
 constexpr size_t kLongKeyBytes = 700;
 constexpr uint32_t kHugeBytes = 40u << 10;
 constexpr size_t kMostExpected = 4;
@@ -77,7 +77,7 @@ absl::Status Session::DoSomething() {
     return Replace(*directory, slot, *object);
   }
   if (rig_->cancels() && Random(3) == 0) return CancelOut(*directory, *object);
-  // Sometimes about as many as a commit record has room for.
+  // Sometimes about as many as a commit record holds.
   const uint64_t most = Random(25) == 0 ? 60 : brief_ ? 2 : 5;
   for (uint64_t calls = 1 + Random(most); done.ok() && calls > 0; --calls) {
     done = Touch(*object);
@@ -87,9 +87,9 @@ absl::Status Session::DoSomething() {
 
 absl::Status Session::ExpectWrites(ObjectId directory, uint32_t number,
                                    uint32_t first) {
-  // Not by chance, so that seeds do what they did.
+  // Not at random, so that earlier seeds keep their runs.
   if (number % 3 != 0) return absl::OkStatus();
-  // Few: each one takes an intent, and they are to be had for what follows.
+  // Few: each one takes an intent, which later writes need.
   std::vector<ObjectId> objects = {directory};
   for (uint32_t i = 0; i < kSlots && objects.size() < kMostExpected; ++i) {
     auto object = ReadId(*transaction_, directory, (first + i) % kSlots);
@@ -171,7 +171,7 @@ absl::Status Session::WriteByPointer(ObjectId id, const Part& part,
                                      bool at_once) {
   absl::StrAppend(&what_, " write ", id, " [", part.offset, " + ", part.length,
                   ")");
-  // Not by chance, so that seeds do what they did.
+  // Not at random, so that earlier seeds keep their runs.
   if (++pointers_ % 4 == 0) {
     const uint32_t half = part.length / 2;
     const absl::Status declared =
@@ -209,7 +209,7 @@ void Session::StoreLater() {
   for (uint64_t count = Random(3); count > 0; --count) {
     const Place& place = places_[Random(places_.size())];
     if (place.length == 0) continue;
-    // Often at an end of it: there its words are others' as well.
+    // Often at an end of it, where other parts share its words.
     Part part{place.offset, std::min(place.length, 4u)};
     const uint64_t where = Random(3);
     if (where == 0) {
@@ -245,7 +245,7 @@ absl::Status Session::Touch(ObjectId id) {
   }
 }
 
-// Two lines change places, or three.
+// Swaps two lines, or rotates three.
 absl::Status Session::RotateLines(ObjectId id) {
   const std::string seen = Seen(id);
   const size_t lines = seen.size() / kLine;
@@ -263,8 +263,8 @@ absl::Status Session::RotateLines(ObjectId id) {
   return absl::OkStatus();
 }
 
-// An amount goes from a word to one at the same place of another line, or of
-// another object.
+// Moves an amount from a word to the same place of another line, or of another
+// object.
 absl::Status Session::Transfer(ObjectId from, ObjectId to) {
   constexpr size_t kWord = sizeof(uint64_t);
   const size_t both = std::min(Seen(from).size(), Seen(to).size()) / kWord;
@@ -413,7 +413,7 @@ absl::StatusOr<Change> Session::Changes() {
   for (const auto& [id, bytes] : mine_) {
     change.objects[id] = std::make_shared<const std::string>(bytes);
   }
-  // The tree's.
+  // Objects of the tree.
   for (const Intent& intent : transaction_->write_set()) {
     if (change.objects.count(intent.object) > 0) continue;
     auto bytes = transaction_->Read(intent.object);

@@ -1,6 +1,6 @@
-// A transaction of the workload: makes any calls on any objects by chance,
-// stores through the pointers it was given at any later time, and knows by
-// itself, without asking, what every object is to hold.
+// A transaction of the workload: makes random calls on random objects, stores
+// through the returned pointers at any later time, and computes by itself the
+// expected content of every object.
 #ifndef KAMINO_TESTS_ENGINE_CRASH_SESSION_H_
 #define KAMINO_TESTS_ENGINE_CRASH_SESSION_H_
 
@@ -22,18 +22,18 @@ namespace kamino::engine::crash {
 
 class Session {
  public:
-  // Works in directory `home` mostly. `*world` is at any moment what all that
-  // have committed led to. `stored` is called between stores that nobody has
-  // flushed yet. All must outlive the session. A brief one seldom meets others.
-  // Null for the world: whatever is in the store, damaged perhaps; there is no
-  // use in Changes then.
+  // Mostly works in directory `home`. `*world` is always the state after all
+  // committed transactions. `stored` is called between stores that are not
+  // flushed yet. All must outlive the session. A brief session seldom meets
+  // others. A null world: any store, perhaps damaged; Changes is of no use
+  // then.
   Session(Rig* rig, uint32_t home, const WorldPointer* world,
           std::mt19937_64* random, std::function<void()> stored,
           bool brief = false);
 
-  // One thing: up to some calls on an object, a new object, one less, a key
-  // more or less, ... Not OK: the transaction can only be aborted; Expected
-  // tells whether that may happen.
+  // One step: some calls on an object, a new object, a free, a key more or
+  // less, ... Not OK: the transaction can only be aborted; Expected tells
+  // whether that may happen.
   absl::Status DoSomething();
 
   // Perhaps some stores through pointers that earlier calls returned.
@@ -42,11 +42,11 @@ class Session {
   // Whether a correct store may return this: a conflict or something full.
   bool Expected(const absl::Status& status) const;
 
-  // All that this transaction did; it is still live.
+  // All changes of this transaction, which is still live.
   absl::StatusOr<Change> Changes();
 
   Transaction& transaction() { return *transaction_; }
-  // The last thing, for an account.
+  // The last step, for an account.
   const std::string& what() const { return what_; }
 
  private:
@@ -54,7 +54,7 @@ class Session {
   uint32_t RandomSize();
   std::string RandomBytes(size_t size);
 
-  // What Write returned.
+  // A range that Write returned.
   struct Place {
     ObjectId id;
     uint32_t offset;
@@ -66,15 +66,15 @@ class Session {
     uint32_t length;
   };
 
-  // Without a world, what an object holds is what it reads as at first.
+  // Without a world, the first read of an object tells its content.
   absl::Status LookAt(ObjectId id);
-  // What the object holds, as this transaction sees it.
+  // The content of the object, as this transaction sees it.
   const std::string& Seen(ObjectId id) const;
   std::string& Mine(ObjectId id);
   Part RandomPart(ObjectId id);
 
-  // Of some directories, which are always the same: the directory, and some of
-  // its objects, from slot `first` on.
+  // Expects writes to the directory and some of its objects, from slot `first`
+  // on. Always for the same directories.
   absl::Status ExpectWrites(ObjectId directory, uint32_t number,
                             uint32_t first);
 
@@ -86,7 +86,7 @@ class Session {
                           const std::string& bytes);
   void Store(const Place& place, const Part& part, const std::string& bytes);
 
-  // Changes of objects of a directory that leave sums of lines as they are.
+  // Changes objects of a directory so that sums of lines stay the same.
   absl::Status CancelOut(ObjectId directory, ObjectId id);
   absl::Status Transfer(ObjectId from, ObjectId to);
   absl::Status RotateLines(ObjectId id);

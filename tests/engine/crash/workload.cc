@@ -20,16 +20,16 @@
 namespace kamino::engine::crash {
 namespace {
 
-// One thread does what is left to do after commits, the others have one
+// One thread does the work that is left after commits, the others have one
 // transaction each.
 constexpr size_t kSyncThread = 0;
 constexpr size_t kThreads = kCrew - 1;
 constexpr size_t kRecent = 6;
-// What recovery may have left undone is told by what soon comes after it: so
-// many steps, and this percentage of their crash points.
+// The first steps after a recovery show what it left undone: their number, and
+// the percentage of their crash points.
 constexpr int kFirstSteps = 40;
 constexpr uint64_t kFirstPercent = 60;
-// Where nobody syncs all steps are of transactions, and longer.
+// Without a sync thread all steps belong to transactions, and are longer.
 constexpr int kFirstStepsUnsynced = 5;
 
 class Life {
@@ -37,7 +37,7 @@ class Life {
   Life(Explorer* explorer, std::mt19937_64* random, RunResult* result)
       : explorer_(*explorer), random_(*random), result_(*result) {}
 
-  // Null: a new store. Returns when the explorer has failed, too.
+  // Null: a new store. Also returns when the explorer has failed.
   void Live(const Scheme& scheme, const Found& found,
             const RunOptions& options);
 
@@ -54,15 +54,15 @@ class Life {
     explorer_.Note(absl::StrCat("thread ", thread, ": ", what));
   }
   void Expect();
-  // Of a scheme that lags: `world_` is what the places that commits have make
-  // of it. One that has its place has let go of its locks, though it may not
-  // have returned yet.
+  // If the scheme lags: `world_` follows the order of the commits' places. A
+  // commit with a place has released its locks, though it may not have returned
+  // yet.
   void FollowPlaces();
-  // What images there may be by now, when the life has come so far: 0, it is
-  // being opened, to 1. Each life has half of them.
+  // Sets how many images there may be at this part of the life: 0, it is being
+  // opened, to 1. Each life has half of them.
   void Allow(double part);
 
-  // All threads, each until there are no steps left.
+  // All threads, each until no steps are left.
   void RunThreads();
   void Work(size_t thread);
   void Step(size_t thread);
@@ -78,8 +78,8 @@ class Life {
   std::unique_ptr<Session> sessions_[kThreads + 1];  // by thread; 0 has none
   WorldPointer world_;
   uint64_t sequence_ = 0;  // largest acknowledged
-  // Of a scheme that lags: what some of it makes durable, its place, and those
-  // acknowledged that are not in it, in their order.
+  // If the scheme lags: the durable state, its place, and the acknowledged
+  // transactions after it, in their order.
   bool lags_ = false;
   WorldPointer durable_world_;
   uint64_t durable_place_ = 0;
@@ -96,13 +96,13 @@ class Life {
   uint64_t percent_ = 0;          // as RunOptions'
   uint64_t most_images_ = 0;      // as RunOptions'
   bool second_ = false;           // life
-  // Short transactions that seldom meet: more commits, for the log's sake.
+  // Short transactions that seldom meet: more commits, to exercise the log.
   bool brief_ = false;
 };
 
 void Life::Allow(double part) {
   if (most_images_ == 0) return;
-  // Some are for the opening, and for the end.
+  // Part is for the opening, and for the end.
   const double lived = (second_ ? 1 : 0) + 0.1 + 0.8 * part;
   explorer_.SetAllowance(
       static_cast<uint64_t>(static_cast<double>(most_images_) * lived / 2));
@@ -137,7 +137,7 @@ void Life::Expect() {
   std::stable_sort(
       lagging_.begin(), lagging_.end(),
       [](const InFlight& a, const InFlight& b) { return *a.place < *b.place; });
-  // What is in flight may come before.
+  // A transaction in flight may come before.
   uint64_t most = durable();
   for (const InFlight& one : in_flight_) {
     if (*one.place != 0) most = std::min(most, *one.place - 1);
@@ -387,7 +387,7 @@ void Life::Remember(const WriteSet& write_set) {
   if (recent_.size() > kRecent) recent_.resize(kRecent);
 }
 
-// Tells the explorer's cache of what is read.
+// Reports reads to the explorer's cache.
 class WatchedTransaction final : public ForwardingTransaction {
  public:
   WatchedTransaction(std::unique_ptr<Transaction> below, Explorer* explorer)
@@ -409,7 +409,7 @@ RunResult Run(const Scheme& unwatched, uint64_t seed,
               const RunOptions& options) {
   RunResult result;
   std::mt19937_64 random(seed);
-  // Of images nothing is watched.
+  // Transactions on images are not watched.
   Explorer explorer(&unwatched, random(), options.explorer);
   Scheme scheme = unwatched;
   if (options.explorer.cache_bytes != 0) {

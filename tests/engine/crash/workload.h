@@ -1,4 +1,4 @@
-// Transactions by chance on one scheme, with every crash on the way explored.
+// Random transactions on one scheme, with every crash on the way explored.
 #ifndef KAMINO_TESTS_ENGINE_CRASH_WORKLOAD_H_
 #define KAMINO_TESTS_ENGINE_CRASH_WORKLOAD_H_
 
@@ -10,16 +10,16 @@
 
 namespace kamino::engine::crash {
 
-// Of a seed: what `make crash` takes.
+// For each seed: the default of `make crash`.
 inline constexpr uint64_t kUsualImages = 6000;
 
 struct RunOptions {
-  // Of a store's life. Two lives: a new store's, and that of what one of the
-  // crashes left of it.
+  // Steps of a store's life. There are two lives: a new store's, and that of an
+  // image that one of the crashes left.
   int steps = 1500;
   uint64_t percent = 3;  // of the crash points while threads run
-  // About so many images, spread over the run: a crash point is passed by while
-  // there were more than its share so far. 0: as many as there are.
+  // The approximate number of images, spread over the run: a crash point is
+  // skipped while there were more than its share so far. 0: no bound.
   uint64_t most_images = 0;
   ExplorerOptions explorer;
 };
@@ -29,11 +29,11 @@ struct RunResult {
   ExplorerCounts counts;
   uint64_t committed = 0;
   uint64_t aborted = 0;
-  uint64_t full = 0;       // refusals for want of space
+  uint64_t full = 0;       // refusals for lack of space
   uint64_t conflicts = 0;  // refusals for another's lock
 };
 
-// The same seed does the same.
+// The same seed gives the same run.
 RunResult Run(const Scheme& scheme, uint64_t seed, const RunOptions& options);
 
 }  // namespace kamino::engine::crash

@@ -1,5 +1,4 @@
-// What the workload keeps in a heap, and what of it must be there after a
-// crash.
+// The workload's data in a heap, and which of it must be there after a crash.
 //
 // The root object holds ids: of the B+tree, then of directories, which hold the
 // ids of plain objects. Nothing else is allocated.
@@ -24,7 +23,7 @@ inline constexpr uint32_t kDirectories = 3;
 inline constexpr uint32_t kSlots = 16;  // of a directory
 inline constexpr uint32_t kDirectoryBytes = kSlots * sizeof(ObjectId);
 
-// A state that committed transactions have led to.
+// The state after some committed transactions.
 struct World {
   // Every live object's whole payload.
   std::map<ObjectId, std::shared_ptr<const std::string>> objects;
@@ -33,7 +32,7 @@ struct World {
 
 using WorldPointer = std::shared_ptr<const World>;
 
-// What a transaction makes of a state.
+// A transaction's change of a state.
 struct Change {
   // New payloads; null: freed.
   std::map<ObjectId, std::shared_ptr<const std::string>> objects;
@@ -49,14 +48,14 @@ absl::StatusOr<ObjectId> ReadId(Reader& reader, ObjectId id, uint32_t index);
 inline constexpr uint64_t kWorldSequence = 1;
 absl::StatusOr<World> MakeWorld(Rig& rig);
 
-// Not OK: what differs first. Objects byte by byte; that there are as many as
-// in the heap shows that none leaked. Those of `lost` are there, and reading
-// them is kDataLoss.
+// Not OK: the first difference. Compares objects byte by byte; that the heap
+// has no more objects shows that none leaked. Objects of `lost` must exist, and
+// reading them must be kDataLoss.
 absl::Status CheckObjects(Rig& rig, const World& world,
                           const std::set<ObjectId>& lost = {});
 
-// What CheckObjects takes for granted: the tree finds and lists what `world`
-// has and nothing else, and what the root leads to is all there is.
+// The assumptions of CheckObjects: the tree finds and lists the entries of
+// `world` and no others, and all objects are reachable from the root.
 absl::Status CheckStructure(Rig& rig, const World& world);
 
 }  // namespace kamino::engine::crash

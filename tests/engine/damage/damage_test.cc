@@ -30,7 +30,7 @@ using crash::Scheme;
 using crash::Session;
 using crash::World;
 
-// Of each scheme.
+// For each scheme.
 #ifdef __SANITIZE_ADDRESS__
 constexpr uint64_t kMutants = 5000;
 #else
@@ -39,7 +39,7 @@ constexpr uint64_t kMutants = 30000;
 constexpr size_t kMostGrown = 64 * 100 + 4096;
 constexpr unsigned kSecondsEach = 5;
 
-// A store in the middle of its work: some transactions are not in the backup
+// A store in the middle of its work: some transactions are not in the undo copy
 // yet, one has not ended.
 Images MakeImages(const Scheme& scheme) {
   std::vector<std::unique_ptr<SimRegion>> memory;
@@ -74,7 +74,7 @@ bool Holds(const Region& region, const void* data, size_t length) {
   return at < region.size() && length <= region.size() - at;
 }
 
-// Reads all there is to read and changes something. Errors are fine.
+// Reads all content and changes some of it. Errors are fine.
 void Use(Rig& rig, const Region& heap, uint64_t seed) {
   const ObjectId root = rig.store().root();
   auto transaction = rig.store().Begin(absl::ZeroDuration());
@@ -131,7 +131,7 @@ struct Tally {
 
 void TryMutants(const Scheme& scheme, const Images& images, uint64_t end,
                 Tally* tally) {
-  check_intents = false;  // what differs from the backup is damage here
+  check_intents = false;  // differences to the undo copy are damage here
   std::vector<std::unique_ptr<GuardedRegion>> memory;
   std::vector<Region*> regions;
   for (const SimRegion::Image& image : images) {
@@ -173,7 +173,7 @@ TEST_P(DamageTest, EndsAndStaysInside) {
     return;
   }
   int deaths = 0;
-  // In processes of their own: after one has died the next goes on.
+  // In processes of their own: after one has died the next continues.
   while (tally->mutant < kMutants && deaths < 20) {
     std::fflush(nullptr);
     const pid_t child = fork();
@@ -195,7 +195,7 @@ TEST_P(DamageTest, EndsAndStaysInside) {
   std::printf("%s: %llu opened, %llu refused\n", scheme->name.c_str(),
               static_cast<unsigned long long>(tally->opened),
               static_cast<unsigned long long>(tally->refused));
-  // Damage gets far enough to matter, and is often noticed.
+  // Much damage passes the opening, and is often noticed.
   EXPECT_GT(tally->opened, kMutants / 10);
   EXPECT_GT(tally->refused, kMutants / 10);
   munmap(tally, sizeof(Tally));

@@ -1,4 +1,4 @@
-// Memory with nothing beside it: to touch a byte outside is a fault.
+// Memory between guard pages: touching a byte outside is a fault.
 #ifndef KAMINO_TESTS_ENGINE_DAMAGE_GUARDED_REGION_H_
 #define KAMINO_TESTS_ENGINE_DAMAGE_GUARDED_REGION_H_
 
@@ -26,7 +26,7 @@ class GuardedRegion final : public Region {
   GuardedRegion(const GuardedRegion&) = delete;
   GuardedRegion& operator=(const GuardedRegion&) = delete;
 
-  // Of at most `most` bytes; what is beyond its last page is out of bounds.
+  // Loads at most `most` bytes; those beyond its last page are out of bounds.
   void Load(const SimRegion::Image& image) {
     CHECK_LE(image.size(), most_);
     size_ = image.size();

@@ -59,7 +59,7 @@ class Mutator {
       case 3:  // the beginning of a payload: headers of pages and records
         at_ = Within(Block() + sizeof(BlockHeader) + Random(64));
         break;
-      case 5:  // a backup's header, bitmap and blocks
+      case 5:  // an undo copy's header, bitmap and blocks
         at_ = Within(Random(1 << (6 + Random(9))));
         break;
       default:
@@ -84,7 +84,7 @@ class Mutator {
     return chosen;
   }
 
-  // Numbers that may get past a check.
+  // Numbers that may pass a check.
   uint64_t Tempting() {
     const size_t heap = images_[0].size();
     switch (Random(8)) {

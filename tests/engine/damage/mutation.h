@@ -15,10 +15,10 @@ namespace kamino::engine::damage {
 using Images = std::vector<SimRegion::Image>;
 
 // Damages the images of a store in one of many ways: flipped bits, cleared and
-// scribbled ranges, lines copied to where others were, words that look like
-// ids and sizes, cut and grown memory; anywhere or aimed at what a reader
-// trusts. A superblock's checksum is made right again mostly, so that it is
-// not all that stands in the way. Returns what was done.
+// scribbled ranges, lines copied over others, words that look like ids and
+// sizes, cut and grown memory; anywhere or aimed at fields that a reader
+// trusts. Mostly corrects the superblock's checksum, so that it is not the only
+// obstacle. Returns a description of the damage.
 std::string Mutate(uint64_t seed, Images* images);
 
 }  // namespace kamino::engine::damage

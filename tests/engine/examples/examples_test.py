@@ -60,7 +60,7 @@ class LedgerTest(unittest.TestCase):
                "last sequence 100, 0 replayed, 1 rolled back")
 
   def test_wrap(self):
-    # As many as were not home yet: a thread brings them there.
+    # Those that were not home yet, which a thread brings there.
     self.check("wrap", "wrap",
                "last sequence 100, [0-9]+ replayed, 0 rolled back")
 

@@ -27,7 +27,7 @@ std::unique_ptr<Heap> MakeHeap(SimRegion* region) {
   return std::move(*heap);
 }
 
-// Allocated as a transaction does it.
+// Allocated like a transaction does it.
 ObjectId Allocate(Heap* heap, uint32_t size) {
   auto id = heap->Reserve(size);
   EXPECT_TRUE(id.ok()) << id.status();
@@ -53,8 +53,8 @@ TEST(HeapTest, OpensWhatItMade) {
   EXPECT_EQ((*heap)->stats().objects, 1u);
 }
 
-// Nodes cut free space in different ways: pages of one that are put into
-// another one, whose blocks are known, need not tile.
+// Nodes cut free space in different ways: if pages of one are copied to
+// another, whose blocks are known, they need not tile.
 TEST(HeapTest, IsTiledAnewByItsBlocks) {
   SimRegion region(kBytes);
   auto heap = MakeHeap(&region);
@@ -71,7 +71,7 @@ TEST(HeapTest, IsTiledAnewByItsBlocks) {
   EXPECT_TRUE(blocks->Has(heap->root()));
   for (ObjectId id : kept) EXPECT_TRUE(blocks->Has(id));
   for (ObjectId id : freed) EXPECT_FALSE(blocks->Has(id));
-  // What lies between objects is as of nobody.
+  // The bytes between objects belong to no object.
   for (ObjectId id : freed) {
     std::memset(heap_format::HeaderOf(region.base(), id), 0x4b, 16);
   }
@@ -81,7 +81,7 @@ TEST(HeapTest, IsTiledAnewByItsBlocks) {
   ASSERT_TRUE(heap->Load().ok());
   EXPECT_EQ(heap->stats().objects, stats.objects);
   EXPECT_EQ(heap->stats().bytes_used, stats.bytes_used);
-  // Only as objects say that they are.
+  // The block map must match the sizes that objects tell.
   blocks->Set(freed[5], true);
   EXPECT_FALSE(heap->Retile(*blocks).ok());
   blocks->Set(freed[5], false);
@@ -204,7 +204,7 @@ TEST(HeapTest, ReserveAtFollowsAnotherHeap) {
       live.pop_back();
       continue;
     }
-    // The leader alone also takes space that it gives back: an abort.
+    // Only the leader also takes space that it gives back: an abort.
     auto aborted = leader->Reserve(1 + random() % 3000);
     ASSERT_TRUE(aborted.ok());
     const ObjectId id = Allocate(leader.get(), 1 + random() % 9000);
@@ -220,8 +220,8 @@ TEST(HeapTest, ReserveAtFollowsAnotherHeap) {
   EXPECT_TRUE(absl::IsDataLoss(follower->ReserveAt(kBytes * 2, 48)));
 }
 
-// At one drain in 16, what a crash leaves there is loaded, and looked at.
-// `*crashes` counts them.
+// At one drain in 16, loads and checks an image that a crash leaves. `*crashes`
+// counts them.
 void CrashAtDrains(SimRegion* region, std::mt19937* random, int* crashes,
                    std::function<void(const Heap&)> look) {
   region->SetDrainHook([=] {
@@ -236,8 +236,8 @@ void CrashAtDrains(SimRegion* region, std::mt19937* random, int* crashes,
   });
 }
 
-// Headers tile at every instant: whatever a crash leaves can be walked, and
-// what was allocated and drained is there.
+// Headers tile at every instant: any image of a crash can be walked, and blocks
+// allocated and drained are there.
 TEST(HeapTest, TilesAfterACrashAtAnyDrain) {
   SimRegion region(kBytes);
   auto heap = MakeHeap(&region);
@@ -266,8 +266,8 @@ TEST(HeapTest, TilesAfterACrashAtAnyDrain) {
   EXPECT_GT(crashes, 20);
 }
 
-// The same for the way a replica takes blocks: from the middle of free space,
-// whatever blocks that is made of on media.
+// The same for a replica's way to take blocks: from the middle of free space,
+// whatever blocks that consists of on media.
 TEST(HeapTest, TilesAfterACrashWhileReservingAnywhere) {
   SimRegion region(kBytes);
   auto heap = MakeHeap(&region);
@@ -295,7 +295,7 @@ TEST(HeapTest, TilesAfterACrashWhileReservingAnywhere) {
     if (!free) continue;
     heap->MarkAllocated(id);
     region.Drain();
-    // As users' data does that looks like headers.
+    // Users' data may look like headers.
     auto payload = heap->Payload(id);
     ASSERT_TRUE(payload.ok()) << payload.status();
     ASSERT_EQ(payload->size(), bytes - 16);
@@ -308,8 +308,8 @@ TEST(HeapTest, TilesAfterACrashWhileReservingAnywhere) {
   EXPECT_EQ(heap->stats().objects, model.size() + 1);
 }
 
-// A cut that falls on the old start of a block inside the free space: nothing
-// may lead a walk there until what follows it is durable.
+// A cut that falls on the old start of a block inside the free space: a walk
+// must not reach it before the bytes after it are durable.
 TEST(HeapTest, TilesWhenACutMeetsAnOldHeader) {
   SimRegion region(kBytes);
   auto heap = MakeHeap(&region);
@@ -341,7 +341,7 @@ TEST(HeapTest, TilesWhenACutMeetsAnOldHeader) {
 }
 
 // A block and its slab cost two drains; the rest of the slab costs none, and
-// neither does a small block that was given back.
+// neither does a released small block.
 TEST(HeapTest, SmallBlocksCostFewDrains) {
   SimRegion region(kBytes);
   auto heap = MakeHeap(&region);

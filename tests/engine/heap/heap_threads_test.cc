@@ -1,4 +1,4 @@
-// Threads share a heap. Apart from heap_test, for ThreadSanitizer.
+// Threads that share a heap. Separate from heap_test, for ThreadSanitizer.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

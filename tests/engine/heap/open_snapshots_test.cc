@@ -27,7 +27,7 @@ constexpr size_t kHeapBytes = Heap::kMinBytes;
 using Objects = std::map<ObjectId, std::string>;
 using Entries = std::map<std::string, std::string>;
 
-// The root object with all that a tree under it and the test have made.
+// The root object, with all objects of a tree under it and of the test.
 class OpenSnapshotsTest : public ::testing::Test {
  protected:
   OpenSnapshotsTest() { Make({}); }
@@ -80,7 +80,7 @@ class OpenSnapshotsTest : public ::testing::Test {
 
   static Entries Scan(Reader& reader, ObjectId tree) {
     Entries entries;
-    // Of damage, what stands before it.
+    // If there is damage, the entries before it.
     (void)KeyValueReader(&reader, tree)
         .Scan("", "", 0, [&](absl::string_view key, const auto& entry) {
           entries[std::string(key)] = std::string(entry.value);
@@ -110,7 +110,7 @@ class OpenSnapshotsTest : public ::testing::Test {
   bool IndexHolds();
   bool OlderHolds();
 
-  // Any change of some objects, and whether it is taken back.
+  // Changes some objects at random; it may be aborted.
   void ChangeAtRandom(std::mt19937& random) {
     const auto draw = [&](size_t n) { return random() % n; };
     Commit(
@@ -152,7 +152,7 @@ class OpenSnapshotsTest : public ::testing::Test {
   std::vector<ObjectId> ids_;
 };
 
-// Against copies of the heap, made when each snapshot was opened.
+// Compared with copies of the heap, made when each snapshot was opened.
 TEST_F(OpenSnapshotsTest, AreWhatTheHeapWas) {
   for (uint32_t seed = 1; seed <= 30; ++seed) {
     Make({});
@@ -188,7 +188,7 @@ TEST_F(OpenSnapshotsTest, AreWhatTheHeapWas) {
   }
 }
 
-// Pages are split, emptied and freed behind its back.
+// Pages are split, emptied and freed while it is open.
 bool OpenSnapshotsTest::IndexHolds() {
   for (int i = 0; i < 600; ++i) {
     Put(absl::StrCat("key-", i * 7 % 600), absl::StrCat("old-", i));
@@ -219,7 +219,7 @@ TEST_F(OpenSnapshotsTest, AnIndexPageThatIsLeftOutIsNoticed) {
   EXPECT_FALSE(IndexHolds());
 }
 
-// As the tail does it: by the entry's write set, before it is executed.
+// As at the tail: by the entry's write set, before it is executed.
 TEST_F(OpenSnapshotsTest, OfAReplicasHeap) {
   SimRegion region(kHeapBytes);
   auto replica = *Heap::Create(&region, "test");
@@ -270,7 +270,7 @@ TEST_F(OpenSnapshotsTest, OneOfTheSameSequenceSharesImages) {
   EXPECT_EQ(Scan(*first, tree_)["k"], "old");
 }
 
-// What only a closed one has kept is what an older one needs.
+// An older snapshot needs versions that only a closed one has kept.
 bool OpenSnapshotsTest::OlderHolds() {
   Put("k", "1");
   Put("l", "1");
@@ -295,7 +295,7 @@ TEST_F(OpenSnapshotsTest, OneThatLeavesNothingIsNoticed) {
   EXPECT_FALSE(OlderHolds());
 }
 
-// Past the bound the oldest one ends; others go on.
+// Past the bound the oldest one ends; others continue.
 TEST_F(OpenSnapshotsTest, SpaceIsBounded) {
   Make({.max_bytes = 1u << 20, .max_open = 16});
   for (int i = 0; i < 40; ++i) {

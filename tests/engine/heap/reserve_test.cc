@@ -22,8 +22,7 @@ class ReserveTest : public ::testing::Test {
     heap_ = std::move(*heap);
   }
 
-  // Blocks, one after the other, until there is no room; whether or not the
-  // reserve may be cut.
+  // Reserves blocks until there is no room; `may_cut`: the reserve may be used.
   std::vector<ObjectId> Fill(uint32_t size, bool may_cut = false) {
     std::vector<ObjectId> taken;
     for (;;) {
@@ -36,7 +35,7 @@ class ReserveTest : public ::testing::Test {
     }
   }
 
-  // Blocks of all sizes, until there is no room for any.
+  // Reserves blocks of all sizes, until there is room for none.
   void FillAll(bool may_cut = false) {
     for (uint32_t size : {100000u, 30000u, 3000u, 700u, 100u, 20u}) {
       Fill(size, may_cut);
@@ -68,7 +67,7 @@ TEST_F(ReserveTest, TheLastSpaceIsKept) {
   EXPECT_LT(Free(), kKept + 2 * kPage);
 }
 
-// So that it serves whatever comes: outcomes as well as pages.
+// So that it serves any request: outcomes as well as pages.
 TEST_F(ReserveTest, WhatIsKeptIsWholeInAFragmentedHeap) {
   heap_->KeepReserve(kKept);
   const std::vector<ObjectId> small = Fill(100);
@@ -93,7 +92,7 @@ TEST_F(ReserveTest, ACutTakesNoMoreThanItsBlock) {
   EXPECT_FALSE(heap_->Reserve(100, /*may_cut=*/false).ok());
 }
 
-// One that was taken back is asked for again.
+// A released block fills the reserve again.
 TEST_F(ReserveTest, WhatIsGivenBackIsKeptAgain) {
   heap_->KeepReserve(kKept);
   FillAll();
@@ -107,12 +106,12 @@ TEST_F(ReserveTest, WhatIsGivenBackIsKeptAgain) {
   }
 }
 
-// Blocks that lie ready for their size are used for others before it.
+// Requests use free blocks of their size before the reserve.
 TEST_F(ReserveTest, AllOtherSpaceComesFirst) {
   heap_->KeepReserve(kKept);
   const std::vector<ObjectId> large = Fill(3000);
   FillAll();
-  // Two that are no neighbours, so that they are no whole page.
+  // Two that are not adjacent, so that they make no whole page.
   heap_->Release(large[10]);
   heap_->Release(large[20]);
   uint64_t small = 0;
@@ -122,7 +121,7 @@ TEST_F(ReserveTest, AllOtherSpaceComesFirst) {
   EXPECT_GE(Whole(), kKept);
 }
 
-// As one that was filled when nothing was kept.
+// A heap that was filled when nothing was reserved.
 TEST_F(ReserveTest, AFullHeapFillsItUpFirst) {
   const std::vector<ObjectId> large = Fill(3000);
   FillAll();
@@ -136,12 +135,12 @@ TEST_F(ReserveTest, AFullHeapFillsItUpFirst) {
       EXPECT_FALSE(heap_->Reserve(20, /*may_cut=*/false).ok());
     }
   }
-  // In holes, of which none is a whole page.
+  // In holes, none of which is a whole page.
   Fill(100);
   EXPECT_EQ(Whole(), 0u);
   EXPECT_TRUE(heap_->Reserve(100).ok());
   EXPECT_EQ(Cuts(), 1u);
-  // Whole once neighbours are free.
+  // Whole once their neighbours are free.
   for (size_t i = 0; i < 2 * given; ++i) heap_->Release(large[2 * i + 1]);
   EXPECT_GE(Whole(), kKept);
   EXPECT_TRUE(heap_->Reserve(100, /*may_cut=*/false).ok());

@@ -31,8 +31,8 @@ struct Value {
 using Model = std::map<std::string, Value>;
 
 // A tree on a head's heap, and the same on a replica's: every committed
-// transaction is executed there again from its write set, so that any call that
-// is not deterministic shows as a divergence.
+// transaction is executed there again from its write set, so that any
+// non-deterministic call shows as a divergence.
 class KeyValueTest : public ::testing::Test {
  protected:
   KeyValueTest() : head_(Scheme::kSimple), replica_region_(kTestHeapBytes) {
@@ -67,7 +67,7 @@ class KeyValueTest : public ::testing::Test {
     return absl::OkStatus();
   }
 
-  // Comes to the same image as the head did.
+  // Expects the head's image.
   template <typename Body>
   void Replay(Body body, const AfterImage& image,
               ReplicaTransaction* execution) {
@@ -151,8 +151,8 @@ TEST_F(KeyValueTest, GetPutPatchDelete) {
   EXPECT_TRUE(absl::IsNotFound(objects.Get("key").status()));
 }
 
-// A procedure may hand on what it was given: bytes of the heap, which are being
-// written over.
+// A procedure may pass on a view of its input: bytes of the heap, which are
+// being overwritten.
 TEST_F(KeyValueTest, AValueMayBeMadeOfItself) {
   for (const size_t size : {50, 4096, 900000}) {
     std::string value(size, ' ');
@@ -255,8 +255,8 @@ TEST_F(KeyValueTest, RangeUnchangedSeesEveryKindOfChange) {
   EXPECT_FALSE(UnchangedSince("a", "d", before));
 }
 
-// Keys of many shapes: common prefixes, zeros, 0xff, short and long.
-// Pages whose keys begin alike leave out what they share when they compare.
+// Keys of many shapes: common prefixes, zeros, 0xff, short and long. Pages of
+// keys with a common beginning leave it out when they compare.
 TEST_F(KeyValueTest, KeysThatBeginAlikeAndThoseThatDoNot) {
   const std::string alike = "account/of/user/";
   std::vector<int> numbers(900);
@@ -404,8 +404,8 @@ INSTANTIATE_TEST_SUITE_P(Orders, LongKeyTest,
                          ::testing::Values("Ascending", "Descending", "Random"),
                          [](const auto& info) { return info.param; });
 
-// Pages whose numbers lie, and then changes: an error, or a change within the
-// page. The sanitizers see what goes outside.
+// Changes to pages with wrong numbers: an error, or a change within the page.
+// The sanitizers notice accesses outside.
 TEST_F(KeyValueTest, ChangesOfADamagedPageStayWithinIt) {
   for (int i = 0; i < 60; ++i) {
     ASSERT_TRUE(Put("k" + std::to_string(i), "v").ok());
@@ -431,7 +431,7 @@ TEST_F(KeyValueTest, ChangesOfADamagedPageStayWithinIt) {
            (random() % 2 || objects.Delete(key, 99).ok());
     }
     refused += !ok;
-    // An abort would take the damage back with the rest.
+    // An abort would undo the damage as well.
     ASSERT_TRUE(transaction->Abort().ok());
   }
   EXPECT_GT(refused, 100);
@@ -457,7 +457,7 @@ TEST_F(KeyValueTest, DamageIsAnErrorNotACrash) {
     objects.Scan("", "", 0, [](absl::string_view, const auto&) { return true; })
         .IgnoreError();
   }
-  // A page that points to itself must not loop.
+  // A page that points to itself must not cause a loop.
   auto root = *head_.heap().Payload(root_);
   std::memcpy(root.data() + 24 + 8, &root_, sizeof(root_));
   HeapReader reader(&head_.heap());
@@ -465,8 +465,8 @@ TEST_F(KeyValueTest, DamageIsAnErrorNotACrash) {
       absl::IsDataLoss(KeyValueReader(&reader, root_).Get("a").status()));
 }
 
-// One bit of what an operation leaves is enough, also of what is behind the
-// bytes that a new object was given.
+// A difference of one bit is enough, also behind the bytes that a new object
+// was given.
 TEST_F(KeyValueTest, AnotherImageHasAnotherHash) {
   ASSERT_TRUE(Put("a", "1").ok());
   auto transaction = head_.Begin();

@@ -1,5 +1,5 @@
 // Objects in plain memory, without a heap, locks or durability: for tests of
-// the index that need a million of them, and count how many are looked at.
+// the index that need a million of them, and count how many are read.
 #ifndef KAMINO_TESTS_ENGINE_INDEX_MEMORY_TRANSACTION_H_
 #define KAMINO_TESTS_ENGINE_INDEX_MEMORY_TRANSACTION_H_
 

@@ -1,5 +1,5 @@
-// Ranges compared with a version: what that costs, and that a summary never
-// says anything else than the records would.
+// Ranges compared with a version: the cost, and that a summary always gives the
+// same answer as the records.
 #include "engine/index/version_summary.h"
 
 #include <iterator>
@@ -82,7 +82,7 @@ TEST_F(ManyKeysTest, AChangeWithinIsFoundAndOneBesideDoesNotCount) {
   EXPECT_LE(reads_, kFew);
 }
 
-// Each cut leaves halves of which too much is noted.
+// Each cut leaves halves that note too much.
 TEST_F(ManyKeysTest, PagesThatWereCutCostLittle) {
   const uint64_t before = version_;
   for (int i = 0; i < 20000; ++i) {
@@ -104,7 +104,7 @@ TEST_F(ManyKeysTest, IsMadeByAndBy) {
   constexpr uint64_t kSlice = 1000;
   int slices = 1;
   for (reads_ = objects_.reads(); !*Summarize(kSlice); ++slices) {
-    // No slice takes much longer than it was told.
+    // No slice takes much longer than its limit.
     ASSERT_LE(objects_.reads() - reads_, kSlice + kFew);
     reads_ = objects_.reads();
     if (slices % 10 == 0) Put(slices);
@@ -114,10 +114,10 @@ TEST_F(ManyKeysTest, IsMadeByAndBy) {
   EXPECT_LE(reads_, kFew);
 }
 
-// --- That it says what the records say.
+// --- The same answers as the records.
 
-// Transactions on a heap, some of them taken back, and comparisons with a
-// summary and without. Returns what is wrong; empty: nothing.
+// Transactions on a heap, some of them aborted, and comparisons with a summary
+// and without. Returns the violation; empty: none.
 class Comparisons {
  public:
   explicit Comparisons(uint32_t seed) : random_(seed), under_(Scheme::kSimple) {
@@ -231,7 +231,7 @@ INSTANTIATE_TEST_SUITE_P(All, FaultyTest,
                                            "summary-not-told-of-heirs",
                                            "summary-takes-back-too-much"));
 
-// --- What was taken back.
+// --- Aborted transactions.
 
 TEST(VersionSummaryTest, WhatWasTakenBackIsNotNoted) {
   VersionSummary summary;

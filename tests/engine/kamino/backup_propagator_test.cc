@@ -57,7 +57,7 @@ class BackupPropagatorTest : public ::testing::Test {
     return sum;
   }
 
-  // False when a lock was not to be had in time: a deadlock, broken by it.
+  // False when a lock was not available in time, which breaks deadlocks.
   bool Transfer(std::mt19937* random) {
     const ObjectId from = ids_[(*random)() % kObjects];
     const ObjectId to = ids_[(*random)() % kObjects];

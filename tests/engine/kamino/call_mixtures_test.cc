@@ -1,6 +1,6 @@
 // Every sequence of up to three calls on one object, with stores through the
 // pointers that Write returned in between or at the end, against a model that
-// knows nothing of how they are carried out.
+// is independent of the store's way to execute them.
 #include <array>
 #include <cstring>
 #include <string>
@@ -16,7 +16,7 @@ struct Part {
   uint32_t offset;
   uint32_t length;
 };
-// Within a word, beside each other in one, over two, and over a line's end.
+// Within a word, side by side in one, over two, and over a line's end.
 constexpr std::array<Part, 5> kParts = {
     {{0, 4}, {4, 4}, {2, 8}, {60, 8}, {0, 0}}};
 
@@ -147,7 +147,8 @@ class CallMixturesTest : public ::testing::TestWithParam<Scheme> {
     }
   }
 
-  // In the heap, durably, and in the backup, which an abort takes it from.
+  // In the heap, durably, and in the undo copy, from which an abort restores
+  // it.
   void Check(ObjectId id, const std::string& content) {
     EXPECT_EQ(under_.Text(id, content.size()), content);
     EXPECT_EQ(std::memcmp(under_.heap_region().durable() + id, content.data(),

@@ -66,7 +66,7 @@ TEST_F(CommitLogTest, FindsWhatWasWrittenInOrder) {
 TEST_F(CommitLogTest, ARecordThatIsNotDoneIsNeverOverwritten) {
   const auto first = Write(3, 1);
   uint64_t sequence = 1;
-  // All others are done at once; the ring goes round as far as the first one.
+  // All others are done at once; the ring fills up to the first one.
   for (;;) {
     const auto claim = Write(5, sequence + 1);
     if (!claim.has_value()) break;

@@ -1,4 +1,4 @@
-// What only several threads can show: space and its lock change hands together.
+// Effects of several threads: space and its lock change hands together.
 #include <cstring>
 #include <memory>
 #include <thread>
@@ -36,8 +36,8 @@ class ConcurrencyTest : public ::testing::TestWithParam<Scheme> {
   std::unique_ptr<KaminoStore> store_;
 };
 
-// Space that one thread gives back is another's at once: its lock must be free
-// by then, and when it is not, that is a conflict.
+// Another thread can use released space at once: its lock must be free by then,
+// and if it is not, that is a conflict.
 TEST_P(ConcurrencyTest, SpaceGivenBackIsAllocatedAtOnce) {
   constexpr int kRounds = 2000;
   constexpr int kObjects = 40;

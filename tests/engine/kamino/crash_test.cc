@@ -1,4 +1,4 @@
-// Transactions under crashes, with either backup.
+// Transactions under crashes, with either undo copy.
 #include <cstring>
 #include <memory>
 #include <random>
@@ -63,7 +63,7 @@ TEST_P(CrashTest, RandomTransactionsSurviveRandomCrashes) {
   CrashLoad load;
   load.steps = 300;
   load.crash_percent = 12;
-  // Few, and some of them large: a dynamic backup cannot hold them all.
+  // Few, and some of them large: a dynamic undo copy cannot hold them all.
   load.objects = 14;
   load.large = 500 << 10;
   for (load.seed = 1; load.seed <= 4; ++load.seed) {
@@ -72,7 +72,7 @@ TEST_P(CrashTest, RandomTransactionsSurviveRandomCrashes) {
     ASSERT_FALSE(HasFatalFailure()) << "seed " << load.seed;
     evictions += subject.evictions();
   }
-  // The workload is one that matters.
+  // The workload is big enough.
   EXPECT_GT(counts.crashes, 50);
   EXPECT_GT(counts.in_commit, 8);
   EXPECT_GT(counts.commits, 100);

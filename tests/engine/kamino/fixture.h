@@ -1,4 +1,4 @@
-// A heap and a backup on simulated regions, for tests of the store.
+// A heap and an undo copy on simulated regions, for tests of the store.
 #ifndef KAMINO_TESTS_ENGINE_KAMINO_FIXTURE_H_
 #define KAMINO_TESTS_ENGINE_KAMINO_FIXTURE_H_
 
@@ -15,7 +15,7 @@
 
 namespace kamino::engine {
 
-// Later: changes get into the backup by PropagateToBackup alone. kLog: of
+// Later: only PropagateToBackup brings changes into the undo copy. kLog: of
 // kTestUndoBytes; it is not opened again.
 enum class Scheme { kSimple, kDynamic, kSimpleLater, kDynamicLater, kLog };
 
@@ -48,7 +48,7 @@ inline void Overwrite(Transaction& transaction, ObjectId id,
 
 class StoreUnderTest {
  public:
-  // A new heap and an empty backup.
+  // A new heap and an empty undo copy.
   explicit StoreUnderTest(Scheme scheme)
       : scheme_(scheme),
         heap_region_(kTestHeapBytes),
@@ -61,7 +61,7 @@ class StoreUnderTest {
                : CreateDynamicBackup(heap_.get(), &backup_region_)));
   }
 
-  // What a crash left.
+  // Opens the images of a crash.
   StoreUnderTest(Scheme scheme, const SimRegion::Image& heap,
                  const SimRegion::Image& backup)
       : scheme_(scheme), heap_region_(heap), backup_region_(backup) {}
@@ -101,7 +101,7 @@ class StoreUnderTest {
     return id;
   }
 
-  // Everything committed is in the backup, no locks are left.
+  // Everything committed is in the undo copy, and no locks are left.
   void Propagate() {
     while (store_->PropagateToBackup(100) > 0) {
     }

@@ -1,4 +1,4 @@
-// Of the engine as debug builds have it (//engine:instrumented).
+// The engine of debug builds (//engine:instrumented).
 #include <cstring>
 #include <random>
 
@@ -25,7 +25,7 @@ class IntentCheckTest : public ::testing::TestWithParam<Scheme> {
     store_.Propagate();
   }
 
-  // Stores through what Read returned.
+  // Stores through the bytes that Read returned.
   void StoreToRead(bool commit) {
     auto transaction = store_.Begin();
     const auto bytes = *transaction->Read(id_);

@@ -42,7 +42,7 @@ TEST_P(KaminoStoreTest, CommitKeepsAndAbortTakesBack) {
   EXPECT_EQ(under_.Text(id, 5), "third");
 }
 
-// Words of 8 bytes go to the backup: that of a range has bytes of its
+// Words of 8 bytes go to the undo copy: those of a range include bytes of its
 // neighbour, which may change until the commit.
 TEST_P(KaminoStoreTest, StoresThroughAnEarlierPointerReachTheBackup) {
   const ObjectId id = under_.Make("aaaabbbbcccc");
@@ -113,7 +113,7 @@ TEST_P(KaminoStoreTest, LockedUntilTheBackupHoldsIt) {
   EXPECT_EQ(under_.store().stats().locked_objects, 1u);
   auto reader = under_.Begin();
   if (!IsLater(GetParam())) {
-    // A dependent transaction brings it to its end.
+    // A dependent transaction completes its propagation.
     EXPECT_TRUE(reader->Read(id).ok());
     EXPECT_THAT(unlocked_, Contains(id));
     return;
@@ -177,7 +177,7 @@ TEST_P(KaminoStoreTest, FreedSpaceIsNotReusedWhileLocked) {
   EXPECT_EQ(*other->Alloc(1000), id);
 }
 
-// Nothing keeps a transaction from asking for an id of the past.
+// A transaction may ask for an id of the past.
 TEST_P(KaminoStoreTest, AllocMeetsTheLockOfAnObjectThatIsGone) {
   const ObjectId gone = under_.Make(std::string(1000, 'x'));
   {
@@ -232,7 +232,7 @@ TEST_P(KaminoStoreTest, WrongRangesAndSizesAreErrors) {
 }
 
 // Ranges of any alignment that touch and overlap, by pointer and by bytes, read
-// in between: heap and backup end up as a plain buffer does.
+// in between: heap and undo copy end up like a plain buffer.
 TEST_P(KaminoStoreTest, RangesOfOneTransactionAddUp) {
   constexpr size_t kBytes = 112;  // a block's whole payload
   std::mt19937 random(1);
@@ -274,7 +274,7 @@ TEST_P(KaminoStoreTest, RangesOfOneTransactionAddUp) {
     }
     under_.Propagate();
     ASSERT_EQ(under_.Text(id, kBytes), model) << round;
-    // An abort shows what the backup has.
+    // An abort shows the content of the undo copy.
     auto all = under_.Begin();
     Overwrite(*all, id, std::string(kBytes, '#'));
     ASSERT_TRUE(all->Abort().ok());
@@ -336,7 +336,7 @@ TEST_P(KaminoStoreTest, HoldLocksOfWhatAReplicaExecuted) {
   EXPECT_THAT(unlocked_, ElementsAre(freed));  // 8 holds the other
   under_.store().ReleaseHold(8);
   EXPECT_THAT(unlocked_, Contains(id));
-  under_.store().ReleaseHold(9);  // nobody's
+  under_.store().ReleaseHold(9);  // of no object
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, KaminoStoreTest,
@@ -375,7 +375,7 @@ TEST(DynamicBackupTest, EvictsWhatIsNotLockedAndNeverWhatIs) {
   EXPECT_TRUE(under.Begin()->Write(ids.back(), 0, 1).ok());
 }
 
-// Copies that were made for writes that did not come are not kept for good.
+// Copies for expected writes that do not come are not pinned for good.
 TEST(DynamicBackupTest, ExpectedWritesThatDoNotComeLeaveNoPin) {
   StoreUnderTest under(Scheme::kDynamic);
   std::vector<ObjectId> ids;
@@ -402,9 +402,8 @@ TEST(DynamicBackupTest, AWriteAfterAFailedExpectWritesHasAnIntent) {
   EXPECT_FALSE(transaction->Write(id, 0, 1).ok());
 }
 
-// Copies that fit together, but not as they come to lie: what was copied before
-// them lies in the way. Once they are given up they are made one behind the
-// other.
+// Copies that fit together, but not in their present places: earlier copies are
+// in the way. Once those are given up, the new ones are made side by side.
 TEST(DynamicBackupTest, WhatFitsItAtAllFitsTheSecondTime) {
   StoreUnderTest under(Scheme::kDynamic);
   const uint64_t room = under.store().stats().backup.bytes_total;
@@ -413,7 +412,7 @@ TEST(DynamicBackupTest, WhatFitsItAtAllFitsTheSecondTime) {
   for (int i = 0; i < 3; ++i) {
     ids.push_back(under.Make(std::string(room * 31 / 100, 'a' + i)));
   }
-  // Nothing has a copy but that one, which lies at the beginning.
+  // Only that one has a copy, which lies at the beginning.
   auto first = under.Begin();
   ASSERT_TRUE(first->Write(in_the_way, 0, 1).ok());
   ASSERT_TRUE(first->Abort().ok());

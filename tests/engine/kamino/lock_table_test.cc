@@ -42,7 +42,7 @@ TEST(LockTableTest, SeizeTakesOver) {
   EXPECT_TRUE(locks.UnlockExclusive(64, 2));
 }
 
-// More objects than shards: each has its own lock all the same.
+// More objects than shards: each has a lock of its own nevertheless.
 TEST(LockTableTest, ObjectsThatShareAShardDoNotShareALock) {
   LockTable locks;
   constexpr ObjectId kEnd = 64 * 20000;
@@ -73,7 +73,7 @@ TEST(LockTableTest, AWaitEndsWhenTheLockFallsOrInTime) {
   EXPECT_TRUE(locks.HeldExclusive(64, 2));
 }
 
-// Each would wait for the other to give its shared lock up.
+// Each would wait for the other's shared lock.
 TEST(LockTableTest, OfTwoThatUpgradeOneFailsAtOnce) {
   LockTable locks;
   ASSERT_TRUE(locks.LockShared(64, 1, kNoWait));

@@ -50,8 +50,8 @@ struct Node {
   RangeWalk walk;
 };
 
-// The head takes space, and at times gives it back at once as what aborts does;
-// the other takes the same.
+// The head takes space, and at times releases it at once, as aborts do; the
+// other node takes the same.
 class RangeWalkTest : public ::testing::Test {
  protected:
   void Alloc(uint32_t size, char byte) {
@@ -101,13 +101,13 @@ TEST_F(RangeWalkTest, NodesOfOneHistoryComeToTheSame) {
     } else if (head_.heap->stats().bytes_used < kHeapBytes / 2) {
       Alloc(size, static_cast<char>(step));
     }
-    // Walks go on while the heap changes.
+    // Walks continue while the heap changes.
     const uint64_t range = random_() % head_.walk.ranges();
     ASSERT_EQ(head_.Digest(range), other_.Digest(range)) << step;
     ASSERT_EQ(head_.Digest(range), head_.Digest(range)) << step;
   }
   EXPECT_EQ(head_.Digests(), other_.Digests());
-  // Nor does it matter how free space is cut, as after a restart.
+  // Nor does the division of free space matter, as after a restart.
   ASSERT_TRUE(other_.heap->Load().ok());
   EXPECT_EQ(head_.Digests(), other_.Digests());
 }

@@ -25,7 +25,7 @@ class RecoveryTest : public ::testing::TestWithParam<Scheme> {
     ASSERT_TRUE(transaction.Commit(options).ok());
   }
 
-  // Looks at what crashes at this moment leave, recovered.
+  // Recovers and checks images of crashes at this moment.
   void CrashNow(const std::function<void(StoreUnderTest&)>& look) {
     for (uint64_t seed = 1; seed <= 20; ++seed) {
       SCOPED_TRACE(seed);
@@ -39,8 +39,8 @@ class RecoveryTest : public ::testing::TestWithParam<Scheme> {
   StoreUnderTest under_;
 };
 
-// Making a copy of a new object may cost another object's; never one that
-// another slot has to be rolled back with.
+// Making a copy of a new object may evict another object's; never one that is
+// needed to roll another slot back.
 TEST_P(RecoveryTest, RollingForwardDoesNotEvictWhatRollingBackNeeds) {
   under_.Make(std::string(kLarge, 'a'));
   under_.Make(std::string(kLarge, 'b'));
@@ -61,8 +61,8 @@ TEST_P(RecoveryTest, RollingForwardDoesNotEvictWhatRollingBackNeeds) {
   EXPECT_EQ(after.Text(made, 3), "new");
 }
 
-// What has been reported as committed stays so, whatever a transaction that was
-// under way has stored over it.
+// A commit that was reported stays, whatever a transaction under way has stored
+// over it.
 TEST_P(RecoveryTest, LastSequenceCountsWhatHasBeenStoredOver) {
   const ObjectId id = under_.Make("first");
   auto transaction = under_.Begin();
@@ -108,7 +108,7 @@ TEST_P(RecoveryTest, LastSequenceIsKnownAfterASecondCrash) {
 INSTANTIATE_TEST_SUITE_P(Schemes, RecoveryTest,
                          ::testing::ValuesIn(kAllSchemes), SchemeName);
 
-// With a log so small that its records are replaced all the time.
+// The log is so small that its records are replaced all the time.
 class TinyLogTest : public ::testing::Test {
  protected:
   static constexpr size_t kHeapBytes = 192u << 10;
@@ -138,7 +138,7 @@ class TinyLogTest : public ::testing::Test {
     options.sequence = sequence;
     return transaction->Commit(options);
   }
-  // A crash now that keeps nothing but what is durable: the last sequence.
+  // The last sequence after a crash now that keeps only durable bytes.
   absl::StatusOr<uint64_t> RecoverDurable() {
     SimRegion heap_region(SimRegion::Image(
         heap_region_.durable(), heap_region_.durable() + heap_region_.size()));
@@ -161,7 +161,7 @@ class TinyLogTest : public ::testing::Test {
   std::vector<ObjectId> ids_;
 };
 
-// The log forgets records as it goes round.
+// The log forgets records as it wraps.
 TEST_F(TinyLogTest, LastSequenceNeverGoesBackwards) {
   uint64_t acknowledged = 0;
   int crashes = 0;

@@ -8,7 +8,7 @@
 namespace kamino::engine {
 namespace {
 
-// Entries say what they like of ranges; only their checksums were looked at.
+// Entries may name any ranges; only their checksums were checked.
 TEST(ReplicaTransactionTest, RangesThatNoObjectHasAreDiverged) {
   StoreUnderTest under(Scheme::kSimple);
   Heap& heap = under.heap();

@@ -30,8 +30,8 @@ class StickyIntentsTest : public ::testing::Test {
       next_ += 64;
     }
   }
-  // What recovery would find if the power failed now and all that may be lost
-  // were.
+  // The objects that recovery would find if the power failed now and took
+  // everything that may be lost.
   std::vector<ObjectId> Durable() {
     SimRegion region(
         SimRegion::Image(region_.durable(), region_.durable() + kAreaBytes));
@@ -44,8 +44,8 @@ class StickyIntentsTest : public ::testing::Test {
   ObjectId next_ = kFirst;
 };
 
-// One thread's entry has taken another's place and is not durable yet when a
-// second thread gives up the copy of the object that was there.
+// One thread's entry has replaced another's and is not durable yet when a
+// second thread gives up the copy of the replaced entry's object.
 TEST_F(StickyIntentsTest, AnEntryThatWasReplacedIsGoneOnceItIsCleared) {
   Fill();
   for (int i = 0; i < 100; ++i) {

@@ -1,4 +1,4 @@
-// Records of an undo log: which of them a crash leaves, and what is taken back.
+// Records of an undo log: which of them a crash leaves, and their rollback.
 #include "engine/kamino/undo_log.h"
 
 #include <cstring>
@@ -49,8 +49,8 @@ class UndoLogTest : public ::testing::Test {
     log_ = *UndoLog::Open(heap_.get(), &region_);
   }
 
-  // Two records are dropped, and a restart finds the log that was made after,
-  // which begins with one that is like the first of them.
+  // Two records are dropped, and a restart finds the next log, which begins
+  // with a record like the first of them.
   void FollowAnotherLog() {
     ASSERT_TRUE(Save(7, {{a_, 0, 3, IntentKind::kWrite}}).ok());
     Store(a_, "old");
@@ -79,7 +79,7 @@ TEST_F(UndoLogTest, TakesBackTheLastFirst) {
                   .ok());
   Store(a_, "new", 10);
   Store(b_, "new");
-  // Once more, of what is not as it was any more.
+  // Once more, for bytes that have changed since.
   ASSERT_TRUE(Save(7, {{a_, 8, 10, IntentKind::kWrite}}).ok());
   Store(a_, "newer", 8);
   Restart();
@@ -113,7 +113,7 @@ TEST_F(UndoLogTest, FindsNothingOfAnEarlierRound) {
   EXPECT_EQ(Text(a_, 0, 4), "aaaa");  // not as the second one had it
 }
 
-// What was dropped has left its numbers to others, which begin alike.
+// Dropped records left their numbers to others, which begin alike.
 TEST_F(UndoLogTest, FindsNothingOfAnotherLog) {
   FollowAnotherLog();
   EXPECT_EQ(log_->newest(), 7u);
@@ -163,7 +163,7 @@ TEST_F(UndoLogTest, HasSoMuchRoom) {
             UndoLog::BytesFor(some.size(), some.size() * kBytes));
 }
 
-// As a damaged log entry may name them.
+// A damaged log entry may name such ranges.
 TEST_F(UndoLogTest, LeavesOutWhatLiesElsewhere) {
   EXPECT_TRUE(Save(7, {{1ull << 60, 0, 8, IntentKind::kWrite},
                        {64, 0, 8, IntentKind::kWrite},

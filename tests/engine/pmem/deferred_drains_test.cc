@@ -19,7 +19,7 @@ class DeferredDrainsTest : public ::testing::Test {
     region->base()[0] = std::byte{byte};
     region->Persist(region->base(), 1);
   }
-  // What a crash that loses what is not durable leaves of it.
+  // The byte after a crash that loses everything not durable.
   static std::byte Durable(const SimRegion& region) {
     for (uint64_t seed = 0; seed < 16; ++seed) {
       if (region.CrashImage(seed)[0] != region.base()[0]) return std::byte{0};

@@ -110,7 +110,7 @@ TEST(BusyWaitTest, TakesSoLongTheLooksAtTheClockIncluded) {
   for (uint64_t nanos : {40u, 100u, 300u, 1000u}) {
     const int64_t before = fake_now;
     wait(nanos);
-    // Two looks at the least, and up to a look too long.
+    // At least two reads of the clock, and at most one read too long.
     EXPECT_GE(fake_now - before, static_cast<int64_t>(nanos));
     EXPECT_LE(fake_now - before, static_cast<int64_t>(nanos) + kLook);
   }
@@ -119,7 +119,7 @@ TEST(BusyWaitTest, TakesSoLongTheLooksAtTheClockIncluded) {
 TEST(BusyWaitTest, TheClockOfOursIsWaitedForInFull) {
   const BusyWait& wait = BusyWait::Monotonic();
   EXPECT_GE(wait.look_ns(), 0);
-  // Many, as one alone is no longer than what is learnt may be off by.
+  // Many, as a single one is within the error of the estimate.
   constexpr int kTimes = 1000;
   constexpr uint64_t kNanos = 1000;
   const absl::Time before = MonotonicNow();

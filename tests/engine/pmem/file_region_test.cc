@@ -104,8 +104,8 @@ TEST(FileRegionTest, ErrorsNameThePath) {
       FileRegion::Open(empty, PmemMode::kAuto).status()));
 }
 
-// What cp --sparse makes of a heap with zeros in it: later, on a full disk, a
-// store to a hole would end the process.
+// cp --sparse makes holes of a heap's zeros: later, on a full disk, a store to
+// a hole would end the process.
 bool HolesAreFilled() {
   const std::string path = NewPath("sparse");
   std::ofstream(path).flush();
@@ -168,7 +168,7 @@ TEST(FileRegionTest, ARenamedFileReplacesTheOneOfThatName) {
   EXPECT_THAT(std::string(absent.message()), HasSubstr(from));
 }
 
-// Where the folder for tests is not on persistent memory, by syncs.
+// By syncs, where the folder for tests is not on persistent memory.
 TEST(FileRegionTest, WritesAnyRangeBack) {
   const std::string path = NewPath("paged");
   auto region = FileRegion::Create(path, kBytes, PmemMode::kAuto);

@@ -72,14 +72,14 @@ TEST_F(PageSyncTest, MuchIsSyncedBeforeTheDrain) {
   EXPECT_THAT(places_, IsEmpty());
   Note(pages * kPage - 1, 1);
   EXPECT_THAT(places_, ElementsAre(100));
-  // A range across a boundary is of two pages.
+  // A range across a boundary belongs to two pages.
   for (size_t i = 0; i + 2 < pages; i += 2) Note((i + 1) * kPage - 1, 2);
   EXPECT_EQ(places_.size(), 1u);
   Note(kPage - 1, 2);
   EXPECT_EQ(places_.size(), 2u);
 }
 
-// A sync that has begun need not cover what is flushed while it runs.
+// A running sync need not cover pages flushed since it began.
 std::vector<ptrdiff_t> NotedMeanwhile() {
   std::vector<std::byte> bytes(kPage);
   std::vector<ptrdiff_t> places;
@@ -149,7 +149,7 @@ TEST_F(PageSyncTest, AnotherThreadsSyncIsNoExcuse) {
   EXPECT_FALSE(others);
 }
 
-// What it has flushed is in the other's sync.
+// The other thread's sync covers its flushes.
 TEST_F(PageSyncTest, AThreadWaitsForTheMediumInAnothersSync) {
   Waits waits;
   absl::Notification watches, syncs;
@@ -197,8 +197,8 @@ TEST(MediumTimeTest, AddsUpWaits) {
   EXPECT_EQ(time.total(then + absl::Seconds(11)), absl::Seconds(4));
 }
 
-// Another thread's sync covers what this one has noted, and lasts until this
-// thread's drain has returned, or for `longest`.
+// Another thread's sync covers this one's notes, and lasts until this thread's
+// drain has returned, or for `longest`.
 bool WaitsForTheOther(absl::Duration longest) {
   std::byte byte{};
   absl::Notification syncs, returned;

@@ -37,7 +37,7 @@ TEST(SimRegionTest, ASyncMakesPagesDurableAsTheyAreByThen) {
   region.base()[100] = std::byte{1};
   region.Flush(region.base() + 100, 1);
   region.base()[100] = std::byte{2};
-  region.base()[kBytes - 1] = std::byte{3};  // nobody flushes it
+  region.base()[kBytes - 1] = std::byte{3};  // it is not flushed
   region.base()[kBytes + 5] = std::byte{4};
   EXPECT_EQ(Possible(region, 100), (std::set<int>{0, 2}));
   EXPECT_EQ(region.syncs(), 0u);
@@ -99,7 +99,7 @@ TEST(SimRegionTest, ASeedDecidesAll) {
   EXPECT_NE(region.CrashImage(3), region.CrashImage(4));
 }
 
-// All that a region made of a crash image holds is durable.
+// All content of a region made from a crash image is durable.
 TEST(SimRegionTest, AnImageIsARegionAgain) {
   SimRegion region(kBytes);
   const char text[] = "kept";

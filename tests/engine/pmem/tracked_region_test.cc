@@ -66,7 +66,7 @@ TEST(TrackedRegionTest, CollectsBesideWhateverIsTracked) {
   EXPECT_EQ(later.count(), 5u);
 }
 
-// What is dirty to whoever began it would be clean.
+// A second tracker would make dirty pages of the first one clean.
 TEST(TrackedRegionDeathTest, TracksForOneAtATime) {
   TrackedRegion region(std::make_unique<SimRegion>(2 * kPage));
   region.StartTracking();

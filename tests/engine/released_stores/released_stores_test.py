@@ -27,7 +27,7 @@ SCHEMES = (["kamino-simple", "kamino-dynamic", "undo-own", "cow", "wrap",
            [f"rewind-{layers}-{policy}-{form}" for layers in (1, 2)
             for policy in ("noforce", "force")
             for form in ("batch", "optimized", "simple")])
-# What a release does not have.
+# Schemes that a release lacks.
 NOT_YET = {"0.1.0": ("wrap", "archapt")}
 PARTS = ("", ".backup")
 
@@ -64,7 +64,7 @@ def _check(scheme, file, ids):
 
 
 def write(version):
-  """Writes the stores of `version`, which this tree is."""
+  """Writes the stores of `version`, the version of this tree."""
   folder = os.path.join(HERE, version)
   os.mkdir(folder)
   with (tempfile.TemporaryDirectory() as stores,

@@ -1,7 +1,7 @@
 // A store as a crash leaves it: made, or looked at (released_stores_test.py).
 //   stored write SCHEME FILE      prints the objects' ids, and is killed
 //   stored check SCHEME FILE ID...
-// What is in a store stays as it is: all releases' have been made by this.
+// Its content must never change: this program made all releases' stores.
 #include <signal.h>
 #include <unistd.h>
 
@@ -137,7 +137,7 @@ void CheckObjects(TransactionalStore& store, const std::vector<ObjectId>& ids) {
   Must(transaction->Abort(), "Abort");
 }
 
-// And goes on with it.
+// Checks the store and continues with it.
 void Check(const char* scheme, const char* file,
            const std::vector<ObjectId>& ids) {
   {

@@ -1,5 +1,5 @@
-// What is wrong is found where a node would refuse to start, and nothing is
-// where it would not.
+// The check finds a fault where a node would refuse to start, and none where it
+// would start.
 #include "node/check/node_check.h"
 
 #include <sys/stat.h>
@@ -427,7 +427,7 @@ TEST_F(DeviceCheckTest, AnExtentMustLieInTheDevice) {
                           HasSubstr("heap at 0: there is none")));
 }
 
-// To open it would wait for who writes to it.
+// Opening a pipe would block until a writer opens it.
 TEST_F(NodeCheckTest, APipeIsNoPart) {
   const std::string pipe = absl::StrCat(folder_, "/heap.pmem");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);

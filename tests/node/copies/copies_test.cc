@@ -52,7 +52,7 @@ class HiddenLinks {
 
   transport::TransportFactory Transports(const std::string& node);
 
-  // Who has the next message; "" when nobody has.
+  // The receiver of the next message; "" when there is none.
   std::string next() const {
     return flights_.empty() ? "" : flights_.front().to->node;
   }

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-// What is given back is not used again.
+// Freed memory is not used again.
 void operator delete(void*) noexcept {}
 void operator delete(void*, size_t) noexcept {}
 void operator delete(void*, std::align_val_t) noexcept {}
@@ -31,7 +31,7 @@ struct Mapping {
   std::string name;
 };
 
-// What this process can store to.
+// Memory that this process can store to.
 std::vector<Mapping> Mappings() {
   std::vector<Mapping> mappings;
   std::ifstream maps("/proc/self/maps");

@@ -36,7 +36,7 @@ class MarkedValue {
   std::string hidden_;  // its bytes inverted, so as not to be found itself
 };
 
-// What keeps others from being found; inverts every byte, and back.
+// Inverts every byte, so that a value is not found, and back.
 void Invert(char* bytes, size_t size);
 
 }  // namespace kamino::copies

@@ -1,6 +1,6 @@
-// Who is no neighbour and says so, or is one and says what none says: displaces
-// nothing, is given nothing and ends nobody. docs/operate/security.md has the
-// table.
+// Attackers: a peer that claims to be a neighbour, or a neighbour that sends
+// what none sends. It displaces nothing, is given nothing and ends no node.
+// docs/operate/security.md has the table.
 #include <map>
 #include <memory>
 #include <string>
@@ -51,7 +51,7 @@ class Attacked {
 
   ChainRig& rig() { return rig_; }
 
-  // As a neighbour has said it.
+  // A Hello as a neighbour would send it.
   ChainMessage Hello(const std::string& to, LinkPurpose purpose) {
     const auto said = hellos_.find({to, purpose});
     CHECK(said != hellos_.end()) << to;
@@ -106,7 +106,7 @@ class Attacked {
   std::string entry_;
 };
 
-// Who has a certificate of another node, of another role, or none that is
+// A peer with the certificate of another node, of another role, or none that is
 // known to the links.
 class StrangerTest : public ::testing::TestWithParam<const char*> {};
 
@@ -136,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(All, StrangerTest,
                                            "kamino://rig/writer/n1",
                                            "kamino://other/node/n1"));
 
-// In the clear, and with its own certificate.
+// Runs in the clear, and with the node's own certificate.
 class FormerLifeTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(FormerLifeTest, TakesNoNeighboursPlace) {
@@ -184,8 +184,8 @@ TEST(AttacksTest, AHelloOfOneWhoLacksWhatIsHereDisplacesNothing) {
   EXPECT_EQ(attacked.rig().Difference(), "");
 }
 
-// In the clear who has seen everything is as good as a member, as far as it
-// goes: the chain gets over it.
+// In the clear, a peer that has seen all messages can pass for a member up to a
+// point: the chain recovers from it.
 TEST(AttacksTest, InTheClearWhoSaysAllThatAMemberDoesIsTakenForIt) {
   Attacked attacked("");
   const auto stranger = attacked.rig().Talk("n2");

@@ -1,5 +1,5 @@
-// A member that comes back gets what has changed meanwhile, and no more; and
-// the whole heap where that would not make it the chain's.
+// A returning member receives only what changed, or the whole heap where the
+// changes would not make its heap equal to the chain's.
 #include <memory>
 #include <string>
 #include <vector>
@@ -58,7 +58,7 @@ class CatchingUpTest : public testing::TestWithParam<ChainMode> {
     return rig_.Submit(++client_, {operation});
   }
 
-  // Of what there is some is written over, some goes and some comes.
+  // Overwrites some objects, deletes some and adds some.
   void Change(int round) {
     const std::string of = std::to_string(round);
     Submit(Patch(absl::StrCat("large", 3 + round), 100, "patched " + of));
@@ -122,10 +122,11 @@ class CatchingUpTest : public testing::TestWithParam<ChainMode> {
     rig_.Settle();
   }
 
-  // The head has committed what its successor has not got, and dies.
+  // The head commits mutations that its successor does not receive, and dies.
   void LoseTheHead(bool objects_come_and_go = true) {
     rig_.Hold("n2");
-    // It touches what nobody else will: the index is changed by all.
+    // No other operation changes the patched object; inserts and deletes all
+    // change the index.
     Submit(Patch("large30", 7, "lost"));
     if (objects_come_and_go) {
       Submit(Put("lost as well", std::string(5000, 'x')));
@@ -140,7 +141,7 @@ class CatchingUpTest : public testing::TestWithParam<ChainMode> {
     rig_.Settle();
   }
 
-  // The tail dies when it has not got what the others have executed.
+  // The tail dies before it receives what the others have executed.
   void LoseATailThatLags() {
     rig_.Hold("n4");
     Submit(Put("large7", std::string(6000, '7')));
@@ -220,8 +221,8 @@ TEST_P(CatchingUpTest, AHeadThatWasLeftOutCatchesUpAsWell) {
   EXPECT_TRUE(transfer("n1").of_changes);
 }
 
-// What the head had committed, and nobody else got, the chain has not kept:
-// others have its numbers.
+// The head committed mutations that no other node received. The chain has not
+// kept them: other mutations have their numbers.
 TEST_P(CatchingUpTest, WhatTheChainHasNotKeptIsReplaced) {
   LoseTheHead();
   Change(0);
@@ -230,7 +231,7 @@ TEST_P(CatchingUpTest, WhatTheChainHasNotKeptIsReplaced) {
   EXPECT_TRUE(transfer("n1").of_changes);
 }
 
-// Which it gets though it was executed before it left.
+// The node is sent mutations that others executed before it left.
 TEST_P(CatchingUpTest, WhatItHadNotGotHasChangedAsWell) {
   LoseATailThatLags();
   rig_.Start("n4");
@@ -238,7 +239,8 @@ TEST_P(CatchingUpTest, WhatItHadNotGotHasChangedAsWell) {
   EXPECT_TRUE(transfer("n4").of_changes);
 }
 
-// Interrupted within an entry, which nobody mends while it is outside.
+// Interrupted within an entry; a node outside the chain has no neighbour to
+// repair it.
 TEST_P(CatchingUpTest, OneThatWasInterruptedCatchesUp) {
   rig_.CutPowerAt("n4", Moment::kDrain, 1);
   Submit(Put("large5", std::string(6000, 'Z')));
@@ -357,7 +359,7 @@ TEST_P(FaultyCatchingUpTest, ChangesThatBeginTooLate) {
   EXPECT_FALSE(JoinsWell("n4", {"n1", "n2", "n3"}));
 }
 
-// Objects that came are lost in what is free, and nobody can notice.
+// The new objects lie in what counts as free space: the node cannot notice.
 TEST_P(FaultyCatchingUpTest, ObjectsThatAreNotTold) {
   Leave("n4", {"n1", "n2", "n3"});
   Submit(Put("another", std::string(3000, 'A')));
@@ -368,8 +370,8 @@ TEST_P(FaultyCatchingUpTest, ObjectsThatAreNotTold) {
   EXPECT_EQ(transfer("n4").damaged, 0u);
 }
 
-// Objects that have gone begin nowhere: who joins breaks that off, and is sent
-// the whole heap, of which it needs no blocks.
+// No object begins where the deleted objects lay: the joining node breaks the
+// transfer off, and is sent the whole heap, for which it needs no blocks.
 TEST_P(FaultyCatchingUpTest, ObjectsThatHaveGoneUntold) {
   Leave("n4", {"n1", "n2", "n3"});
   Change(0);
@@ -396,9 +398,10 @@ TEST_P(FaultyCatchingUpTest, AHeapOfTwoTimesCounts) {
   EXPECT_NE(rig_.node("n4").core().condition(), Condition::kReceiving);
 }
 
-// Within an object: of one that was freed as well, who joins notices that no
-// object begins there. (In mode kamino that waits for what it depends on, so it
-// is not done when the head dies.)
+// The change lies within an object. If that object were freed as well, the
+// joining node would notice that no object begins there. (In mode kamino the
+// delete would wait for the operations that it depends on, and not be done when
+// the head dies.)
 TEST_P(FaultyCatchingUpTest, WhatWasReplacedStays) {
   LoseTheHead(/*objects_come_and_go=*/false);
   rig_.Start("n1");

@@ -426,7 +426,7 @@ void ChainRig::Run(RigNode* node) {
   input();
   const bool more = node->executor->RunBatch();
   if (!node->up()) return Discard(node);
-  // What is left has its turn soon, and no tick has to come for it.
+  // The rest has its turn soon, without a tick.
   if (more) node->Deliver([] {});
 }
 

@@ -28,18 +28,18 @@
 
 namespace kamino::node {
 
-// What a power cut in the middle of an operation left of it.
+// The effect of a power cut in the middle of an operation.
 struct Tear {
   bool happened = false;
   // Words of the heap's object area that were at risk; a heap is torn when some
   // are as after the operation and some as before.
   size_t kept_words = 0;
   size_t lost_words = 0;
-  // Of the node's ring then.
+  // Positions of the node's ring then.
   uint64_t received = 0;
   uint64_t applied = 0;
-  // Of what it had not applied: what was going to be stored to, and what of it
-  // differed from before when the power went.
+  // Counts of the entries it had not applied: their intents, and the intents
+  // whose bytes had changed when the power went.
   size_t intents = 0;
   size_t touched = 0;
 
@@ -55,7 +55,7 @@ struct SilentStranger final : transport::LinkHandler {
   bool closed = false;
 };
 
-// Of one that says something, and hears what it gets.
+// A stranger that sends messages, and records what it receives.
 struct TalkingStranger final : transport::LinkHandler {
   void OnConnected(const std::shared_ptr<transport::Link>& to) override {
     link = to;
@@ -103,7 +103,7 @@ class ChainRig {
   void SyncPages() {
     for (auto& [name, node] : nodes_) node->disk.SyncPages();
   }
-  // Of a node's media, since they are that.
+  // Counts of a node's media, since they are files.
   uint64_t syncs(const std::string& name) {
     uint64_t syncs = 0;
     for (const Media::Part part :
@@ -121,7 +121,7 @@ class ChainRig {
   void PutBack(const std::string& name, const SimDisk::Images& images) {
     At(name).disk.PutBack(images);
   }
-  // What opens a node again, elsewhere, as it was.
+  // Everything that opens a node again, elsewhere, as it was.
   struct Snapshot {
     StorageOptions storage;
     NodeOptions node;
@@ -141,7 +141,8 @@ class ChainRig {
     int64_t max_pending_bytes = NodeOptions().max_pending_bytes;
     size_t max_batch = head::AdmissionOptions().max_batch;
     size_t max_unpropagated = head::AdmissionOptions().max_unpropagated;
-    // Of new heads. Without, tests force what one does with many requests.
+    // Probation of new heads. Without it, a head executes many requests at
+    // once.
     absl::Duration probation = absl::ZeroDuration();
     // A node that must stop is not ended, to see what it would do.
     bool outlives_fatal = false;
@@ -196,8 +197,8 @@ class ChainRig {
     network_.BreakBetween(a, b);
   }
   void SetFilter(Filter filter) { filter_ = std::move(filter); }
-  // What `from` next sends to `to`, and is `due`, goes on as `change` makes it;
-  // changed() tells whether that has come.
+  // The next message from `from` to `to` that is `due` passes through `change`;
+  // changed() tells whether it has come.
   void ChangeNext(const std::string& from, const std::string& to,
                   const std::function<bool(const ChainMessage&)>& due,
                   const std::function<void(ChainMessage*)>& change);
@@ -208,7 +209,7 @@ class ChainRig {
   // Told of every message as it is sent, with the receiver's number of the
   // link.
   void SetTap(Tap tap) { tap_ = std::move(tap); }
-  // What is for this node waits; its links stay.
+  // Messages to this node wait; its links stay.
   void Hold(const std::string& name, bool held = true) { At(name).held = held; }
 
   // A link to a node's listener, over which nothing is ever said.
@@ -218,8 +219,8 @@ class ChainRig {
 
   // --- Time.
 
-  // One input of the next node that has one, as a batch of its own; false when
-  // there is none.
+  // Handles one input of the next node that has one, as a batch of its own;
+  // false when there is none.
   bool Step();
   // The same of the node that `choice` falls on.
   bool Step(uint64_t choice);
@@ -235,7 +236,7 @@ class ChainRig {
   // A put of each of `clients`, which come in one batch.
   std::vector<std::shared_ptr<Issued>> PutTogether(
       const std::vector<uint64_t>& clients);
-  // The same request again, at whoever is head now.
+  // The same request again, at the present head.
   void Retry(const std::shared_ptr<Issued>& issued);
 
   // --- What is.
@@ -247,13 +248,13 @@ class ChainRig {
   const replica::LogRing& ring(const std::string& name) {
     return *At(name).storage->ring();
   }
-  // What its next heartbeat says.
+  // The contents of its next heartbeat.
   const membership::NodeReport& report(const std::string& name) const {
     return At(name).report;
   }
   const std::string& head() const;
   const membership::View& view() const { return view_; }
-  // Of a node that is down.
+  // Only of a node that is down.
   Snapshot TakeSnapshot(const std::string& name);
 
   using Contents = std::map<std::string, std::string>;
@@ -275,7 +276,7 @@ class ChainRig {
     using Process::End;
     using Process::Process;
 
-    // What comes from outside waits for its turn.
+    // External events wait for their turn.
     void Deliver(std::function<void()> event) override {
       if (up()) inbox.push_back(std::move(event));
     }

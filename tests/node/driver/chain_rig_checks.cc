@@ -1,4 +1,4 @@
-// What the nodes of a rig hold, and should.
+// Actual and expected contents of a rig's nodes.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

@@ -44,8 +44,8 @@ class ChainTest : public ::testing::Test {
     before_ = rig_.ring(members.front()).received();
   }
 
-  // Whose bytes are written over in part by later ones, so that their order is
-  // seen in the end.
+  // Later patches overwrite part of the bytes of earlier ones, so that the
+  // result shows their order.
   std::shared_ptr<Issued> Submit() {
     const uint64_t number = ++client_;
     issued_.push_back(rig_.Submit(
@@ -66,7 +66,8 @@ class ChainTest : public ::testing::Test {
     rig_.InstallView(members);
   }
 
-  // What has no answer is sent again; then all is done, and equal everywhere.
+  // Retries the requests without an answer; then all are done, and the nodes
+  // equal.
   void ExpectGoesOn() {
     for (const auto& issued : issued_) {
       if (!issued->acknowledged()) rig_.Retry(issued);
@@ -132,7 +133,8 @@ TEST_F(NarrowChainTest, CursorsCountMutationsAndWindowsOperations) {
     for (uint64_t i = 0; i < kTogether; ++i) clients[i] = group * kTogether + i;
     for (auto& each : rig_.PutTogether(clients)) issued_.push_back(each);
   };
-  // From now on they only write where nobody else does.
+  // These puts create the objects that the later ones only overwrite, each its
+  // own.
   for (uint64_t group = 1; group <= 9; ++group) {
     put_together(group);
     rig_.Settle(3);
@@ -164,7 +166,8 @@ TEST_F(NarrowChainTest, CursorsCountMutationsAndWindowsOperations) {
   ExpectGoesOn();
 }
 
-// Of what says that a part of four mutations, which are one operation, is done.
+// The message says that a part of four mutations, which are one operation, is
+// done.
 TEST_F(ChainTest, ACursorWithinAnOperationIsNotTaken) {
   Begin(kAll);
   const auto commit_four = [this](const std::string& from, const auto& due,

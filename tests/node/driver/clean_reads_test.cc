@@ -23,7 +23,7 @@ using kamino::v1::REASON_RECONFIGURING;
 
 const std::vector<std::string> kAll = {"n1", "n2", "n3", "n4"};
 
-// What a node answered: values, "-" for an absent one; or the reason why not.
+// A node's answer: values, "-" for an absent one; or the reason of a refusal.
 struct Answer {
   std::string values;
   Reason refused = kamino::v1::REASON_UNSPECIFIED;
@@ -46,7 +46,7 @@ class CleanReadsTest : public ::testing::Test {
     ASSERT_TRUE(issued->acknowledged()) << issued->outcome.status;
   }
 
-  // Executed by all but the tail: nobody was told of it.
+  // Executed by all but the tail, and acknowledged to no client.
   std::shared_ptr<Issued> ExecuteBeforeTheTail(
       const std::vector<kamino::v1::Operation>& operations) {
     rig_.Hold("n4");
@@ -240,7 +240,7 @@ TEST_F(CleanReadsTest, OneThatWasRestartedAnswersOnceItIsTrusted) {
   EXPECT_EQ(Read("n3", {"a", "b"}).values, "11");
 }
 
-// What was in flight when the head went is the next one's to complete.
+// The next head completes the operations that were in flight at the old one.
 TEST_F(CleanReadsTest, ANewHeadAnswersOfWhatIsInFlightOnceItIsComplete) {
   ExecuteBeforeTheTail({Put("a", "2")});
   rig_.CutPower("n1", 1);
@@ -256,7 +256,7 @@ TEST_F(CleanReadsTest, ANewHeadAnswersOfWhatIsInFlightOnceItIsComplete) {
   }
 }
 
-// And a new tail has what it has applied, complete or not before.
+// A new tail makes clean what it has applied, even if the old tail lacked it.
 TEST_F(CleanReadsTest, ANewTailMakesCleanWhatTheOldOneLacked) {
   ExecuteBeforeTheTail({Put("a", "2")});
   rig_.CutPower("n4", 1);

@@ -255,7 +255,7 @@ TEST(CoreThreadTest, WhatIsPostedOnItsThreadNeitherWaitsNorPilesUp) {
   absl::Notification done;
   int ran = 0;
   int most = 0;
-  // As a link does whose messages have come.
+  // Like a link that has received messages.
   thread.loop()->RunSync([&] {
     for (int i = 0; i < 5; ++i) {
       EXPECT_TRUE(thread.PostAndWait(
@@ -348,7 +348,7 @@ bool Sleeps(pid_t thread) {
   return state == "S";
 }
 
-// As the first message that comes to a link while the loop sleeps.
+// Like the first message to a link while the loop sleeps.
 TEST(CoreThreadTest, WhatAnEventOfTheLoopPostsWakesNobody) {
   constexpr uint64_t kRounds = 50;
   CoreThread::Options options;
@@ -409,7 +409,7 @@ TEST(CoreThreadTest, OneThatWasNeverStartedStops) {
 
 // --- Steps that take long.
 
-// Lines of a watchdog, and whoever waits for them.
+// Lines of a watchdog, with a wait for them.
 class Lines {
  public:
   void Add(const std::string& line) {
@@ -466,7 +466,7 @@ TEST(CoreThreadTest, AStepThatTakesLongIsLoggedWithWhatItIs) {
   faults::PlantFault("");
 }
 
-// What a service manager's watchdog goes by.
+// The signal for a service manager's watchdog.
 TEST(CoreThreadTest, AThreadGoesOnWhileItStepsOrWaits) {
   Lines lines;
   std::atomic<int> goes_on{0};

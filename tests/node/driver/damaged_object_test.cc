@@ -1,5 +1,5 @@
-// An object of a head or a tail cannot be read any more: the node leaves the
-// chain to those who have it, or, when nobody has, answers with what is wrong.
+// A head or a tail can no longer read an object: the node leaves the chain to
+// members that have it, or, when none has, answers with the error.
 #include <cstddef>
 #include <cstring>
 #include <string>
@@ -24,7 +24,7 @@ void DamageIndex(engine::Heap* heap) {
   std::memset(const_cast<std::byte*>(page.data()), 0xff, page.size());
 }
 
-// As a client's read of a key, at a tail.
+// Like a client's read of a key at a tail.
 absl::Status ReadFrom(ChainRig* rig, const std::string& name) {
   absl::Status status =
       rig->node(name).Read(nullptr, [](engine::KeyValueReader& objects) {
@@ -64,7 +64,7 @@ TEST(DamagedObjectTest, AHeadLeavesToThoseWhoHoldIt) {
   EXPECT_EQ(*after, *before);
 }
 
-// What the tail has completed is held, whenever that is acknowledged.
+// Mutations that the tail completed are held, whenever they are acknowledged.
 TEST(DamagedObjectTest, AHeadThatIsBusyLeavesAsWell) {
   ChainRig rig({.ring_bytes = 512 << 10, .ack_delay = absl::Hours(1)});
   Fill(&rig, {"n1", "n2"});
@@ -87,8 +87,8 @@ TEST(DamagedObjectTest, ATailLeavesToThoseBeforeIt) {
   EXPECT_TRUE(rig.fatal("n2").ok());
 }
 
-// It comes by the damage while a neighbour cannot be reached, and again once it
-// can be; whether it left then.
+// Whether a head leaves if it finds the damage while a neighbour cannot be
+// reached, and again once it can be.
 bool AHeadLeavesLater() {
   ChainRig rig({.ring_bytes = 512 << 10});
   Fill(&rig, {"n1", "n2", "n3"});

@@ -76,7 +76,7 @@ TEST_F(DepartureTest, AManagerThatKnowsNothingOfThatEndsIt) {
   EXPECT_FALSE(departure_.has_parted());
 }
 
-// It holds its lease, and its clients up, for nobody.
+// Without a manager, waiting would only hold up its lease and its clients.
 TEST_F(DepartureTest, WhereNoManagerAnswersItEnds) {
   Begin();
   Pass(options_.asking);

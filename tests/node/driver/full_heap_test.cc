@@ -1,6 +1,6 @@
-// A chain whose heaps are full, in each mode: what frees room is executed at
-// the head, at the one after it, and after a node has joined; and all nodes
-// come to the same.
+// A chain with full heaps, in each mode: operations that free room are executed
+// at the head, at the next head, and after a node has joined; and all nodes
+// have the same result.
 #include <memory>
 #include <string>
 #include <utility>
@@ -49,7 +49,7 @@ class FullHeapTest : public ::testing::TestWithParam<Setup> {
     EXPECT_EQ(issued->answers, 1);
     return issued->outcome.status;
   }
-  // By a client whose outcome is not stored.
+  // The client has no stored outcome.
   absl::Status RunNew(const std::vector<Operation>& operations) {
     return Run(++client_, operations);
   }
@@ -77,7 +77,7 @@ class FullHeapTest : public ::testing::TestWithParam<Setup> {
     }
   }
 
-  // So many objects, each by a new client, and by all kinds of requests.
+  // Deletes `count` objects, by new clients and by all kinds of requests.
   void Delete(size_t count) {
     for (size_t i = 0; i < count && keys_.size() > 2; i += 2) {
       const std::string one = TakeKey();
@@ -129,7 +129,7 @@ TEST_P(FullHeapTest, IsEmptiedAtTheNextHead) {
   rig_.InstallView({"n2", "n3"});
   rig_.Settle();
   ASSERT_EQ(rig_.head(), "n2");
-  // But for what outcomes of deletes have taken of it.
+  // Outcomes of deletes may have taken part of the reserve.
   EXPECT_GE(ReserveOf("n2").bytes_whole, ReserveOf("n2").bytes_kept / 2);
   ExpectFull(RunNew({Put(keys_.front(), "again")}));
   Delete(keys_.size());
@@ -154,7 +154,7 @@ TEST_P(FullHeapTest, ANodeJoinsAndBecomesHead) {
   EXPECT_EQ(rig_.Difference(), "");
 }
 
-// As heads of an earlier release did.
+// Heads of an earlier release had no reserve.
 TEST_P(FullHeapTest, AHeadWithoutReserveIsFollowedByOneWithIt) {
   rig_.storage("n1").heap()->KeepReserve(0);
   Fill();
@@ -163,7 +163,8 @@ TEST_P(FullHeapTest, AHeadWithoutReserveIsFollowedByOneWithIt) {
   rig_.Settle();
   ASSERT_TRUE(rig_.up("n2")) << rig_.fatal("n2");
   EXPECT_LT(ReserveOf("n2").bytes_whole, ReserveOf("n2").bytes_kept);
-  // By the one whose outcome is stored, until there is room for others.
+  // Only the client with a stored outcome deletes, until there is room for
+  // others.
   ASSERT_TRUE(Run(1, {kamino::node::Delete(TakeKey())}).ok());
   ASSERT_TRUE(Run(1, {kamino::node::Delete(TakeKey())}).ok());
   Delete(keys_.size());

@@ -1,5 +1,6 @@
-// Who gets on no further does not hold others up: a node that stops while it
-// joins, strangers that say nothing, a node that has found that it must stop.
+// A node or peer that is stuck does not hold up others: a node that stops while
+// it joins, strangers that say nothing, a node that has found that it must
+// stop.
 #include <cstring>
 #include <memory>
 #include <string>
@@ -20,7 +21,7 @@ constexpr int kTicksPerSecond = 40;
 // Two members, which hold some objects, and two nodes outside.
 class ShortChain {
  public:
-  // Half of the ring is enough for all that anybody does here.
+  // Half of the ring is enough for all operations here.
   explicit ShortChain(ChainRig::Options options = {})
       : rig([&options] {
           options.ring_bytes = 512 << 10;
@@ -114,7 +115,7 @@ bool NothingLeavesAfterTheEnd() {
   ChainRig& rig = chain.rig;
   rig.InstallView({"n1", "n2", "n3"});
   rig.Settle();
-  // n3 completes an operation, and nobody hears of it.
+  // n3 completes an operation, and no other node hears of it.
   bool ended = false;
   int sent = 0;
   rig.SetFilter([&](const std::string& from, const std::string&,

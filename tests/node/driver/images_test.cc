@@ -1,4 +1,4 @@
-// Chains whose log entries carry what they leave: a node that a power cut
+// Chains whose log entries carry after-images: a node that a power cut
 // interrupted, at every flush or drain of an operation in turn, goes on by
 // itself, and alone if no other is there.
 #include <memory>
@@ -68,7 +68,7 @@ class ImagesRig {
     return rig_.tear(victim).happened;
   }
 
-  // What was cut is answered, once, and there is more to come.
+  // Interrupted requests are answered once, and the chain takes more.
   void ExpectGoesOn() {
     for (const auto& issued : issued_) {
       if (!issued->acknowledged()) rig_.Retry(issued);
@@ -120,7 +120,7 @@ class ImagesTest : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Nodes, ImagesTest, ::testing::Values("n1", "n2", "n3"),
                          [](const auto& info) { return info.param; });
 
-// It is whole before it has heard of anybody.
+// The node is whole before it has heard of another node.
 TEST_P(ImagesTest, ARestartGoesOnByItself) {
   const std::string victim = GetParam();
   const int torn = AtEachMoment(victim, [&](ImagesRig& images) {
@@ -139,7 +139,7 @@ TEST_P(ImagesTest, ARestartGoesOnByItself) {
   EXPECT_GT(torn, 5);
 }
 
-// Whoever is left of a power cut holds everything.
+// Any single survivor of a power cut holds everything.
 TEST_P(ImagesTest, AnyOneGoesOnAlone) {
   const std::string victim = GetParam();
   const int torn = AtEachMoment(victim, [&](ImagesRig& images) {
@@ -157,7 +157,7 @@ TEST_P(ImagesTest, AnyOneGoesOnAlone) {
   EXPECT_GT(torn, 5);
 }
 
-// A new head has nobody to ask, nor need it execute again.
+// A new head has no predecessor to ask, nor need it execute again.
 TEST(NewHeadTest, ARestartGoesOnByItself) {
   const int torn = AtEachMoment("n2", [&](ImagesRig& images) {
     ChainRig& rig = images.rig_;
@@ -173,8 +173,8 @@ TEST(NewHeadTest, ARestartGoesOnByItself) {
   EXPECT_GT(torn, 5);
 }
 
-// What was on its way to a node that is gone nobody executes behind it: its
-// images are there.
+// No successor executes an entry that was on its way to a dead node: the
+// entry's images are there.
 TEST(DeadlyEntriesTest, AreTakenFromTheirImages) {
   ImagesRig images;
   ChainRig& rig = images.rig_;
@@ -192,8 +192,8 @@ TEST(DeadlyEntriesTest, AreTakenFromTheirImages) {
   images.ExpectGoesOn();
 }
 
-// Nobody waits for a node that joins, but what it was in the middle of it
-// holds.
+// No member waits for a joining node, but the node holds the entry that a crash
+// interrupted.
 TEST(JoiningTest, ARestartInAnOperationGoesOnWhereItWas) {
   ImagesRig images;
   ChainRig& rig = images.rig_;
@@ -225,7 +225,7 @@ TEST(JoiningTest, ARestartInAnOperationGoesOnWhereItWas) {
   images.ExpectGoesOn();
 }
 
-// What they add is counted.
+// Bytes of images are counted.
 TEST(ImageBytesTest, AreToldOfTheRing) {
   ImagesRig images;
   const replica::LogRing& ring = images.rig_.ring("n2");

@@ -334,8 +334,8 @@ TEST_F(JoiningTest, BeginsAgainAfterACrashWhileItReceives) {
   Append();
 }
 
-// The chain completes without it: what it was in the middle of cannot be mended
-// by anyone.
+// The chain completes the operation without it: no node can repair the
+// operation that it was executing.
 TEST_F(JoiningTest, BeginsAgainAfterACrashInAnOperation) {
   rig_.Invite("n4");
   RunUntilAttached();
@@ -371,7 +371,8 @@ TEST_F(JoiningTest, ResumesAfterACrashBetweenOperations) {
   Append();
 }
 
-// What was acknowledged without it, it must have before it answers anyone.
+// A node must have all that was acknowledged without it before it answers
+// reads.
 TEST_F(JoiningTest, ServesNoReadBeforeItHasWhatItsPredecessorHad) {
   rig_.Invite("n4");
   RunUntilAttached();

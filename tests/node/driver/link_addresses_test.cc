@@ -1,4 +1,4 @@
-// What a node's hub of links does with the addresses of members.
+// Members' addresses in a node's hub of links.
 #include <memory>
 #include <string>
 #include <vector>

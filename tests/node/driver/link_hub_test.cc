@@ -1,5 +1,5 @@
-// What a node's hub of links decides by itself, on simulated transports: which
-// of them, what waits for credits, what ends a link.
+// Decisions of a node's hub of links, on simulated transports: the choice of a
+// transport, waits for credits, and the end of links.
 #include "node/driver/link_hub.h"
 
 #include <memory>
@@ -108,7 +108,7 @@ class LinkHubTest : public ::testing::Test {
   }
   void Pass() { world_.RunUntil(world_.now() + kLong); }
 
-  // By which transport an attempt gets through; "": it does not.
+  // The transport by which an attempt gets through; "": none.
   std::string Open() {
     const LinkId link = next_;
     next_ += 2;
@@ -234,7 +234,7 @@ TEST_F(LinkHubTest, NothingInCommonIsAClosedLink) {
   EXPECT_THAT(a_.closed, ElementsAre(1));
 }
 
-// Two attempts each; whoever gets through begins anew.
+// Each transport has two attempts; a success begins the count anew.
 TEST_F(LinkHubTest, WhatDoesNotGetThroughGivesWayInTurn) {
   Listen({kVerbs, kTcp});
   network_.Forbid("verbs", "b");
@@ -528,7 +528,7 @@ TEST_F(KnownPeersTest, ALinkToSomebodyElseIsNone) {
   EXPECT_THAT(a_.opened, ElementsAre(3));
 }
 
-// By an address that is this node's own: each attempt takes a handshake.
+// The address is this node's own: each attempt takes a handshake.
 TEST_F(KnownPeersTest, ANodeThatMeetsItselfDoesNotTryAgainAtOnce) {
   a_.options.node_id = "a";
   a_.options.self_dial_pause = absl::InfiniteDuration();
@@ -539,7 +539,7 @@ TEST_F(KnownPeersTest, ANodeThatMeetsItselfDoesNotTryAgainAtOnce) {
     a_.hub->Open(link, member);
     Pass();
   }
-  // And once the end that it accepted from itself.
+  // Also the end that it accepted from itself.
   EXPECT_THAT(a_.closed, ::testing::SizeIs(10 + 1));
   EXPECT_EQ(a_.hub->ended().impostor, 1u);
 }

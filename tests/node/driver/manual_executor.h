@@ -23,7 +23,7 @@ class ManualExecutor final : public CoreExecutor {
   bool PostAndWait(absl::AnyInvocable<void()> task, size_t) override {
     return Post(std::move(task));
   }
-  // What was posted never runs.
+  // Drops the posted tasks.
   void Stop() override {
     stopped_ = true;
     tasks_.clear();

@@ -50,7 +50,7 @@ std::shared_ptr<Issued> CutWithinChange(ChainRig& rig,
   return rig.tear(victim).happened ? change : nullptr;
 }
 
-// What was cut is answered, once, and there is more to come.
+// Interrupted requests are answered once, and the chain takes more.
 void ExpectGoesOn(ChainRig& rig,
                   const std::vector<std::shared_ptr<Issued>>& cut) {
   for (const auto& issued : cut) {
@@ -152,7 +152,7 @@ TEST(NewHeadTest, RollsBackFromTheSuccessorAndExecutesAgain) {
   }
 }
 
-// Mending can be interrupted at any moment, and begins anew.
+// A repair can be interrupted at any moment, and begins anew.
 void MendTwice(const std::vector<std::string>& members, bool head_goes) {
   Tally again;
   for (const Moment moment : {Moment::kFlush, Moment::kDrain}) {
@@ -189,8 +189,8 @@ TEST(RestartTwiceTest, BackwardMendingBeginsAnew) {
   MendTwice({"n2", "n3", "n4"}, true);
 }
 
-// What a head had not committed nobody else has: its own backup has what was
-// before, and the entry leaves its ring.
+// No other node has what a head had not committed: its own undo copy has the
+// old state, and the entry leaves its ring.
 TEST(HeadRestartTest, RollsBackFromItsBackup) {
   for (const UndoCopyKind undo_copy :
        {UndoCopyKind::kSimple, UndoCopyKind::kDynamic}) {
@@ -288,8 +288,8 @@ TEST(PowerCutTest, AnyTwoOfFourGoOn) {
 
 // --- Promotion.
 
-// Section 5.2: what the old tail has completed, though nobody told the new
-// head, holds no lock once the tail has said so; what is in flight does.
+// Section 5.2: an operation that the old tail completed holds no lock once the
+// tail has said so, although the new head was not told; one in flight does.
 TEST(PromotionTest, HoldsLocksOnlyForWhatIsInFlight) {
   ChainRig rig;
   Prepare(rig);

@@ -22,8 +22,8 @@ struct Chain {
 
 class OrderedSyncsTest : public ::testing::TestWithParam<Chain> {};
 
-// By each node until it has told another one of the put; by the tail, until it
-// has told of its completion.
+// Syncs of each node until it has sent the put to another one; of the tail,
+// until it has reported its completion.
 std::map<std::string, int> SyncsOfAPut(ChainRig& rig) {
   std::map<std::string, uint64_t> before;
   std::map<std::string, int> syncs;
@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
 constexpr int kMany = 40;
 constexpr int kFew = 30;  // slabs and split pages of the index included
 
-// By each node for one commit that puts or deletes many objects.
+// Syncs of each node for one commit that puts or deletes many objects.
 std::map<std::string, uint64_t> SyncsOfMany(
     ChainRig& rig,
     const std::function<kamino::v1::Operation(const std::string&)>& change) {
@@ -111,7 +111,7 @@ TEST_P(OrderedSyncsTest, ACommitOfManyOperationsTakesFew) {
       return Put(key, std::string(bytes, 'a'));
     };
   };
-  // Over an undo log each entry of the index takes a sync of its own.
+  // With an undo log, each entry of the index takes a sync of its own.
   const bool logs = GetParam().undo_copy == UndoCopyKind::kLog;
   const uint64_t most = kFew + (logs ? kMany : 0);
   const auto expect_few = [&](const char* what, const auto& change) {
@@ -126,7 +126,7 @@ TEST_P(OrderedSyncsTest, ACommitOfManyOperationsTakesFew) {
   expect_few("deletes", Delete);
 }
 
-// By each node to open a session of 256 slots.
+// Syncs of each node for opening a session of 256 slots.
 std::map<std::string, uint64_t> SyncsOfOpening(ChainRig& rig, uint64_t id) {
   std::map<std::string, uint64_t> syncs;
   for (const char* name : {"n1", "n2", "n3"}) syncs[name] = rig.syncs(name);

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kAtOnce = 9;
 
-// Of so many puts that come together, how many are acknowledged; the others are
-// refused at once, and the next ones find the room that those have left.
+// Number of acknowledged puts among so many that come together. The others are
+// refused at once, and the next ones find the room of the completed ones.
 int AcceptedOf(ChainRig::Options options) {
   ChainRig rig(options);
   rig.StartAll();

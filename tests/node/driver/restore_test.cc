@@ -188,7 +188,7 @@ TEST_P(RestoreTest, WhatCannotFitIsNotBegun) {
 static_assert(kBackupSequenceEnd <= membership::kNeverReached / 2,
               "managers believe a node whose numbers go on above it");
 
-// One that commits could be executed by nobody, and the chain would stop.
+// No node could execute a mutation after it, and the chain would stop.
 TEST_P(RestoreTest, ABaseThatLeavesNoNumbersIsNotBegun) {
   Begin();
   for (const uint64_t base : {~uint64_t{0}, kBackupSequenceEnd}) {

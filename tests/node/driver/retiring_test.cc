@@ -34,7 +34,7 @@ class OnProbation {
     loses_acks = false;
   }
 
-  // What the client hears at n3, once n2 is gone.
+  // The client's answer from n3, once n2 is gone.
   kamino::v1::Reason AskedAgain() {
     rig.CutPower("n2", 1);
     rig.InstallView({"n3"});

@@ -1,6 +1,6 @@
-// A node that was restarted in its place: what it may do before its neighbours
-// have borne out that it holds what it must, and that nobody stops, or is
-// wiped, for what another says that is on an old copy of its disk.
+// A restarted node in its old place: its rights before its neighbours confirm
+// that it holds what it must, and that a message from a node with a stale copy
+// of its disk neither stops nor wipes another node.
 #include <functional>
 #include <memory>
 #include <string>
@@ -56,7 +56,7 @@ class ReturningTest : public ::testing::Test {
     return rig_.node(name).core().condition();
   }
 
-  // As a manager has it that does not hear `name` any more.
+  // The manager expels `name`, which it no longer hears.
   void ExpectGoesOnWithout(const std::string& name) {
     std::vector<std::string> rest;
     for (const std::string& each : all_) {
@@ -111,7 +111,8 @@ TEST_F(ReturningTest, AnOldHeadExecutesNothing) {
   EXPECT_TRUE(issued->acknowledged());
 }
 
-// What it lacks is in its predecessor's ring: it has it before it answers.
+// The missing entries are in its predecessor's ring: it has them before it
+// answers.
 TEST_F(ReturningTest, ATailAnswersOnceItHoldsWhatWasCompleted) {
   Restart("n4");
   const auto read = [this] {
@@ -149,9 +150,9 @@ TEST_F(ReturningTest, AHeadExecutesOnceItsSuccessorAgrees) {
   EXPECT_EQ(rig_.Difference(), "");
 }
 
-// All were down, so nobody knows what was cleaned: the old copy is brought up
-// by its predecessor. When it is interrupted within that, its predecessor holds
-// what later operations have made of the objects: it cannot be mended by that.
+// All nodes were down, so no position of cleaned entries is known, and the
+// predecessor brings the stale copy up to date. If a crash interrupts that, the
+// predecessor holds later states of the objects, which cannot repair it.
 TEST_F(ReturningTest, AnOldCopyThatIsInterruptedIsNotMendedByWhatCameLater) {
   const SimDisk::Images copy = rig_.CopyDisk("n4");
   for (int i = 0; i < 5; ++i) Execute();
@@ -180,7 +181,7 @@ TEST_F(ReturningTest, AnOldCopyThatIsInterruptedIsNotMendedByWhatCameLater) {
 // --- One message that is not true.
 
 TEST_F(ReturningTest, ALieOfTheSuccessorStopsNobody) {
-  // To one that was restarted, and to one that was not.
+  // The lie goes to a node that was restarted, and to one that was not.
   rig_.ChangeNext(
       "n2", "n1", [](const ChainMessage& m) { return m.has_sync(); },
       [](ChainMessage* m) { m->mutable_sync()->set_received(kFar); });

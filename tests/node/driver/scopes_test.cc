@@ -1,5 +1,6 @@
 // Whole chains, of each mode, with clients that may touch some keys only: the
-// head alone refuses, all others execute what it sends, whoever is head next.
+// head alone refuses, all others execute what it sends, whichever node is head
+// next.
 #include <memory>
 #include <string>
 #include <vector>
@@ -100,8 +101,8 @@ TEST_P(ScopesTest, TheHeadRefusesAndAllOthersStayAlike) {
   }
 }
 
-// What the log has was allowed once, and is executed whoever executes it again;
-// what is asked of the next head is refused by that one.
+// Log entries were allowed once, so every later head executes them again; the
+// next head refuses new requests itself.
 TEST_P(ScopesTest, SoDoesTheNextHead) {
   rig_.Hold("n2");  // what the first one has executed goes no further
   const auto within = Submit(2, of_a_, {Put("a/1", "three")});

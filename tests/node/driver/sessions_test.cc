@@ -1,5 +1,5 @@
-// Sessions on a whole chain: who knows them, and what is left of them when the
-// head dies.
+// Sessions on a whole chain: which nodes know them, and what remains of them
+// when the head dies.
 #include <memory>
 #include <optional>
 #include <string>

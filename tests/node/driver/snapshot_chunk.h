@@ -1,4 +1,4 @@
-// What is in the chunks of a snapshot that one node sends another.
+// Contents of the chunks of a snapshot between two nodes.
 #ifndef KAMINO_TESTS_NODE_DRIVER_SNAPSHOT_CHUNK_H_
 #define KAMINO_TESTS_NODE_DRIVER_SNAPSHOT_CHUNK_H_
 

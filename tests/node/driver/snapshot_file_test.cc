@@ -54,7 +54,7 @@ class SnapshotFileTest : public ::testing::Test {
     rig_.Submit(++client_, {operation});
   }
 
-  // Of the tail, while operations go on after every record.
+  // Writes a snapshot of the tail, while operations go on after every record.
   void Write() {
     Storage& tail = rig_.storage("n3");
     SnapshotWriter writer(tail.heap_region(), Scope(tail),
@@ -100,7 +100,7 @@ class SnapshotFileTest : public ::testing::Test {
 TEST_F(SnapshotFileTest, AFreshHeapIsMadeOfIt) {
   ASSERT_NO_FATAL_FAILURE(Write());
   ASSERT_EQ(rig_.Difference(), "");
-  // What comes later is not in it.
+  // The snapshot has no later operations.
   const ChainRig::Contents expected = rig_.Expected();
   Submit(Put("later", "x"));
   rig_.Settle();
@@ -163,7 +163,7 @@ TEST_F(SnapshotFileTest, WhatANodeSendsSaysOfWhichChainItIs) {
   ASSERT_GE(chunk.size(), sizeof(header));
   std::memcpy(&header, chunk.data(), sizeof(header));
   EXPECT_EQ(header.chain_id, 2u);
-  // So a node of another chain refuses it.
+  // Thus a node of another chain refuses it.
   StorageCopy other(
       &rig_.storage("n3"), [] {}, [] {});
   other.BeginReceiving();

@@ -1,6 +1,6 @@
-// A chain in traditional mode: a node that a power cut tore takes back by
-// itself what it was executing, with each kind of undo copy, before it hears of
-// anybody. The cut is made at every flush or drain of an operation in turn.
+// A chain in traditional mode: a node that a power cut tore rolls back the
+// operation by itself, with each kind of undo copy, before it hears of another
+// node. The cut is made at every flush or drain of an operation in turn.
 #include <functional>
 #include <memory>
 #include <string>
@@ -46,7 +46,7 @@ std::vector<Operation> Change() {
           Put("new1", std::string(200, 'z'))};
 }
 
-// What was cut is answered, once, and there is more to come.
+// Interrupted requests are answered once, and the chain takes more.
 void ExpectGoesOn(ChainRig& rig, const std::shared_ptr<Issued>& cut) {
   rig.Settle();
   EXPECT_EQ(cut->answers, 1);
@@ -87,7 +87,7 @@ class TraditionalTest : public ::testing::TestWithParam<UndoCopyKind> {
         torn += rig.tear(victim).torn();
         rig.Start(victim);
         ASSERT_TRUE(rig.up(victim)) << rig.fatal(victim);
-        // It has heard of nobody, and is whole.
+        // It has heard of no other node, and is whole.
         ASSERT_EQ(rig.node(victim).core().condition(), Condition::kReturned);
         if (rig.ring(victim).applied() == applied) {
           EXPECT_EQ(*rig.ReadAll(victim), before);
@@ -110,7 +110,7 @@ TEST_P(TraditionalTest, ANodeTakesBackByItselfAndExecutesAgain) {
   }
 }
 
-// Nobody is left who could tell it anything.
+// No other node is left that could tell it anything.
 TEST_P(TraditionalTest, GoesOnAlone) {
   for (const char* victim : {"n2", "n3"}) {
     TearEverywhere(victim, [victim](ChainRig& rig, const auto& change) {

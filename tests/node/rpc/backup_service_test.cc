@@ -1,5 +1,5 @@
-// Backups as clients of a node see them: who takes nothing, and what is no step
-// of a restore.
+// Backups as clients of a node see them: refused requests, and calls that are
+// no step of a restore.
 #include "node/rpc/backup_service.h"
 
 #include <memory>

@@ -1,5 +1,5 @@
-// What one call may take of a node: of its core thread and of its memory. Each
-// bound is tried in force, and with the fault planted that ignores it, which
+// Limits of one call: on a node's core thread and on its memory. Each test runs
+// with the limit in force, and with the planted fault that ignores it, which
 // the same check must notice.
 #include <memory>
 #include <string>
@@ -66,7 +66,7 @@ class Head : public head::LoneHead {
     EXPECT_TRUE(Run(fill).ok());
   }
 
-  // Of a client of its own.
+  // By a client of its own.
   size_t Submit(const std::string& function, const std::string& arguments,
                 std::function<bool()> abandoned = nullptr) {
     return head::LoneHead::Submit(function, arguments, ++client_, /*number=*/1,
@@ -111,7 +111,7 @@ CommitRequest Conditions(int count) {
 
 // --- Objects touched.
 
-// What is wrong with a commit of a thousand conditions; empty: nothing.
+// The error of a commit with a thousand conditions; empty: none.
 std::string TryAThousandConditions() {
   Head head;
   const uint64_t before = head.received();
@@ -358,7 +358,7 @@ constexpr absl::Time kNow = absl::UnixEpoch();
 constexpr char kPeer[] = "ipv4:192.0.2.1:1";
 const absl::Time kLater = absl::UnixEpoch() + absl::Seconds(1);
 
-// The most that answers of 3 MiB take together when nobody takes them.
+// The most that unsent answers of 3 MiB take together.
 int64_t MostUnsent() {
   CallLoad load{CallLoadOptions()};
   for (int i = 0; i < 300; ++i) {
@@ -429,7 +429,7 @@ TEST(CallLimitsTest, OneConnectionHasRoomAgainOnceItTakesItsAnswers) {
   EXPECT_TRUE(load.CheckRoomForAnswer(kPeer).ok());
 }
 
-// Which of two answers, of which nobody takes the first, end their calls.
+// Names of the answers that end their calls. The client never takes the first.
 std::string EndedCalls() {
   CallLoadOptions options;
   options.max_unsent_time = absl::Seconds(10);

@@ -1,5 +1,5 @@
-// What a node says to requests that name a chain or a cluster, and which ones
-// its answers name.
+// A node's answers to requests that name a chain or a cluster, and the names in
+// its answers.
 #include <string>
 #include <type_traits>
 
@@ -209,8 +209,8 @@ TEST_F(ClusterNamesTest, ANodeThatDoesNotCompareIsNoticed) {
   EXPECT_EQ(Status().admission().committed(), 1u);
 }
 
-// As before the first view of a new cluster, or of one that was made by a
-// release without uuids.
+// Before the first view of a new cluster, or of one that a release without
+// uuids made.
 TEST_F(NodeServerTest, ANodeThatKnowsOfNoClusterServesAll) {
   views_.Install(1);
   grpc::ClientContext context;

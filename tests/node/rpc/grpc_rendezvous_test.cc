@@ -129,7 +129,7 @@ TEST_F(GrpcRendezvousTest, CarriesEveryKindOfGid) {
 }
 
 TEST_F(GrpcRendezvousTest, RefusalsAndTheirReasonsArrive) {
-  EXPECT_TRUE(absl::IsUnavailable(Ask(Sample(7)).status()));  // nobody listens
+  EXPECT_TRUE(absl::IsUnavailable(Ask(Sample(7)).status()));  // no listener
   ASSERT_TRUE(server_
                   .Listen("",
                           [](const VerbsEndpoint&,

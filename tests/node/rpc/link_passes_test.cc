@@ -118,7 +118,7 @@ TEST_F(LinkPassesTest, TheNodeOfThisHostIsAsked) {
   EXPECT_EQ(ToString(granted->issuer.identity()), "kamino://c/node/n2");
 }
 
-// By --transport=shm, of nodes that cannot tell that they are of one host.
+// With --transport=shm, for nodes that cannot tell that they share a host.
 TEST_F(LinkPassesTest, OneOfAHostThatIsToldOtherwiseIsAsked) {
   membership::View view = view_;
   view.id = 4;
@@ -156,7 +156,7 @@ TEST_F(LinkPassesTest, NobodyAsksForAnother) {
   EXPECT_TRUE(absl::IsPermissionDenied(granted.status())) << granted.status();
 }
 
-// Without the check that refuses it there.
+// Removes the check that refuses it.
 TEST_F(LinkPassesTest, FaultSomebodyAsksForAnother) {
   const faults::Planted planted("certificates-of-any-node-speak-for-one");
   nodes_["n3"].passes->SetSelf("n1", kLife);

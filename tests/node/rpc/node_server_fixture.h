@@ -115,7 +115,7 @@ class RefusalCounts final : public transport::ListenerEvents {
   std::map<transport::LinkRefusal, int> refused_;
 };
 
-// What a node and its callers show; null: all is in the clear.
+// Certificates of a node and its callers; null: all is in the clear.
 struct FixtureCertificates {
   std::shared_ptr<security::Certificates> of_node;
   std::shared_ptr<security::Certificates> of_caller;
@@ -243,7 +243,7 @@ class NodeServerTest : public ::testing::Test {
   // core thread go on.
   template <typename Response, typename Request, typename Method>
   void SendAndGiveUp(Method method, const Request& request) {
-    // Both threads': whoever waits may still look at it when this one is done.
+    // Shared: the waiting thread may still look at it when this one is done.
     const auto go_on = std::make_shared<absl::Notification>();
     ASSERT_TRUE(
         node_->Run([go_on](ChainNode&) { go_on->WaitForNotification(); }));
@@ -265,7 +265,7 @@ class NodeServerTest : public ::testing::Test {
       std::make_shared<transport::FakeFabric>();
   std::unique_ptr<Node> node_;
   std::shared_ptr<security::Access> access_;
-  // Of listeners of sessions.
+  // Counts of the listeners of sessions.
   const std::shared_ptr<RefusalCounts> events_ =
       std::make_shared<RefusalCounts>();
   std::unique_ptr<SessionServer> sessions_;

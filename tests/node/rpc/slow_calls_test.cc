@@ -136,7 +136,7 @@ TEST_F(SlowCallsTest, TheLibrarySendsTheTraceOfItsThread) {
     EXPECT_THAT(Told().message, HasSubstr("method=scan "));
     EXPECT_EQ(Told().traceparent, kTrace);
   }
-  // By a session, once it has one.
+  // The client uses a session once it has one.
   TellNone();
   while ((*client)->session() == 0) {
     ASSERT_TRUE((*client)->Put("a", "1").ok());
@@ -150,7 +150,7 @@ TEST_F(SlowCallsTest, TheLibrarySendsTheTraceOfItsThread) {
   EXPECT_THAT(line.request,
               StartsWith(absl::StrCat((*client)->session(), "/")));
   EXPECT_EQ(line.traceparent, kTrace);
-  // What it says of an error names the request, too.
+  // The details of an error name the request, too.
   const auto absent = (*client)->Delete("absent");
   EXPECT_THAT(client::DetailOf(absent.status()).request(),
               StartsWith(absl::StrCat((*client)->session(), "/")));

@@ -1,5 +1,4 @@
-// What those may do whose connections come with an identity, and those whose
-// come with none.
+// Rights on connections with an identity, and on those without.
 #include <string>
 
 #include "gmock/gmock.h"
@@ -106,7 +105,7 @@ TEST_F(SessionAccessTest, AReaderReadsOn) {
   EXPECT_EQ(ValueOf("a"), "1");
 }
 
-// There are only so many, for those who write.
+// Sessions are limited, and reserved for writers.
 TEST_F(SessionAccessTest, AReaderHasNoSession) {
   Enter(Name(Role::kWriter), 7);
   for (uint64_t session : {8, 7}) {

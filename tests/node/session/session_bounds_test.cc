@@ -1,4 +1,4 @@
-// What a connection may take of a node, whatever carries its frames.
+// Limits of one connection of a node, with every carrier of its frames.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@ namespace {
 using session::Method;
 using ::testing::HasSubstr;
 
-// One whose looks at it are counted.
+// A carrier that counts how often it is looked at.
 class CountingCarrier final : public SessionCarrier {
  public:
   explicit CountingCarrier(std::shared_ptr<int> looks)

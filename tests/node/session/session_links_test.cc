@@ -1,4 +1,4 @@
-// What a node takes by links over TCP: from sockets that speak raw.
+// A node's input over TCP links, from sockets that speak raw.
 #include "node/session/session_links.h"
 
 #include <arpa/inet.h>
@@ -152,7 +152,8 @@ TEST_F(SessionLinksTest, HalfAFrameEndsTheConnection) {
   EXPECT_TRUE(client.IsEnded(kPatience));
 }
 
-// What the link has taken over has not left, and nobody takes it.
+// Answers in the link's buffer have not left, and the client does not take
+// them.
 TEST_F(SessionLinksTest, AnswersThatALinkHoldsAreNotTaken) {
   ASSERT_TRUE(Put("big", std::string(1 << 20, 'x'), 1).ok());
   RawClient client(TcpAddress());
@@ -165,8 +166,8 @@ TEST_F(SessionLinksTest, AnswersThatALinkHoldsAreNotTaken) {
     writer.Add(session::Request{tag, Method::kGet, 0, 0, body});
   }
   client.Send(LinkFrame(writer.Take()));
-  // It does not hear of it before it takes what was sent. The kernel gives up
-  // after 10 s.
+  // The client does not learn this before it takes what was sent. The kernel
+  // gives up after 10 s.
   ASSERT_TRUE(AwaitLive(1, kPatience));
   EXPECT_TRUE(AwaitLive(0, absl::Seconds(8)));
 }

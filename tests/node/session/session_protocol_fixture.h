@@ -22,7 +22,7 @@
 
 namespace kamino::node {
 
-// What the peer of a connection sees. Any thread.
+// The peer's end of a connection. Any thread.
 class Peer {
  public:
   void Add(std::string frame) {
@@ -49,7 +49,7 @@ class Peer {
     absl::MutexLock lock(&mutex_);
     untaken_ = bytes;
   }
-  // What came of a frame.
+  // Bytes of a frame that is not complete.
   size_t unfinished() {
     absl::MutexLock lock(&mutex_);
     return unfinished_;
@@ -137,7 +137,7 @@ class SessionProtocolTest : public NodeServerTest {
     });
   }
 
-  // Between two ticks of the node's own.
+  // Runs the task between two ticks of the node.
   void OnCore(const std::function<void()>& task) {
     absl::Notification done;
     node_->Run([&](ChainNode&) {
@@ -146,7 +146,7 @@ class SessionProtocolTest : public NodeServerTest {
     });
     done.WaitForNotification();
   }
-  // Then: every connection has its turn.
+  // Gives every connection its turn at that time.
   void LookAtAll(absl::Duration later = absl::ZeroDuration()) {
     for (int i = 0; i < 20; ++i) sessions_->OnTick(node_->Now() + later);
   }

@@ -1,4 +1,4 @@
-// What a node answers to the frames of a connection, whatever carries them.
+// A node's answers to the frames of a connection, with every carrier.
 #include <atomic>
 #include <memory>
 #include <string>
@@ -99,7 +99,8 @@ TEST_F(SessionProtocolTest, WhatWasClosedIsNotKeptAlive) {
             kamino::v1::REASON_SESSION_EXPIRED);
 }
 
-// What waits is answered when there is no core any more to say how far it was.
+// A waiting request is answered when the core thread, which knows its progress,
+// is gone.
 TEST_F(SessionProtocolTest, ANodeStopsWhileSomebodyAsksForASession) {
   const auto welcome = OpenSession(7);
   const auto peer = peer_;
@@ -196,7 +197,7 @@ TEST_F(SessionProtocolTest, PartsThatDoNotFillTheFrame) {
   std::string frame = Requests({{1, Method::kKeepAlive, 0, 0, ""}});
   frame[session::kHeaderBytes] = 200;  // the part's length
   SendFrame(frame);
-  // What came before it was answered, perhaps; then that.
+  // Earlier requests may be answered first; then the goodbye follows.
   std::string last = peer_->Next();
   EXPECT_EQ(session::ParseFrame(last)->kind, FrameKind::kGoodbye);
 }

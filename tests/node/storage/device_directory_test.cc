@@ -168,7 +168,7 @@ TEST(DeviceDirectoryTest, OneCopyIsEnough) {
     ASSERT_TRUE(Open(&device).Add("a", kUnit).ok());
     std::memset(CopyOf(&device, copy), 0x5a, kCopyBytes);
     EXPECT_TRUE(Open(&device).Find("a").has_value()) << copy;
-    // It was mended: the other one may go now.
+    // The copy was repaired: the other one may go now.
     std::memset(CopyOf(&device, 1 - copy), 0x5a, kCopyBytes);
     EXPECT_TRUE(Open(&device).Find("a").has_value()) << copy;
   }
@@ -219,7 +219,7 @@ TEST_F(DeviceDirectoryCrashTest, EachChangeIsWholeOrAbsent) {
         [&](const SimRegion::Image& image) {
           SimRegion left(image);
           found.push_back(NamesOf(Open(&left)));
-          // What was seen once stays, whatever comes next.
+          // A second crash does not change the state that was found.
           SimRegion later(left.CrashImage(7));
           again.push_back(NamesOf(Open(&later)));
         });

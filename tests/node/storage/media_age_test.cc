@@ -41,12 +41,12 @@ TEST(MediaAgeTest, RegionsMayBeOneDrainApart) {
               HasSubstr(text));
 }
 
-// One whose files were moved away counts its starts from another number: that
-// says nothing of which of two lives was the earlier one.
+// A node whose files were moved away counts its starts from another number,
+// which does not say which of two lives was the earlier one.
 class TwoLivesTest : public ::testing::Test {
  protected:
-  // Its heap and ring are of the life that counts from 1000, the undo copy of
-  // the one that counts from `other`.
+  // The heap and the ring are of the life that counts from 1000, the undo copy
+  // of the one that counts from `other`.
   std::string Refused(uint64_t other) {
     SimDisk::Images first = Head(1000);
     first.erase(Media::Part::kUndoCopy);

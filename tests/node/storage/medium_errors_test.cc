@@ -116,8 +116,8 @@ class MediumErrorsDeathTest : public ::testing::Test {
     _exit(0);
   }
 
-  // Two threads fault; the first one is still in its handler, as nobody reads
-  // what it writes to, when the second one does.
+  // Two threads fault. The second fault comes while the first thread is still
+  // in its handler, as the FIFO that it writes to has no reader.
   void TouchWhatIsGoneTwice() {
     RecordMediumErrors(folder_, "");
     auto media = *FileMedia::Open(folder_, engine::PmemMode::kForce, false);
@@ -187,8 +187,7 @@ TEST_F(MediumErrorsDeathTest, WhatADiskDoesNotTakeIsRecorded) {
   EXPECT_THAT(std::string(CheckNoDamage(folder_).message()),
               AllOf(HasSubstr("heap.pmem at byte 12345"),
                     HasSubstr("may be lost"), HasSubstr("move all files")));
-  // Nor is it taken for whole when the next process is the one that hears of
-  // it.
+  // The loss is also noticed when only the next process is told of it.
   EXPECT_EXIT(OpenWhatADiskHasLost(), ::testing::ExitedWithCode(1),
               "cannot write .*heap.pmem: Input/output error");
   EXPECT_TRUE(absl::IsDataLoss(CheckNoDamage(folder_)));

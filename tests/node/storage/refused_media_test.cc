@@ -1,5 +1,4 @@
-// What is on media and cannot be used is refused, and what is wrong with it is
-// said.
+// Media that cannot be used are refused with a message that says why.
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -79,7 +78,7 @@ class RefusedMediaTest : public ::testing::Test {
   SimDisk disk_;
 };
 
-// And not that it is no copy of another kind.
+// The error must not be that the copy is of another kind.
 TEST_F(RefusedMediaTest, WhatIsWrongWithAnUndoCopyIsSaid) {
   for (const UndoCopyKind kind : {UndoCopyKind::kDynamic, UndoCopyKind::kLog}) {
     CommitOneAndCrash(kind);
@@ -103,7 +102,7 @@ TEST_F(RefusedMediaTest, WhatIsWrongWithAnUndoCopyIsSaid) {
       EXPECT_THAT(std::string(refused.message()),
                   HasSubstr("the backup is damaged: no tiling of blocks"));
     }
-    // Taken back by whatever is there, whatever this start is to make.
+    // The existing undo copy rolls back, whichever kind this start is to make.
     disk_.PutBack(whole);
     EXPECT_EQ(Open()->ring()->applied(), 1u);
   }

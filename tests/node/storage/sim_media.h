@@ -39,8 +39,8 @@ class SimDisk {
   }
 
   // The power goes: each line that is not durable survives or not, as `seed`
-  // decides. Who uses the old regions goes on with memory that no one sees;
-  // they live as long as the disk does.
+  // decides. Users of the old regions go on with memory that has no effect; the
+  // regions live as long as the disk does.
   void Crash(uint64_t seed) {
     GoOnWith([&seed](const engine::SimRegion& region) {
       return region.CrashImage(++seed);
@@ -53,8 +53,8 @@ class SimDisk {
                                       region.base() + region.size());
     });
   }
-  // What the parts hold now, as a copy of the files has it that is made while
-  // the process stands still.
+  // The present contents of the parts, like a copy of the files that is made
+  // while the process stands still.
   using Images = std::map<Part, engine::SimRegion::Image>;
   Images Copy() const {
     Images images;
@@ -64,8 +64,8 @@ class SimDisk {
     }
     return images;
   }
-  // Puts such a copy back: of all parts, or of those that it has left. Nobody
-  // uses the disk.
+  // Puts such a copy back: of all parts, or of those that it has left. The disk
+  // must not be in use.
   void PutBack(const Images& images) {
     Kill();
     for (const auto& [part, image] : images) {
@@ -73,7 +73,7 @@ class SimDisk {
       if (pages_) parts_[part]->SyncPages();
     }
   }
-  // Gives back the memory of regions from before a crash; nobody uses them.
+  // Frees the regions from before a crash, which must not be in use.
   void Bury() { graveyard_.clear(); }
 
   // Called at the beginning of every drain of a region that is in use: the
@@ -166,7 +166,7 @@ class SimMedia final : public Media {
   }
 
  private:
-  // What a node holds of a region of the disk's.
+  // A node's handle of a region of the disk.
   class Handle final : public engine::Region {
    public:
     Handle(SimDisk* disk, engine::SimRegion* region)
@@ -190,7 +190,7 @@ class SimMedia final : public Media {
     engine::SimRegion* const region_;
   };
 
-  // Of before a crash: what it does changes nothing any more.
+  // The handle is from before a crash: its calls have no effect any more.
   bool Lost() const { return life_ != disk_->life_; }
 
   SimDisk* const disk_;

@@ -352,8 +352,8 @@ TEST_F(StorageTest, AHeadsUndoCopyIsOfItsAge) {
   EXPECT_EQ(Open()->ring()->applied(), 2u);
 }
 
-// By the ring alone it might be what a crash leaves: the head would drop what
-// it has committed.
+// The ring alone might be the result of a crash: the head would drop what it
+// has committed.
 TEST_F(StorageTest, AnOldHeapIsToldByTheUndoCopy) {
   auto storage = Open();
   ApplyOne(storage.get());
@@ -373,8 +373,8 @@ TEST_F(StorageTest, AnOldHeapIsToldByTheUndoCopy) {
   EXPECT_EQ(Open()->ring()->applied(), 2u);
 }
 
-// What is marked and not drained may be found in one file and not in another:
-// that is a crash, and what not all of them say was not heard of elsewhere.
+// A mark that is not drained may be in one file and not in another. That is a
+// crash, and a mark that is not in all files was told to no other node.
 TEST_F(StorageTest, ACrashIsNoMixture) {
   std::set<uint64_t> found;
   for (uint64_t seed = 0; seed < 60; ++seed) {
@@ -489,7 +489,7 @@ TEST_F(StorageTest, WhoEndsWithItsMachineHasNotDied) {
   EXPECT_EQ(Open(options)->record()->state().restarts, 1u);
   EXPECT_EQ(Open(options)->record()->state().restarts, 2u);
   EXPECT_FALSE(TryOpen(options).ok());
-  // That one may have been the machine's doing.
+  // The machine may have caused that restart.
   ++options.boot;
   EXPECT_EQ(Open(options)->record()->state().restarts, 2u);
   EXPECT_FALSE(TryOpen(options).ok());

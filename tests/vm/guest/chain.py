@@ -62,7 +62,7 @@ class NvdimmChainTest(GuestClusterTest):
         self.assertIn("sf", mapping_flags(pid, file), f"{name}: {file}")
 
   def await_view_without(self, victim):
-    """From the manager's log: asking the nodes takes them from their work."""
+    """Reads the manager's log: asking the nodes would disturb their work."""
     def dropped():
       log = self.cluster.log_tail("manager", lines=50).splitlines()
       stored = [line for line in log if "stored view" in line]

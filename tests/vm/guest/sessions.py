@@ -19,7 +19,7 @@ CARRIER = "--carrier=verbs"
 
 
 def listing():
-  """What the kernel says of queue pairs, a line for each."""
+  """The kernel's list of queue pairs, a line for each."""
   return subprocess.run(["rdma", "resource", "show", "qp"], check=True,
                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                         text=True, timeout=PATIENCE_S).stdout

@@ -1,4 +1,4 @@
-// What Archapt believes of the cache.
+// Archapt's assumptions about the cache.
 #include "engine/baselines/archapt/access_queue.h"
 
 #include <vector>
@@ -57,7 +57,7 @@ TEST(AccessNotesTest, AreTakenOnceAndInOrder) {
   EXPECT_TRUE(notes.empty());
   notes.Add({kB, kBytes});
   notes.Add({kA, 1});
-  // Known already.
+  // Both are known already.
   notes.Add({kB, kBytes});
   EXPECT_FALSE(notes.empty());
   std::vector<Access> accesses;

@@ -1,4 +1,4 @@
-// What becomes of a log that a medium has damaged: it is noticed, or makes no
+// A log that a medium has damaged: recovery notices the damage, or it makes no
 // difference.
 #include <algorithm>
 #include <cstdint>
@@ -26,7 +26,8 @@ class ArchaptDamageTest : public ArchaptTest {
   SimRegion::Image Durable() const {
     return {region_.durable(), region_.durable() + region_.size()};
   }
-  // Some are committed once, some twice; all physically. The last number.
+  // Some are committed once, some twice; all physically. Returns the last
+  // number.
   uint64_t Work() {
     const auto ids = MakeMany(4, 300);
     for (ObjectId id : ids) Fill(id, 'a', 300);
@@ -39,7 +40,7 @@ class ArchaptDamageTest : public ArchaptTest {
     store_->Quiesce();
     return last;
   }
-  // Each line of the ring that has something, with a bit flipped, and zeroed.
+  // Flips a bit in each used line of the ring, or zeroes the line.
   Outcomes TryLines(const SimRegion::Image& image, uint64_t last) {
     const auto layout = *LayoutOf(*heap_);
     Outcomes outcomes;
@@ -72,7 +73,7 @@ class ArchaptDamageTest : public ArchaptTest {
   }
 };
 
-// The numbers that the log had been given are no part of what it is worth.
+// The numbers that the log has given out do not affect recovery.
 TEST_F(ArchaptDamageTest, RecordsOfAStoreThatWasClosed) {
   const uint64_t last = Work();
   store_.reset();
@@ -82,8 +83,8 @@ TEST_F(ArchaptDamageTest, RecordsOfAStoreThatWasClosed) {
   store_ = *ArchaptStore::Open(options_, heap_.get());
 }
 
-// The same where it was not closed, and the newest commit keeps what went
-// before in the ring: a transaction goes on.
+// The same where the store was not closed, and a transaction under way keeps
+// earlier records and the newest commit in the ring.
 TEST_F(ArchaptDamageTest, RecordsOfAStoreThatWasNot) {
   const ObjectId id = MakeMany(1)[0];
   auto live = Begin();

@@ -23,7 +23,7 @@ inline constexpr size_t kLogBytes = 256u << 10;
 // Twenty objects of 1 KiB.
 inline constexpr uint64_t kQueueBytes = 20 << 10;
 
-// Too short for others to come by: what is missing is flushed.
+// Too short for other threads to act: missing flushes are made.
 inline constexpr absl::Duration kBriefly = absl::Nanoseconds(1);
 
 inline absl::Span<const std::byte> BytesOf(const std::string& text) {
@@ -78,7 +78,8 @@ class ArchaptTest : public ::testing::Test {
     return {reinterpret_cast<const char*>(bytes->data()), length};
   }
 
-  // As a crash leaves it that takes all that is not durable, and then `change`.
+  // Opens the image of a crash that loses everything not durable, after
+  // `change`.
   void CrashAndOpen(
       const std::function<void(SimRegion::Image*)>& change = nullptr) {
     SimRegion::Image image(region_.durable(),
@@ -101,7 +102,7 @@ class ArchaptTest : public ::testing::Test {
   std::unique_ptr<SimRegion> after_;
   ArchaptOptions options_;
   std::unique_ptr<Heap> left_heap_;
-  std::unique_ptr<ArchaptStore> left_;  // its end has nothing more to say
+  std::unique_ptr<ArchaptStore> left_;  // kept until the end
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<ArchaptStore> store_;
 };

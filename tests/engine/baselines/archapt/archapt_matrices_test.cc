@@ -1,5 +1,5 @@
-// What Archapt leaves to the cache, what it does when that was wrong, and what
-// it does before a matrix's place is used again.
+// Which lines Archapt leaves to the cache, how it repairs them when that was
+// wrong, and its steps before it reuses a matrix's place.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -22,7 +22,7 @@ namespace {
 
 class ArchaptMatricesTest : public ArchaptTest {
  protected:
-  // What opening what is durable says.
+  // The result of opening the durable content.
   absl::Status OpenDurable(std::vector<ObjectId>* lost) {
     SimRegion after(SimRegion::Image(region_.durable(),
                                      region_.durable() + region_.size()));
@@ -32,7 +32,7 @@ class ArchaptMatricesTest : public ArchaptTest {
     return opened.status();
   }
 
-  // One thread gives matrices up, the other one takes what blocks they had.
+  // One thread gives matrices up, the other takes their blocks.
   void UseBlocksOfMatrices() {
     region_.ActAs(1);
     const auto ids = MakeMany(60);
@@ -74,7 +74,7 @@ class ArchaptMatricesTest : public ArchaptTest {
   ObjectId lost_ = kNullObject;  // and stays so
 };
 
-// It could not be freed once it is lost.
+// It could not be freed if it were lost.
 TEST_F(ArchaptMatricesTest, TheRootIsInNone) {
   options_.gainful_only = false;
   store_.reset();
@@ -99,8 +99,8 @@ TEST_F(ArchaptMatricesTest, TheRootIsInNone) {
   }
 }
 
-// Objects that nobody accesses any more fall out of the queue and are not
-// flushed; their transactions are committed all the same.
+// Objects that are no longer accessed leave the queue without a flush; their
+// transactions are committed nevertheless.
 TEST_F(ArchaptMatricesTest, FlushesAreSkipped) {
   const auto ids = MakeMany(60);
   const ArchaptStats before = store_->stats();
@@ -111,19 +111,19 @@ TEST_F(ArchaptMatricesTest, FlushesAreSkipped) {
   EXPECT_EQ(stats.matrices - before.matrices, 10u);
   EXPECT_EQ(stats.skipped_lines - before.skipped_lines, 40u * 16);
   EXPECT_EQ(stats.flushed_lines, before.flushed_lines);
-  // Of four objects, 64 lines.
+  // Sums over four objects, 64 lines.
   EXPECT_EQ(stats.sums_lines - before.sums_lines, 10u * 26);
   EXPECT_EQ(store_->durable_sequence(), sequences[39]);
   EXPECT_EQ(store_->kept_blocks(), 10u);
 }
 
-// They were not evicted after all, but only one of each matrix.
+// Only one object of each matrix was evicted.
 TEST_F(ArchaptMatricesTest, WhatWasSkippedAndLostIsMadeAgain) {
   const auto ids = MakeMany(60);
   for (ObjectId id : ids) Fill(id, 'a');
   store_->Advance();
   CrashAndOpen([&](SimRegion::Image* image) {
-    // All but every fourth are where they belong.
+    // Three of four objects are home.
     for (size_t i = 0; i < 40; ++i) {
       if (i % 4 == 1) continue;
       std::memcpy(&(*image)[ids[i]], region_.base() + ids[i], 1000);
@@ -160,7 +160,7 @@ TEST_F(ArchaptMatricesTest, WhatIsBeyondRepairIsReportedUntilItIsFreed) {
     EXPECT_EQ(Text(ids[0], 3), "aaa");
     Reopen();
   }
-  // Taken back, it stays.
+  // An aborted free keeps the object.
   auto changed_its_mind = Begin();
   ASSERT_TRUE(changed_its_mind->Free(ids[1]).ok());
   ASSERT_TRUE(changed_its_mind->Abort().ok());
@@ -177,22 +177,22 @@ TEST_F(ArchaptMatricesTest, WhatIsBeyondRepairIsReportedUntilItIsFreed) {
   Commit(*freeing);
   store_->Quiesce();
   freeing.reset();
-  // Somebody else's.
+  // Another user's.
   const auto made = MakeMany(10);
   Reopen();
   EXPECT_TRUE(store_->recovery_report().lost_objects.empty());
   EXPECT_EQ(Text(made[0], 1), std::string(1, '\0'));
 }
 
-// What is beyond repair, and taken back, is not lost.
+// An object beyond repair is not lost if recovery rolls it back.
 TEST_F(ArchaptMatricesTest, WhatIsTakenBackIsNotLost) {
   const ObjectId first = MakeMany(1, 3000)[0];
   const auto ids = MakeMany(60);
   for (ObjectId id : ids) Fill(id, 'a');
   store_->Quiesce();
   const uint64_t durable = store_->durable_sequence();
-  // There is no other of its size to make a matrix with, so none of those after
-  // it is durable.
+  // No other object has its size to make a matrix with, so no later one is
+  // durable.
   Fill(first, 'b', 3000);
   for (ObjectId id : ids) Fill(id, 'b');
   const uint64_t matrices = store_->stats().matrices;
@@ -214,7 +214,7 @@ TEST_F(ArchaptMatricesTest, AMatrixIsDissolvedBeforeAColumnChanges) {
   auto transaction = Begin();
   std::memset(*transaction->Write(ids[0], 100, 8), 'b', 8);
   EXPECT_EQ(store_->stats().dissolved, 1u);
-  // Its matrix's columns are durable now, the bytes before included.
+  // Its matrix's columns are durable now, including the bytes before.
   for (size_t i = 1; i < 4; ++i) {
     EXPECT_EQ(std::memcmp(region_.durable() + ids[i],
                           std::string(1000, 'a').data(), 1000),
@@ -225,7 +225,7 @@ TEST_F(ArchaptMatricesTest, AMatrixIsDissolvedBeforeAColumnChanges) {
   ASSERT_TRUE(transaction->Free(ids[5]).ok());
   EXPECT_EQ(store_->stats().dissolved, 2u);
   Commit(*transaction);
-  // Reading is none of its concern.
+  // It does not care about reads.
   EXPECT_EQ(Text(ids[9], 1), "a");
   EXPECT_EQ(store_->stats().dissolved, 2u);
   CrashAndOpen([&](SimRegion::Image* image) {
@@ -239,7 +239,7 @@ TEST_F(ArchaptMatricesTest, AMatrixIsDissolvedBeforeAColumnChanges) {
   }
 }
 
-// --- A bench's, whose difference to the others is all that sums cost.
+// --- For benchmarks: without checks; the difference is the cost of sums.
 
 TEST_F(ArchaptMatricesTest, UncheckedOnesWriteNothing) {
   const auto writes = [this](bool unchecked) {
@@ -267,7 +267,7 @@ TEST_F(ArchaptMatricesTest, UncheckedOnesWriteNothing) {
   EXPECT_FALSE(writes(true));
 }
 
-// --- Others use what is free: by then it is durable that it is.
+// --- Free space is reused only once its freedom is durable.
 
 TEST_F(ArchaptMatricesTest, BlocksOfSumsAreFreeOnceTheirMatrixIsGone) {
   UseBlocksOfMatrices();

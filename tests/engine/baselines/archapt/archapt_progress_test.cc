@@ -1,6 +1,6 @@
-// That nobody holds others up for longer than they must, nor says more of what
-// is durable than is so. Each of several threads is one that SimRegion is told
-// of; they take turns.
+// No thread delays others for longer than it must, and none claims more
+// durability than there is. SimRegion knows each of several threads; they take
+// turns.
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -25,20 +25,20 @@ constexpr size_t kBytes = 1000;  // of an object
 
 class ArchaptProgressTest : public ArchaptTest {
  protected:
-  // Nothing falls out of the queue.
+  // No object leaves the queue.
   ArchaptProgressTest() : ArchaptTest(/*queue_bytes=*/64u << 10) {
     pending_ = Make(kBytes);
     other_ = Make(kBytes);
     store_->Quiesce();
   }
 
-  // Thread 1 commits pending_; thread 2 goes on from there.
+  // Thread 1 commits pending_; thread 2 continues.
   void CommitPending() {
     region_.ActAs(1);
     sequence_ = Fill(pending_, ++letter_);
     region_.ActAs(2);
   }
-  // What thread 1 then says of it is so.
+  // Whether thread 1's claim about the commit is true.
   bool IsHonest() {
     region_.ActAs(1);
     store_->Advance();
@@ -47,8 +47,8 @@ class ArchaptProgressTest : public ArchaptTest {
                     std::string(kBytes, letter_).data(), kBytes) == 0;
     return durable || store_->durable_sequence() < sequence_;
   }
-  // A transaction that reads or frees what it has to flush for others, and then
-  // declares what it has declared already.
+  // A transaction that reads or frees an object it has to flush for others, and
+  // then declares an earlier write again.
   bool IsHonestAfterACoveredWrite(bool frees) {
     auto transaction = Begin();
     EXPECT_TRUE(transaction->Write(other_, 0, 8).ok());
@@ -72,7 +72,7 @@ class ArchaptProgressTest : public ArchaptTest {
     EXPECT_TRUE(transaction->Abort().ok());
     return durable;
   }
-  // More old bytes than the log holds; the first that was refused, or OK.
+  // Logs more old bytes than fit; returns the first refusal, or OK.
   absl::Status AbortMany() {
     for (int i = 0; i < 500; ++i) {
       auto transaction = Begin();
@@ -84,7 +84,7 @@ class ArchaptProgressTest : public ArchaptTest {
     return absl::OkStatus();
   }
 
-  // An object of it; all else is flushed.
+  // Returns an object of the matrix; everything else is flushed.
   ObjectId SealOneMatrix() {
     const auto ids = MakeMany(26);
     uint64_t last = 0;
@@ -94,7 +94,7 @@ class ArchaptProgressTest : public ArchaptTest {
     EXPECT_EQ(store_->kept_blocks(), 1u);
     return ids[0];
   }
-  // All blocks that there are.
+  // Reserves all free blocks.
   std::vector<ObjectId> ReserveAll() {
     std::vector<ObjectId> blocks;
     for (uint32_t bytes = kMaxObjectBytes; bytes > 0; bytes /= 2) {
@@ -106,9 +106,9 @@ class ArchaptProgressTest : public ArchaptTest {
     }
     return blocks;
   }
-  // Declares a write of an object of a matrix; another thread does `meanwhile`,
-  // from when the matrix is about to be dissolved on. It has ended when this
-  // one, which gives it a while, has something to log.
+  // Declares a write of an object of a matrix; another thread runs `meanwhile`
+  // from the moment when the matrix is about to be dissolved. This thread waits
+  // a while for it, so that it has ended when this one has something to log.
   absl::Status WriteMeanwhile(ObjectId sealed,
                               const std::function<void()>& meanwhile) {
     absl::Notification done;
@@ -121,7 +121,7 @@ class ArchaptProgressTest : public ArchaptTest {
         done.Notify();
       });
       done.WaitForNotificationWithTimeout(absl::Milliseconds(100));
-      // First of all the slot is cleared.
+      // Clearing the slot comes first.
       region_.SetFlushHook([&] {
         if (++flushes == 2) done.WaitForNotification();
       });
@@ -134,8 +134,8 @@ class ArchaptProgressTest : public ArchaptTest {
     EXPECT_GE(flushes, 2);
     return written;
   }
-  // The heap is full but for the sums of a matrix that this thread is about to
-  // dissolve, and which another one needs.
+  // The heap is full except for the sums of a matrix that this thread is about
+  // to dissolve, and another thread needs their space.
   bool TakesWhatOthersGiveBack(absl::Duration wait) {
     options_.queue_bytes = kQueueBytes;
     options_.log_wait = wait;
@@ -153,12 +153,12 @@ class ArchaptProgressTest : public ArchaptTest {
 
   ObjectId pending_ = kNullObject;
   ObjectId other_ = kNullObject;
-  // Of pending_'s commit.
+  // The sequence of pending_'s commit.
   uint64_t sequence_ = 0;
   char letter_ = 'a';
 };
 
-// --- What has been flushed for others is durable only when it is drained.
+// --- Lines flushed for others are durable only after a drain.
 
 TEST_F(ArchaptProgressTest, ACoveredWriteSettlesNothing) {
   for (const bool frees : {false, true}) {
@@ -186,7 +186,7 @@ TEST_F(ArchaptProgressTest, NorDoBlocksThatComeAndGo) {
   EXPECT_TRUE(IsHonest());
 }
 
-// --- Others go on.
+// --- Other threads make progress.
 
 TEST_F(ArchaptProgressTest, OthersBecomeDurableWhileOneHasFreed) {
   CommitPending();
@@ -199,13 +199,13 @@ TEST_F(ArchaptProgressTest, OrTheyWaitForItsEnd) {
   EXPECT_FALSE(IsDurableWhileAnotherHasFreed());
 }
 
-// Though no commit comes that says the watermark anew.
+// Although no commit comes that writes a new watermark.
 TEST_F(ArchaptProgressTest, AbortsAloneDoNotFillTheLog) {
   const uint64_t sequence = Fill(pending_, 'p');
   store_->Quiesce();
   ASSERT_TRUE(AbortMany().ok());
   EXPECT_EQ(Fill(other_, 'q'), sequence + 1);
-  // A crash that takes all that is not durable.
+  // A crash that loses everything not durable.
   SimRegion after(
       SimRegion::Image(region_.durable(), region_.durable() + region_.size()));
   auto heap = *Heap::Open(&after);
@@ -227,7 +227,7 @@ TEST_F(ArchaptProgressTest, OrTheStoreIsOfNoUseAnyMore) {
             Resource::kLog);
 }
 
-// Nobody's flush makes room for what has none in an empty log.
+// No flush makes room for a request that does not fit in an empty log.
 TEST_F(ArchaptProgressTest, WhatNeverFitsMakesNobodyFlush) {
   constexpr uint32_t kTooLarge = 250000;
   const ObjectId large = Make(kTooLarge);
@@ -245,7 +245,7 @@ TEST_F(ArchaptProgressTest, WhatNeverFitsMakesNobodyFlush) {
   EXPECT_GT(store_->stats().flushed_lines, flushed);
 }
 
-// An object with nobody of its size to make a matrix with.
+// No other object has its size to make a matrix with.
 TEST_F(ArchaptProgressTest, OneThatIsAloneHoldsOthersUpForAWhile) {
   options_.queue_bytes = kQueueBytes;
   options_.matrix_wait = 8;
@@ -277,7 +277,7 @@ TEST_F(ArchaptProgressTest, OrItIsRefusedThoughRoomIsComing) {
   EXPECT_FALSE(TakesWhatOthersGiveBack(/*wait=*/Patience(absl::Seconds(60))));
 }
 
-// --- How much of a log there may be.
+// --- How much log may be in use.
 
 TEST_F(ArchaptProgressTest, ALogOfTheWrongSizeIsRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(SlotsOf(2048).status()));

@@ -1,5 +1,5 @@
-// When Archapt flushes, and what it is bounded by; that it is crash-safe is for
-// the crash campaigns (tests/engine/crash).
+// When Archapt flushes, and its bounds; the crash campaigns check that it is
+// crash-safe (tests/engine/crash).
 #include "engine/baselines/archapt/archapt_store.h"
 
 #include <algorithm>
@@ -30,15 +30,15 @@ TEST_F(ArchaptStoreTest, ACommitIsLogicalFirst) {
   store_->Advance();
   EXPECT_EQ(store_->durable_sequence(), before);
   EXPECT_EQ(Text(id, 3), "aaa");
-  // Whoever does not wait is told, and has nothing done.
+  // Without a wait it returns false and does nothing.
   const uint64_t drains = region_.drains();
   EXPECT_FALSE(store_->AwaitDurable(sequence, absl::ZeroDuration()));
   EXPECT_EQ(region_.drains(), drains);
   EXPECT_EQ(store_->durable_sequence(), before);
-  // Nobody has pushed it out of the queue, but somebody waits.
+  // No access pushed it out of the queue, but a caller waits for it.
   EXPECT_TRUE(store_->AwaitDurable(sequence, kBriefly));
   EXPECT_EQ(store_->durable_sequence(), sequence);
-  // That is not there at all.
+  // That sequence does not exist yet.
   EXPECT_FALSE(store_->AwaitDurable(sequence + 1, kBriefly));
 }
 
@@ -60,12 +60,12 @@ TEST_F(ArchaptStoreTest, WhatIsNotCommittedPhysicallyIsTakenBack) {
   Reopen();
   EXPECT_EQ(store_->recovery_report().rolled_back, 0u);
   EXPECT_EQ(store_->recovery_report().last_sequence, durable);
-  // Numbers of what was taken back, or may have been, are nobody else's.
+  // Numbers that were rolled back, or may have been, are not given again.
   EXPECT_EQ(Fill(ids[0], 'e'), durable + 4);
 }
 
-// Whoever still has a number of an earlier life is not told of another's
-// commit.
+// A caller with a number of an earlier life must not be told that another
+// commit is durable.
 TEST_F(ArchaptStoreTest, NumbersAreNotGivenTwice) {
   const ObjectId id = MakeMany(1)[0];
   const uint64_t durable = store_->durable_sequence();
@@ -93,8 +93,7 @@ TEST_F(ArchaptStoreTest, NumbersAreNotGivenTwice) {
   EXPECT_EQ(store_->durable_sequence(), next);
 }
 
-// A write of what is still in the queue makes up for its flush; a read has it
-// made.
+// A write to an object in the queue replaces its flush; a read makes the flush.
 TEST_F(ArchaptStoreTest, WhatIsPendingIsFlushedWhenItIsAccessed) {
   const ObjectId id = MakeMany(1)[0];
   for (const bool write : {true, false}) {
@@ -114,8 +113,8 @@ TEST_F(ArchaptStoreTest, WhatIsPendingIsFlushedWhenItIsAccessed) {
   }
 }
 
-// Lines that are pending when the next transaction logs all of their bytes
-// survive in its record.
+// If the next transaction logs all bytes of pending lines, they survive in its
+// record.
 TEST_F(ArchaptStoreTest, WhatIsLoggedWholeIsNotFlushed) {
   const ObjectId id = MakeMany(1)[0];
   const size_t size = Begin()->Read(id)->size();
@@ -144,7 +143,7 @@ TEST_F(ArchaptStoreTest, WhatIsLoggedWholeIsNotFlushed) {
   }
 }
 
-// The same where the record finds no room: then they are flushed.
+// The same where the record does not fit: then they are flushed.
 TEST_F(ArchaptStoreTest, WhatIsNotLoggedAfterAllIsFlushed) {
   const auto ids = MakeMany(2, 150000);
   auto large = Begin();
@@ -161,7 +160,7 @@ TEST_F(ArchaptStoreTest, WhatIsNotLoggedAfterAllIsFlushed) {
   EXPECT_EQ(Text(ids[1], 64), std::string(64, 'a'));
 }
 
-// Who has waited for one transaction need not wait as long for the next.
+// A wait for one transaction flushes all committed ones.
 TEST_F(ArchaptStoreTest, WhoWaitsHasAllFlushedThatHasCommitted) {
   options_.patience = absl::ZeroDuration();
   store_.reset();
@@ -174,7 +173,7 @@ TEST_F(ArchaptStoreTest, WhoWaitsHasAllFlushedThatHasCommitted) {
   EXPECT_EQ(store_->durable_sequence(), last);
 }
 
-// An object whose sums have as many lines as it has itself.
+// An object whose sums have as many lines as the object.
 TEST_F(ArchaptStoreTest, SmallObjectsAndSmallChangesAreFlushed) {
   const auto small = MakeMany(200, 40);
   const auto large = MakeMany(60);
@@ -186,7 +185,7 @@ TEST_F(ArchaptStoreTest, SmallObjectsAndSmallChangesAreFlushed) {
   EXPECT_EQ(store_->stats().flushed_lines - before.flushed_lines, 260u);
 }
 
-// Old bytes of what is pending fill the log: then it is flushed.
+// Old bytes of pending objects fill the log: then they are flushed.
 TEST_F(ArchaptStoreTest, AFullLogForcesFlushes) {
   options_.queue_bytes = 64u << 20;
   store_.reset();
@@ -212,7 +211,7 @@ TEST_F(ArchaptStoreTest, WhatDoesNotFitIntoTheLogIsAnErrorAndHarmless) {
   std::memset(*large->Write(ids[0], 0, 10), 'x', 10);
   EXPECT_EQ(ResourceOf(large->Write(ids[1], 0, 200000).status()),
             Resource::kTransaction);
-  // Others wait for it.
+  // Other transactions wait for it.
   auto other = Begin();
   const absl::Status full = other->Write(ids[2], 0, 150000).status();
   EXPECT_EQ(ResourceOf(full), Resource::kLog);
@@ -224,7 +223,7 @@ TEST_F(ArchaptStoreTest, WhatDoesNotFitIntoTheLogIsAnErrorAndHarmless) {
   EXPECT_EQ(Text(ids[2], 2), "bb");
 }
 
-// Space that a free gives is had again, by those who need it at once as well.
+// Freed space is reused, also by requests that need it at once.
 TEST_F(ArchaptStoreTest, FreedSpaceComesBackWhenItIsNeeded) {
   const uint64_t used = store_->bytes_used();
   for (int i = 0; i < 200; ++i) {
@@ -287,7 +286,7 @@ TEST_F(ArchaptStoreTest, BadOptionsAndOtherHeapsAreRefused) {
       ArchaptStore::Open(options_, heap.get()).status()));
   store_ = *ArchaptStore::Open(options_, heap_.get());
   EXPECT_EQ(store_->scheme(), "archapt");
-  // What has no checks is nobody's but a bench's.
+  // Only benchmarks may open a store without checks.
   options_.unchecked = true;
   EXPECT_TRUE(absl::IsFailedPrecondition(
       ArchaptStore::Open(options_, heap_.get()).status()));
@@ -298,12 +297,12 @@ TEST_F(ArchaptStoreTest, BadOptionsAndOtherHeapsAreRefused) {
   options_.unchecked = false;
   EXPECT_TRUE(absl::IsFailedPrecondition(
       ArchaptStore::Open(options_, bench.get()).status()));
-  // A quarter of a region, where that is less than the queue asks for.
+  // A quarter of the region, where that is less than the queue needs.
   EXPECT_EQ(ArchaptLogBytes({}, 32u << 20), 8u << 20);
   EXPECT_EQ(ArchaptLogBytes({}, 1u << 30), 39424u << 10);
 }
 
-// Nothing is stored where matrices, their sums or the log cannot be believed.
+// Nothing is stored where matrices, their sums or the log are damaged.
 TEST_F(ArchaptStoreTest, DamageIsAnError) {
   const auto ids = MakeMany(60);
   for (ObjectId id : ids) Fill(id, 'a');
@@ -337,7 +336,7 @@ TEST_F(ArchaptStoreTest, DamageIsAnError) {
     damaged.base()[at] ^= std::byte{0x20};
   }
   EXPECT_EQ(std::memcmp(damaged.base(), image.data(), image.size()), 0);
-  // A medium may give zeros for a slot that it has lost.
+  // A medium may return zeros for a lost slot.
   for (size_t slot = 0; slot < 20; ++slot) {
     std::byte* const line =
         damaged.base() + slots + slot * archapt_format::kSlotBytes;
@@ -349,7 +348,7 @@ TEST_F(ArchaptStoreTest, DamageIsAnError) {
     std::copy_n(&image[line - damaged.base()], archapt_format::kLineBytes,
                 line);
   }
-  // An object's own bytes are what sums are for.
+  // Sums cover the bytes of objects.
   damaged.base()[ids[0] + 100] ^= std::byte{0x20};
   auto heap = *Heap::Open(&damaged);
   auto opened = *ArchaptStore::Open(options_, heap.get());
@@ -357,7 +356,7 @@ TEST_F(ArchaptStoreTest, DamageIsAnError) {
   EXPECT_EQ(std::memcmp(damaged.base() + ids[0], &image[ids[0]], 1000), 0);
 }
 
-// What the page of the format says.
+// The figures of the format's page.
 TEST_F(ArchaptStoreTest, DrainsOfATransaction) {
   const auto ids = MakeMany(3);
   const auto drains = [&](const std::function<void(Transaction&)>& body) {
@@ -384,7 +383,7 @@ TEST_F(ArchaptStoreTest, DrainsOfATransaction) {
               for (uint32_t i = 0; i < 8; ++i) write(t, ids[1], 100 * i);
             }),
             1u);
-  // What is pending is left to others.
+  // A read leaves pending lines alone.
   EXPECT_EQ(drains([&](Transaction& t) { (void)t.Read(ids[0]); }), 0u);
   EXPECT_EQ(drains([&](Transaction& t) { (void)t.Free(ids[2]); }), 1u);
   EXPECT_EQ(drains([&](Transaction& t) { (void)t.Free(ids[1]); }), 2u);

@@ -1,4 +1,4 @@
-// What sums over objects notice, and what they make again.
+// Damage that sums over objects notice and repair.
 #include "engine/baselines/archapt/matrix.h"
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace {
 constexpr size_t kLine = 64;
 constexpr uint64_t kSeed = 7;
 
-// Objects as they are to be, and as they are.
+// Objects as they should be, and as they are.
 class MatrixTest : public ::testing::Test {
  protected:
-  // Payloads of blocks: whole lines but for 16 bytes.
+  // Payloads of blocks: whole lines except 16 bytes.
   void Make(const std::vector<size_t>& lines) {
     for (size_t j = 0; j < lines.size(); ++j) {
       std::string payload(lines[j] * kLine - 16, '\0');
@@ -90,7 +90,7 @@ TEST_F(MatrixTest, AWholeRowIsMadeAgain) {
   EXPECT_EQ(now_, right_);
 }
 
-// What a row alone cannot tell, a column may (Figure 5b).
+// A column may repair damage that a row alone cannot (Figure 5b).
 TEST_F(MatrixTest, RowsAndColumnsHelpEachOther) {
   Make({4, 4, 4, 4});
   Damage(1, 0);
@@ -101,7 +101,7 @@ TEST_F(MatrixTest, RowsAndColumnsHelpEachOther) {
   EXPECT_EQ(now_, right_);
 }
 
-// Two rows and two columns that are wrong where they meet (Figure 5c).
+// Two rows and two columns that are wrong where they cross (Figure 5c).
 TEST_F(MatrixTest, FourInASquareAreBeyondRepair) {
   Make({4, 4, 4, 4});
   for (size_t j : {1, 3}) {
@@ -130,11 +130,11 @@ TEST_F(MatrixTest, LinesThatChangedPlacesAreNoticed) {
                    now_[1].begin() + kLine);
   EXPECT_EQ(Run().repaired_lines, 2u);
   EXPECT_EQ(now_, right_);
-  // Of two objects, in one row.
+  // Lines of two objects, in one row.
   std::swap_ranges(now_[1].begin(), now_[1].begin() + kLine, now_[2].begin());
   EXPECT_EQ(Run().repaired_lines, 2u);
   EXPECT_EQ(now_, right_);
-  // Two rows of two objects: no row and no column has one only.
+  // Two rows of two objects: no row and no column has a single error.
   std::swap_ranges(now_[1].begin(), now_[1].begin() + 2 * kLine,
                    now_[2].begin());
   EXPECT_EQ(Run().lost, 0b0110u);
@@ -158,7 +158,8 @@ TEST_F(MatrixTest, ATransferIsNoticed) {
   EXPECT_EQ(now_, right_);
 }
 
-// The same bytes as another object's, or in another matrix, are not right.
+// Bytes of another object, or of another matrix, are wrong even if they are the
+// same.
 TEST_F(MatrixTest, HashesAreOfIdsAndTheMatrix) {
   Make({2, 2});
   matrix_.columns[0].id += 64;
@@ -169,8 +170,8 @@ TEST_F(MatrixTest, HashesAreOfIdsAndTheMatrix) {
   EXPECT_EQ(Run().lost, 0b11u);
 }
 
-// Whatever is wrong: what is made again is right, and what is lost could not
-// be, going by which lines are wrong alone.
+// For any damage: repaired lines are right, and lines reported lost cannot be
+// repaired from the positions of wrong lines alone.
 TEST_F(MatrixTest, AnyDamageIsRepairedAsFarAsCanBe) {
   Make({5, 4, 5, 1, 3, 5});
   int lost = 0;

@@ -1,4 +1,4 @@
-// Which flushes Archapt has put off.
+// The flushes that Archapt has deferred.
 #include "engine/baselines/archapt/pending_table.h"
 
 #include "gtest/gtest.h"
@@ -20,7 +20,7 @@ TEST(LineRangesTest, AreMergedAndCounted) {
   EXPECT_EQ(CountLines({}), 0u);
 }
 
-// By line, of all that may be asked for in eight.
+// Compared line by line, for every range of eight lines.
 TEST(LineRangesTest, AreSplit) {
   const LineRanges lines = {{0, 2}, {3, 5}, {6, 8}};
   for (uint32_t first = 0; first <= 8; ++first) {

@@ -31,7 +31,7 @@ class UndoRingTest : public ::testing::Test {
     return UndoRing(region, place, /*seed=*/5);
   }
 
-  // Logs so many bytes at an address, and stores others there.
+  // Logs that many bytes at an address, and stores others there.
   absl::Status Change(UndoRing* ring, OwnUndo* own, uint64_t address,
                       const std::string& bytes) {
     std::byte* const at = region_.base() + address;
@@ -42,8 +42,8 @@ class UndoRingTest : public ::testing::Test {
   std::string At(uint64_t address, size_t length) {
     return {reinterpret_cast<const char*>(region_.base() + address), length};
   }
-  // What wants all of the ring but a line, which its end takes, and has met a
-  // commit that is in the way, behind a transaction that was under way.
+  // A record needs the whole ring except a line, which the end takes. A commit
+  // is in its way, behind a transaction that was under way.
   absl::Status FitsOnceTheOldestHasEnded(UndoRing* ring) {
     OwnUndo oldest, committed, large;
     EXPECT_TRUE(Change(ring, &oldest, 8192, "text").ok());
@@ -102,7 +102,7 @@ TEST_F(UndoRingTest, WhatWasAbortedIsNotTakenBackAgain) {
   EXPECT_TRUE(ring.Scan()->updates.empty());
 }
 
-// Around the end of the ring many times, with records that lie in both ends.
+// Around the end of the ring many times, with records that wrap.
 TEST_F(UndoRingTest, GoesRound) {
   UndoRing ring = Make(&region_);
   std::string last(1000, '\0');
@@ -152,7 +152,7 @@ TEST_F(UndoRingTest, AFullRingIsAnErrorAndEndsStillFit) {
   EXPECT_TRUE(Change(&ring, &large, 8192, std::string(2000, 'z')).ok());
 }
 
-// There is no commit any more that would move the watermark on.
+// No further commit would advance the watermark.
 TEST_F(UndoRingTest, AbortsAloneDoNotFillIt) {
   UndoRing ring = Make(&region_);
   OwnUndo own;
@@ -176,7 +176,7 @@ TEST_F(UndoRingTest, AbortsAloneDoNotFillIt) {
   }
 }
 
-// Also while the oldest transaction keeps the tail where it is.
+// Also while the oldest transaction keeps the tail in place.
 TEST_F(UndoRingTest, WhoWantsRoomGetsItOnceThereIsSome) {
   UndoRing ring = Make(&region_);
   EXPECT_TRUE(FitsOnceTheOldestHasEnded(&ring).ok());
@@ -188,8 +188,8 @@ TEST_F(UndoRingTest, OrItIsRefusedForGood) {
   EXPECT_EQ(ResourceOf(FitsOnceTheOldestHasEnded(&ring)), Resource::kLog);
 }
 
-// What a transaction can have is all of the ring but for a line, whatever has
-// been committed before.
+// A transaction may use the whole ring except a line, whatever was committed
+// before.
 TEST_F(UndoRingTest, AsMuchFitsAsThereIs) {
   constexpr size_t kMost = kRing - kLine - sizeof(archapt_format::RecordHeader);
   UndoRing ring = Make(&region_);
@@ -230,7 +230,7 @@ TEST_F(UndoRingTest, AHoleIsDamage) {
   }
   ASSERT_TRUE(damage(last_line).ok());
   EXPECT_EQ(damage(last_line)->updates.size(), 4u);
-  // Of one batch any part may be missing.
+  // Any part of a single batch may be missing.
   OwnUndo other;
   std::byte* const at = region_.base() + 8192;
   ASSERT_TRUE(ring.Append(&other, {{8192, {at, 8}}, {8200, {at + 8, 8}}}).ok());
@@ -238,8 +238,8 @@ TEST_F(UndoRingTest, AHoleIsDamage) {
   EXPECT_EQ(damage(other.records[0].line)->updates.size(), 5u);
 }
 
-// Though nothing is behind it that a hole could be told by; and also where a
-// transaction that goes on keeps the tail where it is.
+// Although no later record reveals the hole; and also where a transaction under
+// way keeps the tail in place.
 TEST_F(UndoRingTest, ACommitThatTheHeaderNamesAndIsLostIsDamage) {
   for (const bool held_up : {true, false}) {
     region_.Reset(SimRegion::Image(region_.size()).data());
@@ -265,7 +265,7 @@ TEST_F(UndoRingTest, ACommitThatTheHeaderNamesAndIsLostIsDamage) {
       SimRegion damaged(image);
       return Make(&damaged).Scan();
     };
-    // Nobody has vouched for it.
+    // No other record refers to it.
     EXPECT_EQ(damage(line, false)->watermark, 17u);
     EXPECT_EQ(Make(&region_).Scan()->watermark, 27u);
     ring.PublishTail();
@@ -279,7 +279,7 @@ TEST_F(UndoRingTest, ACommitThatTheHeaderNamesAndIsLostIsDamage) {
   }
 }
 
-// A record is what the page of the format says, and of which type.
+// A record's layout and type must match the format's page.
 TEST_F(UndoRingTest, ARecordOfAnotherTypeIsAnError) {
   constexpr uint64_t kSeed = 5;
   UndoRing ring = Make(&region_);
@@ -310,8 +310,8 @@ TEST_F(UndoRingTest, ARecordOfAnotherTypeIsAnError) {
   }
 }
 
-// Old bytes each line of which could be a record that goes on to the ring's
-// end: looking at all of them would take hours.
+// Each line of these old bytes could be a record that continues to the ring's
+// end: checking all of them would take hours.
 TEST_F(UndoRingTest, OldBytesThatLookLikeRecordsTakeNoTime) {
   constexpr size_t kLarge = 16u << 20;
   constexpr uint64_t kLines = kLarge / kLine;
@@ -333,14 +333,14 @@ TEST_F(UndoRingTest, OldBytesThatLookLikeRecordsTakeNoTime) {
   }
   OwnUndo own;
   ASSERT_TRUE(ring.Append(&own, {{place.objects_begin, {data, length}}}).ok());
-  // A crash has kept all but its beginning.
+  // A crash has kept everything except its beginning.
   region.base()[kLine + 9] ^= std::byte{1};
   const auto scanned = UndoRing(&region, place, /*seed=*/5).Scan();
   ASSERT_TRUE(scanned.ok()) << scanned.status();
   EXPECT_TRUE(scanned->updates.empty());
 }
 
-// Nothing would be taken back; and later, what an older life has logged.
+// Nothing would be rolled back; and later, records of an older life would be.
 TEST_F(UndoRingTest, AHeaderThatIsLostIsNoNewRing) {
   UndoRing first = Make(&region_);
   OwnUndo own;

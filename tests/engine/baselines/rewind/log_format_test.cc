@@ -1,5 +1,5 @@
-// A store that release 0.1.0 has left, after a crash or closed, is opened by
-// this one with all that was in it; and not by that release any more.
+// This release opens a store that release 0.1.0 left, after a crash or closed,
+// with all its content; release 0.1.0 then no longer opens it.
 #include "engine/baselines/rewind/log_format.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr uint64_t kSequence = 41;
 
 class LogFormatTest : public ::testing::TestWithParam<RewindOptions> {
  protected:
-  // Two objects, of a store as 0.1.0 has made it.
+  // Two objects, in a store of release 0.1.0.
   LogFormatTest() {
     auto store = *RewindStore::Open(GetParam(), heap_.get());
     auto transaction = store->Begin(absl::ZeroDuration());
@@ -47,7 +47,7 @@ class LogFormatTest : public ::testing::TestWithParam<RewindOptions> {
     return draft;
   }
 
-  // One transaction that has committed, one that is under way.
+  // One transaction that has committed, and one under way.
   void Work() {
     const Draft good = UpdateOf(committed_, "good");
     ASSERT_TRUE(log_->AppendEnd(&own_, {&good, 1}, kSequence).ok());
@@ -63,7 +63,7 @@ class LogFormatTest : public ::testing::TestWithParam<RewindOptions> {
     return SimRegion::Image(region_.durable(), region_.durable() + kBytes);
   }
 
-  // What opening finds in it; a drain hook sees that on the way.
+  // Opens it and checks its content; a drain hook watches the opening.
   void Check(SimRegion* after) {
     auto heap = *Heap::Open(after);
     auto store = RewindStore::Open(GetParam(), heap.get());
@@ -73,7 +73,7 @@ class LogFormatTest : public ::testing::TestWithParam<RewindOptions> {
     EXPECT_EQ(std::memcmp(after->base() + committed_, "good", 4), 0);
     EXPECT_EQ(std::memcmp(after->base() + live_, "\0\0\0\0", 4), 0);
     EXPECT_EQ(*LogFormatOf(*heap), LogFormat::kChecked);
-    // What 0.1.0 does first.
+    // The first steps of 0.1.0.
     RewindLog plain(heap.get(), GetParam(), LogFormat::kPlain);
     absl::Status looked = plain.Finish();
     if (looked.ok()) looked = plain.Scan().status();
@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-// And after a crash anywhere within that opening, by the next one.
+// Also after a crash anywhere within that opening, by the next one.
 TEST_P(LogFormatTest, WhatACrashLeftOfAnOlderStoreIsThere) {
   Work();
   SimRegion after(Now());
@@ -123,7 +123,7 @@ TEST_P(LogFormatTest, WhatACrashLeftOfAnOlderStoreIsThere) {
   }
 }
 
-// 0.1.0 leaves a bucket in the list, empty, and what it has counted.
+// 0.1.0 leaves an empty bucket in the list, and its counters.
 TEST_P(LogFormatTest, AnOlderStoreThatWasClosedIsThere) {
   Work();
   log_->AppendAborted(&other_);
@@ -157,7 +157,7 @@ TEST_P(LogFormatTest, ALaterFormatIsRefusedAndNotTouched) {
       absl::IsDataLoss(RewindStore::Open(GetParam(), heap.get()).status()));
 }
 
-// A medium may give zeros for a line that it has lost.
+// A medium may return zeros for a lost line.
 TEST_P(LogFormatTest, AHeaderOfWhichALineIsLostIsNoEmptyLog) {
   Work();
   SimRegion after(Now());
@@ -172,14 +172,14 @@ TEST_P(LogFormatTest, AHeaderOfWhichALineIsLostIsNoEmptyLog) {
   }
 }
 
-// Nor is a list that has lost one: of a bucket, or of a record.
+// Nor is a list that lost a line of a bucket or of a record.
 TEST_P(LogFormatTest, AnElementOfWhichALineIsLostIsDamage) {
   Work();
   SimRegion lost(Now());
   auto heap = *Heap::Open(&lost);
   const uint64_t head = LogHeaderOf(*heap)->plain_list.head;
   if (head == 0) {
-    // Nothing was under way in the tree.
+    // The tree had no operation under way.
     EXPECT_EQ(GetParam().layers, 2);
     return;
   }

@@ -33,7 +33,7 @@ TEST(LogSpaceTest, SmallPiecesBecomeALargeOne) {
   EXPECT_TRUE(space.Take(40).has_value());
 }
 
-// Every other piece of so many units is free, and a tail.
+// Every other piece of that many units is free, and so is a tail.
 LogSpace SpaceWithHoles(size_t holes, size_t units, size_t tail) {
   LogSpace space(0, (2 * holes * units + tail) * kUnit);
   std::vector<uint64_t> pieces;
@@ -48,7 +48,7 @@ TEST(LogSpaceTest, TakesTheSmallestThatIsLargeEnough) {
   EXPECT_EQ(*space.Take(17), 0u);
 }
 
-// A walk over all pieces would end this test by its time.
+// A walk over all pieces would exceed this test's time limit.
 TEST(LogSpaceTest, ManyPiecesAreSearchedFast) {
   constexpr size_t kHoles = 200'000;
   LogSpace space = SpaceWithHoles(kHoles, /*units=*/17, /*tail=*/18 * kHoles);

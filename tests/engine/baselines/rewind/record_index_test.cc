@@ -1,5 +1,5 @@
-// The list in its forms and the tree over it: what they hold, in what order
-// things become durable, and that every crash leaves something that recovers.
+// The list in its forms and the tree over it: their contents, the order in
+// which changes become durable, and that recovery succeeds after every crash.
 #include "engine/baselines/rewind/record_index.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ LogHeader* HeaderOf(SimRegion* region) {
   return reinterpret_cast<LogHeader*>(region->base() + 64);
 }
 
-// A log's that is empty.
+// The header of an empty log.
 void CreateHeader(SimRegion* region) {
   const CheckedWords words(region, kSeed);
   LogHeader* const header = HeaderOf(region);
@@ -42,7 +42,7 @@ void CreateHeader(SimRegion* region) {
   region->Persist(header, sizeof(*header));
 }
 
-// One on a region, as after a crash or new.
+// A list on a region, new or after a crash.
 class Subject {
  public:
   Subject(const RewindOptions& options, SimRegion* region)
@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-// Anything that is no 0 serves for a record.
+// Any value except 0 serves as a record.
 Indexed RecordNumber(uint64_t number) {
   return {number * 64, number % 7, number, 0};
 }
@@ -116,7 +116,7 @@ TEST_P(RecordIndexTest, RandomWorkSurvivesEveryCrash) {
   Subject subject(GetParam(), &region);
   std::mt19937_64 random(1);
   std::vector<Indexed> there;
-  std::set<uint64_t> certain;  // what is there, and is not being changed
+  std::set<uint64_t> certain;  // present, and not being changed
   std::set<uint64_t> possible;
   bool in_order = false;
   std::vector<uint64_t> appended;
@@ -130,7 +130,7 @@ TEST_P(RecordIndexTest, RandomWorkSurvivesEveryCrash) {
                                 certain.end()));
       ASSERT_TRUE(std::includes(possible.begin(), possible.end(), found.begin(),
                                 found.end()));
-      // What was appended in order is there up to one.
+      // If appended in order, all up to one are there.
       bool ended = !in_order;
       for (uint64_t record : appended) {
         if (in_order && ended) {
@@ -171,7 +171,7 @@ TEST_P(RecordIndexTest, RandomWorkSurvivesEveryCrash) {
   }
   region.SetDrainHook(nullptr);
   EXPECT_GT(images, 2000);
-  // Emptied at once, and then as new.
+  // Emptied at once, and then like a new one.
   Subject again(GetParam(), &region);
   EXPECT_EQ(again.Recovered(), certain);
   again.index().Empty();
@@ -227,7 +227,7 @@ TEST_P(RecordIndexTest, DamageIsAnErrorAndNoWildStore) {
   EXPECT_GT(refused, 50);
 }
 
-// A log that has seen all kinds of work, at some moments of it.
+// Images of a log with all kinds of work, at some moments of it.
 std::vector<SimRegion::Image> ImagesOfWork(const RewindOptions& options) {
   SimRegion region(kBytes);
   CreateHeader(&region);
@@ -254,7 +254,7 @@ std::vector<SimRegion::Image> ImagesOfWork(const RewindOptions& options) {
 
 struct Flips {
   int refused = 0;
-  int wrong = 0;  // not refused, and found otherwise than without
+  int wrong = 0;  // accepted, with another content
 };
 
 void Judge(const RewindOptions& options, SimRegion* damaged,
@@ -282,7 +282,7 @@ Flips FlipBits(const RewindOptions& options) {
     for (int i = 0; i < 200; ++i) {
       size_t at = 64 + random() % sizeof(LogHeader);
       if (i % 2 == 0) {
-        // Where something is, or was.
+        // A position in use, now or before.
         do {
           at = 64 + random() % (kBytes - 64);
         } while (intact[at / 8 * 8] == std::byte{} &&
@@ -296,7 +296,7 @@ Flips FlipBits(const RewindOptions& options) {
   return flips;
 }
 
-// Wherever it is, and whatever was under way: what is found is what was there.
+// Anywhere, and during any operation: the content found is the true one.
 TEST_P(RecordIndexTest, ABitThatFlipsIsNoticedOrMeansNothing) {
   const Flips flips = FlipBits(GetParam());
   EXPECT_EQ(flips.wrong, 0);
@@ -308,7 +308,7 @@ TEST_P(RecordIndexTest, OrItMakesOldRecordsCount) {
   EXPECT_GT(FlipBits(GetParam()).wrong, 10);
 }
 
-// A medium may give zeros for a line that it has lost.
+// A medium may return zeros for a lost line.
 Flips LoseLines(const RewindOptions& options) {
   Flips flips;
   const auto images = ImagesOfWork(options);
@@ -337,7 +337,7 @@ TEST_P(RecordIndexTest, OrItHidesRecords) {
   EXPECT_GT(LoseLines(GetParam()).wrong, 0);
 }
 
-// Damage that would have recovery go through the same cells again and again.
+// Damage that would make recovery visit the same cells endlessly.
 class SharedBucketTest : public ::testing::Test {
  protected:
   SharedBucketTest() {
@@ -356,7 +356,7 @@ class SharedBucketTest : public ::testing::Test {
   }
   void PutSecond(uint64_t bucket) { words_.Store(&second_->element, bucket); }
   uint64_t First() const { return words_.Get(&first_->element); }
-  // Its header is the first one's first cells.
+  // Its header overlaps the first one's first cells.
   uint64_t BucketWithinFirst() {
     const uint64_t offset = First() + sizeof(rewind_format::Bucket);
     auto* const bucket =
@@ -392,13 +392,13 @@ TEST_F(SharedBucketTest, OrItIsReadAgain) {
   EXPECT_TRUE(list_.Scan().ok());
 }
 
-// What the page of the format says.
+// The layout of the format's page.
 TEST(RecordTreeTest, RecordsBeginBehindTheWords) {
   EXPECT_EQ(RecordTree::WordsBytes((256u << 10) - 64), 259u * 64);
   EXPECT_EQ(RecordTree::WordsBytes(256u << 10), 771u * 64);
 }
 
-// What the forms cost, as the page of the format says.
+// The costs of the forms, as on the format's page.
 TEST(RecordListTest, DrainsOfARecord) {
   struct Expected {
     LogForm form;
@@ -417,7 +417,7 @@ TEST(RecordListTest, DrainsOfARecord) {
     std::vector<Indexed> records;
     for (uint64_t i = 1; i <= 10; ++i) records.push_back(RecordNumber(i));
     ASSERT_TRUE(list.Reserve(10));
-    // The first brings its bucket along.
+    // The first one makes a bucket as well.
     list.Append({&records[0], 1}, true);
     uint64_t before = region.drains();
     list.Append({&records[1], 1}, true);

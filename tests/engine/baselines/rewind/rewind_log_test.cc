@@ -1,5 +1,5 @@
-// What a log promises between two calls of one transaction, when a checkpoint
-// of another thread comes between them.
+// The log's guarantees between two calls of one transaction, when another
+// thread's checkpoint comes between them.
 #include "engine/baselines/rewind/rewind_log.h"
 
 #include <xxhash.h>
@@ -44,7 +44,7 @@ class RewindLogTest : public ::testing::TestWithParam<LogForm> {
     return draft;
   }
 
-  // What an object begins with after a crash that keeps what is durable.
+  // The beginning of an object after a crash that keeps only durable bytes.
   std::string TextAfterCrash(ObjectId id) {
     SimRegion after(SimRegion::Image(region_.durable(),
                                      region_.durable() + region_.size()));
@@ -71,8 +71,8 @@ class RewindLogTest : public ::testing::TestWithParam<LogForm> {
   ObjectId aborted_ = kNullObject;
 };
 
-// The floor must not pass the end of one that was taken back before what that
-// has stored can be flushed: recovery would not look at it any more.
+// The floor must not pass the end of an aborted transaction before its stores
+// can be flushed: recovery would not look at it any more.
 TEST_P(RewindLogTest, ACheckpointWaitsForWhatWasTakenBack) {
   RewindLog log(heap_.get(), options_, LogFormat::kChecked);
   log.Reset(0);
@@ -100,7 +100,7 @@ TEST_P(RewindLogTest, ACheckpointWaitsForWhatWasTakenBack) {
   EXPECT_EQ(TextAfterCrash(aborted_), std::string(4, '\0'));
 }
 
-// Whose check is right, of a release that is yet to come, say.
+// Its check is right, as in a later release.
 TEST_P(RewindLogTest, ARecordOfAnUnknownTypeIsDamage) {
   RewindLog log(heap_.get(), options_, LogFormat::kChecked);
   log.Reset(0);
@@ -120,7 +120,7 @@ TEST_P(RewindLogTest, ARecordOfAnUnknownTypeIsDamage) {
   }
 }
 
-// Damage that would have recovery look at one record again and again.
+// Damage that would make recovery visit one record endlessly.
 TEST_P(RewindLogTest, ARecordThatIsThereTwiceIsDamage) {
   RewindLog log(heap_.get(), options_, LogFormat::kChecked);
   log.Reset(0);
@@ -144,7 +144,8 @@ TEST_P(RewindLogTest, ARecordThatIsThereTwiceIsDamage) {
       absl::IsDataLoss(RewindStore::Open(options_, heap.get()).status()));
 }
 
-// Of one that has all of the log that others do not, in a heap without space.
+// A transaction takes all of the log that others do not, in a heap without
+// space.
 class FullRewindLogTest : public ::testing::Test {
  protected:
   FullRewindLogTest() {
@@ -166,7 +167,7 @@ class FullRewindLogTest : public ::testing::Test {
     return draft;
   }
 
-  // What it is told in the end.
+  // Appends until a refusal, and returns its resource.
   std::optional<Resource> Fill() {
     const Draft update = Update();
     absl::Status appended;

@@ -1,5 +1,5 @@
-// What REWIND costs and is bounded by, in each configuration; that it is
-// crash-safe is for the crash campaigns (tests/engine/crash).
+// REWIND's cost and bounds, in each configuration; the crash campaigns check
+// that it is crash-safe (tests/engine/crash).
 #include "engine/baselines/rewind/rewind_store.h"
 
 #include <algorithm>
@@ -32,10 +32,10 @@ class RewindStoreTest
     store_ = *RewindStore::Open(options, heap_.get());
   }
 
-  // What a crash now would leave, opened.
+  // Opens the image that a crash now would leave.
   void CrashAndOpen(uint64_t seed) {
     const SimRegion::Image image = region_.CrashImage(seed);
-    // Its end has nothing more to say.
+    // Kept until the end: its destructor must not run now.
     left_ = std::move(store_);
     left_heap_ = std::move(heap_);
     after_ = std::make_unique<SimRegion>(image);
@@ -77,7 +77,7 @@ TEST_P(RewindStoreTest, WhatIsCommittedSurvivesAndIsReported) {
   ASSERT_TRUE(committed->Commit(options).ok());
   auto live = Begin();
   std::memcpy(*live->Write(two, 0, 10), "unfinished", 10);
-  // Nothing that is not durable survives.
+  // Only durable bytes survive.
   after_ = std::make_unique<SimRegion>(DurableOf(region_));
   auto heap = *Heap::Open(after_.get());
   auto opened = *RewindStore::Open(GetParam(), heap.get());
@@ -90,7 +90,7 @@ TEST_P(RewindStoreTest, WhatIsCommittedSurvivesAndIsReported) {
   EXPECT_EQ(std::memcmp(reader->Read(one)->data(), "committed", 9), 0);
   EXPECT_EQ(reader->Read(two)->data()[0], std::byte{0});
   reader.reset();
-  // There is nothing to recover any more, but the sequence is remembered.
+  // There is nothing to recover any more, but the sequence is still known.
   opened.reset();
   opened = *RewindStore::Open(GetParam(), heap.get());
   EXPECT_EQ(opened->recovery_report().rolled_back, 0u);
@@ -98,7 +98,7 @@ TEST_P(RewindStoreTest, WhatIsCommittedSurvivesAndIsReported) {
   EXPECT_EQ(opened->recovery_report().last_sequence, 77u);
 }
 
-// Later bytes win, whether they are given or stored through a pointer.
+// Later bytes win, whether passed to a call or stored through a pointer.
 TEST_P(RewindStoreTest, OverwritesAndPointersKeepTheirOrder) {
   const ObjectId id = Make(100);
   auto transaction = Begin();
@@ -114,7 +114,7 @@ TEST_P(RewindStoreTest, OverwritesAndPointersKeepTheirOrder) {
   EXPECT_EQ(Text(id, 12), "aaccccbbdddd");
 }
 
-// The group that is closed for it makes the ranges move.
+// Closing the group for it makes the ranges move.
 TEST_P(RewindStoreTest, WhatIsOverwrittenTwiceIsAsItWasLast) {
   const ObjectId id = Make(1000);
   auto transaction = Begin();
@@ -136,7 +136,7 @@ TEST_P(RewindStoreTest, AFullLogIsAnErrorAndNothingIsLost) {
   std::vector<ObjectId> ids;
   for (int i = 0; i < 5; ++i) ids.push_back(Make(1 << 20));
   for (ObjectId id : ids) Put(id, "text");
-  // Old bytes of all do not fit beside them.
+  // There is no room for the old bytes of all in addition.
   auto large = Begin();
   absl::Status status;
   for (size_t i = 0; status.ok() && i < ids.size(); ++i) {
@@ -152,7 +152,7 @@ TEST_P(RewindStoreTest, AFullLogIsAnErrorAndNothingIsLost) {
   EXPECT_EQ(Text(ids[0], 5), "other");
 }
 
-// However long it runs: records go, and the space of what is freed comes back.
+// However long it runs: records are dropped, and freed space is reused.
 TEST_P(RewindStoreTest, ManyTransactionsInALittleSpace) {
   const uint64_t used = store_->bytes_used();
   ObjectId id = Make(50000);
@@ -227,12 +227,12 @@ TEST_P(RewindStoreTest, BadOptionsAndOtherHeapsAreRefused) {
       RewindStore::Open(GetParam(), tiny.get()).status()));
 }
 
-// The heap is not touched where the log cannot be believed.
+// The heap is not touched where the log is damaged.
 TEST_P(RewindStoreTest, ADamagedLogIsAnError) {
   const ObjectId id = Make(100);
   store_->Quiesce();
-  // All of this recovery has to know: what is committed, up to which number,
-  // and what is not.
+  // Recovery has to know all of this: which transactions are committed, up to
+  // which number, and which are not.
   CommitOptions numbered;
   numbered.sequence = 77;
   auto committed = Begin();
@@ -241,8 +241,8 @@ TEST_P(RewindStoreTest, ADamagedLogIsAnError) {
   auto live = Begin();
   std::memcpy(*live->Write(id, 0, 4), "text", 4);
   SimRegion::Image image(region_.base(), region_.base() + region_.size());
-  // The header, and from behind: in front of the records lies what two layers
-  // log, which says nothing any more.
+  // The header, then from the end: before the records is the log of two layers,
+  // which is void by now.
   const size_t log = heap_->log_area().data() - region_.base();
   std::vector<size_t> places;
   for (size_t at = log; at < log + sizeof(LogHeader); at += 8) {
@@ -280,7 +280,7 @@ TEST_P(RewindStoreTest, ADamagedLogIsAnError) {
     }
   }
   EXPECT_GT(refused, 100);
-  // A line that a medium gives as zeros.
+  // A line that a medium returns as zeros.
   for (size_t line = log; line < log + heap_->log_area().size(); line += 64) {
     if (std::all_of(&image[line], &image[line + 64],
                     [](std::byte b) { return b == std::byte{}; })) {
@@ -299,7 +299,7 @@ TEST_P(RewindStoreTest, TheLargestSequenceStays) {
   auto last = Begin();
   ASSERT_TRUE(last->Overwrite(id, 0, BytesOf("last")).ok());
   EXPECT_TRUE(last->Commit(options).ok());
-  // There is none behind it.
+  // There is none after it.
   Put(id, "more");
   store_->Quiesce();
   CrashAndOpen(1);
@@ -307,7 +307,7 @@ TEST_P(RewindStoreTest, TheLargestSequenceStays) {
   EXPECT_EQ(Text(id, 4), "more");
 }
 
-// Few cells a bucket: the tree's words take most of what there is for them.
+// Few cells in a bucket: the tree's words take most of the room.
 TEST(RewindOptionsTest, TheSmallestBucketsDo) {
   for (const RewindOptions& named : AllRewinds()) {
     RewindOptions options = named;
@@ -330,7 +330,7 @@ TEST(RewindOptionsTest, TheSmallestBucketsDo) {
   }
 }
 
-// Looking through the log finds what is remembered: it asserts that.
+// A scan of the log finds the remembered records: it asserts that.
 TEST(RewindOptionsTest, RecordsAreFoundByLookingThroughTheLog) {
   for (const RewindOptions& named : AllRewinds()) {
     // Two layers have a tree for that.
@@ -357,8 +357,8 @@ TEST(RewindOptionsTest, RecordsAreFoundByLookingThroughTheLog) {
   }
 }
 
-// With force, what is kept for a checkpoint is skipped by recovery, and its
-// blocks are not used before.
+// With force, recovery skips records kept for a checkpoint, and their blocks
+// are not reused before.
 TEST(RewindOptionsTest, RecordsOfTheFinishedMayBeKeptWithForce) {
   for (const LogForm form :
        {LogForm::kSimple, LogForm::kOptimized, LogForm::kBatch}) {
@@ -391,14 +391,14 @@ TEST(RewindOptionsTest, RecordsOfTheFinishedMayBeKeptWithForce) {
     EXPECT_FALSE(reader->Read(gone).ok());
     ASSERT_TRUE(live->Abort().ok());
     EXPECT_TRUE(store->WantsCheckpoint());
-    // What a checkpointer does.
+    // The checkpointer's work.
     store->WorkBeside();
     EXPECT_EQ(store->log_blocks(), 0u);
     EXPECT_FALSE(store->WantsCheckpoint());
   }
 }
 
-// What the page of the format says.
+// The figures of the format's page.
 TEST(RewindCostTest, DrainsOfATransaction) {
   struct Expected {
     const char* name;

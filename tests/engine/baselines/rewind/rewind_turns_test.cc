@@ -1,5 +1,5 @@
-// Others get at the log while a checkpoint clears it. (In a build that says
-// when it waits: engine/explore.h.)
+// Other threads can use the log while a checkpoint clears it. (In a build that
+// reports waits: engine/explore.h.)
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,7 +17,7 @@
 namespace kamino::engine {
 namespace {
 
-// Many more than go at once.
+// Many more than run at once.
 constexpr int kTransactions = 1000;
 
 class RewindTurnsTest : public ::testing::TestWithParam<const char*> {
@@ -53,11 +53,12 @@ class RewindTurnsTest : public ::testing::TestWithParam<const char*> {
     return region_.drains() - before;
   }
 
-  // A thread commits when a checkpoint of another one has cleared a part of the
-  // log, and that one goes on. Whether it has committed when all is cleared.
+  // A thread commits when another thread's checkpoint has cleared a part of the
+  // log and continues. Returns whether it has committed when the log is
+  // cleared.
   bool CommitsMeanwhile() {
     constexpr size_t kCheckpoint = 0;
-    // What comes before it clears takes fewer.
+    // The steps before the clearing take fewer drains.
     const uint64_t part = DrainsOfCheckpoint() / 4;
     Fill();
     std::mt19937_64 random(1);

@@ -1,5 +1,5 @@
-// Who finds the log full waits for others to end. (In a build that says when it
-// waits: engine/explore.h.)
+// A transaction that finds the log full waits for others to end. (In a build
+// that reports waits: engine/explore.h.)
 #include <cstring>
 #include <memory>
 #include <string>
@@ -50,19 +50,19 @@ class RewindWaitsTest : public ::testing::TestWithParam<const char*> {
     return {reinterpret_cast<const std::byte*>("01234567"), 8};
   }
 
-  // A transaction that has all of the log.
+  // A transaction that holds the whole log.
   std::unique_ptr<Transaction> Filling() {
     auto other = Begin();
     absl::Status status;
     for (uint32_t at = 0; status.ok() && at < kBytes; at += 8) {
       status = other->Write(one_, at, 8).status();
     }
-    // Nobody else has any of it.
+    // No other transaction holds any of it.
     EXPECT_EQ(ResourceOf(status), Resource::kTransaction) << status;
     return other;
   }
 
-  // It ends while another one waits for some of it.
+  // The other one ends while a transaction waits for room.
   absl::Status CommitMeanwhile() {
     const auto other = Filling();
     auto waiting = Begin();
@@ -111,7 +111,7 @@ TEST_P(RewindWaitsTest, AlsoWhereThatIsForEver) {
 }
 
 TEST_P(RewindWaitsTest, ButNotToRead) {
-  // Else the bytes are not kept in memory.
+  // Otherwise the bytes are not kept in memory.
   if (options_.form != LogForm::kBatch) GTEST_SKIP();
   const auto other = Filling();
   auto reading = Begin();

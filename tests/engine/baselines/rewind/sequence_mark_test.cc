@@ -1,4 +1,4 @@
-// The largest sequence, in two words of which a crash may leave either.
+// The largest sequence, in two words, either of which a crash may leave.
 #include "engine/baselines/rewind/sequence_mark.h"
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class SequenceMarkTest : public ::testing::Test {
     for (const uint64_t at : {64, 128}) words.Persist(words.WordAt(at), 0);
   }
 
-  // What crashes on the way from one to the other leave.
+  // The values that crashes during the change from one to the other leave.
   std::set<uint64_t> Left(uint64_t from, uint64_t to) {
     const SequenceMark mark = MarkOf(&region_);
     mark.Store(from);

@@ -1,4 +1,4 @@
-// A log of WrAP's on simulated memory, without a store.
+// A WrAP log on simulated memory, without a store.
 #ifndef KAMINO_TESTS_ENGINE_BASELINES_WRAP_FIXTURE_H_
 #define KAMINO_TESTS_ENGINE_BASELINES_WRAP_FIXTURE_H_
 
@@ -39,10 +39,10 @@ class WrapLogTest : public ::testing::Test {
     log_ = std::make_unique<WrapLog>(*layout_, absl::ZeroDuration());
   }
 
-  // Where a test may store: within the free block.
+  // The place for tests' stores: within the free block.
   uint64_t place() const { return heap_->root() + 8192; }
 
-  // A wrap that stores there.
+  // A wrap with a store there.
   Wrap Opened(const std::string& text, uint64_t offset = 0) {
     Wrap wrap;
     const absl::Status appended =
@@ -60,7 +60,8 @@ class WrapLogTest : public ::testing::Test {
             length};
   }
 
-  // Recovers what is durable, in place of it; with the log as recovery left it.
+  // Recovers the durable content, and replaces it; the log is as recovery left
+  // it.
   absl::StatusOr<RecoveryReport> Crash() { return Recover(DurableOf(region_)); }
   absl::StatusOr<RecoveryReport> Recover(const SimRegion::Image& image) {
     log_.reset();

@@ -33,7 +33,7 @@ TEST_F(ViewRegionTest, ShowsTheMediumButForTheLog) {
             0);
 }
 
-// A transaction stores beside it, and may be taken back.
+// A transaction stores beside it, and may be aborted.
 TEST_F(ViewRegionTest, AFlushIsOfThoseBytesAlone) {
   Store("before", 0);
   Store("flushed", 8);
@@ -55,7 +55,7 @@ TEST_F(ViewRegionTest, ADrainMakesDurableWhatTheThreadHasFlushed) {
     view_->Drain();
     view_->Drain();  // of nothing
   }).join();
-  // The other's is closed, this one is not.
+  // The other wrap is closed, this one is not.
   EXPECT_EQ(log_->Retire(SIZE_MAX), 1u);
   EXPECT_EQ(Home(4), std::string(4, '\0'));
   EXPECT_EQ(Home(5, 64), "other");

@@ -1,5 +1,5 @@
-// What is seen of WrAP only in a build that is looked into (engine/explore.h):
-// who waits for whom, and how far recovery reads.
+// WrAP's behaviour that only an explored build shows (engine/explore.h): which
+// thread waits for which, and how far recovery reads.
 #include <sched.h>
 
 #include <atomic>
@@ -21,7 +21,7 @@ namespace {
 using wrap_format::Link;
 using wrap_format::Marker;
 
-// --- A log that is full of closed wraps, and another thread brings them home.
+// --- A log full of closed wraps, which another thread retires.
 
 thread_local bool is_test = false;
 std::atomic<bool> test_waits{false};
@@ -33,8 +33,8 @@ void Yield() {
 
 class FullWrapLogTest : public WrapLogTest {
  protected:
-  // Looks for room at this moment: it waits for the other thread, which retires
-  // everything meanwhile.
+  // Looks for room now: it waits for the other thread, which retires everything
+  // meanwhile.
   absl::Status OpenMeanwhile() {
     for (size_t i = 0; i + 1 < kBuckets; ++i) Commit(Opened("text", 16 * i));
     std::atomic<bool> retiring{false};
@@ -67,11 +67,11 @@ TEST_F(FullWrapLogTest, OrItIsTakenForTooLarge) {
   EXPECT_EQ(ResourceOf(OpenMeanwhile()), Resource::kTransaction);
 }
 
-// --- Recovery goes by no length that it cannot trust.
+// --- Recovery trusts no length without a check.
 
 class ReadOnTest : public WrapLogTest {
  protected:
-  // How often recovery goes on in another piece.
+  // How often recovery continues in another piece.
   uint64_t PiecesOf(const SimRegion::Image& image) {
     static BranchCounts counts;
     for (auto& count : counts) count = 0;
@@ -82,8 +82,8 @@ class ReadOnTest : public WrapLogTest {
     return counts[static_cast<size_t>(Branch::kWrapReadOn)];
   }
 
-  // A wrap of five buckets; a client has stored what looks like a marker where
-  // the second one begins.
+  // A wrap of five buckets; a client has stored bytes like a marker where the
+  // second one begins.
   SimRegion::Image WithBytesLikeAMarker() {
     Marker marker{};
     marker.sequence = 2;
@@ -99,7 +99,7 @@ class ReadOnTest : public WrapLogTest {
     return image;
   }
 
-  // The same but for its first link, which names small pieces in a circle.
+  // The same, with a first link that names small pieces in a circle.
   SimRegion::Image WithACircle() {
     Commit(Opened(std::string(2200, 'x')));
     SimRegion::Image image = DurableOf(region_);

@@ -1,4 +1,4 @@
-// Wraps in the log: what they cost, and in which order they come home.
+// Wraps in the log: their cost, and the order in which they retire.
 #include "engine/baselines/wrap/wrap_log.h"
 
 #include <string>
@@ -18,7 +18,7 @@ using wrap_format::Marker;
 TEST_F(WrapLogTest, TheExampleOfTheFormatsPage) {
   Wrap wrap;
   const std::string text = "text";
-  // As on the page, but for the address, which is behind this heap.
+  // As on the format's page, with an address beyond this heap.
   ASSERT_TRUE(log_->Append(&wrap, 0xc0c0, BytesOf(text)).ok());
   Commit(std::move(wrap), 77);
   const std::byte* const bucket = region_.durable() + 4224;
@@ -76,7 +76,7 @@ TEST_F(WrapLogTest, NothingGoesHomeBeforeItsClose) {
   EXPECT_EQ(Home(1), std::string(1, '\0'));
 }
 
-// `retired` says that all before have retired as well.
+// `retired` tells that all earlier ones have retired as well.
 TEST_F(WrapLogTest, WhatIsDurableFirstWaitsForThoseThatClosedBefore) {
   Wrap first = Opened("first");
   Wrap second = Opened("second", 64);
@@ -105,7 +105,7 @@ TEST_F(WrapLogTest, LaterClosesWinWhateverTheBucket) {
 TEST_F(WrapLogTest, BucketsAreUsedAgainOnceTheyHaveRetired) {
   std::vector<Wrap> open(kBuckets);
   for (size_t i = 0; i + 1 < kBuckets; ++i) open[i] = Opened("text", 16 * i);
-  // The last one is for those that have no transaction.
+  // The last one is reserved for stores without a transaction.
   EXPECT_EQ(ResourceOf(log_->Open(&open.back())), Resource::kLog);
   EXPECT_FALSE(open.back().open());
   for (int i = 0; i < 40; ++i) {
@@ -114,7 +114,7 @@ TEST_F(WrapLogTest, BucketsAreUsedAgainOnceTheyHaveRetired) {
     log_->CloseAnonymous(&anonymous);
   }
   EXPECT_EQ(ResourceOf(log_->Open(&open.back())), Resource::kLog);
-  // One that has closed gives room, and one that is given up.
+  // A wrap that closes releases room, and so does one that is given up.
   Commit(std::exchange(open[0], Wrap()));
   ASSERT_TRUE(log_->Open(&open[0]).ok());
   log_->Forget(&open[1]);
@@ -136,7 +136,7 @@ TEST_F(WrapLogTest, OneThatHasTheWholeLogIsTooLarge) {
   EXPECT_EQ(Home(4000), std::string(4000, 'x'));
 }
 
-// Whatever the lengths: buckets' ends cut records anywhere.
+// Records of any lengths: the ends of buckets cut them anywhere.
 TEST_F(WrapLogTest, RecordsGoOnInOtherBuckets) {
   for (const size_t length : {1, 7, 8, 9, 63, 64, 65, 423, 424, 425, 1000}) {
     std::string expected;
@@ -157,7 +157,7 @@ TEST_F(WrapLogTest, RecordsGoOnInOtherBuckets) {
   }
 }
 
-// One that stores without a transaction is not atomic, and never refused.
+// A wrap without a transaction is not atomic, and never refused.
 TEST_F(WrapLogTest, AnonymousWrapsCloseOnTheWay) {
   const std::string text(5000, 't');
   Wrap wrap;
@@ -202,7 +202,7 @@ TEST_F(WrapLogTest, WhatItFreesIsToldOnceItHasRetired) {
   EXPECT_EQ(freed.size(), 2u);
 }
 
-// It is not too large while a block that it could go on in is being released.
+// It counts as not too large while a block it could use is being released.
 TEST_F(WrapLogTest, RoomThatIsOnItsWayIsWorthWaitingFor) {
   Wrap freeing = Opened("text");
   freeing.freed = {4096};
@@ -223,7 +223,7 @@ TEST_F(WrapLogTest, RoomThatIsOnItsWayIsWorthWaitingFor) {
   log_->Forget(&wrap);
 }
 
-// However often others commit, and their buckets retire and are theirs again.
+// However often others commit and reuse their retired buckets.
 TEST_F(WrapLogTest, WhoLooksForRoomIsNotKeptByOthersForEver) {
   std::vector<Wrap> others;
   for (size_t i = 0; i + 4 < kBuckets; ++i) {

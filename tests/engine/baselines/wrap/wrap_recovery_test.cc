@@ -1,5 +1,5 @@
-// What recovery makes of logs that crashes and damage leave. (Crashes at every
-// point: tests/engine/crash.)
+// Recovery of logs that crashes and damage leave. (Crashes at every point:
+// tests/engine/crash.)
 #include "engine/baselines/wrap/wrap_recovery.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ TEST_F(WrapRecoveryTest, ReplaysInTheOrderOfCloses) {
 }
 
 TEST_F(WrapRecoveryTest, AFullLogRecovers) {
-  // All buckets are of closed wraps: the anonymous one's as well.
+  // All buckets belong to closed wraps, also the anonymous one's.
   for (size_t i = 0; i + 1 < kBuckets; ++i) {
     Commit(Opened(std::string(1, static_cast<char>('a' + i)), i));
   }
@@ -53,11 +53,11 @@ TEST_F(WrapRecoveryTest, AFullLogRecovers) {
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->replayed, kBuckets - 1);
   EXPECT_EQ(Home(kBuckets), "abcdefghijklmnz");
-  // And has room again.
+  // Then the log has room again.
   for (size_t i = 0; i + 1 < kBuckets; ++i) Commit(Opened("again", 16 * i));
 }
 
-// Who closed first need not be there: it was not acknowledged.
+// The wrap that closed first may be missing: it was not acknowledged.
 TEST_F(WrapRecoveryTest, NumbersMayBeMissing) {
   Commit(Opened("first"));
   Wrap second = Opened("second", 64);
@@ -69,7 +69,7 @@ TEST_F(WrapRecoveryTest, NumbersMayBeMissing) {
     image.resize(1);
     Commit(std::move(third));
     image = DurableOf(region_);
-    // That drain was of the same thread: the second one's marker is lost.
+    // That drain was on the same thread: the second one's marker is lost.
     std::memset(image.data() + layout_->BucketAt(1), 0, sizeof(Marker));
   });
   log_->Close(&second, 0);
@@ -82,8 +82,8 @@ TEST_F(WrapRecoveryTest, NumbersMayBeMissing) {
   EXPECT_EQ(Home(5, 128), "third");
 }
 
-// What a crash cut off, and what another wrap wrote in the same place. Returns
-// how many wraps a recovery takes it for.
+// A wrap that a crash cut off, and another wrap's bytes in the same place.
+// Returns how many wraps a recovery finds.
 class CutOffTest : public WrapLogTest {
  protected:
   // Two records, in two lines.
@@ -104,7 +104,7 @@ class CutOffTest : public WrapLogTest {
     std::copy_n(&before[line], 64, &image[line]);
     auto report = Recover(image);
     EXPECT_TRUE(report.ok() && report->replayed == 0) << report.status();
-    // Another wrap has that record as well, and a crash leaves it alone.
+    // Another wrap has that record as well, and a crash leaves only this one.
     image = DurableOf(region_);
     Write(std::string(56, 'c'), same);
     std::copy_n(region_.durable() + line, 64, &image[line]);
@@ -119,15 +119,15 @@ TEST_F(CutOffTest, NoNumberIsDrawnTwice) {
   EXPECT_EQ(Home(1), std::string(1, '\0'));
 }
 
-// Or the first of the two would come to be, long after it was given up.
+// Otherwise the first of the two would be replayed, long after it was given up.
 TEST_F(CutOffTest, ItMatters) {
   faults::Planted planted("wrap-numbers-are-drawn-again");
   EXPECT_EQ(Run(), 1u);
   EXPECT_EQ(Home(1), "a");
 }
 
-// A wrap that goes on in a block of the heap, where an older wrap stores that
-// is not home yet, because an even older one is not durable.
+// A wrap that continues in a block of the heap, where an older wrap stores that
+// has not retired yet, because an even older one is not durable.
 class GoesOnInHeapTest : public ::testing::Test {
  protected:
   static constexpr size_t kRegionBytes = 128u << 10;
@@ -145,7 +145,7 @@ class GoesOnInHeapTest : public ::testing::Test {
     log_->UseHeap(heap_.get());
     log_->AppendAnonymous(&oldest_, heap_->root(), BytesOf("oldest"));
     log_->Close(&oldest_, 0);
-    // Where the next block will be.
+    // The place of the next block.
     const ObjectId block = *heap_->Reserve(40000);
     heap_->Release(block);
     Wrap older;
@@ -158,7 +158,7 @@ class GoesOnInHeapTest : public ::testing::Test {
                         BytesOf(std::string(kLargeBytes, 'x')));
   }
 
-  // What is durable once the older ones are home.
+  // The durable content once the older ones have retired.
   absl::StatusOr<RecoveryReport> CloseAndCrash() {
     EXPECT_NE(large_.pieces.back().block, kNullObject);
     log_->Close(&large_, 0);
@@ -201,8 +201,8 @@ TEST_F(GoesOnInHeapTest, OrTheyStoreOverIt) {
   EXPECT_TRUE(!report.ok() || report->replayed == 0);
 }
 
-// Of three wraps that store to one object, damage to any is told, but for the
-// last one, which could be one that a crash cut off.
+// Three wraps store to one object: recovery reports damage to each, except the
+// last one, which a crash could have cut off.
 TEST_F(WrapRecoveryTest, DamageIsTold) {
   constexpr size_t kWraps = 3;
   std::vector<std::string> texts;
@@ -245,7 +245,8 @@ TEST_F(WrapRecoveryTest, DamageIsTold) {
   }
 }
 
-// A lost wrap would be taken for one that nobody was told of.
+// Otherwise recovery would take a lost wrap for one that was never
+// acknowledged.
 TEST_F(WrapRecoveryTest, DamageIsToldByWhatLaterWrapsKnow) {
   Commit(Opened("first"));
   Commit(Opened("second", 64));
@@ -256,7 +257,7 @@ TEST_F(WrapRecoveryTest, DamageIsToldByWhatLaterWrapsKnow) {
   EXPECT_TRUE(Recover(damaged).ok());
 }
 
-// A wrap that is right in itself, and stores where there are no objects.
+// A wrap with right checksums that stores where there are no objects.
 TEST_F(WrapRecoveryTest, RecordsOutsideOfTheObjectsAreDamage) {
   for (const uint64_t address :
        {uint64_t{0}, uint64_t{100}, layout_->log_begin(),
@@ -271,7 +272,7 @@ TEST_F(WrapRecoveryTest, RecordsOutsideOfTheObjectsAreDamage) {
   }
 }
 
-// Links of a wrap that was cut off may be anything.
+// Links of a wrap that was cut off may have any value.
 TEST_F(WrapRecoveryTest, LinksToAnywhereAreHarmless) {
   const std::string text(1000, 'x');
   Commit(Opened(text));

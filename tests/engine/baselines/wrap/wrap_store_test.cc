@@ -1,5 +1,5 @@
-// What WrAP costs and is bounded by; that it is crash-safe is for the crash
-// campaigns (tests/engine/crash).
+// WrAP's cost and bounds; the crash campaigns check that it is crash-safe
+// (tests/engine/crash).
 #include "engine/baselines/wrap/wrap_store.h"
 
 #include <algorithm>
@@ -29,10 +29,10 @@ class WrapStoreTest : public OneStoreTest<WrapStore> {
     store_ = *WrapStore::Create(&region_, options);
   }
 
-  // With all that was not drained lost.
+  // Loses everything that was not drained.
   void CrashAndOpen() {
     after_ = std::make_unique<SimRegion>(DurableOf(region_));
-    // Its end has nothing more to say.
+    // Kept until the end: its destructor must not run now.
     left_ = std::move(store_);
     auto opened = WrapStore::Open(after_.get());
     ASSERT_TRUE(opened.ok()) << opened.status();
@@ -80,7 +80,7 @@ TEST_F(WrapStoreTest, ASequenceThatTheLogHasNoRoomForIsRefused) {
   auto last = Begin();
   ASSERT_TRUE(last->Overwrite(id, 0, BytesOf("last")).ok());
   EXPECT_TRUE(last->Commit(options).ok());
-  // There is none behind it.
+  // There is none after it.
   auto more = Begin();
   ASSERT_TRUE(more->Overwrite(id, 0, BytesOf("more")).ok());
   EXPECT_TRUE(more->Commit().ok());
@@ -89,7 +89,7 @@ TEST_F(WrapStoreTest, ASequenceThatTheLogHasNoRoomForIsRefused) {
   EXPECT_EQ(Text(id, 4), "more");
 }
 
-// Nothing of it is home before its wrap has closed.
+// None of its stores is home before its wrap has closed.
 TEST_F(WrapStoreTest, StoresGoToTheViewAlone) {
   const ObjectId id = Make(1000);
   store_->Quiesce();
@@ -104,7 +104,7 @@ TEST_F(WrapStoreTest, StoresGoToTheViewAlone) {
   EXPECT_EQ(region_.base()[id], std::byte{'x'});
 }
 
-// Later bytes win, whether they are given or stored through a pointer.
+// Later bytes win, whether passed to a call or stored through a pointer.
 TEST_F(WrapStoreTest, OverwritesAndPointersKeepTheirOrder) {
   const ObjectId id = Make(100);
   auto transaction = Begin();
@@ -120,7 +120,7 @@ TEST_F(WrapStoreTest, OverwritesAndPointersKeepTheirOrder) {
   EXPECT_EQ(Text(id, 12), "aaccccbbdddd");
 }
 
-// However many have not retired: those that have are not replayed.
+// However many have not retired: retired ones are not replayed.
 TEST_F(WrapStoreTest, SeveralWrapsOfOneObject) {
   constexpr int kWraps = 9;
   for (int retired = 0; retired <= kWraps; ++retired) {
@@ -192,7 +192,7 @@ TEST_F(WrapStoreTest, AFullLogIsAnErrorAndNothingIsLost) {
   std::vector<ObjectId> ids;
   for (int i = 0; i < 5; ++i) ids.push_back(Make(1 << 20));
   for (ObjectId id : ids) Put(id, "text");
-  // New bytes of all do not fit beside them.
+  // There is no room for the new bytes of all in addition.
   auto large = Begin();
   absl::Status status;
   const std::string bytes(1 << 20, 'x');
@@ -263,10 +263,10 @@ TEST_F(WrapStoreTest, MoreWouldWaitForOthersToEnd) {
   for (ObjectId id : ids) EXPECT_EQ(Text(id, 4), "text");
 }
 
-// Of a worker that comes by while one wrap has closed and is not durable yet.
+// A worker runs while one wrap has closed and is not durable yet.
 class IdleWorkerTest : public WrapStoreTest {
  protected:
-  // Whether it is to go on at once.
+  // Whether the worker has more to do at once.
   bool GoesOn() {
     WrapOptions options;
     options.log_bytes = 4096;
@@ -295,8 +295,8 @@ TEST_F(IdleWorkerTest, OrItSpins) {
   EXPECT_TRUE(GoesOn());
 }
 
-// After an error there is but Abort, and a Commit comes to that: the log would
-// keep its bucket.
+// After an error only Abort is possible, and Commit does the same: otherwise
+// the log would keep its bucket.
 TEST_F(WrapStoreTest, ACommitAfterAFullLogFailsAndGivesAllBack) {
   WrapOptions options;
   options.log_bytes = 4096;
@@ -322,7 +322,7 @@ TEST_F(WrapStoreTest, ACommitAfterAFullLogFailsAndGivesAllBack) {
   EXPECT_EQ(Text(id, 4), "text");
 }
 
-// However long it runs: buckets go round, and freed space comes back.
+// However long it runs: buckets and freed space are reused.
 TEST_F(WrapStoreTest, ManyTransactionsInALittleSpace) {
   const uint64_t used = store_->bytes_used();
   ObjectId id = Make(50000);
@@ -350,7 +350,7 @@ TEST_F(WrapStoreTest, BadOptionsAndOtherHeapsAreRefused) {
   SimRegion other(Heap::kMinBytes);
   EXPECT_TRUE(
       absl::IsInvalidArgument(WrapStore::Create(&other, options).status()));
-  // A heap that was never made a log in.
+  // A heap that was made without a log.
   EXPECT_TRUE(absl::IsDataLoss(WrapStore::Open(&other).status()));
   auto heap = *Heap::Create(&other, "cow");
   EXPECT_TRUE(absl::IsFailedPrecondition(WrapStore::Open(&other).status()));
@@ -359,7 +359,7 @@ TEST_F(WrapStoreTest, BadOptionsAndOtherHeapsAreRefused) {
   EXPECT_TRUE(absl::IsFailedPrecondition(WrapStore::Open(&small).status()));
 }
 
-// Whatever log there is goes on being used, whatever options say.
+// The existing log stays in use, whatever the options are.
 TEST_F(WrapStoreTest, TheLogIsAsItWasMade) {
   WrapOptions options;
   options.bucket_bytes = 1024;

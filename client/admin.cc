@@ -192,7 +192,10 @@ absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
     if (!IsPassing(status) && !moved) return status;
     // That the end came in the middle of a call says less than what was heard
     // before it.
-    const bool cut_short = left < attempt && absl::IsDeadlineExceeded(status);
+    const bool late = absl::IsDeadlineExceeded(status);
+    const bool cut_short = late && left < attempt;
+    // A manager on a slow machine or network may need longer.
+    if (late) attempt *= 2;
     if (why.empty() || !cut_short) {
       why = absl::StrCat(manager, ": ", status.message(), WhySilent(status));
     }

@@ -63,7 +63,8 @@ class AgentCore {
     absl::Time sent;
     // Twice as long after each call that a deadline has ended, so that a slow
     // manager is heard: up to 8 times Options::deadline, or to a quarter of the
-    // last lease if that is less.
+    // last lease if that is less. It stays so until a manager that leads
+    // answers within half of Options::deadline.
     absl::Duration deadline;
     // Opens a new connection: the present one has brought no answer for long,
     // and the manager may have moved, or the connection may be broken.
@@ -174,7 +175,7 @@ class AgentCore {
   // chain: neither its view nor its lease counts then.
   Answer Checked(const Call& call, const Answer& answer) const;
   // Notes whether the manager has answered.
-  void NoteReached(const Call& call, const Answer& answer);
+  void NoteReached(const Call& call, const Answer& answer, absl::Time now);
   // Whether the next call opens a new connection. If so, that connection gets
   // twice as long as the one before until it is replaced in turn.
   bool TakesNewConnection(absl::Time now);

@@ -357,6 +357,8 @@ class ManagerCore {
   // not so.
   std::string LastWithout(const std::string& node_id, const KnownNodes& states,
                           const Exclusions& excluded) const;
+  // Whether the manager would carry out `admin remove` of this member.
+  bool MayRemove(const std::string& node_id, const KnownNodes& states) const;
   KnownNode StateOf(const Node& node, absl::Time now) const;
   KnownNodes States(absl::Time now) const;
   // Call before Leaves: a suspect that disputes an entry with the head stays,

@@ -33,6 +33,10 @@ struct KnownNode {
 using KnownNodes = std::map<std::string, KnownNode>;  // by node id
 using Exclusions = std::map<std::string, bool>;       // as View::excluded
 
+// Whether the member runs on its data and holds all that was acknowledged, but
+// perhaps for a mutation that a crash interrupted.
+bool RunsWithAll(const Member& member, const KnownNodes& nodes);
+
 // What a member holds, and what it must, as it once acknowledged it.
 struct Shortfall {
   uint64_t holds = 0;

@@ -18,6 +18,7 @@ from processes import (ClusterError, client_environment, free_port, listens,
 
 START_TIMEOUT_S = 30.0
 STATUS_TIMEOUT_S = 2
+COMMAND_TIMEOUT_S = 10  # the default of kamino --timeout
 STOP_TIMEOUT_S = 5.0
 ATTEMPTS = 3  # a port may be taken between choosing and using it
 LOG_TAIL_LINES = 5
@@ -492,8 +493,9 @@ class LocalCluster:
   def _longer_timeout(self, words):
     """A slow machine needs more than the default of a command."""
     given = any(word.startswith("--timeout") for word in words)
-    usual = given or patience(self.patience) == 1
-    return [] if usual else [self._status_timeout()]
+    timeout_s = patience(COMMAND_TIMEOUT_S * self.patience)
+    usual = given or timeout_s <= COMMAND_TIMEOUT_S
+    return [] if usual else [f"--timeout={timeout_s:g}s"]
 
   def _status_timeout(self):
     return f"--timeout={patience(STATUS_TIMEOUT_S * self.patience):g}s"

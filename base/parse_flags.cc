@@ -48,7 +48,8 @@ int ExitCodeAfterOutput(int exit_code) {
   errno = 0;
   std::cout.flush();
   if (std::fflush(stdout) == 0 && std::cout.good()) return exit_code;
-  std::cerr << "cannot write to standard output";
+  std::cerr << program_invocation_short_name
+            << ": cannot write to standard output";
   // An earlier write may have failed: its error number is not known here.
   if (errno != 0) std::cerr << ": " << std::strerror(errno);
   std::cerr << "\n";

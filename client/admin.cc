@@ -190,9 +190,12 @@ absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
       return NotOfTheSeeds(manager, context);
     }
     if (!IsPassing(status) && !moved) return status;
+    const bool late = absl::IsDeadlineExceeded(status);
     // An error that was received earlier says more than the timeout of a call
     // that the deadline cut short.
-    const bool cut_short = left < attempt && absl::IsDeadlineExceeded(status);
+    const bool cut_short = late && left < attempt;
+    // A manager on a slow machine or network may need longer.
+    if (late) attempt *= 2;
     if (why.empty() || !cut_short) {
       why = absl::StrCat(manager, ": ", status.message(), WhySilent(status));
     }

@@ -112,7 +112,8 @@ bool AgentCore::IsAnswer(const Answer& answer) {
          rpc::LeaderIn(answer.status).has_value();
 }
 
-void AgentCore::NoteReached(const Call& call, const Answer& answer) {
+void AgentCore::NoteReached(const Call& call, const Answer& answer,
+                            absl::Time now) {
   if (!IsAnswer(answer)) {
     silent_since_ = std::min(silent_since_, call.sent);
     // A longer call to a dead machine would only delay the calls to the other
@@ -124,8 +125,12 @@ void AgentCore::NoteReached(const Call& call, const Answer& answer) {
   }
   silent_since_ = absl::InfiniteFuture();
   patience_ = kFirstPatience;
-  // A fast answer of a standby says nothing about a slow leader.
-  if (!rpc::LeaderIn(answer.status).has_value()) late_calls_ = 0;
+  // A fast answer of a standby says nothing about a slow leader. After a slow
+  // answer the next call needs as long.
+  if (!rpc::LeaderIn(answer.status).has_value() &&
+      now - call.sent <= options_.deadline / 2) {
+    late_calls_ = 0;
+  }
 }
 
 absl::Duration AgentCore::CallDeadline() const {
@@ -183,7 +188,7 @@ AgentCore::Effects AgentCore::OnAnswer(const Call& call, const Answer& answer,
                                        absl::Time now) {
   // An answer from another cluster's manager does not show that this cluster's
   // managers are reachable.
-  if (!rpc::IsOtherCluster(answer.status)) NoteReached(call, answer);
+  if (!rpc::IsOtherCluster(answer.status)) NoteReached(call, answer, now);
   const Answer checked = Checked(call, answer);
   clusters_.Note(call.manager, answer.cluster_uuid,
                  rpc::IsOtherCluster(checked.status), OwnCluster(), now);

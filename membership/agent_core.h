@@ -63,7 +63,8 @@ class AgentCore {
     absl::Time sent;
     // Doubles after each call that ended by its deadline, so that a slow
     // manager is heard: up to 8 times Options::deadline, or to a quarter of the
-    // last lease if that is less.
+    // last lease if that is less. It stays so until a manager that leads
+    // answers within half of Options::deadline.
     absl::Duration deadline;
     // Open a new connection: the present one has brought no answer for long, so
     // it may be broken, or the manager may have moved.
@@ -175,7 +176,7 @@ class AgentCore {
   // neither its view nor its lease counts then.
   Answer Checked(const Call& call, const Answer& answer) const;
   // Notes whether the manager has answered.
-  void NoteReached(const Call& call, const Answer& answer);
+  void NoteReached(const Call& call, const Answer& answer, absl::Time now);
   // Whether the next call opens a new connection. Each new connection gets
   // twice as long as the one before.
   bool TakesNewConnection(absl::Time now);

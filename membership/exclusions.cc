@@ -1,22 +1,49 @@
 // The part of ManagerCore that removes nodes from the chain, mostly for
 // operators.
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "membership/manager_core.h"
 
 namespace kamino::membership {
 namespace {
 
-bool OtherMembersRun(const View& view, const std::string& node_id,
-                     const KnownNodes& states) {
-  return std::all_of(view.members.begin(), view.members.end(),
-                     [&](const Member& member) {
-                       const auto found = states.find(member.node_id);
-                       return member.node_id == node_id ||
-                              (found != states.end() && found->second.alive);
-                     });
+// What lets the chain go on without `node_id`, which it cannot now.
+std::string RemedyFor(const View& view, const std::string& node_id,
+                      const KnownNodes& states, const Exclusions& excluded) {
+  std::vector<std::string> down;
+  bool any_has_all = false;
+  for (const Member& member : view.members) {
+    const auto found = states.find(member.node_id);
+    if (found == states.end() || !found->second.alive) {
+      down.push_back(member.node_id);
+    }
+    any_has_all = any_has_all || RunsWithAll(member, states);
+  }
+  if (!down.empty()) {
+    return absl::StrCat(
+        "start ", absl::StrJoin(down, " and "), " on ",
+        down.size() == 1 ? "its" : "their", " data",
+        any_has_all ? ", or with an empty data directory if that is lost" : "");
+  }
+  for (const auto& [id, node] : states) {
+    const auto out = excluded.find(id);
+    if (node.alive && id != node_id && out != excluded.end() && !out->second) {
+      return absl::StrCat("take ", id,
+                          " back first, which was removed and "
+                          "runs: kamino admin add ",
+                          id);
+    }
+  }
+  return absl::StrCat("start another node, if there is no spare, then drain ",
+                      node_id,
+                      ", which stays until that one has its data: "
+                      "kamino admin drain ",
+                      node_id);
 }
 
 }  // namespace
@@ -35,6 +62,14 @@ std::string ManagerCore::LastWithout(const std::string& node_id,
   return left.size() == 1 ? left[0] : "";
 }
 
+bool ManagerCore::MayRemove(const std::string& node_id,
+                            const KnownNodes& states) const {
+  Exclusions wanted = excluded_;
+  wanted[node_id] = false;
+  return CanGoOn(view_, states, wanted) &&
+         LastWithout(node_id, states, wanted).empty();
+}
+
 absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
                                   absl::Time now) {
   const bool member =
@@ -42,7 +77,9 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
                   [&](const Member& each) { return each.node_id == node_id; });
   if (!member && nodes_.count(node_id) == 0) {
     return absl::NotFoundError(
-        absl::StrCat("no node ", node_id, " is known to the manager"));
+        absl::StrCat("no node ", node_id,
+                     " is known to the manager; kamino admin status lists the "
+                     "nodes"));
   }
   if (!view_.formed()) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -59,15 +96,10 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
   wanted[node_id] = how == Removal::kDrain && member;
   const KnownNodes states = States(now);
   if (member && !CanGoOn(view_, states, wanted)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the chain could not go on without ", node_id,
-                     ": no other running member holds everything and was "
-                     "never away; ",
-                     OtherMembersRun(view_, node_id, states)
-                         ? "wait until kamino admin status shows another "
-                           "member as sound; if there is none, start a node"
-                         : "start the members that do not run, on their data, "
-                           "or with an empty data directory if it is lost"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the chain could not go on without ", node_id,
+        ": no other running member holds everything and was never away; ",
+        RemedyFor(view_, node_id, states, excluded_)));
   }
   if (member && how == Removal::kNow) {
     const std::string last = LastWithout(node_id, states, wanted);
@@ -99,9 +131,11 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
                              " back first, which was removed and runs: kamino "
                              "admin add ",
                              removed),
-          ", or take it out now, which leaves the chain shorter: kamino admin "
-          "remove ",
-          node_id));
+          MayRemove(node_id, states)
+              ? absl::StrCat(", or take it out now, which leaves the chain "
+                             "shorter: kamino admin remove ",
+                             node_id)
+              : ""));
     }
   }
   excluded_ = std::move(wanted);

@@ -358,6 +358,8 @@ class ManagerCore {
   // others.
   std::string LastWithout(const std::string& node_id, const KnownNodes& states,
                           const Exclusions& excluded) const;
+  // Whether the manager would carry out `admin remove` of this member.
+  bool MayRemove(const std::string& node_id, const KnownNodes& states) const;
   KnownNode StateOf(const Node& node, absl::Time now) const;
   KnownNodes States(absl::Time now) const;
   // Call before Leaves: a suspect whose result diverges from the head's stays,

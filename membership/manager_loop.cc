@@ -249,8 +249,7 @@ void ManagerLoop::Watch(const Etcd::Stored& stored, absl::Time now) {
 }
 
 bool ManagerLoop::MayTakeOver(absl::Time now) const {
-  // A leader without renewals is of an older version: its key disappears with
-  // its lease.
+  // A leader of an older version does not renew: its key ends with its lease.
   if (seen_renewal_.mod_revision == 0) return seen_leader_.mod_revision == 0;
   if (renewal_.resigned()) return true;
   // This manager's own former leadership.

@@ -225,6 +225,14 @@ const Member* Joins(const View& view, const KnownNodes& nodes,
 
 }  // namespace
 
+bool RunsWithAll(const Member& member, const KnownNodes& nodes) {
+  const auto found = nodes.find(member.node_id);
+  if (found == nodes.end() || !found->second.alive) return false;
+  const KnownNode& node = found->second;
+  return SpeaksFor(node, member) && node.report.ClaimsAll() &&
+         node.report.condition != Condition::kFresh;
+}
+
 std::optional<Shortfall> ShortfallOf(const View& view, const KnownNodes& nodes,
                                      const std::string& node_id) {
   const auto found = nodes.find(node_id);

@@ -34,6 +34,10 @@ struct KnownNode {
 using KnownNodes = std::map<std::string, KnownNode>;  // by node id
 using Exclusions = std::map<std::string, bool>;       // as View::excluded
 
+// Whether the member runs on its data and holds all that was acknowledged,
+// except perhaps for a mutation that a crash interrupted.
+bool RunsWithAll(const Member& member, const KnownNodes& nodes);
+
 // The mutation that a member holds, and the one that it must hold because it
 // acknowledged it.
 struct Shortfall {

@@ -314,12 +314,21 @@ std::string ManagerCore::WhyNotByRecovery(bool stands, absl::Time now) const {
                         ", or go on without one: kamino admin remove --force ",
                         awaited[0]);
   }
+  const KnownNodes states = States(now);
+  const bool any_has_all = std::any_of(
+      view_.members.begin(), view_.members.end(),
+      [&](const Member& member) { return RunsWithAll(member, states); });
+  if (!any_has_all) {
+    return absl::StrCat(
+        waits, "start a member on its data; no member that runs has any. If ",
+        "all of it is lost, a backup is left: kamino backup restore");
+  }
   return absl::StrCat(
       waits,
-      "start all nodes that have its data; if the data of the others is lost, "
-      "start each of them with an empty data directory, and the chain goes on "
-      "with the data of the members that run; if all of those are torn, only a "
-      "backup is left: kamino backup restore");
+      "start all nodes that have its data; if the data of these members is "
+      "lost, start each of them with an empty data directory, and the chain "
+      "goes on with the data of the members that run; if all of those are "
+      "torn, only a backup is left: kamino backup restore");
 }
 
 absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanFromOldCopies(

@@ -256,7 +256,10 @@ std::string Remarks(const GetClusterResponse& cluster) {
                     " fresh nodes of one heap size are there: ",
                     length - cluster.nodes_missing(), " of ", length, " are\n");
   }
-  absl::StrAppend(&text, StandStill(cluster));
+  // A chain that waits for a node commits nothing, whatever its links do.
+  if (cluster.waiting_for().empty()) {
+    absl::StrAppend(&text, StandStill(cluster));
+  }
   const size_t members = MembersOf(cluster).size();
   if (cluster.view_id() > 0 && members < length) {
     absl::StrAppend(&text, "the chain has ", members, " of ", length,

@@ -28,10 +28,11 @@ namespace kamino::client {
 namespace {
 
 constexpr char kHead[] =
-    R"(# Settings of Kamino's programs (docs/operate/configuration.md). Each program
-# reads its own section: kamino_node and kamino_manager with --config=FILE,
-# kamino with --config=FILE, KAMINO_CONFIG or from ~/.config/kamino/config.toml.
-# Flags override the file. A value behind a # is the default.
+    R"(# Settings of Kamino's programs (docs/operate/configuration.md).
+# Each program reads its own section: kamino_node and kamino_manager with
+# --config=FILE, kamino with --config=FILE, KAMINO_CONFIG or from
+# ~/.config/kamino/config.toml. Flags override the file. A value behind a # is
+# the default.
 #
 # Settings that several programs share may stand here, above all sections:
 #cluster_id = "c"

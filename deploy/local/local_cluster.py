@@ -18,6 +18,7 @@ from processes import (ClusterError, client_environment, free_port, listens,
 
 START_TIMEOUT_S = 30.0
 STATUS_TIMEOUT_S = 2
+COMMAND_TIMEOUT_S = 10  # the default of kamino --timeout
 STOP_TIMEOUT_S = 5.0
 ATTEMPTS = 3  # a port may be taken between choosing and using it
 LOG_TAIL_LINES = 5
@@ -369,13 +370,11 @@ class LocalCluster:
         process.kill()  # nothing once it has ended
         with self._commands_lock:
           self._commands.discard(process)
-    done = subprocess.CompletedProcess(arguments, process.returncode, output,
+    if check and process.returncode != 0:
+      raise ClusterError(f"kamino {' '.join(words)}: exit "
+                         f"{process.returncode}: {errors.strip()}")
+    return subprocess.CompletedProcess(arguments, process.returncode, output,
                                        errors)
-    if check and done.returncode != 0:
-      raise ClusterError(
-          f"kamino {' '.join(words)}: exit {done.returncode}: "
-          f"{done.stderr.strip()}")
-    return done
 
   def look_at_stuck(self, pid):
     """Called before a command that has not ended in time is killed."""
@@ -491,9 +490,10 @@ class LocalCluster:
 
   def _longer_timeout(self, words):
     """A slow machine needs more than the default of a command."""
+    seconds = patience(COMMAND_TIMEOUT_S * self.patience)
     given = any(word.startswith("--timeout") for word in words)
-    usual = given or patience(self.patience) == 1
-    return [] if usual else [self._status_timeout()]
+    usual = given or seconds <= COMMAND_TIMEOUT_S
+    return [] if usual else [f"--timeout={seconds:g}s"]
 
   def _status_timeout(self):
     return f"--timeout={patience(STATUS_TIMEOUT_S * self.patience):g}s"

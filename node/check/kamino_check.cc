@@ -72,10 +72,9 @@ bool Written(bool json) {
   std::cout.flush();
   if (std::cout.good()) return true;
   // An earlier write may have failed: then its error number is unknown here.
-  Fail(errno == 0
-           ? absl::UnknownError("cannot write to standard output")
-           : absl::ErrnoToStatus(errno, "cannot write to standard output"),
-       json, kFindings);
+  std::string text = "cannot write to standard output";
+  if (errno != 0) absl::StrAppend(&text, ": ", std::strerror(errno));
+  Fail(absl::FailedPreconditionError(text), json, kFindings);
   return false;
 }
 

@@ -36,9 +36,10 @@ signal.pause()
 KAMINO = f"""#!{sys.executable}
 import json, sys
 seeds = sys.argv[1].split("=")[1].split(",")
-if sys.argv[2] == "wait":
+words = [word for word in sys.argv[2:] if not word.startswith("--")]
+if words[0] == "wait":
   import signal
-  print("waiting", file=open(sys.argv[3], "w"))
+  print("waiting", file=open(words[1], "w"))
   signal.pause()
 print(json.dumps({{"view_id": "1", "nodes": [
     {{"node_id": "n" + str(i)}} for i in range(1, len(seeds) + 1)]}}))
@@ -121,12 +122,12 @@ class LocalClusterTest(ProgramTest):
     with mock.patch.dict(os.environ, {TIME_SCALE: "1"}):
       self.assertEqual(words("get", "k"), ["get", "k"])
       self.cluster.patience = 5
-      self.assertEqual(words("get", "k"), ["--timeout=10s", "get", "k"])
+      self.assertEqual(words("get", "k"), ["--timeout=50s", "get", "k"])
       self.assertEqual(words("get", "k", "--timeout=1s"),
                        ["get", "k", "--timeout=1s"])
     self.cluster.patience = 1
     with mock.patch.dict(os.environ, {TIME_SCALE: "3"}):
-      self.assertEqual(words("get", "k"), ["--timeout=6s", "get", "k"])
+      self.assertEqual(words("get", "k"), ["--timeout=30s", "get", "k"])
 
   def test_a_second_start_leaves_the_first_alone(self):
     self.start()

@@ -101,6 +101,30 @@ TEST(AgentCoreTest, DeadlinesGrowUntilAManagerAnswers) {
   EXPECT_THAT(DeadlinesOf(&core, 3, gone), ElementsAre(100, 100, 100));
 }
 
+// Else every second call to a slow manager would fail.
+TEST(AgentCoreTest, DeadlinesStayLongWhileAnswersComeLate) {
+  AgentCore core(ShortDeadlines());
+  EXPECT_THAT(DeadlinesOf(&core, 3, Late()), ElementsAre(100, 200, 400));
+  AgentCore::Answer registered;
+  registered.registration.set_chain_id(kOnlyChain);
+  registered.registration.set_heartbeat_interval_ms(20);
+  registered.registration.set_lease_ms(3200);
+  absl::Time now = absl::FromUnixSeconds(1000);
+  const auto deadline_after = [&](absl::Duration answered_after) {
+    const AgentCore::Call call = core.Next(now);
+    now += answered_after;
+    AgentCore::Answer heard;
+    heard.heartbeat.set_chain_id(kOnlyChain);
+    heard.heartbeat.set_lease_ms(3200);
+    core.OnAnswer(call, call.registers ? registered : heard, now);
+    return core.Next(now).deadline;
+  };
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(deadline_after(absl::Milliseconds(500)), absl::Milliseconds(800));
+  }
+  EXPECT_EQ(deadline_after(absl::Milliseconds(50)), absl::Milliseconds(100));
+}
+
 // A standby that answers at once does not shorten the slow leader's calls.
 TEST(AgentCoreTest, RedirectsDoNotShortenTheDeadlines) {
   AgentCore::Options options = ShortDeadlines();

@@ -1,8 +1,8 @@
 """Idioms that the project's prose does not use (CONTRIBUTING.md, Words).
 
-They are counted in comments, texts and documents. ALLOWED_FILE lists the folders
-whose files still have some, with the number of lines: no folder gets more.
-Run this file to write the list anew after lines were mended.
+The rule counts them in comments, texts and documents. ALLOWED_FILE lists the
+folders whose files still have some, with the number of lines: no folder gets
+more. Run this file to write the list anew after lines were mended.
 """
 
 import collections

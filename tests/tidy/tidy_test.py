@@ -18,8 +18,8 @@ MAX_PROSE_LINE = 120
 MAX_FILE = 500
 RESULTS = "out"  # folders of them, which git ignores
 
-# docs/design/architecture.md, Who may use whom: folder to the first folders that
-# it may include, besides base/. In kamino/ are headers that are generated of
+# Folder to the first folders that it may include, besides base/
+# (docs/design/architecture.md, Who may use whom). In kamino/ are headers that are generated of
 # our protos, in proto/ what is written by hand beside them, in google/ those of
 # protobuf and of its status, in etcd/ those of etcd's protos.
 MAY_USE = {
@@ -408,8 +408,8 @@ class TidyTest(unittest.TestCase):
         continue
       for thread in named.findall("\n".join(lines(path))):
         if f"`{thread}`" not in told:
-          problems.append(f"{name}: docs/design/architecture.md, Threads, lacks "
-                          f"{thread}")
+          problems.append(f"{name}: docs/design/architecture.md, Threads, "
+                          f"lacks {thread}")
     self.check(problems)
 
   def test_every_source_is_built(self):

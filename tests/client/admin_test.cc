@@ -51,7 +51,9 @@ class Manager final : public kamino::v1::AdminService::CallbackService {
   }
   int asked() const { return asked_; }
   // Of the last call: how long its client would wait.
-  absl::Duration deadline() const { return absl::Nanoseconds(deadline_ns_); }
+  absl::Duration deadline() const {
+    return absl::Nanoseconds(deadline_ns_.load());
+  }
 
  private:
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context) {

@@ -5,11 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "absl/flags/reflection.h"
 #include "absl/strings/match.h"
@@ -176,7 +178,10 @@ void Audit(const std::string& path, Stderr kind, absl::string_view fault = "") {
   CHECK(added.ok() || absl::StrContains(added.message(), "--audit_log"));
   if ((*log)->unwritten() > 0) came_to |= kUnwritten;
   if ((*log)->Admit().ok()) came_to |= kAdmittedAgain;
-  CHECK(absl::StrContains(logs::RecentLines().back(), "audit: {\"time\":"));
+  const std::vector<std::string> recent = logs::RecentLines();
+  CHECK(std::any_of(recent.begin(), recent.end(), [](const std::string& line) {
+    return absl::StrContains(line, "audit: {\"time\":");
+  }));
   _exit(came_to);
 }
 

@@ -66,8 +66,8 @@ bool LooksLikeIp4(absl::string_view host) {
 std::string WhyNoHost(absl::string_view host) {
   for (const char c : host) {
     if (absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.') continue;
-    return absl::StrCat("a host name has no \"", absl::string_view(&c, 1),
-                        "\"");
+    return absl::StrCat("a host name cannot contain \"",
+                        absl::string_view(&c, 1), "\"");
   }
   if (IsIp4(host)) return "";
   if (in_addr other; ReadIp4OfAnyNotation(host, &other)) {
@@ -107,7 +107,7 @@ absl::StatusOr<HostPort> ParseAddress(absl::string_view address) {
   };
   if (address.empty()) return bad("it is empty");
   if (absl::StrContains(address, "://")) {
-    return bad("leave out what ends with ://");
+    return bad("leave out the scheme and its ://");
   }
   if (std::any_of(address.begin(), address.end(), absl::ascii_isspace)) {
     return bad("there is white space in it");

@@ -39,13 +39,13 @@ absl::string_view ChainModeNameOf(uint64_t number) {
 std::string WhyTooShort(ChainMode mode, uint64_t nodes) {
   const uint64_t least = LeastNodes(mode);
   if (nodes >= least) return "";
-  return absl::StrCat(
-      "in mode ", ChainModeName(mode), " a chain of ", nodes,
-      " (--chain_length) does not survive every failure of a node, ", least,
-      " do: ",
-      nodes < 2
-          ? "what its node loses is lost"
-          : "after a power cut it goes on only once all of them are back");
+  return absl::StrCat("in mode ", ChainModeName(mode), " a chain of ", nodes,
+                      " (--chain_length) does not survive every failure of a "
+                      "node; use at least ",
+                      least, ": ",
+                      nodes < 2 ? "no other node has a copy of the data"
+                                : "after a power cut it continues only once "
+                                  "all of its nodes are back");
 }
 
 }  // namespace kamino

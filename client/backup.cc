@@ -74,7 +74,7 @@ absl::StatusOr<BackupTrailer> SaveBackup(const std::string& tail,
   while (status.ok() && reader->Read(&part)) {
     if (part.has_header() == begun || ended) {
       status = absl::DataLossError(
-          absl::StrCat(tail, " sends the parts of a backup in another order"));
+          absl::StrCat(tail, " sent the parts of a backup in a wrong order"));
     } else if (part.has_header()) {
       begun = true;
       status = sink.begin(part.header());
@@ -92,7 +92,7 @@ absl::StatusOr<BackupTrailer> SaveBackup(const std::string& tail,
   if (!over.ok()) return begun ? EndOfSave(tail, over) : over;
   if (!ended) {
     return absl::UnavailableError(
-        absl::StrCat(tail, " has ended the backup before its end"));
+        absl::StrCat(tail, " ended the backup before its trailer"));
   }
   return std::move(*part.mutable_trailer());
 }

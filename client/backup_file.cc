@@ -107,10 +107,11 @@ absl::Status BackupWriter::Add(absl::string_view records) {
 absl::Status BackupWriter::End(const BackupTrailer& trailer) {
   const std::string digest = hash_.Digest();
   if (digest != trailer.content_hash()) {
-    return absl::DataLossError(absl::StrCat(
-        "what has come is not what the node has sent: its hash is ",
-        absl::BytesToHexString(digest), ", not ",
-        absl::BytesToHexString(trailer.content_hash())));
+    return absl::DataLossError(
+        absl::StrCat("the received backup differs from the one that the node "
+                     "sent: its hash is ",
+                     absl::BytesToHexString(digest), ", not ",
+                     absl::BytesToHexString(trailer.content_hash())));
   }
   const std::string bytes = trailer.SerializeAsString();
   return PutFrame(FrameKind::kTrailer, Compression::kNone, bytes, bytes.size());
@@ -146,14 +147,14 @@ absl::Status BackupReader::CheckPrefix(const Prefix& prefix,
                                        size_t length) const {
   if (length == 0) return Damaged("the file is empty");
   if (length < sizeof(prefix)) {
-    return Damaged(absl::StrCat("it is cut short, within its first bytes, or ",
-                                "it is no backup of Kamino's"));
+    return Damaged(
+        absl::StrCat("it ends within its first bytes: it is cut short, or ",
+                     "it is not a backup of Kamino"));
   }
   if (prefix.checksum != ChecksumOf(prefix)) {
     return Damaged(prefix.magic == kMagic
                        ? "the first bytes have a wrong checksum"
-                       : "its first bytes are not those of a backup of "
-                         "Kamino's");
+                       : "its first bytes are not those of a backup of Kamino");
   }
   if (prefix.magic != kMagic) {
     return Damaged("this is another kind of file");
@@ -162,7 +163,7 @@ absl::Status BackupReader::CheckPrefix(const Prefix& prefix,
   return absl::FailedPreconditionError(absl::StrCat(
       "the backup has format version ", prefix.version,
       ", and this program reads version ", kFileVersion,
-      "; its first bytes are sound: take the release that it was made by"));
+      "; its first bytes are sound: use the release that made it"));
 }
 
 absl::StatusOr<BackupHeader> BackupReader::Begin() {
@@ -176,7 +177,7 @@ absl::StatusOr<BackupHeader> BackupReader::Begin() {
   BackupHeader header;
   if (frame_.kind != static_cast<uint32_t>(FrameKind::kHeader) ||
       !header.ParseFromArray(bytes_.data(), static_cast<int>(bytes_.size()))) {
-    return Damaged("no header is there");
+    return Damaged("its header is missing");
   }
   if (header.backup_id().size() != kBackupIdBytes) {
     return Damaged(
@@ -184,7 +185,8 @@ absl::StatusOr<BackupHeader> BackupReader::Begin() {
   }
   sequence_ = header.sequence();
   if (sequence_ >= kBackupSequenceEnd) {
-    return Damaged(absl::StrCat("no chain comes to number ", sequence_));
+    return Damaged(
+        absl::StrCat("its sequence number is too large: ", sequence_));
   }
   return header;
 }
@@ -198,7 +200,8 @@ absl::Status BackupReader::GetFrame() {
   }
   seed_ = frame_.checksum;
   if (frame_.length > kMaxFrameBytes || frame_.raw_length > kMaxFrameBytes) {
-    return Damaged(absl::StrCat("a frame of ", frame_.length, " bytes"));
+    return Damaged(
+        absl::StrCat("a frame is too long: ", frame_.length, " bytes"));
   }
   data_.resize(frame_.length);
   RETURN_IF_ERROR(Get(data_.data(), data_.size()));
@@ -272,20 +275,20 @@ absl::StatusOr<absl::string_view> BackupReader::Next() {
 absl::Status BackupReader::CheckEnd() {
   if (!trailer_.ParseFromArray(bytes_.data(),
                                static_cast<int>(bytes_.size()))) {
-    return Damaged("no trailer is there");
+    return Damaged("its trailer is missing");
   }
   if (trailer_.objects() != objects_ || trailer_.bytes() != record_bytes_) {
     return Damaged(absl::StrCat("it has ", objects_, " objects of ",
-                                record_bytes_, " bytes, and says ",
+                                record_bytes_, " bytes, and its trailer says ",
                                 trailer_.objects(), " of ", trailer_.bytes()));
   }
   if (trailer_.content_hash() != hash_.Digest()) {
-    return Damaged("the hash of all objects is another one");
+    return Damaged("the hash of all objects differs from the trailer's");
   }
   char more = 0;
   frame_begin_ = offset_;
   ASSIGN_OR_RETURN(const size_t got, read_(&more, 1));
-  return got == 0 ? absl::OkStatus() : Damaged("bytes behind its end");
+  return got == 0 ? absl::OkStatus() : Damaged("bytes follow its end");
 }
 
 }  // namespace kamino::client

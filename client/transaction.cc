@@ -35,7 +35,7 @@ absl::Status Overwrite(std::string* value, uint64_t offset,
 absl::Status NoObject() {
   return MakeError(absl::StatusCode::kNotFound,
                    kamino::v1::REASON_KEY_NOT_FOUND,
-                   "this transaction patches what is not there");
+                   "this transaction patches an object that does not exist");
 }
 
 // Whether the error comes from the service or from this library, rather than

@@ -142,8 +142,8 @@ absl::Status Take(const toml::table& table, const std::string& path,
           path, key.source(),
           absl::StrCat("kamino_", program, " has no setting ", name,
                        DidYouMean(name, known),
-                       for_all ? "; what another program alone has stands in "
-                                 "its section, as below [node] or [manager]"
+                       for_all ? "; put settings of another program into its "
+                                 "section, such as [node] or [manager]"
                                : ""));
     }
     auto text = TextOf(node, KindOf(*flag->second));

@@ -11,15 +11,15 @@
 #include "glog/logging.h"
 
 ABSL_FLAG(std::string, config, "",
-          "File of settings, TOML: its keys are the names of flags, and the "
-          "command line goes before it; docs/operate/configuration.md.");
+          "Settings file, TOML: its keys are the names of flags, and the "
+          "command line overrides it; docs/operate/configuration.md.");
 ABSL_FLAG(bool, check_config, false,
           "Only checks the settings, all of them: ends with 0 where the "
           "program could start with them, else with 2.");
 ABSL_FLAG(bool, check_config_file, false,
-          "Only checks what the file of --config says, its values too: what is "
-          "required and is not in it, the command line may be going to say. "
-          "Looks at none of the files that it names.");
+          "Only checks the names and values in the file of --config. Accepts a "
+          "file without required settings, which the command line may set. "
+          "Opens none of the files that it names.");
 ABSL_FLAG(bool, config_example, false,
           "Only prints a file for --config that has all settings.");
 
@@ -165,7 +165,7 @@ absl::Status ProgramConfig::Adopt(const std::function<absl::Status()>& check) {
   LOG_IF(WARNING, !for_a_restart.empty())
       << "SIGHUP: " << Dashed(for_a_restart)
       << (for_a_restart.size() == 1 ? " has" : " have") << " changed in "
-      << path_ << ", which takes effect when this process is started anew";
+      << path_ << ", which takes effect after a restart of this process";
   return absl::OkStatus();
 }
 
@@ -184,7 +184,7 @@ void ProgramConfig::Reload(const std::function<absl::Status()>& check) {
     why = WithPlace(adopted.message());
     values_.swap(values);
   }
-  LOG(ERROR) << "SIGHUP: all stays as it was: " << why;
+  LOG(ERROR) << "SIGHUP: the settings stay unchanged: " << why;
 }
 
 }  // namespace kamino::config

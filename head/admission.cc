@@ -40,13 +40,13 @@ Admission::~Admission() {
   for (auto& [sequence, flight] : in_flight_) {
     for (Waiter& waiter : flight.waiters) {
       waiter.done({MakeError(kamino::v1::REASON_OUTCOME_UNKNOWN,
-                             "this node is the head no more; retry under the "
+                             "this node is no longer the head; retry with the "
                              "same number to learn the outcome"),
                    "", 0});
     }
   }
   const absl::Status not_head =
-      MakeError(kamino::v1::REASON_NOT_HEAD, "this node is the head no more");
+      MakeError(kamino::v1::REASON_NOT_HEAD, "this node is no longer the head");
   if (damaged_.has_value()) Answer(*damaged_, {not_head, "", 0});
   for (Request& request :
        waiting_.TakeIf([](const Request&) { return true; })) {

@@ -73,8 +73,9 @@ absl::Status Admission::MakeRoomForClient(Transaction& transaction,
   if (idle.size() < needed) {
     return MakeError(kamino::v1::REASON_OVERLOADED,
                      absl::StrCat("outcomes of ", stored,
-                                  " clients are stored and too few of them "
-                                  "have been silent for long enough"));
+                                  " clients are stored, and too few of them "
+                                  "have been silent long enough to be dropped; "
+                                  "retry later"));
   }
   mutation.dropped_clients = std::move(idle);
   return absl::OkStatus();
@@ -98,10 +99,11 @@ absl::Status Admission::CheckResultFits(const Attempt& attempt,
   if (stored + bytes - had > most) {
     return MakeError(
         kamino::v1::REASON_OVERLOADED,
-        absl::StrCat("the results that are stored for retries take ", stored,
-                     " bytes; with one of ", bytes, " more than ", most,
-                     ", and too few of their clients have been silent for long "
-                     "enough; smaller results are taken"));
+        absl::StrCat("results stored for retries take ", stored,
+                     " bytes, and one more of ", bytes,
+                     " exceeds the limit of ", most,
+                     "; too few of their clients have been silent long enough "
+                     "to be dropped; retry later, or ask for smaller results"));
   }
   clients->result_bytes += bytes - had;
   return absl::OkStatus();
@@ -116,8 +118,8 @@ void Admission::DropForRoom(absl::Time now, absl::Status* refusal) {
   if (!dropping_ && now >= room_due_) return;
   *refusal = MakeError(
       kamino::v1::REASON_OVERLOADED,
-      absl::StrCat("there is no room now, but outcomes of clients that have "
-                   "been silent are dropped to make some: ",
+      absl::StrCat("outcomes of silent clients are being dropped to make "
+                   "room; retry: ",
                    refusal->message()));
 }
 
@@ -140,7 +142,7 @@ absl::Status Admission::ChooseDropped(absl::Time now, Request* request) {
   request->mutation.dropped_clients = clients_.Idle(
       now, request->evicts_least ? 1 : options_.evict_at_once, none);
   if (!request->mutation.dropped_clients.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError("all clients have been heard of since");
+  return absl::FailedPreconditionError("no client is silent any more");
 }
 
 }  // namespace kamino::head

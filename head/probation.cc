@@ -31,7 +31,7 @@ void Admission::HearBlamed() {
   if (WasCarriedOut(*blamed)) return;  // its outcome answers it
   LOG(WARNING) << "a head died when it was about to execute request "
                << blamed->client_id << "/" << blamed->number
-               << "; it is refused from now on";
+               << "; the request is quarantined";
   refused_.Add(*blamed, core_->next_sequence());
   SubmitRefusal(*blamed);
 }
@@ -62,7 +62,7 @@ void Admission::SubmitRefusal(const RequestIdentity& request) {
   own.done = [this, request](const RequestOutcome& outcome) {
     if (outcome.status.ok()) return;
     LOG_EVERY_N(WARNING, 100)
-        << "that a request is poisonous, or is not, could not be recorded; "
+        << "a quarantine, or the end of one, could not be recorded; "
            "this is tried again: "
         << outcome.status;
     unrecorded_.push_back(request);

@@ -41,7 +41,7 @@ std::string WhyFull(RoomUse use, uint64_t left, const std::string& of,
                          : use == RoomUse::kSettles ? kept / 2
                                                     : kPartsWhileBroken * kept;
   return absl::StrCat("this request would leave ", left, " of ", of,
-                      " bytes, and one that ",
+                      " bytes; a request that ",
                       use == RoomUse::kFrees     ? "frees little room"
                       : use == RoomUse::kSettles ? "takes no room for objects"
                                                  : "takes room",

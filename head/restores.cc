@@ -33,7 +33,7 @@ absl::Status Admission::PrepareRestore(replica::Mutation* mutation) const {
   kamino::internal::v1::BeginRestore begin;
   if (!begin.ParseFromString(mutation->arguments)) {
     return MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
-                     "the begin of a restore does not say of which backup");
+                     "the arguments of the restore request cannot be parsed");
   }
   RETURN_IF_ERROR(replica::CheckRestoreBase(begin.base()));
   const uint64_t room = store_->heap()->stats().bytes_total;
@@ -42,7 +42,8 @@ absl::Status Admission::PrepareRestore(replica::Mutation* mutation) const {
         kamino::v1::REASON_HEAP_FULL,
         absl::StrCat("the backup's objects took ", begin.heap_used() >> 20,
                      " MiB of a heap, and this cluster's heaps have ",
-                     room >> 20, " MiB; restore into one of a larger heap"));
+                     room >> 20,
+                     " MiB; restore into a cluster with larger heaps"));
   }
   const uint64_t next = core_->next_sequence();
   mutation->skipped = begin.base() > next ? begin.base() - next : 0;

@@ -64,8 +64,8 @@ absl::Status CheckParams(const SessionParams& params) {
   }
   return MakeError(
       kamino::v1::REASON_INVALID_ARGUMENT,
-      absl::StrCat("a session has an id, a window and a lease, of which none "
-                   "is 0; these are ",
+      absl::StrCat("a session's id, window and lease must not be 0; these "
+                   "are ",
                    params.id, ", ", params.window, " and ",
                    absl::FormatDuration(params.lease)));
 }
@@ -159,20 +159,22 @@ absl::Status Admission::CheckRoomForSession(const replica::Mutation& mutation,
   if (sessions_.Has(wanted.session_id())) return absl::OkStatus();
   const uint64_t sessions = sessions_.size() + batch.sessions;
   if (sessions >= options_.max_sessions) {
-    return MakeError(kamino::v1::REASON_OVERLOADED,
-                     absl::StrCat(sessions, " sessions are open, of at most ",
-                                  options_.max_sessions));
+    return MakeError(
+        kamino::v1::REASON_OVERLOADED,
+        absl::StrCat(sessions, " sessions are open, and the limit is ",
+                     options_.max_sessions, "; close some"));
   }
   const uint64_t slots = sessions_.slots() + batch.session_slots;
   const uint64_t most = std::min(options_.max_session_slots,
                                  store_->heap()->stats().bytes_total /
                                      options_.outcomes_share / kSlotBytes);
   if (slots + wanted.window() > most) {
-    return MakeError(kamino::v1::REASON_OVERLOADED,
-                     absl::StrCat("the windows of ", sessions,
-                                  " sessions that are open are ", slots,
-                                  " mutations wide; with one of ",
-                                  wanted.window(), " more than ", most));
+    return MakeError(
+        kamino::v1::REASON_OVERLOADED,
+        absl::StrCat("the windows of ", sessions, " open sessions have ", slots,
+                     " mutations, and one more of ", wanted.window(),
+                     " exceeds the limit of ", most,
+                     "; open it with a smaller window"));
   }
   return CheckShare(wanted, batch, most);
 }
@@ -196,10 +198,9 @@ absl::Status Admission::CheckShare(
   return MakeError(
       kamino::v1::REASON_OVERLOADED,
       absl::StrCat(wanted.owner(), " has ", share.sessions,
-                   " sessions open, whose windows are ", share.slots,
-                   " mutations wide; with one of ", wanted.window(),
-                   " that is more than three quarters of what there is for "
-                   "all, ",
+                   " sessions open, with windows of ", share.slots,
+                   " mutations; one more of ", wanted.window(),
+                   " exceeds three quarters of the limits for all, ",
                    options_.max_sessions, " sessions and ", most_slots,
                    " mutations"));
 }
@@ -334,7 +335,7 @@ absl::Status Admission::ChooseClosed(absl::Time now, Request* request) {
   request->mutation.arguments = closed.SerializeAsString();
   chosen_none_ = closed.session_ids_size() == 0;
   if (!chosen_none_) return absl::OkStatus();
-  return absl::FailedPreconditionError("all sessions have been heard of since");
+  return absl::FailedPreconditionError("no session is silent any more");
 }
 
 }  // namespace kamino::head

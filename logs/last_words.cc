@@ -182,8 +182,9 @@ void AddStack(int skip, Text* text) {
 
 [[noreturn]] void EndWithoutMemory() {
   WriteLastWords(
-      "out of memory: the process may have no more, and ends; allow it more "
-      "(ulimit, the container's bound), or let clients do less at a time");
+      "out of memory: the process reached its memory limit and ends; raise the "
+      "limit (ulimit, the container's limit), or reduce the clients' "
+      "concurrent calls");
   _exit(kExitFailure);
 }
 
@@ -245,10 +246,10 @@ void OnSignal(int number, siginfo_t* info, void*) {
     try {
       std::rethrow_exception(exception);
     } catch (const std::exception& caught) {
-      why.Add("ended by an exception that nobody caught: ");
+      why.Add("ended by an uncaught exception: ");
       why.Add(caught.what());
     } catch (...) {
-      why.Add("ended by an exception that nobody caught");
+      why.Add("ended by an uncaught exception");
     }
     Text stack;
     AddStack(/*skip=*/1, &stack);

@@ -24,11 +24,11 @@
 #include "logs/line_writer.h"
 
 ABSL_FLAG(std::string, log_format, "text",
-          "How lines of the log look: text (for people) or json (for programs, "
-          "an object a line); docs/operate/logs.md.");
+          "Format of log lines: text (for people) or json (for programs, an "
+          "object a line); docs/operate/logs.md.");
 ABSL_FLAG(std::string, log_level, "info",
-          "What is logged: error, warning (and errors), info (and those), or "
-          "debug (all). The last line, of why the process ends, always is.");
+          "Lowest level that is logged: error, warning, info or debug. The "
+          "last line, which says why the process ends, is always logged.");
 
 namespace kamino::logs {
 namespace {

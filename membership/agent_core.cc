@@ -216,7 +216,7 @@ AgentCore::Answer AgentCore::Checked(const Call& call,
              (view.cluster_id() != options_.cluster_id ||
               view.chain_id() != options_.chain_id || view.members().empty())) {
     checked.status = absl::FailedPreconditionError(
-        absl::StrCat("it brings a view of ", view.members_size(),
+        absl::StrCat("it sends a view of ", view.members_size(),
                      " members of chain ", view.chain_id(), " of cluster ",
                      view.cluster_id(), "; this node is one of chain ",
                      options_.chain_id, " of cluster ", options_.cluster_id));
@@ -242,7 +242,7 @@ absl::Status AgentCore::CheckCluster(const ViewRecord& view) const {
   }
   return absl::FailedPreconditionError(absl::StrCat(
       "it leads another cluster named ", options_.cluster_id,
-      " than this node's data is of: the two have different uuids"));
+      " than the one of this node's data: the two have different uuids"));
 }
 
 absl::Status AgentCore::CheckHistory(const KnownView& newest) const {
@@ -253,10 +253,10 @@ absl::Status AgentCore::CheckHistory(const KnownView& newest) const {
   const bool another = newest.id == last.id && newest.digest != 0 &&
                        last.digest != 0 && newest.digest != last.digest;
   if (!newest.IsBefore(known) && !another) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("its newest view is ", another ? "another " : "", newest.id,
-                   ", this node knows view ", known.id,
-                   ": the store of views was emptied or put back"));
+  return absl::UnavailableError(absl::StrCat(
+      "its newest view is ", another ? "another " : "", newest.id,
+      ", this node knows view ", known.id,
+      ": the store of views was emptied or restored from an older copy"));
 }
 
 AgentCore::Effects AgentCore::OnRegistered(const Call& call,
@@ -438,8 +438,8 @@ void AgentCore::NoteWhoAnswers(absl::Time now) {
   const bool stood_in = !leased && LeaseValid(last_view_.view_id(), now);
   if (std::exchange(stood_in_, stood_in) == stood_in) return;
   LOG(WARNING) << (stood_in
-                       ? "no manager answers; the members of this view stand "
-                         "in for it, and the chain goes on as it is"
+                       ? "no manager answers; the members of this view renew "
+                         "each other's leases, and the chain goes on as it is"
                    : leased ? "a manager answers again"
                             : "neither a manager nor all other members answer: "
                               "this node answers nothing by itself until they "

@@ -52,9 +52,9 @@ Agreement CommonOf(const std::vector<const Agreement*>& agreements) {
 
 std::string Malformed(const Agreement& agreement) {
   if (AgreementBytes(agreement) > kMaxAgreementBytes) {
-    return absl::StrCat("what a node has to have in common with others takes ",
+    return absl::StrCat("the feature levels and settings of a node take ",
                         AgreementBytes(agreement), " bytes; at most ",
-                        kMaxAgreementBytes, ": fewer procedures");
+                        kMaxAgreementBytes, ": register fewer procedures");
   }
   for (const auto& [name, range] : agreement) {
     if (range.low <= range.high) continue;

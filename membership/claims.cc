@@ -18,10 +18,11 @@ bool IsFarBeyond(uint64_t said, uint64_t known, uint64_t most) {
 
 // Why the uuid of a cluster does not match `stored`.
 std::string Foreign(const std::string& uuid, const View& stored) {
-  if (uuid.size() != kUuidBytes) return "does not say of which cluster";
+  if (uuid.size() != kUuidBytes) return "it names no cluster";
   if (stored.cluster_uuid.empty() || stored.cluster_uuid == uuid) return "";
-  return absl::StrCat("it is of the cluster of uuid ",
-                      absl::BytesToHexString(uuid), ", and this one's is ",
+  return absl::StrCat("it belongs to the cluster of uuid ",
+                      absl::BytesToHexString(uuid),
+                      ", and the uuid of this cluster is ",
                       absl::BytesToHexString(stored.cluster_uuid));
 }
 
@@ -30,40 +31,41 @@ std::string Foreign(const std::string& uuid, const View& stored) {
 std::string Absurd(const NodeReport& report, const View& stored) {
   const auto& [received, applied, cleaned] = report.cursors;
   if (cleaned > applied) {
-    return absl::StrCat("it says that it has cleaned mutations up to ", cleaned,
-                        ", and applied those up to ", applied, " only");
+    return absl::StrCat("it reports mutations up to ", cleaned,
+                        " as cleaned, but only those up to ", applied,
+                        " as applied");
   }
   if (std::max(received, applied) >= kNeverReached) {
-    return absl::StrCat("it says that it has mutations up to ",
+    return absl::StrCat("it reports mutations up to ",
                         std::max(received, applied),
-                        ", and no chain comes so far");
+                        ", which no chain reaches");
   }
   for (const uint64_t id : {report.view_id, report.member_view}) {
     if (IsFarBeyond(id, stored.id, kMostUnheardOf)) {
-      return absl::StrCat("it says that there is a view ", id,
-                          ", and what is stored is view ", stored.id);
+      return absl::StrCat("it reports view ", id, ", but view ", stored.id,
+                          " is stored");
     }
   }
   for (const uint64_t epoch : {report.view_epoch, report.epoch}) {
     if (IsFarBeyond(epoch, stored.epoch, kMostEpochsUnheardOf)) {
-      return absl::StrCat("it says that there is a recovery epoch ", epoch,
-                          ", and what is stored is of epoch ", stored.epoch);
+      return absl::StrCat("it reports recovery epoch ", epoch, ", but epoch ",
+                          stored.epoch, " is stored");
     }
   }
   // A node never accepts a view older than one in which it was a member.
   const KnownView knows{report.view_epoch, report.view_id, 0};
   if (report.view_id != 0 && knows.IsBefore(report.was_in())) {
-    return absl::StrCat("it says that it was a member of view ",
-                        report.member_view, ", and knows view ", report.view_id,
-                        " only");
+    return absl::StrCat("it reports that it was a member of view ",
+                        report.member_view, ", but knows only view ",
+                        report.view_id);
   }
   return "";
 }
 
 std::string AbsurdIncarnation(uint64_t incarnation, uint64_t known) {
   if (!IsFarBeyond(incarnation, known, kMostUnheardOf)) return "";
-  return absl::StrCat("it says that this is its start ", incarnation,
-                      ", and the last one known is ", known);
+  return absl::StrCat("it reports incarnation ", incarnation,
+                      ", but the last one known is ", known);
 }
 
 bool IsWhole(const View& view, const View& stored) {
@@ -83,15 +85,15 @@ std::string Unshown(const NodeReport& report, const View& newest,
     view_id = report.member_view;
     lacks = Foreign(report.cluster_uuid, stored);
   } else if (!IsWhole(newest, stored)) {
-    lacks = "does not bring it, or brings it damaged, or of another cluster";
+    lacks = "it does not send it, or sends a damaged one or another cluster's";
   } else if (newest.id < view_id ||
              (newest.id == view_id && newest.digest != report.view_digest)) {
-    lacks = absl::StrCat("brings another one, of id ", newest.id);
+    lacks = absl::StrCat("it sends another one, view ", newest.id);
   }
-  return lacks.empty() ? ""
-                       : absl::StrCat("it says that there is a view ", view_id,
-                                      ", where view ", stored.id,
-                                      " is stored, but ", lacks);
+  return lacks.empty()
+             ? ""
+             : absl::StrCat("it reports view ", view_id, ", where view ",
+                            stored.id, " is stored, but ", lacks);
 }
 
 }  // namespace kamino::membership

@@ -33,8 +33,8 @@ std::string RemedyFor(const View& view, const std::string& node_id,
   for (const auto& [id, node] : states) {
     const auto out = excluded.find(id);
     if (node.alive && id != node_id && out != excluded.end() && !out->second) {
-      return absl::StrCat("take ", id,
-                          " back first, which was removed and "
+      return absl::StrCat("add ", id,
+                          " first, which was removed and "
                           "runs: kamino admin add ",
                           id);
     }
@@ -83,9 +83,8 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
   }
   if (!view_.formed()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "there is no chain yet, and what operators want is stored with its "
-        "view; stop ",
-        node_id, " to keep it out of the first one"));
+        "there is no chain yet, and removals are stored with its view; stop ",
+        node_id, " to keep it out of the first view"));
   }
   if (excluded_.size() >= options_.max_nodes && excluded_.count(node_id) == 0) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -121,18 +120,17 @@ absl::Status ManagerCore::Exclude(const std::string& node_id, Removal how,
     }
     if (others < options_.chain_length) {
       return absl::FailedPreconditionError(absl::StrCat(
-          node_id, " would stay until another node has taken its place, and ",
-          "none stands by that could: without it a chain of ",
-          options_.chain_length, " (--chain_length) lacks ",
-          options_.chain_length - others,
+          node_id, " would stay until another node has taken its place, but ",
+          "there is no spare: without it a chain of ", options_.chain_length,
+          " (--chain_length) lacks ", options_.chain_length - others,
           removed.empty()
               ? "; start another node first"
-              : absl::StrCat("; take ", removed,
-                             " back first, which was removed and runs: kamino "
+              : absl::StrCat("; add ", removed,
+                             " first, which was removed and runs: kamino "
                              "admin add ",
                              removed),
           MayRemove(node_id, states)
-              ? absl::StrCat(", or take it out now, which leaves the chain "
+              ? absl::StrCat(", or remove it now, which leaves the chain "
                              "shorter: kamino admin remove ",
                              node_id)
               : ""));

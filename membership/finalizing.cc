@@ -15,8 +15,8 @@ namespace {
 absl::Status LocksOut(const std::string& misfit) {
   return absl::FailedPreconditionError(
       absl::StrCat(misfit,
-                   " once it is finalized: it would be refused for good; start "
-                   "it on the new release first, or force it"));
+                   " once the release is finalized: the node would be refused "
+                   "for good; start it on the new release first, or force it"));
 }
 
 }  // namespace
@@ -35,8 +35,8 @@ std::vector<ManagerCore::Rise> ManagerCore::NotFinalized() const {
 absl::Status ManagerCore::Finalize(bool force, absl::Time now) {
   if (!view_.formed()) {
     return absl::FailedPreconditionError(
-        "there is no chain yet; its first view takes the highest that all of "
-        "its nodes can");
+        "there is no chain yet; its first view takes the highest levels that "
+        "all of its nodes support");
   }
   if (!ahead_.empty()) return absl::FailedPreconditionError(WhyBehind());
   for (const Member& member : view_.members) {
@@ -48,7 +48,7 @@ absl::Status ManagerCore::Finalize(bool force, absl::Time now) {
     // It may return with an older release.
     return absl::FailedPreconditionError(
         absl::StrCat("member ", member.node_id,
-                     " is not there; finalize once all members are"));
+                     " is not alive; finalize once all members are"));
   }
   const InForce highest = view_.Highest();
   for (const auto& [id, node] : nodes_) {

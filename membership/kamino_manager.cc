@@ -42,15 +42,15 @@ ABSL_FLAG(std::string, advertise, "",
           "host:port under which nodes reach --listen; by default the same.");
 ABSL_FLAG(std::string, admin_listen, "",
           "host:port for operators, gRPC. Required with certificates; without "
-          "they come to --listen by default.");
+          "certificates the default is --listen.");
 ABSL_FLAG(
     int, admin_port_of_all, 0,
     "Port at which each manager serves operators, at the host of its "
-    "--advertise: so that one that does not lead can send them to the one "
-    "that does. 0: they differ.");
+    "--advertise: a standby sends operators to this port of the leader. 0: "
+    "the ports differ.");
 ABSL_FLAG(std::string, audit_log, "",
-          "File that has a line for each of operators' calls; by default the "
-          "log has them.");
+          "File with a line for each call of an operator; by default the log "
+          "has these lines.");
 ABSL_FLAG(std::string, etcd, "", "host:port,... of etcd (required).");
 ABSL_FLAG(std::string, etcd_prefix, "/kamino", "Prefix of the keys at etcd.");
 ABSL_FLAG(int, chain_length, 4,
@@ -58,19 +58,19 @@ ABSL_FLAG(int, chain_length, 4,
           "the modes traditional and images.");
 ABSL_FLAG(int, failure_timeout_ms, 1000,
           "A node that is silent for so long is dropped from the chain.");
-ABSL_FLAG(
-    int, heartbeat_interval_ms, 0,
-    "Between two heartbeats of a node; 0: a tenth of the failure timeout, "
-    "100 at most.");
+ABSL_FLAG(int, heartbeat_interval_ms, 0,
+          "Time between two heartbeats of a node; 0: a tenth of the failure "
+          "timeout, 100 at most.");
 ABSL_FLAG(absl::Duration, away_limit, absl::Minutes(5),
-          "So long the place of a node that was stopped in order is kept for "
-          "it; then another node may take it.");
+          "How long the place of a node is kept after a planned stop; then "
+          "another node may take it.");
 ABSL_FLAG(int, leader_ttl_s, 3,
-          "A manager that is cut off from etcd for so long leads no more.");
+          "A leader that is cut off from etcd for so long loses leadership.");
 ABSL_FLAG(bool, compact_etcd, true,
-          "Whether etcd's history older than an hour is dropped, which grows "
-          "with each renewal. Off where etcd is shared with programs that need "
-          "it: then etcd has to drop it (--auto-compaction-retention).");
+          "Whether the leader drops etcd's history older than an hour, which "
+          "grows with each renewal. Turn it off if other programs at this etcd "
+          "need the history: then etcd must drop it "
+          "(--auto-compaction-retention).");
 
 namespace kamino::membership {
 namespace {

@@ -13,12 +13,12 @@ namespace kamino::membership {
 namespace {
 absl::Status HasToRegister(const std::string& node_id) {
   return absl::NotFoundError(absl::StrCat(
-      "node ", node_id, " has to register, to be told what is wrong"));
+      "node ", node_id, " must register again; the answer says what is wrong"));
 }
 
 absl::Status Overtaken(absl::string_view node_id) {
   return absl::UnavailableError(absl::StrCat("a later call of node ", node_id,
-                                             " has come before this one"));
+                                             " arrived before this one"));
 }
 }  // namespace
 
@@ -209,7 +209,8 @@ absl::Status ManagerCore::MakeRoom(absl::Time now) {
     return absl::OkStatus();
   }
   return absl::ResourceExhaustedError(absl::StrCat(
-      options_.max_nodes, " nodes are registered, as many as may be"));
+      options_.max_nodes,
+      " nodes are registered, which is the limit; stop a spare first"));
 }
 
 absl::Status ManagerCore::Register(const std::string& cluster_id,
@@ -312,8 +313,8 @@ absl::Status ManagerCore::CheckTakeover(const Node& known, const Member& member,
     // folder.
     return absl::AlreadyExistsError(absl::StrCat(
         "node ", member.node_id, " runs at ", there.service_address,
-        " in the same life of its process: these are a copy of its files; move "
-        "them away, and give the node another id"));
+        " with the same incarnation: the files here are a copy of its files; "
+        "move them away, and give the node another id"));
   }
   // Outside the chain no lease counts.
   if (!HasPlace(there) && there.incarnation < member.incarnation &&
@@ -327,14 +328,14 @@ absl::Status ManagerCore::CheckTakeover(const Node& known, const Member& member,
     }
     return absl::AlreadyExistsError(absl::StrCat(
         "node ", member.node_id, " was alive at ", there.service_address,
-        " a moment ago; if it still is, these are a copy of its files: move "
-        "them away, and give the node another id"));
+        " a moment ago; if it still is, the files here are a copy of its "
+        "files: move them away, and give the node another id"));
   }
   if (member.IsRestartedAs(there)) {
     return absl::AlreadyExistsError(
         absl::StrCat("node ", member.node_id, " was started again since, at ",
                      there.service_address,
-                     "; if this is all there is of it, its files are an old "
+                     "; if no other process of it runs, its files are a stale "
                      "copy: move them away, and it joins as a new node"));
   }
   if (!Alive(known, now)) return absl::OkStatus();

@@ -79,7 +79,7 @@ void ManagerLog::TellWhoIsSilent(const ManagerCore& core, absl::Time now) {
     if (refused) {
       alive[id] = told->second;
     } else if (node.state.alive) {
-      Say(google::GLOG_INFO, absl::StrCat(id, " is heard of again"), now);
+      Say(google::GLOG_INFO, absl::StrCat(id, " is alive again"), now);
     } else {
       Say(google::GLOG_WARNING,
           absl::StrCat(id, " was not heard of for ",
@@ -98,7 +98,7 @@ void ManagerLog::TellWhoIsMissing(const ManagerCore& core, absl::Time now) {
   if (missing_.empty()) return;
   Say(google::GLOG_WARNING,
       absl::StrCat("the chain of ", core.view().ToString(),
-                   " cannot go on with those that are alive: it waits for ",
+                   " cannot go on with the nodes that are alive: it waits for ",
                    absl::StrJoin(missing_, " or ")),
       now);
 }
@@ -109,14 +109,17 @@ void ManagerLog::TellWhoIsSuspect(const ManagerCore& core, absl::Time now) {
   if (!suspect_.has_value()) return;
   const std::string debt = absl::FormatDuration(suspect_->debt);
   if (suspect_->accuser == suspect_->suspect) {
-    return Say(google::GLOG_WARNING,
-               absl::StrCat(suspect_->suspect, " was in long steps for ", debt,
-                            " of the last second, as on a medium that is slow, "
-                            "and others are not: the chain goes on without it"),
-               now);
+    return Say(
+        google::GLOG_WARNING,
+        absl::StrCat(suspect_->suspect, " was in long steps for ", debt,
+                     " of the last second, as on a slow medium, and the "
+                     "other members were not: the chain goes on without it"),
+        now);
   }
   const char* others =
-      suspect_->turned ? ", as of others before, who answer others" : "";
+      suspect_->turned
+          ? ", as before for other members, which answer their neighbors"
+          : "";
   const std::string& waited =
       suspect_->turned ? suspect_->suspect : suspect_->accuser;
   const std::string& silent =
@@ -139,22 +142,25 @@ void ManagerLog::TellWhoIsAway(const ManagerCore& core, absl::Time now) {
     const std::string left = absl::FormatDuration(
         absl::Trunc(core.AwayLeft(id, now), absl::Seconds(1)));
     Say(member ? google::GLOG_WARNING : google::GLOG_INFO,
-        member ? absl::StrCat(id,
-                              " was stopped, and more are than may be lost: "
-                              "nobody is removed, and all wait for it, for ",
-                              left, " at most")
-               : absl::StrCat(id,
-                              " was stopped in order and is away; its "
-                              "place is kept for ",
-                              left),
+        member
+            ? absl::StrCat(id,
+                           " was stopped, and more members are stopped than "
+                           "the chain can lose: none is removed, and the chain "
+                           "waits for it, for ",
+                           left, " at most")
+            : absl::StrCat(id,
+                           " is away after a planned stop; its place is "
+                           "kept for ",
+                           left),
         now);
   }
   for (const auto& [id, member] : away_) {
     if (away.count(id) > 0) continue;
     const bool gone = core.view().away.count(id) > 0;
     Say(gone ? google::GLOG_WARNING : google::GLOG_INFO,
-        absl::StrCat(id, gone ? " was away for too long: its place is anybody's"
-                              : " is away no more"),
+        absl::StrCat(
+            id, gone ? " was away for too long: another node may take its place"
+                     : " is no longer away"),
         now);
   }
   away_ = std::move(away);
@@ -175,8 +181,8 @@ void ManagerLog::Complain(const absl::Status& error, absl::Time now) {
   const bool full = absl::IsResourceExhausted(error);
   Say(google::GLOG_ERROR,
       absl::StrCat(error.message(),
-                   full ? "; etcd is full, and nobody can lead until it has "
-                          "space again: see \"A full etcd\" in "
+                   full ? "; etcd is full, and no manager can lead until it "
+                          "has space again: see \"A full etcd\" in "
                           "docs/operate/operations.md"
                         : "; trying again"),
       now);

@@ -74,7 +74,7 @@ ManagerCore::AwayTimes AwayTimesIn(const RenewalRecord& renewal) {
 
 absl::Status PutBack() {
   return absl::DataLossError(
-      "what etcd stores was put back: the view that was stored is gone");
+      "etcd was restored from an older copy: the last stored view is gone");
 }
 
 absl::StatusOr<View> Parse(const Etcd::Value& value,
@@ -336,7 +336,7 @@ void ManagerLoop::OnRenewed(const EtcdAnswer& answer, absl::Time now) {
         !core_.WhyBehind().empty() && !core_.writes_view()) {
       give_back_ = leader_revision_;
       return StepDown(absl::DataLossError(
-          "another view was stored at etcd than this manager's last"));
+          "the view stored at etcd is not the last one of this manager"));
     }
     revision_ = answer.seen.renewal.mod_revision;
     leader_until_ = sent_ + LeadershipOf(options_.leader_ttl);
@@ -409,8 +409,8 @@ absl::StatusOr<ManagerCore::Recovery> ManagerLoop::Recover(bool force,
 
 absl::Status ManagerLoop::NotKnownWhether() const {
   return absl::AbortedError(
-      "it is not known whether the recovery's view was stored at etcd: kamino "
-      "admin status says which view there is");
+      "it is unknown whether the recovery's view was stored at etcd: kamino "
+      "admin status shows the view in force");
 }
 
 void ManagerLoop::EndRecovery(const absl::Status& status) {

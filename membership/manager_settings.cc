@@ -41,7 +41,7 @@ std::string SettingsDiffer(const kamino::internal::v1::RenewalRecord& own,
       "the manager at ", own.leader(), " was started with another ",
       absl::StrJoin(differ, " and "), " than the one at ", theirs.leader(),
       ", which ", theirs.resigned() ? "led last" : "leads",
-      ": whoever leads goes by its own; start all managers with the same "
+      ": the leader uses its own flags; start all managers with the same "
       "flags");
 }
 

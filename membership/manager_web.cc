@@ -37,29 +37,30 @@ void DescribeCluster(const kamino::v1::GetClusterResponse& cluster,
   const auto gauge = [&](const char* name, const char* help, double value) {
     families->Gauge(name, help, value, chain);
   };
-  gauge("kamino_manager_view_id", "Of the view that is in force.",
+  gauge("kamino_manager_view_id", "Id of the view in force.",
         static_cast<double>(cluster.view_id()));
-  gauge("kamino_manager_epoch", "One higher with each forced recovery.",
+  gauge("kamino_manager_epoch",
+        "Recovery epoch: one higher after each forced recovery.",
         static_cast<double>(cluster.epoch()));
   gauge("kamino_manager_chain_length", "Members that the chain should have.",
         cluster.chain_length());
   gauge("kamino_manager_nodes_missing",
-        "Before the first view: fresh nodes that it still takes.",
+        "Before the first view: fresh nodes that are still missing.",
         cluster.nodes_missing());
   gauge("kamino_manager_waiting_for_nodes",
-        "Members without one of which the chain cannot go on.",
+        "Members that the chain waits for: it needs one of them to go on.",
         cluster.waiting_for_size());
   gauge("kamino_manager_store_behind",
-        "1: the views at etcd are not the newest; nobody is led.",
+        "1: the views at etcd are not the newest; no node gets a lease.",
         cluster.store_behind().empty() ? 0 : 1);
   gauge("kamino_manager_waits_for_newer",
-        "1: all who came back are on old copies; the chain waits.",
+        "1: all members that returned have stale copies; the chain waits.",
         cluster.waits_for_newer().empty() ? 0 : 1);
   gauge("kamino_manager_refused_nodes",
         "Nodes that were refused in the last ten minutes.",
         cluster.refused_size());
   gauge("kamino_manager_acknowledged_mutations",
-        "How far the chain is known to have come.",
+        "Last mutation that all members are known to have applied.",
         static_cast<double>(cluster.acknowledged()));
   std::map<std::string, int> nodes;
   for (const char* state :
@@ -110,18 +111,18 @@ void ManagerWeb::Describe(Families* families) {
   kamino::v1::GetManagerResponse self;
   manager_->Describe(&self);
   families->Gauge(
-      "kamino_manager_info", "1; who this manager is.", 1,
-      {{"cluster", self.cluster_id()}, {"manager", self.manager()}});
+      "kamino_manager_info", "1; the cluster and the address of this manager.",
+      1, {{"cluster", self.cluster_id()}, {"manager", self.manager()}});
   families->Gauge("kamino_manager_leads", "1: this manager leads.",
                   self.leads() ? 1 : 0);
   families->Counter("kamino_manager_leaderships_total",
-                    "How often it has begun to lead.",
+                    "How often this manager became the leader.",
                     static_cast<double>(standing.leaderships));
   families->Gauge("kamino_manager_etcd_reachable",
                   "1: etcd has answered the last call.",
                   standing.etcd_reachable ? 1 : 0);
   families->Gauge("kamino_manager_settings_differ",
-                  "1: it was started otherwise than the manager that leads.",
+                  "1: this manager's settings differ from the leader's.",
                   self.settings_differ().empty() ? 0 : 1);
   if (!self.leads()) return;
   kamino::v1::GetClusterResponse cluster;

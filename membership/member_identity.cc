@@ -24,8 +24,8 @@ absl::Status CheckCaller(absl::string_view cluster_id,
   const std::string own = NodeIdentity(cluster_id, node_id);
   if (identity == own) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat(
-      identity, " speaks for node ", node_id, ", whose certificate is of ", own,
-      "; a node has its --node_id as the name in its certificate"));
+      identity, " calls as node ", node_id, ", which needs the certificate of ",
+      own, "; the name in a node's certificate is its --node_id"));
 }
 
 }  // namespace kamino::membership

@@ -181,7 +181,7 @@ void MembershipAgent::Run() {
       }
       if (core_.Hangs(options_.clock())) {
         LOG_EVERY_N(ERROR, kTellOneIn)
-            << "this node does not go on; no heartbeats until it does";
+            << "this node hangs; it sends no heartbeats until it continues";
         effects = AgentCore::Effects();
         effects.wait = core_.interval();
         continue;

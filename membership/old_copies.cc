@@ -66,9 +66,9 @@ absl::Status ManagerCore::CheckHoldsAll(const Node& node,
   if (!shortfall.has_value()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "node ", id, " is on an old copy of its data: it holds mutations up to ",
-      shortfall->holds, ", but by the word of ",
+      shortfall->holds, ", but according to ",
       shortfall->known_by.empty() ? "the managers" : shortfall->known_by,
-      " it had applied those up to ", shortfall->needs,
+      " it had applied mutations up to ", shortfall->needs,
       "; move its files away and start it again: it joins as a new node"));
 }
 
@@ -89,7 +89,8 @@ absl::Status ManagerCore::CheckCluster(const Member& member,
   return absl::FailedPreconditionError(absl::StrCat(
       "node ", member.node_id, " holds data of another cluster named ",
       options_.cluster_id, ", of uuid ",
-      absl::BytesToHexString(report.cluster_uuid), "; this one's is ",
+      absl::BytesToHexString(report.cluster_uuid),
+      "; the uuid of this cluster is ",
       absl::BytesToHexString(view_.cluster_uuid),
       ": its --managers has an address that is wrong or is used by this "
       "cluster now; name the managers of its cluster. If the node is meant for "
@@ -148,7 +149,7 @@ absl::Status ManagerCore::CheckReturn(const Node& node, absl::Time now) {
                 ", mutations up to ", report.cursors.applied,
                 "; the chain was recovered by force since, and is in epoch ",
                 view_.epoch,
-                ": that data counts no more, and is left as it is; move its "
+                ": that data no longer counts, and is left as it is; move its "
                 "files away and start it again: it joins as a new node"))
           : CheckHoldsAll(node, now);
   if (holds.ok()) {
@@ -171,7 +172,7 @@ absl::Status ManagerCore::Waits(const Node& node, absl::Time now) {
       node.state.report.cursors.applied, OfEpoch(node.state.report, view_),
       ", and those up to ", progress_.acknowledged,
       " were acknowledged in view ", progress_.view_id,
-      "; it waits until a member is there that holds them"));
+      "; it waits for a member that holds them"));
 }
 
 const ManagerCore::Node* ManagerCore::NewestOldCopy(absl::Time now,
@@ -198,11 +199,11 @@ std::string ManagerCore::WhyWaits(absl::Time now) const {
   return absl::StrCat(
       "the chain waits for newer files: acknowledged up to ",
       progress_.acknowledged, " in view ", progress_.view_id,
-      ", the newest that came back is ", newest->state.member.node_id, " with ",
+      ", the newest copy is that of ", newest->state.member.node_id, " with ",
       newest->state.report.cursors.applied,
       OfEpoch(newest->state.report, view_),
-      "; put newer files of a member back, or have the chain go on without "
-      "what it has acknowledged since: kamino admin recover");
+      "; restore newer files of a member, or let the chain go on without the "
+      "mutations acknowledged since: kamino admin recover");
 }
 
 const ManagerCore::Node* ManagerCore::NewestOutside(absl::Time now,
@@ -248,7 +249,7 @@ std::string ManagerCore::RatherThanOldCopies(absl::Time now) const {
       away.push_back(member.node_id);
     }
   }
-  if (away.empty()) return "put newer files of a member back";
+  if (away.empty()) return "restore newer files of a member";
   return absl::StrCat("start the others of view ", view_.id, ": ",
                       absl::StrJoin(away, ", "));
 }
@@ -302,10 +303,11 @@ std::string ManagerCore::WhyNotByRecovery(bool stands, absl::Time now) const {
   if (!view_.formed()) return "there is no chain yet";
   const std::vector<std::string> awaited = WaitingFor(now);
   if (awaited.empty()) {
-    return stands ? "no member that runs can go on alone (kamino admin status "
-                    "shows their states); put other files of a member back, "
-                    "or restore a backup: kamino backup restore"
-                  : "the chain can go on by itself";
+    return stands
+               ? "no running member can go on alone (kamino admin status shows "
+                 "their states); restore other files of a member, or a "
+                 "backup: kamino backup restore"
+               : "the chain can go on by itself";
   }
   const std::string waits =
       absl::StrCat("the chain waits for ", absl::StrJoin(awaited, ", "), "; ");
@@ -320,15 +322,16 @@ std::string ManagerCore::WhyNotByRecovery(bool stands, absl::Time now) const {
       [&](const Member& member) { return RunsWithAll(member, states); });
   if (!any_has_all) {
     return absl::StrCat(
-        waits, "start a member on its data; no member that runs has any. If ",
-        "all of it is lost, a backup is left: kamino backup restore");
+        waits,
+        "start a member on its data; no running member has any. If all of it ",
+        "is lost, restore a backup: kamino backup restore");
   }
   return absl::StrCat(
       waits,
       "start all nodes that have its data; if the data of these members is "
       "lost, start each of them with an empty data directory, and the chain "
       "goes on with the data of the members that run; if all of those are "
-      "torn, only a backup is left: kamino backup restore");
+      "torn, restore a backup: kamino backup restore");
 }
 
 absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanFromOldCopies(
@@ -340,7 +343,7 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanFromOldCopies(
   if (!all_old && outside == nullptr) return NothingToRecoverFrom(stands, now);
   if (now < leases_until_) {
     return absl::UnavailableError(
-        absl::StrCat("leases of before may run for another ",
+        absl::StrCat("earlier leases may be valid for another ",
                      absl::FormatDuration(leases_until_ - now)));
   }
   // No other node can repair its interrupted entry, because the others may be
@@ -348,8 +351,8 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanFromOldCopies(
   const Node* newest = all_old ? NewestOldCopy(now, /*whole=*/true) : outside;
   if (newest == nullptr) {
     return absl::FailedPreconditionError(
-        "all members that came back were interrupted within a mutation, and "
-        "none can go on alone; put other files back");
+        "all members that returned are torn, and none can go on alone; restore "
+        "other files of a member");
   }
   RETURN_IF_ERROR(CheckNoneServes(now));
   return RecoveryFrom(*newest, now);

@@ -160,7 +160,7 @@ int CheckFile(const ServerProgram& program, const config::ProgramConfig& config,
   if (!checked.ok()) return Refuse(program, config, checked);
   std::cout << program.name << ": values are right"
             << (filled.empty() ? ""
-                               : "; its command line is to say " +
+                               : "; its command line must give " +
                                      absl::StrJoin(filled, ", "))
             << "\n";
   return ExitCodeAfterOutput(0);
@@ -324,7 +324,7 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
     return kExitFailure;
   }
   logs::SayLast(google::GLOG_INFO,
-                absl::StrCat(program.name, " has ended, asked to by ",
+                absl::StrCat(program.name, " has ended after signal ",
                              sigabbrev_np(ended_by)));
   return 0;
 }

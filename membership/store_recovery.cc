@@ -92,21 +92,18 @@ absl::Status CannotGoOn(const View& there, const KnownNodes& nodes,
   if (torn.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "no node that is alive was a member of view ", of_newest.view_id,
-        " and holds its data; start those that were in ",
-        of_newest.Named(", ")));
+        " and holds its data; start the members of ", of_newest.Named(", ")));
   }
   const std::string which = absl::StrJoin(torn, ", ");
-  return absl::FailedPreconditionError(
-      absl::StrCat("node ", which,
-                   " was interrupted within a mutation, and has nobody to mend "
-                   "it by: start ",
-                   others.view_id == of_newest.view_id
-                       ? ""
-                       : absl::StrCat("those that were in ",
-                                      of_newest.Named(", "), "; or else "),
-                   "another node that was in ", others.Named(" or "),
-                   "; where none is left, stop ", which,
-                   ", and the chain can go on with nodes of an earlier view"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "node ", which,
+      " is torn, and no node that is alive can repair it: start ",
+      others.view_id == of_newest.view_id
+          ? ""
+          : absl::StrCat("the members of ", of_newest.Named(", "),
+                         "; or else "),
+      "another member of ", others.Named(" or "), "; if none is left, stop ",
+      which, ", and the chain can go on with nodes of an earlier view"));
 }
 
 // Whether `a` precedes `b` in a chain of unknown order: a predecessor has
@@ -130,8 +127,8 @@ std::string ManagerCore::WhyBehind() const {
       ahead_view_.id < view_.id
           ? absl::StrCat(" of recovery epoch ", ahead_view_.epoch)
           : "",
-      "; nobody is led until the newest copy of etcd is put back, or the chain "
-      "goes on from what its nodes hold: kamino admin recover");
+      "; no node gets a lease until the newest copy of etcd is restored, or "
+      "the chain goes on from the data of its nodes: kamino admin recover");
 }
 
 absl::Status ManagerCore::CheckClaims(const Member& member,
@@ -145,8 +142,8 @@ absl::Status ManagerCore::CheckClaims(const Member& member,
   }
   if (why.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "node ", member.node_id, " is not believed: ", why,
-      ": look at its machine's memory, then start it again; if it says the "
+      "node ", member.node_id, " sends an invalid report: ", why,
+      ": check its machine's memory, then start it again; if it reports the "
       "same then, move its files away: it joins as a new node"));
 }
 
@@ -162,7 +159,7 @@ void ManagerCore::GoByProgress() {
   }
   const KnownView known{progress_.epoch, progress_.view_id, 0};
   if (!Outruns(known, view_)) return;
-  ahead_ = "a leader before led by";
+  ahead_ = "a former leader used";
   ahead_view_ = known;
   ahead_said_ = absl::InfiniteFuture();
 }
@@ -187,7 +184,7 @@ absl::Status ManagerCore::CheckOthersHeard(const Member& member,
     const auto found = nodes_.find(each.node_id);
     if (found != nodes_.end() && found->second.heard) continue;
     return absl::UnavailableError(absl::StrCat(
-        "this manager has just begun to lead, and is to hear node ",
+        "this manager has just begun to lead, and waits to hear from node ",
         each.node_id, " before it grants leases; try again"));
   }
   return absl::OkStatus();
@@ -236,8 +233,8 @@ absl::Status ManagerCore::CheckHistory(const std::string& node_id,
     const std::string lacks = Unshown(report, newest_in_full, view_);
     if (!lacks.empty()) {
       return absl::FailedPreconditionError(absl::StrCat(
-          "node ", node_id, " is not believed: ", lacks,
-          ": start it again; if it says the same then, move its files away: "
+          "node ", node_id, " sends an invalid report: ", lacks,
+          ": start it again; if it reports the same then, move its files away: "
           "it joins as a new node"));
     }
     ahead_said_ = now;
@@ -360,8 +357,8 @@ std::string ManagerCore::WhatMakesComplete(const KnownView& newest,
     for (const auto& [id, node] : nodes_) {
       if (!Alive(node, now) &&
           IsSame(node.state.report.newest_view(), newest)) {
-        return absl::StrCat("have node ", id, " heard again, which knows view ",
-                            newest.id);
+        return absl::StrCat("start or reconnect node ", id,
+                            ", which knows view ", newest.id);
       }
     }
   }
@@ -373,7 +370,7 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanRecovery(
   if (ahead_.empty()) return PlanFromOldCopies(now);
   if (now < leases_until_) {
     return absl::UnavailableError(
-        absl::StrCat("leases of before may run for another ",
+        absl::StrCat("earlier leases may be valid for another ",
                      absl::FormatDuration(leases_until_ - now)));
   }
   const View newest = NewestKnown(now);
@@ -444,9 +441,9 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::Recover(bool force,
   if (!recovery.complete && !force) {
     return absl::FailedPreconditionError(absl::StrCat(
         recovery.holds > 0 && recovery.holds < progress_.acknowledged
-            ? absl::StrCat("they hold mutations up to ", recovery.holds,
-                           ", and those up to ", progress_.acknowledged,
-                           " were acknowledged")
+            ? absl::StrCat("the nodes that run hold mutations up to ",
+                           recovery.holds, ", but those up to ",
+                           progress_.acknowledged, " were acknowledged")
             : "the nodes that run may lack mutations that the chain has "
               "acknowledged",
         ": ", recovery.rather, ", or force it; it would be ",

@@ -43,7 +43,7 @@ absl::Status Vouching::Give(const VouchRequest& request, bool manager_answers,
       view_.IndexOf(request.node_id(), request.incarnation()) < 0 ||
       others_.count(request.node_id()) == 0) {
     return absl::FailedPreconditionError(
-        "the two nodes are not members of one view, and the newest");
+        "the two nodes are not members of the same newest view");
   }
   if (manager_answers) {
     return absl::FailedPreconditionError("the manager answers this node");

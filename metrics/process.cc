@@ -69,21 +69,21 @@ void DescribeProcess(Families* families) {
   const double page_bytes = static_cast<double>(sysconf(_SC_PAGESIZE));
   const ProcessStat stat = ReadProcessStat();
   families->Gauge("process_start_time_seconds",
-                  "When the process started, in seconds since 1970.",
+                  "Start time of the process, in seconds since 1970.",
                   boot_time + stat.start_ticks / ticks);
   families->Counter("process_cpu_seconds_total",
-                    "Processor time that the process has taken.",
+                    "Processor time used by the process, in seconds.",
                     stat.processor_ticks / ticks);
   families->Gauge("process_resident_memory_bytes",
-                  "Memory of the process, files that it has mapped included.",
+                  "Memory of the process, mapped files included.",
                   stat.resident_pages * page_bytes);
   families->Gauge("process_virtual_memory_bytes",
-                  "Addresses that the process has mapped.", stat.virtual_bytes);
-  families->Gauge("process_open_fds", "Descriptors of the process.",
+                  "Address space of the process.", stat.virtual_bytes);
+  families->Gauge("process_open_fds", "Open file descriptors of the process.",
                   OpenDescriptors());
   rlimit limit = {};
   getrlimit(RLIMIT_NOFILE, &limit);
-  families->Gauge("process_max_fds", "Descriptors that it may have.",
+  families->Gauge("process_max_fds", "Maximum number of open file descriptors.",
                   static_cast<double>(limit.rlim_cur));
 }
 

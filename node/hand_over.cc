@@ -80,8 +80,8 @@ void EndsInTime::Run() {
   pthread_setname_np(pthread_self(), "ends_in_time");
   if (ended_.WaitForNotificationWithTimeout(kLongest)) return;
   logs::SayLast(google::GLOG_ERROR,
-                "kamino_node: something of this process does not end; it is "
-                "left as it is");
+                "kamino_node: a part of the process does not end within its "
+                "time limit; the process exits anyway");
   _exit(1);
 }
 

@@ -7,13 +7,13 @@ namespace {
 
 metrics::Counters refusals(
     "kamino_listener_refusals_total",
-    "Those who came to a listener of links and got none, by reason.",
+    "Connections to a listener of links that got no link, by reason.",
     {"listener", "reason"});
 
-metrics::LatencyCounters handshakes(
-    "kamino_listener_handshake_seconds",
-    "From when one came to a listener of links until the link was established.",
-    {"listener"});
+metrics::LatencyCounters handshakes("kamino_listener_handshake_seconds",
+                                    "Time from the connection to a listener of "
+                                    "links until the link was established.",
+                                    {"listener"});
 
 }  // namespace
 
@@ -27,11 +27,10 @@ ListenerMetrics::ListenerMetrics(std::string of)
 }
 
 void ListenerMetrics::Describe(metrics::Families* families) const {
-  families->Gauge("kamino_listener_half_open",
-                  "Those who have come to a listener of links and whose link "
-                  "is not established.",
-                  half_open_.load(std::memory_order_relaxed),
-                  {{"listener", of_}});
+  families->Gauge(
+      "kamino_listener_half_open",
+      "Connections to a listener of links whose link is not established yet.",
+      half_open_.load(std::memory_order_relaxed), {{"listener", of_}});
 }
 
 }  // namespace kamino::node

@@ -29,8 +29,8 @@ ABSL_FLAG(std::string, device, "",
           "Device of persistent memory (devdax) that holds the node's data, "
           "such as /dev/dax0.0, in place of files in --data_dir.");
 ABSL_FLAG(bool, format_device, false,
-          "Takes --device even if it is not empty, but not if it is one of "
-          "Kamino's, damaged or not.");
+          "Formats --device even if it is not empty, unless it is a device of "
+          "Kamino, damaged or not.");
 ABSL_FLAG(std::string, listen, "",
           "host:port for clients, gRPC (required). Port 0 picks one.");
 ABSL_FLAG(std::string, advertise, "",
@@ -57,65 +57,71 @@ ABSL_FLAG(std::string, verbs_device, "",
           "with an active port.");
 ABSL_FLAG(int, verbs_port, 0, "Port of the RDMA device; 0: the first active.");
 ABSL_FLAG(int, verbs_gid_index, -1,
-          "Index of the GID that links leave by; -1: the best, which is one of "
-          "RoCE v2 with an IP address.");
+          "Index of the GID that links use; -1: the best, which is one of RoCE "
+          "v2 with an IP address.");
 ABSL_FLAG(int, link_spin_us, 20,
           "How long, in microseconds, links over shm and verbs poll for the "
           "next message before they go to sleep.");
 ABSL_FLAG(std::string, managers, "",
           "host:port,... of the membership managers (required).");
-ABSL_FLAG(uint64_t, heap_mb, 256,
-          "Size of the heap in MiB; the same on all nodes, for good.");
+ABSL_FLAG(
+    uint64_t, heap_mb, 256,
+    "Size of the heap in MiB; the same on all nodes. It cannot change later.");
 ABSL_FLAG(uint64_t, ring_mb, 64,
           "Size of the log ring in MiB; the same on all nodes.");
 ABSL_FLAG(std::string, chain_mode, "kamino",
-          "How the chain keeps what a crash may cut short; the same on all "
-          "nodes, for good: kamino (f + 2 nodes for f failures, no copies), "
-          "traditional (f + 1, each with undo copies) or images (f + 1; log "
-          "entries carry what they leave).");
-ABSL_FLAG(std::string, undo_copy, "dynamic",
-          "What this node keeps to take transactions back by, while it is "
-          "head, or, with --chain_mode=traditional, always: simple (a copy of "
-          "the whole heap), dynamic (of what was written last) or, in a "
-          "traditional chain alone, log (what is written over is copied each "
-          "time, and dropped at the commit). In a traditional chain the same "
-          "on all nodes, as is --alpha.");
-ABSL_FLAG(double, alpha, 0.25,
-          "With --undo_copy=dynamic: its size, as a part of the heap's.");
-ABSL_FLAG(bool, reserve_undo_copy, true,
-          "Takes the space of the undo copy at the start, so that becoming "
-          "head, or, with --chain_mode=traditional, executing anything, "
-          "neither waits for space nor fails for want of it.");
-ABSL_FLAG(uint64_t, transfer_mb_per_s, 600,
-          "How fast this node sends its heap to one that joins, in MB/s; 0: as "
-          "fast as can be. Slower leaves more to the chain's clients.");
-ABSL_FLAG(uint32_t, keep_changes_s, 300,
-          "For so many seconds after members have left the chain this node "
-          "remembers what changes, so that they catch up by that alone when "
-          "they come back; 0: it does not, and asks for the whole heap itself. "
-          "Fits the managers' --away_limit.");
-ABSL_FLAG(uint64_t, snapshot_mb, 256,
-          "MiB of memory for what changes while a backup is saved from this "
-          "node, or another snapshot is open; one that needs more ends.");
+          "How the chain recovers mutations that a crash interrupts: kamino (f "
+          "+ 2 nodes for f failures, no copies), traditional (f + 1, each with "
+          "undo copies) or images (f + 1; log entries carry after-images). The "
+          "same on all nodes; it cannot change later.");
 ABSL_FLAG(
-    uint64_t, scrub_mb_per_s, 16,
-    "How fast the nodes compare what they hold while this one is head, in "
-    "MB/s of the heap, free space included; 0: not at all. A pass over "
-    "the whole heap takes --heap_mb divided by that, in seconds.");
+    std::string, undo_copy, "dynamic",
+    "Kind of undo copy, by which the node rolls back transactions while it is "
+    "head, or always with --chain_mode=traditional: simple (a copy of the "
+    "whole heap), dynamic (of the objects that were written last) or, only in "
+    "a traditional chain, log (each transaction copies the data that it "
+    "overwrites, and drops the copies when it commits). In a traditional chain "
+    "this flag and --alpha must be the same on all nodes.");
+ABSL_FLAG(double, alpha, 0.25,
+          "With --undo_copy=dynamic: the size of the undo copy, as a fraction "
+          "of the heap's.");
+ABSL_FLAG(bool, reserve_undo_copy, true,
+          "Allocates the space of the undo copy at the start. A node that "
+          "becomes head, or with --chain_mode=traditional executes a mutation, "
+          "then neither waits for space nor fails because space is missing.");
+ABSL_FLAG(uint64_t, transfer_mb_per_s, 600,
+          "Speed at which this node sends its heap to a joining node, in MB/s; "
+          "0: unlimited. A slower transfer leaves more capacity to the chain's "
+          "clients.");
+ABSL_FLAG(
+    uint32_t, keep_changes_s, 300,
+    "How long, in seconds after members have left the chain, this node "
+    "remembers which data changes, so that a returning node receives only "
+    "that; 0: it remembers nothing, and requests the whole heap when it "
+    "returns itself. Choose it to fit the managers' --away_limit.");
+ABSL_FLAG(
+    uint64_t, snapshot_mb, 256,
+    "Memory in MiB for the data that changes while a backup is saved from this "
+    "node or another snapshot is open; a snapshot that needs more ends.");
+ABSL_FLAG(uint64_t, scrub_mb_per_s, 16,
+          "Speed at which the members compare their heaps (scrub) while this "
+          "node is head, in MB/s of the heap, including free space; 0: they do "
+          "not scrub. A pass over the whole heap takes --heap_mb divided by "
+          "this speed, in seconds.");
 ABSL_FLAG(uint32_t, scrub_min_pass_s, 60,
-          "From the begin of one such pass to that of the next it takes so "
-          "many seconds at least; a new view begins one at once.");
+          "Least time, in seconds, from the beginning of one scrub pass to the "
+          "beginning of the next; a new view begins a pass at once.");
 ABSL_FLAG(uint32_t, restart_limit, 10,
-          "Once this node has died so often, each time within ten minutes of "
-          "its start, it stays down; after two such deaths it waits before it "
-          "asks to be taken in. 0: it never waits nor stays down.");
+          "After this number of deaths, each within ten minutes of its start, "
+          "the node stays down; after two such deaths it waits before it "
+          "registers. 0: it never waits and never stays down.");
 ABSL_FLAG(bool, prefault, true,
-          "Touches all of a new file in memory when it is made, so that the "
-          "first stores do not wait for its pages.");
+          "Touches all pages of a new file in memory when the node creates it, "
+          "so that the first stores do not wait for them.");
 ABSL_FLAG(uint32_t, slow_operation_ms, 1000,
-          "An operation of a client that takes so many milliseconds at this "
-          "node, or more, has a line in the log, with where the time went "
-          "(docs/operate/logs.md); 0: none has. Read again at SIGHUP.");
+          "Logs each operation of a client that takes at least this number of "
+          "milliseconds at this node, with the time of each stage "
+          "(docs/operate/logs.md); 0: logs none. Read again at SIGHUP.");
 ABSL_FLAG(std::string, pmem, "auto",
           "auto: as the medium demands; force: treat the files' memory as "
           "persistent even if it is not (tmpfs).");
@@ -240,7 +246,7 @@ absl::Status ReadStorage(NodeFlags* flags) {
   flags->device = absl::GetFlag(FLAGS_device);
   flags->format_device = absl::GetFlag(FLAGS_format_device);
   if (flags->format_device && flags->device.empty()) {
-    return BadFlag("format_device", "is for --device");
+    return BadFlag("format_device", "requires --device");
   }
   if (!(storage->alpha > 0 && storage->alpha <= 1)) {
     return BadFlag("alpha", absl::StrCat("must be over 0 and at most 1, not ",
@@ -363,44 +369,53 @@ absl::StatusOr<absl::Duration> ReadSlowOperation() {
   return absl::Milliseconds(millis);
 }
 
-absl::StatusOr<NodeFlags> ReadNodeFlags() {
-  NodeFlags flags;
-  RETURN_IF_ERROR(ReadStorage(&flags));
-  flags.listen = absl::GetFlag(FLAGS_listen);
-  flags.advertise = absl::GetFlag(FLAGS_advertise);
-  flags.link_listen = absl::GetFlag(FLAGS_link_listen);
-  flags.link_advertise = absl::GetFlag(FLAGS_link_advertise);
-  flags.session_listen = absl::GetFlag(FLAGS_session_listen);
-  if (flags.session_listen.empty()) {
-    flags.session_listen =
-        absl::StrCat(flags.listen.substr(0, flags.listen.rfind(':')), ":0");
+namespace {
+
+absl::Status ReadAddresses(NodeFlags* flags) {
+  flags->listen = absl::GetFlag(FLAGS_listen);
+  flags->advertise = absl::GetFlag(FLAGS_advertise);
+  flags->link_listen = absl::GetFlag(FLAGS_link_listen);
+  flags->link_advertise = absl::GetFlag(FLAGS_link_advertise);
+  flags->session_listen = absl::GetFlag(FLAGS_session_listen);
+  if (flags->session_listen.empty()) {
+    flags->session_listen =
+        absl::StrCat(flags->listen.substr(0, flags->listen.rfind(':')), ":0");
   }
-  RETURN_IF_ERROR(CheckAddressFlag("listen", flags.listen, true));
-  flags.peer_listen = absl::GetFlag(FLAGS_peer_listen);
-  if (!flags.peer_listen.empty()) {
-    RETURN_IF_ERROR(CheckAddressFlag("peer_listen", flags.peer_listen, true));
+  RETURN_IF_ERROR(CheckAddressFlag("listen", flags->listen, true));
+  flags->peer_listen = absl::GetFlag(FLAGS_peer_listen);
+  if (!flags->peer_listen.empty()) {
+    RETURN_IF_ERROR(CheckAddressFlag("peer_listen", flags->peer_listen, true));
   }
-  if (!flags.advertise.empty()) {
-    RETURN_IF_ERROR(CheckAddressFlag("advertise", flags.advertise, false));
-    if (!IsReachable(flags.advertise)) {
+  if (!flags->advertise.empty()) {
+    RETURN_IF_ERROR(CheckAddressFlag("advertise", flags->advertise, false));
+    if (!IsReachable(flags->advertise)) {
       return BadFlag("advertise",
-                     absl::StrCat("is ", flags.advertise,
+                     absl::StrCat("is ", flags->advertise,
                                   ", which is every address; name the host "
                                   "that clients connect to"));
     }
   }
-  RETURN_IF_ERROR(CheckAddressFlag("link_listen", flags.link_listen, true));
-  if (!flags.link_advertise.empty()) {
+  RETURN_IF_ERROR(CheckAddressFlag("link_listen", flags->link_listen, true));
+  if (!flags->link_advertise.empty()) {
     RETURN_IF_ERROR(
-        CheckAddressFlag("link_advertise", flags.link_advertise, true));
+        CheckAddressFlag("link_advertise", flags->link_advertise, true));
   }
   RETURN_IF_ERROR(
-      CheckAddressFlag("session_listen", flags.session_listen, true));
-  if (flags.advertise.empty() && !IsReachable(flags.listen)) {
+      CheckAddressFlag("session_listen", flags->session_listen, true));
+  if (flags->advertise.empty() && !IsReachable(flags->listen)) {
     return BadFlag("advertise",
                    "is required when --listen is every address; name the host "
                    "that clients connect to, as in --advertise=10.0.0.1:7001");
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<NodeFlags> ReadNodeFlags() {
+  NodeFlags flags;
+  RETURN_IF_ERROR(ReadStorage(&flags));
+  RETURN_IF_ERROR(ReadAddresses(&flags));
   ASSIGN_OR_RETURN(flags.web_listen, web::WebListenOfFlags());
   RETURN_IF_ERROR(ReadTransport(&flags));
   RETURN_IF_ERROR(CheckLinksReachable(flags));

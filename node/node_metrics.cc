@@ -93,40 +93,42 @@ std::string Word(absl::string_view name, absl::string_view prefix) {
 void DescribePlace(const NodeSample& sample, ChainFamilies* out) {
   const GetNodeStatusResponse& status = sample.status;
   out->Gauge(
-      "kamino_node_info", "1; who this node is, and how its chain works.", 1,
+      "kamino_node_info",
+      "1; the cluster and the name of the node, and the mode of its chain.", 1,
       {{"cluster", status.cluster_id()},
        {"node", status.node_id()},
        {"mode",
         Word(kamino::v1::ChainMode_Name(status.chain_mode()), "CHAIN_MODE_")}});
-  out->State("kamino_node_role", "1 for what the node is in its view.", "role",
+  out->State("kamino_node_role", "1 for the node's role in its view.", "role",
              RoleNames(), membership::RoleName(sample.standing.role));
   const std::vector<std::string> conditions = ConditionNames();
-  out->State("kamino_node_condition",
-             "1 for what the node's heap is good for, by its own word.",
+  out->State("kamino_node_condition", "1 for the condition of the node's heap.",
              "condition", conditions,
              membership::ConditionName(sample.standing.condition));
   for (int i = 0; i < membership::kConditions; ++i) {
     const NodeSample::InCondition& in = sample.conditions[i];
     const Labels labels = {{"condition", conditions[i]}};
     out->Counter("kamino_node_condition_entered_total",
-                 "How often the node has come to be in that condition.",
-                 in.times, labels);
+                 "How often the node entered that condition.", in.times,
+                 labels);
     out->CountSeconds(
         "kamino_node_condition_seconds_total",
-        "How long the node was in that condition since it started.", in.time,
+        "Time that the node spent in that condition since it started.", in.time,
         labels);
   }
   out->Gauge("kamino_node_ready",
              "1: in the view, caught up, and it holds a lease.",
              sample.standing.ready ? 1 : 0);
-  out->Gauge("kamino_lease_valid", "1: the node holds a lease, or a vouch.",
+  out->Gauge("kamino_lease_valid",
+             "1: the node holds a lease, or peer leases of all other members.",
              status.lease_valid() ? 1 : 0);
-  out->Gauge("kamino_view_id", "Of the newest view that the node knows.",
+  out->Gauge("kamino_view_id", "Id of the newest view that the node knows.",
              static_cast<double>(sample.view_id));
-  out->Counter("kamino_view_changes_total", "Views that the node has taken.",
+  out->Counter("kamino_view_changes_total", "Views that the node has adopted.",
                sample.view_changes);
   out->Gauge("kamino_node_restarts",
-             "Earlier starts, since one ran for ten minutes or ended in order.",
+             "Restarts since the last process that ran for ten minutes or "
+             "ended in order.",
              status.restarts());
 }
 
@@ -138,27 +140,28 @@ void DescribeRing(const GetNodeStatusResponse& status, ChainFamilies* out) {
       {"completed", status.completed()}};
   for (const auto& [cursor, sequence] : cursors) {
     out->Gauge("kamino_ring_cursor",
-               "The mutation up to which the node has come so far.",
+               "Last mutation that the node has brought to that cursor.",
                static_cast<double>(sequence), {{"cursor", cursor}});
   }
-  out->Bytes("kamino_ring_used_bytes", "Of the log ring, not yet cleaned.",
+  out->Bytes("kamino_ring_used_bytes",
+             "Bytes in the log ring that are not cleaned.",
              status.ring_bytes_used());
-  out->Bytes("kamino_ring_size_bytes", "Of the log ring.",
+  out->Bytes("kamino_ring_size_bytes", "Size of the log ring.",
              status.ring_bytes_total());
   out->Counter("kamino_ring_appended_bytes_total",
-               "Of log entries appended to the ring.",
+               "Bytes of log entries appended to the ring.",
                status.log().appended_bytes());
   out->Counter("kamino_ring_after_image_bytes_total",
-               "Of log entries appended to the ring, what they carry of "
-               "what they leave.",
+               "Bytes of after-images in the log entries appended to the ring.",
                status.log().after_image_bytes());
 }
 
 void DescribeHeap(const NodeSample& sample, ChainFamilies* out) {
   const GetNodeStatusResponse& status = sample.status;
-  out->Bytes("kamino_heap_used_bytes", "Of the heap, headers included.",
+  out->Bytes("kamino_heap_used_bytes",
+             "Used bytes of the heap, including headers.",
              status.heap_bytes_used());
-  out->Bytes("kamino_heap_size_bytes", "Of the heap.",
+  out->Bytes("kamino_heap_size_bytes", "Size of the heap.",
              status.heap_bytes_total());
   const engine::HeapReserve& reserve = sample.heap_reserve;
   out->Bytes("kamino_heap_reserve_bytes",
@@ -168,13 +171,14 @@ void DescribeHeap(const NodeSample& sample, ChainFamilies* out) {
   out->Bytes("kamino_heap_reserve_free_bytes",
              "Bytes of the reserve that are free in whole pages.",
              std::min(reserve.bytes_kept, reserve.bytes_whole));
-  out->Gauge("kamino_heap_objects", "Live objects, pages of the index too.",
+  out->Gauge("kamino_heap_objects",
+             "Live objects, including pages of the index.",
              static_cast<double>(status.objects()));
   const kamino::v1::UndoCopyStatus& undo = status.undo_copy();
   out->Bytes("kamino_undo_copy_used_bytes",
-             "Of the undo copy (the engine's backup); 0 where there is none.",
+             "Used bytes of the undo copy; 0 without an undo copy.",
              undo.bytes_used());
-  out->Bytes("kamino_undo_copy_size_bytes", "Of the undo copy.",
+  out->Bytes("kamino_undo_copy_size_bytes", "Size of the undo copy.",
              undo.bytes_total());
   out->Counter(
       "kamino_undo_copy_lookups_total",
@@ -189,7 +193,7 @@ void DescribeHeap(const NodeSample& sample, ChainFamilies* out) {
   out->Counter("kamino_undo_copy_evictions_total",
                "Copies dropped to make room for others.", undo.evictions());
   out->Gauge("kamino_undo_copy_pending_transactions",
-             "Committed, and not yet in the undo copy.",
+             "Committed transactions that are not yet in the undo copy.",
              static_cast<double>(undo.pending_transactions()));
 }
 
@@ -202,8 +206,8 @@ void DescribeHead(const NodeSample& sample, ChainFamilies* out) {
       {"rejected", head.rejected()}};
   for (const auto& [end, count] : ends) {
     out->Counter("kamino_head_requests_total",
-                 "Mutations that ended so at this node since it became head: "
-                 "committed, aborted (it failed), repeated (answered from a "
+                 "Mutations by their end at this node since it became head: "
+                 "committed, aborted (failed), repeated (answered from a "
                  "stored outcome), rejected (overloaded).",
                  count, {{"end", end}});
   }
@@ -214,23 +218,26 @@ void DescribeHead(const NodeSample& sample, ChainFamilies* out) {
              "Dependent requests that wait for a lock.",
              static_cast<double>(head.parked()));
   out->Bytes("kamino_head_result_bytes",
-             "Results kept until what they are of is completed.",
+             "Bytes of results of mutations that are not completed.",
              sample.result_bytes);
   out->Gauge("kamino_head_clients", "Client ids with a stored outcome.",
              static_cast<double>(head.clients()));
   out->Counter("kamino_head_clients_evicted_total",
-               "Of them dropped to make room since the node became head.",
+               "Client ids whose outcomes were dropped for others since the "
+               "node became head.",
                head.evicted());
   out->Gauge("kamino_head_sessions", "Sessions that are open.",
              static_cast<double>(head.sessions()));
   out->Gauge("kamino_head_session_slots", "Slots of all open sessions.",
              static_cast<double>(head.session_slots()));
-  out->Gauge("kamino_head_on_probation",
-             "1: the head before has died lately; requests go one by one.",
-             head.on_probation() ? 1 : 0);
-  out->Gauge("kamino_head_poisonous_requests",
-             "Requests that are refused as heads died of them.",
-             static_cast<double>(head.poisonous()));
+  out->Gauge(
+      "kamino_head_on_probation",
+      "1: the head executes requests one by one, because a head died recently.",
+      head.on_probation() ? 1 : 0);
+  out->Gauge(
+      "kamino_head_poisonous_requests",
+      "Quarantined requests: the head refuses them because they ended heads.",
+      static_cast<double>(head.poisonous()));
 }
 
 void DescribeLoad(const char* what, const CallLoadStats& load,
@@ -242,8 +249,9 @@ void DescribeLoad(const char* what, const CallLoadStats& load,
   };
   constexpr char kShed[] = "kamino_calls_shed_total";
   constexpr char kShedHelp[] =
-      "gRPC calls that were not carried out: overloaded (refused), given_up "
-      "(nobody waited any more), not_taken (ended, as nobody took the answer).";
+      "gRPC calls that were not executed or answered: overloaded (refused), "
+      "given_up (the caller no longer waited), not_taken (the caller did not "
+      "take the answer).";
   out->Counter(kShed, kShedHelp, load.shed, with("overloaded"));
   out->Counter(kShed, kShedHelp, load.given_up, with("given_up"));
   out->Counter(kShed, kShedHelp, load.ended, with("not_taken"));
@@ -251,7 +259,7 @@ void DescribeLoad(const char* what, const CallLoadStats& load,
              "gRPC calls that wait for the core thread.",
              static_cast<double>(load.waiting), with(nullptr));
   out->Bytes("kamino_calls_unsent_bytes",
-             "Answers to gRPC calls that have not left.",
+             "Bytes of answers to gRPC calls that have not been sent.",
              static_cast<uint64_t>(load.unsent_bytes), with(nullptr));
 }
 
@@ -263,8 +271,8 @@ void DescribeReads(const NodeSample& sample, ChainFamilies* out) {
       {"not_clean", reads.not_clean()}};
   for (const auto& [end, count] : ends) {
     out->Counter("kamino_reads_total",
-                 "Reads that ended so: answered as tail, clean (answered "
-                 "elsewhere), not_clean (sent on to the tail).",
+                 "Reads by their end: answered (as tail), clean (answered by "
+                 "another member), not_clean (redirected to the tail).",
                  count, {{"end", end}});
   }
   DescribeLoad("reads", sample.reads, out);
@@ -297,7 +305,7 @@ void DescribeLinks(const NodeSample& sample, ChainFamilies* out) {
     out->Counter(kBytes, kBytesHelp, traffic.received_bytes,
                  std::move(received));
     out->Bytes("kamino_link_waiting_bytes",
-               "Messages that wait for the link's credits.",
+               "Bytes of messages that wait for credits of the link.",
                traffic.waiting_bytes, labels);
     out->Counter("kamino_link_credit_waits_total",
                  "How often a message found no credits.", traffic.credit_waits,
@@ -311,7 +319,7 @@ void DescribeLinks(const NodeSample& sample, ChainFamilies* out) {
   for (const auto& [reason, count] : reasons) {
     out->Counter(
         "kamino_link_turned_down_total",
-        "Messages that were not taken in: rejected (answered with why), "
+        "Messages that were not accepted: rejected (answered with the reason), "
         "stray (out of turn), malformed (which ended their link).",
         count, {{"reason", reason}});
   }
@@ -321,94 +329,101 @@ void DescribeLinks(const NodeSample& sample, ChainFamilies* out) {
                                                    {"nonsense", ended.nonsense},
                                                    {"unused", ended.unused}};
   for (const auto& [reason, count] : ends) {
-    out->Counter(
-        "kamino_links_ended_total",
-        "Links that this node ended for who was at the other end: an impostor, "
-        "denied (may not be there any more), nonsense (sent what is no "
-        "message), unused (of no use here).",
-        count, {{"reason", reason}});
+    out->Counter("kamino_links_ended_total",
+                 "Links that the node ended: impostor (the peer has another "
+                 "identity than expected), denied (the peer may not have a "
+                 "link any more), nonsense (an undecodable message), unused "
+                 "(the node does not need the link).",
+                 count, {{"reason", reason}});
   }
 }
 
 void DescribeRepair(const GetNodeStatusResponse& status, ChainFamilies* out) {
   const kamino::v1::TransferStatus& transfer = status.transfer();
-  out->Gauge("kamino_transfer_active", "1: the heap is on its way so.",
+  out->Gauge("kamino_transfer_active",
+             "1: a state transfer in that direction is under way.",
              transfer.sending() ? 1 : 0, {{"direction", "sending"}});
-  out->Gauge("kamino_transfer_active", "1: the heap is on its way so.",
+  out->Gauge("kamino_transfer_active",
+             "1: a state transfer in that direction is under way.",
              transfer.receiving() ? 1 : 0, {{"direction", "receiving"}});
-  out->Bytes("kamino_transfer_bytes", "Of the last transfer, so far.",
+  out->Bytes("kamino_transfer_bytes", "Bytes of the last transfer, so far.",
              transfer.bytes());
-  out->Bytes("kamino_transfer_left_bytes", "Of it, of the present pass.",
+  out->Bytes("kamino_transfer_left_bytes",
+             "Bytes that the present pass of the transfer has yet to send.",
              transfer.bytes_left());
-  out->Counter("kamino_transfers_total", "Transfers begun, at either side.",
-               transfer.begun());
+  out->Counter("kamino_transfers_total",
+               "State transfers begun, at either side.", transfer.begun());
   out->Counter("kamino_transfers_damaged_total",
-               "Of them broken off for what came.", transfer.damaged());
+               "State transfers that ended because of invalid data.",
+               transfer.damaged());
   out->Gauge("kamino_transfer_changed_pages",
-             "Of the last transfer, if it is of what has changed alone.",
+             "Pages of the last transfer at its beginning, if it sent only "
+             "changed pages; otherwise 0.",
              transfer.of_changes() ? static_cast<double>(transfer.pages()) : 0);
   out->Counter("kamino_transfers_resumed_total",
-               "Of them of log entries alone, at either side.",
+               "State transfers of log entries only, at either side.",
                transfer.went_on());
   out->Counter("kamino_catch_ups_total",
-               "Of them of what has changed alone, at either side.",
+               "State transfers of changed pages only, at either side.",
                transfer.caught_up());
   for (const auto& [reason, count] : transfer.whole()) {
     out->Counter("kamino_whole_heaps_sent_total",
-                 "Of them of the whole heap, at the sender, by why.", count,
-                 {{"reason", reason}});
+                 "State transfers of the whole heap, at the sender, by reason.",
+                 count, {{"reason", reason}});
   }
   const kamino::v1::ScrubStatus& scrub = status.scrub();
-  out->Gauge("kamino_scrub_on", "1: the node compares when it is head.",
+  out->Gauge("kamino_scrub_on", "1: the node scrubs when it is head.",
              scrub.on() ? 1 : 0);
-  out->Gauge("kamino_scrub_progress_ratio", "Of the present pass.",
+  out->Gauge("kamino_scrub_progress_ratio", "Progress of the present pass.",
              scrub.ranges() == 0 ? 0
                                  : static_cast<double>(scrub.next()) /
                                        static_cast<double>(scrub.ranges()));
   out->Counter("kamino_scrub_passes_total", "Passes over the whole heap.",
                scrub.passes());
-  out->Gauge("kamino_scrub_last_pass_age_seconds",
-             "Since the last whole pass has ended, or the process started.",
-             static_cast<double>(scrub.passes() > 0 ? scrub.ended_ms_ago()
-                                                    : status.uptime_ms()) /
-                 1000);
+  out->Gauge(
+      "kamino_scrub_last_pass_age_seconds",
+      "Time since the last complete pass ended, or since the process started.",
+      static_cast<double>(scrub.passes() > 0 ? scrub.ended_ms_ago()
+                                             : status.uptime_ms()) /
+          1000);
   out->Gauge("kamino_scrub_last_pass_seconds",
-             "How long the last whole pass took; 0: there was none.",
+             "Duration of the last complete pass; 0 without one.",
              static_cast<double>(scrub.took_ms()) / 1000);
   out->Counter("kamino_scrub_differences_total",
                "Comparisons in which members differed.", scrub.differences());
-  out->Counter("kamino_scrub_unanswered_total",
-               "Comparisons that came to nothing.", scrub.unanswered());
+  out->Counter("kamino_scrub_unanswered_total", "Comparisons without a result.",
+               scrub.unanswered());
   out->Gauge("kamino_scrub_in_doubt",
-             "1: nobody can tell who is right, and nothing is served.",
+             "1: the members differ, and it is undecided which node is wrong; "
+             "the node serves nothing.",
              scrub.in_doubt() ? 1 : 0);
   out->Gauge("kamino_disputed",
-             "1: an entry came to something else here than at the head.",
+             "1: divergence: a log entry has another result at this node than "
+             "at the head.",
              status.disputed() != 0 ? 1 : 0);
 }
 
 void DescribeSnapshots(const NodeSample& sample, ChainFamilies* out) {
-  out->Gauge("kamino_snapshots_open", "Snapshots that are being read.",
+  out->Gauge("kamino_snapshots_open", "Open snapshots.",
              static_cast<double>(sample.snapshots.open));
   out->Bytes("kamino_snapshot_used_bytes",
-             "Kept of what has changed since snapshots were opened that are "
-             "being read.",
+             "Bytes that open snapshots keep of changed data.",
              sample.snapshots.bytes);
   out->Counter("kamino_snapshots_aborted_total",
-               "Snapshots that ended, as too much has changed.",
+               "Snapshots that ended because too much had changed.",
                sample.snapshots.aborted);
   out->Counter("kamino_backups_saved_total",
-               "Backups that were saved from this node, to their end.",
+               "Complete backups that were saved from this node.",
                sample.backups);
   out->Counter("kamino_backup_saved_bytes_total",
-               "Of the records of backups that were saved from this node, to "
-               "their end.",
+               "Bytes of the records of complete backups that were saved from "
+               "this node.",
                sample.backup_bytes);
   // Without a backup there is no metric, rather than a value that looks like an
   // age.
   if (sample.backups == 0) return;
   out->Gauge("kamino_backup_last_success_age_seconds",
-             "Since the last backup was saved from this node, to its end.",
+             "Time since the last complete backup was saved from this node.",
              absl::ToDoubleSeconds(sample.since_backup));
 }
 
@@ -431,7 +446,7 @@ void DescribeNode(const NodeSample& sample, ChainId chain, absl::Duration age,
                   Families* families) {
   ChainFamilies out(chain, families);
   out.Gauge("kamino_core_sample_age_seconds",
-            "How old what the core thread says here is: more than 0 where it "
+            "Age of the core thread's values on this page; more than 0 if it "
             "did not answer in time.",
             absl::ToDoubleSeconds(age));
   DescribePlace(sample, &out);
@@ -450,8 +465,8 @@ void DescribeStages(const StageTimes& stages, ChainId chain,
   for (int i = 0; i < replica::kStages; ++i) {
     const auto stage = static_cast<replica::Stage>(i);
     out.Seconds("kamino_stage_seconds",
-                "How long requests (admit, lock) and log entries (the others, "
-                "sampled) are in each stage.",
+                "Time of requests (admit, lock) and log entries (the other "
+                "stages, sampled) in each stage.",
                 stages.Read(stage), {{"stage", std::string(StageName(stage))}});
   }
 }

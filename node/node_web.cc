@@ -66,12 +66,13 @@ web::Answer NodeWeb::Live(absl::Time now) {
 
 web::Answer NodeWeb::Ready() {
   absl::ReaderMutexLock lock(&mutex_);
-  if (node_ == nullptr) return No("the node starts, or ends");
+  if (node_ == nullptr) return No("the node is starting or stopping");
   const NodeStanding standing = node_->standing();
   if (standing.ready) return {200, kText, "ok\n"};
   if (standing.role == membership::Role::kOutside) {
-    return No(absl::StrCat("it is not in the chain; what it holds is ",
-                           membership::ConditionName(standing.condition)));
+    return No(
+        absl::StrCat("it is not in the chain; the condition of its heap is ",
+                     membership::ConditionName(standing.condition)));
   }
   if (!standing.lease) return No("it holds no lease of the manager");
   if (standing.unlinked) {
@@ -80,8 +81,10 @@ web::Answer NodeWeb::Ready() {
         "status shows which");
   }
   return No(absl::StrCat(
-      "it is ", membership::RoleName(standing.role), ", but what it holds is ",
-      membership::ConditionName(standing.condition), ", or in doubt"));
+      "it is ", membership::RoleName(standing.role),
+      ", but the condition of its heap is ",
+      membership::ConditionName(standing.condition),
+      ", or the members differ and it is undecided which node is wrong"));
 }
 
 void NodeWeb::AskCore() {
@@ -127,8 +130,8 @@ void NodeWeb::Describe(metrics::Families* families) {
   const absl::Duration lease_age = agent_->LeaseAge();
   if (lease_age != absl::InfiniteDuration()) {
     families->Gauge("kamino_lease_age_seconds",
-                    "Since the manager was asked for the lease that it granted "
-                    "last; absent while there was none.",
+                    "Time since the node requested its present lease from the "
+                    "manager; absent without a lease.",
                     absl::ToDoubleSeconds(lease_age),
                     {{"chain", absl::StrCat(node_->chain_id())}});
   }

@@ -42,8 +42,8 @@ absl::Status CheckCall(absl::string_view procedure, size_t argument_bytes) {
 
 absl::Status WasVoided() {
   return MakeError(kamino::v1::REASON_SUPERSEDED,
-                   "the number was voided: nothing that had it was executed, "
-                   "nor will be");
+                   "the request number was voided: no request with this number "
+                   "was executed or will be");
 }
 
 }  // namespace kamino::node

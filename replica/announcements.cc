@@ -113,7 +113,8 @@ std::optional<RequestIdentity> Announcements::TakeBlamed() {
 void Announcements::OnAnnounce(const kamino::internal::v1::Announce& announce,
                                LinkId link) {
   if (head_id_.empty()) {
-    return outbox_->Misfit(link, "an announcement comes from no head");
+    return outbox_->Misfit(
+        link, "an announcement came from a node that is not the head");
   }
   heard_.reset();
   if (announce.has_request()) {

@@ -45,7 +45,7 @@ absl::Status AppliedMark::Open() {
   }
   drained_ = true;
   if (found) return absl::OkStatus();
-  return absl::DataLossError("the mark of what is applied is damaged");
+  return absl::DataLossError("the applied mark is damaged");
 }
 
 void AppliedMark::Mark(uint64_t sequence) {

@@ -65,11 +65,11 @@ void Arbitration::TellUnasked(absl::Time now) {
   if (now < tell_unasked_at_) return;
   tell_unasked_at_ = absl::InfiniteFuture();
   LOG(WARNING)
-      << "mutation " << dispute_->first() << " is disputed, and " << successor
+      << "mutation " << dispute_->first() << " diverged, and " << successor
       << " cannot be asked: there has been no link to it "
       << "for " << kTellUnaskedAfter
-      << "; the chain stands still until the link is back or " << successor
-      << " is taken out (kamino admin remove); see docs/design/recovery.md, "
+      << "; the chain stops until the link is back or " << successor
+      << " is removed (kamino admin remove); see docs/design/recovery.md, "
          "Disputes";
 }
 
@@ -80,13 +80,13 @@ void Arbitration::TellUndecided() {
     copies = absl::StrCat(" (", place_->successor()->node_id, " agrees with ",
                           options_.node_id, ", but their data are one copy)");
   }
-  LOG(ERROR) << "nobody can tell who is right about mutation "
+  LOG(ERROR) << "the chain cannot decide which node is right about mutation "
              << dispute_->first()
-             << ": the chain stands still until one of those who disagree, "
+             << ": it stops until one of the nodes that disagree, "
              << options_.node_id << " and the head, "
              << place_->view.head().node_id << copies
-             << ", is taken out (kamino admin remove NODE, with --force where "
-                "that leaves one node); see docs/design/recovery.md, Disputes";
+             << ", is removed (kamino admin remove NODE, with --force if that "
+                "leaves one node); see docs/design/recovery.md, Disputes";
 }
 
 void Arbitration::OnVote(LinkId link, const Vote& vote) {
@@ -133,9 +133,9 @@ void Arbitration::OnConvict(LinkId link, uint64_t first, uint64_t completed) {
   // All have confirmed completed entries.
   if (first <= completed || first > ring_->applied()) {
     return outbox_->Misfit(
-        link, absl::StrCat("a conviction is of mutation ", first,
-                           ", where those up to ", completed, " of ",
-                           ring_->applied(), " are complete"));
+        link, absl::StrCat("a Convict names mutation ", first, ", not one of (",
+                           completed, ", ", ring_->applied(),
+                           "], which are applied and not complete"));
   }
   Convict(first, "two others");
 }
@@ -143,7 +143,7 @@ void Arbitration::OnConvict(LinkId link, uint64_t first, uint64_t completed) {
 void Arbitration::Convict(uint64_t first, absl::string_view by) {
   damage_->EndNow(absl::StrCat(
       "mutation ", first, " came to something else at this node than at ", by,
-      ": what it holds, its memory or its processor is damaged"));
+      ": its data, memory or processor is damaged"));
 }
 
 }  // namespace kamino::replica

@@ -134,7 +134,7 @@ std::optional<uint64_t> CatchUpHistory::DigestOf(uint64_t view_id) const {
 CatchUpHistory::Plan CatchUpHistory::For(const Hello& hello) const {
   Plan plan;
   if (hello.member_view() == 0 || hello.epoch() != view_.epoch) {
-    plan.why = "it holds no state of the chain that it could go on from";
+    plan.why = "it holds no state of the chain to continue from";
     return plan;
   }
   plan.reason = WholeHeapFor::kHistory;
@@ -142,15 +142,15 @@ CatchUpHistory::Plan CatchUpHistory::For(const Hello& hello) const {
   const std::optional<uint64_t> digest = DigestOf(hello.member_view());
   if (!end.has_value() || !digest.has_value()) {
     plan.why = absl::StrCat(
-        "it was in view ", hello.member_view(), " last, and ", options_.node_id,
-        since_ == 0 ? absl::StrCat(" is no member")
-                    : absl::StrCat(" is a member since view ", since_));
+        "its last view was ", hello.member_view(), ", and ", options_.node_id,
+        since_ == 0 ? absl::StrCat(" is not a member")
+                    : absl::StrCat(" has been a member since view ", since_));
     return plan;
   }
   if (*digest != hello.member_view_digest()) {
     plan.why = hello.member_view_digest() == 0
                    ? absl::StrCat("it does not know which view ",
-                                  hello.member_view(), " it was in last")
+                                  hello.member_view(), " it was last in")
                    : absl::StrCat("it was in another view ",
                                   hello.member_view(), " than the chain's");
     return plan;

@@ -213,8 +213,8 @@ void ChainCore::EnterView(absl::Time now) {
   if (mending_.torn() && role() == Role::kSingle) {
     return outbox_.Fail(absl::UnavailableError(
         absl::StrCat("mutations after ", ring_->applied(),
-                     " were interrupted, and no other node is left to mend "
-                     "them by; start another node of the last view")));
+                     " were interrupted, and no other node is left to repair "
+                     "them from; start another node of the last view")));
   }
   if (disputed_result_.lost()) return outbox_.Fail(disputed_result_.Lost());
   const Member* next = place_.successor();
@@ -255,9 +255,8 @@ void ChainCore::OnHeapVoid() {
   returning_.Forget();
   NodeState state = record_->state();
   LOG_IF(WARNING, state.epoch != 0 && state.epoch < place_.view.epoch)
-      << "what this node held, of recovery epoch " << state.epoch
-      << ", is given up: the chain was recovered by force since, and is in "
-         "epoch "
+      << "this node discards its data of recovery epoch " << state.epoch
+      << ": the chain has been recovered by force since, and is in epoch "
       << place_.view.epoch;
   TakeOrigin(&state);
   record_->Update(state);
@@ -404,8 +403,8 @@ bool ChainCore::LeaveAsDamaged(const absl::Status& found, Actions* actions) {
   if (!held || !place_.inside() || dispute_.open() ||
       condition() != Condition::kSound) {
     LOG_EVERY_N(ERROR, 100)
-        << "this node's data are damaged, and nobody is known to hold all of "
-           "them: "
+        << "this node's data is damaged, and no other node is known to hold "
+           "all of it: "
         << found.message();
     return false;
   }

@@ -79,7 +79,7 @@ void ChainCore::ApplyImages(uint64_t last, bool interrupted) {
   const uint64_t after = ring_->applied();
   LOG(INFO) << "mutations (" << after << ", " << last << "] were interrupted"
             << (interrupted ? "" : " at another node")
-            << "; they are rolled forward by what they carry";
+            << "; they are rolled forward from their after-images";
   const absl::Status applied = interrupted
                                    ? roll_forward_.Interrupted(after, last)
                                    : roll_forward_.Untouched(after, last);
@@ -102,8 +102,8 @@ bool ChainCore::MayTakeBack() const {
 
 void ChainCore::ExecuteAdopted() {
   LOG(INFO) << "mutations (" << ring_->applied() << ", " << ring_->received()
-            << "] are complete: the predecessor holds what came of later ones "
-               "as well; they are executed here";
+            << "] are complete: the predecessor holds results of later ones; "
+               "they are executed here";
   mending_.Forget();
   deadly_.Forget();
   ExecuteReceived();
@@ -111,11 +111,11 @@ void ChainCore::ExecuteAdopted() {
 }
 
 void ChainCore::DropInterrupted() {
-  LOG(WARNING) << "this node died when it executed mutation "
-               << deadly_.redone()
-               << " again; what it has received and not executed is dropped, "
-                  "up to mutation "
-               << ring_->received();
+  LOG(WARNING)
+      << "this node crashed when it executed mutation " << deadly_.redone()
+      << " again; it drops what it received and did not execute, up to "
+         "mutation "
+      << ring_->received();
   ring_->TruncateAfter(ring_->applied());
   deadly_.SetRedone(0);
 }

@@ -137,8 +137,8 @@ std::string ChainCore::RefuseHello(LinkId link, const Hello& hello,
   if (!refusal.empty()) return refusal;
   if (now < misfits_.PausedUntil(hello.node_id())) {
     return absl::StrCat(hello.node_id(),
-                        " has sent what no correct node does, "
-                        "again; it has to wait for a moment");
+                        " has sent an invalid message again; it has to wait "
+                        "before it connects");
   }
   if (hello.purpose() == LINK_PURPOSE_TRANSFER) {
     const bool may_give = is_tail() && condition() == Condition::kSound &&
@@ -152,7 +152,7 @@ void ChainCore::OnHello(LinkId link, const Hello& hello, absl::Time now) {
   std::string refusal = RefuseHello(link, hello, now);
   if (!refusal.empty()) {
     if (const auto end = told_refusals_.Take(now)) {
-      LOG(WARNING) << "turned a link away: " << refusal << *end;
+      LOG(WARNING) << "rejected a link: " << refusal << *end;
     }
     return outbox_.Reject(link, std::move(refusal), /*behind=*/false);
   }
@@ -232,7 +232,7 @@ bool ChainCore::CheckUnsent(const Sync& sync) {
   if (entry.ok()) return true;
   std::string why = absl::StrCat(
       "mutation ", sequence,
-      " is not in this node's ring as it was: ", entry.status().message());
+      " is damaged in this node's ring: ", entry.status().message());
   // This node's result is in its heap, from which a joining node would receive
   // it.
   if (downstream_.joins()) {
@@ -261,11 +261,11 @@ void ChainCore::OnReject(LinkId link, const Message& message, absl::Time now) {
       message.reject().behind() &&
       (condition() == Condition::kBehind ||
        (mending_.Asks(link) && !returning_.trusted()))) {
-    LOG(WARNING) << "this node's state is of no use any more: "
+    LOG(WARNING) << "this node's state is no longer usable: "
                  << message.reject().reason();
     return DiscardState();
   }
-  VLOG(1) << "turned away: " << message.reject().reason();
+  VLOG(1) << "rejected: " << message.reject().reason();
   downstream_.OnRejected(link, now);
   completions_.OnRejected(link, now);
   joiner_.OnRejected(link, now);
@@ -307,8 +307,8 @@ void ChainCore::OnCompletion(LinkId link, uint64_t applied) {
   const uint64_t reached = std::min(applied, ring_->applied());
   if (reached > ring_->cleaned() && !ring_->EndsEntry(reached)) {
     return outbox_.Misfit(link, absl::StrCat("mutation ", applied,
-                                             " is completed, which ends no "
-                                             "entry"));
+                                             " is completed, but no entry "
+                                             "ends with it"));
   }
   completions_.CompleteTo(reached);
   // The successor has what the tail has applied, and will say so later.
@@ -337,7 +337,8 @@ void ChainCore::OnStateWanted(LinkId link,
                               const kamino::internal::v1::StateWanted& wanted) {
   if (!outbox_.Belongs(downstream_.Has(link) && downstream_.joins())) return;
   if (!donor_.OnWanted(wanted)) {
-    outbox_.Misfit(link, "pages are asked for out of turn, or too many");
+    outbox_.Misfit(link,
+                   "a request for pages is out of turn, or asks for too many");
   }
 }
 

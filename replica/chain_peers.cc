@@ -148,9 +148,8 @@ void ChainCore::CheckResumed(const Hello& hello) {
       LogEntry::Check(ring_->EntryOf(sequence).bytes(), options_.mode);
   if (entry.ok()) return;
   LOG(ERROR) << "mutation " << sequence
-             << " is not in this node's ring as it was: "
-             << entry.status().message() << "; " << hello.node_id()
-             << " has to begin anew";
+             << " is damaged in this node's ring: " << entry.status().message()
+             << "; " << hello.node_id() << " has to begin anew";
   donor_.NoteUnreadable(sequence);
 }
 

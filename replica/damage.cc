@@ -33,8 +33,7 @@ absl::Status Damage::Record(absl::string_view why) {
   record_->Update(state);
   return absl::DataLossError(absl::StrCat(
       why,
-      ". Its data are of no use any more; once it is started again it joins as "
-      "a new node"));
+      ". Its data is no longer used; after a restart it joins as a new node"));
 }
 
 }  // namespace kamino::replica

@@ -50,7 +50,7 @@ absl::Status DisputedResult::Lost() const {
   return absl::DataLossError(absl::StrCat(
       "mutation ", record_->state().disputed,
       " came to something else here than at the head, and its log entry is not "
-      "in the ring any more, so that nobody can tell what this node holds; "
+      "in the ring any more, so that this node's data cannot be checked; "
       "move its files away and start it again: it joins as a new node"));
 }
 
@@ -61,7 +61,7 @@ void DisputedResult::Keep() {
   if (absl::IsResourceExhausted(replaced)) return;
   if (!replaced.ok()) return outbox_->Fail(replaced);
   LOG(WARNING) << "mutation " << first
-               << " is what this node made of it, which is head now";
+               << " has the result of this node, which is head now";
   if (options_.on_appended) options_.on_appended(ring_->EntryOf(first));
   ring_->MarkApplied(ring_->received());
   ring_->PersistApplied();
@@ -128,8 +128,8 @@ void DisputedResult::TakeBack() {
   if (place_->role() == membership::Role::kSingle) {
     return outbox_->Fail(absl::UnavailableError(absl::StrCat(
         "mutation ", dispute_->first(),
-        " could not be executed to its end, and no other node is left to take "
-        "it back by; start another node of the last view")));
+        " could not be executed to its end, and no other node is left to roll "
+        "it back from; start another node of the last view")));
   }
   ring_->TruncateAfter(dispute_->last());
   mending_->Tear();

@@ -60,7 +60,7 @@ std::string Donor::Refuse(const Hello& hello, const View& view, bool may_give,
   }
   if (hello.node_id().empty()) return "a node without a name cannot join";
   if (hello.incarnation() == 0) {
-    return absl::StrCat(hello.node_id(), " does not say in which life it is");
+    return absl::StrCat(hello.node_id(), " does not send its incarnation");
   }
   for (const Member& member : view.members) {
     if (member.node_id == hello.node_id()) {
@@ -72,7 +72,7 @@ std::string Donor::Refuse(const Hello& hello, const View& view, bool may_give,
   }
   if (joining_ == hello.node_id() &&
       hello.incarnation() < joining_incarnation_) {
-    return absl::StrCat(joining_, " is joining in a later life");
+    return absl::StrCat(joining_, " is joining in a later incarnation");
   }
   return "";
 }
@@ -105,7 +105,7 @@ void Donor::Begin(LinkId link, const Hello& hello,
                   const CatchUpHistory::Plan& plan, bool borne_out,
                   absl::Time now) {
   LOG_IF(WARNING, !joining_.empty() && joining_ != hello.node_id())
-      << joining_ << " has got no further for a while, or with long pauses; "
+      << joining_ << " makes no progress, or only with long pauses; "
       << hello.node_id() << " joins in its place";
   if (state() == State::kCopying) EndCopy();
   downstream_->Join(link);
@@ -307,9 +307,9 @@ bool Donor::OnTick(absl::Time now) {
   if (braked_ && !joining_.empty() && Stutters(now) &&
       !std::exchange(told_, true)) {
     LOG(WARNING) << joining_
-                 << " takes what it is sent with long pauses; writes do not "
-                    "wait for it, so that it may never have all, and another "
-                    "node that is invited may take its place";
+                 << " receives with long pauses; writes do not wait for it, so "
+                    "that it may never catch up, and another invited node may "
+                    "take its place";
   }
   UpdateBrake(now);
   if (!retains() || now < *retain_until_) return held_at_.has_value();
@@ -318,7 +318,7 @@ bool Donor::OnTick(absl::Time now) {
 }
 
 void Donor::Forget() {
-  LOG(WARNING) << "log entries are kept no longer for the node that joins";
+  LOG(WARNING) << "log entries are no longer kept for the joining node";
   retain_until_.reset();
   if (joining_.empty()) return;
   if (state() == State::kCopying) EndCopy();

@@ -89,8 +89,8 @@ void Downstream::OnAppendAck(uint64_t received) {
   if (received > most_sent_) {
     return outbox_->Misfit(
         link(), absl::StrCat("mutations up to ", received,
-                             " are acknowledged, of those up to ", most_sent_,
-                             " that were sent"));
+                             " are acknowledged, but only up to ", most_sent_,
+                             " were sent"));
   }
   // Acknowledgements come before clean-ups, so the entries are still here.
   acked_ = std::max(acked_, std::min(ring_->cleaned(), sent_));
@@ -113,8 +113,8 @@ bool Downstream::OnCleaned(uint64_t cleaned) {
     outbox_->Misfit(link(), cleaned <= most_sent_
                                 ? WithinAnEntry(cleaned)
                                 : absl::StrCat("mutations up to ", cleaned,
-                                               " are cleaned, of those up to ",
-                                               most_sent_, " that were sent"));
+                                               " are cleaned, but only up to ",
+                                               most_sent_, " were sent"));
     return false;
   }
   // It received them before it asked for some of them again.

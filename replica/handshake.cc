@@ -32,8 +32,8 @@ std::string RefuseStranger(const ChainOptions& options, const NodeState& state,
   const std::string uuid = BytesOf(state.cluster_uuid);
   if (!uuid.empty() && !hello.cluster_uuid().empty() &&
       hello.cluster_uuid() != uuid) {
-    return absl::StrCat("this is another cluster named ", options.cluster_id,
-                        " than the one of ", hello.node_id(), "'s data");
+    return absl::StrCat("this cluster, named ", options.cluster_id,
+                        ", is not that of ", hello.node_id(), "'s data");
   }
   if (hello.heap_bytes() != options.heap_bytes) {
     return absl::StrCat("heaps differ in size: ", options.heap_bytes,
@@ -92,8 +92,8 @@ std::string RefuseImpostor(const ChainOptions& options,
     expected = membership::IdentityOf(options.cluster_id, member);
   }
   if (identity == expected) return "";
-  return absl::StrCat(identity.empty() ? "nobody" : identity, " says it is ",
-                      hello.node_id(), ", which is ", expected);
+  return absl::StrCat(identity.empty() ? "a peer without identity" : identity,
+                      " says it is ", hello.node_id(), ", which is ", expected);
 }
 
 }  // namespace kamino::replica

@@ -96,7 +96,8 @@ Joiner::Effect Joiner::OnMessage(const ChainMessage& message, bool may_resume,
     taken =
         OnStateBegin(message.state_begin(), may_resume, may_catch_up, &effect);
   } else if (state_ != State::kReceiving) {
-    taken = absl::DataLossError("a state transfer goes on that was not begun");
+    taken =
+        absl::DataLossError("a state transfer continues that was not begun");
   } else {
     taken = OnStateChunk(message.state_chunk(), &effect);
   }
@@ -115,11 +116,11 @@ absl::Status Joiner::OnStateBegin(const StateBegin& begin, bool may_resume,
   }
   if (begin.resume() && !may_resume) {
     return absl::DataLossError(
-        "the tail would go on where this node never was");
+        "the tail would continue from a state that this node does not hold");
   }
   if (begin.changes() && (!may_catch_up || needs_heap_)) {
     return absl::DataLossError(
-        "the tail would send what changed to a heap that it does not fit");
+        "the tail would send changes that do not fit this node's heap");
   }
   dialer_.Establish();
   ++stats_->begun;
@@ -150,7 +151,7 @@ absl::Status Joiner::BeginChanges(uint64_t after) {
     return wanted.status();
   }
   ++stats_->caught_up;
-  LOG(INFO) << "this node catches up by what changed after mutation " << after;
+  LOG(INFO) << "this node catches up with the changes after mutation " << after;
   StateWanted* const message =
       outbox_->Send(dialer_.link()).mutable_state_wanted();
   for (const PageRun& run : *wanted) {
@@ -169,9 +170,9 @@ absl::Status Joiner::OnStateChunk(const StateChunk& chunk, Effect* effect) {
   stats_->bytes += taken.bytes;
   if (!taken.end.has_value()) return absl::OkStatus();
   if (*taken.end < target_) {
-    return absl::DataLossError(absl::StrCat("the tail cuts at mutation ",
-                                            *taken.end, ", though it had ",
-                                            target_, " when it began"));
+    return absl::DataLossError(
+        absl::StrCat("the state transfer ends at mutation ", *taken.end,
+                     ", before mutation ", target_, ", at which it began"));
   }
   RETURN_IF_ERROR(copy_->FinishReceiving(*taken.end));
   needs_heap_ = false;

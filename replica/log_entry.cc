@@ -154,7 +154,7 @@ Mutation MutationView::Copy() const {
 absl::StatusOr<LogEntry> LogEntry::Check(absl::string_view bytes) {
   EntryHeader header;
   if (!Cursor(bytes).TakeCopy(&header)) return Damaged("is cut off");
-  if (header.magic != kEntryMagic) return Damaged("begins with something else");
+  if (header.magic != kEntryMagic) return Damaged("has a wrong magic number");
   if (header.version != kEntryVersion) {
     return Damaged(absl::StrCat("has format version ", header.version,
                                 "; this program reads version ",
@@ -180,7 +180,7 @@ absl::StatusOr<LogEntry> LogEntry::Check(absl::string_view bytes,
   ASSIGN_OR_RETURN(const LogEntry entry, Check(bytes));
   const bool there = entry.header_.after_image_bytes > 0;
   if (there == CarriesImages(mode)) return entry;
-  if (there) return Damaged("carries after-images, in a chain without");
+  if (there) return Damaged("carries after-images, but the chain has none");
   ASSIGN_OR_RETURN(const uint64_t due, entry.ImagesDue());
   if (due > 0) return Damaged("lacks its after-images");
   return entry;
@@ -217,7 +217,7 @@ absl::Status LogEntry::CheckLengths() const {
                          uint64_t{header_.intent_count} * sizeof(IntentRecord) +
                          uint64_t{header_.after_image_bytes};
   if (parts != bytes_.size() - sizeof(EntryHeader)) {
-    return Damaged("has parts that are not its length");
+    return Damaged("has parts that do not add up to its length");
   }
   return absl::OkStatus();
 }

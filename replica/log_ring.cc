@@ -134,8 +134,8 @@ absl::StatusOr<std::unique_ptr<LogRing>> LogRing::Open(engine::Region* region,
     return absl::FailedPreconditionError(
         absl::StrCat("log ring has format version ", header.version,
                      "; this program reads version ", kRingVersion,
-                     ": it can be read by the program that wrote it, or, with "
-                     "another node to join from, be moved away"));
+                     ": start the program that wrote it, or, if another node "
+                     "holds the data, move this node's files away"));
   }
   if (header.checksum != HeaderChecksum(header)) {
     return absl::DataLossError("log ring's header is damaged");

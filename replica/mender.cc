@@ -143,8 +143,8 @@ absl::Status Mender::Apply(const Intent& intent, absl::string_view bytes,
                            Mend mend) {
   if (Stores(intent, mend) && bytes.size() != intent.length) {
     return absl::InvalidArgumentError(
-        absl::StrCat("of object ", intent.object, " ", bytes.size(),
-                     " bytes came; ", intent.length, " were asked for"));
+        absl::StrCat("object ", intent.object, ": ", bytes.size(),
+                     " bytes came; ", intent.length, " were requested"));
   }
   switch (intent.kind) {
     case IntentKind::kWrite:

@@ -150,9 +150,8 @@ bool Mending::IsBorneOut() const {
     const auto hash = executor_->HashImage(entry);
     if (!hash.ok()) return false;
     if (*hash != entry.image_hash()) {
-      LOG(WARNING) << "a neighbour has mended mutations " << entry.first()
-                   << " to " << last
-                   << ", and not to what the head made of them";
+      LOG(WARNING) << "a neighbour's repair of mutations " << entry.first()
+                   << " to " << last << " differs from the head's result";
       return false;
     }
   }

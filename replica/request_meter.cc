@@ -110,11 +110,11 @@ absl::Status MeteredTransaction::Free(engine::ObjectId id) {
 }
 
 absl::Status MeteredTransaction::Commit(const engine::CommitOptions&) {
-  LOG(FATAL) << "a metered transaction is ended by whoever began it";
+  LOG(FATAL) << "the creator of a metered transaction must end it";
 }
 
 absl::Status MeteredTransaction::Abort() {
-  LOG(FATAL) << "a metered transaction is ended by whoever began it";
+  LOG(FATAL) << "the creator of a metered transaction must end it";
 }
 
 }  // namespace kamino::replica

@@ -76,7 +76,7 @@ void Returning::Check() {
       before_ == Word::kAbsent ||
       (before_ == Word::kAgrees && ring_->applied() >= return_to_);
   if (!before || !may_append()) return;
-  LOG(INFO) << "this node goes on with what it held before it was restarted";
+  LOG(INFO) << "this node continues with its data from before the restart";
   state_ = State::kTrusted;
 }
 

@@ -82,7 +82,7 @@ absl::Status RollForward::Run(const std::vector<LogEntry>& entries,
     if (hash == entry.image_hash()) continue;
     borne_out = false;
     LOG(WARNING) << "the after-images of mutations " << entry.first() << " to "
-                 << entry.last() << " are not what the head has hashed";
+                 << entry.last() << " do not match the head's hash";
   }
   RETURN_IF_ERROR(executor_->BeginMending(intents, interrupted));
   uint64_t at = 0;

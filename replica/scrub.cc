@@ -61,8 +61,8 @@ void Scrub::OnCopied(const std::string& source) {
 
 void Scrub::OnAlone() {
   if (!in_doubt()) return;
-  LOG(WARNING) << "no other node is left to tell who is right about range "
-               << *doubt() << " of the heap: what this one holds counts";
+  LOG(WARNING) << "no other node is left to compare range " << *doubt()
+               << " of the heap with: this node's data counts";
   SetDoubt(std::nullopt);
 }
 
@@ -183,7 +183,7 @@ RangeJudgement Scrub::Conclude(const RangeVotes& votes, size_t own,
                      votes[static_cast<int>(own)].digest() == judgement.digest;
   if (right) heap_->book()->Agree(asked.range, judgement.digest);
   if (heap_->book()->all_own() && heap_->record()->state().copied) {
-    LOG(INFO) << "all that this node got from another was borne out";
+    LOG(INFO) << "all data that this node received from another is confirmed";
     ScrubState state = heap_->record()->state();
     state.copied = false;
     state.source.clear();

@@ -111,8 +111,8 @@ RangeJudgement ScrubExchange::Conclude(const Compared& compared,
   LOG(ERROR) << scrub_->stats().last_found;
   if (scrub_->in_doubt()) donor_->Stop();
   if (judgement.kind == RangeJudgement::Kind::kUndecided) {
-    LOG(ERROR) << "nothing is served until one of those who hold something "
-                  "else is taken out (kamino admin remove); see "
+    LOG(ERROR) << "nothing is served until one of the members that differ is "
+                  "removed (kamino admin remove); see "
                   "docs/design/recovery.md, Scrub";
     return judgement;
   }

@@ -47,8 +47,8 @@ ScrubRecord::ScrubRecord(engine::Region* region, size_t offset)
     }
   }
   if (!damaged) return;
-  LOG(WARNING) << "where this node's heap comes from cannot be read; it counts "
-                  "as a copy until all of it was compared";
+  LOG(WARNING) << "the record of this heap's origin cannot be read; the heap "
+                  "counts as a copy until all of it is compared";
   state_.copied = true;
   state_.source.clear();
 }

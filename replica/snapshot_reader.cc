@@ -39,8 +39,8 @@ absl::Status SnapshotReader::CheckHeader(const Header& header) const {
                                             : snapshot_format::kChangesMagic;
   if (header.magic != magic) {
     return absl::DataLossError(absl::StrCat(
-        "this is no ", blocks_ == nullptr ? "snapshot" : "record of changes",
-        ": it begins otherwise"));
+        "this is not a ", blocks_ == nullptr ? "snapshot" : "record of changes",
+        ": its magic number is wrong"));
   }
   // Before the checksum, which another version may compute differently.
   if (header.version != kVersion) {
@@ -75,7 +75,7 @@ absl::Status SnapshotReader::CheckRecord(const Record& record) const {
   if (record.checksum != ChecksumOf(checksum_, record)) {
     return Damaged("its checksum is wrong");
   }
-  if (record.reserved != 0) return Damaged("what is reserved is used");
+  if (record.reserved != 0) return Damaged("a reserved field is used");
   if (record.kind == Kind::kEnd) {
     if (record.length == records_ && record.offset >= begun_at_) {
       return absl::OkStatus();
@@ -90,15 +90,15 @@ absl::Status SnapshotReader::CheckRecord(const Record& record) const {
         record.offset < region_->size()) {
       return absl::OkStatus();
     }
-    return Damaged(absl::StrCat("no blocks of a page are ", record.length,
-                                " bytes at ", record.offset));
+    return Damaged(absl::StrCat(record.length, " bytes at ", record.offset,
+                                " are not the blocks of a page"));
   }
   return CheckPlace(record);
 }
 
 absl::Status SnapshotReader::CheckPlace(const Record& record) const {
   if (record.kind != Kind::kData && record.kind != Kind::kZeros) {
-    return Damaged(absl::StrCat("there is no record of kind ",
+    return Damaged(absl::StrCat("unknown kind of record: ",
                                 static_cast<uint32_t>(record.kind)));
   }
   const uint64_t most =
@@ -205,7 +205,7 @@ absl::StatusOr<uint64_t> SnapshotReader::Finish() const {
   if (end_.has_value()) return *end_;
   return absl::DataLossError(
       absl::StrCat("the snapshot is cut short: it ends after ",
-                   taken_ + kept_.size(), " bytes, without its end"));
+                   taken_ + kept_.size(), " bytes, without an end record"));
 }
 
 }  // namespace kamino::replica

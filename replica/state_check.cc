@@ -49,8 +49,8 @@ class StateCheck {
     state.formatted = true;
     state.restoring = root.restoring != 0;
     if (root.restoring > 1) {
-      found_(id, absl::StrCat("the root object says ", root.restoring,
-                              " of whether a backup is being restored"));
+      found_(id, absl::StrCat("the root object has restoring = ",
+                              root.restoring, "; it must be 0 or 1"));
     }
     EvictionHorizon horizon = {};
     Take(root.horizon, id, "the horizon of dropped outcomes", &horizon);

@@ -61,11 +61,9 @@ std::string Upstream::Misfit(const absl::StatusOr<LogEntry>& entry) const {
   }
   if (entry->first() <= ring_->received() &&
       entry->last() > ring_->received()) {
-    return absl::StrCat("a log entry of mutations ", entry->first(), " to ",
-                        entry->last(),
-                        " begins within what was received, up "
-                        "to ",
-                        ring_->received());
+    return absl::StrCat(
+        "a log entry of mutations ", entry->first(), " to ", entry->last(),
+        " begins before the end of what was received, ", ring_->received());
   }
   if (entry->bytes().size() > ring_->max_entry_bytes()) {
     return absl::StrCat("a log entry has ", entry->bytes().size(),

@@ -75,8 +75,8 @@ absl::Status Resolve(const std::string& listen, Resolved* resolved) {
 
 metrics::Counters refusals(
     "kamino_server_refused_connections_total",
-    "Connections to gRPC servers that were not taken, by reason: too_many "
-    "(descriptors), too_many_of_host, half_open (handshakes of a host).",
+    "Refused connections to gRPC servers, by reason: too_many (descriptors), "
+    "too_many_of_host, half_open (unfinished handshakes of a host).",
     {"reason"});
 
 }  // namespace
@@ -244,18 +244,18 @@ std::string Acceptor::WhyNot(int connection, const sockaddr_storage& peer) {
   if (connection >= limit) {
     refusals.Of({"too_many"})->Add();
     return absl::StrCat(limit,
-                        " descriptors of this process are in use, as many as "
-                        "may be when one comes");
+                        " descriptors of this process are in use, which is "
+                        "the limit for connections");
   }
   switch (hosts_.Take(connection, peer, MonotonicNow())) {
     case HostCounts::Verdict::kTaken:
       return "";
     case HostCounts::Verdict::kTooMany:
       refusals.Of({"too_many_of_host"})->Add();
-      return "its host has as many connections as it may";
+      return "its host has the maximum number of connections";
     case HostCounts::Verdict::kTooManyHalfOpen:
       refusals.Of({"half_open"})->Add();
-      return "its host has as many handshakes under way as it may";
+      return "its host has the maximum number of unfinished handshakes";
   }
   return "";
 }

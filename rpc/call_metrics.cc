@@ -29,7 +29,7 @@ void Describe(const CallCounts& counts, const std::string& name,
 
 void DescribeCalls(metrics::Families* families) {
   Describe(CallsServed(), "kamino_rpc_served_seconds",
-           "gRPC calls that were served, streams whole.", families);
+           "gRPC calls that were served; a stream is one call.", families);
   Describe(CallsMade(), "kamino_rpc_made_seconds",
            "gRPC calls that this process has made.", families);
 }

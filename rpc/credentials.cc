@@ -69,7 +69,7 @@ absl::Status CheckRole(const security::Certificate& peer, security::Role role) {
   if (peer.identity().role == role) return absl::OkStatus();
   return absl::UnauthenticatedError(absl::StrCat(
       security::ToString(peer.identity()), " (certificate ", peer.serial(),
-      "): is no ", security::RoleName(role), ", which serves there"));
+      "): only a ", security::RoleName(role), " may serve there"));
 }
 
 // The peer of a channel's connection, while its certificate is trusted.

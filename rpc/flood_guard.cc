@@ -43,9 +43,9 @@ constexpr absl::Duration kTrimInNeed = absl::Seconds(1);
 
 metrics::Counters ended(
     "kamino_server_ended_connections_total",
-    "Connections to gRPC servers that were ended, by reason: resets (of calls, "
-    "one after the other), memory (the process has taken too much, and they "
-    "have sent most).",
+    "Connections to gRPC servers that the process ended, by reason: resets (of "
+    "calls, one after the other), memory (the process took too much memory, "
+    "and these connections had sent most).",
     {"reason"});
 
 // Processor time of this thread, so that other threads' load does not delay it.
@@ -229,8 +229,8 @@ void FloodGuard::EndWhoSendsMost(size_t memory) {
     if (bytes <= half) continue;
     EndOne(connection.first, connection.second, "memory",
            absl::StrCat("this process has ", memory >> 20,
-                        " MiB of memory, more than it is to have, and that one "
-                        "sends most"));
+                        " MiB of memory, more than its limit, and that "
+                        "connection sends most"));
   }
 }
 

@@ -11,7 +11,7 @@ using kamino::internal::v1::NotLeaderDetail;
 absl::Status NotLeader(const std::string& leader, ChainId chain_id) {
   absl::Status status = absl::UnavailableError(
       leader.empty()
-          ? "this manager does not lead, and knows of none that does"
+          ? "this manager does not lead, and knows no leader"
           : absl::StrCat("this manager does not lead, ", leader, " does"));
   NotLeaderDetail detail;
   detail.set_leader_address(leader);

@@ -18,8 +18,8 @@ void DescribeCertificates(const security::Certificates& certificates,
                           Families* families) {
   const auto set = certificates.Current();
   families->Gauge("kamino_certificate_not_before_timestamp_seconds",
-                  "From when the process's own certificate is good, since "
-                  "1970.",
+                  "Start of the validity of the process's own certificate, "
+                  "since 1970.",
                   Seconds(set->own.not_before()));
   families->Gauge("kamino_certificate_not_after_timestamp_seconds",
                   "When the process's own certificate expires, since 1970.",
@@ -27,7 +27,7 @@ void DescribeCertificates(const security::Certificates& certificates,
   const security::Certificates::Counts counts = certificates.counts();
   constexpr char kReloads[] = "kamino_certificate_reloads_total";
   constexpr char kReloadsHelp[] =
-      "Changes of certificates that were taken, or were wrong (failed).";
+      "Changes of certificates: taken, or invalid (failed).";
   families->Counter(kReloads, kReloadsHelp, static_cast<double>(counts.reloads),
                     {{"result", "taken"}});
   families->Counter(kReloads, kReloadsHelp,
@@ -35,8 +35,8 @@ void DescribeCertificates(const security::Certificates& certificates,
                     {{"result", "failed"}});
   constexpr char kPeers[] = "kamino_certificate_peers_turned_down_total";
   constexpr char kPeersHelp[] =
-      "Peers whose certificates were not believed: refused, when they came; "
-      "ended, later.";
+      "Peers whose certificates were rejected: when they connected (refused), "
+      "or later (ended).";
   families->Counter(kPeers, kPeersHelp, static_cast<double>(counts.refused),
                     {{"when", "refused"}});
   families->Counter(kPeers, kPeersHelp, static_cast<double>(counts.ended),
@@ -47,8 +47,8 @@ void DescribeAccess(const security::Access& access, Families* families) {
   const security::Access::Counts counts = access.counts();
   constexpr char kDenied[] = "kamino_denied_calls_total";
   constexpr char kDeniedHelp[] =
-      "Calls and requests whose callers have no role for them (denied), or "
-      "have not said who they are (unauthenticated).";
+      "Calls and requests without the required role (denied), or without a "
+      "certificate (unauthenticated).";
   families->Counter(kDenied, kDeniedHelp, static_cast<double>(counts.denied),
                     {{"reason", "denied"}});
   families->Counter(kDenied, kDeniedHelp,
@@ -56,7 +56,7 @@ void DescribeAccess(const security::Access& access, Families* families) {
                     {{"reason", "unauthenticated"}});
   constexpr char kReloads[] = "kamino_role_reloads_total";
   constexpr char kReloadsHelp[] =
-      "Looks at the file of roles: taken, or it was wrong (failed).";
+      "Reloads of the file of roles: taken, or invalid (failed).";
   families->Counter(kReloads, kReloadsHelp, static_cast<double>(counts.reloads),
                     {{"result", "taken"}});
   families->Counter(kReloads, kReloadsHelp,

@@ -90,8 +90,8 @@ absl::StatusOr<std::unique_ptr<StagedPair>> StagedPair::Make(
   for (int attempt = 0; lock < 0 && attempt < kAttempts; ++attempt) {
     folder = absl::StrCat(parent, "/", kPrefix, "XXXXXX");
     if (mkdtemp(folder.data()) == nullptr) {
-      return Failed(
-          absl::StrCat("make a folder ", folder, " (TMPDIR says where else)"));
+      return Failed(absl::StrCat("make a folder ", folder,
+                                 " (TMPDIR names another place)"));
     }
     lock = LockFolder(folder, LOCK_EX);
   }

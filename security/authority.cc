@@ -188,7 +188,8 @@ absl::StatusOr<Authority> Authority::Open(const Issued& issued) {
   }
   if (X509_check_private_key(own.get(), key.get()) != 1) {
     ERR_clear_error();
-    return absl::InvalidArgumentError("has a key that is another's");
+    return absl::InvalidArgumentError(
+        "has a key that is not that of its certificate");
   }
   return Authority(issued.certificate_pem, std::move(own), std::move(key));
 }

@@ -127,11 +127,11 @@ Certificates::Admission Certificates::Admit(std::vector<X509Pointer> chain,
   const Verdict verdict = CheckAt(*Current(), *shown);
   if (!verdict.status.ok()) return {verdict.status, verdict.x509_error};
   if (X509_check_purpose(shown->chain().front().get(), purpose, 0) != 1) {
-    return {
-        absl::UnauthenticatedError(absl::StrCat(
-            ToString(shown->identity()), " (certificate ", shown->serial(),
-            "): is not for who ", peer == Peer::kServes ? "serves" : "calls")),
-        X509_V_ERR_INVALID_PURPOSE};
+    return {absl::UnauthenticatedError(absl::StrCat(
+                ToString(shown->identity()), " (certificate ", shown->serial(),
+                "): is not a ", peer == Peer::kServes ? "server" : "client",
+                " certificate")),
+            X509_V_ERR_INVALID_PURPOSE};
   }
   return {*std::move(shown), X509_V_OK};
 }
@@ -176,14 +176,17 @@ void Certificates::Reload() {
   seen_ = std::move(texts);
   if (status.ok()) status = CheckOwn(**set);
   if (status.ok() && (*set)->own.identity() != identity_) {
-    status = absl::InvalidArgumentError(absl::StrCat(
-        options_.files.certificate, " is now of ",
-        ToString((*set)->own.identity()), "; that takes a restart"));
+    status = absl::InvalidArgumentError(
+        absl::StrCat(options_.files.certificate, " is now the certificate of ",
+                     ToString((*set)->own.identity()),
+                     "; a change of identity requires a restart"));
   }
   if (!status.ok()) {
     failed_reloads_.fetch_add(1, std::memory_order_relaxed);
-    LOG(ERROR) << "certificates have changed, but those from before stay: "
-               << status.message();
+    LOG(ERROR)
+        << "certificates have changed, but are invalid; the previous ones "
+           "stay in use: "
+        << status.message();
     return;
   }
   {
@@ -198,8 +201,8 @@ void Certificates::Reload() {
       << (*set)->trust->kept_lists()
       << " lists of revoked certificates are gone "
       << "from " << options_.files.revoked
-      << "; what they say counts until others of these authorities are there, "
-         "or a restart";
+      << "; they stay in force until other lists of these authorities are "
+         "there, or until a restart";
   for (const auto& changed : changed_) changed(**set);
 }
 
@@ -215,8 +218,8 @@ void Certificates::TellAge(const Set& set) {
   } else if (end - now < (end - set.own.not_before()) / 10) {
     LOG(WARNING) << "the own certificate expires soon, at " << end;
   } else if (now > set.trust->next_lists()) {
-    LOG(WARNING) << "a list of revoked certificates is old: the next should "
-                    "have come by "
+    LOG(WARNING) << "a list of revoked certificates is old: the next was due "
+                    "at "
                  << set.trust->next_lists();
   } else {
     return;

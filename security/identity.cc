@@ -83,8 +83,8 @@ absl::Status CheckIdentity(const Identity& identity) {
     if (!IsPart(part)) {
       return absl::InvalidArgumentError(
           absl::StrCat("\"", part.substr(0, kMaxPart),
-                       "\" cannot be in a certificate: 1 to ", kMaxPart,
-                       " letters, digits, '_', '-' and '.' can"));
+                       "\" cannot be in a certificate: use 1 to ", kMaxPart,
+                       " letters, digits, '_', '-' and '.'"));
     }
   }
   return absl::OkStatus();
@@ -121,8 +121,8 @@ absl::StatusOr<Identity> IdentityIn(const X509& certificate) {
     if (!one.has_value()) continue;
     if (found.has_value() && *found != *one) {
       return absl::UnauthenticatedError(
-          absl::StrCat("the certificate is of two holders, ", ToString(*found),
-                       " and ", ToString(*one)));
+          absl::StrCat("the certificate names two identities, ",
+                       ToString(*found), " and ", ToString(*one)));
     }
     found = one;
   }

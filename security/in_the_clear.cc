@@ -37,8 +37,8 @@ absl::Status CheckInTheClear(absl::string_view what, absl::string_view address,
   if (insecure || IsLoopback(address)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       what, ": ", address,
-      " is not of this machine alone: give certificates (--tls_cert, "
-      "--tls_key, --tls_ca), or say --insecure, which lets in everybody"));
+      " is not a loopback address: give certificates (--tls_cert, --tls_key, "
+      "--tls_ca), or say --insecure, which admits every caller"));
 }
 
 }  // namespace kamino::security

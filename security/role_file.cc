@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<std::string>> Texts(const std::string& path,
     const auto text = each.value_exact<std::string>();
     if (!text.has_value()) {
       return BadValue(path, each.source(),
-                      absl::StrCat("each of ", key, " is a text"));
+                      absl::StrCat("each element of ", key, " must be a text"));
     }
     texts.push_back(*text);
   }
@@ -66,7 +66,7 @@ absl::StatusOr<RoleSet> ReadRoles(const std::string& path,
   const toml::node* const node = grant.get("roles");
   if (node == nullptr) {
     return BadValue(path, grant.source(),
-                    "a grant needs roles; [] is none at all");
+                    "a grant needs roles; [] grants none");
   }
   RoleSet roles;
   if (node->as_array() != nullptr && node->as_array()->empty()) return roles;
@@ -91,8 +91,8 @@ absl::StatusOr<KeyScope> ReadScope(const std::string& path,
   if (node == nullptr) return KeyScope::All();
   if (!roles.HasAnyOf({Role::kWriter, Role::kReader})) {
     return BadValue(path, node->source(),
-                    "prefixes are for writers and readers; these roles come by "
-                    "no key");
+                    "prefixes need the role writer or reader; other roles "
+                    "access no keys");
   }
   ASSIGN_OR_RETURN(auto prefixes, Texts(path, *node, "prefixes", kMaxPrefixes));
   for (const std::string& prefix : prefixes) {
@@ -141,7 +141,7 @@ absl::StatusOr<GrantRule> ReadGrant(const std::string& path,
   if (!MatchesSomebody(rule.pattern)) {
     return BadValue(
         path, (*grant)["identity"].node()->source(),
-        absl::StrCat("nobody can be ", absl::CHexEscape(rule.pattern),
+        absl::StrCat("no identity can match ", absl::CHexEscape(rule.pattern),
                      "; it is kamino://CLUSTER/ROLE/NAME, ROLE being node, "
                      "manager, operator, writer or reader, with letters, "
                      "digits, _, - and ., and * for any part of a name"));

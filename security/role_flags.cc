@@ -9,8 +9,8 @@
 #include "security/role_file.h"
 
 ABSL_FLAG(std::string, roles, "",
-          "File with what identities may do, other than what their "
-          "certificates name (TOML; docs/operate/security.md). Read again at "
+          "File (TOML) with roles of identities, in place of those that their "
+          "certificates name (docs/operate/security.md). Read again at "
           "SIGHUP.");
 
 namespace kamino::security {
@@ -21,7 +21,7 @@ absl::Status ChangedFor(const Certificate& peer, const RoleMap& before,
   const Identity& who = peer.identity();
   if (before.GrantOf(who) == now.GrantOf(who)) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat(
-      "what ", ToString(who), " may do has changed; it may come back"));
+      "the access of ", ToString(who), " has changed; it may connect again"));
 }
 
 }  // namespace
@@ -33,8 +33,8 @@ absl::StatusOr<FlaggedRoles> FlaggedRoles::Open(
   if (certificates == nullptr) {
     if (file.empty()) return roles;
     return absl::InvalidArgumentError(
-        "--roles needs --tls_cert, --tls_key and --tls_ca: without them nobody "
-        "is asked who he is");
+        "--roles needs --tls_cert, --tls_key and --tls_ca: without them "
+        "callers have no identity");
   }
   ASSIGN_OR_RETURN(auto access, Access::Open(file));
   roles.access_ = std::move(access);

@@ -18,8 +18,8 @@ ABSL_FLAG(std::string, tls_ca, "",
 ABSL_FLAG(std::string, tls_crl_dir, "",
           "Folder with lists (PEM, *.pem or *.crl) of revoked certificates.");
 ABSL_FLAG(bool, insecure, false,
-          "Goes without certificates even where others than this machine can "
-          "listen and call: whoever reaches a port may do everything.");
+          "Runs without certificates even if other machines can listen and "
+          "call: every caller that reaches a port may then do everything.");
 
 namespace kamino::security {
 namespace {

@@ -28,8 +28,7 @@ std::string Describe(int error) {
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-      return absl::StrCat("no authority that is believed here has signed it (",
-                          text, ")");
+      return absl::StrCat("no trusted authority has signed it (", text, ")");
     default:
       return text;
   }
@@ -123,7 +122,7 @@ absl::Status Trust::AddLists(const Source& source) {
     ++found;
     if (!IsSigned(list.get())) {
       return absl::InvalidArgumentError(absl::StrCat(
-          source.name, " is a list that no authority here has signed"));
+          source.name, " is a list that no trusted authority has signed"));
     }
     next_lists_ = std::min(next_lists_, NextOf(list.get()));
     lists_.push_back(std::move(list));
@@ -137,7 +136,7 @@ absl::Status Trust::AddLists(const Source& source) {
   const std::string error = OpenSslError();
   if (found == 0 || !at_end) {
     return absl::InvalidArgumentError(absl::StrCat(
-        source.name, " is not a list of what is revoked, in PEM: ", error));
+        source.name, " is not a list of revoked certificates in PEM: ", error));
   }
   return absl::OkStatus();
 }

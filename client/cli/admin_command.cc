@@ -178,7 +178,7 @@ std::string WhatTheyHold(const kamino::v1::RecoverResponse& planned,
   if (planned.acknowledged() > 0 && planned.holds() < planned.acknowledged()) {
     return absl::StrCat(hold, "mutations up to ", planned.holds(), " of ",
                         planned.acknowledged(), " that were acknowledged",
-                        done ? "" : ": rather put newer files back");
+                        done ? "" : "; restore newer files first");
   }
   if (planned.acknowledged() > 0) {
     return absl::StrCat(hold, "all mutations that the manager knows to be ",
@@ -186,10 +186,8 @@ std::string WhatTheyHold(const kamino::v1::RecoverResponse& planned,
                         "); it may not know the last ones");
   }
   return absl::StrCat(
-      hold, "less than was acknowledged, maybe",
-      done ? ""
-           : ": if other nodes were in its last view, rather start those "
-             "first");
+      hold, "possibly less than was acknowledged",
+      done ? "" : "; if other nodes were in its last view, start those first");
 }
 
 int Recover(Cli& cli, const Recovery& recovery) {
@@ -213,7 +211,7 @@ int Recover(Cli& cli, const Recovery& recovery) {
       " in view ", planned->view_id(), " with ", absl::StrJoin(members, ", "),
       WhatTheyHold(*planned, recovery.confirmed), "\n");
   if (recovery.confirmed) return kExitOk;
-  std::cout << "to have it so: kamino admin recover --confirm"
+  std::cout << "to confirm: kamino admin recover --confirm"
             << (planned->complete() ? "\n" : " --force\n");
   return kExitOk;
 }
@@ -224,7 +222,7 @@ CLI::App* AddChange(CLI::App* admin, Cli* cli, const std::string& name,
                     const std::shared_ptr<Change>& change) {
   CLI::App* command = AddCommand(admin, cli, name, description,
                                  absl::StrCat("  kamino admin ", name, " n2"));
-  command->add_option("NODE", change->node_id, "Its --node_id.")
+  command->add_option("NODE", change->node_id, "The node's --node_id.")
       ->required()
       ->type_name("");
   auto* wait =
@@ -243,17 +241,15 @@ CLI::App* AddChange(CLI::App* admin, Cli* cli, const std::string& name,
 }  // namespace
 
 void AddAdminCommand(CLI::App* app, Cli* cli) {
-  CLI::App* admin =
-      app->add_subcommand("admin",
-                          "The cluster as its managers see it; nodes "
-                          "in and out of the chain.");
+  CLI::App* admin = app->add_subcommand(
+      "admin",
+      "Shows the cluster as its managers see it; adds and removes nodes.");
   AddSettings(admin, &cli->settings());
   admin->require_subcommand(1);
-  CLI::App* status =
-      AddCommand(admin, cli, "status",
-                 "Which nodes are alive, sound or joining, and which "
-                 "nodes the chain waits for.",
-                 "  kamino admin status");
+  CLI::App* status = AddCommand(admin, cli, "status",
+                                "Shows which nodes are alive, sound or "
+                                "joining, and which nodes the chain waits for.",
+                                "  kamino admin status");
   status->callback([=] { cli->run = [=] { return Status(*cli); }; });
   auto change = std::make_shared<Change>();
   CLI::App* remove =
@@ -261,26 +257,23 @@ void AddAdminCommand(CLI::App* app, Cli* cli) {
                 "Takes a node out of the chain, now and until it is added.",
                 RemoveNow, change);
   remove->add_flag("--force", change->force,
-                   "Even if one node alone is left with the data.");
-  AddChange(
-      admin, cli, "drain",
-      "Takes a node out of the chain once another has taken its place, so that "
-      "the chain is never short of one; it stays out until it is added. Needs "
-      "a node more than the chain's length, which stands by: kamino status "
-      "names it.",
-      Drain, change);
+                   "Removes it even if a single node keeps the data.");
+  AddChange(admin, cli, "drain",
+            "Takes a node out of the chain once another has taken its place, "
+            "so that the chain is never short of one; it stays out until it is "
+            "added. Needs a spare, which kamino status names.",
+            Drain, change);
   AddChange(admin, cli, "add", "Lets a node join again.", AddNode, change);
   auto recovery = std::make_shared<Recovery>();
-  CLI::App* recover =
-      AddCommand(admin, cli, "recover",
-                 "Goes on from what the nodes hold, when etcd was emptied or "
-                 "put back from an older copy, or all nodes that came back are "
-                 "on old copies of their data. Says how; with --confirm, does "
-                 "it.",
-                 "  kamino admin recover --confirm");
-  recover->add_flag("--confirm", recovery->confirmed, "Do it.");
+  CLI::App* recover = AddCommand(
+      admin, cli, "recover",
+      "Continues with the data of the nodes after etcd was emptied or restored "
+      "from an older copy, or if all returning nodes have stale copies of "
+      "their data. Shows the plan; with --confirm, executes it.",
+      "  kamino admin recover --confirm");
+  recover->add_flag("--confirm", recovery->confirmed, "Execute the plan.");
   recover->add_flag("--force", recovery->force,
-                    "Even if what was acknowledged may be lost.");
+                    "Continue even if acknowledged mutations may be lost.");
   recover->callback(
       [=] { cli->run = [=] { return Recover(*cli, *recovery); }; });
   AddFinalizeCommand(admin, cli);

@@ -210,8 +210,9 @@ absl::Status AuthorityFolder::CheckKind(const Wanted& wanted) const {
   }
   if (of_etcd &&
       (wanted.name.empty() || wanted.name.find('/') != std::string::npos)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", wanted.name, "\" cannot be a name"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", wanted.name,
+        "\" cannot be a name: a name is not empty and has no slash"));
   }
   return absl::OkStatus();
 }
@@ -311,10 +312,10 @@ absl::StatusOr<CertificatePair> AuthorityFolder::Renew(
   }
   const CertificateFacts facts = security::FactsOf(*before.front());
   if (facts.is_authority) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(certificate,
-                     " is the authority's own: who is to believe another one "
-                     "needs its certificate in --tls_ca first"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        certificate,
+        " is the authority's own: to replace it, make a new authority and "
+        "first add its certificate to each process's --tls_ca"));
   }
   const CertificatePair pair =
       PairNamed(std::string(absl::StripSuffix(certificate, ".pem")));

@@ -201,17 +201,18 @@ void AddSave(CLI::App* backup, Cli* cli) {
       ->type_name("");
   save->add_flag("--force", options->force,
                  "Overwrites a file, once the new one is whole.");
-  save->add_flag("--compress", options->compress, "By zstd.");
+  save->add_flag("--compress", options->compress,
+                 "Compresses the file with zstd.");
   save->add_option("--rate", options->rate,
                    "MiB of objects a second at most, 256 by default; 0: as "
                    "fast as can be, at the expense of the cluster's clients.")
       ->type_name("N")
       ->transform(Decimal())
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 20));
-  save->add_option("--retries", options->retries,
-                   "How often it begins again where the tail was lost, too "
-                   "much was changed, or the file took nothing for a minute; "
-                   "0 by default.")
+  save->add_option(
+          "--retries", options->retries,
+          "Maximum number of retries after the tail was lost, too much was "
+          "changed, or the file accepted no data for a minute; 0 by default.")
       ->type_name("N")
       ->transform(Decimal())
       ->check(CLI::Range(0, 1000));
@@ -230,9 +231,9 @@ void AddBackupCommand(CLI::App* app, Cli* cli) {
   auto path = std::make_shared<std::string>();
   CLI::App* verify = AddCommand(
       backup, cli, "verify",
-      "Reads all of a backup, checks it, and tells what is in it. Asks nobody. "
-      "Ends with 0 where it is good, with 1 where it is damaged or no backup, "
-      "and says where, and with 2 where it cannot be read.",
+      "Reads all of a backup, checks it, and tells what is in it. Asks no "
+      "node. Ends with 0 where it is good, with 1 where it is damaged or no "
+      "backup, and says where, and with 2 where it cannot be read.",
       "  kamino backup verify monday.kmb\n"
       "  ssh elsewhere 'cat monday.kmb' | kamino backup verify -");
   verify->add_option("FILE", *path, "The file; -: standard input.")
@@ -242,11 +243,10 @@ void AddBackupCommand(CLI::App* app, Cli* cli) {
 
   AddRestoreCommand(backup, cli);
 
-  CLI::App* hash = AddCommand(
-      backup, cli, "hash",
-      "The hash of all objects as they are now: the one that a backup of them "
-      "has.",
-      "  kamino backup hash");
+  CLI::App* hash = AddCommand(backup, cli, "hash",
+                              "Prints the hash of all objects as they are now, "
+                              "which is that of a backup of them.",
+                              "  kamino backup hash");
   hash->callback([=] { cli->run = [=] { return RunHash(cli); }; });
 }
 

@@ -242,10 +242,9 @@ void PrintReplicaReads(const Client& client) {
   const Client::ReplicaReads reads = client.replica_reads();
   std::cout << absl::StrCat(
       reads.answered,
-      " answered by other nodes than the tail; it was asked "
-      "instead for ",
-      reads.not_clean, " of what was being changed, and for ", reads.failed,
-      " as a node did not answer\n");
+      " answered by nodes other than the tail; the tail answered instead ",
+      reads.not_clean, " times because the object was being changed, and ",
+      reads.failed, " times because a node did not answer\n");
 }
 
 // Accounts per commit: few enough for the intent log of a small heap.
@@ -354,7 +353,8 @@ void AddBenchCommand(CLI::App* app, Cli* cli) {
   AddNumber(transfer, "--accounts", &options->accounts,
             "Number of accounts; 100 by default.", 2, UINT64_MAX);
   AddNumber(transfer, "--balance", &options->balance,
-            "--setup: what each begins with; 1000 by default.", 0, UINT64_MAX);
+            "Initial balance of each account with --setup; 1000 by default.", 0,
+            UINT64_MAX);
   transfer->add_flag("--setup", options->setup, "Make the accounts first.");
   transfer
       ->add_option("--acked_log", options->acked_log,
@@ -366,10 +366,10 @@ void AddBenchCommand(CLI::App* app, Cli* cli) {
   AddKeys(put, options.get());
   AddNumber(put, "--value_size", &options->value_size,
             "Bytes of a value; 100 by default.", 0, kMaxValueBytes);
-  CLI::App* get =
-      AddLoad(bench, cli, "get",
-              "Reads of what put wrote; of keys that it has not, DECLINED.",
-              "  kamino bench get --outstanding=1", options);
+  CLI::App* get = AddLoad(bench, cli, "get",
+                          "Reads of the keys that put wrote; reads of other "
+                          "keys count as DECLINED.",
+                          "  kamino bench get --outstanding=1", options);
   AddKeys(get, options.get());
   get->add_flag("--any_replica", options->any_replica,
                 "Ask all nodes but the head in turn, and the tail where one "

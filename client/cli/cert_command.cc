@@ -45,9 +45,8 @@ void AddFolder(CLI::App* command, std::string* folder) {
 
 void AddDays(CLI::App* command, int* days) {
   command
-      ->add_option(
-          "--days", *days,
-          absl::StrCat("For how long it is good, by default ", *days, " days."))
+      ->add_option("--days", *days,
+                   absl::StrCat("Its validity, by default ", *days, " days."))
       ->check(CLI::Range(1, kMostDays))
       ->type_name("N");
 }
@@ -69,8 +68,8 @@ std::string FingerprintText(const CertificateFacts& facts) {
 std::string PurposeText(const CertificateFacts& facts) {
   std::vector<std::string> purposes;
   if (facts.is_authority) purposes.push_back("an authority");
-  if (facts.serves) purposes.push_back("who serves");
-  if (facts.calls) purposes.push_back("who calls");
+  if (facts.serves) purposes.push_back("server");
+  if (facts.calls) purposes.push_back("client");
   return absl::StrJoin(purposes, ", ");
 }
 
@@ -119,20 +118,20 @@ void AddAuthority(CLI::App* cert, Cli* cli) {
   words->days = kAuthorityDays;
   CLI::App* command = AddCommand(
       cert, cli, "ca",
-      "Makes an authority: for one cluster, or for its etcd. Whoever has its "
-      "key can be anybody: keep the folder, and take care of it.",
+      "Makes an authority: for one cluster, or for its etcd. Its key can sign "
+      "a certificate for any identity: keep the folder, and protect it.",
       "  kamino cert ca --cluster_id=shop\n"
       "  kamino cert ca --etcd --dir=etcd-ca");
   AddFolder(command, &words->folder);
   AddDays(command, &words->days);
   auto* cluster = command
                       ->add_option("--cluster_id", words->cluster_id,
-                                   "The cluster, as its servers have it.")
+                                   "The servers' --cluster_id.")
                       ->type_name("NAME");
   command
       ->add_flag("--etcd", words->of_etcd,
-                 "For etcd and those who call it, who are others than those "
-                 "who call the cluster.")
+                 "For etcd and its clients, which are separate from the "
+                 "clients of the cluster.")
       ->excludes(cluster);
   command->callback([=] {
     cli->run = [=] {
@@ -159,19 +158,19 @@ void AddIssue(CLI::App* cert, Cli* cli) {
       "  kamino cert issue etcd-client m1 --dir=etcd-ca");
   command
       ->add_option("KIND", words->wanted.kind,
-                   "The role, or etcd (its members), or etcd-client (who calls "
-                   "them: managers, etcdctl).")
+                   "The role, or etcd (its members), or etcd-client (its "
+                   "clients: managers, etcdctl).")
       ->required()
       ->type_name("")
       ->check(CLI::IsMember({"node", "manager", "operator", "writer", "reader",
                              "etcd", "etcd-client"}));
-  command->add_option("NAME", words->wanted.name, "Of its holder.")
+  command->add_option("NAME", words->wanted.name, "The holder's name.")
       ->required()
       ->type_name("");
   command
       ->add_option("--host", words->wanted.hosts,
                    "A name or an address of the holder's machine, which etcd, "
-                   "browsers and Prometheus look at; may be given again.")
+                   "browsers and Prometheus check; may be repeated.")
       ->type_name("HOST")
       ->delimiter(',')
       ->take_all()
@@ -237,14 +236,14 @@ void TellRevoked(const Cli& cli, const security::CertificateFacts& facts,
 
 void AddRevoke(CLI::App* cert, Cli* cli) {
   auto words = std::make_shared<CertOptions>();
-  CLI::App* command = AddCommand(
-      cert, cli, "revoke",
-      "Adds certificates to the authority's list of revoked ones, crl/ca.crl, "
-      "which each process is to have in its --tls_crl_dir. A file stands for "
-      "all that its holder has, of before renewals too; a serial number for "
-      "one.",
-      "  kamino cert revoke kamino-ca/writer-app.pem\n"
-      "  kamino cert revoke 5AD1FD3C0A42B0E1");
+  CLI::App* command =
+      AddCommand(cert, cli, "revoke",
+                 "Adds certificates to the authority's list of revoked ones, "
+                 "crl/ca.crl, which each process needs in its --tls_crl_dir. A "
+                 "file revokes all certificates of its holder, including those "
+                 "before renewals; a serial number revokes one.",
+                 "  kamino cert revoke kamino-ca/writer-app.pem\n"
+                 "  kamino cert revoke 5AD1FD3C0A42B0E1");
   command
       ->add_option("WHAT", words->what,
                    "A certificate's file, or its serial number.")
@@ -271,8 +270,7 @@ void AddList(CLI::App* cert, Cli* cli) {
   auto words = std::make_shared<CertOptions>();
   CLI::App* command =
       AddCommand(cert, cli, "list",
-                 "Lists what an authority has issued, and until when it is "
-                 "good.",
+                 "Lists the certificates of an authority and when they expire.",
                  "  kamino cert list --dir=etcd-ca");
   AddFolder(command, &words->folder);
   command->callback([=] {
@@ -303,7 +301,7 @@ void AddList(CLI::App* cert, Cli* cli) {
 void AddShow(CLI::App* cert, Cli* cli) {
   auto file = std::make_shared<std::string>();
   CLI::App* command =
-      AddCommand(cert, cli, "show", "Tells what a certificate says.",
+      AddCommand(cert, cli, "show", "Shows a certificate.",
                  "  kamino cert show /etc/kamino/tls/node-n1.pem");
   command->add_option("FILE", *file, "The certificate (PEM).")
       ->required()

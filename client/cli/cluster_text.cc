@@ -48,7 +48,7 @@ std::string SendsOf(const ClusterNode& node) {
   if (report.transfer_pages() > 0) {
     const uint64_t left = report.transfer_bytes_left() / kPageBytes;
     const uint64_t pages = std::max(report.transfer_pages(), left);
-    return absl::StrCat("sends what has changed: ", pages - left, " of ", pages,
+    return absl::StrCat("sends changed pages: ", pages - left, " of ", pages,
                         " pages");
   }
   return absl::StrCat("sends its heap: pass ", report.transfer_pass(), ", ",

@@ -115,8 +115,10 @@ int RunOutcome(Cli& cli, const OutcomeOptions& options) {
       break;
     case kamino::v1::OUTCOME_SUPERSEDED:
       std::cout << (in_session
-                        ? std::string("over: a later number has its slot\n")
-                        : absl::StrCat("over: number ", outcome->last_number(),
+                        ? std::string(
+                              "superseded: a later number has its slot\n")
+                        : absl::StrCat("superseded: number ",
+                                       outcome->last_number(),
                                        " has committed since\n"));
       break;
     case kamino::v1::OUTCOME_NOT_COMMITTED:
@@ -186,10 +188,12 @@ void AddCall(CLI::App* app, Cli* cli) {
       AddCommand(app, cli, "call", "Runs a procedure at the head, atomically.",
                  "  kamino commit put alice 10 put bob 5\n"
                  "  kamino call bank.transfer 'alice bob 3'    # 7 8");
-  call->add_option("PROCEDURE", *procedure, "Its name, as nodes know it.")
+  call->add_option("PROCEDURE", *procedure,
+                   "The procedure's name at the nodes.")
       ->required()
       ->type_name("");
-  call->add_option("ARGUMENTS", *arguments, "What it takes, as one word.")
+  call->add_option("ARGUMENTS", *arguments,
+                   "The procedure's arguments, as one word.")
       ->required()
       ->type_name("");
   call->callback([=] {
@@ -199,24 +203,26 @@ void AddCall(CLI::App* app, Cli* cli) {
 
 void AddOutcome(CLI::App* app, Cli* cli) {
   auto options = std::make_shared<OutcomeOptions>();
-  CLI::App* outcome = AddCommand(
-      app, cli, "outcome", "Tells what became of a mutation.",
-      "  kamino outcome 6129484611666145821 3 1207\n"
-      "  kamino outcome 8210466389915733402 77 session\n"
-      "The words are those that an error named whose outcome is unknown.");
-  outcome->add_option("CLIENT_ID", options->client_id, "Who has sent it.")
+  CLI::App* outcome =
+      AddCommand(app, cli, "outcome", "Shows the outcome of a mutation.",
+                 "  kamino outcome 6129484611666145821 3 1207\n"
+                 "  kamino outcome 8210466389915733402 77 session\n"
+                 "An error with an unknown outcome names these words.");
+  outcome
+      ->add_option("CLIENT_ID", options->client_id,
+                   "The id of the client or session that sent it.")
       ->required()
       ->type_name("")
       ->transform(Decimal());
-  outcome->add_option("NUMBER", options->number, "Which of its mutations.")
+  outcome->add_option("NUMBER", options->number, "The number of the mutation.")
       ->required()
       ->type_name("")
       ->transform(Decimal());
   outcome
       ->add_option("SINCE", options->since,
-                   "The newest version seen before it was sent first; without "
-                   "it the answer may be that nobody knows. Or the word "
-                   "session, where CLIENT_ID is that of one.")
+                   "The newest version seen before the mutation was first "
+                   "sent; without it the outcome may not be known. Or the word "
+                   "session, if CLIENT_ID is the id of a session.")
       ->type_name("");
   outcome->callback(
       [=] { cli->run = [=] { return RunOutcome(*cli, *options); }; });

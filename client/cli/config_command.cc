@@ -44,7 +44,7 @@ constexpr char kClientHead[] = R"(
 seeds = ["127.0.0.1:7001"]
 managers = ["127.0.0.1:7000"]
 
-# How it speaks to them. A cluster may have its own of these.
+# Options of its connections. A cluster may override them.
 [client]
 )";
 
@@ -75,11 +75,11 @@ std::string Example(CLI::App* command, const std::string& of) {
 
 void AddExample(CLI::App* config, Cli* cli) {
   auto of = std::make_shared<std::string>();
-  CLI::App* example = AddCommand(
-      config, cli, "example",
-      "Prints a configuration file with all that there is, as comments.",
-      "  kamino config example > /etc/kamino/kamino.toml\n"
-      "  kamino config example node");
+  CLI::App* example =
+      AddCommand(config, cli, "example",
+                 "Prints a configuration file with all settings, as comments.",
+                 "  kamino config example > /etc/kamino/kamino.toml\n"
+                 "  kamino config example node");
   example->add_option("PROGRAM", *of, "node, manager or client; without, all.")
       ->type_name("")
       ->check(CLI::IsMember({"node", "manager", "client"}));

@@ -41,12 +41,12 @@ constexpr size_t kMostNodes = 64;
 constexpr absl::Duration kPatience = absl::Seconds(3);  // with one process
 
 constexpr char kReadMe[] =
-    R"(What nodes and managers of a Kamino cluster said of themselves when this
+    R"(The state of the nodes and managers of a Kamino cluster when this archive
 was made: no keys, no values, no secrets.
 
-missing.txt              what could not be read, and why; empty: nothing
+missing.txt              the parts that could not be read, and why
 cluster.json             the cluster as the manager that leads sees it
-managers.json            what each manager says of itself
+managers.json            the state of each manager
 chain.json               the view, as a node told it
 nodes/ID/status.json     as kamino status --json shows it; a second node that
                          is known by that ID has the folder nodes/ID-2

@@ -64,8 +64,8 @@ int Finalize(Cli& cli, const Finalization& finalization) {
         finalization.confirmed ? " is in force\n" : " in force\n");
   }
   if (!finalization.confirmed) {
-    std::cout << "nodes of the older release could not come back; to have it "
-                 "so: kamino admin finalize --confirm\n";
+    std::cout << "nodes of the older release could not come back; to confirm: "
+                 "kamino admin finalize --confirm\n";
   }
   return kExitOk;
 }
@@ -76,14 +76,15 @@ void AddFinalizeCommand(CLI::App* admin, Cli* cli) {
   auto finalization = std::make_shared<Finalization>();
   CLI::App* command = AddCommand(
       admin, cli, "finalize",
-      "Puts in force what a newer release brings, once all members run it; "
-      "those of the older one are refused from then on. Says what; with "
-      "--confirm, does it.",
+      "Puts the features of a newer release in force once all members run it; "
+      "nodes of the older release are refused from then on. Shows the "
+      "features; with --confirm, puts them in force.",
       "  kamino admin finalize --confirm");
-  command->add_flag("--confirm", finalization->confirmed, "Do it.");
+  command->add_flag("--confirm", finalization->confirmed,
+                    "Put the features in force.");
   command->add_flag("--force", finalization->force,
-                    "Even if a node outside of the chain runs the older "
-                    "release, and could not come back.");
+                    "Finalize even if a node outside of the chain runs the "
+                    "older release and could not come back.");
   command->callback(
       [=] { cli->run = [=] { return Finalize(*cli, *finalization); }; });
 }

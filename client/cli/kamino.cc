@@ -36,8 +36,8 @@ namespace {
 
 constexpr char kExitCodes[] =
     R"(Words behind -- are taken as they are, and so are numbers such as -5.
-Exit codes: 0 done, 1 the service said no, 2 the command line is wrong,
-3 nobody answered in time.
+Exit codes: 0 done, 1 the service refused, 2 the command line is wrong,
+3 no answer in time.
 
 kamino help COMMAND tells more, with examples.)";
 
@@ -88,10 +88,10 @@ Found Find(CLI::App* app, const Words& words) {
 
 void AddHelp(CLI::App* app, Cli* cli) {
   auto words = std::make_shared<Words>();
-  CLI::App* help = app->add_subcommand("help", "Tells more of a command.");
+  CLI::App* help = app->add_subcommand("help", "Shows the help of a command.");
   help->footer("Examples:\n  kamino help put\n  kamino help admin remove");
   AddSettings(help, &cli->settings());
-  help->add_option("COMMAND", *words, "Its name.")->type_name("");
+  help->add_option("COMMAND", *words, "The command's name.")->type_name("");
   help->callback([=] {
     cli->run = [=] {
       const Found found = Find(app, *words);

@@ -195,9 +195,9 @@ void AddLoadCommand(CLI::App* app, Cli* cli) {
       ->required()
       ->type_name("")
       ->check(CLI::IsMember({"tsv", "dpkg"}));
-  load->add_option("FILE", options->file,
-                   "- is standard input; of dpkg, /var/lib/dpkg/status by "
-                   "default.")
+  load->add_option(
+          "FILE", options->file,
+          "- is standard input; for dpkg, /var/lib/dpkg/status by default.")
       ->type_name("");
   load->add_option("--outstanding", options->outstanding,
                    "Calls under way at once; 64 by default.")

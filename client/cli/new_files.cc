@@ -179,8 +179,9 @@ absl::StatusOr<std::unique_ptr<NewFile>> NewFile::Create(
     }
     if (existing == Existing::kStays) return IsThereAlready(path);
     if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("cannot make ", path, ": what is there is no file"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "cannot make ", path,
+          ": the path exists and is not a regular file; name another one"));
     }
   }
   std::string unfinished = path + ".unfinished.XXXXXX";

@@ -207,9 +207,9 @@ void AddPut(CLI::App* app, Cli* cli) {
                              "  date | kamino put now --file=-\n"
                              "  kamino put header --hex '00 ff 17'");
   put->add_option("KEY", options->key, kKey)->required()->type_name("");
-  CLI::Option* value = put->add_option("VALUE", options->value,
-                                       "What it is to be, up to 1 MiB; or "
-                                       "else --file.");
+  CLI::Option* value =
+      put->add_option("VALUE", options->value,
+                      "The object's value, up to 1 MiB; or use --file.");
   value->type_name("");
   put->add_option("--file", options->file,
                   "Take the value from this file; - is standard input.")
@@ -271,7 +271,8 @@ void AddScan(CLI::App* app, Cli* cli) {
                    "Only keys that begin with this.")
       ->type_name("TEXT")
       ->excludes(start);
-  scan->add_option("--limit", options->limit, "At most so many; 0: all.")
+  scan->add_option("--limit", options->limit,
+                   "Maximum number of objects; 0: all.")
       ->type_name("N")
       ->transform(Decimal());
   scan->add_flag("--keys_only", options->keys_only, "Leave the values out.");

@@ -209,8 +209,8 @@ absl::StatusOr<BackupSummary> Restore(Cli* cli, OldFile* file) {
     // Refused: the restore did not begin.
     if (!MayBeDone(taken.status())) return taken.status();
     return WithMore(taken.status(),
-                    "; it may be begun nevertheless: then the cluster serves "
-                    "nobody until the restore is run again or given up (kamino "
+                    "; the restore may have begun: then the cluster serves no "
+                    "client until the restore is run again or given up (kamino "
                     "backup restore --give_up)");
   }
   absl::Status done = PutAll(*file, &reader, header, restorer.get());
@@ -253,7 +253,8 @@ int RunGiveUp(Cli* cli) {
   if (cli->json()) {
     std::cout << "{\"given_up\": " << (given_up ? "true" : "false") << "}\n";
   } else if (given_up) {
-    std::cout << "the restore is given up: what it had brought is deleted\n";
+    std::cout
+        << "the restore is given up: the objects that it brought are deleted\n";
   } else {
     std::cout << "nothing was being restored; nothing is deleted\n";
   }
@@ -270,17 +271,18 @@ void AddRestoreCommand(CLI::App* backup, Cli* cli) {
   auto options = std::make_shared<Options>();
   CLI::App* restore = AddCommand(
       backup, cli, "restore",
-      "Brings the objects of a backup into a cluster that has none. It serves "
-      "nobody until all are there; where that was interrupted, run it again. "
-      "Ends with 1 where the backup is damaged or the cluster refuses it, with "
-      "2 where the file cannot be read, and with 3 where nobody answered.",
+      "Brings the objects of a backup into a cluster that has none. The "
+      "cluster serves no client until all are restored; after an interruption, "
+      "run the command again. Ends with 1 where the backup is damaged or the "
+      "cluster refuses it, with 2 where the file cannot be read, and with 3 "
+      "where no node answered.",
       "  kamino backup restore monday.kmb --cluster=new\n"
       "  kamino backup restore --give_up --cluster=new");
   restore->add_option("FILE", options->file, "The file; -: standard input.")
       ->type_name("");
-  restore->add_flag("--give_up", options->give_up,
-                    "Deletes what an interrupted restore has brought, and lets "
-                    "clients in.");
+  restore->add_flag(
+      "--give_up", options->give_up,
+      "Deletes the objects of an interrupted restore, and lets clients in.");
   restore->callback([=] {
     cli->run = [=] {
       if (options->give_up == !options->file.empty()) {

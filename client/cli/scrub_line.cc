@@ -26,8 +26,8 @@ std::string ScrubLine(const kamino::v1::ScrubStatus& scrub) {
                     " differences, the last: ", scrub.last_found());
   }
   if (scrub.in_doubt()) {
-    absl::StrAppend(&line, "; nothing is served, as range ", scrub.next(),
-                    " is in doubt (it is compared again each second; see "
+    absl::StrAppend(&line, "; nothing is served, because range ", scrub.next(),
+                    " may be wrong (it is compared again each second; see "
                     "docs/design/recovery.md, Scrub)");
   }
   return line + "\n";

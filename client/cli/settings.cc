@@ -22,7 +22,7 @@ using security::TlsNamedBy;
 
 namespace {
 
-constexpr char kGroup[] = "Of all commands";
+constexpr char kGroup[] = "Options of all commands";
 
 // Parses "host:port,...".
 absl::StatusOr<std::vector<std::string>> Addresses(absl::string_view from,
@@ -174,7 +174,7 @@ absl::Status LocateCluster(const std::string& cluster,
   if (config.cluster.empty()) {
     if (settings->config.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
-        path, ": no cluster is its current one; name one by --cluster"));
+        path, ": it sets no current cluster; name one by --cluster"));
   }
   settings->seeds = config.seeds;
   settings->managers = config.managers;
@@ -187,10 +187,10 @@ absl::Status Find(const Environment& environment, Settings* settings) {
   if (!by->empty()) return absl::OkStatus();
   if (Knows(*settings)) {
     if (!settings->cluster.empty() || !settings->config.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          settings->cluster.empty() ? "--config" : "--cluster",
-          " says where the cluster is, and so do --seeds and --managers: "
-          "either it or them"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(settings->cluster.empty() ? "--config" : "--cluster",
+                       " says where the cluster is, and so do --seeds and "
+                       "--managers: use one or the other"));
     }
     *by = "the command line";
     return absl::OkStatus();
@@ -219,8 +219,9 @@ void AddTls(CLI::App* app, Settings* settings) {
         ->group(kGroup);
   };
   add("--tls_cert", &tls->certificate, "FILE",
-      "Certificate of who calls (PEM) [KAMINO_TLS_CERT].");
-  add("--tls_key", &tls->key, "FILE", "Its key (PEM) [KAMINO_TLS_KEY].");
+      "The caller's certificate (PEM) [KAMINO_TLS_CERT].");
+  add("--tls_key", &tls->key, "FILE",
+      "The certificate's key (PEM) [KAMINO_TLS_KEY].");
   add("--tls_ca", &tls->authorities, "FILE",
       "Authorities whose certificates are believed (PEM) [KAMINO_TLS_CA].");
   add("--tls_crl_dir", &tls->revoked, "FOLDER",
@@ -242,8 +243,8 @@ void AddKeyEncoding(CLI::App* app, Settings* settings) {
          [settings](const std::string& text) {
            settings->key_encoding = kEncodings.at(text);
          },
-         "How keys are written, as words and in lines: raw, escaped (\\x00), "
-         "hex or base64; by default words are raw, and lines escaped.")
+         "Encoding of keys in arguments and lines: raw, escaped (\\x00), hex "
+         "or base64; by default arguments are raw, and lines escaped.")
       ->check(CLI::IsMember({"raw", "escaped", "hex", "base64"}))
       ->type_name("ENCODING")
       ->group(kGroup);
@@ -290,9 +291,9 @@ absl::Status CheckTls(const Settings& settings) {
   absl::Status checked;
   if (settings.insecure && settings.tls.any()) {
     checked = absl::InvalidArgumentError(
-        "--insecure is to go without certificates, and the same place names "
-        "some (--tls_cert, --tls_key, --tls_ca, --tls_crl_dir): leave out "
-        "either");
+        "--insecure excludes certificates, but the same place names some "
+        "(--tls_cert, --tls_key, --tls_ca, --tls_crl_dir): leave out one of "
+        "the two");
   } else {
     checked = CheckComplete(settings.tls, TlsNamedBy::kEnvironmentToo);
   }
@@ -341,12 +342,13 @@ void AddSettings(CLI::App* app, Settings* settings) {
                                         "it must be over 0, not " + text);
            }
          },
-         "Of each call, retries included, such as 500ms; 10s by default.")
+         "Time limit of each call, retries included, such as 500ms; 10s by "
+         "default.")
       ->type_name("DURATION")
       ->group(kGroup);
   app->add_option("--carrier", settings->carrier,
-                  "What a session goes by: shm, verbs, tcp or grpc, by default "
-                  "the best there is; unary: no session.")
+                  "Carrier of the session: shm, verbs, tcp or grpc, by default "
+                  "the best one available; unary: no session.")
       ->check(CLI::IsMember({"shm", "verbs", "tcp", "grpc", "unary"}))
       ->type_name("KIND")
       ->group(kGroup);
@@ -417,8 +419,8 @@ absl::Status Locate(Place wanted, const Environment& environment,
   }
   if (settings->located_by.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        chain ? "where is the chain? Set --seeds=host:port,... or KAMINO_SEEDS"
-              : "where are the managers? Set --managers=host:port,... or "
+        chain ? "no seeds are known: set --seeds=host:port,... or KAMINO_SEEDS"
+              : "no managers are known: set --managers=host:port,... or "
                 "KAMINO_MANAGERS",
         ", or name a cluster of the configuration file by --cluster"));
   }

@@ -69,7 +69,7 @@ absl::StatusOr<std::string> StandsByLine(const Cli& cli, const Client& client) {
   }
   if (AreOfDifferentClusters(cluster.status())) return cluster.status();
   if (!cluster.ok()) {
-    return absl::StrCat("who stands by is not known: ",
+    return absl::StrCat("the spares are not known: ",
                         Printable(cluster.status().message()), "\n");
   }
   const std::vector<std::string> nodes = StandingBy(*cluster);
@@ -122,7 +122,7 @@ std::string NotAllowedLines(const Statuses& statuses) {
 std::string AwayLine(const kamino::v1::Chain& chain) {
   if (chain.away().empty()) return "";
   return absl::StrCat(
-      "away, stopped in order: ", absl::StrJoin(chain.away(), ", "),
+      "away, in a planned stop: ", absl::StrJoin(chain.away(), ", "),
       "; kamino admin status says for how long their places are kept\n");
 }
 

@@ -32,7 +32,7 @@ std::shared_ptr<Connection> Connection::Open(const SessionHello& hello,
   std::shared_ptr<Wire> wire = make(connection);
   if (wire == nullptr) {
     connection->OnWireClosed(
-        absl::UnavailableError("there is no such way to the node"));
+        absl::UnavailableError("the carrier does not reach the node"));
     return connection;
   }
   {

@@ -148,7 +148,8 @@ void Connections::Dial(const Key& key, ChainId chain_id) {
 
 void Connections::TryWay(std::shared_ptr<Attempt> attempt) {
   if (attempt->next_way >= attempt->ways.size()) {
-    return OnRefused(attempt, absl::UnavailableError("no way leads there"));
+    return OnRefused(attempt,
+                     absl::UnavailableError("no carrier reaches the node"));
   }
   kamino::v1::SessionHello hello;
   hello.set_min_version(session::kVersion);

@@ -42,8 +42,7 @@ void CheckedBlocks::Walk(const Finding& found) {
       const ObjectId lost = id;
       while (id < end_ && !CanBeBlock(id)) id += kUnitBytes;
       found(offset_of(lost),
-            absl::StrCat("no block's header is where one has to be; ",
-                         id - lost, " bytes cannot be told apart"));
+            absl::StrCat("no valid block header in ", id - lost, " bytes"));
       continue;
     }
     BlockHeader header;
@@ -51,8 +50,8 @@ void CheckedBlocks::Walk(const Finding& found) {
     const uint64_t units = UnitsOf(header.word);
     if (header.copy_of != 0) {
       found(offset_of(id),
-            absl::StrCat("the header of block ", id, " has ", header.copy_of,
-                         " where a heap's has 0"));
+            absl::StrCat("the header of block ", id, " has copy_of ",
+                         header.copy_of, "; in a heap it is 0"));
     }
     if (StateOf(header.word) == BlockState::kAllocated) {
       blocks_.push_back(id);
@@ -88,7 +87,7 @@ absl::StatusOr<absl::Span<const std::byte>> CheckedBlocks::Reach(ObjectId id) {
   uint64_t* const block = Find(id);
   if ((*block & kReached) != 0) {
     return absl::AlreadyExistsError(
-        absl::StrCat("two things lead to object ", id));
+        absl::StrCat("object ", id, " is referenced twice"));
   }
   *block |= kReached;
   return payload;

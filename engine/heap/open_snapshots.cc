@@ -62,9 +62,10 @@ absl::StatusOr<std::unique_ptr<Snapshot>> OpenSnapshots::Open(
       << "sequence " << sequence << " has been";
   if (generations_.empty() || generations_.back()->sequence < sequence) {
     if (generations_.size() >= options_.max_open) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("as many as ", options_.max_open,
-                       " snapshots are open; come again once one is closed"));
+      return absl::ResourceExhaustedError(absl::StrCat(
+          options_.max_open,
+          " snapshots are open, which is the limit; retry once one "
+          "is closed"));
     }
     auto generation = std::make_shared<Generation>();
     generation->owner = this;
@@ -93,10 +94,10 @@ void OpenSnapshots::Keep(const Intent& intent) {
     bytes -= generations_.front()->bytes();
     EndOldest(absl::AbortedError(absl::StrCat(
         "the snapshot at ", generations_.front()->sequence,
-        " has ended: what has changed since takes more than the ",
+        " has ended: the changes since then exceed the ",
         options_.max_bytes >> 20,
-        " MiB that are kept for snapshots; take it again, faster or while less "
-        "is written, or have more kept")));
+        " MiB kept for snapshots; take it again, faster or while less is "
+        "written, or raise this limit")));
   }
 }
 

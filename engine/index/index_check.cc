@@ -72,7 +72,8 @@ class TreeCheck {
     if (leaf_depth_ == depth) return;
     found_(page.id(),
            absl::StrCat("leaf ", page.id(), " is ", depth,
-                        " levels down, and the first one ", leaf_depth_));
+                        " levels down, but the first leaf is at level ",
+                        leaf_depth_));
   }
 
   // Checks that slots and keys lie in the page without overlap, and that the
@@ -87,15 +88,15 @@ class TreeCheck {
       const bool empty = slot.key_length == 0 && !page.leaf() && i == 0;
       if (!empty && (slot.key_offset < header.keys_begin || end > kPageBytes)) {
         found_(page.id(), absl::StrCat("key ", i, " of page ", page.id(),
-                                       " is said to lie outside of it"));
+                                       " lies outside the page"));
       }
       used += slot.key_length;
     }
     if (used + header.garbage != kPageBytes - size_t{header.keys_begin}) {
-      found_(page.id(),
-             absl::StrCat("page ", page.id(), " has ", used,
-                          " bytes of keys and says ", header.garbage,
-                          " are unused, of ", kPageBytes - header.keys_begin));
+      found_(page.id(), absl::StrCat("page ", page.id(), " has ", used,
+                                     " bytes of keys and ", header.garbage,
+                                     " bytes unused, which do not add up to ",
+                                     kPageBytes - header.keys_begin));
     }
   }
 
@@ -113,9 +114,8 @@ class TreeCheck {
                absl::StrCat("keys of page ", page.id(), " are out of order at ",
                             i, ", ", Shown(key)));
       } else if (key < lower || (upper.has_value() && key >= *upper)) {
-        found_(page.id(),
-               absl::StrCat("key ", Shown(key), " of page ", page.id(),
-                            " belongs into another page"));
+        found_(page.id(), absl::StrCat("key ", Shown(key), " of page ",
+                                       page.id(), " belongs in another page"));
       } else {
         bool equal = false;
         const bool lost =
@@ -146,8 +146,8 @@ class TreeCheck {
     if (bytes->size() < sizeof(header) ||
         header.length > bytes->size() - sizeof(header)) {
       return found_(id, absl::StrCat("the record of key ", Shown(key),
-                                     " says that it has ", header.length,
-                                     " bytes, more than object ", id));
+                                     " claims ", header.length,
+                                     " bytes, more than object ", id, " has"));
     }
     if (header.version == 0) {
       found_(id,

@@ -44,28 +44,28 @@ absl::Status CheckBackupHeader(const Heap& heap, Kind kind,
   const auto& header = *reinterpret_cast<const BackupHeader*>(region.base());
   if (region.size() < backup_format::kHeaderBytes ||
       header.magic != kBackupMagic) {
-    return absl::FailedPreconditionError("not a Kamino backup");
+    return absl::FailedPreconditionError("not a Kamino undo copy");
   }
   if (header.version != kBackupVersion) {
     return absl::FailedPreconditionError(
-        absl::StrCat("backup format is version ", header.version,
+        absl::StrCat("undo copy format is version ", header.version,
                      "; this program reads version ", kBackupVersion));
   }
   if (header.checksum != ChecksumOf(header)) {
-    return absl::DataLossError("the backup's header is damaged: checksum");
+    return absl::DataLossError("the undo copy's header is damaged: checksum");
   }
   if (header.kind != static_cast<uint32_t>(kind)) {
-    return absl::FailedPreconditionError("a backup of another kind");
+    return absl::FailedPreconditionError("an undo copy of another kind");
   }
   if (header.size != region.size() ||
       header.heap_bytes != heap.region()->size()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "the backup was made with ", header.size, " bytes for a heap of ",
+        "the undo copy was made with ", header.size, " bytes for a heap of ",
         header.heap_bytes, " bytes; it has ", region.size(), " and the heap ",
         heap.region()->size()));
   }
   if (!IsOf(header, heap)) {
-    return absl::FailedPreconditionError("the backup is another heap's");
+    return absl::FailedPreconditionError("the undo copy is another heap's");
   }
   return absl::OkStatus();
 }

@@ -135,11 +135,12 @@ absl::Status DynamicBackup::Load() {
     if (!copies_.emplace(id, copy).second) twice = id;
   });
   if (!walked.ok()) {
-    return absl::DataLossError("the backup is damaged: no tiling of blocks");
+    return absl::DataLossError(
+        "the undo copy is damaged: its blocks do not cover it");
   }
   if (twice == kNullObject) return absl::OkStatus();
   return absl::DataLossError(
-      absl::StrCat("the backup is damaged: two copies of object ", twice));
+      absl::StrCat("the undo copy is damaged: two copies of object ", twice));
 }
 
 bool DynamicBackup::Evict(uint64_t units) {
@@ -251,7 +252,7 @@ absl::StatusOr<absl::Span<std::byte>> DynamicBackup::Copy(ObjectId id) {
   const auto found = copies_.find(id);
   if (found == copies_.end()) {
     return absl::DataLossError(
-        absl::StrCat("the backup has no copy of object ", id));
+        absl::StrCat("the undo copy has no copy of object ", id));
   }
   return absl::MakeSpan(BytesOf(found->second),
                         heap_format::PayloadBytes(found->second.units));
@@ -317,9 +318,10 @@ size_t DynamicBackupBytes(size_t heap_bytes, double alpha) {
 absl::StatusOr<std::unique_ptr<Backup>> CreateDynamicBackup(const Heap* heap,
                                                             Region* region) {
   if (region->size() < DynamicBackupBytes(heap->region()->size(), 0)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a dynamic backup of ", region->size(), " bytes; it must be at least ",
-        DynamicBackupBytes(heap->region()->size(), 0)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a dynamic undo copy of ", region->size(),
+                     " bytes; it must be at least ",
+                     DynamicBackupBytes(heap->region()->size(), 0)));
   }
   BlockHeader* all = heap_format::HeaderOf(region->base(), kFirstBlock);
   all->word =

@@ -222,8 +222,8 @@ absl::Status Recovery::Restore(ObjectId id) {
   const uint32_t capacity = block->second.capacity;
   if (copy->size() != capacity) {
     return absl::DataLossError(
-        absl::StrCat("the backup is damaged: its copy of object ", id, " has ",
-                     copy->size(), " bytes, the object ", capacity));
+        absl::StrCat("the undo copy is damaged: its copy of object ", id,
+                     " has ", copy->size(), " bytes, the object ", capacity));
   }
   const bool differs = std::memcmp(At(id), copy->data(), capacity) != 0;
   Reached(differs ? Branch::kRestoredObject : Branch::kRestoredNothing);

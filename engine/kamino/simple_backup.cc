@@ -77,7 +77,7 @@ class SimpleBackup final : public Backup {
   absl::StatusOr<absl::Span<std::byte>> Copy(ObjectId id) override {
     if (!Has(id)) {
       return absl::DataLossError(
-          absl::StrCat("the backup has no copy of object ", id));
+          absl::StrCat("the undo copy has no copy of object ", id));
     }
     return absl::MakeSpan(mirror_ + id, heap_->BlockPayload(id).size());
   }
@@ -167,8 +167,8 @@ absl::StatusOr<std::unique_ptr<Backup>> CreateSimpleBackup(const Heap* heap,
   const size_t heap_bytes = heap->region()->size();
   if (region->size() < SimpleBackupBytes(heap_bytes)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "a simple backup of ", region->size(), " bytes; it must be at least ",
-        SimpleBackupBytes(heap_bytes)));
+        "a simple undo copy of ", region->size(),
+        " bytes; it must be at least ", SimpleBackupBytes(heap_bytes)));
   }
   region->ZeroFlush(region->base() + kHeaderBytes, BitmapBytes(heap_bytes));
   region->Drain();

@@ -39,8 +39,8 @@ absl::Status CheckKind(absl::string_view path, mode_t mode) {
   if (S_ISBLK(mode)) {
     return absl::FailedPreconditionError(absl::StrCat(
         path,
-        " is a block device; it takes a file on one's file system, or a device "
-        "of persistent memory (devdax)"));
+        " is a block device; use a file on a file system, or a device of "
+        "persistent memory (devdax)"));
   }
   return absl::FailedPreconditionError(
       absl::StrCat(path, " is neither a file nor a device"));

@@ -31,8 +31,9 @@ absl::Status Pmem2Error(absl::string_view what, const std::string& path) {
   const absl::string_view why = pmem2_errormsg();
   return absl::FailedPreconditionError(absl::StrCat(
       "cannot ", what, " ", path, ": ",
-      why.empty() ? "it is no file, and no device of persistent memory (devdax)"
-                  : why));
+      why.empty()
+          ? "it is neither a file nor a device of persistent memory (devdax)"
+          : why));
 }
 
 absl::Status Lock(int fd, const std::string& path) {

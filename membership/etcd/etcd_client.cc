@@ -86,7 +86,7 @@ EtcdClient::Stored StoredIn(const TxnResponse& response, int first) {
 }
 
 absl::Status Incomplete() {
-  return absl::InternalError("etcd: an answer lacks what was asked for");
+  return absl::InternalError("etcd: an answer lacks a requested value");
 }
 
 absl::Status NotTheLeader() {
@@ -190,11 +190,11 @@ absl::Status EtcdClient::Explain(Endpoint& endpoint, const char* what,
     why = "no connection";
   } else if (const absl::Status refusal = endpoint.peer->refusal();
              !connected && !refusal.ok()) {
-    why = absl::StrCat("is not believed: ", refusal.message());
+    why = absl::StrCat("rejected certificate: ", refusal.message());
   } else if (!connected) {
     why =
-        "no connection by TLS; should it run there, its log says whether it "
-        "refuses the certificate of --etcd_tls_cert, or speaks no TLS";
+        "no connection by TLS; if etcd runs there, its log says whether it "
+        "refuses the certificate of --etcd_tls_cert, or does not use TLS";
   }
   return absl::Status(status.code(), absl::StrCat("etcd at ", endpoint.address,
                                                   ": ", what, ": ", why));

@@ -9,18 +9,19 @@
 #include "security/in_the_clear.h"
 
 ABSL_FLAG(std::string, etcd_tls_ca, "",
-          "File (PEM) with the authorities whose certificates etcd may show: "
-          "etcd is spoken to by TLS. Without it, in the clear.");
+          "File (PEM) with the authorities that sign etcd's certificates: "
+          "connections to etcd use TLS. Without it, they use no TLS.");
 ABSL_FLAG(std::string, etcd_tls_cert, "",
-          "File (PEM) with the certificate that is shown to etcd, where it "
-          "wants one (--client-cert-auth). Read again when it changes.");
+          "File (PEM) with the certificate that the manager presents to etcd, "
+          "if etcd requires one (--client-cert-auth). Read again when it "
+          "changes.");
 ABSL_FLAG(std::string, etcd_tls_key, "",
           "File (PEM) with the private key of --etcd_tls_cert.");
 ABSL_FLAG(std::string, etcd_tls_crl_dir, "",
-          "Folder with lists (PEM, *.pem or *.crl) of etcd's revoked "
-          "certificates.");
+          "Folder with lists (PEM, *.pem or *.crl) of revoked certificates of "
+          "etcd.");
 ABSL_FLAG(std::string, etcd_user, "",
-          "User of etcd's, where etcd has authentication enabled.");
+          "User at etcd, if etcd has authentication enabled.");
 ABSL_FLAG(std::string, etcd_password_file, "",
           "File with the password of --etcd_user in its first line. Read at "
           "each login.");
@@ -44,11 +45,11 @@ absl::Status CheckInTheClear(const std::string& endpoint) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "--etcd: ", endpoint,
-      " is not of this machine alone: give "
-      "--etcd_tls_ca (and --etcd_tls_cert and --etcd_tls_key, where it wants a "
-      "certificate)",
+      " is not a loopback address: give "
+      "--etcd_tls_ca (and --etcd_tls_cert and --etcd_tls_key, if etcd requires "
+      "a certificate)",
       absl::GetFlag(FLAGS_tls_cert).empty()
-          ? ", or say --insecure, which lets in everybody"
+          ? ", or say --insecure, which admits every caller"
           : ""));
 }
 
@@ -58,7 +59,7 @@ absl::Status CheckEtcdFlags(const std::vector<std::string>& endpoints) {
   const security::TlsFiles files = Files();
   if (files.any() && files.authorities.empty()) {
     return absl::InvalidArgumentError(
-        "--etcd_tls_ca is missing: by it etcd is known");
+        "--etcd_tls_ca is missing: it names the authorities of etcd");
   }
   if (files.certificate.empty() != files.key.empty()) {
     return absl::InvalidArgumentError(

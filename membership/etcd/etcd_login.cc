@@ -59,8 +59,8 @@ absl::Status EtcdLogin::LogIn(etcdserverpb::Auth::Stub* auth,
   const absl::Status status =
       rpc::FromGrpc(auth->Authenticate(&context, request, &response));
   if (absl::StrContains(status.message(), kNotEnabled)) {
-    LOG(WARNING) << "etcd asks nobody who he is: user " << user_.name
-                 << " goes without a login until it does";
+    LOG(WARNING) << "authentication is not enabled at etcd: user " << user_.name
+                 << " does not log in until it is";
     open_ = true;
     return absl::OkStatus();
   }

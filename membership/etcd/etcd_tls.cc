@@ -40,8 +40,8 @@ absl::Status EtcdPeer::CheckChain(const Trust& trust,
   if (!facts.serves) {
     return absl::UnauthenticatedError(absl::StrCat("its certificate (",
                                                    facts.name,
-                                                   ") is not for who "
-                                                   "serves"));
+                                                   ") is not a "
+                                                   "server certificate"));
   }
   if (!security::IsOfHost(*chain.front(), host_)) {
     return absl::UnauthenticatedError(absl::StrCat(
@@ -132,8 +132,8 @@ bool EtcdTls::Look() {
   auto trust = Check(texts);
   seen_ = std::move(texts);
   if (!trust.ok()) {
-    LOG(ERROR) << "certificates for etcd have changed, but those from before "
-                  "stay: "
+    LOG(ERROR) << "certificates for etcd have changed, but are invalid; the "
+                  "previous ones stay in use: "
                << trust.status().message();
     return false;
   }
@@ -143,10 +143,10 @@ bool EtcdTls::Look() {
   trust_ = *std::move(trust);
   LOG_IF(WARNING, trust_->kept_lists() > 0)
       << trust_->kept_lists()
-      << " lists of revoked certificates of etcd's are gone from "
+      << " lists of revoked certificates of etcd are gone from "
       << options_.files.revoked
-      << "; what they say counts until others of these authorities are there, "
-         "or a restart";
+      << "; they stay in force until other lists of these authorities are "
+         "there, or until a restart";
   return true;
 }
 

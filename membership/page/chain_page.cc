@@ -17,14 +17,14 @@ std::string ToJson(const kamino::internal::v1::ChainPage& page) {
   std::string json;
   const auto printed =
       google::protobuf::util::MessageToJsonString(page, &json, options);
-  return printed.ok() ? json : "{\"error\": \"what nodes say is no text\"}";
+  return printed.ok() ? json
+                      : "{\"error\": \"a node's answer is not valid UTF-8\"}";
 }
 
 std::string WhyNot(const absl::Status& status) {
   const std::string leader = rpc::LeaderIn(status).value_or("");
   if (leader.empty()) return std::string(status.message());
-  return absl::StrCat("This manager stands by; the one that leads is ", leader,
-                      ".");
+  return absl::StrCat("This manager is a standby; the leader is ", leader, ".");
 }
 
 }  // namespace

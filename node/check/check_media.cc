@@ -144,15 +144,15 @@ absl::Status CheckMedia::OpenFolder(const std::string& path) {
   return absl::FailedPreconditionError(
       absl::StrCat(path, " has neither ", FileMedia::FileName(kParts[0]),
                    " nor ", FileMedia::FileName(kParts[1]),
-                   ": it is no node's data folder; of a node with --device "
-                   "name that"));
+                   ": it is not the data folder of a node; if the node runs "
+                   "with --device, name the device"));
 }
 
 absl::Status CheckMedia::OpenDevice(const std::string& path) {
   ASSIGN_OR_RETURN(const Mapping* const mapping, Map(path));
   if (mapping->size < kCopies * kCopyBytes) {
     return absl::FailedPreconditionError(
-        absl::StrCat(path, " is no device of a node's"));
+        absl::StrCat(path, " is not the device of a node"));
   }
   std::optional<Directory> newest;
   for (size_t copy = 0; copy < kCopies; ++copy) {
@@ -167,10 +167,10 @@ absl::Status CheckMedia::OpenDevice(const std::string& path) {
     }
   }
   if (!newest.has_value()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        path,
-        " is no device of a node's, or both copies of its directory are "
-        "damaged"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(path,
+                     " is not the device of a node, or both copies of its "
+                     "directory are damaged"));
   }
   for (const Slot& slot : newest->slots) {
     const std::string name(slot.name, strnlen(slot.name, kNameBytes));

@@ -167,7 +167,7 @@ int Main(int argc, char** argv) {
     } else if (path.empty() && !word.empty() && word[0] != '-') {
       path = word;
     } else {
-      return FailUsage(absl::StrCat("what is ", word, "?"), json);
+      return FailUsage(absl::StrCat("unexpected argument ", word), json);
     }
   }
   if (path.empty()) return FailUsage("it needs a PATH", json);

@@ -85,7 +85,7 @@ class Check {
 
   void ReadLayout() {
     if (!media_.heap().has_value()) {
-      return Find("heap", 0, "there is none, while there are other regions");
+      return Find("heap", 0, "it is missing, but other regions exist");
     }
     auto layout = engine::ReadHeapLayout(media_.heap()->region.get());
     if (!layout.ok()) {
@@ -100,7 +100,7 @@ class Check {
 
   void CheckRing() {
     if (!media_.ring().has_value()) {
-      return Find("ring", 0, "there is none, while there are other regions");
+      return Find("ring", 0, "it is missing, but other regions exist");
     }
     const std::string& name = media_.ring()->name;
     ring_bytes_.emplace(*media_.ring()->region);
@@ -189,8 +189,8 @@ class Check {
     engine::Region* const region = media_.heap()->region.get();
     if (state_.has_value() && state_->condition == Condition::kReceiving) {
       return Find(name, 0,
-                  "the heap was being received from another node: it is of no "
-                  "use, and will be received anew");
+                  "a state transfer into this heap was interrupted; the node "
+                  "receives the heap anew when it starts");
     }
     if (const std::optional<MediaAge> age = CheckAge(region, name)) {
       CheckEndsEntry(*age, name);
@@ -210,8 +210,8 @@ class Check {
                               CheckVersion(name, object);
                             });
     blocks.VisitUnreached([&](ObjectId id, uint64_t bytes) {
-      found(id, absl::StrCat("nothing leads to object ", id, " of ", bytes,
-                             " bytes"));
+      found(id,
+            absl::StrCat("unreachable object ", id, " of ", bytes, " bytes"));
     });
     report_.blocks = blocks.allocated();
     report_.block_bytes = blocks.allocated_bytes();
@@ -236,7 +236,8 @@ class Check {
     }
     Find(name, object.id,
          absl::StrCat("an object has version ", object.version,
-                      ", and the node's ring has come to ", ring_->received()));
+                      ", but the node's ring ends at mutation ",
+                      ring_->received()));
   }
 
   // Entries under way when the node ended may rightly be torn.
@@ -334,8 +335,8 @@ class Check {
     if (!NeedsUndoCopy()) return;
     if (!media_.undo_copy().has_value()) {
       return Find("undo copy", 0,
-                  "there is none, and the node has to take back by it what it "
-                  "was doing when it ended");
+                  "it is missing, but the node needs it to roll back "
+                  "interrupted transactions");
     }
     const std::string& name = media_.undo_copy()->name;
     engine::Region* const region = media_.undo_copy()->region.get();

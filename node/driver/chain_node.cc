@@ -193,10 +193,10 @@ absl::Status ChainNode::Failed() const {
 absl::Status ChainNode::NotHead() const {
   if (failed() || retiring_) return Failed();
   if (core_.is_head() && !core_.beyond_doubt()) {
-    return MakeError(
-        kamino::v1::REASON_RECONFIGURING,
-        "the nodes of the chain hold different things, and nobody can tell who "
-        "is right; an operator has to take one out");
+    return MakeError(kamino::v1::REASON_RECONFIGURING,
+                     "the members of the chain hold different data, and it is "
+                     "undecided which node is wrong; an operator must find the "
+                     "wrong node and remove it: kamino admin remove NODE");
   }
   if (core_.is_head()) {
     return MakeError(
@@ -362,14 +362,16 @@ absl::Status ChainNode::ReadIfClean(const KeyScope* scope, Reading read) {
   engine::HeapReader heap(storage_->heap());
   replica::CleanReader reader(&heap, &in_flight_);
   absl::Status status =
-      MakeError(kamino::v1::REASON_NOT_CLEAN, "too much is under way to tell");
+      MakeError(kamino::v1::REASON_NOT_CLEAN,
+                "too many mutations are under way to tell whether the "
+                "requested data is clean; ask the tail");
   if (in_flight_.CatchUp()) {
     auto objects = state_.Objects(reader, scope);
     status = objects.ok() ? read(*objects) : objects.status();
     if (reader.met_in_flight()) {
       status = MakeError(kamino::v1::REASON_NOT_CLEAN,
-                         absl::StrCat("what is asked for is being changed; ask "
-                                      "the tail of view ",
+                         absl::StrCat("a mutation of the requested data is "
+                                      "under way; ask the tail of view ",
                                       core_.view().id));
     }
   }

@@ -82,7 +82,7 @@ void CoreWatchdog::Look(absl::Time now) {
   quiet_until_ = now + options_.spacing;
   std::string line = absl::StrCat("the core thread has been busy for over ",
                                   absl::FormatDuration(options_.patience),
-                                  " with ", what_, "; everybody else waits");
+                                  " with ", what_, "; all other work waits");
   if (unsaid_ > 0) {
     absl::StrAppend(&line, " (", std::exchange(unsaid_, 0),
                     " more such steps since the last line)");

@@ -329,7 +329,7 @@ void LinkHub::CloseUnused(absl::Time now,
         ended_.unused.fetch_add(1, std::memory_order_relaxed) + 1;
     LOG_IF(WARNING, IsTold(static_cast<int64_t>(so_far)))
         << "closed a link from " << link->peer()
-        << ": nobody here has a use for it; such links so far: " << so_far;
+        << ": this node does not need it; such links so far: " << so_far;
     link->Close();
   }
 }

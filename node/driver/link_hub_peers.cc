@@ -42,10 +42,10 @@ absl::Status LinkHub::RefuseImpostor(const std::string& identity,
       " is at the other end of a link", expected.empty() ? "" : " to ",
       expected);
   if (!identity.empty() && IsSelf(identity)) {
-    absl::StrAppend(&why,
-                    ", which is this node itself: --link_listen or "
-                    "--link_advertise of the other one must name a host that "
-                    "the other nodes reach");
+    absl::StrAppend(
+        &why,
+        ", which is this node itself: --link_listen or --link_advertise of the "
+        "other node must name a host that the other nodes reach");
   }
   if (const auto end = impostors_.Take(MonotonicNow())) {
     LOG(WARNING) << "ended a link: " << why << *end;

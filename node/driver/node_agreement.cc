@@ -72,7 +72,7 @@ absl::Status CheckInForce(const membership::View& view,
     }
     return absl::FailedPreconditionError(
         "nodes of this cluster run, or ran, a release that cannot restore "
-        "backups; once all run this one: kamino admin finalize");
+        "backups; once all nodes run this release, run kamino admin finalize");
   }
   if (replica::IsBuiltin(function)) return absl::OkStatus();
   const std::string name = absl::StrCat(kProcedure, function);

@@ -225,10 +225,10 @@ absl::Status BackupStream::AwaitSent() {
 }
 
 absl::Status BackupStream::EndUntaken() {
-  const absl::Status why = absl::ResourceExhaustedError(
-      absl::StrCat("the client has taken nothing of the backup for ",
-                   absl::FormatDuration(patience_),
-                   "; begin again, and bring it to a place that is faster"));
+  const absl::Status why = absl::ResourceExhaustedError(absl::StrCat(
+      "the client has taken nothing of the backup for ",
+      absl::FormatDuration(patience_),
+      "; begin again, and write the backup to a faster destination"));
   EnderOf(context_, std::string(why.message()))();
   absl::MutexLock lock(&mutex_);
   const auto given_back = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {

@@ -80,7 +80,7 @@ absl::StatusOr<VerbsEndpoint> FromProto(const ProtoEndpoint& from) {
       from.queue_pair() > k24Bits || from.packet_number() > k24Bits ||
       from.lid() > 0xffff || from.gid().size() != to.address.gid.size()) {
     return absl::FailedPreconditionError(
-        "the verbs endpoint of the peer makes no sense");
+        "the verbs endpoint of the peer is invalid");
   }
   to.version = from.version();
   to.device = from.device();
@@ -144,7 +144,7 @@ absl::StatusOr<std::string> GrpcRendezvous::Listen(const std::string& address,
   absl::MutexLock lock(&mutex_);
   if (stopped_) return absl::UnavailableError("the node is stopping");
   if (answerer_ != nullptr) {
-    return absl::AlreadyExistsError("verbs links are listened for already");
+    return absl::AlreadyExistsError("the node already listens for verbs links");
   }
   answerer_ = std::move(answerer);
   return address;
@@ -241,7 +241,7 @@ grpc::ServerUnaryReactor* GrpcRendezvous::Connect(
     lock.Release();
     rpc::Finish<ConnectRequest>(
         reactor, began,
-        absl::UnavailableError("this node takes no verbs links"));
+        absl::UnavailableError("this node accepts no verbs links"));
     return reactor;
   }
   answerer_(*offer,

@@ -35,7 +35,8 @@ absl::StatusOr<LinkPass> FromProto(const GetPassResponse& response,
   }
   if (response.token().size() != transport::kPassBytes ||
       response.proof().size() != transport::kPassBytes) {
-    return absl::FailedPreconditionError("the peer's pass makes no sense");
+    return absl::FailedPreconditionError(
+        "the token or the proof of the peer's pass has a wrong length");
   }
   return LinkPass{response.token(), response.proof(), response.user()};
 }
@@ -146,7 +147,8 @@ absl::StatusOr<LinkPasses::Granted> LinkPasses::Answer(
   ASSIGN_OR_RETURN(LinkPass pass, FromProto(call.response, chain_id_));
   const auto known = call.context->auth_context();
   if (known == nullptr) {
-    return absl::UnauthenticatedError("the call was in the clear");
+    return absl::UnauthenticatedError(
+        "the call for the pass was not encrypted");
   }
   ASSIGN_OR_RETURN(auto issuer, rpc::PeerOf(*known));
   return Granted{std::move(pass), std::move(issuer)};

@@ -8,7 +8,7 @@ absl::StatusOr<std::string> SessionRendezvous::Listen(
     const std::string& address, Answerer answerer) {
   absl::MutexLock lock(&mutex_);
   if (answerer_ != nullptr) {
-    return absl::AlreadyExistsError("verbs links are listened for already");
+    return absl::AlreadyExistsError("the node already listens for verbs links");
   }
   answerer_ = std::move(answerer);
   return address;
@@ -22,7 +22,7 @@ void SessionRendezvous::StopListening(const std::string&) {
 void SessionRendezvous::Exchange(const std::string&,
                                  const transport::VerbsEndpoint&,
                                  absl::Duration, Reply reply) {
-  reply(absl::UnimplementedError("a node asks no client for a link"));
+  reply(absl::UnimplementedError("a node cannot request a link from a client"));
 }
 
 void SessionRendezvous::Answer(const transport::VerbsEndpoint& offer,
@@ -32,7 +32,8 @@ void SessionRendezvous::Answer(const transport::VerbsEndpoint& offer,
     absl::MutexLock lock(&mutex_);
     if (answerer_ != nullptr) return answerer_(offer, std::move(reply));
   }
-  reply(absl::UnavailableError("this node takes no verbs links of clients"));
+  reply(
+      absl::UnavailableError("this node accepts no verbs links from clients"));
 }
 
 }  // namespace kamino::node

@@ -74,7 +74,7 @@ grpc::ServerUnaryReactor* SessionService::GetLinkPass(
   const auto caller = rpc::PeerOf(*context);
   if (status.ok() && !caller.ok()) {
     status = absl::FailedPreconditionError(
-        "there are passes for those with certificates only");
+        "a pass for a link requires a certificate");
   }
   if (status.ok()) {
     const auto pass = passes_->Issue(*caller);

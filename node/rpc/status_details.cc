@@ -30,8 +30,8 @@ std::chrono::milliseconds RetryDelay(Reason reason) {
 
 metrics::Counters refusals(
     "kamino_refusals_total",
-    "Answers that are errors, by the reason that clients get; \"unspecified\": "
-    "none of the protocol's, as when a deadline has passed.",
+    "Errors in answers, by the reason that clients get; \"unspecified\": none "
+    "of the protocol's reasons, for example a passed deadline.",
     {"reason"});
 
 void CountRefusal(Reason reason) {

@@ -69,7 +69,7 @@ void SessionConnection::OnFrame(absl::string_view bytes, absl::Time now) {
   if (frame->kind == FrameKind::kGoodbye) return End();
   if (state_ != State::kOpen || frame->kind != FrameKind::kRequests) {
     return Goodbye(Malformed(
-        "frames of a client are a hello, and requests once it is answered"));
+        "a client sends a hello first, and requests only after its answer"));
   }
   if (session_id_ != 0) node_->chain_node().HearSession(session_id_, now);
   lookups_left_ = limits_.max_lookups;
@@ -390,7 +390,7 @@ char* SessionConnection::BeginAnswer(uint32_t tag, const absl::Status& status,
 void SessionConnection::EndAnswer() {
   if (out_.bytes() >= carrier_->piece_bytes()) Flush();
   if (unsent_ + out_.bytes() > 2 * limits_.max_unsent_bytes) {
-    Abort("it takes no answers, and goes on asking");
+    Abort("it does not take answers, and sends more requests");
   }
 }
 
@@ -481,7 +481,7 @@ void SessionConnection::OnTick(absl::Time now) {
     moved_since_ = now;
   }
   if (FrameIsStuck(now) && !ended()) {
-    return Abort("a frame of it does not come whole");
+    return Abort("it does not complete a frame");
   }
   const bool stuck = unsent_ > 0 && !std::exchange(took_some_, false);
   if ((state_ == State::kOpening || state_ == State::kOpen) && !stuck) {

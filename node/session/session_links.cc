@@ -155,7 +155,7 @@ absl::StatusOr<std::unique_ptr<SessionLinks>> SessionLinks::Listen(
     std::shared_ptr<security::Certificates> certificates,
     std::shared_ptr<transport::ListenerEvents> events) {
   CHECK(certificates == nullptr || server->checks_access())
-      << "who is known is asked what they may do";
+      << "with certificates the server must check access";
   auto links = absl::WrapUnique(new SessionLinks());
   for (const Offer& offer : offers) {
     transport::TransportOptions options;

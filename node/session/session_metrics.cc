@@ -16,8 +16,8 @@ constexpr size_t kCodes = 17;  // of Abseil's, 0 is OK
 
 metrics::LatencyCounters requests(
     "kamino_session_request_seconds",
-    "Requests of sessions, from when their frame is looked at until the answer "
-    "leaves.",
+    "Time of session requests, from the processing of their frame until the "
+    "answer is handed on.",
     {"method", "code"});
 
 }  // namespace

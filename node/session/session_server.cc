@@ -120,7 +120,8 @@ void SessionServer::Shed() {
     SessionConnection* const slowest = by_time.back().second;
     by_time.pop_back();
     held -= slowest->held_bytes();
-    slowest->Abort("all together take too little, and it least of what it has");
+    slowest->Abort(
+        "the connections hold too much memory, and this one is the slowest");
   }
 }
 

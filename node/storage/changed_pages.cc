@@ -23,7 +23,7 @@ absl::Status AddPagesOf(const Intent& intent, PageSet* pages) {
       bytes > size - intent.object) {
     return absl::DataLossError(
         absl::StrCat("a log entry names an object at offset ", intent.object,
-                     ", which is none of the heap's"));
+                     ", which lies outside of the heap"));
   }
   pages->AddBytes(intent.object - kHeader, kHeader);
   if (intent.length > 0 && intent.kind != IntentKind::kFree) {
@@ -44,7 +44,7 @@ void ChangedPages::Keep(uint64_t since, const replica::LogRing& ring) {
     if (absl::Status added = Add(entry, entry.last() <= ring.applied());
         !added.ok()) {
       LOG(ERROR) << "mutation " << next
-                 << ": what changed cannot be told: " << added.message();
+                 << ": cannot tell which pages changed: " << added.message();
       return Forget();
     }
     next = entry.last() + 1;

@@ -89,8 +89,8 @@ absl::StatusOr<DeviceDirectory> DeviceDirectory::Open(engine::Region* device,
   }
   if (!ours) {
     return absl::FailedPreconditionError(
-        "not a device of Kamino's: magic is missing, and it is not empty; "
-        "--format_device overwrites it");
+        "not a device of Kamino: magic is missing, and the device is not "
+        "empty; --format_device overwrites it");
   }
   RETURN_IF_ERROR(directory.Read());
   return directory;
@@ -123,7 +123,7 @@ absl::Status DeviceDirectory::Read() {
   RETURN_IF_ERROR(CheckSlots());
   for (size_t copy = 0; copy < kCopies; ++copy) {
     if (std::memcmp(Copy(copy), &content_, sizeof(content_)) == 0) continue;
-    LOG(INFO) << "copy " << copy << " of the device's directory is mended";
+    LOG(INFO) << "copy " << copy << " of the device's directory is repaired";
     StoreCopy(copy);
   }
   return absl::OkStatus();

@@ -29,10 +29,8 @@ absl::Status Older(absl::string_view old, absl::string_view than,
 }
 
 std::string TellApplied(uint64_t old, uint64_t other) {
-  return absl::StrCat("mutations up to ", old,
-                      " are applied by its word, by that of the other those "
-                      "up to ",
-                      other);
+  return absl::StrCat("it has applied the mutations up to ", old,
+                      ", the other one those up to ", other);
 }
 
 }  // namespace
@@ -77,10 +75,10 @@ absl::Status MediaAge::CheckStamp(const Ring& ring) const {
   }
   if (stamp == MediaStamp()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        name_, " was never opened, but by the word of ", ring.name,
-        " it holds this node's data: one of them is of another time; put back "
-        "copies that were made at one time, or move all of this node's files "
-        "away: it then joins as a new node"));
+        name_, " was never opened, but according to ", ring.name,
+        " it holds this node's data: one of them is from another time; put "
+        "back copies that were made at one time, or move all of this node's "
+        "files away: it then joins as a new node"));
   }
   const std::string times =
       absl::StrCat("they were last opened as incarnations ", stamp.incarnation,
@@ -94,9 +92,9 @@ absl::Status MediaAge::CheckStamp(const Ring& ring) const {
   return absl::FailedPreconditionError(absl::StrCat(
       name_, " and ", ring.name, " are not of one node any more: incarnation ",
       stamp.incarnation,
-      " went on with copies of both, and one is of each; put back copies that "
-      "were made at one time, or move all of this node's files away: it then "
-      "joins as a new node"));
+      " ran on two copies of the files, and these two are not from the same "
+      "copy; put back copies that were made at one time, or move all of this "
+      "node's files away: it then joins as a new node"));
 }
 
 absl::Status MediaAge::Check(const Ring& ring) {

@@ -182,7 +182,7 @@ bool FindPlace(const void* place, Line* line) {
   }
   if (!kept) {
     Line unkept;
-    unkept.Add("cannot be sure to remember this in ");
+    unkept.Add("cannot record this durably in ");
     unkept.Add(watched.record);
     unkept.Add(": do not start this node again on the same files\n");
     logs::WriteAtEnd(unkept.text(), strlen(unkept.text()));
@@ -202,7 +202,8 @@ void OnBusError(int, siginfo_t* info, void*) {
     busy.store(false);
     inside.fetch_sub(1);
     while (inside.load() > 0) WaitAMoment();
-    logs::WriteLastWords("ended by SIGBUS, by memory of no file of its own");
+    logs::WriteLastWords(
+        "ended by SIGBUS at an address outside of the node's files");
     signal(SIGBUS, SIG_DFL);
     return;
   }
@@ -259,7 +260,8 @@ void RecordMediumErrors(const std::string& data_dir,
   watched.record_folder =
       open(data_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (watched.record_folder < 0) {
-    PLOG(WARNING) << data_dir << ": a record of damage may be lost with power";
+    PLOG(WARNING) << data_dir
+                  << ": a power failure may lose the record of damage";
   }
   struct sigaction action = {};
   action.sa_sigaction = OnBusError;
@@ -276,8 +278,10 @@ absl::Status CheckNoDamage(const std::string& data_dir) {
   struct stat info;
   if (stat(name.c_str(), &info) != 0) return absl::OkStatus();
   if (!S_ISREG(info.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        name, " is no file; that name is kept for one: remove it"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(name,
+                     " is not a regular file; remove it: the node keeps its "
+                     "record of damage under that name"));
   }
   std::ifstream file(name);
   std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -285,7 +289,7 @@ absl::Status CheckNoDamage(const std::string& data_dir) {
   absl::StrReplaceAll({{"\n", "; "}}, &text);
   // The disk may have been full when it was written.
   if (text.empty()) {
-    text = "came by a medium that fails, at a place that is not known";
+    text = "found a medium that fails, at an unknown place";
   }
   return absl::DataLossError(absl::StrCat(
       name, ": an earlier process of this node ", text,

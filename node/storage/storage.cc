@@ -208,7 +208,7 @@ absl::Status Storage::BeginAnewIfUnused() {
   }
   LOG(INFO) << name << " has " << size_mb
             << " MiB and was never in a chain: it is made anew with "
-            << (options_.heap_bytes >> 20);
+            << (options_.heap_bytes >> 20) << " MiB";
   ring_.reset();
   heap_age_.reset();
   scrub_record_.reset();
@@ -233,10 +233,10 @@ absl::Status Storage::ResizeRing() {
     absl::Status kept =
         (*ring)->Append(ring_->EntryOf((*ring)->received() + 1));
     if (kept.ok()) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(name, " has ", ring_region_->size() >> 20,
-                     " MiB and holds more than ", options_.ring_bytes >> 20,
-                     " MiB, as --ring_mb says, would take: ", kept.message()));
+    return absl::FailedPreconditionError(absl::StrCat(
+        name, " has ", ring_region_->size() >> 20, " MiB and holds more than ",
+        options_.ring_bytes >> 20,
+        " MiB, the value of --ring_mb, can hold: ", kept.message()));
   }
   (*ring)->MarkApplied(ring_->applied());
   (*ring)->PersistApplied();

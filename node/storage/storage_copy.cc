@@ -33,7 +33,8 @@ absl::StatusOr<std::vector<PageRun>> RunsOf(const PageSet& pages) {
       runs.push_back({page, 1});
     } else {
       return absl::ResourceExhaustedError(
-          "what was under way when it left the chain is in too many places");
+          "the mutations that were under way when the node left the chain "
+          "touch too many ranges of pages");
     }
   }
   return runs;
@@ -108,9 +109,10 @@ absl::StatusOr<std::vector<PageRun>> StorageCopy::BeginReceivingChanges(
   const LogRing& ring = *storage_->ring();
   if (after < ring.cleaned() || after > ring.applied() ||
       !ring.EndsEntry(after)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the chain has kept what this node holds up to mutation ", after,
-        ", and its log is from ", ring.cleaned(), " to ", ring.applied()));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the chain has kept the changes after mutation ", after,
+                     ", but the log of this node is from ", ring.cleaned(),
+                     " to ", ring.applied()));
   }
   ASSIGN_OR_RETURN(BlockMap blocks, storage_->heap()->AllocatedBlocks());
   PageSet pages(storage_->heap_region()->pages());

@@ -197,7 +197,7 @@ absl::StatusOr<std::unique_ptr<Backup>> Storage::NewUndoCopy() {
 
 absl::StatusOr<replica::LocalUndo*> Storage::BeginLocalUndo() {
   if (local_undo_ != nullptr) return local_undo_.get();
-  CHECK(!record_->state().was_head) << "the head takes back by the undo copy";
+  CHECK(!record_->state().was_head) << "the head rolls back with its undo copy";
   ASSIGN_OR_RETURN(local_backup_, NewUndoCopy());
   // An undo log tells its records from old ones by the number of its round, so
   // that number is durable before any record of the round is.

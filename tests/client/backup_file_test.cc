@@ -153,7 +153,7 @@ TEST(BackupFileTest, WhereverItIsCutThatIsNoticed) {
         << length << " bytes";
   }
   EXPECT_THAT(std::string(Read(good + "?").status().message()),
-              HasSubstr("behind its end"));
+              HasSubstr("bytes follow its end"));
 }
 
 TEST(BackupFileTest, SaysWhatItIsNot) {

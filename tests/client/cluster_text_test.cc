@@ -117,13 +117,14 @@ TEST_F(ClusterTextTest, WhatAChainIsTooShortForIsTold) {
   cluster_.set_chain_mode(kamino::v1::CHAIN_MODE_KAMINO);
   EXPECT_EQ(Remarks(cluster_),
             "in mode kamino a chain of 2 (--chain_length) does not survive "
-            "every failure of a node, 3 do: after a power cut it goes on only "
-            "once all of them are back\n");
+            "every failure of a node; use at least 3: after a power cut it "
+            "continues only once all of its nodes are back\n");
   cluster_.set_chain_length(1);
   cluster_.set_chain_mode(kamino::v1::CHAIN_MODE_IMAGES);
   EXPECT_EQ(Remarks(cluster_),
             "in mode images a chain of 1 (--chain_length) does not survive "
-            "every failure of a node, 2 do: what its node loses is lost\n");
+            "every failure of a node; use at least 2: no other node has a "
+            "copy of the data\n");
 }
 
 TEST_F(ClusterTextTest, AFormerLeaderSLeaseIsToldWithForHowLong) {
@@ -182,9 +183,9 @@ TEST_F(ClusterTextTest, ATailSaysHowFarItsHeapHasGone) {
   tail->mutable_report()->set_transfer_bytes_left((18u << 20) + 5000);
   EXPECT_EQ(RemarkOn(*tail), "sends its heap: pass 5, 18 MiB left");
   tail->mutable_report()->set_transfer_pages(5243);
-  EXPECT_EQ(RemarkOn(*tail), "sends what has changed: 634 of 5243 pages");
+  EXPECT_EQ(RemarkOn(*tail), "sends changed pages: 634 of 5243 pages");
   tail->mutable_report()->set_transfer_pages(100);  // others have since
-  EXPECT_EQ(RemarkOn(*tail), "sends what has changed: 0 of 4609 pages");
+  EXPECT_EQ(RemarkOn(*tail), "sends changed pages: 0 of 4609 pages");
   tail->mutable_report()->set_transfer_pages(0);
   tail->set_draining(true);
   EXPECT_EQ(RemarkOn(*tail), "draining; sends its heap: pass 5, 18 MiB left");

@@ -49,7 +49,7 @@ TEST(ScrubLineTest, ThatNothingIsServedIsSaidWhateverTheRate) {
     status.set_last_found("n1 11, n2 12");
     EXPECT_THAT(ScrubLine(status),
                 HasSubstr("3 differences, the last: n1 11, n2 12; nothing is "
-                          "served, as range 2 is in doubt"));
+                          "served, because range 2 may be wrong"));
   }
 }
 

@@ -198,7 +198,7 @@ TEST_F(SettingsTest, GoingWithoutCertificatesHasItsPlaceToo) {
   EXPECT_THAT(
       std::string(
           Run({"--seeds=x:1", "--insecure", "--tls_ca=t.pem"}).message()),
-      HasSubstr("leave out either"));
+      HasSubstr("leave out one of the two"));
 }
 
 TEST_F(SettingsTest, TheVariableToGoWithoutCertificatesIsANumber) {
@@ -224,7 +224,7 @@ TEST_F(SettingsTest, SeedsAndManagersComeFromOnePlace) {
       {"KAMINO_MANAGERS", "m:1"}};
   for (const char* addresses : {"--seeds=x:1", "--managers=x:1"}) {
     EXPECT_THAT(RefusalToAdmin({addresses, "--cluster=away", config}, {}),
-                HasSubstr("either it or them"))
+                HasSubstr("use one or the other"))
         << addresses;
   }
   EXPECT_THAT(RefusalToAdmin({"--seeds=x:1"}, managers),
@@ -265,9 +265,8 @@ TEST_F(SettingsTest, AFileThatIsNamedGoesBeforeTheEnvironment) {
   }
   Write("[clusters.home]\nseeds = [\"h1:1\"]\n");
   elsewhere.erase("KAMINO_CLUSTER");
-  EXPECT_THAT(
-      std::string(Run({config}, elsewhere).message()),
-      HasSubstr("no cluster is its current one; name one by --cluster"));
+  EXPECT_THAT(std::string(Run({config}, elsewhere).message()),
+              HasSubstr("it sets no current cluster; name one by --cluster"));
 }
 
 TEST_F(SettingsTest, AddressesAreTrimmedAndHaveNoScheme) {
@@ -276,8 +275,8 @@ TEST_F(SettingsTest, AddressesAreTrimmedAndHaveNoScheme) {
   ASSERT_TRUE(Run({}, {{"KAMINO_SEEDS", "x:1, y:2\n"}}).ok());
   EXPECT_THAT(settings_.seeds, ElementsAre("x:1", "y:2"));
   EXPECT_EQ(Run({}, {{"KAMINO_SEEDS", "http://x:1"}}).message(),
-            "KAMINO_SEEDS: \"http://x:1\" is not host:port: leave out what "
-            "ends with ://");
+            "KAMINO_SEEDS: \"http://x:1\" is not host:port: leave out the "
+            "scheme and its ://");
   EXPECT_THAT(std::string(Run({}, {{"KAMINO_SEEDS", "x:1 y:2"}}).message()),
               HasSubstr("white space"));
   EXPECT_THROW(static_cast<void>(Run({"--seeds=http://x:1"})), CLI::ParseError);
@@ -293,9 +292,9 @@ TEST_F(SettingsTest, AddressesAreTrimmedAndHaveNoScheme) {
 
 TEST_F(SettingsTest, TheDefaultFileNeedNotBeThere) {
   EXPECT_THAT(std::string(Run({}, {{"HOME", "/no/such"}}).message()),
-              HasSubstr("where is the chain?"));
+              HasSubstr("no seeds are known"));
   EXPECT_THAT(RefusalToAdmin({}, {{"HOME", "/no/such"}}),
-              HasSubstr("where are the managers?"));
+              HasSubstr("no managers are known"));
 }
 
 TEST_F(SettingsTest, ADefaultFileThatCannotBeReadIsAnError) {
@@ -329,7 +328,7 @@ TEST_F(SettingsTest, TheFileMayComeByAPipe) {
   EXPECT_THAT(std::string(Run({"--config=/dev/zero"}).message()),
               HasSubstr("/dev/zero: has over 1048576 bytes"));
   EXPECT_THAT(std::string(Run({"--config=/dev/null"}).message()),
-              HasSubstr("/dev/null: no cluster is its current one"));
+              HasSubstr("/dev/null: it sets no current cluster"));
   const std::string wrong = ::testing::TempDir() + "/wrong";
   ASSERT_EQ(mkfifo(wrong.c_str(), 0600), 0);
   std::thread another([&wrong] { std::ofstream(wrong) << "a =\n"; });

@@ -132,17 +132,19 @@ TEST_F(ProgramConfigTest, WhatIsTypedStays) {
 TEST_F(ProgramConfigTest, ABrokenFileChangesNothing) {
   ASSERT_TRUE(Load("test_limit = 2\n").ok());
   Write("test_limit = 3\ntest_level = 5\n");
-  EXPECT_THAT(Reload(),
-              ElementsAre("ERROR SIGHUP: all stays as it was: " + path_ +
-                          ":2: test_level must be a text in quotes, not a "
-                          "whole number"));
+  EXPECT_THAT(
+      Reload(),
+      ElementsAre("ERROR SIGHUP: the settings stay unchanged: " + path_ +
+                  ":2: test_level must be a text in quotes, not a "
+                  "whole number"));
   EXPECT_THAT(taken_, IsEmpty());
   EXPECT_EQ(absl::GetFlag(FLAGS_test_limit), 2);
   // Found wrong only by the program.
   Write("\ntest_limit = 3\n");
   check_ = absl::InvalidArgumentError("--test_limit is odd");
-  EXPECT_THAT(Reload(), ElementsAre("ERROR SIGHUP: all stays as it was: " +
-                                    path_ + ":2: --test_limit is odd"));
+  EXPECT_THAT(Reload(),
+              ElementsAre("ERROR SIGHUP: the settings stay unchanged: " +
+                          path_ + ":2: --test_limit is odd"));
   EXPECT_THAT(taken_, IsEmpty());
   EXPECT_EQ(absl::GetFlag(FLAGS_test_limit), 2);
 }

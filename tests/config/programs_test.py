@@ -30,7 +30,7 @@ WRONG_ADDRESSES = (
      "an IPv6 address needs brackets: [fd00:77::1]:7001"),
     ("::1", "an IPv6 address needs brackets and a port: [::1]:PORT"),
     ("[fd00:77::1]", "the port is missing"),
-    ("http://10.0.0.1:7001", "leave out what ends with ://"),
+    ("http://10.0.0.1:7001", "leave out the scheme and its ://"),
     ("10.0.0.1:65536", 'the port "65536" is no number from 0 to 65535'),
     ("10.0.0.1", "the port is missing"),
     (":7001", "the host is missing"),
@@ -255,7 +255,7 @@ class ProgramsTest(unittest.TestCase):
       done = self.check_config("node", self.example("node"), flag,
                                "--transport=shm")
       self.assertEqual(done.returncode, 2, (flag, done.stderr))
-      self.assertIn(f"{flag.replace('=', ': ')} is not of this machine alone",
+      self.assertIn(f"{flag.replace('=', ': ')} is not a loopback address",
                     done.stderr)
     done = self.check_config("node", self.example("node"), "--insecure",
                              "--transport=shm", *flags)
@@ -311,10 +311,10 @@ class ProgramsTest(unittest.TestCase):
     pair = ("--tls_cert=a", "--tls_key=b", "--tls_ca=c", "--admin_listen=h:1")
     for words, said in (
         (("--etcd=10.0.0.1:1",), "give --etcd_tls_ca (and --etcd_tls_cert and "
-         "--etcd_tls_key, where it wants a certificate), or say --insecure"),
-        (("--etcd=127.0.0.1:1,10.0.0.1:1",), "--etcd: 10.0.0.1:1 is not of"),
+         "--etcd_tls_key, if etcd requires a certificate), or say --insecure"),
+        (("--etcd=127.0.0.1:1,10.0.0.1:1",), "--etcd: 10.0.0.1:1 is not a"),
         (("--etcd=10.0.0.1:1", "--insecure"), None),
-        (("--etcd=10.0.0.1:1", *pair), "--etcd: 10.0.0.1:1 is not of"),
+        (("--etcd=10.0.0.1:1", *pair), "--etcd: 10.0.0.1:1 is not a"),
         (("--etcd=10.0.0.1:1", *pair, "--etcd_tls_ca=x"), "cannot be read"),
         (("--etcd=127.0.0.1:1", *pair), "cannot be read"),
         (("--etcd=127.0.0.1:1", "--etcd_tls_cert=x", "--etcd_tls_key=y"),
@@ -324,7 +324,7 @@ class ProgramsTest(unittest.TestCase):
         (("--etcd=127.0.0.1:1", "--etcd_user=k"),
          "--etcd_user and --etcd_password_file go together"),
         (("--etcd=127.0.0.1:1", "--web_listen=0.0.0.0:1"),
-         "--web_listen: 0.0.0.0:1 is not of this machine alone"),
+         "--web_listen: 0.0.0.0:1 is not a loopback address"),
         (("--etcd=127.0.0.1:1", "--admin_port_of_all=70000"),
          "--admin_port_of_all must be from 0 to 65535")):
       done = self.run_program(
@@ -391,9 +391,9 @@ etcd = "127.0.0.1:2379"
 managers = "10.0.0.1:7000"
 """)
     self.assertEqual((done.returncode, done.stderr), (0, ""))
-    self.assertIn("kamino_manager: values are right; its command line is to "
-                  "say --admin_listen, --tls_cert, --tls_key\n", done.stdout)
-    self.assertIn("kamino_node: values are right; its command line is to say "
+    self.assertIn("kamino_manager: values are right; its command line must "
+                  "give --admin_listen, --tls_cert, --tls_key\n", done.stdout)
+    self.assertIn("kamino_node: values are right; its command line must give "
                   "--data_dir, --listen, --node_id, --tls_cert, --tls_key\n",
                   done.stdout)
 
@@ -514,7 +514,7 @@ chain_length = {length}
     self.assertEqual(manager.wait(), 0)
     said = [json.loads(line) for line in lines().splitlines()]
     self.assertEqual(said[-1]["message"],
-                     "kamino_manager has ended, asked to by TERM")
+                     "kamino_manager has ended after signal TERM")
     self.assertEqual({(line["program"], line["cluster"]) for line in said},
                      {("kamino_manager", "c")})
 

@@ -165,9 +165,9 @@ TEST_F(SessionSharesTest, OneIdentityDoesNotTakeAllSessions) {
   EXPECT_TRUE(opened[5]->value().ok()) << opened[5]->value().status();
   ExpectReason(
       opened[6]->value().status(), kamino::v1::REASON_OVERLOADED,
-      "kamino://c/writer/alice has 6 sessions open, whose windows are "
-      "6 mutations wide; with one of 1 that is more than three "
-      "quarters of what there is for all, 8 sessions and 40 mutations");
+      "kamino://c/writer/alice has 6 sessions open, with windows of "
+      "6 mutations; one more of 1 exceeds three quarters of the limits "
+      "for all, 8 sessions and 40 mutations");
   EXPECT_TRUE(RunOpen(3, 1).ok()) << "it is there";
   by_ = bob_;
   EXPECT_TRUE(RunOpen(7, 1).ok());
@@ -181,7 +181,7 @@ TEST_F(SessionSharesTest, NorAllSlots) {
   EXPECT_TRUE(RunOpen(1, 30).ok());
   for (int head = 0; head < 2; ++head) {
     ExpectReason(RunOpen(2, 1).status(), kamino::v1::REASON_OVERLOADED,
-                 "has 1 sessions open, whose windows are 30 mutations wide");
+                 "has 1 sessions open, with windows of 30 mutations");
     // The next head reads them.
     Promote();
   }
@@ -189,7 +189,7 @@ TEST_F(SessionSharesTest, NorAllSlots) {
   EXPECT_TRUE(RunOpen(3, 10).ok());
   by_ = nullptr;
   ExpectReason(RunOpen(4, 1).status(), kamino::v1::REASON_OVERLOADED,
-               "more than 40");
+               "exceeds the limit of 40");
 }
 
 TEST_F(SessionSharesTest, OneIdentityThatTakesAllIsNoticed) {

@@ -205,7 +205,7 @@ TEST_F(OpenSessionTest, WhatIsNothingIsRefused) {
         Open(1, 1, -absl::Seconds(1))}) {
     ASSERT_TRUE(refused->has_value());
     ExpectReason(refused->value().status(), kamino::v1::REASON_INVALID_ARGUMENT,
-                 "of which none is 0");
+                 "must not be 0");
   }
 }
 
@@ -257,7 +257,7 @@ TEST_F(BoundedSessionsTest, ThereAreNoMoreThanMayBe) {
   Run();
   EXPECT_TRUE(opened[2]->value().ok());
   ExpectReason(opened[3]->value().status(), kamino::v1::REASON_OVERLOADED,
-               "3 sessions are open, of at most 3");
+               "3 sessions are open, and the limit is 3");
   // Sessions that exist may be opened again.
   EXPECT_TRUE(RunOpen(2).ok());
   Close(2);
@@ -271,7 +271,7 @@ TEST_F(BoundedSessionsTest, NorDoTheirWindowsTakeMore) {
   Run();
   EXPECT_TRUE(first->value().ok());
   ExpectReason(second->value().status(), kamino::v1::REASON_OVERLOADED,
-               "15 mutations wide; with one of 6 more than 20");
+               "15 mutations, and one more of 6 exceeds the limit of 20");
   EXPECT_TRUE(RunOpen(2, 5).ok());
 }
 
@@ -279,7 +279,7 @@ TEST_F(HeadSessionsTest, TheyTakeAnEighthOfTheHeap) {
   uint64_t id = 1;
   while (RunOpen(id, 1024).ok() && id < 100) ++id;
   ExpectReason(RunOpen(id, 1024).status(), kamino::v1::REASON_OVERLOADED,
-               "mutations wide");
+               "exceeds the limit of");
   EXPECT_LE(admission_->stats().session_slots * 192,
             under_.heap().stats().bytes_total / 8);
   EXPECT_GE(admission_->stats().session_slots, 4096u);

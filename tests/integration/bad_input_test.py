@@ -294,7 +294,7 @@ class BadNodeTest(NodeThatMustNotStart):
     make(16)
     self.check(start(), 1, f"{device}:heap: no room for 16 MiB")
     make(64, b"another's")
-    self.check(start(), 1, "not a device of Kamino's")
+    self.check(start(), 1, "not a device of Kamino")
     # Formats it, and finds that the port is taken.
     taken = f"--listen={self.cluster.state['addresses']['n1']}"
     self.check(start("--format_device", taken), 1, taken[9:])

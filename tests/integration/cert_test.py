@@ -217,7 +217,7 @@ class CertTest(unittest.TestCase):
     self.make()
     self.cert("issue", "node", "n1", "--host=n1.example")
     said = self.cert("show", "kamino-ca/node-n1.pem")
-    for text in ("kamino://shop/node/n1", "n1.example", "who serves, who calls",
+    for text in ("kamino://shop/node/n1", "n1.example", "server, client",
                  "Kamino authority of shop"):
       self.assertIn(text, said)
     fingerprint = self.openssl("x509", "-in", "kamino-ca/node-n1.pem",

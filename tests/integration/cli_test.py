@@ -327,7 +327,7 @@ class CliTest(ClusterTest):
         *self.cluster.node_command("x1", f"127.0.0.1:{free_port()}"),
         "--managers=http://127.0.0.1:1")
     self.assertEqual(done.returncode, 2)
-    self.assertIn("leave out what ends with ://", done.stderr)
+    self.assertIn("leave out the scheme and its ://", done.stderr)
 
   def test_what_the_chain_lacks_is_said(self):
     managers = "--managers=" + ",".join(
@@ -447,7 +447,7 @@ class CliTest(ClusterTest):
 
   def test_a_node_says_why_it_ended(self):
     self.cluster.stop()
-    self.assertIn("kamino_node has ended, asked to by TERM",
+    self.assertIn("kamino_node has ended after signal TERM",
                   self.cluster.log_tail("n1", 1))
 
   def test_a_node_that_stands_by_has_no_place_to_keep(self):

@@ -46,7 +46,7 @@ class LoadTest(FullHeapTest):
 
   def check_bound(self, error):
     """The text names the bound that decided."""
-    told = re.search(r"would leave (\d+) of (?:the last )?\d+ bytes, and one "
+    told = re.search(r"would leave (\d+) of (?:the last )?\d+ bytes; a request "
                      r"that .* must leave (\d+); ", error)
     if told is None:
       self.assertIn("this request would take pages of the last ", error)

@@ -6,7 +6,7 @@ import time
 from harness import ClusterTest, main, patience, wait_until
 
 FAILURE_TIMEOUT_S = 2
-STANDS_IN = "the members of this view stand in for it"
+STANDS_IN = "the members of this view renew each other's leases"
 
 
 class NoManagerTest(ClusterTest):

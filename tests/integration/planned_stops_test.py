@@ -64,7 +64,7 @@ class OneByOneTest(PlannedStopTest):
       self.assertNotIn(name, chain)
       node = self.node(name)
       self.assertTrue(node["away"], node)
-      self.assertIn(f"away, stopped in order: {name}", self.kamino("status"))
+      self.assertIn(f"away, in a planned stop: {name}", self.kamino("status"))
       self.assertIn("its place is kept for", self.admin("status"))
       load.await_acked(load.acked() + 100)
       self.cluster.restart(name)
@@ -129,7 +129,7 @@ class NobodyAnswersTest(PlannedStopTest):
     self.cluster.kill("manager")
     self.tell(chain[1])
     self.await_end(chain[1])
-    self.assertIn("kamino_node has ended, asked to by TERM",
+    self.assertIn("kamino_node has ended after signal TERM",
                   self.log(chain[1]).splitlines()[-1])
     self.cluster.restart(chain[1])
     self.cluster.restart("manager")

@@ -167,7 +167,7 @@ class AdminTest(RejoinTest):
     self.admin("remove", chain[0])
     self.await_order(chain[1:])
     self.kamino("put", "a", "2")
-    self.admin("drain", chain[1], expect=1, stderr="none stands by that could")
+    self.admin("drain", chain[1], expect=1, stderr="there is no spare")
     self.admin("add", chain[0])
     self.await_order(chain[1:] + chain[:1])
     # One more node: there is a spare for the place of a drained one.

@@ -159,11 +159,9 @@ void Throw() noexcept { Fail(); }
 
 TEST_F(LogDeathTest, AnExceptionThatNobodyCaughtIsTold) {
   EXPECT_EXIT(RunProgram("text", Throw), KilledBySignal(SIGABRT),
-              LastLine("ended by an exception that nobody caught: of \"no\" "
-                       "use"));
+              LastLine("ended by an uncaught exception: of \"no\" use"));
   EXPECT_EXIT(RunProgram("json", Throw), KilledBySignal(SIGABRT),
-              LastMessage("ended by an exception that nobody caught: of \"no\" "
-                          "use"));
+              LastMessage("ended by an uncaught exception: of \"no\" use"));
 }
 
 // A signal arrives while the process ends in order.

@@ -122,10 +122,10 @@ TEST_F(AdminServiceTest, WhyANodeCannotBeDrainedIsSaid) {
       core_.Exclude("n1", ManagerCore::Removal::kDrain, now_);
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_EQ(refused.message(),
-            "n1 would stay until another node has taken its place, and none "
-            "stands by that could: without it a chain of 3 (--chain_length) "
-            "lacks 1; start another node first, or take it out now, which "
-            "leaves the chain shorter: kamino admin remove n1");
+            "n1 would stay until another node has taken its place, but there "
+            "is no spare: without it a chain of 3 (--chain_length) lacks 1; "
+            "start another node first, or remove it now, which leaves the "
+            "chain shorter: kamino admin remove n1");
 }
 
 TEST_F(AdminServiceTest, ADrainedNodeIsRemovedWhenItIsOut) {

@@ -68,7 +68,8 @@ class ClaimsTest : public ManagerCoreTest {
   void ExpectRefused(const NodeReport& report, const View& newest = {}) {
     const absl::Status refused = Comes(Node("n5"), report, newest);
     EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
-    EXPECT_TRUE(absl::StrContains(refused.message(), "node n5 is not believed"))
+    EXPECT_TRUE(
+        absl::StrContains(refused.message(), "node n5 sends an invalid report"))
         << refused;
     const auto named = core_.refusals().Lately(now_);
     ASSERT_EQ(named.count("n5"), 1u);

@@ -114,8 +114,8 @@ TEST_F(EtcdTlsTest, BothSidesAreKnown) {
   stranger = files;
   stranger.authorities = FilesOf(other).authorities;
   EXPECT_THAT(Look(Connect(stranger).get()).message(),
-              HasSubstr("is not believed: no authority that is believed here "
-                        "has signed it"));
+              HasSubstr("rejected certificate: no trusted authority has "
+                        "signed it"));
   // Nor does the client talk to it in the clear.
   EtcdClient clear({etcd_->endpoint()},
                    {absl::Milliseconds(300), absl::Milliseconds(300)});
@@ -127,12 +127,12 @@ TEST_F(EtcdTlsTest, ItMustBeOfTheHostThatIsCalled) {
   const auto client = Connect(FilesOf(authority_));
   absl::Status status = Look(client.get());
   const absl::Time deadline = absl::Now() + kPatience;
-  while (status.message().find("not believed") == std::string::npos &&
+  while (status.message().find("rejected certificate") == std::string::npos &&
          absl::Now() < deadline) {
     status = Look(client.get());
   }
   EXPECT_THAT(status.message(),
-              HasSubstr("is not believed: its certificate is not for "
+              HasSubstr("rejected certificate: its certificate is not for "
                         "127.0.0.1, but for etcd-0.example, 10.0.0.1"));
 }
 
@@ -168,7 +168,7 @@ TEST_F(EtcdTlsTest, OneForCallersCannotServe) {
           .certificate_pem);
   ASSERT_EQ(chain.status(), absl::OkStatus());
   EXPECT_THAT(peer.Check(**trust, *std::move(chain), absl::Now()).message(),
-              HasSubstr("is not for who serves"));
+              HasSubstr("is not a server certificate"));
 }
 
 TEST_F(EtcdTlsTest, FilesAreTakenOnceTheyFit) {

@@ -23,7 +23,8 @@ class FirstLeasesTest : public ManagerCoreTest {
   }
   static void ExpectWaits(const absl::Status& answer, const std::string& who) {
     EXPECT_TRUE(absl::IsUnavailable(answer)) << answer;
-    EXPECT_TRUE(absl::StrContains(answer.message(), "is to hear node " + who))
+    EXPECT_TRUE(
+        absl::StrContains(answer.message(), "waits to hear from node " + who))
         << answer;
   }
 

@@ -152,7 +152,7 @@ TEST_F(KaminoManagerTest, BadFlagsAreOneLineAndExitCodeTwo) {
       {"--cluster_id=", "--cluster_id"},
       {"--cluster_id=a/b", "--cluster_id"},
       {"--cluster_id=a b", "--cluster_id must be 1 to 48 letters"},
-      {"--etcd=http://127.0.0.1:2379", "leave out what ends with ://"},
+      {"--etcd=http://127.0.0.1:2379", "leave out the scheme and its ://"},
       {"--listen=nowhere", "--listen"},
       {"--listen=127.0.0.1:70000", "--listen"},
       {"--listen=0.0.0.0:7000", "--advertise"},

@@ -508,8 +508,8 @@ TEST_F(LeadershipTest, AManagerThatWasStartedOtherwiseSaysSo) {
   EXPECT_EQ(other.settings_differ(),
             "the manager at c:1 was started with another --chain_length (3 "
             "here, 2 there) and --heartbeat_interval_ms (50 here, 100 there) "
-            "than the one at a:1, which leads: whoever leads goes by its own; "
-            "start all managers with the same flags");
+            "than the one at a:1, which leads: the leader uses its own "
+            "flags; start all managers with the same flags");
   CarryOut(*a_.Resign(now_), &connection_);
   Rounds(&other);
   EXPECT_TRUE(Leads(other));

@@ -56,8 +56,9 @@ TEST(ManagerLogTest, AChainWithTooFewNodesForItsModeIsToldOnce) {
   EXPECT_EQ(ToldOf(ChainMode::kKamino, 3), Lines());
   EXPECT_EQ(ToldOf(ChainMode::kKamino, 2),
             Lines{"in mode kamino a chain of 2 (--chain_length) does not "
-                  "survive every failure of a node, 3 do: after a power cut it "
-                  "goes on only once all of them are back"});
+                  "survive every failure of a node; use at least 3: after a "
+                  "power cut it continues only once all of its nodes are "
+                  "back"});
   for (const ChainMode mode : {ChainMode::kTraditional, ChainMode::kImages}) {
     EXPECT_EQ(ToldOf(mode, 2), Lines());
     const Lines told = ToldOf(mode, 1);

@@ -314,8 +314,9 @@ TEST(SettingsDifferTest, OfAnotherManagerThatLeads) {
   theirs.mutable_settings()->set_failure_timeout_ms(2000);
   EXPECT_EQ(SettingsDiffer(own, theirs),
             "the manager at a:1 was started with another --failure_timeout_ms "
-            "(1000 here, 2000 there) than the one at b:1, which leads: whoever "
-            "leads goes by its own; start all managers with the same flags");
+            "(1000 here, 2000 there) than the one at b:1, which leads: the "
+            "leader uses its own flags; start all managers with the same "
+            "flags");
   theirs.set_ttl_ms(1000);
   EXPECT_TRUE(absl::StrContains(SettingsDiffer(own, theirs),
                                 " and --leader_ttl_s (3 here, 1 there) "));
@@ -462,9 +463,10 @@ TEST_F(ManagerTest, NobodySpeaksForAnotherNode) {
     const absl::Status refused =
         manager->Register(Registration("n3"), &response, caller);
     EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
-    EXPECT_TRUE(absl::StrContains(refused.message(),
-                                  "speaks for node n3, whose certificate is of "
-                                  "kamino://c/node/n3"))
+    EXPECT_TRUE(
+        absl::StrContains(refused.message(),
+                          "calls as node n3, which needs the certificate "
+                          "of kamino://c/node/n3"))
         << refused;
   }
   HeartbeatRequest beat;

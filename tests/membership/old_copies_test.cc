@@ -78,7 +78,7 @@ TEST_F(OldCopiesTest, AllWaitWhereNobodyHoldsIt) {
   EXPECT_TRUE(absl::StrContains(
       Why(),
       "the chain waits for newer files: acknowledged up to 120 in view 1, the "
-      "newest that came back is n2 with 96"))
+      "newest copy is that of n2 with 96"))
       << Why();
   EXPECT_FALSE(core_.ProposeView(now_).has_value());
   EXPECT_TRUE(absl::IsNotFound(Beat("n2", 2)));
@@ -207,7 +207,7 @@ TEST_F(ForcedRecoveryTest, WhereAllAreThereNobodyIsToBeStarted) {
   const absl::Status unforced = core_.Recover(/*force=*/false, now_).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(unforced));
   EXPECT_TRUE(absl::StrContains(
-      unforced.message(), ": put newer files of a member back, or force it;"))
+      unforced.message(), ": restore newer files of a member, or force it;"))
       << unforced;
 }
 

@@ -23,7 +23,7 @@ TEST_F(ManagerCoreTest, AnOldCopyIsRefusedAndTheChainGoesOnWithoutIt) {
   EXPECT_TRUE(absl::IsFailedPrecondition(refused));
   EXPECT_EQ(refused.message(),
             "node n3 is on an old copy of its data: it holds mutations up to "
-            "12, but by the word of n3 it had applied those up to 110; move "
+            "12, but according to n3 it had applied mutations up to 110; move "
             "its files away and start it again: it joins as a new node");
   // It is refused each time; nothing else changes.
   Pass(kTimeout - kMs, {all_[0], all_[1]});
@@ -59,7 +59,7 @@ TEST_F(ManagerCoreTest, AnOldCopyIsKnownByWhatOthersSay) {
        absl::StatusCode::kUnavailable);
   const absl::Status refused = Return("n1", {12, 12, 0});
   EXPECT_TRUE(absl::IsFailedPrecondition(refused));
-  EXPECT_NE(refused.message().find("by the word of n2"), std::string::npos);
+  EXPECT_NE(refused.message().find("according to n2"), std::string::npos);
 }
 
 // Two are there, one of them with an old copy: only one counts.
@@ -220,9 +220,9 @@ TEST_F(ManagerCoreTest, WhatIsNewIsInForceOnceItIsFinalized) {
   EXPECT_EQ(core_.NotFinalized()[0].to, 3u);
   EXPECT_FALSE(core_.ProposeView(now_).has_value());  // no operator has asked
   EXPECT_EQ(core_.Finalize(/*force=*/false, now_).message(),
-            "format is 2 at n4, but 3 in the chain once it is finalized: it "
-            "would be refused for good; start it on the new release first, or "
-            "force it");
+            "format is 2 at n4, but 3 in the chain once the release is "
+            "finalized: the node would be refused for good; start it on the "
+            "new release first, or force it");
   ASSERT_EQ(core_.Finalize(/*force=*/true, now_), absl::OkStatus());
   core_.OnViewStored(*core_.ProposeView(now_));
   EXPECT_EQ(core_.view().in_force,

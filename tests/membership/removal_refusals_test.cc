@@ -54,7 +54,7 @@ TEST_F(RemovalRefusalsTest, ARemovedNodeIsTakenBack) {
   ASSERT_EQ(Names(core_.view()), "n1.1 ");
   ASSERT_EQ(Register(all_[2]), absl::OkStatus());
   EXPECT_THAT(WhyNot("n1", Removal::kNow),
-              HasSubstr("take n3 back first, which was removed and runs: "
+              HasSubstr("add n3 first, which was removed and runs: "
                         "kamino admin add n3"));
 }
 
@@ -73,12 +73,12 @@ TEST_F(RemovalRefusalsTest, RecoveryNeedsANodeWithData) {
   Pass(kTimeout * 2, {});
   EXPECT_THAT(
       WhyNotRecovered(),
-      HasSubstr("the chain waits for n1; start a member on its data; no member "
-                "that runs has any"));
+      HasSubstr("the chain waits for n1; start a member on its data; no "
+                "running member has any"));
   ASSERT_EQ(Register(Replacement("n1", 2)), absl::OkStatus());
   EXPECT_THAT(WhyNotRecovered(),
-              HasSubstr("no member that runs has any. If all of it is lost, a "
-                        "backup is left: kamino backup restore"));
+              HasSubstr("no running member has any. If all of it is lost, "
+                        "restore a backup: kamino backup restore"));
 }
 
 }  // namespace

@@ -220,7 +220,7 @@ class ProgressAheadTest : public StoreRecoveryTest {
 TEST_F(ProgressAheadTest, AStoreBehindItsOwnProgressIsSeen) {
   LeadBy(old_);
   EXPECT_TRUE(absl::StrContains(
-      core_.WhyBehind(), "there is view 1, but a leader before led by view 2"))
+      core_.WhyBehind(), "there is view 1, but a former leader used view 2"))
       << core_.WhyBehind();
   // Nor does the store count again after a while.
   for (int i = 0; i < 1000; ++i) {
@@ -331,8 +331,8 @@ TEST_F(AllReturnTest, OneThatWasInterruptedIsNotGoneOnWithAlone) {
   const std::string why = Recovered();
   EXPECT_TRUE(absl::StrContains(
       why,
-      "node n1 was interrupted within a mutation, and has nobody to mend it "
-      "by: start another node that was in view 2;"))
+      "node n1 is torn, and no node that is alive can repair it: start "
+      "another member of view 2;"))
       << why;
   EXPECT_FALSE(core_.ProposeView(now_).has_value());
   // Once stopped, it is in no node's way.
@@ -486,7 +486,8 @@ TEST_F(StoreRecoveryTest, OnceNobodySaysSoTheStoreCountsAgain) {
   for (const char* id : {"n3", "n2"}) {
     const absl::Status told = Tell(id, old_);
     EXPECT_TRUE(absl::IsUnavailable(told));
-    EXPECT_TRUE(absl::StrContains(told.message(), "is to hear node n1"));
+    EXPECT_TRUE(
+        absl::StrContains(told.message(), "waits to hear from node n1"));
   }
   Pass(kTimeout - kMs, {all_[1], all_[2]}, Condition::kSound,
        absl::StatusCode::kUnavailable);

@@ -81,7 +81,7 @@ TEST_F(WhomToStartTest, AmongAllWhoAreThereItIsWhoKnowsTheView) {
   HearOnly("n2", Knows(newest_), newest_);
   const std::string why = Refused();
   EXPECT_TRUE(absl::StrContains(
-      why, ": have node n4 heard again, which knows view 3, or force it"))
+      why, ": start or reconnect node n4, which knows view 3, or force it"))
       << why;
 }
 
@@ -96,8 +96,8 @@ TEST_F(WhomToStartTest, OneThatWasInterruptedWaitsForThoseFirst) {
   const std::string why = Refused(/*force=*/true);
   EXPECT_TRUE(absl::StrContains(
       why,
-      "to mend it by: start those that were in view 3: n3; or else another "
-      "node that was in view 2: n1; where none is left, stop n2,"))
+      "can repair it: start the members of view 3: n3; or else another "
+      "member of view 2: n1; if none is left, stop n2,"))
       << why;
 }
 
@@ -109,7 +109,7 @@ TEST_F(WhomToStartTest, NobodyIsSoughtInAnOlderView) {
   const std::string why = Refused(/*force=*/true);
   EXPECT_TRUE(absl::StrContains(
       why,
-      "was a member of view 3 and holds its data; start those that were in "
+      "was a member of view 3 and holds its data; start the members of "
       "view 3: n3"))
       << why;
 }

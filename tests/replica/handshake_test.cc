@@ -84,7 +84,7 @@ TEST_F(HandshakeTest, EachDifferenceIsRefusedAndNamed) {
       {[](Hello* hello) { hello->set_cluster_id("d"); },
        "this is cluster c, not d"},
       {[](Hello* hello) { hello->set_cluster_uuid(std::string(16, 'x')); },
-       "another cluster named c"},
+       "this cluster, named c, is not that of"},
       {[](Hello* hello) { hello->set_heap_bytes(2 * kHeapBytes); },
        "heaps differ in size: 1048576 bytes here, 2097152 there"},
       {[this](Hello* hello) {
@@ -157,8 +157,9 @@ TEST_F(HandshakeTest, WhoSaysItIsSomebodyHasToBe) {
   EXPECT_EQ(refuse("n1", "kamino://c/node/n1"), "");
   EXPECT_EQ(refuse("n1", "kamino://c/node/n3"),
             "kamino://c/node/n3 says it is n1, which is kamino://c/node/n1");
-  EXPECT_EQ(refuse("n1", ""),
-            "nobody says it is n1, which is kamino://c/node/n1");
+  EXPECT_EQ(
+      refuse("n1", ""),
+      "a peer without identity says it is n1, which is kamino://c/node/n1");
   EXPECT_NE(refuse("n1", "kamino://c/operator/n1"), "");
   EXPECT_NE(refuse("n1", "kamino://d/node/n1"), "");
   // A joining node is in no view.

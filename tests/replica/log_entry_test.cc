@@ -196,7 +196,7 @@ std::string Refusal(const std::function<void(EntryHeader*)>& change) {
 
 TEST(LogEntryTest, NoNumberOfTheHeaderIsBelieved) {
   EXPECT_THAT(Refusal([](auto* h) { h->magic = 0; }),
-              HasSubstr("something else"));
+              HasSubstr("wrong magic number"));
   EXPECT_THAT(Refusal([](auto* h) { h->version = 1; }),
               HasSubstr("format version 1; this program reads version 2"));
   EXPECT_THAT(Refusal([](auto* h) { h->header_bytes = 120; }),

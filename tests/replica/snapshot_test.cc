@@ -380,7 +380,7 @@ TEST_F(SmallSnapshotTest, WhatIsNotOfThisHeapIsNamed) {
     void (*change)(Header*);
     const char* text;
   } cases[] = {
-      {[](Header* h) { h->magic ^= 1; }, "this is no snapshot"},
+      {[](Header* h) { h->magic ^= 1; }, "this is not a snapshot"},
       {[](Header* h) { h->version = 2; },
        "of version 2; this program reads version 1"},
       {[](Header* h) { h->chain_id = 3; },
@@ -410,7 +410,7 @@ TEST_F(SmallSnapshotTest, NothingIsStoredOutsideWhateverItsChecksum) {
     void (*change)(Record*);
     const char* text;
   } cases[] = {
-      {[](Record* r) { r->kind = Kind{9}; }, "no record of kind 9"},
+      {[](Record* r) { r->kind = Kind{9}; }, "unknown kind of record: 9"},
       {[](Record* r) { r->reserved = 1; }, "reserved"},
       {[](Record* r) { r->offset = 0; }, "4096 bytes at 0 do not lie within"},
       {[](Record* r) { r->offset = kSmall; }, "do not lie within"},

@@ -146,7 +146,7 @@ TEST_F(StateCheckTest, FindsADamagedHeader) {
   auto* const header = engine::heap_format::HeaderOf(base(), id);
   header->word ^= uint64_t{1} << 50;
   Check();
-  EXPECT_THAT(findings_[0], HasSubstr("no block's header"));
+  EXPECT_THAT(findings_[0], HasSubstr("no valid block header"));
 }
 
 TEST_F(StateCheckTest, EndsWhateverTheBytesAre) {

@@ -215,7 +215,7 @@ TEST(UpstreamTest, AnEntryThatBeginsWithinWhatWasReceivedEndsTheLink) {
   rig.upstream.Attach(kLink);
   const TextBatch batch("two", /*count=*/2);
   rig.TakeBytes(batch.Draft(2).ToString());
-  EXPECT_THAT(Misfit(rig), HasSubstr("mutations 2 to 3 begins within"));
+  EXPECT_THAT(Misfit(rig), HasSubstr("mutations 2 to 3 begins before"));
 }
 
 }  // namespace

@@ -177,7 +177,7 @@ TEST_F(TlsTest, TheServerRefusesWhomItDoesNotBelieve) {
   server.certificates->Look();
   const absl::Time now = absl::Now();
   const std::vector<std::pair<Issued, std::string>> refused = {
-      {other.Issue(kOperator), "no authority that is believed here"},
+      {other.Issue(kOperator), "no trusted authority has signed it"},
       {revoked, "certificate revoked"},
       {authority_.Issue(kOperator,
                         {now - absl::Hours(2), now - absl::Hours(1)}),
@@ -199,11 +199,11 @@ TEST_F(TlsTest, TheClientRefusesWhoOnlySaysThatItServes) {
   const TestAuthority other;
   const Party client = Make(kOperator);
   const std::vector<std::pair<Party, std::string>> refused = {
-      {Make({"c", Role::kNode, "n1"}), "is no manager"},
-      {Make({"c", Role::kWriter, "w"}), "is not for who serves"},
+      {Make({"c", Role::kNode, "n1"}), "only a manager may serve there"},
+      {Make({"c", Role::kWriter, "w"}), "is not a server certificate"},
       {Make({"other", Role::kManager, "m1"}), "is of another cluster than c"},
       {Make(other, other.Issue(kManager)),
-       "no authority that is believed here"}};
+       "no trusted authority has signed it"}};
   for (const auto& [server, why] : refused) {
     Serve(server);
     Lines lines;

@@ -171,7 +171,7 @@ TEST_F(CertificatesTest, AListOfAnotherAuthorityChangesNothing) {
   other.Revoke(other.Issue(kWriter).certificate_pem, options_.files);
   certificates->Look();
   EXPECT_EQ(certificates->counts().failed_reloads, 1);
-  EXPECT_THAT(LoadError(), HasSubstr("no authority here has signed"));
+  EXPECT_THAT(LoadError(), HasSubstr("no trusted authority has signed"));
 }
 
 TEST_F(CertificatesTest, TakesChangesThatFit) {

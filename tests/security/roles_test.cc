@@ -98,17 +98,17 @@ TEST(RolesTest, WhatIsWrongIsSaidWithItsLine) {
   EXPECT_THAT(ErrorOf(grant + "roles = [\"writer\"]\nprefixes = [\"\"]"),
               HasSubstr("leave prefixes out for all keys"));
   EXPECT_THAT(ErrorOf(grant + "roles = [\"operator\"]\nprefixes = [\"a\"]"),
-              HasSubstr("prefixes are for writers and readers"));
+              HasSubstr("prefixes need the role writer or reader"));
   EXPECT_THAT(ErrorOf("grant = 1"), HasSubstr("[[grant]]"));
   // Such a grant would not bind its identity.
   for (const char* nobody :
        {"kamino://c/writter/a", "kamino://c/writer", "kamino://c/writer/a ",
         "kamino://c/writer/a/", "kamino://c//a", "kamino://**********",
         "kamino://c/WRITER/a", "kamino://c/x*/a"}) {
-    EXPECT_THAT(
-        ErrorOf(
-            absl::StrCat("[[grant]]\nidentity = \"", nobody, "\"\nroles = []")),
-        HasSubstr(absl::StrCat(":2: nobody can be ", nobody, "; it is")));
+    EXPECT_THAT(ErrorOf(absl::StrCat("[[grant]]\nidentity = \"", nobody,
+                                     "\"\nroles = []")),
+                HasSubstr(absl::StrCat(":2: no identity can match ", nobody,
+                                       "; it is")));
   }
   for (const char* some : {"kamino://*/*/*", "kamino://c/w*r/*.x-_1"}) {
     EXPECT_TRUE(

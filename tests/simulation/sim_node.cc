@@ -401,7 +401,7 @@ bool SimNode::TellsOldFile(const absl::Status& status) const {
   }
   // The file was emptied since then.
   if (!old_files_.empty() &&
-      absl::StrContains(status.message(), "one of them is of another time")) {
+      absl::StrContains(status.message(), "one of them is from another time")) {
     return true;
   }
   for (const std::string& name : old_files_) {

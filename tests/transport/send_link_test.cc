@@ -252,7 +252,7 @@ TEST_F(SendLinkTest, WhoSendsOverItsCreditIsCutOff) {
     }
   });
   raw->Send(SendKind::kFirst, 1, "x");
-  ExpectCutOff(*end, "over its credit");
+  ExpectCutOff(*end, "more than its credit");
   EXPECT_EQ(end->messages.size(), size_t{kSendWindow});
   ExpectService();
 }
@@ -270,7 +270,7 @@ TEST_F(SendLinkTest, AFloodDoesNotBreakTheOthers) {
     EXPECT_TRUE(link_->Send(Bytes("waits"), {}).ok());
   });
   raw->Send(SendKind::kFirst, 1, "x");
-  ExpectCutOff(*end, "over its credit");
+  ExpectCutOff(*end, "more than its credit");
   ASSERT_TRUE(rig_.Until([&] { return acceptor_->messages.size() == 1; }));
   EXPECT_GT(fabric().counts().waits, 0u);
   EXPECT_EQ(acceptor_->messages[0], "waits");
@@ -287,18 +287,18 @@ TEST_F(SendLinkTest, WhatNoPeerSendsIsTheEnd) {
     uint64_t taken;
   };
   for (const Case& each : std::vector<Case>{
-           {"more often than need be", SendKind::kCredit, 0, "", 0},
-           {"what was not sent", SendKind::kProbe, 0, "", 1},
-           {"a SEND that is none", SendKind::kHello, 0, "12345678", 0},
-           {"a SEND that is none", static_cast<SendKind>(0), 0, "", 0},
-           {"a SEND that is none", static_cast<SendKind>(99), 0, "", 0},
-           {"out of turn", SendKind::kMore, 0, full, 0},
-           {"of another size", SendKind::kFirst, 2, "x", 0},
-           {"of another size", SendKind::kFirst, 1, "xx", 0},
-           {"of another size", SendKind::kFirst, 5000, "x", 0},
+           {"acknowledges too often", SendKind::kCredit, 0, "", 0},
+           {"messages that were not sent", SendKind::kProbe, 0, "", 1},
+           {"an unexpected kind", SendKind::kHello, 0, "12345678", 0},
+           {"an unexpected kind", static_cast<SendKind>(0), 0, "", 0},
+           {"an unexpected kind", static_cast<SendKind>(99), 0, "", 0},
+           {"out of order", SendKind::kMore, 0, full, 0},
+           {"of a wrong size", SendKind::kFirst, 2, "x", 0},
+           {"of a wrong size", SendKind::kFirst, 1, "xx", 0},
+           {"of a wrong size", SendKind::kFirst, 5000, "x", 0},
            {"a message of 4294967295 bytes", SendKind::kFirst, ~uint32_t{0},
             full, 0},
-           {"with bytes", SendKind::kProbe, 0, "x", 0}}) {
+           {"with a payload", SendKind::kProbe, 0, "x", 0}}) {
     std::shared_ptr<Recorder> end;
     auto raw = Intrude(&end);
     raw->Send(each.kind, each.length, each.payload, each.taken);
@@ -309,7 +309,7 @@ TEST_F(SendLinkTest, WhatNoPeerSendsIsTheEnd) {
   auto raw = Intrude(&end);
   raw->Send(SendKind::kFirst, 5000, full);
   raw->Send(SendKind::kFirst, 5000, full);
-  ExpectCutOff(*end, "out of turn");
+  ExpectCutOff(*end, "out of order");
   ExpectService();
 }
 

@@ -138,7 +138,7 @@ TEST_P(Stranger, ThatConnectsGetsNoLink) {
   EXPECT_TRUE(absl::IsUnauthenticated(why)) << why;
   if (!both) {
     EXPECT_THAT(std::string(why.message()),
-                HasSubstr("does not believe this side's certificate"));
+                HasSubstr("rejects this side's certificate"));
     EXPECT_TRUE(Refused(LinkRefusal::kCertificate));
     EXPECT_EQ(of_server_->counts().refused, 1u);
   } else {

@@ -65,16 +65,17 @@ std::optional<AcceptGate::Refused> AcceptGate::TooOften(const std::string& host,
     const Host& from = found->second;
     known = from.open > 0 || now < from.known_until;
     if (told_apart && !from.come.Has(of_one, now)) {
-      return Refused{LinkRefusal::kTooOften,
-                     absl::ResourceExhaustedError(
-                         "too many came from its address within a short time")};
+      return Refused{
+          LinkRefusal::kTooOften,
+          absl::ResourceExhaustedError("too many connections came from its "
+                                       "address within a short time")};
     }
   }
   if (!known && !come_.Has(options_.come, now)) {
     return Refused{LinkRefusal::kTooOften,
                    absl::ResourceExhaustedError(
-                       "too many came from addresses that had no links lately, "
-                       "within a short time")};
+                       "too many connections came from addresses without "
+                       "recent links within a short time")};
   }
   if (!known) come_.Take(options_.come, now);
   if (told_apart) hosts_[host].come.Take(of_one, now);

@@ -162,7 +162,7 @@ absl::Status LoopLink::KnowPeerBy(
   if (options().certificates == nullptr) return absl::OkStatus();
   if (proof.has_value()) return KnowPeer(*proof);
   return absl::UnauthenticatedError(
-      "it was set up in the clear, and this side has certificates");
+      "it was set up without TLS, but this side has certificates");
 }
 
 void LoopLink::OnBelievedNoMore(const absl::Status& why) {
@@ -244,7 +244,7 @@ bool LoopLink::Awaits(const AcceptGate* gate) const {
 bool LoopLink::PassGate() {
   const std::string identity = peer_identity();
   if (options().certificates != nullptr && identity.empty()) {
-    Fail(absl::UnauthenticatedError("it is not known who the peer is"));
+    Fail(absl::UnauthenticatedError("the identity of the peer is unknown"));
     return false;
   }
   if (gate_ == nullptr) return true;

@@ -62,7 +62,7 @@ void ShmLink::Prepare() {
   if (!with_pass()) return ReadyToConnect(absl::OkStatus());
   if (passes_.source == nullptr) {
     return ReadyToConnect(absl::UnauthenticatedError(
-        "this side has certificates, and nobody to ask for a pass"));
+        "this side has certificates, but no source of passes"));
   }
   auto self = std::static_pointer_cast<ShmLink>(shared_from_this());
   passes_.source->Ask(
@@ -78,7 +78,8 @@ void ShmLink::OnGranted(const absl::StatusOr<PassSource::Granted>& granted) {
   absl::Status status = granted.status();
   if (status.ok() && (granted->pass.token.size() != kPassBytes ||
                       granted->pass.proof.size() != kPassBytes)) {
-    status = absl::FailedPreconditionError("the pass is none");
+    status = absl::FailedPreconditionError(
+        "the token or the proof of the pass has a wrong length");
   }
   if (status.ok()) granted_ = *granted;
   ReadyToConnect(status);
@@ -95,9 +96,7 @@ absl::Status ShmLink::CheckSocket() {
   if (peer.uid == granted_->pass.user) return absl::OkStatus();
   return absl::UnauthenticatedError(
       absl::StrCat("a process of user ", peer.uid,
-                   " listens there, and it should be one "
-                   "of user ",
-                   granted_->pass.user));
+                   " listens there, not one of user ", granted_->pass.user));
 }
 
 size_t ShmLink::ExtraExpected() const { return with_pass() ? kPassBytes : 0; }
@@ -113,7 +112,7 @@ absl::Status ShmLink::TakePass(absl::string_view extra) {
     if (CRYPTO_memcmp(extra.data(), granted_->pass.proof.data(), kPassBytes) !=
         0) {
       return absl::UnauthenticatedError(
-          "who listens there has not given out the pass");
+          "the process that listens there has not issued the pass");
     }
     return KnowPeer(granted_->issuer);
   }

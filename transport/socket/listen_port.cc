@@ -98,9 +98,10 @@ void ListenPort::Admit(UniqueFd socket) {
     return;
   }
   if (LoopLink* const slow = gate_->InTheWay()) {
-    slow->FailAs(LinkRefusal::kHalfOpen,
-                 absl::ResourceExhaustedError(
-                     "others came while it took its time to be established"));
+    slow->FailAs(
+        LinkRefusal::kHalfOpen,
+        absl::ResourceExhaustedError(
+            "it was too slow to be established, and other connections came"));
   }
   link->StartAccepting(std::move(socket), gate_, host);
 }

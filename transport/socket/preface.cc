@@ -46,7 +46,7 @@ absl::Status CheckPreface(const Preface& preface, size_t received,
           "certificates: see --tls_cert");
     }
     return absl::FailedPreconditionError(absl::StrCat(
-        "not a peer of ours: it began with \"",
+        "not a peer of Kamino: it began with \"",
         absl::CHexEscape(absl::string_view(bytes, received)), "\""));
   }
   if (received < kPrefaceBytes) return absl::OkStatus();
@@ -62,7 +62,7 @@ absl::Status CheckPreface(const Preface& preface, size_t received,
   if (preface.kind == static_cast<uint16_t>(SocketKind::kRefused) &&
       sender == SocketSide::kAcceptor) {
     return absl::PermissionDeniedError(
-        "the peer takes no links of who this side is");
+        "the peer accepts no links from the identity of this side");
   }
   const auto with_pass = static_cast<uint16_t>(SocketKind::kShmWithPass);
   if (kind == SocketKind::kShm && preface.kind == with_pass) {
@@ -73,8 +73,8 @@ absl::Status CheckPreface(const Preface& preface, size_t received,
   if (kind == SocketKind::kShmWithPass &&
       preface.kind == static_cast<uint16_t>(SocketKind::kShm)) {
     return absl::FailedPreconditionError(
-        "the peer shows no pass, as one without certificates does, and this "
-        "side has some");
+        "the peer shows no pass, as a peer without certificates does, but this "
+        "side has certificates");
   }
   if (preface.kind != static_cast<uint16_t>(kind)) {
     return absl::FailedPreconditionError(

@@ -90,7 +90,7 @@ bool SocketLink::GoToLastGood(absl::string_view why) {
   const auto end = context().failures.Take(MonotonicNow());
   LOG_IF(WARNING, end.has_value())
       << "a link to " << peer() << " goes to " << TextOf(candidates_.front())
-      << ", where the lookup before led: " << why << *end;
+      << ", the result of an earlier lookup: " << why << *end;
   FoundSome();
   return true;
 }

@@ -296,15 +296,15 @@ absl::Status TlsStream::NotTls() {
   broken_ = true;
   refusal_ = LinkRefusal::kPlaintext;
   return absl::FailedPreconditionError(
-      "it speaks in the clear, and this side takes links by TLS only");
+      "it does not speak TLS, but this side accepts links over TLS only");
 }
 
 absl::Status TlsStream::AlertFailure(int alert) {
   refusal_ = LinkRefusal::kHandshake;
   const std::string text = SSL_alert_desc_string_long(alert);
   if (IsOfCertificates(alert)) {
-    return absl::UnauthenticatedError(absl::StrCat(
-        "the peer does not believe this side's certificate: ", text));
+    return absl::UnauthenticatedError(
+        absl::StrCat("the peer rejects this side's certificate: ", text));
   }
   if (done_) {
     return absl::DataLossError(
@@ -312,8 +312,8 @@ absl::Status TlsStream::AlertFailure(int alert) {
   }
   return absl::FailedPreconditionError(
       absl::StrCat("the peer refuses the handshake of TLS (", text,
-                   "): it takes links in the clear only, or none of who this "
-                   "side is; its log says why"));
+                   "): it accepts only links without TLS, or none from the "
+                   "identity of this side; its log says why"));
 }
 
 absl::Status TlsStream::Failure() {
@@ -340,10 +340,10 @@ absl::Status TlsStream::Failure() {
   }
   if (done_) {
     return absl::DataLossError(
-        absl::StrCat("what came is not what the peer sent: ", text));
+        absl::StrCat("the received data is not what the peer sent: ", text));
   }
   return absl::FailedPreconditionError(
-      absl::StrCat("its TLS is not this side's: ", text));
+      absl::StrCat("the TLS handshake failed: ", text));
 }
 
 // --- The stream.
@@ -378,7 +378,7 @@ absl::StatusOr<bool> TlsStream::Handshake() {
     broken_ = true;
     refusal_ = LinkRefusal::kHandshake;
     return absl::FailedPreconditionError(
-        "it speaks TLS, but for something else than links");
+        "it speaks TLS, but not the protocol of links");
   }
   return Flush();
 }
@@ -402,7 +402,7 @@ absl::StatusOr<size_t> TlsStream::Receive(absl::Span<std::byte> to) {
       case SSL_ERROR_WANT_WRITE:
         broken_ = true;
         return absl::DataLossError(
-            "the peer wants answers of TLS, and takes none");
+            "the peer requests TLS replies, but does not read them");
       case SSL_ERROR_ZERO_RETURN:
         return absl::UnavailableError("closed by the peer");
       default: {
@@ -417,7 +417,7 @@ absl::StatusOr<size_t> TlsStream::Receive(absl::Span<std::byte> to) {
     if (filled == Filled::kEnd) {
       broken_ = true;
       return absl::UnavailableError(
-          "cut: the connection ended, and the peer has not said that it would");
+          "cut: the connection ended without a TLS close of the peer");
     }
   }
 }

@@ -34,7 +34,7 @@ void LocalRendezvous::Exchange(const std::string& address,
     }
   }
   reply(absl::UnavailableError(
-      absl::StrCat("nobody listens at verbs address ", address)));
+      absl::StrCat("no listener at verbs address ", address)));
 }
 
 }  // namespace kamino::transport

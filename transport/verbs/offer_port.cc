@@ -38,7 +38,7 @@ absl::Status OfferPort::Open(const std::string& address) {
         const bool posted = loop->Post([port, offer, reply] {
           auto held = port.lock();
           if (held == nullptr) {
-            return reply(absl::UnavailableError("nobody listens any more"));
+            return reply(absl::UnavailableError("the listener was closed"));
           }
           held->OnOffer(offer, reply);
         });
@@ -64,7 +64,7 @@ void OfferPort::Close() {
 void OfferPort::OnOffer(const VerbsEndpoint& offer,
                         const VerbsRendezvous::Reply& reply) {
   if (!gate_->open) {
-    return reply(absl::UnavailableError("nobody listens any more"));
+    return reply(absl::UnavailableError("the listener was closed"));
   }
   // Links that are not established hold as much as the others.
   if (static_cast<int>(gate_->all()) >= context_->options.max_accepted) {

@@ -57,13 +57,13 @@ absl::StatusOr<VerbsEndpoint> DecodeSendEndpoint(absl::string_view bytes) {
   Encoded from;
   if (bytes.size() != sizeof(from)) {
     return absl::FailedPreconditionError(
-        "the peer's end of a verbs link is of another size");
+        "the verbs endpoint of the peer has a wrong size");
   }
   std::memcpy(&from, bytes.data(), sizeof(from));
   if (from.number > k24Bits || from.psn > k24Bits || from.zeros != 0 ||
       from.kind > static_cast<uint16_t>(GidKind::kRoceV2)) {
     return absl::FailedPreconditionError(
-        "the peer's end of a verbs link makes no sense");
+        "the verbs endpoint of the peer is invalid");
   }
   VerbsEndpoint to;
   to.version = from.version;

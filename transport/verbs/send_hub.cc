@@ -251,7 +251,7 @@ bool SendHub::Arm() {
   const auto count = group_->Poll(absl::MakeSpan(completions_));
   if (!armed || !count.ok()) {
     // Its links end, and no more completions come.
-    if (!broken_) FailAll("the device says nothing of what completes");
+    if (!broken_) FailAll("the device does not report completions");
     return true;
   }
   completion_count_ = *count;

@@ -152,7 +152,7 @@ void SendLink::OnPairFailed(const char* why) {
 
 void SendLink::OnTooMuchUnfinished() {
   unfinished_ = 0;
-  CutOff("its message is the oldest of too many that are unfinished");
+  CutOff("too many messages are unfinished, and its message is the oldest");
 }
 
 // Otherwise the death of a peer that only listens, or stands still, would not
@@ -279,13 +279,13 @@ void SendLink::OnBatchEnd() {
 absl::Status SendLink::TakeHead(const SendHead& head) {
   absl::MutexLock lock(&mu_);
   if (head.taken < covered_ || head.taken > sent_) {
-    return absl::DataLossError("it has taken what was not sent");
+    return absl::DataLossError("it acknowledged messages that were not sent");
   }
   // Otherwise it could use up other links' receives.
   if (head.kind == SendKind::kCredit &&
       head.taken - covered_ < kTakenPerCredit &&
       (probe_ <= covered_ || head.taken < probe_)) {
-    return absl::DataLossError("it says more often than need be what it took");
+    return absl::DataLossError("it acknowledges too often");
   }
   covered_ = head.taken;
   const bool counts = head.kind == SendKind::kFirst ||
@@ -293,7 +293,7 @@ absl::Status SendLink::TakeHead(const SendHead& head) {
                       head.kind == SendKind::kProbe;
   if (!counts) return absl::OkStatus();
   if (++received_ > told_ + kSendWindow) {
-    return absl::DataLossError("it is over its credit");
+    return absl::DataLossError("it sent more than its credit");
   }
   owes_taken_ |= head.kind == SendKind::kProbe;
   return absl::OkStatus();
@@ -302,11 +302,11 @@ absl::Status SendLink::TakeHead(const SendHead& head) {
 void SendLink::OnReceived(absl::Span<const std::byte> bytes) {
   if (closing()) return;
   SendHead head;
-  if (bytes.size() < sizeof(head)) return CutOff("it sends less than a head");
+  if (bytes.size() < sizeof(head)) return CutOff("it sent less than a head");
   std::memcpy(&head, bytes.data(), sizeof(head));
   const auto payload = bytes.subspan(sizeof(head));
   if (!open()) {
-    if (head.kind != SendKind::kHello) return CutOff("it says no hello");
+    if (head.kind != SendKind::kHello) return CutOff("it sent no hello");
     return TakeHello(payload);
   }
   if (head.kind == SendKind::kBye) {
@@ -322,19 +322,19 @@ void SendLink::OnReceived(absl::Span<const std::byte> bytes) {
       return TakePiece(head, payload);
     case SendKind::kProbe:
     case SendKind::kCredit:
-      if (!payload.empty()) CutOff("a notice with bytes");
+      if (!payload.empty()) CutOff("it sent a notice with a payload");
       return;
     case SendKind::kBye:
     case SendKind::kHello:
       break;
   }
-  CutOff("a SEND that is none");
+  CutOff("it sent a message of an unexpected kind");
 }
 
 void SendLink::TakeHello(absl::Span<const std::byte> payload) {
   Token token;
   if (connector() || payload.size() != sizeof(token)) {
-    return CutOff("a hello that is none");
+    return CutOff("it sent an invalid hello");
   }
   std::memcpy(&token, payload.data(), sizeof(token));
   if (token != token_) return CutOff("its hello is not of this link");
@@ -345,7 +345,7 @@ void SendLink::TakeHello(absl::Span<const std::byte> payload) {
 void SendLink::TakePiece(const SendHead& head,
                          absl::Span<const std::byte> payload) {
   const bool first = head.kind == SendKind::kFirst;
-  if (first != (unfinished_ == 0)) return CutOff("pieces out of turn");
+  if (first != (unfinished_ == 0)) return CutOff("it sent pieces out of order");
   if (first) {
     if (head.length > options().max_message) {
       return CutOff(absl::StrCat("a message of ", head.length, " bytes"));
@@ -355,7 +355,7 @@ void SendLink::TakePiece(const SendHead& head,
   const size_t left = length_ - message_.size();
   // Partly filled ones would cost the peer little and this side much.
   if (payload.size() != std::min(left, kSendPayload)) {
-    return CutOff("a piece of another size");
+    return CutOff("it sent a piece of a wrong size");
   }
   if (!first) return TakeUnfinished(payload);
   if (payload.size() == length_) return handler().OnMessage(payload);

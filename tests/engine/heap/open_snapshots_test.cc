@@ -313,7 +313,7 @@ TEST_F(OpenSnapshotsTest, SpaceIsBounded) {
     EXPECT_LE(snapshots_->stats().bytes, 1u << 20);
   }
   EXPECT_TRUE(absl::IsAborted(old->status())) << old->status();
-  EXPECT_THAT(old->status().message(), HasSubstr("1 MiB that are kept"));
+  EXPECT_THAT(old->status().message(), HasSubstr("1 MiB kept"));
   EXPECT_TRUE(absl::IsAborted(old->Read(tree_).status()));
   EXPECT_EQ(Scan(*young, tree_), then);
   EXPECT_EQ(snapshots_->stats().aborted, 1u);

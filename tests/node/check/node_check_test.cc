@@ -191,7 +191,7 @@ TEST_F(NodeCheckTest, AHeapThatIsBeingReceivedHasNoAge) {
   }
   Flip(PathOf(Part::kHeap), stamp_format::kStampOffset);
   EXPECT_THAT(Findings(),
-              ElementsAre(HasSubstr("heap was being received from another")));
+              ElementsAre(HasSubstr("a state transfer into this heap was")));
   EXPECT_TRUE(Starts());
 }
 
@@ -345,8 +345,8 @@ TEST_F(HeadCheckTest, AVersionThatNoEntryCanHaveIsFound) {
   EXPECT_THAT(Findings(killed_), IsEmpty());
   set(2 + 64, 2 + 65);
   EXPECT_THAT(Findings(killed_),
-              ElementsAre(HasSubstr("an object has version 67, and the node's "
-                                    "ring has come to 2")));
+              ElementsAre(HasSubstr("an object has version 67, but the node's "
+                                    "ring ends at mutation 2")));
 }
 
 TEST_F(HeadCheckTest, WhoIsNoHeadHasNothingUnderWay) {

@@ -33,8 +33,8 @@ TEST(MediaAgeTest, RegionsMayBeOneDrainApart) {
   undo_copy.mark()->OnDrained();
   undo_copy.mark()->Mark(6);
   const char text[] =
-      "heap is older than backup: mutations up to 3 are applied by its word, "
-      "by that of the other those up to 5";
+      "heap is older than backup: it has applied the mutations up to 3, "
+      "the other one those up to 5";
   EXPECT_THAT(std::string(heap.CheckBeside(undo_copy).message()),
               HasSubstr(text));
   EXPECT_THAT(std::string(undo_copy.CheckBeside(heap).message()),

@@ -231,7 +231,7 @@ TEST_F(MediumErrorsDeathTest, TheRecordsNameIsSynced) {
 TEST_F(MediumErrorsDeathTest, ARecordThatIsEmptySaysThatThePlaceIsNotKnown) {
   std::ofstream(absl::StrCat(folder_, "/", kDamageFile));
   EXPECT_THAT(std::string(CheckNoDamage(folder_).message()),
-              AllOf(HasSubstr("at a place that is not known. Nothing is"),
+              AllOf(HasSubstr("at an unknown place. Nothing is"),
                     HasSubstr("move all files")));
 }
 
@@ -242,7 +242,8 @@ TEST_F(MediumErrorsDeathTest, ANameThatIsNoFileIsRefused) {
               0);
     const absl::Status refused = CheckNoDamage(folder_);
     EXPECT_TRUE(absl::IsFailedPrecondition(refused));
-    EXPECT_THAT(std::string(refused.message()), HasSubstr("is no file"));
+    EXPECT_THAT(std::string(refused.message()),
+                HasSubstr("is not a regular file"));
     ASSERT_EQ(remove(record.c_str()), 0);
   }
 }

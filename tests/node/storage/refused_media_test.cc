@@ -99,8 +99,9 @@ TEST_F(RefusedMediaTest, WhatIsWrongWithAnUndoCopyIsSaid) {
       disk_.PutBack(damaged);
       refused = TryOpen().status();
       EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
-      EXPECT_THAT(std::string(refused.message()),
-                  HasSubstr("the backup is damaged: no tiling of blocks"));
+      EXPECT_THAT(
+          std::string(refused.message()),
+          HasSubstr("the undo copy is damaged: its blocks do not cover it"));
     }
     // The existing undo copy rolls back, whichever kind this start is to make.
     disk_.PutBack(whole);

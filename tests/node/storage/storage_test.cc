@@ -297,8 +297,7 @@ TEST_F(StorageTest, TellsWhichFileIsOfAnotherTime) {
                 HasSubstr("heap is older than ring: "));
     EXPECT_THAT(std::string(refused.message()),
                 HasSubstr(reopened ? "incarnations 1000 and 1001"
-                                   : "up to 1 are applied by its word, by that "
-                                     "of the other those up to 3"));
+                                   : "up to 1, the other one those up to 3"));
     disk_.PutBack(after);
     disk_.PutBack(Only(before, {Part::kRing, Part::kUndoCopy}));
     refused = TryOpen().status();
@@ -331,7 +330,7 @@ TEST_F(StorageTest, AHeadsUndoCopyIsOfItsAge) {
   CommitOneAndCrash(1);
   disk_.PutBack(Only(never_used, {Part::kUndoCopy}));
   EXPECT_THAT(std::string(TryOpen().status().message()),
-              HasSubstr("backup was never opened, but by the word of ring"));
+              HasSubstr("backup was never opened, but according to ring"));
 
   disk_ = SimDisk();
   storage = Open();

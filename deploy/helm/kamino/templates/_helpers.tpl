@@ -97,7 +97,7 @@ capabilities:
 {{- fail "etcd.endpoints is empty: name the members of an etcd cluster, as host:port" }}
 {{- end }}
 {{- if not (or .Values.tls.enabled .Values.insecure) }}
-{{- fail "tls.enabled is false: whoever reaches a pod may then do everything; say so by insecure=true, or set tls up" }}
+{{- fail "tls.enabled is false: any process that reaches a pod may then do everything; accept that by insecure=true, or set up tls" }}
 {{- end }}
 {{- if and .Values.tls.enabled .Values.insecure }}
 {{- fail "tls.enabled and insecure contradict" }}

@@ -42,6 +42,7 @@ MAY_USE = {
     "replica": {"replica", "engine", "transport", "membership", "kamino",
                 "proto"},
     "head": {"head", "replica", "engine", "kamino"},
+    "examples": {"examples", "replica"},
     "node": {"node", "head", "replica", "engine", "transport", "membership",
              "config", "logs", "rpc", "security", "metrics", "web", "proto",
              "kamino", "google"},

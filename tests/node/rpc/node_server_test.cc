@@ -11,7 +11,7 @@
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
-#include "head/procedures/bank_transfer.h"
+#include "examples/bank/bank_transfer.h"
 #include "kamino/v1/kamino.grpc.pb.h"
 #include "rpc/call_counts.h"
 #include "rpc/channel.h"

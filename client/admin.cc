@@ -10,6 +10,7 @@
 #include "base/pause.h"
 #include "base/status_macros.h"
 #include "client/error.h"
+#include "kamino/v1/admin.grpc.pb.h"
 #include "rpc/backoff.h"
 #include "rpc/channel.h"
 #include "rpc/cluster_calls.h"
@@ -68,12 +69,19 @@ Admin::Admin(std::vector<std::string> managers, absl::Duration timeout,
       credentials_(std::move(credentials)),
       cluster_(seeds_cluster == nullptr ? met_ : std::move(seeds_cluster)) {}
 
+struct Admin::Stub {
+  std::unique_ptr<kamino::v1::AdminService::Stub> service;
+};
+
 std::unique_ptr<Admin::Stub> Admin::StubOf(const std::string& manager) const {
   rpc::ChannelOptions options;
   options.credentials = credentials_;
   options.cluster = cluster_;
   options.server = security::Role::kManager;
-  return kamino::v1::AdminService::NewStub(rpc::MakeChannel(manager, options));
+  auto stub = std::make_unique<Stub>();
+  stub->service =
+      kamino::v1::AdminService::NewStub(rpc::MakeChannel(manager, options));
+  return stub;
 }
 
 // --- All managers.
@@ -96,12 +104,12 @@ std::vector<std::unique_ptr<Admin::Look>> Admin::LookAtManagers() const {
     look->address = manager;
     look->stub = StubOf(manager);
     rpc::SetTimeout(kLook, &look->context);
-    look->stub->async()->GetManager(&look->context, &look->request,
-                                    &look->answer,
-                                    [look, &left](grpc::Status status) {
-                                      look->status = std::move(status);
-                                      left.DecrementCount();
-                                    });
+    look->stub->service->async()->GetManager(
+        &look->context, &look->request, &look->answer,
+        [look, &left](grpc::Status status) {
+          look->status = std::move(status);
+          left.DecrementCount();
+        });
   }
   left.Wait();
   for (const auto& look : looks) {
@@ -222,7 +230,7 @@ absl::StatusOr<GetClusterResponse> Admin::GetCluster() {
   const auto ask = [&](Stub* stub, grpc::ClientContext* context) {
     response.Clear();
     return rpc::FromGrpc(
-        stub->GetCluster(context, GetClusterRequest(), &response));
+        stub->service->GetCluster(context, GetClusterRequest(), &response));
   };
   RETURN_IF_ERROR(AskLeader(ask, kAttempt));
   return response;
@@ -231,7 +239,8 @@ absl::StatusOr<GetClusterResponse> Admin::GetCluster() {
 absl::Status Admin::RemoveNode(const RemoveNodeRequest& request) {
   const auto ask = [&](Stub* stub, grpc::ClientContext* context) {
     AdminResponse response;
-    return rpc::FromGrpc(stub->RemoveNode(context, request, &response));
+    return rpc::FromGrpc(
+        stub->service->RemoveNode(context, request, &response));
   };
   return AskLeader(ask, kAttempt);
 }
@@ -241,7 +250,7 @@ absl::Status Admin::AddNode(const std::string& node_id) {
   request.set_node_id(node_id);
   const auto ask = [&](Stub* stub, grpc::ClientContext* context) {
     AdminResponse response;
-    return rpc::FromGrpc(stub->AddNode(context, request, &response));
+    return rpc::FromGrpc(stub->service->AddNode(context, request, &response));
   };
   return AskLeader(ask, kAttempt);
 }
@@ -251,7 +260,7 @@ absl::StatusOr<kamino::v1::RecoverResponse> Admin::Recover(
   kamino::v1::RecoverResponse response;
   const auto ask = [&](Stub* stub, grpc::ClientContext* context) {
     response.Clear();
-    return rpc::FromGrpc(stub->Recover(context, request, &response));
+    return rpc::FromGrpc(stub->service->Recover(context, request, &response));
   };
   RETURN_IF_ERROR(AskLeader(ask, request.confirmed() ? kRecovery : kAttempt));
   return response;
@@ -262,7 +271,7 @@ absl::StatusOr<kamino::v1::FinalizeResponse> Admin::Finalize(
   kamino::v1::FinalizeResponse response;
   const auto ask = [&](Stub* stub, grpc::ClientContext* context) {
     response.Clear();
-    return rpc::FromGrpc(stub->Finalize(context, request, &response));
+    return rpc::FromGrpc(stub->service->Finalize(context, request, &response));
   };
   RETURN_IF_ERROR(AskLeader(ask, kAttempt));
   return response;

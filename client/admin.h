@@ -10,9 +10,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "kamino/v1/admin.grpc.pb.h"
+#include "kamino/v1/admin.pb.h"
 #include "rpc/cluster_identity.h"
-#include "rpc/credentials.h"
+
+// Only admin.cc includes the headers of gRPC: they take a second to compile.
+namespace grpc {
+class ClientContext;
+}  // namespace grpc
+
+namespace kamino::rpc {
+class Credentials;
+}  // namespace kamino::rpc
 
 namespace kamino::client {
 
@@ -47,7 +55,7 @@ class Admin {
   }
 
  private:
-  using Stub = kamino::v1::AdminService::Stub;
+  struct Stub;
   struct Look;
   // Calls GetManager at all managers at once, with a short timeout.
   std::vector<std::unique_ptr<Look>> LookAtManagers() const;

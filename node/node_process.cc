@@ -16,7 +16,6 @@
 #include "engine/pmem/medium_wait.h"
 #include "engine/pmem/page_sync.h"
 #include "glog/logging.h"
-#include "head/procedures/bank_transfer.h"
 #include "node/driver/real_runtime.h"
 #include "node/hand_over.h"
 #include "node/link_admission.h"
@@ -305,7 +304,7 @@ absl::Status NodeProcess::MakeNode() {
   medium_check_.emplace(sync, SyncsOf(flags_), MonotonicNow, [this, measure] {
     node_->Run(measure);  // on the core thread, which owns the heap
   });
-  procedures_.Register(head::kBankTransfer, head::BankTransfer);
+  procedures_.RegisterLinked();
   MakeAgent();
   Node::Events events = Events(storage->record()->state().incarnation);
   ASSIGN_OR_RETURN(node_, Node::Create(std::move(options), std::move(runtime),

@@ -88,6 +88,28 @@ bool IsBuiltin(absl::string_view name) {
   return absl::StartsWith(name, "kv.") || absl::StartsWith(name, "kamino.");
 }
 
+namespace {
+
+using Linked = std::vector<std::pair<const char*, Procedure>>;
+
+// Filled while the program's constants are initialised, by one thread.
+Linked& LinkedProcedures() {
+  static auto* const linked = new Linked;
+  return *linked;
+}
+
+}  // namespace
+
+LinkedProcedure::LinkedProcedure(const char* name, Procedure procedure) {
+  LinkedProcedures().emplace_back(name, std::move(procedure));
+}
+
+void ProcedureRegistry::RegisterLinked() {
+  for (const auto& [name, procedure] : LinkedProcedures()) {
+    Register(name, procedure);
+  }
+}
+
 ProcedureRegistry::ProcedureRegistry() { procedures_ = BuiltinProcedures(); }
 
 void ProcedureRegistry::Register(std::string name, Procedure procedure) {

@@ -112,6 +112,14 @@ using Procedure = std::function<absl::StatusOr<std::string>(
 
 inline constexpr size_t kMaxResultBytes = 64u << 10;
 
+// Makes a procedure known to ProcedureRegistry::RegisterLinked: a constant of
+// this type beside the procedure registers it in every program that links the
+// file (`alwayslink` in Bazel). `name` is a literal.
+class LinkedProcedure {
+ public:
+  LinkedProcedure(const char* name, Procedure procedure);
+};
+
 // Procedures by name. Filled before the node starts, constant afterwards; every
 // node of a chain must hold the same.
 class ProcedureRegistry {
@@ -122,6 +130,8 @@ class ProcedureRegistry {
   // `name` is 1 to 128 characters of [A-Za-z0-9._-]; a name taken twice or
   // beginning with "kv." or "kamino." is a bug and asserted.
   void Register(std::string name, Procedure procedure);
+  // Registers each LinkedProcedure of the program.
+  void RegisterLinked();
 
   // Null when there is none.
   const Procedure* Find(absl::string_view name) const;

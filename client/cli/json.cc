@@ -1,101 +1,62 @@
 #include "client/cli/json.h"
 
-#include <cstddef>
+#include <string>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "google/protobuf/descriptor.h"
-#include "google/protobuf/descriptor.pb.h"
 #include "google/protobuf/util/json_util.h"
 #include "kamino/v1/kamino.pb.h"
+#include "nlohmann/json.hpp"
 #include "proto/words.h"
 
 namespace kamino::client {
 namespace {
 
-bool IsNamedInFull(const google::protobuf::EnumDescriptor& type) {
+using google::protobuf::Descriptor;
+using google::protobuf::EnumDescriptor;
+using google::protobuf::FieldDescriptor;
+using Json = nlohmann::ordered_json;
+
+bool IsNamedInFull(const EnumDescriptor& type) {
   return &type == kamino::v1::Reason_descriptor() ||
          &type == kamino::v1::Outcome_descriptor();
 }
 
-// One of our messages, or an entry of a map; null: neither.
-using Type = const google::protobuf::Descriptor*;
-using Field = const google::protobuf::FieldDescriptor*;
-
-// Names need no unescaping.
-std::string Unquoted(absl::string_view token) {
-  return std::string(absl::StripSuffix(absl::StripPrefix(token, "\""), "\""));
+// The word for an enum value. An unknown value of a later release is a number
+// in `value`; it counts as 0.
+std::string WordOf(const EnumDescriptor& type, const Json& value) {
+  const auto* known = value.is_string()
+                          ? type.FindValueByName(value.get<std::string>())
+                          : nullptr;
+  return std::string(Word(type, known == nullptr ? 0 : known->number()));
 }
 
-// The field of an object's value; null: not one of ours.
-Field MemberOf(Type type, absl::string_view name) {
-  if (type == nullptr || type->file()->package() == "google.protobuf") {
-    return nullptr;
+void ReplaceEnums(const Descriptor& type, Json* object);
+
+// `value`: of the field, of one of its elements, or of an entry of its map.
+void ReplaceEnums(const FieldDescriptor& field, Json* value) {
+  if (field.enum_type() != nullptr) {
+    if (!IsNamedInFull(*field.enum_type())) {
+      *value = WordOf(*field.enum_type(), *value);
+    }
+  } else if (field.message_type() != nullptr) {
+    ReplaceEnums(*field.message_type(), value);
   }
-  return type->FindFieldByName(type->options().map_entry() ? "value"
-                                                           : Unquoted(name));
 }
 
-// Copies the printer's JSON without white space, and converts enums to words.
-class Copier {
- public:
-  explicit Copier(absl::string_view json) : left_(json) {}
-
-  // `type`: of the object or of the array's elements; `field`: of the value.
-  void Copy(Type type, Field field) {
-    if (!IsNext("{") && !IsNext("[")) {
-      absl::StrAppend(&copy_, Scalar(field, Take(TokenSize())));
-      return;
+// Replaces the names of enum values by words.
+void ReplaceEnums(const Descriptor& type, Json* object) {
+  if (type.file()->package() == "google.protobuf") return;
+  for (auto& [name, value] : object->items()) {
+    const FieldDescriptor* field = type.FindFieldByName(name);
+    if (field == nullptr) continue;
+    if (!field->is_repeated()) {
+      ReplaceEnums(*field, &value);
+      continue;
     }
-    const bool object = IsNext("{");
-    absl::StrAppend(&copy_, Take(1));
-    while (!left_.empty() && !IsNext("}") && !IsNext("]")) {
-      if (object) {
-        const absl::string_view name = Take(TokenSize());
-        absl::StrAppend(&copy_, name, Take(1));  // the colon
-        Field member = MemberOf(type, name);
-        Copy(member == nullptr ? nullptr : member->message_type(), member);
-      } else {
-        Copy(type, field);
-      }
-      if (IsNext(",")) absl::StrAppend(&copy_, Take(1));
-    }
-    absl::StrAppend(&copy_, Take(1));
+    if (field->is_map()) field = field->message_type()->map_value();
+    for (Json& element : value) ReplaceEnums(*field, &element);
   }
-  const std::string& copy() const { return copy_; }
-
- private:
-  bool IsNext(absl::string_view text) const {
-    return absl::StartsWith(left_, text);
-  }
-  // Length of a string with its quotation marks, or of a number or literal.
-  size_t TokenSize() const {
-    if (!IsNext("\"")) return left_.find_first_of(",:]}");
-    size_t size = 1;
-    while (size < left_.size() && left_[size] != '"') {
-      size += left_[size] == '\\' ? 2 : 1;
-    }
-    return size + 1;
-  }
-  absl::string_view Take(size_t size) {
-    const absl::string_view taken = left_.substr(0, size);
-    left_.remove_prefix(taken.size());
-    return taken;
-  }
-  // A later program's enum value, which this one does not know, is a number.
-  static std::string Scalar(Field field, absl::string_view token) {
-    const auto* type = field == nullptr ? nullptr : field->enum_type();
-    if (type == nullptr || IsNamedInFull(*type)) return std::string(token);
-    const auto* value = type->FindValueByName(Unquoted(token));
-    return absl::StrCat(
-        "\"", Word(*type, value == nullptr ? 0 : value->number()), "\"");
-  }
-
-  absl::string_view left_;
-  std::string copy_;
-};
+}
 
 }  // namespace
 
@@ -107,9 +68,10 @@ std::string ToJson(const google::protobuf::Message& message) {
   const auto printed =
       google::protobuf::util::MessageToJsonString(message, &text, options);
   if (!printed.ok()) return "{}";
-  Copier copier(text);
-  copier.Copy(message.GetDescriptor(), nullptr);
-  return copier.copy();
+  Json json = Json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
+  ReplaceEnums(*message.GetDescriptor(), &json);
+  return json.dump(/*indent=*/-1, /*indent_char=*/' ', /*ensure_ascii=*/false,
+                   Json::error_handler_t::replace);
 }
 
 }  // namespace kamino::client

@@ -12,9 +12,13 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.realpath(__file__))))
-# The folder, and the program that it makes.
-CLIENT = (os.path.join(ROOT, "client", "examples", "workspace"), "greeting")
-ENGINE = (os.path.join(ROOT, "engine", "examples", "workspace"), "ledger")
+# The folder, the program that it makes, and what that says without arguments.
+CLIENT = (os.path.join(ROOT, "client", "examples", "workspace"), "greeting",
+          "usage: greeting")
+ENGINE = (os.path.join(ROOT, "engine", "examples", "workspace"), "ledger",
+          "usage: ledger")
+NODE = (os.path.join(ROOT, "examples", "workspace"), "greeter",
+        "kamino_node: --cluster_id")
 
 
 def bazel(base, folder, *words):
@@ -28,10 +32,10 @@ def bazel(base, folder, *words):
     sys.exit(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}")
 
 
-def check_runs(program):
+def check_runs(program, says):
   done = subprocess.run([program], stderr=subprocess.PIPE, text=True,
                         check=False)
-  if f"usage: {os.path.basename(program)}" not in done.stderr:
+  if says not in done.stderr:
     sys.exit(f"{program}: exit {done.returncode}, {done.stderr}")
 
 
@@ -41,13 +45,13 @@ def main():
       formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--build", action="store_true")
   build = parser.parse_args().build
-  for folder, program in (CLIENT, ENGINE):
+  for folder, program, says in (CLIENT, ENGINE, NODE):
     with tempfile.TemporaryDirectory(prefix="kamino-test-") as base:
       try:
         if build:
           bazel(base, folder, "build", f"//:{program}")
           check_runs(os.path.join(base, "execroot", program, "bazel-out",
-                                  "k8-fastbuild", "bin", program))
+                                  "k8-fastbuild", "bin", program), says)
         else:
           bazel(base, folder, "build", "--nobuild", f"//:{program}")
           if folder == CLIENT[0]:

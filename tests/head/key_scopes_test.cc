@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "examples/bank/bank_transfer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "head/procedures/bank_transfer.h"
 #include "tests/faults/planted.h"
 #include "tests/head/admission_fixture.h"
 
@@ -49,7 +49,7 @@ absl::StatusOr<std::string> Refuse(replica::ProcedureContext&,
 class KeyScopesTest : public AdmissionTest {
  protected:
   KeyScopesTest() {
-    procedures_.Register(kBankTransfer, BankTransfer);
+    procedures_.Register(examples::kBankTransfer, examples::BankTransfer);
     procedures_.Register("test.swallow", Swallow);
     procedures_.Register("test.count_all", CountAll);
     procedures_.Register("test.refuse", Refuse);
@@ -104,7 +104,7 @@ TEST_F(KeyScopesTest, WithinAllIsAsEver) {
   commit.add_then_operations()->mutable_put()->set_key("a/3");
   commit.add_then_operations()->mutable_get()->set_key("a/2");
   EXPECT_TRUE(Try(commit).ok());
-  EXPECT_TRUE(Try(kBankTransfer, "a/1 a/2 10").ok());
+  EXPECT_TRUE(Try(examples::kBankTransfer, "a/1 a/2 10").ok());
   EXPECT_EQ(Get("a/2"), "110");
 }
 
@@ -186,8 +186,8 @@ TEST_F(KeyScopesTest, ARangeThatIsNotLookedAtIsNoticed) {
 }
 
 TEST_F(KeyScopesTest, ProceduresDoNotGoAroundIt) {
-  ExpectRefused(Try(kBankTransfer, "a/1 b/1 10"), "b/1");
-  ExpectRefused(Try(kBankTransfer, "b/1 a/1 10"), "b/1");
+  ExpectRefused(Try(examples::kBankTransfer, "a/1 b/1 10"), "b/1");
+  ExpectRefused(Try(examples::kBankTransfer, "b/1 a/1 10"), "b/1");
   ExpectRefused(Try("test.count_all", ""), "the range from \"\" to the end");
 }
 
@@ -199,7 +199,7 @@ TEST_F(KeyScopesTest, WhatAProcedureDeniesByItselfIsItsFailure) {
 
 TEST_F(KeyScopesTest, ProceduresThatDoAreNoticed) {
   faults::Planted fault("scope-skipped-by-procedures");
-  EXPECT_TRUE(Try(kBankTransfer, "b/1 a/1 10").ok());
+  EXPECT_TRUE(Try(examples::kBankTransfer, "b/1 a/1 10").ok());
 }
 
 TEST_F(KeyScopesTest, ScansThatDoAreNoticed) {
@@ -246,12 +246,13 @@ TEST_F(KeyScopesTest, ParkedRequestsKeepTheirs) {
 
 TEST_F(KeyScopesTest, WhoHasNoScopeMayDoEverything) {
   by_ = nullptr;
-  EXPECT_TRUE(Try(kBankTransfer, "b/1 a/1 10").ok());
+  EXPECT_TRUE(Try(examples::kBankTransfer, "b/1 a/1 10").ok());
   by_ = Writer({""});
-  EXPECT_TRUE(Try(kBankTransfer, "b/1 a/1 10").ok());
+  EXPECT_TRUE(Try(examples::kBankTransfer, "b/1 a/1 10").ok());
   EXPECT_EQ(Get("a/1"), "120");
   by_ = Writer({});
-  EXPECT_TRUE(absl::IsPermissionDenied(Try(kBankTransfer, "a/1 a/2 10")));
+  EXPECT_TRUE(
+      absl::IsPermissionDenied(Try(examples::kBankTransfer, "a/1 a/2 10")));
 }
 
 }  // namespace

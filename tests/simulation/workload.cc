@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "head/procedures/bank_transfer.h"
+#include "examples/bank/bank_transfer.h"
 #include "kamino/v1/kamino.pb.h"
 #include "replica/builtins.h"
 #include "replica/errors.h"
@@ -78,9 +78,9 @@ absl::StatusOr<std::string> TransferWrongly(replica::ProcedureContext& context,
       (slip == Slip::kAny ||
        (slip == Slip::kBytes && KeepsLengths(context, words, amount)))) {
     words[2] = absl::StrCat(amount - 1);
-    return head::BankTransfer(context, absl::StrJoin(words, " "));
+    return examples::BankTransfer(context, absl::StrJoin(words, " "));
   }
-  auto result = head::BankTransfer(context, arguments);
+  auto result = examples::BankTransfer(context, arguments);
   if (!result.ok() || slip == Slip::kBytes) return result;
   absl::Status put = context.Put(words[0], "wrong");
   if (!put.ok()) return put;
@@ -117,7 +117,7 @@ replica::ProcedureRegistry WorkloadProcedures(
                                              absl::string_view arguments) {
                       const Slip slip = errs == nullptr ? Slip::kNone : errs();
                       if (slip == Slip::kNone) {
-                        return head::BankTransfer(context, arguments);
+                        return examples::BankTransfer(context, arguments);
                       }
                       return TransferWrongly(context, arguments, slip);
                     });

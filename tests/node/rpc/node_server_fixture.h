@@ -17,11 +17,11 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "base/host_id.h"
+#include "examples/bank/bank_transfer.h"
 #include "google/rpc/status.pb.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
-#include "head/procedures/bank_transfer.h"
 #include "kamino/v1/kamino.grpc.pb.h"
 #include "node/driver/real_runtime.h"
 #include "node/rpc/node_server.h"
@@ -132,7 +132,7 @@ class NodeServerTest : public ::testing::Test {
       sessions.access = access_.get();
     }
     const auto credentials = *rpc::Credentials::MakeIfAny(certificates.of_node);
-    procedures_.Register(head::kBankTransfer, head::BankTransfer);
+    procedures_.Register(examples::kBankTransfer, examples::BankTransfer);
     StorageOptions storage;
     const std::string folder =
         absl::StrCat(std::getenv("TEST_TMPDIR"), "/node");

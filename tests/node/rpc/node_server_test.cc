@@ -6,12 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "examples/bank/bank_transfer.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
-#include "head/procedures/bank_transfer.h"
 #include "kamino/v1/kamino.grpc.pb.h"
 #include "rpc/call_counts.h"
 #include "rpc/channel.h"

@@ -1,8 +1,8 @@
 // Rights on connections with an identity, and on those without.
 #include <string>
 
+#include "examples/bank/bank_transfer.h"
 #include "gmock/gmock.h"
-#include "head/procedures/bank_transfer.h"
 #include "security/access.h"
 #include "tests/faults/planted.h"
 #include "tests/node/session/session_protocol_fixture.h"
@@ -135,7 +135,7 @@ TEST_F(SessionAccessTest, KeysAreThoseOfTheScope) {
   EXPECT_EQ(Put(2, "a/1", "100").code, 0);
   EXPECT_EQ(Put(3, "b/1", "0").code, kPermissionDenied);
   kamino::v1::CallRequest call;
-  call.set_procedure(head::kBankTransfer);
+  call.set_procedure(examples::kBankTransfer);
   call.set_arguments("b/1 a/1 5");
   EXPECT_EQ(Ask(Method::kCall, 4, call.SerializeAsString()).code,
             kPermissionDenied);

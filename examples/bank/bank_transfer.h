@@ -1,12 +1,12 @@
-// An example procedure, meant to be copied: docs/use/procedures.md walks
-// through it.
+// An example of a procedure, to be copied; docs/use/procedures.md explains it.
+// A node that links it offers it under the name kBankTransfer.
 //
 // bank.transfer moves money between two accounts. An account is an object whose
 // value is its balance as decimal text.
 //   arguments  "FROM TO AMOUNT": two different keys and a positive number
 //   result     "FROM_BALANCE TO_BALANCE", after the transfer
-#ifndef KAMINO_HEAD_PROCEDURES_BANK_TRANSFER_H_
-#define KAMINO_HEAD_PROCEDURES_BANK_TRANSFER_H_
+#ifndef KAMINO_EXAMPLES_BANK_BANK_TRANSFER_H_
+#define KAMINO_EXAMPLES_BANK_BANK_TRANSFER_H_
 
 #include <string>
 
@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "replica/procedure.h"
 
-namespace kamino::head {
+namespace kamino::examples {
 
 inline constexpr char kBankTransfer[] = "bank.transfer";
 
@@ -24,6 +24,6 @@ inline constexpr char kBankTransfer[] = "bank.transfer";
 absl::StatusOr<std::string> BankTransfer(replica::ProcedureContext& context,
                                          absl::string_view arguments);
 
-}  // namespace kamino::head
+}  // namespace kamino::examples
 
-#endif  // KAMINO_HEAD_PROCEDURES_BANK_TRANSFER_H_
+#endif  // KAMINO_EXAMPLES_BANK_BANK_TRANSFER_H_

@@ -1,4 +1,4 @@
-#include "head/procedures/bank_transfer.h"
+#include "examples/bank/bank_transfer.h"
 
 #include <cstdint>
 #include <limits>
@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 
-namespace kamino::head {
+namespace kamino::examples {
 namespace {
 
 using replica::ProcedureContext;
@@ -56,4 +56,10 @@ absl::StatusOr<std::string> BankTransfer(ProcedureContext& context,
   return absl::StrCat(new_from, " ", new_to);
 }
 
-}  // namespace kamino::head
+namespace {
+
+const replica::LinkedProcedure kLinked(kBankTransfer, BankTransfer);
+
+}  // namespace
+
+}  // namespace kamino::examples

@@ -1,10 +1,10 @@
-#include "head/procedures/bank_transfer.h"
+#include "examples/bank/bank_transfer.h"
 
 #include "engine/index/key_value.h"
 #include "gtest/gtest.h"
 #include "tests/engine/kamino/fixture.h"
 
-namespace kamino::head {
+namespace kamino::examples {
 namespace {
 
 class BankTransferTest : public ::testing::Test {
@@ -25,6 +25,13 @@ class BankTransferTest : public ::testing::Test {
   replica::RequestMeter meter_;
   replica::ProcedureContext context_;
 };
+
+TEST(LinkedProcedureTest, IsRegisteredWithoutBeingNamed) {
+  replica::ProcedureRegistry registry;
+  EXPECT_EQ(registry.Find(kBankTransfer), nullptr);
+  registry.RegisterLinked();
+  EXPECT_NE(registry.Find(kBankTransfer), nullptr);
+}
 
 TEST_F(BankTransferTest, Moves) {
   auto moved = BankTransfer(context_, "bob alice 7");
@@ -54,4 +61,4 @@ TEST_F(BankTransferTest, RefusesWithoutAnIntent) {
 }
 
 }  // namespace
-}  // namespace kamino::head
+}  // namespace kamino::examples

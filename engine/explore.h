@@ -19,8 +19,9 @@
 
 namespace kamino::engine {
 
-// The branches that a campaign must reach. KAMINO_BRANCHES(X) calls X(name) for
-// each.
+// The engine's branches that a campaign must reach. KAMINO_BRANCHES(X) calls
+// X(name) for each. Schemes outside the engine have enumerations of their own,
+// which end with kCount, too.
 #define KAMINO_BRANCHES(X)                                                  \
   /* What becomes of a range. */                                            \
   X(kRangeDeferred)      /* stored at the commit */                         \
@@ -75,28 +76,6 @@ namespace kamino::engine {
   X(kCopyDropped)                                                           \
   X(kCopyOfNew)                                                             \
   X(kBackupFull)                                                            \
-  /* WrAP's log. */                                                         \
-  X(kWrapGoesOnInLog)                                                       \
-  X(kWrapGoesOnInHeap)                                                      \
-  X(kWrapRetiresForRoom)                                                    \
-  X(kWrapLogFull)                                                           \
-  X(kWrapOvertakes) /* is durable before one that closed first */           \
-  /* Archapt's queue, matrices and ring. */                                 \
-  X(kArchaptSeals)                                                          \
-  X(kArchaptDissolves)                                                      \
-  X(kArchaptMeetsOthersWork) /* on a matrix that it has to dissolve */      \
-  X(kArchaptForcesForRoom)                                                  \
-  X(kArchaptAwaitsOthers) /* as they are about to give room back */         \
-  X(kArchaptLogFull)                                                        \
-  X(kArchaptGoesRound)                                                      \
-  X(kArchaptTailPassesCommit)                                               \
-  /* REWIND's log. */                                                       \
-  X(kRewindGroupCut)    /* by a bucket's end, or as it is too long */       \
-  X(kRewindBucketAgain) /* the last one, once it is empty */                \
-  X(kRewindBucketLeaves)                                                    \
-  X(kRewindRecordInHeap)                                                    \
-  X(kRewindLogFull)                                                         \
-  X(kRewindUndoes) /* an abort, or an error at the commit */                \
   /* Recovery. */                                                           \
   X(kRecordOld)                                                             \
   X(kRecordMatches)                                                         \
@@ -104,25 +83,7 @@ namespace kamino::engine {
   X(kRecordMatchesAfterwards)                                               \
   X(kRestoredObject)                                                        \
   X(kRestoredNothing)                                                       \
-  X(kRestoredFreed)                                                         \
-  X(kWrapReplayed)                                                          \
-  X(kWrapCutOff)  /* in its close, or what is left of an older one */       \
-  X(kWrapMissing) /* a later one has closed */                              \
-  X(kWrapReadOn)  /* in another piece */                                    \
-  X(kWrapNoMarker)                                                          \
-  X(kArchaptRepairs)                                                        \
-  X(kArchaptLoses)                                                          \
-  X(kArchaptLossIsTakenBack)                                                \
-  X(kArchaptLostBefore) /* a slot says so */                                \
-  X(kArchaptTakesBack)                                                      \
-  X(kRewindAppendedAgain)                                                   \
-  X(kRewindRemovedAgain)                                                    \
-  X(kRewindWordsPutBack)                                                    \
-  X(kRewindRedone)                                                          \
-  X(kRewindBelowFloor) /* its transaction is, and left out */               \
-  X(kRewindUndone)                                                          \
-  X(kRewindUndoneBefore)   /* by the transaction itself */                  \
-  X(kRewindStoredOnceMore) /* with force: the last that was undone */
+  X(kRestoredFreed)
 
 enum class Branch {
 #define KAMINO_BRANCH(name) name,
@@ -135,14 +96,18 @@ enum class Branch {
 
 inline constexpr bool kExplores = true;
 
+template <typename Branches>
 using BranchCounts =
-    std::array<std::atomic<uint64_t>, static_cast<size_t>(Branch::kCount)>;
+    std::array<std::atomic<uint64_t>, static_cast<size_t>(Branches::kCount)>;
 
 // Reached counts here; null: it does not count.
-inline std::atomic<BranchCounts*> branch_counts{nullptr};
+template <typename Branches>
+inline std::atomic<BranchCounts<Branches>*> branch_counts{nullptr};
 
-inline void Reached(Branch branch) {
-  BranchCounts* const counts = branch_counts.load(std::memory_order_relaxed);
+template <typename Branches>
+inline void Reached(Branches branch) {
+  BranchCounts<Branches>* const counts =
+      branch_counts<Branches>.load(std::memory_order_relaxed);
   if (counts == nullptr) return;
   (*counts)[static_cast<size_t>(branch)].fetch_add(1,
                                                    std::memory_order_relaxed);
@@ -221,7 +186,8 @@ class CondVar {
 
 inline constexpr bool kExplores = false;
 
-constexpr void Reached(Branch) {}
+template <typename Branches>
+constexpr void Reached(Branches) {}
 inline void YieldProcessor() { sched_yield(); }
 using Mutex = absl::Mutex;
 using MutexLock = absl::MutexLock;

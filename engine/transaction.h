@@ -136,7 +136,7 @@ class Transaction : public Reader {
   // Declares these intents, all kWrite, in this order, as one Write for each
   // would. A scheme does so with one set of drains, while each Write would have
   // its own; but REWIND's noforce-simple and noforce-batch drain more often
-  // than for Writes (docs/formats/rewind_log.md). Later calls of Write or
+  // than for Writes (lab/docs/rewind_log.md). Later calls of Write or
   // Overwrite within a declared range change its bytes. These calls count as
   // ranges of their own where ranges are counted, and wait for no drain; but
   // Kamino over an undo log saves the bytes that they change once more.

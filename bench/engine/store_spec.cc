@@ -5,17 +5,47 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "engine/baselines/heap_store.h"
-#include "engine/baselines/open_store.h"
-#include "engine/baselines/wrap/wrap_format.h"
 
 namespace kamino::bench {
 namespace {
 
-using engine::HeapScheme;
-
 constexpr char kDynamic[] = "kamino-dynamic";
+constexpr char kAlone[] = "alone";
+
+std::vector<absl::string_view> WordsOf(absl::string_view tuning) {
+  return absl::StrSplit(tuning, ',', absl::SkipEmpty());
+}
+
+// The tuning without "alone".
+std::string SchemeOptions(absl::string_view tuning) {
+  std::vector<absl::string_view> words = WordsOf(tuning);
+  words.erase(std::remove(words.begin(), words.end(), kAlone), words.end());
+  return absl::StrJoin(words, ",");
+}
+
+std::vector<StoreSpec> Linked(bool represents) {
+  std::vector<StoreSpec> stores;
+  for (const engine::Scheme* scheme : engine::LinkedSchemes()) {
+    if (scheme->represents != represents) continue;
+    stores.push_back({scheme->name, {}});
+    if (scheme->name == kDynamic) stores.back().alpha = kAlpha;
+  }
+  return stores;
+}
+
+absl::Status CheckTuning(const engine::Scheme& scheme, const StoreSpec& spec) {
+  if (spec.tuning.empty()) return absl::OkStatus();
+  const std::string own = SchemeOptions(spec.tuning);
+  if (spec.alone() && !scheme.works_beside) {
+    return absl::InvalidArgumentError("no thread works beside it");
+  }
+  if (own.empty()) return absl::OkStatus();
+  if (scheme.check_options) return scheme.check_options(own);
+  return absl::InvalidArgumentError("it has no options");
+}
 
 }  // namespace
 
@@ -29,6 +59,20 @@ std::string StoreSpec::Name() const {
 bool StoreSpec::atomic() const {
   const auto heap_scheme = engine::HeapSchemeNamed(scheme);
   return !heap_scheme.has_value() || engine::IsAtomic(*heap_scheme);
+}
+
+bool StoreSpec::alone() const {
+  const std::vector<absl::string_view> words = WordsOf(tuning);
+  return std::find(words.begin(), words.end(), kAlone) != words.end();
+}
+
+engine::StoreOptions StoreSpec::Options() const {
+  engine::StoreOptions options;
+  options.mode = engine::PmemMode::kForce;
+  options.alpha = alpha.value_or(kAlpha);
+  options.background = !alone();
+  options.scheme_options = SchemeOptions(tuning);
+  return options;
 }
 
 absl::StatusOr<StoreSpec> StoreNamed(absl::string_view name) {
@@ -49,36 +93,21 @@ absl::StatusOr<StoreSpec> StoreNamed(absl::string_view name) {
   } else if (spec.scheme == kDynamic) {
     spec.alpha = kAlpha;
   }
-  if (IsWrapAlone(spec)) return spec;
-  const auto called = [&spec](const StoreSpec& store) {
-    return store.scheme == spec.scheme;
-  };
-  std::vector<StoreSpec> all = AllStores();
-  for (StoreSpec& more : MoreStores()) all.push_back(std::move(more));
-  if (std::none_of(all.begin(), all.end(), called)) {
+  const engine::Scheme* const scheme = engine::SchemeNamed(spec.scheme);
+  if (scheme == nullptr || scheme->name != spec.scheme) {
     return absl::InvalidArgumentError(
         absl::StrCat("no store is called \"", spec.scheme, "\""));
   }
-  if (!spec.tuning.empty() && !RewindOf(spec).has_value() &&
-      !ArchaptOf(spec).has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "\"", name, "\": ", spec.scheme, " has no \"", spec.tuning, "\""));
+  const absl::Status tuned = CheckTuning(*scheme, spec);
+  if (!tuned.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", name, "\": ", spec.scheme, " has no \"", spec.tuning,
+                     "\": ", tuned.message()));
   }
   return spec;
 }
 
-bool IsWrapAlone(const StoreSpec& spec) {
-  return spec.scheme == engine::wrap_format::kLabel && spec.tuning == "alone";
-}
-
-std::vector<StoreSpec> AllStores() {
-  std::vector<StoreSpec> stores;
-  for (absl::string_view name : engine::SchemeNames()) {
-    stores.push_back({std::string(name), {}});
-    if (name == kDynamic) stores.back().alpha = kAlpha;
-  }
-  return stores;
-}
+std::vector<StoreSpec> AllStores() { return Linked(/*represents=*/true); }
 
 std::vector<StoreSpec> AtomicStores() {
   std::vector<StoreSpec> stores = AllStores();
@@ -89,58 +118,6 @@ std::vector<StoreSpec> AtomicStores() {
   return stores;
 }
 
-std::vector<StoreSpec> MoreStores() {
-  std::vector<StoreSpec> stores;
-  for (const engine::RewindOptions& options : engine::AllRewinds()) {
-    const std::string name = options.Name();
-    if (name != engine::RewindOptions().Name()) stores.push_back({name, {}});
-  }
-  for (HeapScheme scheme :
-       {HeapScheme::kUnsafeEach, HeapScheme::kCached, HeapScheme::kUndoEach}) {
-    stores.push_back({std::string(engine::HeapSchemeName(scheme)), {}});
-  }
-  return stores;
-}
-
-std::optional<engine::ArchaptOptions> ArchaptOf(const StoreSpec& spec) {
-  if (spec.scheme != engine::kArchaptName) return std::nullopt;
-  engine::ArchaptOptions options;
-  if (spec.tuning == "unchecked") {
-    options.unchecked = true;
-  } else if (!spec.tuning.empty()) {
-    return std::nullopt;
-  }
-  return options;
-}
-
-std::optional<RewindTuning> RewindOf(const StoreSpec& spec) {
-  const auto named = engine::RewindNamed(spec.scheme);
-  if (!named.has_value()) return std::nullopt;
-  RewindTuning tuning{*named};
-  for (absl::string_view word :
-       absl::StrSplit(spec.tuning, ',', absl::SkipEmpty())) {
-    const std::pair<absl::string_view, absl::string_view> parts =
-        absl::StrSplit(word, absl::MaxSplits('=', 1));
-    size_t number = 0;
-    // OpenForBench refuses numbers that are too large for the store.
-    const bool numbered = absl::SimpleAtoi(parts.second, &number) && number > 0;
-    if (parts.first == "group" && numbered) {
-      tuning.options.group = number;
-    } else if (parts.first == "bucket" && numbered) {
-      tuning.options.bucket = number;
-    } else if (parts.first == "checkpoint" && numbered) {
-      tuning.options.checkpoint_records = number;
-    } else if (word == "scans") {
-      tuning.options.scans = true;
-    } else if (word == "keeps") {
-      tuning.options.clears_at_commit = false;
-    } else if (word == "alone") {
-      tuning.alone = true;
-    } else {
-      return std::nullopt;
-    }
-  }
-  return tuning;
-}
+std::vector<StoreSpec> MoreStores() { return Linked(/*represents=*/false); }
 
 }  // namespace kamino::bench

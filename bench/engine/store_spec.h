@@ -8,8 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "engine/baselines/archapt/archapt_options.h"
-#include "engine/baselines/rewind/rewind_options.h"
+#include "engine/baselines/scheme.h"
 #include "engine/pmem/delay_region.h"
 
 namespace kamino::bench {
@@ -32,36 +31,25 @@ struct StoreSpec {
   std::string Name() const;
   // Whether Abort takes stores back.
   bool atomic() const;
+  // No thread works beside the store: the tuning has the word "alone".
+  bool alone() const;
+  // What the scheme itself is opened with.
+  engine::StoreOptions Options() const;
 };
 
-// Parses a name as StoreSpec::Name has it. REWIND's "group", "bucket" and
-// "checkpoint" (records) have a number; its "scans", "keeps"
-// (RewindOptions::clears_at_commit is false) and "alone" (no thread makes its
-// checkpoints) have none, as Archapt's "unchecked" (ArchaptOptions).
-// kInvalidArgument: no such scheme, or the scheme has no such tuning.
+// Parses a name as StoreSpec::Name has it. The tuning is the scheme's own
+// options (engine::StoreOptions::scheme_options), and "alone" where a thread
+// works beside the store. kInvalidArgument: no such scheme, or the scheme has
+// no such tuning.
 absl::StatusOr<StoreSpec> StoreNamed(absl::string_view name);
 
-// Every scheme this build has, kamino-simple first.
+// One scheme of each kind that this program has linked, kamino-simple first.
 std::vector<StoreSpec> AllStores();
-// Those whose transactions are.
+// Those whose transactions are atomic.
 std::vector<StoreSpec> AtomicStores();
 
-// Schemes that take part on request: REWIND's other configurations, and the
-// rivals of papers.
+// The other schemes that this program has linked, which take part on request.
 std::vector<StoreSpec> MoreStores();
-
-// Whether a spec is WrAP's with the tuning "alone": no thread retires.
-bool IsWrapAlone(const StoreSpec& spec);
-
-// A spec's options of REWIND. Nothing: it is another scheme's, or its tuning is
-// not REWIND's.
-struct RewindTuning {
-  engine::RewindOptions options;
-  bool alone = false;  // no thread makes checkpoints
-};
-std::optional<RewindTuning> RewindOf(const StoreSpec& spec);
-// The same of Archapt.
-std::optional<engine::ArchaptOptions> ArchaptOf(const StoreSpec& spec);
 
 }  // namespace kamino::bench
 

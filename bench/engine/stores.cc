@@ -14,52 +14,24 @@
 #include "base/status_macros.h"
 #include "bench/harness/clock.h"
 #include "bench/pmem_shim/pmem_shim.h"
-#include "engine/baselines/archapt/archapt_mover.h"
-#include "engine/baselines/archapt/archapt_options.h"
-#include "engine/baselines/archapt/archapt_store.h"
-#include "engine/baselines/heap_store.h"
 #include "engine/baselines/open_store.h"
-#include "engine/baselines/rewind/rewind_checkpointer.h"
-#include "engine/baselines/rewind/rewind_options.h"
-#include "engine/baselines/rewind/rewind_store.h"
-#include "engine/baselines/wrap/wrap_retirer.h"
-#include "engine/baselines/wrap/wrap_store.h"
+#include "engine/baselines/scheme.h"
 #include "engine/forwarding_store.h"
 #include "engine/heap/heap.h"
-#include "engine/kamino/backup_propagator.h"
-#include "engine/kamino/kamino_store.h"
 #include "engine/pmem/file_region.h"
 
 namespace kamino::bench {
 namespace {
 
-using engine::ArchaptMover;
-using engine::ArchaptOptions;
-using engine::ArchaptStore;
-using engine::Backup;
-using engine::BackupPropagator;
 using engine::CountingRegion;
 using engine::DelayRegion;
 using engine::FileRegion;
-using engine::Heap;
-using engine::HeapStore;
-using engine::KaminoStore;
-using engine::ObjectId;
 using engine::PmemCounts;
 using engine::Region;
-using engine::RewindCheckpointer;
-using engine::RewindStore;
-using engine::Transaction;
 using engine::TransactionalStore;
-using engine::WrapRetirer;
-using engine::WrapStore;
 
-// Overhead of an empty heap, with room: a log of 1/16 of it, but no more than
-// 16 MiB. libpmemobj takes more.
-constexpr uint64_t kHeapOverhead = 6u << 20;
-constexpr uint64_t kMaxLog = 16u << 20;
+// libpmemobj takes more than a heap of ours.
 constexpr uint64_t kPmemobjOverhead = 32u << 20;
-constexpr uint64_t kPage = 4096;
 
 constexpr char kSimple[] = "kamino-simple";
 constexpr char kDynamic[] = "kamino-dynamic";
@@ -159,219 +131,113 @@ class PoolFile {
   std::unique_ptr<DirtinessRegion> dirtiness_;
 };
 
-// A scheme of ours with all that it stands on. engine::OpenStore makes the
-// same; here regions may be watched, and the backup can be asked.
-class Bundle final : public engine::ForwardingStore {
+// A store's files.
+class PoolFiles final : public engine::StoreRegions {
  public:
-  static absl::StatusOr<std::unique_ptr<Bundle>> Create(const StoreSpec& spec,
-                                                        const std::string& path,
-                                                        uint64_t bytes,
-                                                        Watch watch);
+  PoolFiles(std::string path, uint64_t bytes, StoreSpec spec, Watch watch)
+      : path_(std::move(path)),
+        bytes_(bytes),
+        spec_(std::move(spec)),
+        watch_(watch) {}
 
-  // REWIND's, over what another's region holds.
-  static absl::StatusOr<std::unique_ptr<Bundle>> Copy(
-      const RewindTuning& rewind, const StoreSpec& spec, const Region& region,
-      const std::string& path, double* nanos);
-
-  bool has_backup() const { return kamino_ != nullptr; }
-  // Null where it is another scheme.
-  const ArchaptStore* archapt() const { return archapt_.get(); }
-  engine::BackupStats backup_stats() const { return kamino_->stats().backup; }
-  const Heap* heap() const {
-    return wrap_ != nullptr ? wrap_->heap() : heap_.get();
+  absl::StatusOr<Region*> OpenHeap() override {
+    if (heap_ == nullptr) RETURN_IF_ERROR(MakeHeap());
+    return heap_->region();
   }
+  absl::StatusOr<Region*> OpenCopy(uint64_t bytes) override {
+    ASSIGN_OR_RETURN(copy_, PoolFile::Create(absl::StrCat(path_, ".backup"),
+                                             bytes, spec_, watch_));
+    return copy_->region();
+  }
+  absl::Status MakeHeap() {
+    ASSIGN_OR_RETURN(heap_, PoolFile::Create(path_, bytes_, spec_, watch_));
+    return absl::OkStatus();
+  }
+
+  PoolFile& heap() const { return *heap_; }
+  PoolFile* copy() const { return copy_.get(); }
+
+ private:
+  const std::string path_;
+  const uint64_t bytes_;
+  const StoreSpec spec_;
+  const Watch watch_;
+  std::unique_ptr<PoolFile> heap_;
+  std::unique_ptr<PoolFile> copy_;  // null: the store has no undo copy
+};
+
+// A store on files that can be watched. engine::OpenStore makes the same on
+// files that cannot.
+class WatchedStore final : public engine::ForwardingStore {
+ public:
+  // `files` may have a heap in which a crash left a store: `fresh` is false.
+  static absl::StatusOr<std::unique_ptr<WatchedStore>> Open(
+      const StoreSpec& spec, std::unique_ptr<PoolFiles> files, bool fresh) {
+    engine::StoreOptions options = spec.Options();
+    options.fresh = fresh;
+    ASSIGN_OR_RETURN(engine::SchemeStore parts,
+                     engine::SchemeNamed(spec.scheme)->open(*files, options));
+    return absl::WrapUnique(
+        new WatchedStore(std::move(files), std::move(parts)));
+  }
+
+  const engine::SchemeStore& parts() const { return parts_; }
   void SetDrain(uint64_t nanos) {
-    heap_file_->SetDrain(nanos);
-    if (backup_file_ != nullptr) backup_file_->SetDrain(nanos);
+    files_->heap().SetDrain(nanos);
+    if (files_->copy() != nullptr) files_->copy()->SetDrain(nanos);
   }
-  Dirtiness dirtiness() const { return heap_file_->dirtiness()->dirtiness(); }
+  Dirtiness dirtiness() const {
+    return files_->heap().dirtiness()->dirtiness();
+  }
   void DoStages(const DoneStages& done) {
-    heap_file_->staged()->Do(done.heap);
-    if (backup_file_ != nullptr) backup_file_->staged()->Do(done.backup);
+    files_->heap().staged()->Do(done.heap);
+    if (files_->copy() != nullptr) files_->copy()->staged()->Do(done.backup);
   }
   PmemCounts counts() const {
-    PmemCounts sum = heap_file_->counts();
-    if (backup_file_ != nullptr) sum += backup_file_->counts();
+    PmemCounts sum = files_->heap().counts();
+    if (files_->copy() != nullptr) sum += files_->copy()->counts();
     return sum;
   }
   PmemCounts background_counts() const {
-    PmemCounts sum = heap_file_->background_counts();
-    if (backup_file_ != nullptr) sum += backup_file_->background_counts();
+    PmemCounts sum = files_->heap().background_counts();
+    if (files_->copy() != nullptr) sum += files_->copy()->background_counts();
     return sum;
   }
 
  private:
-  Bundle() = default;
-
-  // Where dirtiness is watched: of objects, not of logs.
-  void CountObjectsFrom(uint64_t begin) {
-    if (heap_file_->dirtiness() != nullptr) {
-      heap_file_->dirtiness()->CountFrom(begin);
+  WatchedStore(std::unique_ptr<PoolFiles> files, engine::SchemeStore parts)
+      : files_(std::move(files)), parts_(std::move(parts)) {
+    // Dirtiness is of objects, not of logs.
+    DirtinessRegion* const dirtiness = files_->heap().dirtiness();
+    if (dirtiness != nullptr) {
+      dirtiness->CountFrom(parts_.objects->objects_begin());
     }
   }
-  absl::Status OpenArchapt(const StoreSpec& spec, const std::string& path,
-                           uint64_t bytes, Watch watch);
-  absl::Status OpenKamino(const StoreSpec& spec, const std::string& path,
-                          Watch watch);
 
-  // Whichever there is.
-  TransactionalStore& below() const override {
-    if (kamino_ != nullptr) return *kamino_;
-    if (rewind_ != nullptr) return *rewind_;
-    if (wrap_ != nullptr) return *wrap_;
-    if (archapt_ != nullptr) return *archapt_;
-    return *heap_store_;
-  }
+  TransactionalStore& below() const override { return *parts_.store; }
 
-  std::unique_ptr<PoolFile> heap_file_;
-  std::unique_ptr<PoolFile> backup_file_;
-  std::unique_ptr<Heap> heap_;  // null: the store has its own
-  // One of the five.
-  std::unique_ptr<HeapStore> heap_store_;
-  std::unique_ptr<KaminoStore> kamino_;
-  std::unique_ptr<RewindStore> rewind_;
-  std::unique_ptr<WrapStore> wrap_;
-  std::unique_ptr<ArchaptStore> archapt_;
-  // Threads that work beside the store.
-  std::unique_ptr<BackupPropagator> propagator_;
-  std::unique_ptr<RewindCheckpointer> checkpointer_;
-  std::unique_ptr<WrapRetirer> retirer_;
-  std::unique_ptr<ArchaptMover> mover_;
+  const std::unique_ptr<PoolFiles> files_;
+  const engine::SchemeStore parts_;
 };
 
-uint64_t HeapBytes(uint64_t bytes) {
-  const uint64_t sum = bytes + std::min(bytes / 15, kMaxLog) + kHeapOverhead;
-  return (sum + kPage - 1) / kPage * kPage;
-}
-
-// Has room for sums as well, and for a log beside the objects.
-uint64_t ArchaptBytes(uint64_t bytes) {
-  const uint64_t objects = HeapBytes(bytes + bytes / 6);
-  const uint64_t log =
-      std::min<uint64_t>(objects / 3, 2 * ArchaptOptions().queue_bytes);
-  return (objects + log + kPage) / kPage * kPage;
-}
-
-uint64_t BackupBytes(const StoreSpec& spec, uint64_t heap_bytes) {
-  return spec.scheme == kDynamic ? engine::DynamicBackupBytes(
-                                       heap_bytes, spec.alpha.value_or(kAlpha))
-                                 : engine::SimpleBackupBytes(heap_bytes);
-}
-
 bool IsPmemobj(const StoreSpec& spec) {
-  return spec.scheme == "undo-object" || spec.scheme == "undo-range";
+  return engine::SchemeNamed(spec.scheme)->open == nullptr;
 }
 
 uint64_t PmemobjBytes(uint64_t bytes) {
-  return HeapBytes(bytes) + kPmemobjOverhead;
+  return engine::HeapRegionBytes(bytes) + kPmemobjOverhead;
 }
 
-bool IsKamino(const StoreSpec& spec) {
-  return spec.scheme == kSimple || spec.scheme == kDynamic;
+uint64_t HeapBytes(const StoreSpec& spec, uint64_t bytes) {
+  const engine::Scheme& scheme = *engine::SchemeNamed(spec.scheme);
+  return scheme.region_bytes ? scheme.region_bytes(bytes)
+                             : engine::HeapRegionBytes(bytes);
 }
 
-absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Create(const StoreSpec& spec,
-                                                       const std::string& path,
-                                                       uint64_t bytes,
-                                                       Watch watch) {
-  auto bundle = absl::WrapUnique(new Bundle);
-  if (spec.scheme == engine::kArchaptName) {
-    RETURN_IF_ERROR(bundle->OpenArchapt(spec, path, bytes, watch));
-    return bundle;
-  }
-  ASSIGN_OR_RETURN(bundle->heap_file_,
-                   PoolFile::Create(path, HeapBytes(bytes), spec, watch));
-  if (spec.scheme == engine::wrap_format::kLabel) {
-    ASSIGN_OR_RETURN(bundle->wrap_,
-                     WrapStore::Create(bundle->heap_file_->region()));
-    bundle->CountObjectsFrom(bundle->wrap_->heap()->objects_begin());
-    if (!IsWrapAlone(spec)) {
-      bundle->retirer_ = absl::make_unique<WrapRetirer>(bundle->wrap_.get());
-    }
-    return bundle;
-  }
-  const auto rewind = RewindOf(spec);
-  ASSIGN_OR_RETURN(
-      bundle->heap_,
-      Heap::Create(bundle->heap_file_->region(),
-                   rewind.has_value() ? rewind->options.Name() : spec.scheme));
-  bundle->CountObjectsFrom(bundle->heap_->objects_begin());
-  const auto heap_scheme = engine::HeapSchemeNamed(spec.scheme);
-  if (heap_scheme.has_value()) {
-    ASSIGN_OR_RETURN(bundle->heap_store_,
-                     HeapStore::Open(*heap_scheme, bundle->heap_.get()));
-    return bundle;
-  }
-  if (rewind.has_value()) {
-    ASSIGN_OR_RETURN(bundle->rewind_,
-                     RewindStore::Open(rewind->options, bundle->heap_.get()));
-    if (!rewind->options.force && !rewind->alone) {
-      bundle->checkpointer_ =
-          absl::make_unique<RewindCheckpointer>(bundle->rewind_.get());
-    }
-    return bundle;
-  }
-  RETURN_IF_ERROR(bundle->OpenKamino(spec, path, watch));
-  return bundle;
-}
-
-absl::StatusOr<std::unique_ptr<Bundle>> Bundle::Copy(const RewindTuning& rewind,
-                                                     const StoreSpec& spec,
-                                                     const Region& region,
-                                                     const std::string& path,
-                                                     double* nanos) {
-  auto bundle = absl::WrapUnique(new Bundle);
-  ASSIGN_OR_RETURN(bundle->heap_file_, PoolFile::Create(path, region.size(),
-                                                        spec, Watch::kNothing));
-  std::memcpy(bundle->heap_file_->region()->base(), region.base(),
-              region.size());
-  const uint64_t begin = Ticks();
-  ASSIGN_OR_RETURN(bundle->heap_, Heap::Open(bundle->heap_file_->region()));
-  ASSIGN_OR_RETURN(bundle->rewind_,
-                   RewindStore::Open(rewind.options, bundle->heap_.get()));
-  *nanos = static_cast<double>(Ticks() - begin) * NanosPerTick();
-  return bundle;
-}
-
-std::vector<std::pair<std::string, double>> DetailsOf(
-    const engine::ArchaptStats& stats) {
-  return {{"lines of objects", static_cast<double>(stats.flushed_lines)},
-          {"lines skipped", static_cast<double>(stats.skipped_lines)},
-          {"lines replaced", static_cast<double>(stats.replaced_lines)},
-          {"lines of sums", static_cast<double>(stats.sums_lines)},
-          {"matrices", static_cast<double>(stats.matrices)},
-          {"matrices dissolved", static_cast<double>(stats.dissolved)}};
-}
-
-absl::Status Bundle::OpenArchapt(const StoreSpec& spec, const std::string& path,
-                                 uint64_t bytes, Watch watch) {
-  const ArchaptOptions options = *ArchaptOf(spec);
-  ASSIGN_OR_RETURN(heap_file_,
-                   PoolFile::Create(path, ArchaptBytes(bytes), spec, watch));
-  Region* const region = heap_file_->region();
-  ASSIGN_OR_RETURN(
-      heap_, Heap::CreateWithLog(region, engine::ArchaptLabel(options),
-                                 ArchaptLogBytes(options, region->size())));
-  CountObjectsFrom(heap_->objects_begin());
-  ASSIGN_OR_RETURN(archapt_, ArchaptStore::Open(options, heap_.get()));
-  mover_ = absl::make_unique<ArchaptMover>(archapt_.get());
-  return absl::OkStatus();
-}
-
-absl::Status Bundle::OpenKamino(const StoreSpec& spec, const std::string& path,
-                                Watch watch) {
-  ASSIGN_OR_RETURN(auto file,
-                   PoolFile::Create(absl::StrCat(path, ".backup"),
-                                    BackupBytes(spec, heap_->region()->size()),
-                                    spec, watch));
-  backup_file_ = std::move(file);
-  Region* const region = backup_file_->region();
-  ASSIGN_OR_RETURN(auto backup, spec.scheme == kDynamic
-                                    ? CreateDynamicBackup(heap_.get(), region)
-                                    : CreateSimpleBackup(heap_.get(), region));
-  ASSIGN_OR_RETURN(kamino_, KaminoStore::Open(heap_.get(), std::move(backup)));
-  propagator_ = absl::make_unique<BackupPropagator>(kamino_.get());
-  return absl::OkStatus();
+uint64_t CopyBytes(const StoreSpec& spec, uint64_t heap_bytes) {
+  if (spec.scheme == kSimple) return engine::SimpleBackupBytes(heap_bytes);
+  if (spec.scheme != kDynamic) return 0;
+  return engine::DynamicBackupBytes(heap_bytes, spec.alpha.value_or(kAlpha));
 }
 
 }  // namespace
@@ -389,10 +255,8 @@ absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
                                          uint64_t bytes, Watch watch) {
   OpenedStore opened;
   if (IsPmemobj(spec)) {
-    engine::StoreOptions options;
-    options.mode = engine::PmemMode::kForce;
-    auto store =
-        engine::OpenStore(spec.scheme, path, PmemobjBytes(bytes), options);
+    auto store = engine::OpenStore(spec.scheme, path, PmemobjBytes(bytes),
+                                   spec.Options());
     if (!store.ok()) return store.status();
     opened.store = *std::move(store);
     PmemShim::Get().Order(spec.delays, watch);
@@ -408,15 +272,14 @@ absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
     }
     return opened;
   }
-  ASSIGN_OR_RETURN(auto bundle, Bundle::Create(spec, path, bytes, watch));
-  Bundle* const ours = bundle.get();
-  if (ours->has_backup()) {
-    opened.backup = [ours] { return ours->backup_stats(); };
-  }
-  opened.heap = ours->heap();
-  if (const ArchaptStore* const archapt = ours->archapt()) {
-    opened.details = [archapt] { return DetailsOf(archapt->stats()); };
-  }
+  auto files =
+      absl::make_unique<PoolFiles>(path, HeapBytes(spec, bytes), spec, watch);
+  ASSIGN_OR_RETURN(auto watched, WatchedStore::Open(spec, std::move(files),
+                                                    /*fresh=*/true));
+  WatchedStore* const ours = watched.get();
+  opened.backup = ours->parts().copy_stats;
+  opened.heap = ours->parts().objects;
+  opened.details = ours->parts().counters;
   if (spec.drains_vary) {
     opened.set_drain_ns = [ours](uint64_t nanos) { ours->SetDrain(nanos); };
   }
@@ -430,32 +293,39 @@ absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
   if (watch == Watch::kStages) {
     opened.do_stages = [ours](const DoneStages& done) { ours->DoStages(done); };
   }
-  opened.store = std::move(bundle);
+  opened.store = std::move(watched);
   return opened;
 }
 
 absl::StatusOr<Reopened> ReopenAfterCrash(const StoreSpec& spec,
                                           const OpenedStore& crashed,
                                           const std::string& path) {
-  const auto rewind = RewindOf(spec);
-  if (!rewind.has_value() || !rewind->alone || crashed.heap == nullptr) {
-    return absl::UnimplementedError(
-        absl::StrCat(spec.Name(), " may do something while it is copied"));
+  const auto* const store =
+      dynamic_cast<const WatchedStore*>(crashed.store.get());
+  if (store == nullptr || !spec.alone() || crashed.backup ||
+      store->parts().heap == nullptr) {
+    return absl::UnimplementedError(absl::StrCat(
+        spec.Name(), " may work while it is copied, or is not one region"));
   }
+  const Region& region = *store->parts().heap->region();
+  auto files =
+      absl::make_unique<PoolFiles>(path, region.size(), spec, Watch::kNothing);
+  RETURN_IF_ERROR(files->MakeHeap());
+  std::memcpy(files->heap().region()->base(), region.base(), region.size());
   Reopened reopened;
-  ASSIGN_OR_RETURN(auto bundle,
-                   Bundle::Copy(*rewind, spec, *crashed.heap->region(), path,
-                                &reopened.nanos));
-  reopened.opened.heap = bundle->heap();
-  reopened.opened.store = std::move(bundle);
+  const uint64_t begin = Ticks();
+  ASSIGN_OR_RETURN(auto copied, WatchedStore::Open(spec, std::move(files),
+                                                   /*fresh=*/false));
+  reopened.nanos = static_cast<double>(Ticks() - begin) * NanosPerTick();
+  reopened.opened.heap = copied->parts().objects;
+  reopened.opened.store = std::move(copied);
   return reopened;
 }
 
 uint64_t FileBytes(const StoreSpec& spec, uint64_t bytes) {
   if (IsPmemobj(spec)) return PmemobjBytes(bytes);
-  if (spec.scheme == engine::kArchaptName) return ArchaptBytes(bytes);
-  const uint64_t heap_bytes = HeapBytes(bytes);
-  return heap_bytes + (IsKamino(spec) ? BackupBytes(spec, heap_bytes) : 0);
+  const uint64_t heap_bytes = HeapBytes(spec, bytes);
+  return heap_bytes + CopyBytes(spec, heap_bytes);
 }
 
 }  // namespace kamino::bench

@@ -75,8 +75,8 @@ absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
                                          uint64_t bytes, Watch watch);
 
 // Opens, in files called `path`, what a crash at this moment would leave if all
-// that is stored survived it, and measures the opening. Supports REWIND with
-// "alone", whose stores do nothing beside transactions, while no call is in
+// that is stored survived it, and measures the opening. Supports stores without
+// an undo copy that are "alone" (StoreSpec::alone), while no call is in
 // progress; else kUnimplemented. Files as OpenForBench's.
 struct Reopened {
   OpenedStore opened;

@@ -47,8 +47,8 @@ TEST(StoreNamedTest, WrapMayBeAlone) {
   const auto spec = StoreNamed("wrap+alone");
   ASSERT_TRUE(spec.ok()) << spec.status();
   EXPECT_EQ(spec->Name(), "wrap+alone");
-  EXPECT_TRUE(IsWrapAlone(*spec));
-  EXPECT_FALSE(IsWrapAlone(*StoreNamed("wrap")));
+  EXPECT_TRUE(spec->alone());
+  EXPECT_FALSE(StoreNamed("wrap")->alone());
   EXPECT_FALSE(StoreNamed("wrap+scans").ok());
   EXPECT_FALSE(StoreNamed("undo-own+alone").ok());
 }

@@ -1,4 +1,6 @@
-// A store of any scheme on a file, for tests that hold for all of them.
+// A store of any scheme on a file, for tests that hold for all of them. They
+// are in libraries (*_suite.cc): a program links them and says for which
+// schemes.
 #ifndef KAMINO_TESTS_ENGINE_BASELINES_FIXTURE_H_
 #define KAMINO_TESTS_ENGINE_BASELINES_FIXTURE_H_
 
@@ -16,7 +18,6 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "engine/baselines/open_store.h"
-#include "engine/baselines/rewind/rewind_options.h"
 #include "gtest/gtest.h"
 #include "tests/patience.h"
 
@@ -24,17 +25,8 @@ namespace kamino::engine {
 
 inline constexpr size_t kStoreBytes = 32u << 20;
 
-// REWIND in all of its configurations.
-inline std::vector<std::string> AllSchemes() {
-  std::vector<std::string> all(SchemeNames().begin(), SchemeNames().end());
-  for (const RewindOptions& options : AllRewinds()) {
-    const std::string name = options.Name();
-    if (std::find(all.begin(), all.end(), name) == all.end()) {
-      all.push_back(name);
-    }
-  }
-  return all;
-}
+// The schemes that a program tests; each program defines it.
+std::vector<std::string> SchemesToTest();
 
 inline std::string TestNameOf(
     const ::testing::TestParamInfo<std::string>& info) {

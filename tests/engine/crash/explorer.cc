@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/explore.h"
-#include "tests/engine/crash/archapt_image.h"
+#include "tests/engine/crash/coded_objects.h"
 #include "tests/engine/crash/coverage.h"
 #include "tests/engine/crash/image_plan.h"
 #include "tests/engine/crash/scheduler.h"
@@ -45,16 +45,12 @@ std::vector<Region*> Pointers(const Regions& regions) {
 
 Explorer::Explorer(const Scheme* scheme, uint64_t seed,
                    const ExplorerOptions& options)
-    : scheme_(*scheme),
-      options_(options),
-      random_(seed),
-      reached_(ReachedByStore().size()) {
+    : scheme_(*scheme), options_(options), random_(seed) {
   // The previous explorer, which may have failed half way, must not affect this
   // one: a seed runs the same in every process.
-  branch_counts.store(nullptr);
-  for (const auto& count : ReachedByStore()) {
-    reached_before_.push_back(count.load());
-  }
+  CountBranches(Counting::kNowhere);
+  StoreCounts(&reached_before_);
+  reached_.resize(reached_before_.size());
   for (size_t i = 0; i < scheme_.areas.size(); ++i) {
     const size_t bytes = scheme_.areas[i].bytes;
     live_.push_back(absl::make_unique<SimRegion>(bytes));
@@ -108,7 +104,7 @@ void Explorer::Explore(bool on) {
   if (on && !started_ && options_.at_start) options_.at_start();
   started_ |= on;
   exploring_ = on;
-  branch_counts.store(on ? &ReachedByStore() : nullptr);
+  CountBranches(on ? Counting::kStore : Counting::kNowhere);
 }
 
 void Explorer::ActAs(int thread) {
@@ -207,9 +203,9 @@ bool Explorer::SeenBefore(const std::vector<Piece>& lines) {
 // Bugs are likely in branches that are seldom reached.
 void Explorer::LookAtBranches() {
   constexpr int kCloseLooks = 5;
-  const BranchCounts& counts = ReachedByStore();
-  for (size_t i = 0; i < counts.size(); ++i) {
-    if (reached_[i] || counts[i].load() == reached_before_[i]) continue;
+  StoreCounts(&reached_now_);
+  for (size_t i = 0; i < reached_now_.size(); ++i) {
+    if (reached_[i] || reached_now_[i] == reached_before_[i]) continue;
     reached_[i] = true;
     close_looks_ = kCloseLooks;
   }
@@ -340,9 +336,9 @@ void Explorer::TryImages(const Memory& memory, const std::vector<Piece>& pieces,
       }
     }
     const bool dig = !deep && random_() % options_.deep_one_in == 0;
-    branch_counts.store(&ReachedByRecovery());
+    CountBranches(Counting::kRecovery);
     auto found = dig ? CheckDeep(seed) : Check(scratch_regions_, seed);
-    branch_counts.store(&ReachedByStore());
+    CountBranches(Counting::kStore);
     if (failed()) return;  // further down
     if (!found.ok()) {
       Fail(Account(where, pieces, picks, found.status()));
@@ -457,7 +453,7 @@ absl::StatusOr<Found> Explorer::Check(const std::vector<Region*>& regions,
   auto found = expectation_.durable
                    ? CheckLagging(**rig, expectation_, durable_, may_be_lost_)
                    : CheckRecovered(**rig, expectation_);
-  branch_counts.store(nullptr);
+  CountBranches(Counting::kNowhere);
   if (!found.ok()) return found;
   absl::Status checked;
   if ((*rig)->store().recovery_report().repaired_lines > 0) {

@@ -199,6 +199,7 @@ class Explorer {
   // Branches of the engine reached before, in the process and in this run; and
   // how many crash points get a close look after a new one.
   std::vector<uint64_t> reached_before_;
+  std::vector<uint64_t> reached_now_;  // kept for its memory
   std::vector<bool> reached_;
   int close_looks_ = 0;
   bool started_ = false;

@@ -7,7 +7,6 @@
 #define KAMINO_TESTS_ENGINE_CRASH_PLANTED_FAULTS_H_
 
 #include <string>
-#include <vector>
 
 #include "tests/engine/crash/rig.h"
 #include "tests/engine/crash/workload.h"
@@ -19,8 +18,6 @@ struct PlantedFault {
   std::string scheme;  // under which it matters
   bool pages = false;  // on a file of a disk (ExplorerOptions::pages)
 };
-
-const std::vector<PlantedFault>& PlantedFaults();
 
 struct Trial {
   bool noticed = false;

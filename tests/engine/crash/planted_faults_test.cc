@@ -1,79 +1,90 @@
-// The harness notices every planted fault, and nothing when there is none.
-// FAULT=name in the environment: only those whose names begin with it.
-#include "tests/engine/crash/planted_faults.h"
-
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
-
-#include "absl/strings/ascii.h"
-#include "gtest/gtest.h"
-#include "tests/faults/trial.h"
+// Faults in the engine, in memory and in callers.
+#include "tests/engine/crash/planted_faults_suite.h"
 
 namespace kamino::engine::crash {
 namespace {
 
-constexpr uint64_t kMany = 1000000;  // seeds
+const PlantedFault kFaults[] = {
+    {"region-no-flush", "kamino-simple"},
+    {"region-no-drain", "kamino-simple"},
+    {"region-small-flush-lost", "kamino-simple"},
+    {"region-large-flush-lost", "kamino-simple"},
+    {"region-log-not-flushed", "kamino-simple"},
+    {"region-one-flush-in-five-lost", "kamino-simple"},
+    {"region-flush-misses-last-line", "kamino-simple"},
+    {"region-flush-misses-first-line", "kamino-simple"},
+    {"region-flush-follows-drain", "kamino-simple"},
+    {"region-every-other-drain-lost", "kamino-simple"},
+    {"backup:region-no-flush", "kamino-simple"},
+    {"backup:region-no-drain", "kamino-simple"},
+    {"backup:region-copy-not-flushed", "kamino-simple"},
+    {"backup:region-copy-flushes-first", "kamino-dynamic"},
+    {"backup:region-every-other-drain-lost", "kamino-dynamic"},
+    {"backup:region-flush-misses-last-line", "kamino-dynamic"},
+    {"backup:region-small-flush-lost", "kamino-dynamic"},
+    {"transaction-write-not-declared", "kamino-simple"},
+    {"transaction-intent-too-short", "kamino-simple"},
+    {"transaction-intent-misplaced", "kamino-simple"},
+    {"transaction-stores-before-intent", "kamino-simple"},
+    {"transaction-free-forgotten", "kamino-simple"},
+    {"transaction-commit-ignored", "kamino-simple"},
+    {"transaction-abort-commits", "kamino-simple"},
+    {"heap-state-not-flushed", "kamino-simple"},
+    {"heap-recovered-state-not-flushed", "undo-own"},
+    {"heap-recovers-allocs-only", "undo-own"},
+    {"kamino-no-intent", "kamino-simple"},
+    {"kamino-intent-not-drained", "kamino-simple"},
+    {"kamino-new-object-not-flushed", "kamino-simple"},
+    {"kamino-write-not-flushed", "kamino-simple"},
+    {"kamino-marks-blocks-first", "kamino-simple"},
+    {"kamino-commit-not-drained", "kamino-simple"},
+    {"kamino-unlocks-before-sync", "kamino-simple"},
+    {"kamino-eviction-keeps-intent", "kamino-dynamic"},
+    {"kamino-frees-not-marked", "kamino-simple"},
+    {"kamino-kept-words-stay", "kamino-simple"},
+    {"sticky-replaced-entry-stays", "kamino-dynamic"},
+    {"log-forgets-sequence", "kamino-simple"},
+    {"recovery-forgets-sequence", "kamino-simple"},
+    {"recovery-old-records-count", "kamino-simple"},
+    {"recovery-trusts-records", "kamino-simple"},
+    {"recovery-trusts-none", "kamino-simple"},
+    {"recovery-restores-nothing", "kamino-simple"},
+    {"recovery-forgets-first", "kamino-simple"},
+    {"recovery-backup-stays", "kamino-simple"},
+    {"backup-evicts-pinned", "kamino-dynamic"},
+    {"backup-state-with-content", "kamino-dynamic"},
+    {"backup-states-with-contents", "kamino-dynamic"},
+    {"kamino-expected-not-drained", "kamino-dynamic"},
+    {"undo-log-takes-back-what-is-committed", "undo-log"},
+    {"undo-log-takes-back-the-newest", "undo-log"},
+    {"undo-log-records-are-not-chained", "undo-log"},
+    {"undo-log-saves-in-one-place", "undo-log"},
+    {"kamino-aborts-keep-what-is-saved", "undo-log"},
+    {"kamino-saved-is-not-drained", "undo-log"},
+    {"kamino-free-stores-what-is-not-saved", "undo-log"},
+    {"allocator-extent-not-grown", "kamino-simple"},
+    {"allocator-no-drain-after-growth", "kamino-dynamic"},
+    {"allocator-shrinks-first", "kamino-simple"},
+    {"allocator-no-header-for-the-rest", "kamino-simple"},
+    {"allocator-no-drain-before-shrinking", "kamino-simple"},
+    {"allocator-no-last-drain", "kamino-simple"},
+    {"allocator-header-not-flushed", "kamino-simple"},
+    {"allocator-gives-too-much", "kamino-simple"},
+    {"allocator-walk-forgets-small", "kamino-simple"},
+    {"region-drain-forgets-a-page", "kamino-simple", /*pages=*/true},
+    {"region-no-drain", "kamino-simple", true},
+    {"backup:region-every-other-drain-lost", "kamino-dynamic", true},
+    {"transaction-stores-before-intent", "kamino-simple", true},
+    {"kamino-intent-not-drained", "kamino-simple", true},
+    {"kamino-commit-not-drained", "kamino-simple", true},
+    {"kamino-saved-is-not-drained", "undo-log", true},
+};
 
-using faults::Verdict;
-
-// The last line of the account names the violation.
-std::string LastLine(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text.substr(text.rfind('\n') + 1);
-}
-
-Verdict Try(const PlantedFault& fault, uint64_t seeds) {
-  return faults::RunTrial([&] {
-    const Trial trial = RunWithFault(fault, seeds);
-    return Verdict{trial.noticed, LastLine(trial.account)};
-  });
-}
-
-class PlantedFaultTest : public ::testing::TestWithParam<PlantedFault> {};
-
-TEST_P(PlantedFaultTest, IsCaught) {
-  const PlantedFault& fault = GetParam();
-  const char* const only = std::getenv("FAULT");
-  if (only != nullptr && fault.name.rfind(only, 0) != 0) GTEST_SKIP();
-  const auto start = std::chrono::steady_clock::now();
-  const Verdict verdict = Try(fault, kMany);
-  const std::chrono::duration<double> took =
-      std::chrono::steady_clock::now() - start;
-  std::printf("%-38s %-15s %6.2f s  %s\n", fault.name.c_str(),
-              fault.scheme.c_str(), took.count(), verdict.how.c_str());
-  EXPECT_TRUE(verdict.caught) << fault.name << ": " << verdict.how;
-}
-
-// For test names, which have letters, figures and underscores.
-std::string AsName(std::string text) {
-  for (char& c : text) {
-    if (!absl::ascii_isalnum(c)) c = '_';
-  }
-  return text;
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    All, PlantedFaultTest, ::testing::ValuesIn(PlantedFaults()),
-    [](const ::testing::TestParamInfo<PlantedFault>& info) {
-      return AsName(info.param.name + "_" + info.param.scheme +
-                    (info.param.pages ? "_pages" : ""));
-    });
-
-class NoFaultTest : public ::testing::TestWithParam<const char*> {};
-
-TEST_P(NoFaultTest, NothingIsCaught) {
-  const Verdict verdict = Try({"", GetParam()}, /*seeds=*/3);
-  EXPECT_EQ(verdict.how, "");
-}
-
+INSTANTIATE_TEST_SUITE_P(All, PlantedFaultTest, ::testing::ValuesIn(kFaults),
+                         NameOfFault);
 INSTANTIATE_TEST_SUITE_P(All, NoFaultTest,
-                         ::testing::Values("kamino-simple", "kamino-dynamic",
-                                           "archapt"),
-                         [](const ::testing::TestParamInfo<const char*>& info) {
-                           return AsName(info.param);
-                         });
+                         ::testing::Values("kamino-simple", "kamino-dynamic"),
+                         NameOfScheme);
 
 }  // namespace
 }  // namespace kamino::engine::crash

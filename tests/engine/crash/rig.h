@@ -89,7 +89,14 @@ struct Scheme {
       open;
 };
 
-// Every crash-safe scheme; small heaps, small undo copies.
+// Adds schemes when the program starts, in a library with alwayslink.
+class LinkedRigs {
+ public:
+  explicit LinkedRigs(const std::vector<Scheme>& schemes);
+};
+
+// Every crash-safe scheme that the program has linked; small heaps, small undo
+// copies. Not before main().
 const std::vector<Scheme>& Schemes();
 
 }  // namespace kamino::engine::crash

@@ -15,6 +15,7 @@
 #include "engine/kamino/kamino_store.h"
 #include "engine/pmem/plain_region.h"
 #include "glog/logging.h"
+#include "tests/engine/crash/coverage.h"
 
 namespace kamino::engine::crash {
 namespace {
@@ -79,7 +80,7 @@ class Crew {
   Crew() {
     // Making the threads must not count as reaching branches: otherwise the
     // first run of a process would differ from its repetition.
-    BranchCounts* const counts = branch_counts.exchange(nullptr);
+    const Counting counting = CountBranches(Counting::kNowhere);
     for (size_t i = 0; i < kCrew; ++i) {
       // The last one has the lane of the one before.
       if (i == kCrew - 1) {
@@ -90,7 +91,7 @@ class Crew {
       ended_.wait(lock, [this, i] { return ready_ == i + 1; });
       thread.detach();
     }
-    branch_counts.store(counts);
+    CountBranches(counting);
   }
 
   // Takes the next number that the engine gives to a thread.

@@ -143,9 +143,10 @@ test-rdma: build
 SEEDS ?= 40
 FIRST ?= 1
 crash: packages
-	$(if $(FAULT),$(error make crash plants no faults: those of the engine are \
-	  in tests/engine/crash/planted_faults_test, those of nodes in \
-	  make simulate FAULT=name))
+	$(if $(FAULT),$(error make crash plants no faults: \
+	  tests/engine/crash:planted_faults_test plants the engine's, \
+	  lab/tests/crash:planted_faults_test those of other schemes, \
+	  make simulate FAULT=name those of nodes))
 	@bazel run //tests/engine/crash:crash_main -- --seeds=$(SEEDS) \
 	  --first=$(FIRST) --scheme=$(SCHEME) $(if $(IMAGES),--images=$(IMAGES)) \
 	  $(if $(CACHE),--cache_bytes=$(CACHE)) $(if $(PAGES),--pages) \
@@ -166,8 +167,8 @@ fuzz: packages
 # Not under AddressSanitizer: the planted faults, whose processes are to die.
 # Under ThreadSanitizer: the tests with the tag "threads".
 sanitize: packages
-	@bazel test --config=asan //tests/engine/...
-	@bazel test --config=tsan //tests/engine/...
+	@bazel test --config=asan //tests/engine/... //lab/tests/...
+	@bazel test --config=tsan //tests/engine/... //lab/tests/...
 
 bench-chain: bench-packages
 	@echo "building"

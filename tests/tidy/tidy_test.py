@@ -34,6 +34,7 @@ MAY_USE = {
     "engine": {"engine"},
     "bench": {"bench", "engine", "transport", "rpc", "security", "client",
               "proto", "kamino", "google", "etcd"},
+    "lab": {"lab", "engine", "bench"},
     "security": {"security", "config"},
     "transport": {"transport", "security"},
     "rpc": {"rpc", "security", "metrics", "logs", "kamino", "google"},
@@ -95,6 +96,10 @@ def in_the_tree(path):
   """Whether `path` is there, and would be in a clean checkout."""
   folders = os.path.relpath(path, ROOT).split(os.sep)[:-1]
   return os.path.exists(path) and not any(map(is_made, folders))
+
+
+def is_test(name):
+  return name.startswith(("tests/", "lab/tests/"))
 
 
 def lines(path):
@@ -184,7 +189,7 @@ class TidyTest(unittest.TestCase):
     problems = []
     sleeps = re.compile(r"\b(?:time\.sleep\(|from time import .*\bsleep\b)")
     for name, path in files(".py"):
-      if (not name.startswith("tests/") or name.startswith("tests/tidy/") or
+      if (not is_test(name) or name.startswith("tests/tidy/") or
           name in MAY_SLEEP):
         continue
       for i, line in enumerate(lines(path), 1):
@@ -196,7 +201,7 @@ class TidyTest(unittest.TestCase):
   def test_no_test_judges_a_speed(self):
     problems, allowed = [], set()
     for name, path in files(".cc", ".h", ".py"):
-      if not name.startswith("tests/"):
+      if not is_test(name):
         continue
       for i, line in speed_rule.lines_that_judge(name, "\n".join(lines(path))):
         if (name, line) in speed_rule.ALLOWED:
@@ -316,7 +321,7 @@ class TidyTest(unittest.TestCase):
   def test_headers_say_what_they_are(self):
     problems = []
     for name, path in files(".h"):
-      if name.startswith("tests/"):
+      if is_test(name):
         continue
       if not lines(path)[0].startswith("//"):
         problems.append(f"{name}: begins without a comment")
@@ -418,7 +423,7 @@ class TidyTest(unittest.TestCase):
     makes = re.compile(r"std::thread\(\[|^\s*[:,]?.*\bthread_\(\[|"
                        r"\bpthread_create\(")
     for name, path in files(".cc"):
-      if name.split("/")[0] not in PROJECT_FOLDERS - {"bench"}:
+      if name.split("/")[0] not in PROJECT_FOLDERS - {"bench", "lab"}:
         continue
       text = lines(path)
       made = sum(bool(makes.search(line)) for line in text)
@@ -433,7 +438,7 @@ class TidyTest(unittest.TestCase):
     named = re.compile(r'pthread_setname_np\([^;]*?"([^"]+)"\)')
     problems = []
     for name, path in files(".cc"):
-      if name.split("/")[0] not in PROJECT_FOLDERS - {"bench"}:
+      if name.split("/")[0] not in PROJECT_FOLDERS - {"bench", "lab"}:
         continue
       for thread in named.findall("\n".join(lines(path))):
         if f"`{thread}`" not in told:
@@ -454,7 +459,7 @@ class TidyTest(unittest.TestCase):
   def test_only_tests_know_of_planted_faults(self):
     problems = []
     for name, path in files(".cc", ".h", ".py", ".proto", "BUILD", ".bzl"):
-      if name.startswith("tests/"):
+      if is_test(name):
         continue
       for i, line in enumerate(lines(path), 1):
         if "FaultPlanted" in line or "tests/faults" in line:
@@ -467,7 +472,7 @@ class TidyTest(unittest.TestCase):
     in_call = re.compile(r'FaultPlanted\("([a-z-]+)"')
     in_text = re.compile(r'"([a-z]+(?:-[a-z]+)+)"')
     for name, path in files(".patch", ".cc"):
-      if not name.startswith("tests/"):
+      if not is_test(name):
         continue
       text = "\n".join(lines(path))
       if name.endswith(".patch"):
@@ -495,7 +500,8 @@ class TidyTest(unittest.TestCase):
             problems.append(f"{name}:{i}: {target} is not there")
     for name, path in files(".h", ".cc", ".proto"):
       for i, line in enumerate(lines(path), 1):
-        for target in re.findall(r"\bdocs/[a-z_]+\.md", line):
+        for target in re.findall(r"\b(?:lab/)?docs/(?:[a-z_]+/)*[a-z_]+\.md",
+                                 line):
           if not in_the_tree(os.path.join(ROOT, target)):
             problems.append(f"{name}:{i}: {target} is not there")
     self.check(problems)

@@ -1,8 +1,6 @@
-// Translates the engine's errors for a head's clients.
-#include <utility>
+#include "head/explain.h"
 
 #include "engine/resource_error.h"
-#include "head/admission.h"
 #include "replica/errors.h"
 
 namespace kamino::head {
@@ -25,7 +23,7 @@ absl::Status ExplainResource(const absl::Status& status) {
 
 }  // namespace
 
-absl::Status Admission::Explain(const absl::Status& status) {
+absl::Status Explain(const absl::Status& status) {
   if (replica::ReasonOf(status) != kamino::v1::REASON_UNSPECIFIED) {
     return status;
   }
@@ -33,12 +31,6 @@ absl::Status Admission::Explain(const absl::Status& status) {
   if (absl::IsPermissionDenied(status)) return status;
   if (absl::IsResourceExhausted(status)) return ExplainResource(status);
   return replica::WithReason(status, kamino::v1::REASON_PROCEDURE_FAILED);
-}
-
-void Admission::AnswerDamage() {
-  ++counters_.aborted;
-  AnswerWhatItSaw(*damaged_, {std::exchange(damage_, absl::OkStatus()), "", 0});
-  damaged_.reset();
 }
 
 }  // namespace kamino::head

@@ -1,21 +1,15 @@
-// Makes room when stored outcomes exceed a limit: for one more client with a
-// stored outcome, in the heap for a request's writes, or for one more stored
-// result.
-//
-// The head drops outcomes of clients that were silent for long enough. If there
-// are too many clients, the new client's mutation drops them; otherwise a
-// mutation of its own does, because space that a transaction frees is not
-// available to itself. Meanwhile the request that lacked room is refused with
-// REASON_OVERLOADED, without a trace, and the client retries.
-#include <cstdint>
+#include "head/outcome_room.h"
+
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
-#include "head/admission.h"
+#include "kamino/internal/v1/operation.pb.h"
 #include "replica/errors.h"
+#include "replica/sessions.h"
 #include "replica/state_format.h"
 
 namespace kamino::head {
@@ -35,15 +29,54 @@ constexpr absl::Duration kRoomDelay = absl::Seconds(1);
 
 }  // namespace
 
-bool Admission::IsKnown(uint64_t client_id, const BatchClients& clients) const {
+OutcomeRoom::OutcomeRoom(HeadContext* context, const SessionTable* sessions)
+    : context_(context),
+      sessions_(sessions),
+      clients_(context->options.client_min_idle) {}
+
+absl::Status OutcomeRoom::Load(engine::Reader& reader, absl::Time now) {
+  std::vector<std::pair<uint64_t, uint64_t>> by_sequence;
+  RETURN_IF_ERROR(context_->state->VisitClients(
+      reader, [&](uint64_t client_id, const auto& outcome) {
+        by_sequence.emplace_back(outcome.sequence(), client_id);
+        clients_.Touch(client_id, now);
+        clients_.SetResultBytes(client_id, StoredBytes({}, outcome.result()));
+        return true;
+      }));
+  std::sort(by_sequence.begin(), by_sequence.end());
+  for (const auto& [sequence, client_id] : by_sequence) {
+    clients_.Touch(client_id, now);  // the most recent last
+  }
+  return absl::OkStatus();
+}
+
+void OutcomeRoom::Hear(uint64_t client_id, absl::Time now) {
+  if (clients_.Knows(client_id)) clients_.Touch(client_id, now);
+}
+
+void OutcomeRoom::Drop(const std::vector<uint64_t>& clients) {
+  for (uint64_t dropped : clients) {
+    clients_.Forget(dropped);
+    ++context_->counters.evicted;
+  }
+}
+
+void OutcomeRoom::Store(uint64_t client_id, size_t result_bytes,
+                        absl::Time now) {
+  clients_.Touch(client_id, now);
+  clients_.SetResultBytes(client_id, result_bytes);
+}
+
+bool OutcomeRoom::IsKnown(uint64_t client_id,
+                          const BatchClients& clients) const {
   return client_id == 0 ||  // no client: stores no outcome
          clients.added.contains(client_id) ||
          (clients_.Knows(client_id) && !clients.evicted.contains(client_id));
 }
 
-absl::Status Admission::MakeRoomForClient(Transaction& transaction,
-                                          const BatchClients& clients,
-                                          absl::Time now, Request* request) {
+absl::Status OutcomeRoom::MakeRoomForClient(Transaction& transaction,
+                                            const BatchClients& clients,
+                                            absl::Time now, Request* request) {
   replica::Mutation& mutation = request->mutation;
   const bool is_new = !IsKnown(mutation.client_id, clients);
   const size_t stored =
@@ -52,19 +85,20 @@ absl::Status Admission::MakeRoomForClient(Transaction& transaction,
   // them, and a new client's request makes room for at least itself: dropping
   // the whole excess may not fit one transaction.
   const size_t wanted = stored + (is_new ? 1 : 0);
-  if (wanted <= options_.max_clients) return absl::OkStatus();
+  if (wanted <= context_->options.max_clients) return absl::OkStatus();
   if (is_new) {
     // A client whose outcome was dropped must learn that; it costs no other
     // client's place.
-    ASSIGN_OR_RETURN(
-        auto found,
-        state_->FindOutcome(transaction, mutation.client_id, mutation.since));
+    ASSIGN_OR_RETURN(auto found,
+                     context_->state->FindOutcome(
+                         transaction, mutation.client_id, mutation.since));
     if (found.knowledge == replica::StateMachine::Knowledge::kDropped) {
       return absl::OkStatus();
     }
   }
   const size_t needed = is_new ? 1 : 0;
-  const size_t most = request->evicts_least ? needed : options_.evict_at_once;
+  const size_t most =
+      request->evicts_least ? needed : context_->options.evict_at_once;
   std::vector<uint64_t> idle =
       clients_.Idle(now, most, [&clients](uint64_t client_id) {
         return clients.asking.contains(client_id) ||
@@ -81,20 +115,20 @@ absl::Status Admission::MakeRoomForClient(Transaction& transaction,
   return absl::OkStatus();
 }
 
-size_t Admission::StoredBytes(const replica::Mutation& mutation,
-                              absl::string_view result) {
+size_t StoredBytes(const replica::Mutation& mutation,
+                   absl::string_view result) {
   if (mutation.in_session) return replica::Sessions::LongBytes(result.size());
   return result.size() <= kShortResult ? 0 : result.size();
 }
 
-absl::Status Admission::CheckResultFits(const Attempt& attempt,
-                                        BatchClients* clients) const {
+absl::Status OutcomeRoom::CheckResultFits(const Attempt& attempt,
+                                          BatchClients* clients) const {
   const size_t had = attempt.replaced_bytes;
   const size_t bytes = attempt.stored_bytes;
   if (bytes <= had) return absl::OkStatus();
-  const size_t most =
-      store_->heap()->stats().bytes_total / options_.outcomes_share;
-  const size_t stored = clients_.result_bytes() + sessions_.result_bytes() +
+  const size_t most = context_->store->heap()->stats().bytes_total /
+                      context_->options.outcomes_share;
+  const size_t stored = clients_.result_bytes() + sessions_->result_bytes() +
                         clients->result_bytes;
   if (stored + bytes - had > most) {
     return MakeError(
@@ -109,7 +143,7 @@ absl::Status Admission::CheckResultFits(const Attempt& attempt,
   return absl::OkStatus();
 }
 
-void Admission::DropForRoom(absl::Time now, absl::Status* refusal) {
+void OutcomeRoom::DropForRoom(absl::Time now, absl::Status* refusal) {
   const auto none = [](uint64_t) { return false; };
   if (!dropping_ && !clients_.Idle(now, 1, none).empty()) {
     SubmitDrop();
@@ -123,7 +157,7 @@ void Admission::DropForRoom(absl::Time now, absl::Status* refusal) {
                    refusal->message()));
 }
 
-void Admission::SubmitDrop() {
+void OutcomeRoom::SubmitDrop() {
   dropping_ = true;
   Request own;
   own.mutation.function = replica::kDropFunction;
@@ -134,13 +168,13 @@ void Admission::SubmitDrop() {
         << "outcomes of silent clients could not be dropped: "
         << outcome.status;
   };
-  waiting_.AddAlone(std::move(own));
+  context_->waiting.AddAlone(std::move(own));
 }
 
-absl::Status Admission::ChooseDropped(absl::Time now, Request* request) {
+absl::Status OutcomeRoom::ChooseDropped(absl::Time now, Request* request) {
   const auto none = [](uint64_t) { return false; };
   request->mutation.dropped_clients = clients_.Idle(
-      now, request->evicts_least ? 1 : options_.evict_at_once, none);
+      now, request->evicts_least ? 1 : context_->options.evict_at_once, none);
   if (!request->mutation.dropped_clients.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError("no client is silent any more");
 }

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
-#include "head/admission.h"
 #include "kamino/internal/v1/operation.pb.h"
 #include "replica/errors.h"
 #include "replica/restore.h"
@@ -105,17 +104,17 @@ HeapRoom RoomOf(const engine::Heap& heap) {
   return room;
 }
 
-absl::Status Admission::CheckReserve(const replica::Mutation& mutation,
-                                     const replica::RoomTaken& room,
-                                     const Attempt& attempt,
-                                     const engine::HeapReserve& before) const {
-  const engine::HeapReserve reserve = store_->heap()->reserve();
+absl::Status CheckReserve(const engine::Heap& heap,
+                          const replica::Mutation& mutation,
+                          const replica::RoomTaken& room, size_t result_bytes,
+                          const engine::HeapReserve& before) {
+  const engine::HeapReserve reserve = heap.reserve();
   const bool is_cut = reserve.cuts != before.cuts;
   if (!is_cut && reserve.bytes_whole >= reserve.bytes_kept) {
     return absl::OkStatus();
   }
-  const engine::HeapStats heap = store_->heap()->stats();
-  const uint64_t free = heap.bytes_total - heap.bytes_used;
+  const engine::HeapStats stats = heap.stats();
+  const uint64_t free = stats.bytes_total - stats.bytes_used;
   if (!is_cut && (room.allocated <= room.freed ||
                   free >= kPartsWhileBroken * reserve.bytes_kept)) {
     return absl::OkStatus();
@@ -124,8 +123,7 @@ absl::Status Admission::CheckReserve(const replica::Mutation& mutation,
   // page.
   const uint64_t left =
       reserve.bytes_whole < before.bytes_whole ? reserve.bytes_whole : free;
-  const size_t had = std::min(attempt.replaced_bytes, attempt.stored_bytes);
-  const RoomUse use = RoomUseOf(mutation, room, attempt.stored_bytes - had);
+  const RoomUse use = RoomUseOf(mutation, room, result_bytes);
   if (MayLeave(use, left, reserve.bytes_kept)) return absl::OkStatus();
   const std::string last = absl::StrCat("the last ", reserve.bytes_kept);
   const bool takes_pages = is_cut || left != free;
@@ -138,14 +136,14 @@ absl::Status Admission::CheckReserve(const replica::Mutation& mutation,
                              " bytes, which are kept for requests "
                              "that free room")
               : WhyFull(use, left,
-                        left == free ? absl::StrCat(heap.bytes_total) : last,
+                        left == free ? absl::StrCat(stats.bytes_total) : last,
                         reserve.bytes_kept),
           "; ",
           BringsBackup(mutation) ? "restore into a cluster with larger heaps"
                                  : "delete something"));
 }
 
-void Admission::NarrowWindow(replica::Mutation* mutation) {
+void NarrowWindow(replica::Mutation* mutation) {
   kamino::internal::v1::OpenSession wanted = SessionIn(*mutation);
   wanted.set_window(std::min(wanted.window(), kNarrowWindow));
   mutation->arguments = wanted.SerializeAsString();

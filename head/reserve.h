@@ -39,6 +39,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "engine/heap/heap.h"
 #include "replica/log_entry.h"
 #include "replica/request_meter.h"
@@ -74,6 +75,14 @@ RoomUse RoomUseOf(const replica::Mutation& mutation,
 // `kept`.
 bool MayLeave(RoomUse use, uint64_t left, uint64_t kept);
 
+// Not OK: the executed request has taken room of the reserve that it may not
+// use, and must be rolled back. `result_bytes` as above. `before`: the reserve
+// when its execution began.
+absl::Status CheckReserve(const engine::Heap& heap,
+                          const replica::Mutation& mutation,
+                          const replica::RoomTaken& room, size_t result_bytes,
+                          const engine::HeapReserve& before);
+
 // The room of a head's heap.
 struct HeapRoom {
   uint64_t free = 0;           // bytes, the reserve included
@@ -93,6 +102,8 @@ bool OpensSession(const replica::Mutation& mutation);
 
 // The most slots of a session that is opened with room of the reserve only.
 inline constexpr uint32_t kNarrowWindow = 32;
+// Limits the session that the mutation opens to so many.
+void NarrowWindow(replica::Mutation* mutation);
 
 }  // namespace kamino::head
 

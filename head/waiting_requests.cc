@@ -37,7 +37,18 @@ void WaitingRequests::PutBack(std::vector<Request>* batch, size_t begin) {
   batch->resize(begin);
 }
 
-void WaitingRequests::Park(engine::ObjectId object, Request request) {
+absl::Duration EndParking(Request* request, absl::Time now) {
+  const absl::Duration lock = now - request->parked;
+  request->is_parked = false;
+  request->waits.lock += lock;
+  ++request->waits.parked;
+  return lock;
+}
+
+void WaitingRequests::Park(engine::ObjectId object, Request request,
+                           absl::Time now) {
+  request.parked = now;
+  request.is_parked = true;
   parked_[object].push_back(std::move(request));
   ++parked_count_;
 }

@@ -22,6 +22,9 @@ namespace kamino::head {
 // executed.
 absl::Status CheckAwaited(const Request& request, absl::Time now);
 
+// Ends the parking of a request; returns how long it was.
+absl::Duration EndParking(Request* request, absl::Time now);
+
 // Not thread-safe: the core thread owns it.
 class WaitingRequests {
  public:
@@ -42,7 +45,7 @@ class WaitingRequests {
 
   // --- Until a release of the object's lock makes them ready.
 
-  void Park(engine::ObjectId object, Request request);
+  void Park(engine::ObjectId object, Request request, absl::Time now);
   void OnUnlocked(absl::Span<const engine::ObjectId> objects);
 
   // --- The next requests; only while has_ready().

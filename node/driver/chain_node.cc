@@ -230,18 +230,18 @@ void ChainNode::Submit(head::Request request, absl::Time now) {
 }
 
 void ChainNode::OpenSession(const head::SessionParams& params, absl::Time now,
-                            head::Admission::SessionOpened done) {
+                            head::HeadSessions::Opened done) {
   options_.doing("a session to be opened", params.id);
   if (absl::Status may = CheckMaySubmit(); !may.ok()) return done(may);
-  admission_->OpenSession(params, now, std::move(done));
+  admission_->sessions().Open(params, now, std::move(done));
 }
 
 void ChainNode::AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
-                              head::Admission::SessionOpened done,
+                              head::HeadSessions::Opened done,
                               const PrincipalPtr& by) {
   options_.doing("a session to go on with", id);
   if (absl::Status may = CheckMaySubmit(); !may.ok()) return done(may);
-  admission_->AskForSession(id, epoch, now, std::move(done), by);
+  admission_->sessions().Ask(id, epoch, now, std::move(done), by);
 }
 
 void ChainNode::CloseSession(uint64_t id, absl::Time now,
@@ -249,16 +249,16 @@ void ChainNode::CloseSession(uint64_t id, absl::Time now,
                              const PrincipalPtr& by) {
   options_.doing("a session to be closed", id);
   if (absl::Status may = CheckMaySubmit(); !may.ok()) return done(may);
-  admission_->CloseSession(id, now, std::move(done), by);
+  admission_->sessions().Close(id, now, std::move(done), by);
 }
 
 void ChainNode::HearSession(uint64_t id, absl::Time now) {
-  if (admission_ != nullptr) admission_->HearSession(id, now);
+  if (admission_ != nullptr) admission_->sessions().Hear(id, now);
 }
 
 std::optional<head::SessionInfo> ChainNode::FindSession(uint64_t id) const {
   if (admission_ == nullptr) return std::nullopt;
-  return admission_->FindSession(id);
+  return admission_->sessions().Find(id);
 }
 
 Actions ChainNode::EndOfBatch(absl::Time now) {

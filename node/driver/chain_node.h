@@ -113,9 +113,9 @@ class ChainNode {
   // Sessions, as in head::Admission. A node that is not the head says so at
   // once, and finds no session.
   void OpenSession(const head::SessionParams& params, absl::Time now,
-                   head::Admission::SessionOpened done);
+                   head::HeadSessions::Opened done);
   void AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
-                     head::Admission::SessionOpened done,
+                     head::HeadSessions::Opened done,
                      const PrincipalPtr& by = nullptr);
   void CloseSession(uint64_t id, absl::Time now,
                     absl::AnyInvocable<void(absl::Status)> done,

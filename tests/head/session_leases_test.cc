@@ -23,18 +23,18 @@ TEST_F(OpenSessionTest, OneThatIsSilentIsClosed) {
   const uint64_t before = BytesUsed();
   ASSERT_TRUE(RunOpen(7, 10, absl::Seconds(2)).ok());
   Pass(absl::Milliseconds(1950));
-  EXPECT_TRUE(admission_->FindSession(7).has_value());
+  EXPECT_TRUE(admission_->sessions().Find(7).has_value());
   Pass(absl::Milliseconds(100));
-  EXPECT_FALSE(admission_->FindSession(7).has_value());
+  EXPECT_FALSE(admission_->sessions().Find(7).has_value());
   EXPECT_EQ(BytesUsed(), before);
-  EXPECT_TRUE(admission_->FindSession(kSession).has_value());
+  EXPECT_TRUE(admission_->sessions().Find(kSession).has_value());
   ExpectReason(Run(PutIn(7, 1, "a", "1")), kamino::v1::REASON_SESSION_EXPIRED,
                "session 7 is not open");
 }
 
 TEST_F(OpenSessionTest, WhateverIsHeardOfItKeepsIt) {
   const std::vector<std::function<void()>> ways = {
-      [this] { admission_->HearSession(kSession, now_); },
+      [this] { admission_->sessions().Hear(kSession, now_); },
       [this] { PutIn(kSession, 1, "a", "1"); },
       [this] { Open(kSession); },
       [this] { PutIn(kSession, 100, "a", "refused"); },
@@ -44,9 +44,9 @@ TEST_F(OpenSessionTest, WhateverIsHeardOfItKeepsIt) {
     hear();
   }
   Pass(kLease - kTick);
-  EXPECT_TRUE(admission_->FindSession(kSession).has_value());
+  EXPECT_TRUE(admission_->sessions().Find(kSession).has_value());
   Pass(kTick);
-  EXPECT_FALSE(admission_->FindSession(kSession).has_value());
+  EXPECT_FALSE(admission_->sessions().Find(kSession).has_value());
 }
 
 // Between the tick that finds it silent and its closing.
@@ -59,7 +59,7 @@ TEST_F(OpenSessionTest, WhatIsHeardInTheSameBatchCounts) {
   admission_->OnTick(now_);
   const size_t put = PutIn(kSession, 1, "a", "1");
   EXPECT_TRUE(Run(put).ok()) << StatusOf(put);
-  EXPECT_TRUE(admission_->FindSession(kSession).has_value());
+  EXPECT_TRUE(admission_->sessions().Find(kSession).has_value());
 }
 
 TEST_F(OpenSessionTest, AHeadThatStoodStillClosesNone) {
@@ -67,11 +67,11 @@ TEST_F(OpenSessionTest, AHeadThatStoodStillClosesNone) {
   now_ += absl::Hours(1);
   admission_->OnTick(now_);
   Run();
-  EXPECT_TRUE(admission_->FindSession(kSession).has_value());
+  EXPECT_TRUE(admission_->sessions().Find(kSession).has_value());
   Pass(kLease - absl::Seconds(1) - kTick);
-  EXPECT_TRUE(admission_->FindSession(kSession).has_value());
+  EXPECT_TRUE(admission_->sessions().Find(kSession).has_value());
   Pass(kTick);
-  EXPECT_FALSE(admission_->FindSession(kSession).has_value());
+  EXPECT_FALSE(admission_->sessions().Find(kSession).has_value());
 }
 
 TEST_F(OpenSessionTest, ANewHeadGivesAWholeLease) {
@@ -79,14 +79,14 @@ TEST_F(OpenSessionTest, ANewHeadGivesAWholeLease) {
   Pass(kLease - kTick);
   Promote();
   Pass(kLease - kTick);
-  const auto session = admission_->FindSession(kSession);
+  const auto session = admission_->sessions().Find(kSession);
   ASSERT_TRUE(session.has_value());
   EXPECT_EQ(session->window, 8u);
   EXPECT_EQ(session->lease, kLease);
   EXPECT_TRUE(Run(PutIn(kSession, 1, "a", "2")).ok());
   EXPECT_EQ(Get("a"), "1");
   Pass(kLease);
-  EXPECT_FALSE(admission_->FindSession(kSession).has_value());
+  EXPECT_FALSE(admission_->sessions().Find(kSession).has_value());
 }
 
 TEST_F(OpenSessionTest, ManyAreClosedAFewAtATime) {
@@ -107,7 +107,7 @@ TEST_F(OpenSessionTest, AnAbandonedOneIsNotOpened) {
   ASSERT_TRUE(answer->has_value());
   EXPECT_FALSE((*answer)->ok());
   EXPECT_EQ(ring_->applied(), before);
-  EXPECT_FALSE(admission_->FindSession(100).has_value());
+  EXPECT_FALSE(admission_->sessions().Find(100).has_value());
 }
 
 // --- Continuing a session.
@@ -116,7 +116,7 @@ class AskForSessionTest : public OpenSessionTest {
  protected:
   std::shared_ptr<Opened> Ask(uint64_t id, uint64_t epoch) {
     auto answer = std::make_shared<Opened>();
-    admission_->AskForSession(
+    admission_->sessions().Ask(
         id, epoch, now_, [answer](absl::StatusOr<SessionInfo> session) {
           EXPECT_FALSE(answer->has_value()) << "answered twice";
           *answer = std::move(session);
@@ -132,7 +132,7 @@ TEST_F(AskForSessionTest, OneThatIsOpenIsKept) {
   ASSERT_TRUE(told->has_value() && (*told)->ok());
   EXPECT_EQ((**told)->window, 8u);
   Pass(kLease - kTick);
-  EXPECT_TRUE(admission_->FindSession(kSession).has_value());
+  EXPECT_TRUE(admission_->sessions().Find(kSession).has_value());
 }
 
 TEST_F(AskForSessionTest, OneThatIsNotOpenIsNot) {
@@ -146,7 +146,7 @@ TEST_F(AskForSessionTest, OneThatIsNotOpenIsNot) {
                  "is not open");
   }
   EXPECT_EQ(ring_->applied(), before);
-  EXPECT_TRUE(admission_->FindSession(kSession).has_value());
+  EXPECT_TRUE(admission_->sessions().Find(kSession).has_value());
 }
 
 // This head may die, and the opening of the session with it.
@@ -185,7 +185,7 @@ TEST_F(AskForSessionTest, OneThatMayNeverHaveBeenOpenedIsNoticed) {
 TEST_F(AskForSessionTest, AnEndCountsOnceTheChainHasIt) {
   const auto closed = Close(kSession);
   Execute();
-  EXPECT_FALSE(admission_->FindSession(kSession).has_value());
+  EXPECT_FALSE(admission_->sessions().Find(kSession).has_value());
   const auto told = Ask(kSession, epoch());
   Execute();
   EXPECT_FALSE(told->has_value());
@@ -221,7 +221,7 @@ class OtherEpochTest : public OpenSessionTest {
 };
 
 TEST_F(OtherEpochTest, OneIsClosedAtOnce) {
-  EXPECT_FALSE(admission_->FindSession(7).has_value());
+  EXPECT_FALSE(admission_->sessions().Find(7).has_value());
   ExpectReason(Run(PutIn(7, 1, "a", "1")), kamino::v1::REASON_SESSION_EXPIRED,
                "session 7 is not open");
   EXPECT_EQ(Get("a"), "0");
@@ -231,7 +231,7 @@ TEST_F(OtherEpochTest, OneIsClosedAtOnce) {
   EXPECT_EQ(admission_->stats().sessions, 2u);
   Pass(kTick);
   EXPECT_EQ(admission_->stats().sessions, 1u);
-  EXPECT_TRUE(admission_->FindSession(kSession).has_value());
+  EXPECT_TRUE(admission_->sessions().Find(kSession).has_value());
 }
 
 TEST_F(OtherEpochTest, GoingOnWithItIsNoticed) {

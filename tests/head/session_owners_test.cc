@@ -29,7 +29,7 @@ class SessionOwnersTest : public HeadSessionsTest {
 
   absl::Status Ask(uint64_t id = kSession) {
     auto answer = std::make_shared<absl::Status>(absl::UnknownError("none"));
-    admission_->AskForSession(
+    admission_->sessions().Ask(
         id, /*epoch=*/0, now_,
         [answer](const absl::StatusOr<SessionInfo>& session) {
           *answer = session.status();

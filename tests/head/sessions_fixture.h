@@ -44,7 +44,7 @@ class HeadSessionsTest : public AdmissionTest {
     params.lease = lease;
     params.by = by_;
     params.abandoned = std::move(abandoned);
-    admission_->OpenSession(
+    admission_->sessions().Open(
         params, now_, [answer](absl::StatusOr<SessionInfo> session) {
           EXPECT_FALSE(answer->has_value()) << "answered twice";
           *answer = std::move(session);
@@ -60,7 +60,7 @@ class HeadSessionsTest : public AdmissionTest {
 
   std::shared_ptr<std::optional<absl::Status>> Close(uint64_t id) {
     auto answer = std::make_shared<std::optional<absl::Status>>();
-    admission_->CloseSession(
+    admission_->sessions().Close(
         id, now_,
         [answer](absl::Status status) {
           EXPECT_FALSE(answer->has_value()) << "answered twice";

@@ -178,7 +178,7 @@ TEST_F(OpenSessionTest, AVoidedNumberIsToldAsSuch) {
 // --- Opening and closing.
 
 TEST_F(OpenSessionTest, OpeningAgainAnswersTheSame) {
-  const auto first = admission_->FindSession(kSession);
+  const auto first = admission_->sessions().Find(kSession);
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->window, 8u);
   EXPECT_EQ(first->lease, kLease);
@@ -216,7 +216,7 @@ TEST_F(OpenSessionTest, ClosingGivesBackAllThatItTook) {
   const auto closed = Close(7);
   Execute();
   EXPECT_FALSE(closed->has_value());  // nor before the chain has closed it
-  EXPECT_FALSE(admission_->FindSession(7).has_value());
+  EXPECT_FALSE(admission_->sessions().Find(7).has_value());
   Complete();
   EXPECT_TRUE(closed->value().ok());
   EXPECT_EQ(BytesUsed(), before);

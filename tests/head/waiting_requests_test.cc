@@ -29,7 +29,7 @@ class WaitingRequestsTest : public ::testing::Test {
       const std::string when = deadline == soon_ ? "soon" : "late";
       waiting_.Add(Of("ready " + when, deadline));
       waiting_.AddAlone(Of("alone " + when, deadline));
-      waiting_.Park(kObject, Of("parked " + when, deadline));
+      waiting_.Park(kObject, Of("parked " + when, deadline), soon_);
     }
   }
 

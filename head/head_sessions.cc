@@ -1,8 +1,8 @@
-// The head's part of sessions: opens and closes them by its own mutations, and
-// finds those that were silent for longer than their lease.
-// docs/formats/session.md describes their use.
+#include "head/head_sessions.h"
+
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -11,7 +11,6 @@
 #include "engine/heap/heap_format.h"
 #include "engine/heap/heap_reader.h"
 #include "glog/logging.h"
-#include "head/admission.h"
 #include "kamino/internal/v1/operation.pb.h"
 #include "replica/errors.h"
 #include "replica/session_format.h"
@@ -72,21 +71,26 @@ absl::Status CheckParams(const SessionParams& params) {
 
 }  // namespace
 
-// --- Sessions in the state.
+HeadSessions::HeadSessions(HeadContext* context, InFlightEntries* in_flight,
+                           SubmitFunction submit)
+    : context_(context),
+      in_flight_(in_flight),
+      submit_(std::move(submit)),
+      table_(context->options.longest_pause) {}
 
-absl::Status Admission::LoadSessions(absl::Time now) {
-  sessions_.SetEpoch(core_->view().epoch);
-  engine::HeapReader reader(store_->heap());
-  return state_->VisitSessions(
+void HeadSessions::SetEpoch() { table_.SetEpoch(context_->core->view().epoch); }
+
+absl::Status HeadSessions::Load(engine::Reader& reader, absl::Time now) {
+  SetEpoch();
+  return context_->state->VisitSessions(
       reader, [&](const replica::Sessions::Session& session) {
-        sessions_.Add({session.id, session.window, session.lease, session.epoch,
-                       session.opened, session.owner},
-                      session.result_bytes, now);
+        table_.Add({session.id, session.window, session.lease, session.epoch,
+                    session.opened, session.owner},
+                   session.result_bytes, now);
       });
 }
 
-void Admission::NoteOpened(const replica::Mutation& mutation,
-                           BatchClients* batch) {
+void NoteOpened(const replica::Mutation& mutation, BatchClients* batch) {
   if (mutation.function != replica::kOpenSessionFunction) return;
   kamino::internal::v1::OpenSession opened;
   CHECK(opened.ParseFromString(mutation.arguments));
@@ -98,42 +102,40 @@ void Admission::NoteOpened(const replica::Mutation& mutation,
   share.slots += opened.window();
 }
 
-void Admission::NoteOwnCommitted(const replica::Mutation& mutation,
+void HeadSessions::NoteCommitted(const replica::Mutation& mutation,
                                  uint64_t sequence, absl::Time now) {
   if (mutation.function == replica::kOpenSessionFunction) {
     kamino::internal::v1::OpenSession opened;
     CHECK(opened.ParseFromString(mutation.arguments));
-    sessions_.Add({opened.session_id(), opened.window(),
-                   absl::Milliseconds(opened.lease_ms()), opened.epoch(),
-                   sequence, opened.owner()},
-                  /*result_bytes=*/0, now);
+    table_.Add({opened.session_id(), opened.window(),
+                absl::Milliseconds(opened.lease_ms()), opened.epoch(), sequence,
+                opened.owner()},
+               /*result_bytes=*/0, now);
   } else if (mutation.function == replica::kCloseSessionsFunction) {
     CloseSessions closed;
     CHECK(closed.ParseFromString(mutation.arguments));
-    for (uint64_t id : closed.session_ids()) sessions_.Remove(id);
+    for (uint64_t id : closed.session_ids()) table_.Remove(id);
   }
 }
 
-// --- Requests of clients.
-
-void Admission::OpenSession(const SessionParams& params, absl::Time now,
-                            SessionOpened done) {
+void HeadSessions::Open(const SessionParams& params, absl::Time now,
+                        Opened done) {
   if (absl::Status checked = CheckParams(params); !checked.ok()) {
     return done(checked);
   }
   // Calls of other principals do not renew it.
-  engine::HeapReader reader(store_->heap());
+  engine::HeapReader reader(context_->store->heap());
   absl::Status owned =
-      state_->CheckSessionOwner(reader, params.id, params.by.get());
+      context_->state->CheckSessionOwner(reader, params.id, params.by.get());
   if (!owned.ok()) return done(std::move(owned));
-  sessions_.Hear(params.id, now);
+  table_.Hear(params.id, now);
   kamino::internal::v1::OpenSession wanted;
   wanted.set_session_id(params.id);
-  wanted.set_epoch(core_->view().epoch);
+  wanted.set_epoch(context_->core->view().epoch);
   wanted.set_lease_ms(absl::ToInt64Milliseconds(
       std::clamp(params.lease, kMinSessionLease, kMaxSessionLease)));
   wanted.set_window(std::min(params.window, kMaxWindow));
-  if (params.by != nullptr && HasOwners(core_->view())) {
+  if (params.by != nullptr && HasOwners(context_->core->view())) {
     wanted.set_owner(params.by->name);
   }
   Request own;
@@ -145,29 +147,30 @@ void Admission::OpenSession(const SessionParams& params, absl::Time now,
   own.done = [this, id = params.id,
               done = std::move(done)](const RequestOutcome& outcome) mutable {
     if (!outcome.status.ok()) return done(outcome.status);
-    const SessionInfo* const session = sessions_.Find(id);
+    const SessionInfo* const session = table_.Find(id);
     if (session == nullptr) return done(NotOpen(id));
     done(*session);
   };
-  Submit(std::move(own), now);
+  submit_(std::move(own), now);
 }
 
-absl::Status Admission::CheckRoomForSession(const replica::Mutation& mutation,
-                                            const BatchClients& batch) const {
+absl::Status HeadSessions::CheckRoom(const replica::Mutation& mutation,
+                                     const BatchClients& batch) const {
   kamino::internal::v1::OpenSession wanted;
   CHECK(wanted.ParseFromString(mutation.arguments));
-  if (sessions_.Has(wanted.session_id())) return absl::OkStatus();
-  const uint64_t sessions = sessions_.size() + batch.sessions;
-  if (sessions >= options_.max_sessions) {
+  if (table_.Has(wanted.session_id())) return absl::OkStatus();
+  const uint64_t sessions = table_.size() + batch.sessions;
+  if (sessions >= context_->options.max_sessions) {
     return MakeError(
         kamino::v1::REASON_OVERLOADED,
         absl::StrCat(sessions, " sessions are open, and the limit is ",
-                     options_.max_sessions, "; close some"));
+                     context_->options.max_sessions, "; close some"));
   }
-  const uint64_t slots = sessions_.slots() + batch.session_slots;
-  const uint64_t most = std::min(options_.max_session_slots,
-                                 store_->heap()->stats().bytes_total /
-                                     options_.outcomes_share / kSlotBytes);
+  const uint64_t slots = table_.slots() + batch.session_slots;
+  const uint64_t most =
+      std::min(context_->options.max_session_slots,
+               context_->store->heap()->stats().bytes_total /
+                   context_->options.outcomes_share / kSlotBytes);
   if (slots + wanted.window() > most) {
     return MakeError(
         kamino::v1::REASON_OVERLOADED,
@@ -180,18 +183,18 @@ absl::Status Admission::CheckRoomForSession(const replica::Mutation& mutation,
 }
 
 // One identity must not keep all others out.
-absl::Status Admission::CheckShare(
+absl::Status HeadSessions::CheckShare(
     const kamino::internal::v1::OpenSession& wanted, const BatchClients& batch,
     uint64_t most_slots) const {
   if (wanted.owner().empty()) return absl::OkStatus();
-  SessionTable::Share share = sessions_.ShareOf(wanted.owner());
+  SessionTable::Share share = table_.ShareOf(wanted.owner());
   const auto coming = batch.session_shares.find(wanted.owner());
   if (coming != batch.session_shares.end()) {
     share.sessions += coming->second.sessions;
     share.slots += coming->second.slots;
   }
   if (share.sessions == 0) return absl::OkStatus();  // even in a tiny heap
-  if (share.sessions < options_.max_sessions * 3 / 4 &&
+  if (share.sessions < context_->options.max_sessions * 3 / 4 &&
       share.slots + wanted.window() <= most_slots * 3 / 4) {
     return absl::OkStatus();
   }
@@ -201,25 +204,25 @@ absl::Status Admission::CheckShare(
                    " sessions open, with windows of ", share.slots,
                    " mutations; one more of ", wanted.window(),
                    " exceeds three quarters of the limits for all, ",
-                   options_.max_sessions, " sessions and ", most_slots,
+                   context_->options.max_sessions, " sessions and ", most_slots,
                    " mutations"));
 }
 
-void Admission::CloseSession(uint64_t id, absl::Time now,
-                             absl::AnyInvocable<void(absl::Status)> done,
-                             const PrincipalPtr& by) {
+void HeadSessions::Close(uint64_t id, absl::Time now,
+                         absl::AnyInvocable<void(absl::Status)> done,
+                         const PrincipalPtr& by) {
   SubmitClose(id, now, absl::InfiniteFuture(), std::move(done), by);
 }
 
-void Admission::SubmitClose(uint64_t id, absl::Time now, absl::Time deadline,
-                            absl::AnyInvocable<void(absl::Status)> done,
-                            const PrincipalPtr& by) {
+void HeadSessions::SubmitClose(uint64_t id, absl::Time now, absl::Time deadline,
+                               absl::AnyInvocable<void(absl::Status)> done,
+                               const PrincipalPtr& by) {
   CloseSessions closed;
   closed.add_session_ids(id);
   Request own;
   own.mutation.function = replica::kCloseSessionsFunction;
   own.mutation.arguments = closed.SerializeAsString();
-  if (const SessionInfo* const session = sessions_.Find(id)) {
+  if (const SessionInfo* const session = table_.Find(id)) {
     own.weight = session->window * kSlotWeight;
   }
   own.deadline = deadline;
@@ -229,22 +232,22 @@ void Admission::SubmitClose(uint64_t id, absl::Time now, absl::Time deadline,
         replica::ReasonOf(outcome.status) == kamino::v1::REASON_SESSION_EXPIRED;
     done(none ? NotOpen(id) : std::move(outcome.status));
   };
-  Submit(std::move(own), now);
+  submit_(std::move(own), now);
 }
 
-void Admission::AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
-                              SessionOpened done, const PrincipalPtr& by) {
-  engine::HeapReader reader(store_->heap());
-  absl::Status owned = state_->CheckSessionOwner(reader, id, by.get());
+void HeadSessions::Ask(uint64_t id, uint64_t epoch, absl::Time now, Opened done,
+                       const PrincipalPtr& by) {
+  engine::HeapReader reader(context_->store->heap());
+  absl::Status owned = context_->state->CheckSessionOwner(reader, id, by.get());
   if (!owned.ok()) return done(std::move(owned));
-  sessions_.Hear(id, now);
-  if (!options_.lease_valid()) return done(NoLease());
-  const SessionInfo* const session = sessions_.Find(id);
+  table_.Hear(id, now);
+  if (!context_->options.lease_valid()) return done(NoLease());
+  const SessionInfo* const session = table_.Find(id);
   if (session != nullptr && session->epoch == epoch) {
     return AnswerOnceOpened(*session, std::move(done));
   }
   // It is of another epoch, which cannot come back while this node is head.
-  if (sessions_.Has(id)) return done(NotOpen(id));
+  if (table_.Has(id)) return done(NotOpen(id));
   // The mutation that closed it may be lost with this head. Another close, of a
   // session that is not there, gets the answer from the state, once the chain
   // has it.
@@ -256,43 +259,36 @@ void Admission::AskForSession(uint64_t id, uint64_t epoch, absl::Time now,
       by);
 }
 
-void Admission::AnswerOnceOpened(const SessionInfo& session,
-                                 SessionOpened done) {
-  const auto entry = in_flight_.lower_bound(session.opened);
-  if (session.opened <= completed_ || entry == in_flight_.end()) {
-    return done(session);
-  }
-  // The mutation that opened it may be lost with this head.
-  Waiter waiter;
-  waiter.by_itself = true;
-  waiter.done =
-      [session, done = std::move(done)](const RequestOutcome& outcome) mutable {
-        if (!outcome.status.ok()) return done(NoLease());
-        done(session);
-      };
-  entry->second.waiters.push_back(std::move(waiter));
+void HeadSessions::AnswerOnceOpened(const SessionInfo& session, Opened done) {
+  // The mutation that opened it may be lost with this head. Either of the two
+  // answers.
+  auto shared = std::make_shared<Opened>(std::move(done));
+  const bool awaits = in_flight_->AwaitCompletion(
+      session.opened, [session, shared](const RequestOutcome& outcome) {
+        if (!outcome.status.ok()) return (*shared)(NoLease());
+        (*shared)(session);
+      });
+  if (!awaits) (*shared)(session);
 }
 
-void Admission::HearSession(uint64_t id, absl::Time now) {
-  sessions_.Hear(id, now);
-}
+void HeadSessions::Hear(uint64_t id, absl::Time now) { table_.Hear(id, now); }
 
-std::optional<SessionInfo> Admission::FindSession(uint64_t id) const {
-  const SessionInfo* const session = sessions_.Find(id);
+std::optional<SessionInfo> HeadSessions::Find(uint64_t id) const {
+  const SessionInfo* const session = table_.Find(id);
   if (session == nullptr) return std::nullopt;
   return *session;
 }
 
-absl::Status Admission::CheckSession(engine::Reader& reader,
-                                     const Request& request) const {
+absl::Status HeadSessions::Check(engine::Reader& reader,
+                                 const Request& request) const {
   const uint64_t id = request.mutation.client_id;
   // The batch under way may open one that is unknown here; the state shows it.
-  if (sessions_.Has(id) && sessions_.Find(id) == nullptr) return NotOpen(id);
-  return state_->CheckSessionOwner(reader, id, request.by.get());
+  if (table_.Has(id) && table_.Find(id) == nullptr) return NotOpen(id);
+  return context_->state->CheckSessionOwner(reader, id, request.by.get());
 }
 
-absl::Status Admission::CheckMayClose(engine::Reader& reader,
-                                      const Request& request) const {
+absl::Status HeadSessions::CheckMayClose(engine::Reader& reader,
+                                         const Request& request) const {
   if (request.by == nullptr ||
       request.mutation.function != replica::kCloseSessionsFunction) {
     return absl::OkStatus();
@@ -300,16 +296,15 @@ absl::Status Admission::CheckMayClose(engine::Reader& reader,
   CloseSessions closed;
   CHECK(closed.ParseFromString(request.mutation.arguments));
   for (uint64_t id : closed.session_ids()) {
-    RETURN_IF_ERROR(state_->CheckSessionOwner(reader, id, request.by.get()));
+    RETURN_IF_ERROR(
+        context_->state->CheckSessionOwner(reader, id, request.by.get()));
   }
   return absl::OkStatus();
 }
 
-// --- Silent sessions.
-
-void Admission::CloseSilentSessions(absl::Time now) {
-  sessions_.SetEpoch(core_->view().epoch);
-  const bool any = !sessions_.Due(now, 1, 0).empty();
+void HeadSessions::CloseSilent(absl::Time now) {
+  table_.SetEpoch(context_->core->view().epoch);
+  const bool any = !table_.Due(now, 1, 0).empty();
   if (!any || closing_ || now < close_due_) return;
   closing_ = true;
   Request own;
@@ -323,13 +318,15 @@ void Admission::CloseSilentSessions(absl::Time now) {
                                  "tried again: "
                               << outcome.status;
   };
-  waiting_.AddAlone(std::move(own));
+  context_->waiting.AddAlone(std::move(own));
 }
 
-absl::Status Admission::ChooseClosed(absl::Time now, Request* request) {
-  const size_t most = request->evicts_least ? 1 : options_.close_at_once;
+absl::Status HeadSessions::ChooseClosed(absl::Time now, Request* request) {
+  const size_t most =
+      request->evicts_least ? 1 : context_->options.close_at_once;
   CloseSessions closed;
-  for (uint64_t id : sessions_.Due(now, most, options_.close_slots_at_once)) {
+  for (uint64_t id :
+       table_.Due(now, most, context_->options.close_slots_at_once)) {
     closed.add_session_ids(id);
   }
   request->mutation.arguments = closed.SerializeAsString();

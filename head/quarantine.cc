@@ -1,10 +1,10 @@
-// The head's handling of requests on which heads may have crashed.
+#include "head/quarantine.h"
+
 #include <utility>
 
 #include "base/status_macros.h"
 #include "engine/heap/heap_reader.h"
 #include "glog/logging.h"
-#include "head/admission.h"
 #include "kamino/internal/v1/operation.pb.h"
 #include "replica/errors.h"
 
@@ -16,31 +16,46 @@ using replica::Mutation;
 using replica::RequestIdentity;
 using replica::StateMachine;
 
-void Admission::BeginProbation(absl::Time now) {
+Quarantine::Quarantine(HeadContext* context) : context_(context) {}
+
+absl::Status Quarantine::Load(engine::Reader& reader, absl::Time now) {
+  ASSIGN_OR_RETURN(refused_, context_->state->Refused(reader));
+  BeginProbation(now);
+  return absl::OkStatus();
+}
+
+void Quarantine::BeginTurn(absl::Time now, bool executes) {
+  awaits_successor_ = false;
+  on_probation_ = now < probation_until_;
+  if (executes) HearSuspected();
+}
+
+void Quarantine::BeginProbation(absl::Time now) {
   // There was no head before the first view.
-  if (core_->view().id == 1) return;
+  if (context_->core->view().id == 1) return;
   // The head before has not crashed.
-  if (core_->view().handed_over()) return;
-  probation_until_ = now + options_.probation;
+  if (context_->core->view().handed_over()) return;
+  probation_until_ = now + context_->options.probation;
   on_probation_ = true;
 }
 
-void Admission::HearBlamed() {
-  const auto blamed = core_->TakeBlamed();
+void Quarantine::HearSuspected() {
+  const auto blamed = context_->core->TakeBlamed();
   if (!blamed.has_value() || refused_.Has(*blamed)) return;
   if (WasCarriedOut(*blamed)) return;  // its outcome answers it
   LOG(WARNING) << "a head died when it was about to execute request "
                << blamed->client_id << "/" << blamed->number
                << "; the request is quarantined";
-  refused_.Add(*blamed, core_->next_sequence());
+  refused_.Add(*blamed, context_->core->next_sequence());
   SubmitRefusal(*blamed);
 }
 
-bool Admission::WasCarriedOut(const RequestIdentity& request) {
-  engine::HeapReader reader(store_->heap());
+bool Quarantine::WasCarriedOut(const RequestIdentity& request) {
+  engine::HeapReader reader(context_->store->heap());
   const auto found =
-      state_->FindOutcome(reader, request.client_id, /*since=*/0);
-  const auto taken = state_->IsTaken(reader, request.client_id, request.number);
+      context_->state->FindOutcome(reader, request.client_id, /*since=*/0);
+  const auto taken =
+      context_->state->IsTaken(reader, request.client_id, request.number);
   const bool is_client =
       found.ok() && found->knowledge == StateMachine::Knowledge::kStored;
   const bool is_session = taken.ok() && taken->has_value();
@@ -51,7 +66,7 @@ bool Admission::WasCarriedOut(const RequestIdentity& request) {
   return is_client || is_session;
 }
 
-void Admission::SubmitRefusal(const RequestIdentity& request) {
+void Quarantine::SubmitRefusal(const RequestIdentity& request) {
   kamino::internal::v1::RefuseRequest refusal;
   refusal.set_client_id(request.client_id);
   refusal.set_number(request.number);
@@ -67,24 +82,24 @@ void Admission::SubmitRefusal(const RequestIdentity& request) {
         << outcome.status;
     unrecorded_.push_back(request);
   };
-  waiting_.AddAlone(std::move(own));
+  context_->waiting.AddAlone(std::move(own));
 }
 
-void Admission::SubmitUnrecorded() {
+void Quarantine::SubmitUnrecorded() {
   for (const RequestIdentity& request : std::exchange(unrecorded_, {})) {
     SubmitRefusal(request);
   }
 }
 
-const RequestIdentity& Admission::IdentityOf(Request& request) {
+const RequestIdentity& Quarantine::IdentityOf(Request& request) {
   if (!request.identity.has_value()) {
     request.identity = replica::IdentityOf(request.mutation);
-    ++counters_.identified;
+    ++context_->counters.identified;
   }
   return *request.identity;
 }
 
-bool Admission::IsWatched(Request& request) {
+bool Quarantine::IsWatched(Request& request) {
   const Mutation& mutation = request.mutation;
   if (mutation.client_id == 0) return false;
   if (on_probation_) return true;
@@ -92,16 +107,15 @@ bool Admission::IsWatched(Request& request) {
          refused_.Watches(IdentityOf(request));
 }
 
-bool Admission::IsAnnounced(const Request& request) const {
+bool Quarantine::IsAnnounced(const Request& request) const {
   return announced_.has_value() &&
          announced_->client_id == request.mutation.client_id &&
          announced_->number == request.mutation.number;
 }
 
-bool Admission::MayBegin(Actions* actions) {
-  Request& next = waiting_.next();
+bool Quarantine::MayBegin(Request& next, Actions* actions) {
   if (!IsWatched(next)) return true;
-  if (!options_.lease_valid()) {
+  if (!context_->options.lease_valid()) {
     // The process may be about to lose its place, alive: then its announcement
     // would be taken for the cause of its death.
     EndAnnouncement(actions);
@@ -109,35 +123,34 @@ bool Admission::MayBegin(Actions* actions) {
     return false;
   }
   announced_ = IdentityOf(next);
-  if (core_->Announce(*announced_, actions)) return true;
+  if (context_->core->Announce(*announced_, actions)) return true;
   awaits_successor_ = true;
   return false;
 }
 
-void Admission::EndAnnouncement(Actions* actions) {
+void Quarantine::EndAnnouncement(Actions* actions) {
   if (!announced_.has_value() || awaits_successor_) return;
-  core_->EndAnnouncement(actions);
+  context_->core->EndAnnouncement(actions);
   announced_.reset();
 }
 
-absl::StatusOr<bool> Admission::IsSettled(Transaction& transaction,
-                                          const Mutation& mutation) {
+absl::StatusOr<bool> Quarantine::IsSettled(Transaction& transaction,
+                                           const Mutation& mutation) {
   if (mutation.in_session) {
-    ASSIGN_OR_RETURN(
-        const auto taken,
-        state_->IsTaken(transaction, mutation.client_id, mutation.number));
+    ASSIGN_OR_RETURN(const auto taken,
+                     context_->state->IsTaken(transaction, mutation.client_id,
+                                              mutation.number));
     return taken.value_or(true);
   }
-  ASSIGN_OR_RETURN(
-      const auto found,
-      state_->FindOutcome(transaction, mutation.client_id, mutation.since));
+  ASSIGN_OR_RETURN(const auto found,
+                   context_->state->FindOutcome(transaction, mutation.client_id,
+                                                mutation.since));
   return found.knowledge == StateMachine::Knowledge::kDropped ||
          (found.knowledge == StateMachine::Knowledge::kStored &&
           found.outcome.number() >= mutation.number);
 }
 
-absl::Status Admission::CheckPoison(Transaction& transaction,
-                                    Request* request) {
+absl::Status Quarantine::Check(Transaction& transaction, Request* request) {
   const Mutation& mutation = request->mutation;
   if (mutation.client_id == 0 ||
       !refused_.Concern(mutation.client_id, mutation.number) ||
@@ -152,7 +165,7 @@ absl::Status Admission::CheckPoison(Transaction& transaction,
       "carried out, and is not executed again");
 }
 
-void Admission::NoteSurvived(Request* request) {
+void Quarantine::NoteSurvived(Request* request) {
   const Mutation& mutation = request->mutation;
   if (mutation.client_id == 0 ||
       !refused_.Concern(mutation.client_id, mutation.number)) {

@@ -1,0 +1,27 @@
+// What the parts of a head share.
+#ifndef KAMINO_HEAD_HEAD_CONTEXT_H_
+#define KAMINO_HEAD_HEAD_CONTEXT_H_
+
+#include "engine/kamino/kamino_store.h"
+#include "head/admission_options.h"
+#include "head/waiting_requests.h"
+#include "replica/chain_core.h"
+#include "replica/state_machine.h"
+
+namespace kamino::head {
+
+// The pointers outlive the head.
+struct HeadContext {
+  const AdmissionOptions options;
+  engine::KaminoStore* const store;
+  replica::StateMachine* const state;
+  replica::ChainCore* const core;
+  WaitingRequests waiting;
+  // Those that no other part has: committed, aborted, repeated, rejected,
+  // evicted, identified.
+  AdmissionStats counters;
+};
+
+}  // namespace kamino::head
+
+#endif  // KAMINO_HEAD_HEAD_CONTEXT_H_

@@ -1,6 +1,6 @@
-// The rights of a session connection's peer.
+#include "node/session/connection_access.h"
+
 #include "logs/about_request.h"
-#include "node/session/session_connection.h"
 #include "security/access_table.h"
 
 namespace kamino::node {
@@ -8,7 +8,7 @@ namespace kamino::node {
 using session::FrameKind;
 using session::Method;
 
-absl::Status SessionConnection::CheckFrame(FrameKind kind) {
+absl::Status ConnectionAccess::CheckFrame(FrameKind kind) {
   if (access_ == nullptr) return absl::OkStatus();
   if (generation_ != access_->generation()) {
     generation_ = access_->generation();
@@ -19,7 +19,7 @@ absl::Status SessionConnection::CheckFrame(FrameKind kind) {
                         rule == nullptr ? "such a frame" : rule->name);
 }
 
-absl::Status SessionConnection::CheckMethod(Method method) {
+absl::Status ConnectionAccess::CheckMethod(Method method) {
   if (access_ == nullptr) return absl::OkStatus();
   const auto* const rule =
       security::RuleOfRequest(static_cast<uint16_t>(method));
@@ -27,17 +27,16 @@ absl::Status SessionConnection::CheckMethod(Method method) {
                         rule == nullptr ? "such a request" : rule->name);
 }
 
-absl::Status SessionConnection::CheckMayHaveSession() {
+absl::Status ConnectionAccess::CheckMayHaveSession() {
   if (access_ == nullptr) return absl::OkStatus();
   const auto* const rule = security::RuleOfSession();
   return access_->Check(grant_.get(), rule, rule->name);
 }
 
-void SessionConnection::NoteDenied(const absl::Status& status,
-                                   const Pending* asked) {
+void ConnectionAccess::NoteDenied(const absl::Status& status,
+                                  const PendingRequest* asked,
+                                  const std::string& request) {
   if (access_ == nullptr || !absl::IsPermissionDenied(status)) return;
-  const std::string request =
-      asked == nullptr ? "" : RequestNameOf(asked->number);
   const std::string trace =
       asked == nullptr || asked->trace == nullptr ? "" : *asked->trace;
   const logs::AboutRequest about(request, trace);

@@ -34,33 +34,27 @@ absl::Status Overloaded(absl::string_view what) {
 
 }  // namespace
 
-SessionConnection::SessionConnection(const SessionLimits& limits, Node* node,
-                                     security::Access* access,
+SessionConnection::SessionConnection(const ConnectionContext& context,
                                      std::unique_ptr<SessionCarrier> carrier,
-                                     Finder find, size_t* all_held,
-                                     absl::Time now)
-    : limits_(limits),
-      node_(node),
-      access_(access),
+                                     Finder find, absl::Time now)
+    : limits_(*context.limits),
+      node_(context.node),
       carrier_(std::move(carrier)),
       find_(std::move(find)),
-      all_held_(all_held),
-      quiet_since_(now),
-      frame_since_(now),
-      moved_since_(now) {}
-
-SessionConnection::~SessionConnection() { *all_held_ -= held_bytes(); }
+      held_(context.limits, carrier_.get(), context.all_held, now),
+      access_(context.access, carrier_.get()),
+      pending_(context.limits),
+      answered_(node_, carrier_.get(), &access_),
+      quiet_since_(now) {}
 
 // --- Received frames.
 
 void SessionConnection::OnFrame(absl::string_view bytes, absl::Time now) {
   if (ended()) return;
-  moved_ += bytes.size();
-  frame_had_ = 0;
-  frame_since_ = now;
+  held_.NoteReceived(bytes.size(), now);
   auto frame = session::ParseFrame(bytes);
   if (!frame.ok()) return Goodbye(Malformed(frame.status().message()));
-  if (absl::Status may = CheckFrame(frame->kind); !may.ok()) {
+  if (absl::Status may = access_.CheckFrame(frame->kind); !may.ok()) {
     return Goodbye(may);
   }
   if (state_ == State::kGreeting && frame->kind == FrameKind::kHello) {
@@ -71,7 +65,7 @@ void SessionConnection::OnFrame(absl::string_view bytes, absl::Time now) {
     return Goodbye(Malformed(
         "a client sends a hello first, and requests only after its answer"));
   }
-  if (session_id_ != 0) node_->chain_node().HearSession(session_id_, now);
+  if (session_.id != 0) node_->chain_node().HearSession(session_.id, now);
   lookups_left_ = limits_.max_lookups;
   absl::Status ok;
   absl::Status whole =
@@ -99,7 +93,8 @@ void SessionConnection::OnHello(absl::string_view body, absl::Time now) {
   if (asked.ok()) asked = CheckAsked(hello.chain_id(), node_->chain_id());
   if (!asked.ok()) return Goodbye(asked);
   if (!hello.has_session()) return Welcome(nullptr);
-  if (absl::Status may = CheckMayHaveSession(); !may.ok()) return Goodbye(may);
+  if (absl::Status may = access_.CheckMayHaveSession(); !may.ok())
+    return Goodbye(may);
   const SessionName& asked_for = hello.session();
   if (asked_for.epoch() == 0) return OpenSession(asked_for, now);
   state_ = State::kOpening;
@@ -109,7 +104,7 @@ void SessionConnection::OnHello(absl::string_view body, absl::Time now) {
         SessionConnection* const self = find();
         if (self != nullptr) self->OnOpened(std::move(session));
       },
-      peer());
+      access_.peer());
 }
 
 void SessionConnection::OpenSession(const SessionName& asked_for,
@@ -120,7 +115,7 @@ void SessionConnection::OpenSession(const SessionName& asked_for,
   params.window = asked_for.window();
   params.lease = absl::Milliseconds(asked_for.lease_ms());
   params.deadline = now + kDefaultTimeout;
-  params.by = peer();
+  params.by = access_.peer();
   // If the client gives up and asks for another session, the head does not open
   // the first one, which would hold up others.
   params.abandoned = [find = find_] {
@@ -136,11 +131,11 @@ void SessionConnection::OpenSession(const SessionName& asked_for,
 void SessionConnection::OnOpened(absl::StatusOr<head::SessionInfo> opened) {
   if (ended()) return;
   if (!opened.ok()) {
-    NoteDenied(opened.status());
+    access_.NoteDenied(opened.status());
     return Goodbye(opened.status());
   }
-  session_id_ = opened->id;
-  session_epoch_ = opened->epoch;
+  session_.id = opened->id;
+  session_.epoch = opened->epoch;
   SessionName session;
   session.set_id(opened->id);
   session.set_epoch(opened->epoch);
@@ -170,15 +165,14 @@ void SessionConnection::Welcome(const SessionName* session) {
 absl::Status SessionConnection::OnRequest(const session::Request& request,
                                           absl::Time now) {
   if (request.method == Method::kCancel) {
-    const auto found = pending_.find(request.tag);
-    if (found != pending_.end()) *found->second.cancelled = true;
+    pending_.Cancel(request.tag);
     return absl::OkStatus();
   }
   if (request.method == Method::kTrace) {
-    TakeTrace(request);
+    pending_.KeepTrace(request);
     return absl::OkStatus();
   }
-  if (pending_.contains(request.tag)) {
+  if (pending_.Find(request.tag) != nullptr) {
     return Malformed(
         absl::StrCat("tag ", request.tag, " is that of a request under way"));
   }
@@ -188,7 +182,7 @@ absl::Status SessionConnection::OnRequest(const session::Request& request,
            0, "");
     return absl::OkStatus();
   }
-  if (absl::Status may = CheckMethod(request.method); !may.ok()) {
+  if (absl::Status may = access_.CheckMethod(request.method); !may.ok()) {
     Answer(request.tag, may, 0, "");
     return absl::OkStatus();
   }
@@ -196,41 +190,31 @@ absl::Status SessionConnection::OnRequest(const session::Request& request,
     Answer(request.tag, room, 0, "");
     return absl::OkStatus();
   }
-  Pending& pending = pending_[request.tag];
-  pending.bytes = request.body.size();
-  pending.method = request.method;
-  pending.began = now;
-  pending.number = request.number;
-  if (!trace_.empty() && trace_tag_ == request.tag) {
-    pending.trace =
-        std::make_unique<const std::string>(std::exchange(trace_, ""));
-  }
-  pending_bytes_ += request.body.size();
+  pending_.Add(request, now);
   Begin(request, now);
   return absl::OkStatus();
 }
 
 absl::Status SessionConnection::CheckRoom(const session::Request& request) {
-  if (pending_.size() >= limits_.max_requests ||
-      pending_bytes_ + request.body.size() > limits_.max_request_bytes) {
+  if (!pending_.HasRoom(request.body.size())) {
     return Overloaded("too many requests of this connection are under way");
   }
   return CheckRoomForAnswer();
 }
 
 absl::Status SessionConnection::CheckRoomForAnswer() {
-  if (HasRoomForAnswer()) return absl::OkStatus();
-  CountUnsent();  // some may have left since
-  if (HasRoomForAnswer()) return absl::OkStatus();
+  if (held_.HasRoom(out_.bytes())) return absl::OkStatus();
   return Overloaded("too many answers wait to be taken");
 }
 
-bool SessionConnection::HasRoomForAnswer() const {
-  // If all connections hold much, those that hold some are refused.
-  const size_t most = *all_held_ <= limits_.max_all_held_bytes
-                          ? limits_.max_unsent_bytes
-                          : limits_.max_unsent_bytes / 256;
-  return unsent_ + out_.bytes() <= most;
+std::string SessionConnection::NameOf(uint32_t tag) {
+  const PendingRequest* const asked = pending_.Find(tag);
+  return asked == nullptr ? "" : RequestName(session_.id, asked->number);
+}
+
+void SessionConnection::NoteDenied(const absl::Status& status, uint32_t tag) {
+  if (!absl::IsPermissionDenied(status)) return;
+  access_.NoteDenied(status, pending_.Find(tag), NameOf(tag));
 }
 
 void SessionConnection::Begin(const session::Request& request, absl::Time now) {
@@ -259,12 +243,13 @@ void SessionConnection::Read(const session::Request& request) {
   }
   ReadAnswer answer;
   ChainNode& node = node_->chain_node();
-  const absl::Status read = ReadFor(request, ScopeOf(peer()), node, &answer);
-  NoteDenied(read, FindPending(request.tag));
+  const absl::Status read =
+      ReadFor(request, ScopeOf(access_.peer()), node, &answer);
+  NoteDenied(read, request.tag);
   const uint64_t sequence = node.core().settled();
   if (!read.ok()) return Answer(request.tag, read, sequence, "");
   const size_t bytes = answer.message->ByteSizeLong();
-  pending_[request.tag].keys =
+  pending_.Find(request.tag)->keys =
       request.method == Method::kGet ? 1 : answer.many.results_size();
   char* const body = BeginAnswer(request.tag, read, sequence, bytes);
   if (body == nullptr) return;
@@ -275,19 +260,19 @@ void SessionConnection::Read(const session::Request& request) {
 
 void SessionConnection::Mutate(const session::Request& request,
                                absl::Time now) {
-  if (session_id_ == 0) {
+  if (session_.id == 0) {
     return Answer(request.tag,
                   Malformed("this connection has no session, so it may read "
                             "only; a hello may name one"),
                   0, "");
   }
-  Pending& pending = pending_[request.tag];
+  PendingRequest& pending = *pending_.Find(request.tag);
   auto mutation = ToMutation(request, &pending.keys);
   if (!mutation.ok()) return Answer(request.tag, mutation.status(), 0, "");
   head::Request asked;
   asked.mutation = std::move(*mutation);
-  asked.mutation.client_id = session_id_;
-  asked.by = peer();
+  asked.mutation.client_id = session_.id;
+  asked.by = access_.peer();
   asked.deadline =
       now + (request.timeout_ms == 0 ? kDefaultTimeout
                                      : absl::Milliseconds(request.timeout_ms));
@@ -309,7 +294,7 @@ void SessionConnection::Mutate(const session::Request& request,
     }
     const head::RequestTimesSource* const times = outcome.times;
     if (!outcome.status.ok()) {
-      self->NoteDenied(outcome.status, self->FindPending(tag));
+      self->NoteDenied(outcome.status, tag);
       return self->Answer(tag, outcome.status, sequence, "", times);
     }
     auto body = ToResponse(method, std::move(outcome));
@@ -319,12 +304,12 @@ void SessionConnection::Mutate(const session::Request& request,
 }
 
 void SessionConnection::KeepAlive(uint32_t tag, absl::Time now) {
-  if (session_id_ == 0) {
+  if (session_.id == 0) {
     return Answer(tag, absl::OkStatus(), node_->chain_node().core().settled(),
                   "");
   }
   node_->chain_node().AskForSession(
-      session_id_, session_epoch_, now,
+      session_.id, session_.epoch, now,
       [find = find_, tag](const absl::StatusOr<head::SessionInfo>& session) {
         SessionConnection* const self = find();
         if (self == nullptr) return;
@@ -333,22 +318,22 @@ void SessionConnection::KeepAlive(uint32_t tag, absl::Time now) {
             session.ok() ? self->node_->chain_node().core().settled() : 0;
         self->Answer(tag, session.status(), settled, "");
       },
-      peer());
+      access_.peer());
 }
 
 void SessionConnection::CloseSession(uint32_t tag) {
-  if (session_id_ == 0) {
+  if (session_.id == 0) {
     return Answer(tag, Malformed("this connection has no session"), 0, "");
   }
   node_->chain_node().CloseSession(
-      session_id_, node_->Now(),
+      session_.id, node_->Now(),
       [find = find_, tag](absl::Status status) {
         SessionConnection* const self = find();
         if (self == nullptr) return;
-        if (status.ok()) self->session_id_ = 0;
+        if (status.ok()) self->session_.id = 0;
         self->Answer(tag, status, 0, "");
       },
-      peer());
+      access_.peer());
 }
 
 // --- Sent frames.
@@ -358,9 +343,7 @@ void SessionConnection::Answer(uint32_t tag, const absl::Status& status,
                                const head::RequestTimesSource* times) {
   std::string error;
   if (!status.ok()) {
-    const Pending* const asked = FindPending(tag);
-    error =
-        Explain(status, asked == nullptr ? "" : RequestNameOf(asked->number));
+    error = Explain(status, NameOf(tag));
     body = error;
   }
   char* const to = BeginAnswer(tag, status, sequence, body.size(), times);
@@ -373,11 +356,8 @@ char* SessionConnection::BeginAnswer(uint32_t tag, const absl::Status& status,
                                      uint64_t sequence, size_t body_bytes,
                                      const head::RequestTimesSource* times) {
   if (ended()) return nullptr;
-  const auto found = pending_.find(tag);
-  if (found != pending_.end()) {
-    pending_bytes_ -= found->second.bytes;
-    NoteAnswered(&found->second, status.code(), body_bytes, times);
-    pending_.erase(found);
+  if (auto asked = pending_.Take(tag); asked.has_value()) {
+    answered_.Add(*std::move(asked), status.code(), body_bytes, times);
   }
   if (!out_.HasRoom(body_bytes)) Flush();
   session::Response response;
@@ -389,7 +369,7 @@ char* SessionConnection::BeginAnswer(uint32_t tag, const absl::Status& status,
 
 void SessionConnection::EndAnswer() {
   if (out_.bytes() >= carrier_->piece_bytes()) Flush();
-  if (unsent_ + out_.bytes() > 2 * limits_.max_unsent_bytes) {
+  if (held_.IsExceeded(out_.bytes())) {
     Abort("it does not take answers, and sends more requests");
   }
 }
@@ -424,66 +404,26 @@ void SessionConnection::Abort(absl::string_view why) {
 
 void SessionConnection::Flush() {
   if (!out_.empty()) Send(out_.Take());
-  if (!answered_.empty()) CountAnswered();
+  if (!answered_.empty()) answered_.Count(session_.id);
 }
 
 void SessionConnection::Send(std::string frame) {
-  unsent_ += frame.size();
-  *all_held_ += frame.size();
+  held_.NoteSent(frame.size());
   carrier_->Send(std::move(frame));
-  CountUnsent();
-}
-
-void SessionConnection::CountUnsent() {
-  const size_t unsent = carrier_->unsent();
-  if (unsent < unsent_) {
-    took_some_ = true;
-    moved_ += unsent_ - unsent;
-  }
-  *all_held_ += unsent;
-  *all_held_ -= std::exchange(unsent_, unsent);
-}
-
-void SessionConnection::CountUnfinished() {
-  const size_t unfinished = carrier_->unfinished();
-  *all_held_ += unfinished;
-  *all_held_ -= std::exchange(unfinished_, unfinished);
+  held_.CountUnsent();
 }
 
 void SessionConnection::OnWritable() {
   carrier_->OnWritable();
-  CountUnsent();
-}
-
-double SessionConnection::held_for() const {
-  // So that a new connection does not count as slow.
-  constexpr double kLittle = 1 << 20;
-  return static_cast<double>(held_bytes()) /
-         (static_cast<double>(moved_ + moved_before_) + kLittle);
-}
-
-bool SessionConnection::FrameIsStuck(absl::Time now) {
-  const bool comes = unfinished_ >= frame_had_ + limits_.least_of_frame;
-  if (unfinished_ != 0 && !comes) {
-    return now - frame_since_ >= limits_.max_silence;
-  }
-  moved_ += unfinished_ == 0 ? 0 : unfinished_ - frame_had_;
-  frame_had_ = unfinished_;
-  frame_since_ = now;
-  return false;
+  held_.CountUnsent();
 }
 
 void SessionConnection::OnTick(absl::Time now) {
-  CountUnsent();
-  CountUnfinished();
-  if (now - moved_since_ >= absl::Seconds(1)) {
-    moved_before_ = std::exchange(moved_, 0);
-    moved_since_ = now;
-  }
-  if (FrameIsStuck(now) && !ended()) {
+  held_.OnTick(now);
+  if (held_.FrameIsStuck(now) && !ended()) {
     return Abort("it does not complete a frame");
   }
-  const bool stuck = unsent_ > 0 && !std::exchange(took_some_, false);
+  const bool stuck = held_.AnswersAreStuck();
   if ((state_ == State::kOpening || state_ == State::kOpen) && !stuck) {
     quiet_since_ = now;
     return;

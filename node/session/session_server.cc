@@ -37,13 +37,14 @@ void SessionServer::Open(uint64_t id, std::unique_ptr<SessionCarrier> carrier) {
     return;
   }
   connections_[id] = std::make_unique<SessionConnection>(
-      options_.limits, node_, options_.access, std::move(carrier),
+      ConnectionContext{&options_.limits, node_, options_.access, &held_},
+      std::move(carrier),
       /*find=*/
       [this, id] {
         touched_.push_back(id);
         return Find(id);
       },
-      &held_, node_->Now());
+      node_->Now());
 }
 
 SessionConnection* SessionServer::Find(uint64_t id) {
@@ -111,15 +112,15 @@ void SessionServer::Shed() {
   std::vector<std::pair<double, SessionConnection*>> by_time;
   for (const auto& [id, connection] : connections_) {
     // Memory of ended connections is freed soon.
-    if (connection->ended() || connection->held_bytes() == 0) continue;
-    held += connection->held_bytes();
-    by_time.emplace_back(connection->held_for(), connection.get());
+    if (connection->ended() || connection->held().bytes() == 0) continue;
+    held += connection->held().bytes();
+    by_time.emplace_back(connection->held().seconds(), connection.get());
   }
   std::sort(by_time.begin(), by_time.end());
   while (held > options_.limits.max_all_held_bytes) {
     SessionConnection* const slowest = by_time.back().second;
     by_time.pop_back();
-    held -= slowest->held_bytes();
+    held -= slowest->held().bytes();
     slowest->Abort(
         "the connections hold too much memory, and this one is the slowest");
   }

@@ -1,32 +1,12 @@
-// The names of a session connection's requests, and their durations: counted,
-// and logged if long.
-#include <string>
+#include "node/session/answered_requests.h"
+
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "logs/trace.h"
-#include "node/session/session_connection.h"
 #include "node/session/session_metrics.h"
 
 namespace kamino::node {
 
-const SessionConnection::Pending* SessionConnection::FindPending(
-    uint32_t tag) const {
-  const auto found = pending_.find(tag);
-  return found == pending_.end() ? nullptr : &found->second;
-}
-
-void SessionConnection::TakeTrace(const session::Request& trace) {
-  // An invalid traceparent is ignored, as W3C requires.
-  trace_tag_ = trace.tag;
-  trace_ = logs::IsTraceparent(trace.body) ? std::string(trace.body) : "";
-}
-
-std::string SessionConnection::RequestNameOf(uint64_t number) const {
-  return number == 0 ? "" : absl::StrCat(session_id_, "/", number);
-}
-
-void SessionConnection::CountAnswered() {
+void AnsweredRequests::Count(uint64_t session) {
   const absl::Time now = node_->Now();
   const Answered* const end = answered_.data() + answered_.size();
   for (const Answered* next = answered_.data(); next != end;) {
@@ -39,7 +19,7 @@ void SessionConnection::CountAnswered() {
                          static_cast<uint64_t>(next - &first));
     if (node_->slow().IsSlow(nanos)) {
       for (const Answered* each = &first; each != next; ++each) {
-        TellSlow(*each, now);
+        LogSlow(*each, session, now);
       }
     }
   }
@@ -47,30 +27,32 @@ void SessionConnection::CountAnswered() {
   details_.clear();
 }
 
-void SessionConnection::NoteAnswered(Pending* asked, absl::StatusCode code,
-                                     size_t answer_bytes,
-                                     const head::RequestTimesSource* times) {
+void AnsweredRequests::Add(PendingRequest asked, absl::StatusCode code,
+                           size_t answer_bytes,
+                           const head::RequestTimesSource* times) {
   int detail = -1;
-  const bool keeps = times != nullptr && node_->slow().MayBecomeSlow(
-                                             times->answered - asked->began);
-  if (keeps || asked->trace != nullptr) {
+  const bool keeps = times != nullptr &&
+                     node_->slow().MayBecomeSlow(times->answered - asked.began);
+  if (keeps || asked.trace != nullptr) {
     detail = static_cast<int>(details_.size());
     Detail& kept = details_.emplace_back();
-    kept.trace = std::move(asked->trace);
+    kept.trace = std::move(asked.trace);
     if (keeps) kept.times = times->Times();
   }
-  answered_.push_back({asked->method, code, asked->began, asked->number,
-                       asked->keys, static_cast<uint32_t>(asked->bytes),
+  answered_.push_back({asked.method, code, asked.began, asked.number,
+                       asked.keys, static_cast<uint32_t>(asked.bytes),
                        static_cast<uint32_t>(answer_bytes), detail});
 }
 
-void SessionConnection::TellSlow(const Answered& answered, absl::Time now) {
+void AnsweredRequests::LogSlow(const Answered& answered, uint64_t session,
+                               absl::Time now) {
   SlowOperation slow;
   slow.method = NameOf(answered.method);
   slow.code = answered.code;
   slow.took = now - answered.began;
-  slow.request = RequestNameOf(answered.number);
-  if (const PrincipalPtr by = peer(); by != nullptr) slow.by = by->name;
+  slow.request = RequestName(session, answered.number);
+  if (const PrincipalPtr by = access_->peer(); by != nullptr)
+    slow.by = by->name;
   slow.from = carrier_->peer();
   if (answered.keys != kNoKeys) {
     slow.keys = static_cast<uint64_t>(answered.keys);

@@ -188,20 +188,25 @@ Attempt BatchExecutor::ExecuteOne(Transaction& transaction, Request& request,
       return attempt;
     }
     attempt.executed = attempt.ended = true;
-    if (mutation.in_session) return attempt;
-    if (mutation.client_id == 0) NoteOpened(mutation, clients);
-    if (!head_->outcomes.IsKnown(mutation.client_id, *clients)) {
-      clients->added.insert(mutation.client_id);
-    }
-    for (uint64_t evicted : mutation.dropped_clients) {
-      clients->evicted.insert(evicted);
-    }
+    NoteExecuted(mutation, clients);
     return attempt;
   }
   attempt = Failed(transaction, execution.status(), declared, changed);
   attempt.ended = !attempt.conflict.has_value() && meter.status().ok() &&
                   IsOwnDecision(execution.status());
   return attempt;
+}
+
+void BatchExecutor::NoteExecuted(const replica::Mutation& mutation,
+                                 BatchClients* clients) const {
+  if (mutation.in_session) return;
+  if (mutation.client_id == 0) NoteOpened(mutation, clients);
+  if (!head_->outcomes.IsKnown(mutation.client_id, *clients)) {
+    clients->added.insert(mutation.client_id);
+  }
+  for (uint64_t evicted : mutation.dropped_clients) {
+    clients->evicted.insert(evicted);
+  }
 }
 
 absl::Status BatchExecutor::Prepare(Transaction& transaction,

@@ -64,6 +64,9 @@ class BatchExecutor {
   absl::Status Prepare(engine::Transaction& transaction,
                        const BatchClients& clients, absl::Time now,
                        Request* request);
+  // Notes what an executed mutation changes for the rest of the batch.
+  void NoteExecuted(const replica::Mutation& mutation,
+                    BatchClients* clients) const;
   // Reports the waiting time of a request that is executed now.
   void NoteWait(Request* request, absl::Time now);
   // The attempt of a request that failed, given how much was declared before

@@ -1,4 +1,4 @@
-// What the parts of a head share.
+// The data that all parts of a head use.
 #ifndef KAMINO_HEAD_HEAD_CONTEXT_H_
 #define KAMINO_HEAD_HEAD_CONTEXT_H_
 

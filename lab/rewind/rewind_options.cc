@@ -5,6 +5,8 @@
 namespace kamino::engine {
 namespace {
 
+constexpr size_t kMostGroup = 64;
+
 absl::string_view FormName(LogForm form) {
   switch (form) {
     case LogForm::kSimple:
@@ -22,6 +24,26 @@ absl::string_view FormName(LogForm form) {
 std::string RewindOptions::Name() const {
   return absl::StrCat("rewind-", layers, force ? "-force-" : "-noforce-",
                       FormName(form));
+}
+
+absl::Status CheckRewind(const RewindOptions& options) {
+  if (options.layers != 1 && options.layers != 2) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "REWIND of ", options.layers, " layers; there are 1 and 2"));
+  }
+  if (options.bucket == 0 || options.group == 0 || options.group > kMostGroup ||
+      options.checkpoint_records == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "REWIND with buckets of ", options.bucket, ", groups of ",
+        options.group, " (at most ", kMostGroup, ") and a checkpoint after ",
+        options.checkpoint_records, " records; each is 1 at least"));
+  }
+  if (options.log_wait < absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "REWIND with a log_wait of ", absl::FormatDuration(options.log_wait),
+        "; it must not be negative"));
+  }
+  return absl::OkStatus();
 }
 
 std::optional<RewindOptions> RewindNamed(absl::string_view name) {

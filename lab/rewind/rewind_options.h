@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
@@ -45,6 +46,9 @@ struct RewindOptions {
   // Whether the records of ended transactions stay until a checkpoint.
   bool keeps_finished() const { return !force || !clears_at_commit; }
 };
+
+// kInvalidArgument: an option is out of its bounds.
+absl::Status CheckRewind(const RewindOptions& options);
 
 // Options of that name, or of "rewind", which is the default.
 std::optional<RewindOptions> RewindNamed(absl::string_view name);

@@ -26,6 +26,7 @@ absl::StatusOr<RewindOptions> Parse(RewindOptions options,
   if (words.Has("scans")) options.scans = true;
   if (words.Has("keeps")) options.clears_at_commit = false;
   RETURN_IF_ERROR(words.Finish(options.Name()));
+  RETURN_IF_ERROR(CheckRewind(options));
   return options;
 }
 

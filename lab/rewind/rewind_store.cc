@@ -17,25 +17,8 @@ using rewind_format::LogFormat;
 
 namespace {
 
-constexpr size_t kMostGroup = 64;
-
 absl::Status CheckOptions(const RewindOptions& options, const Heap& heap) {
-  if (options.layers != 1 && options.layers != 2) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "REWIND of ", options.layers, " layers; there are 1 and 2"));
-  }
-  if (options.bucket == 0 || options.group == 0 || options.group > kMostGroup ||
-      options.checkpoint_records == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "REWIND with buckets of ", options.bucket, ", groups of ",
-        options.group, " (at most ", kMostGroup, ") and a checkpoint after ",
-        options.checkpoint_records, " records; each is 1 at least"));
-  }
-  if (options.log_wait < absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "REWIND with a log_wait of ", absl::FormatDuration(options.log_wait),
-        "; it must not be negative"));
-  }
+  RETURN_IF_ERROR(CheckRewind(options));
   if (heap.label() != options.Name()) {
     return absl::FailedPreconditionError(
         absl::StrCat("the heap belongs to \"", heap.label(), "\", not to \"",

@@ -30,7 +30,7 @@
 
 namespace kamino::node {
 
-// What the connections of a server share. All outlive them.
+// The data that all connections of a server use. The pointers outlive them.
 struct ConnectionContext {
   const SessionLimits* limits;
   Node* node;

@@ -36,7 +36,7 @@ TEST(StoreNamedTest, WhatThereIsNotIsAnError) {
        {"", "nobody", "unsafe@0.5", "kamino-dynamic@2", "kamino-dynamic@x",
         "undo-own+scans", "archapt+scans", "undo-own+unchecked",
         "rewind-1-noforce-batch+gruop=16", "rewind-1-noforce-batch+group=x",
-        "rewind-1-noforce-batch+scans=1"}) {
+        "rewind-1-noforce-batch+group=0", "rewind-1-noforce-batch+scans=1"}) {
     const auto spec = StoreNamed(name);
     EXPECT_TRUE(absl::IsInvalidArgument(spec.status())) << name;
     EXPECT_THAT(spec.status().message(), HasSubstr(name));

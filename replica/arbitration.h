@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "kamino/internal/v1/chain.pb.h"
+#include "replica/chain_context.h"
 #include "replica/chain_options.h"
 #include "replica/damage.h"
 #include "replica/dispute.h"
@@ -27,20 +28,18 @@ namespace kamino::replica {
 class Arbitration {
  public:
   // All pointers must outlive it.
-  Arbitration(const ChainOptions& options, const Place* place,
-              const LogRing* ring, Executor* executor, Dispute* dispute,
-              const Scrub* scrub, Upstream* upstream, Downstream* downstream,
-              Damage* damage, Outbox* outbox)
-      : options_(options),
-        place_(place),
-        ring_(ring),
-        executor_(executor),
+  Arbitration(const ChainContext& chain, const Neighbours& neighbours,
+              Dispute* dispute, const Scrub* scrub, Damage* damage)
+      : options_(*chain.options),
+        place_(chain.place),
+        ring_(chain.ring),
+        executor_(chain.executor),
         dispute_(dispute),
         scrub_(scrub),
-        upstream_(upstream),
-        downstream_(downstream),
+        upstream_(neighbours.upstream),
+        downstream_(neighbours.downstream),
         damage_(damage),
-        outbox_(outbox) {}
+        outbox_(chain.outbox) {}
 
   // --- At the node whose result differs from that of the head before it.
 

@@ -17,6 +17,11 @@ using membership::Member;
 using membership::Role;
 using membership::View;
 
+ChainContext ChainCore::Context() {
+  return {&options_, &place_, ring_,    record_,
+          executor_, copy_,   &outbox_, &transfer_stats_};
+}
+
 ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
                      Executor* executor, StateCopy* copy,
                      ScrubbedHeap* scrubbed)
@@ -37,19 +42,18 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
       mending_source_(ring, executor, &outbox_),
       roll_forward_(ring, executor),
       dispute_(record, options_.fetch_timeout),
-      joiner_(options_, ring, copy, &upstream_, &outbox_, &transfer_stats_),
-      donor_(options_, ring, copy, &downstream_, &outbox_, &transfer_stats_),
+      joiner_(Context(), &upstream_),
+      donor_(Context(), &downstream_),
       history_(options_, ring, copy),
       scrub_(options_, scrubbed),
       deadly_(ring, record),
       execution_(ring, executor, &deadly_, &outbox_),
       damage_(record, &outbox_),
-      disputed_result_(options_, &place_, ring, record, executor, copy,
-                       &mending_, &dispute_, &outbox_),
-      arbitration_(options_, &place_, ring, executor, &dispute_, &scrub_,
-                   &upstream_, &downstream_, &damage_, &outbox_),
-      scrub_exchange_(options_, &place_, ring, &scrub_, &upstream_,
-                      &downstream_, &donor_, &damage_, &outbox_) {
+      disputed_result_(Context(), &mending_, &dispute_),
+      arbitration_(Context(), {&upstream_, &downstream_}, &dispute_, &scrub_,
+                   &damage_),
+      scrub_exchange_(Context(), {&upstream_, &downstream_}, &scrub_, &donor_,
+                      &damage_) {
   outbox_.set_chain_id(options_.chain_id);
   disputed_result_.Resume();
   const bool interrupted = mending_.torn();

@@ -73,6 +73,7 @@
 #include "replica/arbitration.h"
 #include "replica/catch_up_history.h"
 #include "replica/chain_actions.h"
+#include "replica/chain_context.h"
 #include "replica/chain_options.h"
 #include "replica/completions.h"
 #include "replica/damage.h"
@@ -233,6 +234,9 @@ class ChainCore {
 
  private:
   using Message = kamino::internal::v1::ChainMessage;
+
+  // For the parts; valid from the start of the constructor.
+  ChainContext Context();
 
   // --- Views.
 

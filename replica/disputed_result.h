@@ -7,6 +7,7 @@
 #define KAMINO_REPLICA_DISPUTED_RESULT_H_
 
 #include "absl/status/status.h"
+#include "replica/chain_context.h"
 #include "replica/chain_options.h"
 #include "replica/dispute.h"
 #include "replica/executor.h"
@@ -22,18 +23,16 @@ namespace kamino::replica {
 class DisputedResult {
  public:
   // All pointers must outlive it.
-  DisputedResult(const ChainOptions& options, const Place* place, LogRing* ring,
-                 const NodeRecord* record, Executor* executor, StateCopy* copy,
-                 Mending* mending, Dispute* dispute, Outbox* outbox)
-      : options_(options),
-        place_(place),
-        ring_(ring),
-        record_(record),
-        executor_(executor),
-        copy_(copy),
+  DisputedResult(const ChainContext& chain, Mending* mending, Dispute* dispute)
+      : options_(*chain.options),
+        place_(chain.place),
+        ring_(chain.ring),
+        record_(chain.record),
+        executor_(chain.executor),
+        copy_(chain.copy),
         mending_(mending),
         dispute_(dispute),
-        outbox_(outbox) {}
+        outbox_(chain.outbox) {}
 
   // After a restart, before any view: resumes the divergence that the record
   // names.

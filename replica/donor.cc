@@ -31,15 +31,14 @@ constexpr uint64_t kLoggedPasses = 32;
 
 }  // namespace
 
-Donor::Donor(const ChainOptions& options, const LogRing* ring, StateCopy* copy,
-             Downstream* downstream, Outbox* outbox, TransferStats* stats)
-    : options_(options),
-      ring_(ring),
-      copy_(copy),
+Donor::Donor(const ChainContext& chain, Downstream* downstream)
+    : options_(*chain.options),
+      ring_(chain.ring),
+      copy_(chain.copy),
       downstream_(downstream),
-      outbox_(outbox),
-      stats_(stats),
-      pacer_(options.transfer_bytes_per_s, kPacedBurst) {}
+      outbox_(chain.outbox),
+      stats_(chain.stats),
+      pacer_(options_.transfer_bytes_per_s, kPacedBurst) {}
 
 Donor::State Donor::state() const {
   switch (downstream_->state()) {

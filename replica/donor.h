@@ -61,6 +61,7 @@
 #include "replica/brake.h"
 #include "replica/catch_up_history.h"
 #include "replica/chain_actions.h"
+#include "replica/chain_context.h"
 #include "replica/chain_options.h"
 #include "replica/downstream.h"
 #include "replica/log_ring.h"
@@ -79,8 +80,7 @@ class Donor {
   };
 
   // All pointers must outlive it.
-  Donor(const ChainOptions& options, const LogRing* ring, StateCopy* copy,
-        Downstream* downstream, Outbox* outbox, TransferStats* stats);
+  Donor(const ChainContext& chain, Downstream* downstream);
 
   State state() const;
   // The joining node; "" for kNobody.

@@ -17,16 +17,14 @@ using kamino::internal::v1::StateWanted;
 using membership::Member;
 using membership::View;
 
-Joiner::Joiner(const ChainOptions& options, const LogRing* ring,
-               StateCopy* copy, Upstream* upstream, Outbox* outbox,
-               TransferStats* stats)
-    : options_(options),
-      ring_(ring),
-      copy_(copy),
+Joiner::Joiner(const ChainContext& chain, Upstream* upstream)
+    : options_(*chain.options),
+      ring_(chain.ring),
+      copy_(chain.copy),
       upstream_(upstream),
-      outbox_(outbox),
-      stats_(stats),
-      dialer_(options, LINK_PURPOSE_TRANSFER, outbox) {}
+      outbox_(chain.outbox),
+      stats_(chain.stats),
+      dialer_(options_, LINK_PURPOSE_TRANSFER, outbox_) {}
 
 bool Joiner::keeps_up() const {
   return follows() && ring_->applied() >= target_;

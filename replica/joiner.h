@@ -46,6 +46,7 @@
 #include "kamino/internal/v1/chain.pb.h"
 #include "membership/view.h"
 #include "replica/chain_actions.h"
+#include "replica/chain_context.h"
 #include "replica/chain_options.h"
 #include "replica/dialer.h"
 #include "replica/log_ring.h"
@@ -67,8 +68,7 @@ class Joiner {
   };
 
   // All pointers must outlive it.
-  Joiner(const ChainOptions& options, const LogRing* ring, StateCopy* copy,
-         Upstream* upstream, Outbox* outbox, TransferStats* stats);
+  Joiner(const ChainContext& chain, Upstream* upstream);
 
   State state() const { return state_; }
   LinkId link() const { return dialer_.link(); }

@@ -15,6 +15,7 @@
 
 #include "absl/time/time.h"
 #include "kamino/internal/v1/chain.pb.h"
+#include "replica/chain_context.h"
 #include "replica/chain_options.h"
 #include "replica/damage.h"
 #include "replica/donor.h"
@@ -33,19 +34,17 @@ class ScrubExchange {
   using Compared = kamino::internal::v1::Compared;
 
   // All pointers must outlive it.
-  ScrubExchange(const ChainOptions& options, const Place* place,
-                const LogRing* ring, Scrub* scrub, Upstream* upstream,
-                Downstream* downstream, Donor* donor, Damage* damage,
-                Outbox* outbox)
-      : options_(options),
-        place_(place),
-        ring_(ring),
+  ScrubExchange(const ChainContext& chain, const Neighbours& neighbours,
+                Scrub* scrub, Donor* donor, Damage* damage)
+      : options_(*chain.options),
+        place_(chain.place),
+        ring_(chain.ring),
         scrub_(scrub),
-        upstream_(upstream),
-        downstream_(downstream),
+        upstream_(neighbours.upstream),
+        downstream_(neighbours.downstream),
         donor_(donor),
         damage_(damage),
-        outbox_(outbox) {}
+        outbox_(chain.outbox) {}
 
   // The head asks, if that is due; other members report a range in doubt.
   void Continue(bool may_compare, absl::Time now);

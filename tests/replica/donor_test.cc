@@ -84,7 +84,17 @@ struct DonorRig : PartRig {
 
   TransferStats stats;
   Downstream downstream{options, ring.get(), &outbox};
-  Donor donor{options, ring.get(), &heap, &downstream, &outbox, &stats};
+  ChainContext Context() {
+    return {&options,
+            /*place=*/nullptr,
+            ring.get(),
+            /*record=*/nullptr,
+            /*executor=*/nullptr,
+            &heap,
+            &outbox,
+            &stats};
+  }
+  Donor donor{Context(), &downstream};
 };
 
 void Copy(DonorRig& rig) { rig.Begin(kLink, "n4"); }
@@ -245,8 +255,7 @@ TEST(DonorTest, OneThatIsSentNothingIsNotBlamedForIt) {
   DonorRig rig;
   rig.options.transfer_bytes_per_s = 1;  // for a chunk of three
   rig.options.cut_bytes = 0;
-  Donor donor(rig.options, rig.ring.get(), &rig.heap, &rig.downstream,
-              &rig.outbox, &rig.stats);
+  Donor donor(rig.Context(), &rig.downstream);
   Hello hello;
   hello.set_incarnation(1);
   hello.set_node_id("n4");
@@ -405,8 +414,7 @@ TEST(DonorTest, OneThatStuttersDoesNotHoldWritesForLong) {
 TEST(DonorTest, APaceIsNotKeptIfATransferCouldNotEnd) {
   BusyRig rig;
   rig.options.transfer_bytes_per_s = 1;
-  Donor donor(rig.options, rig.ring.get(), &rig.heap, &rig.downstream,
-              &rig.outbox, &rig.stats);
+  Donor donor(rig.Context(), &rig.downstream);
   Hello hello;
   hello.set_incarnation(1);
   hello.set_node_id("n4");
@@ -497,8 +505,7 @@ TEST(DonorTest, SendsNoFasterThanItMay) {
   DonorRig rig;
   rig.options.transfer_bytes_per_s = 3;  // as a chunk has
   rig.options.cut_bytes = 0;
-  Donor donor(rig.options, rig.ring.get(), &rig.heap, &rig.downstream,
-              &rig.outbox, &rig.stats);
+  Donor donor(rig.Context(), &rig.downstream);
   Hello hello;
   hello.set_incarnation(1);
   hello.set_node_id("n4");

@@ -71,7 +71,9 @@ struct JoinerRig : PartRig {
 
   TransferStats stats;
   Upstream upstream{options, ring.get(), &outbox};
-  Joiner joiner{options, ring.get(), &heap, &upstream, &outbox, &stats};
+  Joiner joiner{{&options, /*place=*/nullptr, ring.get(), /*record=*/nullptr,
+                 /*executor=*/nullptr, &heap, &outbox, &stats},
+                &upstream};
 };
 
 void Ask(JoinerRig& rig) {

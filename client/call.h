@@ -202,7 +202,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   // The request's name in the logs of nodes; "": none.
   virtual std::string request_name() const { return ""; }
   // Adds the fields that only a unary request carries.
-  virtual void Name(Request*) const {}
+  virtual void AddRequestId(Request*) const {}
 
   Runner* const runner_;
   const Attempt attempt_;
@@ -247,7 +247,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   void SendAlone(absl::Duration timeout) {
     stub_ = runner_->directory().At(address_);
     request_.set_chain_id(runner_->directory().chain_id());
-    Name(&request_);
+    AddRequestId(&request_);
     context_ = std::make_unique<grpc::ClientContext>();
     rpc::SetTimeout(timeout, context_.get());
     if (!trace_.empty()) context_->AddMetadata(logs::kTraceparentKey, trace_);
@@ -453,7 +453,7 @@ class Mutation : public Call<Request, Response> {
     if (!lane_.has_value()) return "";
     return absl::StrCat(lane_->client_id, "/", lane_->number);
   }
-  void Name(Request* request) const override {
+  void AddRequestId(Request* request) const override {
     SetRequestId(*lane_, request->mutable_request_id());
   }
 

@@ -149,11 +149,11 @@ Attempt BatchExecutor::ExecuteOne(Transaction& transaction, Request& request,
   const engine::HeapReserve before = context_->store->heap()->reserve();
   absl::Status poison = head_->quarantine.Check(transaction, &request);
   if (!poison.ok()) {
-    return Failed(transaction, poison, declared, /*changed=*/false);
+    return NoteFailure(transaction, poison, declared, /*changed=*/false);
   }
   absl::Status prepared = Prepare(transaction, *clients, now, &request);
   if (!prepared.ok()) {
-    return Failed(transaction, prepared, declared, /*changed=*/false);
+    return NoteFailure(transaction, prepared, declared, /*changed=*/false);
   }
   bool changed = false;
   replica::RequestMeter meter(context_->options.max_touched,
@@ -183,7 +183,7 @@ Attempt BatchExecutor::ExecuteOne(Transaction& transaction, Request& request,
       fits = CheckReserve(*context_->store->heap(), mutation, meter.room(),
                           attempt.added_bytes(), before);
     if (!fits.ok()) {
-      attempt = Failed(transaction, fits, declared, /*changed=*/true);
+      attempt = NoteFailure(transaction, fits, declared, /*changed=*/true);
       attempt.ended = attempt.lacks_room = true;
       return attempt;
     }
@@ -191,7 +191,7 @@ Attempt BatchExecutor::ExecuteOne(Transaction& transaction, Request& request,
     NoteExecuted(mutation, clients);
     return attempt;
   }
-  attempt = Failed(transaction, execution.status(), declared, changed);
+  attempt = NoteFailure(transaction, execution.status(), declared, changed);
   attempt.ended = !attempt.conflict.has_value() && meter.status().ok() &&
                   IsOwnDecision(execution.status());
   return attempt;
@@ -250,9 +250,9 @@ void BatchExecutor::NoteWait(Request* request, absl::Time now) {
   }
 }
 
-Attempt BatchExecutor::Failed(Transaction& transaction,
-                              const absl::Status& status, size_t declared,
-                              bool changed) {
+Attempt BatchExecutor::NoteFailure(Transaction& transaction,
+                                   const absl::Status& status, size_t declared,
+                                   bool changed) {
   Attempt attempt;
   attempt.conflict = transaction.conflict();
   attempt.outcome.status = Explain(status);

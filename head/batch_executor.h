@@ -70,9 +70,11 @@ class BatchExecutor {
   // Reports the waiting time of a request that is executed now.
   void NoteWait(Request* request, absl::Time now);
   // The attempt of a request that failed, given how much was declared before
-  // it.
-  Attempt Failed(engine::Transaction& transaction, const absl::Status& status,
-                 size_t declared, bool changed);
+  // Counts a request that failed; returns its attempt, given how much was
+  // declared before it.
+  Attempt NoteFailure(engine::Transaction& transaction,
+                      const absl::Status& status, size_t declared,
+                      bool changed);
   // `executed` requests of the batch were executed, each as the next mutation.
   void CommitBatch(engine::Transaction& transaction, uint32_t executed,
                    std::vector<Request>* batch, std::vector<Attempt> attempts,

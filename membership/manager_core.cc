@@ -254,7 +254,8 @@ absl::Status ManagerCore::TakeIn(const std::string& cluster_id,
   } else if (absl::Status taken = CheckTakeover(found->second, member, now);
              !taken.ok()) {
     const Node node{{.member = member, .report = report}, now};
-    return IsOfEarlierLife(node, found->second, now) ? Waits(node, now) : taken;
+    return IsOfEarlierLife(node, found->second, now) ? KeepWaiting(node, now)
+                                                     : taken;
   }
   if (found != nodes_.end() &&
       report.IsOvertakenBy(found->second.state.report)) {

@@ -333,7 +333,8 @@ class ManagerCore {
   bool FallsShort(const Node& node) const;
   // Whether another member is there that holds everything.
   bool SomebodyHoldsAll(const std::string& but, absl::Time now) const;
-  absl::Status Waits(const Node& node, absl::Time now);
+  // Notes that the node waits for a node that holds more, and tells it so.
+  absl::Status KeepWaiting(const Node& node, absl::Time now);
   // The waiting node that holds the most; `whole`: only nodes without an
   // interrupted entry. Null: none.
   const Node* NewestOldCopy(absl::Time now, bool whole) const;

@@ -157,12 +157,13 @@ absl::Status ManagerCore::CheckReturn(const Node& node, absl::Time now) {
     // This check may err, because this report may be older than others'.
     const bool just_begun = report.condition == Condition::kReturned ||
                             report.condition == Condition::kTorn;
-    return falls_short && just_begun ? Waits(node, now) : holds;
+    return falls_short && just_begun ? KeepWaiting(node, now) : holds;
   }
-  return falls_short && !SomebodyHoldsAll(id, now) ? Waits(node, now) : holds;
+  return falls_short && !SomebodyHoldsAll(id, now) ? KeepWaiting(node, now)
+                                                   : holds;
 }
 
-absl::Status ManagerCore::Waits(const Node& node, absl::Time now) {
+absl::Status ManagerCore::KeepWaiting(const Node& node, absl::Time now) {
   const std::string& id = node.state.member.node_id;
   Node waits = node;
   waits.last_heard = now;

@@ -314,9 +314,8 @@ void HeadSessions::CloseSilent(absl::Time now) {
     closing_ = false;
     if (outcome.status.ok() || chosen_none_) return;
     close_due_ = now + kCloseDelay;
-    LOG_EVERY_N(WARNING, 100) << "silent sessions could not be closed; this is "
-                                 "tried again: "
-                              << outcome.status;
+    LOG_EVERY_N(WARNING, 100)
+        << "failed to close silent sessions; retrying: " << outcome.status;
   };
   context_->waiting.AddAlone(std::move(own));
 }

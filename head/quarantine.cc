@@ -77,8 +77,8 @@ void Quarantine::SubmitRefusal(const RequestIdentity& request) {
   own.done = [this, request](const RequestOutcome& outcome) {
     if (outcome.status.ok()) return;
     LOG_EVERY_N(WARNING, 100)
-        << "a quarantine, or the end of one, could not be recorded; "
-           "this is tried again: "
+        << "failed to record a quarantined request, or the end of its "
+           "quarantine; retrying: "
         << outcome.status;
     unrecorded_.push_back(request);
   };

@@ -113,7 +113,7 @@ void ManagerLog::TellWhoIsSuspect(const ManagerCore& core, absl::Time now) {
         google::GLOG_WARNING,
         absl::StrCat(suspect_->suspect, " was in long steps for ", debt,
                      " of the last second, as on a slow medium, and the "
-                     "other members were not: the chain goes on without it"),
+                     "other members were not: the chain continues without it"),
         now);
   }
   const char* others =
@@ -126,7 +126,7 @@ void ManagerLog::TellWhoIsSuspect(const ManagerCore& core, absl::Time now) {
       suspect_->turned ? suspect_->accuser : suspect_->suspect;
   Say(google::GLOG_WARNING,
       absl::StrCat(waited, " has waited for an answer of ", silent, " for ",
-                   debt, others, ": the chain goes on without ",
+                   debt, others, ": the chain continues without ",
                    suspect_->suspect),
       now);
 }

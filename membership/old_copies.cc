@@ -304,11 +304,11 @@ std::string ManagerCore::WhyNotByRecovery(bool stands, absl::Time now) const {
   if (!view_.formed()) return "there is no chain yet";
   const std::vector<std::string> awaited = WaitingFor(now);
   if (awaited.empty()) {
-    return stands
-               ? "no running member can go on alone (kamino admin status shows "
-                 "their states); restore other files of a member, or a "
-                 "backup: kamino backup restore"
-               : "the chain can go on by itself";
+    return stands ? "no running member can continue alone (kamino admin status "
+                    "shows "
+                    "their states); restore other files of a member, or a "
+                    "backup: kamino backup restore"
+                  : "the chain can continue by itself";
   }
   const std::string waits =
       absl::StrCat("the chain waits for ", absl::StrJoin(awaited, ", "), "; ");
@@ -331,7 +331,7 @@ std::string ManagerCore::WhyNotByRecovery(bool stands, absl::Time now) const {
       waits,
       "start all nodes that have its data; if the data of these members is "
       "lost, start each of them with an empty data directory, and the chain "
-      "goes on with the data of the members that run; if all of those are "
+      "continues with the data of the members that run; if all of those are "
       "torn, restore a backup: kamino backup restore");
 }
 
@@ -352,7 +352,8 @@ absl::StatusOr<ManagerCore::Recovery> ManagerCore::PlanFromOldCopies(
   const Node* newest = all_old ? NewestOldCopy(now, /*whole=*/true) : outside;
   if (newest == nullptr) {
     return absl::FailedPreconditionError(
-        "all members that returned are torn, and none can go on alone; restore "
+        "all members that returned are torn, and none can continue alone; "
+        "restore "
         "other files of a member");
   }
   RETURN_IF_ERROR(CheckNoneServes(now));

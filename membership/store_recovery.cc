@@ -103,7 +103,7 @@ absl::Status CannotGoOn(const View& there, const KnownNodes& nodes,
           : absl::StrCat("the members of ", of_newest.Named(", "),
                          "; or else "),
       "another member of ", others.Named(" or "), "; if none is left, stop ",
-      which, ", and the chain can go on with nodes of an earlier view"));
+      which, ", and the chain can continue with nodes of an earlier view"));
 }
 
 // Whether `a` precedes `b` in a chain of unknown order: a predecessor has

@@ -52,7 +52,7 @@ void HandOver(Node* node, const std::function<bool()>& has_failed) {
   }
   if (has_failed()) return;
   if (!outcome->parted && !is_member) {
-    LOG(INFO) << "this node is not in the chain, which goes on without it";
+    LOG(INFO) << "this node is not in the chain, which continues without it";
     return;
   }
   if (!outcome->parted) {
@@ -60,7 +60,7 @@ void HandOver(Node* node, const std::function<bool()>& has_failed) {
               << (again ? ": it was asked to end once more" : "");
     return;
   }
-  LOG(INFO) << "the chain goes on without this node, and keeps its place for "
+  LOG(INFO) << "the chain continues without this node, and keeps its place for "
                "a while";
   // Requests that still arrive are redirected.
   const absl::Time served = MonotonicNow() + kRedirecting;

@@ -70,7 +70,7 @@ class OneByOneTest(PlannedStopTest):
       self.cluster.restart(name)
       self.await_whole()
     for name in self.cluster.nodes:
-      self.assertIn("the chain goes on without this node", self.log(name))
+      self.assertIn("the chain continues without this node", self.log(name))
       self.assertNotIn("a head died", self.log(name))
     self.check_bank(load)
 

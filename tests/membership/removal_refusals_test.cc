@@ -69,7 +69,7 @@ TEST_F(RemovalRefusalsTest, AMemberThatDoesNotRunIsStarted) {
 
 TEST_F(RemovalRefusalsTest, RecoveryNeedsANodeWithData) {
   LeaveN1Alone();
-  EXPECT_THAT(WhyNotRecovered(), HasSubstr("the chain can go on by itself"));
+  EXPECT_THAT(WhyNotRecovered(), HasSubstr("the chain can continue by itself"));
   Pass(kTimeout * 2, {});
   EXPECT_THAT(
       WhyNotRecovered(),

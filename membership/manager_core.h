@@ -332,7 +332,7 @@ class ManagerCore {
   // epoch.
   bool FallsShort(const Node& node) const;
   // Whether another member is there that holds everything.
-  bool SomebodyHoldsAll(const std::string& but, absl::Time now) const;
+  bool AnotherHoldsAll(const std::string& but, absl::Time now) const;
   // Notes that the node waits for a node that holds more, and tells it so.
   absl::Status KeepWaiting(const Node& node, absl::Time now);
   // The waiting node that holds the most; `whole`: only nodes without an

@@ -22,13 +22,13 @@ constexpr int kRefusedTimeouts = 3;
 }  // namespace
 
 void ManagerLog::Tell(const ManagerCore& core, absl::Time now) {
-  TellWhoIsSilent(core, now);
-  TellWhoIsMissing(core, now);
-  TellWhatIsOld(core, now);
-  TellWhoIsRefused(core, now);
-  TellWhoIsSuspect(core, now);
-  TellWhatIsTooShort(core, now);
-  TellWhoIsAway(core, now);
+  LogSilentNodes(core, now);
+  LogMissingMembers(core, now);
+  LogOldCopies(core, now);
+  LogRefusedNodes(core, now);
+  LogSuspect(core, now);
+  LogShortChain(core, now);
+  LogAwayMembers(core, now);
 }
 
 void ManagerLog::Say(google::LogSeverity severity, std::string text,
@@ -37,7 +37,7 @@ void ManagerLog::Say(google::LogSeverity severity, std::string text,
   events_.Add(std::move(text), now);
 }
 
-void ManagerLog::TellWhatIsOld(const ManagerCore& core, absl::Time now) {
+void ManagerLog::LogOldCopies(const ManagerCore& core, absl::Time now) {
   if (now < next_old_) return;
   for (const std::string& why : {core.WhyBehind(), core.WhyWaits(now)}) {
     if (why.empty()) continue;
@@ -46,7 +46,7 @@ void ManagerLog::TellWhatIsOld(const ManagerCore& core, absl::Time now) {
   }
 }
 
-void ManagerLog::TellWhoIsRefused(const ManagerCore& core, absl::Time now) {
+void ManagerLog::LogRefusedNodes(const ManagerCore& core, absl::Time now) {
   if (now < next_refused_) return;
   std::map<std::string, std::string> refused;
   for (const auto& [id, refusal] : core.refusals().Lately(now)) {
@@ -60,7 +60,7 @@ void ManagerLog::TellWhoIsRefused(const ManagerCore& core, absl::Time now) {
   refused_ = std::move(refused);
 }
 
-void ManagerLog::TellWhoIsSilent(const ManagerCore& core, absl::Time now) {
+void ManagerLog::LogSilentNodes(const ManagerCore& core, absl::Time now) {
   if (now < next_silent_) return;
   next_silent_ = now + kSilentEvery;
   const absl::Duration most_refused =
@@ -91,7 +91,7 @@ void ManagerLog::TellWhoIsSilent(const ManagerCore& core, absl::Time now) {
   alive_ = std::move(alive);
 }
 
-void ManagerLog::TellWhoIsMissing(const ManagerCore& core, absl::Time now) {
+void ManagerLog::LogMissingMembers(const ManagerCore& core, absl::Time now) {
   std::vector<std::string> missing = core.WaitingFor(now);
   if (missing == missing_) return;
   missing_ = std::move(missing);
@@ -103,7 +103,7 @@ void ManagerLog::TellWhoIsMissing(const ManagerCore& core, absl::Time now) {
       now);
 }
 
-void ManagerLog::TellWhoIsSuspect(const ManagerCore& core, absl::Time now) {
+void ManagerLog::LogSuspect(const ManagerCore& core, absl::Time now) {
   if (suspect_ == core.suspicion()) return;
   suspect_ = core.suspicion();
   if (!suspect_.has_value()) return;
@@ -131,7 +131,7 @@ void ManagerLog::TellWhoIsSuspect(const ManagerCore& core, absl::Time now) {
       now);
 }
 
-void ManagerLog::TellWhoIsAway(const ManagerCore& core, absl::Time now) {
+void ManagerLog::LogAwayMembers(const ManagerCore& core, absl::Time now) {
   std::map<std::string, bool> away;
   for (const auto& [id, each] : core.view().away) {
     if (core.AwayLeft(id, now) == absl::ZeroDuration()) continue;
@@ -166,7 +166,7 @@ void ManagerLog::TellWhoIsAway(const ManagerCore& core, absl::Time now) {
   away_ = std::move(away);
 }
 
-void ManagerLog::TellWhatIsTooShort(const ManagerCore& core, absl::Time now) {
+void ManagerLog::LogShortChain(const ManagerCore& core, absl::Time now) {
   if (!core.view().formed()) return;
   std::string why =
       WhyTooShort(core.view().mode(), core.options().chain_length);

@@ -30,19 +30,19 @@ class ManagerLog {
 
  private:
   // Logs which members are missing if the chain cannot continue without them.
-  void TellWhoIsMissing(const ManagerCore& core, absl::Time now);
+  void LogMissingMembers(const ManagerCore& core, absl::Time now);
   // Logs that the store is behind, or what the chain waits for if all returned
   // members are on stale copies.
-  void TellWhatIsOld(const ManagerCore& core, absl::Time now);
-  void TellWhoIsRefused(const ManagerCore& core, absl::Time now);
-  void TellWhoIsSuspect(const ManagerCore& core, absl::Time now);
+  void LogOldCopies(const ManagerCore& core, absl::Time now);
+  void LogRefusedNodes(const ManagerCore& core, absl::Time now);
+  void LogSuspect(const ManagerCore& core, absl::Time now);
   // Logs which members are in a planned stop, how long their places are kept,
   // and which exceeded that.
-  void TellWhoIsAway(const ManagerCore& core, absl::Time now);
+  void LogAwayMembers(const ManagerCore& core, absl::Time now);
   // Logs which nodes fell silent, and which are heard again.
-  void TellWhoIsSilent(const ManagerCore& core, absl::Time now);
+  void LogSilentNodes(const ManagerCore& core, absl::Time now);
   // Logs once that the chain has too few nodes for its mode.
-  void TellWhatIsTooShort(const ManagerCore& core, absl::Time now);
+  void LogShortChain(const ManagerCore& core, absl::Time now);
 
   ChainEvents events_;
   absl::Time next_complaint_ = absl::InfinitePast();

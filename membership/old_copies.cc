@@ -122,11 +122,11 @@ bool ManagerCore::IsOfEarlierLife(const Node& node, const Node& known,
                                   absl::Time now) const {
   const std::string& id = node.state.member.node_id;
   return node.state.member.IsRestartedAs(known.state.member) &&
-         !Alive(known, now) && FallsShort(node) && !SomebodyHoldsAll(id, now);
+         !Alive(known, now) && FallsShort(node) && !AnotherHoldsAll(id, now);
 }
 
-bool ManagerCore::SomebodyHoldsAll(const std::string& but,
-                                   absl::Time now) const {
+bool ManagerCore::AnotherHoldsAll(const std::string& but,
+                                  absl::Time now) const {
   const KnownNodes states = States(now);
   return std::any_of(
       view_.members.begin(), view_.members.end(), [&](const Member& member) {
@@ -159,8 +159,8 @@ absl::Status ManagerCore::CheckReturn(const Node& node, absl::Time now) {
                             report.condition == Condition::kTorn;
     return falls_short && just_begun ? KeepWaiting(node, now) : holds;
   }
-  return falls_short && !SomebodyHoldsAll(id, now) ? KeepWaiting(node, now)
-                                                   : holds;
+  return falls_short && !AnotherHoldsAll(id, now) ? KeepWaiting(node, now)
+                                                  : holds;
 }
 
 absl::Status ManagerCore::KeepWaiting(const Node& node, absl::Time now) {
@@ -192,7 +192,7 @@ const ManagerCore::Node* ManagerCore::NewestOldCopy(absl::Time now,
 
 std::string ManagerCore::WhyWaits(absl::Time now) const {
   if (!view_.formed() || CanGoOn(view_, States(now)) ||
-      SomebodyHoldsAll(/*but=*/"", now)) {
+      AnotherHoldsAll(/*but=*/"", now)) {
     return "";
   }
   const Node* newest = NewestOldCopy(now, /*whole=*/false);

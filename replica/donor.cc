@@ -47,7 +47,7 @@ Donor::State Donor::state() const {
     case Downstream::State::kFollow:
       return State::kFollowed;
     default:
-      return State::kNobody;
+      return State::kIdle;
   }
 }
 
@@ -213,7 +213,7 @@ void Donor::CountPass() {
 }
 
 bool Donor::IsBehind(absl::Time now) const {
-  if (state() == State::kNobody || Stutters(now)) return false;
+  if (state() == State::kIdle || Stutters(now)) return false;
   if (state() == State::kFollowed) {
     return ring_->bytes_used() > ring_->bytes_total() / 4;
   }

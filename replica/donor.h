@@ -12,12 +12,12 @@
 // The same applies while the joining node takes entries more slowly.
 //
 //   state      input                    next       effects
-//   kNobody    Begin                    kCopying   StateBegin
+//   kIdle      Begin                    kCopying   StateBegin
 //              Begin, it can go on      kFollowed  StateBegin, log entries
 //              Begin, it can catch up   kCopying   StateBegin; what changed is
 //                                                  sent as the heap is, and
 //                                                  once OnWanted
-//              KeepsRing                kNobody    while it is retained
+//              KeepsRing                kIdle      while it is retained
 //   kCopying   OnWanted                 kCopying   those pages are sent too
 //              Continue                 kCopying   chunks, as paced and as the
 //                                                  window allows; from the
@@ -26,15 +26,15 @@
 //              Continue, little left    kFollowed  the last chunks of a cut,
 //                                                  log entries
 //              OnChunkAck               kCopying
-//              OnClosed, Leave          kNobody
-//   kFollowed  OnClosed, Leave          kNobody    the ring is retained a while
+//              OnClosed, Leave          kIdle
+//   kFollowed  OnClosed, Leave          kIdle      the ring is retained a while
 //              Continue                 kFollowed  holds completions while a
 //                                                  quarter of the ring is full
 //   any        Begin                    as above, anew; the node that joined
 //                                       before gives way
-//              Forget                   kNobody    closes the link; nothing is
+//              Forget                   kIdle      closes the link; nothing is
 //                                                  retained
-//              KeepsRing, ring half     kNobody    as Forget
+//              KeepsRing, ring half     kIdle      as Forget
 //              full, or three quarters
 //              while it holds
 //
@@ -74,7 +74,7 @@ namespace kamino::replica {
 class Donor {
  public:
   enum class State {
-    kNobody,    // no node joins
+    kIdle,      // no node joins
     kCopying,   // sends the heap to a node
     kFollowed,  // the node has it, and receives log entries
   };
@@ -83,7 +83,7 @@ class Donor {
   Donor(const ChainContext& chain, Downstream* downstream);
 
   State state() const;
-  // The joining node; "" for kNobody.
+  // The joining node; "" for kIdle.
   const std::string& joining() const { return joining_; }
   // Whether log entries are kept for a node that was joining and is gone.
   bool retains() const { return retain_until_.has_value(); }

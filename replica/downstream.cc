@@ -46,7 +46,7 @@ void Downstream::Join(LinkId link) {
 void Downstream::Leave() {
   compare_.reset();
   disputes_ = false;
-  state_ = State::kNobody;
+  state_ = State::kNone;
   dialer_.Leave();
 }
 

@@ -2,7 +2,7 @@
 // successor in the view or, at the tail, the joining node.
 //
 //   state       input                 next        effects
-//   kNobody     Enter                 kProbe      dials it
+//   kNone       Enter                 kProbe      dials it
 //   kProbe      OnOpened              kProbe      Hello is due
 //               ContinueAfter         kReplicate  what follows is to be sent
 //               OnClosed, OnRejected  kProbe      dials it anew
@@ -11,16 +11,16 @@
 //               Pump                  kReplicate  Appends
 //               OnClosed, OnRejected  kProbe      dials it anew
 //   kSnapshot   ContinueAfter         kFollow     what follows is to be sent
-//               OnClosed              kNobody
+//               OnClosed              kNone
 //   kFollow     ContinueAfter         kFollow     what follows is to be sent
 //               OnAppendAck           kFollow     frees the window
 //               Pump                  kFollow     Appends
-//               OnClosed              kNobody
+//               OnClosed              kNone
 //   kReplicate  SendInOrder           kReplicate  a Compare, once all up to its
 //                                                 position is sent
 //   kReplicate  OnDisputed            kReplicate  disputes() until Leave
 //   any         Join                  kSnapshot   closes the link to another
-//               Leave                 kNobody     closes the link
+//               Leave                 kNone       closes the link
 // Appends: of what is applied and not sent, as far as the window allows.
 // Anything else changes nothing.
 //
@@ -52,7 +52,7 @@ namespace kamino::replica {
 class Downstream {
  public:
   enum class State {
-    kNobody,     // no node after this one
+    kNone,       // no node after this one
     kProbe,      // the successor must say what it holds; see dialer()
     kSnapshot,   // a joining node, which needs the heap first
     kReplicate,  // the successor receives log entries
@@ -125,7 +125,7 @@ class Downstream {
   Outbox* const outbox_;
 
   Dialer dialer_;
-  State state_ = State::kNobody;
+  State state_ = State::kNone;
   bool disputes_ = false;
   // While the node receives log entries.
   uint64_t sent_ = 0;

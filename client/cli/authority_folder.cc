@@ -92,8 +92,8 @@ class NewPair {
 
   // The key first, so that no reader finds a certificate without one.
   absl::Status Publish() {
-    RETURN_IF_ERROR(key_->Publish(Readers::kNobody));
-    return certificate_->Publish(Readers::kEverybody);
+    RETURN_IF_ERROR(key_->Publish(Readers::kOwner));
+    return certificate_->Publish(Readers::kAll);
   }
 
  private:
@@ -148,12 +148,12 @@ absl::StatusOr<AuthorityFolder> AuthorityFolder::Make(
   ASSIGN_OR_RETURN(const security::Issued issued,
                    Authority::Make(AuthorityName(cluster),
                                    {now - kEarlier, now + validity}));
-  RETURN_IF_ERROR(MakeFolder(path, Readers::kNobody));
-  RETURN_IF_ERROR(MakeFolder(Joined(path, "crl"), Readers::kEverybody));
-  RETURN_IF_ERROR(MakeFolder(Joined(path, "issued"), Readers::kEverybody));
+  RETURN_IF_ERROR(MakeFolder(path, Readers::kOwner));
+  RETURN_IF_ERROR(MakeFolder(Joined(path, "crl"), Readers::kAll));
+  RETURN_IF_ERROR(MakeFolder(Joined(path, "issued"), Readers::kAll));
   if (!cluster.empty()) {
     RETURN_IF_ERROR(WriteFile(Joined(path, "cluster_id"), cluster + "\n",
-                              Readers::kEverybody, Existing::kIsReplaced));
+                              Readers::kAll, Existing::kIsReplaced));
   }
   ASSIGN_OR_RETURN(NewPair pair, NewPair::Write(PairNamed(Joined(path, "ca")),
                                                 issued, Existing::kStays));
@@ -251,17 +251,17 @@ absl::StatusOr<security::Issued> AuthorityFolder::Sign(
 absl::Status AuthorityFolder::Record(const security::Issued& issued) const {
   ASSIGN_OR_RETURN(const auto certificates,
                    security::ParseCertificates(issued.certificate_pem));
-  RETURN_IF_ERROR(MakeFolder(InFolder("issued"), Readers::kEverybody));
+  RETURN_IF_ERROR(MakeFolder(InFolder("issued"), Readers::kAll));
   return WriteFile(
       InFolder(absl::StrCat("issued/",
                             security::SerialOf(*certificates.front()), ".pem")),
-      issued.certificate_pem, Readers::kEverybody, Existing::kStays);
+      issued.certificate_pem, Readers::kAll, Existing::kStays);
 }
 
 absl::Status AuthorityFolder::CopyAuthority(const std::string& folder) const {
   const std::string path = Joined(folder, "ca.pem");
   if (!IsThere(path)) {
-    return WriteFile(path, authority_.certificate_pem(), Readers::kEverybody,
+    return WriteFile(path, authority_.certificate_pem(), Readers::kAll,
                      Existing::kStays);
   }
   ASSIGN_OR_RETURN(const std::string there, Read(path));
@@ -288,7 +288,7 @@ absl::StatusOr<CertificatePair> AuthorityFolder::Issue(
         " is there already; kamino cert renew gives its holder a new "
         "pair, --force replaces it"));
   }
-  RETURN_IF_ERROR(MakeFolder(folder, Readers::kNobody));
+  RETURN_IF_ERROR(MakeFolder(folder, Readers::kOwner));
   if (folder != path_) RETURN_IF_ERROR(CopyAuthority(folder));
   ASSIGN_OR_RETURN(NewPair made,
                    NewPair::Write(pair, issued,
@@ -358,9 +358,9 @@ absl::StatusOr<CertificateFacts> AuthorityFolder::Revoke(
   // authority.
   auto made = authority_.Revoke(list, pem, absl::Now(), authority_.not_after());
   if (!made.ok()) return InFile(file, made.status());
-  RETURN_IF_ERROR(MakeFolder(InFolder("crl"), Readers::kEverybody));
-  RETURN_IF_ERROR(WriteFile(list_path(), *made, Readers::kEverybody,
-                            Existing::kIsReplaced));
+  RETURN_IF_ERROR(MakeFolder(InFolder("crl"), Readers::kAll));
+  RETURN_IF_ERROR(
+      WriteFile(list_path(), *made, Readers::kAll, Existing::kIsReplaced));
   return facts;
 }
 

@@ -238,7 +238,7 @@ absl::Status NewFile::Name() {
 
 absl::Status NewFile::Publish(Readers readers) {
   if (is_output()) return PublishOutput();
-  if (readers == Readers::kEverybody && fchmod(file_, 0644) != 0) {
+  if (readers == Readers::kAll && fchmod(file_, 0644) != 0) {
     return Failed("write", path_);
   }
   if (fsync(file_) != 0) return Failed("write", path_);
@@ -279,7 +279,7 @@ absl::Status MakeFolder(const std::string& path, Readers readers) {
   const std::string above = FolderOf(path);
   std::filesystem::create_directories(above, error);
   if (error ||
-      mkdir(path.c_str(), readers == Readers::kEverybody ? 0755 : 0700) != 0) {
+      mkdir(path.c_str(), readers == Readers::kAll ? 0755 : 0700) != 0) {
     if (error) errno = error.value();
     return NotOpened("make the folder", path);
   }

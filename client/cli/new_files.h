@@ -16,7 +16,7 @@
 namespace kamino::client {
 
 // The users that may read a file besides its owner.
-enum class Readers { kNobody, kEverybody };
+enum class Readers { kOwner, kAll };
 enum class Existing { kStays, kIsReplaced };
 
 // Explains a failed write by its errno: the system's text, and for EFBIG the
@@ -53,7 +53,7 @@ class NewFile {
   absl::Status Allow(mode_t mode);
   // On return the file is durable and has its name. kAlreadyExists: another
   // process has made a file of that name meanwhile.
-  absl::Status Publish(Readers readers = Readers::kNobody);
+  absl::Status Publish(Readers readers = Readers::kOwner);
 
  private:
   NewFile(std::string path, Existing existing)

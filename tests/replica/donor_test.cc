@@ -35,7 +35,7 @@ struct DonorRig : PartRig {
   }
 
   std::string StateText() const {
-    const char* const names[] = {"kNobody", "kCopying", "kFollowed"};
+    const char* const names[] = {"kIdle", "kCopying", "kFollowed"};
     std::string text = names[static_cast<int>(donor.state())];
     if (!donor.joining().empty()) absl::StrAppend(&text, " ", donor.joining());
     absl::StrAppend(&text, ", link ", downstream.link());
@@ -103,8 +103,8 @@ void Follow(DonorRig& rig) { rig.Begin(kLink, "n4", 3); }
 TEST(DonorTest, WalksItsTable) {
   using Rig = DonorRig;
   TransitionTable<Rig> table;
-  table.AddState("kNobody", [](Rig&) {});
-  table.AddState("kNobody, retains", [](Rig& rig) {
+  table.AddState("kIdle", [](Rig&) {});
+  table.AddState("kIdle, retains", [](Rig& rig) {
     Follow(rig);
     rig.donor.OnClosed(kLink, rig.now);
   });

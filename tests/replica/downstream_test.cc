@@ -30,7 +30,7 @@ struct DownstreamRig : PartRig {
   }
 
   std::string StateText() const {
-    const char* const names[] = {"kNobody", "kProbe", "kSnapshot", "kReplicate",
+    const char* const names[] = {"kNone", "kProbe", "kSnapshot", "kReplicate",
                                  "kFollow"};
     std::string text = names[static_cast<int>(downstream.state())];
     absl::StrAppend(&text, ", link ", downstream.link());
@@ -88,7 +88,7 @@ TEST(DownstreamTest, WalksItsTable) {
     table.AddInput("Leave", [](Rig& rig) { rig.downstream.Leave(); });
   };
   TransitionTable<Rig> table;
-  table.AddState("kNobody", [](Rig&) {});
+  table.AddState("kNone", [](Rig&) {});
   table.AddState("kProbe", enter);
   table.AddState("kReplicate", [enter](Rig& rig) {
     enter(rig);

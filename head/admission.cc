@@ -18,17 +18,6 @@ using engine::ObjectId;
 using replica::Actions;
 using replica::MakeError;
 
-HeadParts::HeadParts(AdmissionOptions options, engine::KaminoStore* store,
-                     replica::StateMachine* state, replica::ChainCore* core,
-                     SubmitFunction submit)
-    : context{std::move(options), store, state, core, {}, {}},
-      turn(context.options.clock, context.options.max_turn,
-           context.options.max_touched),
-      in_flight(&context),
-      sessions(&context, &in_flight, std::move(submit)),
-      outcomes(&context, &sessions.table()),
-      quarantine(&context) {}
-
 Admission::Admission(AdmissionOptions options, engine::KaminoStore* store,
                      replica::StateMachine* state, replica::ChainCore* core)
     : head_(std::move(options), store, state, core,

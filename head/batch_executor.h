@@ -10,33 +10,14 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "engine/kamino/kamino_store.h"
+#include "engine/transaction.h"
 #include "head/attempt.h"
 #include "head/head_context.h"
-#include "head/head_sessions.h"
-#include "head/in_flight_entries.h"
-#include "head/outcome_room.h"
-#include "head/quarantine.h"
+#include "head/head_parts.h"
 #include "head/request.h"
-#include "head/turn.h"
 #include "replica/chain_core.h"
-#include "replica/state_machine.h"
 
 namespace kamino::head {
-
-// The parts of a head.
-struct HeadParts {
-  HeadParts(AdmissionOptions options, engine::KaminoStore* store,
-            replica::StateMachine* state, replica::ChainCore* core,
-            SubmitFunction submit);
-
-  HeadContext context;
-  Turn turn;
-  InFlightEntries in_flight;
-  HeadSessions sessions;
-  OutcomeRoom outcomes;
-  Quarantine quarantine;
-};
 
 // Whether a request that failed alone, with that answer, may succeed if it
 // drops or closes as little as it can.

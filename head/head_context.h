@@ -17,8 +17,8 @@ struct HeadContext {
   replica::StateMachine* const state;
   replica::ChainCore* const core;
   WaitingRequests waiting;
-  // Those that no other part has: committed, aborted, repeated, rejected,
-  // evicted, identified.
+  // Only these fields are used: committed, aborted, repeated, rejected,
+  // evicted, identified. The parts know the rest (Admission::stats).
   AdmissionStats counters;
 };
 

@@ -260,8 +260,9 @@ void HeadSessions::Ask(uint64_t id, uint64_t epoch, absl::Time now, Opened done,
 }
 
 void HeadSessions::AnswerOnceOpened(const SessionInfo& session, Opened done) {
-  // The mutation that opened it may be lost with this head. Either of the two
-  // answers.
+  // The mutation that opened it may be lost with this head, so the answer waits
+  // for it. `done` is shared: it is called either then or, if nothing has to be
+  // awaited, below.
   auto shared = std::make_shared<Opened>(std::move(done));
   const bool awaits = in_flight_->AwaitCompletion(
       session.opened, [session, shared](const RequestOutcome& outcome) {

@@ -40,8 +40,9 @@ class InFlightEntries {
   void Answer(Request& request, RequestOutcome outcome);
   // The same, once the changes that it may have seen are completed.
   void AnswerOnceCompleted(Request& request, RequestOutcome outcome);
-  // Calls `done` once the entry of mutation `sequence` is completed, with OK if
-  // this node is still the head. False: it is completed already.
+  // Calls `done` once the entry of mutation `sequence` is completed: with OK,
+  // REASON_RECONFIGURING without a lease, or AnswerAll's status. False: it is
+  // completed already, and `done` is not called.
   bool AwaitCompletion(uint64_t sequence,
                        absl::AnyInvocable<void(RequestOutcome)> done);
   // Answers all requests with `status`.
@@ -84,7 +85,8 @@ class InFlightEntries {
 
   HeadContext* const context_;
   std::map<uint64_t, Entry> entries_;  // by last mutation
-  uint64_t acknowledged_ = 0;          // of these, as the last turn found it
+  // The last mutation that the successor has acknowledged, as of the last turn.
+  uint64_t acknowledged_ = 0;
   uint64_t completed_ = 0;   // the last mutation that the tail reported
   size_t result_bytes_ = 0;  // of all
   absl::Time now_;           // of this turn, or of a tick since

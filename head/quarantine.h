@@ -48,10 +48,11 @@ class Quarantine {
   // this process is alive: ends the quarantine of its bytes.
   void NoteSurvived(Request* request);
 
-  // Retries mutations that could not be recorded.
+  // Submits again what could not be recorded: quarantines, and their ends.
   void SubmitUnrecorded();
 
-  // The successor has not confirmed an announcement yet.
+  // No request is executed in this turn: the successor has not confirmed the
+  // announcement, or this head has no lease.
   bool awaits_successor() const { return awaits_successor_; }
   bool on_probation() const { return on_probation_; }
   size_t size() const { return refused_.size(); }
@@ -67,8 +68,8 @@ class Quarantine {
                                  const replica::Mutation& mutation);
   // Computed once for each request that needs it.
   const replica::RequestIdentity& IdentityOf(Request& request);
-  // Records that the request is quarantined; with a null request, that its
-  // digest is not any more.
+  // Records that the request is quarantined. With client 0 and number 0: that
+  // requests with this digest no longer are.
   void SubmitRefusal(const replica::RequestIdentity& request);
 
   HeadContext* const context_;

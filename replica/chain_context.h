@@ -19,7 +19,7 @@ struct ChainContext {
   const ChainOptions* options;
   const Place* place;
   LogRing* ring;
-  const NodeRecord* record;
+  NodeRecord* record;
   Executor* executor;
   StateCopy* copy;
   Outbox* outbox;

@@ -17,19 +17,12 @@ using membership::Member;
 using membership::Role;
 using membership::View;
 
-ChainContext ChainCore::Context() {
-  return {&options_, &place_, ring_,    record_,
-          executor_, copy_,   &outbox_, &transfer_stats_};
-}
-
 ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
                      Executor* executor, StateCopy* copy,
                      ScrubbedHeap* scrubbed)
     : options_(std::move(options)),
-      ring_(ring),
-      record_(record),
-      executor_(executor),
-      copy_(copy),
+      context_{&options_, &place_, ring,     record,
+               executor,  copy,    &outbox_, &transfer_stats_},
       upstream_(options_, ring, &outbox_),
       downstream_(options_, ring, &outbox_),
       completions_(options_, ring->cleaned(), &outbox_),
@@ -42,17 +35,17 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
       mending_source_(ring, executor, &outbox_),
       roll_forward_(ring, executor),
       dispute_(record, options_.fetch_timeout),
-      joiner_(Context(), &upstream_),
-      donor_(Context(), &downstream_),
+      joiner_(context_, &upstream_),
+      donor_(context_, &downstream_),
       history_(options_, ring, copy),
       scrub_(options_, scrubbed),
       deadly_(ring, record),
       execution_(ring, executor, &deadly_, &outbox_),
       damage_(record, &outbox_),
-      disputed_result_(Context(), &mending_, &dispute_),
-      arbitration_(Context(), {&upstream_, &downstream_}, &dispute_, &scrub_,
+      disputed_result_(context_, &mending_, &dispute_),
+      arbitration_(context_, {&upstream_, &downstream_}, &dispute_, &scrub_,
                    &damage_),
-      scrub_exchange_(Context(), {&upstream_, &downstream_}, &scrub_, &donor_,
+      scrub_exchange_(context_, {&upstream_, &downstream_}, &scrub_, &donor_,
                       &damage_) {
   outbox_.set_chain_id(options_.chain_id);
   disputed_result_.Resume();
@@ -69,7 +62,7 @@ ChainCore::ChainCore(ChainOptions options, LogRing* ring, NodeRecord* record,
   // The chain completes without a joining node: its neighbours may have
   // executed later entries on the interrupted entries' objects.
   LOG(WARNING) << "this node was interrupted while it joined; it begins again";
-  copy_->BeginReceiving();
+  context_.copy->BeginReceiving();
   mending_.Forget();
 }
 
@@ -81,7 +74,7 @@ bool ChainCore::ready() const {
 }
 
 Condition ChainCore::condition() const {
-  const Condition recorded = record_->state().condition;
+  const Condition recorded = context_.record->state().condition;
   if (recorded != Condition::kSound) return recorded;
   if (returning_.outrun()) return Condition::kOutrun;
   if (half_executed()) return Condition::kTorn;
@@ -98,8 +91,9 @@ bool ChainCore::half_executed() const {
 }
 
 uint64_t ChainCore::settled() const {
-  if (is_tail() && ready()) return ring_->applied();
-  return is_head() ? std::max(completed(), ring_->cleaned()) : ring_->cleaned();
+  if (is_tail() && ready()) return context_.ring->applied();
+  return is_head() ? std::max(completed(), context_.ring->cleaned())
+                   : context_.ring->cleaned();
 }
 
 TransferStats ChainCore::transfer() const {
@@ -110,11 +104,11 @@ TransferStats ChainCore::transfer() const {
 }
 
 bool ChainCore::has_state() const {
-  return record_->state().condition != Condition::kReceiving;
+  return context_.record->state().condition != Condition::kReceiving;
 }
 
 bool ChainCore::may_catch_up() const {
-  const NodeState& state = record_->state();
+  const NodeState& state = context_.record->state();
   return options_.keep_changes > absl::ZeroDuration() && !place_.inside() &&
          state.condition == Condition::kSound && state.view_id != 0 &&
          state.epoch == place_.view.epoch && state.disputed == 0 &&
@@ -122,14 +116,14 @@ bool ChainCore::may_catch_up() const {
 }
 
 bool ChainCore::behind() const {
-  return record_->state().condition == Condition::kBehind;
+  return context_.record->state().condition == Condition::kBehind;
 }
 
 void ChainCore::Record(Condition condition) {
-  NodeState state = record_->state();
+  NodeState state = context_.record->state();
   if (state.condition == condition) return;
   state.condition = condition;
-  record_->Update(state);
+  context_.record->Update(state);
 }
 
 bool ChainCore::may_compare() const {
@@ -150,13 +144,13 @@ void ChainCore::OnView(const View& view, absl::Time now, Actions* actions) {
   }
   if (view.id <= place_.view.id) return;
   const int index = PlaceIn(view);
-  if (index >= 0 && view.id <= record_->state().view_id &&
-      view.epoch <= record_->state().epoch) {
+  if (index >= 0 && view.id <= context_.record->state().view_id &&
+      view.epoch <= context_.record->state().epoch) {
     return outbox_.Fail(absl::FailedPreconditionError(
         absl::StrCat("view ", view.id,
                      " takes this node in, but its heap "
                      "holds data of view ",
-                     record_->state().view_id,
+                     context_.record->state().view_id,
                      ": the store of views was emptied; restore it, or move "
                      "the data away")));
   }
@@ -177,7 +171,7 @@ int ChainCore::PlaceIn(const View& view) const {
   if (index < 0) return index;
   // A process on a stale copy of the files may get the same incarnation.
   const std::string& named = view.members[index].heap_id;
-  const std::string held = BytesOf(record_->state().heap_id);
+  const std::string held = BytesOf(context_.record->state().heap_id);
   return named.empty() || held.empty() || named == held ? index : -1;
 }
 
@@ -197,7 +191,7 @@ void ChainCore::LeaveView(absl::Time now) {
 
 void ChainCore::EnterView(absl::Time now) {
   link_watch_.Enter(now);
-  NodeState state = record_->state();
+  NodeState state = context_.record->state();
   state.view_id = place_.view.id;
   state.view_digest = place_.view.digest;
   TakeOrigin(&state);
@@ -207,7 +201,7 @@ void ChainCore::EnterView(absl::Time now) {
     if (place_.view.id == 1) returning_.Forget();
     state.condition = Condition::kSound;
   }
-  record_->Update(state);
+  context_.record->Update(state);
   if (!has_state()) return;  // the manager learns of it, and expels this node
   if (is_head() && behind()) {
     return outbox_.Fail(absl::FailedPreconditionError(
@@ -216,7 +210,7 @@ void ChainCore::EnterView(absl::Time now) {
   }
   if (mending_.torn() && role() == Role::kSingle) {
     return outbox_.Fail(absl::UnavailableError(
-        absl::StrCat("mutations after ", ring_->applied(),
+        absl::StrCat("mutations after ", context_.ring->applied(),
                      " were interrupted, and no other node is left to repair "
                      "them from; start another node of the last view")));
   }
@@ -224,7 +218,7 @@ void ChainCore::EnterView(absl::Time now) {
   const Member* next = place_.successor();
   returning_.Enter(place_.predecessor() != nullptr, next != nullptr);
   CheckReturned();
-  completions_.Know(ring_->cleaned());
+  completions_.Know(context_.ring->cleaned());
   if (!is_tail()) donor_.EndRetaining();
   dispute_.ForgetVotes();
   if (dispute_.open() && is_head()) disputed_result_.Keep();
@@ -233,7 +227,7 @@ void ChainCore::EnterView(absl::Time now) {
 
   // This process crashed on it once while executing it again.
   if (TakesBackAlone(options_.mode) && is_head() &&
-      deadly_.redone() == ring_->applied() + 1) {
+      deadly_.redone() == context_.ring->applied() + 1) {
     DropInterrupted();
   }
   // Entries in the ring were acknowledged upstream: they are executed in any
@@ -257,18 +251,18 @@ void ChainCore::OnHeapVoid() {
   dispute_.End();
   ForgetInterrupted();
   returning_.Forget();
-  NodeState state = record_->state();
+  NodeState state = context_.record->state();
   LOG_IF(WARNING, state.epoch != 0 && state.epoch < place_.view.epoch)
       << "this node discards its data of recovery epoch " << state.epoch
       << ": the chain has been recovered by force since, and is in epoch "
       << place_.view.epoch;
   TakeOrigin(&state);
-  record_->Update(state);
+  context_.record->Update(state);
 }
 
 void ChainCore::DiscardState() {
   history_.Forget();
-  copy_->BeginReceiving();
+  context_.copy->BeginReceiving();
   dispute_.End();
   ForgetInterrupted();
   returning_.Forget();
@@ -286,10 +280,11 @@ void ChainCore::OnLinkOpened(LinkId link, absl::Time now, Actions* actions) {
   if (!downstream_.OnOpened(link, now, &hello) &&
       !completions_.OnOpened(link, now, &hello) &&
       !joiner_.OnOpened(link, now, may_resume(),
-                        may_catch_up() ? &record_->state() : nullptr, &hello)) {
+                        may_catch_up() ? &context_.record->state() : nullptr,
+                        &hello)) {
     return;  // of an older view
   }
-  DescribeNode(options_, record_->state(), &hello);
+  DescribeNode(options_, context_.record->state(), &hello);
   *outbox_.Send(link).mutable_hello() = std::move(hello);
 }
 
@@ -324,8 +319,9 @@ void ChainCore::OnTick(absl::Time now, Actions* actions) {
   if (donor_.OnTick(now) && is_tail()) CompleteAsTail();
   append_debt_.Update(downstream_.waits() || announcements_.waits(),
                       downstream_.acked() + announcements_.answers(), now);
-  completion_debt_.Update(role() == Role::kHead && ring_->applied() > settled(),
-                          settled(), now);
+  completion_debt_.Update(
+      role() == Role::kHead && context_.ring->applied() > settled(), settled(),
+      now);
   NoteLinks(now);
 }
 
@@ -347,7 +343,7 @@ void ChainCore::EndOfBatch(absl::Time now, Actions* actions) {
     return;
   }
   joiner_.Acknowledge();
-  completions_.Report(donor_.held_at().value_or(ring_->applied()));
+  completions_.Report(donor_.held_at().value_or(context_.ring->applied()));
   if (!half_executed()) donor_.Continue(now);
   // After everything that may append or clean: it sends bytes in the ring.
   AdoptDeadly(now);
@@ -371,7 +367,7 @@ absl::Status ChainCore::AppendLocal(absl::Span<const Mutation* const> mutations,
   draft.write_set = &write_set;
   draft.image = &image;
   const auto image_of = [this](const engine::Intent& intent) {
-    return *executor_->ImageOf(intent);
+    return *context_.executor->ImageOf(intent);
   };
   if (CarriesImages(options_.mode)) draft.image_of.emplace(image_of);
   if (options_.max_entry_bytes != 0 &&
@@ -381,19 +377,19 @@ absl::Status ChainCore::AppendLocal(absl::Span<const Mutation* const> mutations,
         " bytes; the chain's links take at most ", options_.max_entry_bytes));
   }
   if (TakesBackAlone(options_.mode)) {
-    RETURN_IF_ERROR(CheckUndoLogsHold(write_set, ring_->bytes_total()));
+    RETURN_IF_ERROR(CheckUndoLogsHold(write_set, context_.ring->bytes_total()));
   }
-  absl::Status appended = ring_->Append(draft);
+  absl::Status appended = context_.ring->Append(draft);
   if (appended.ok()) scrub_.OnWritten(write_set);
   if (appended.ok() && options_.on_appended) {
-    options_.on_appended(ring_->EntryOf(draft.first));
+    options_.on_appended(context_.ring->EntryOf(draft.first));
   }
   return appended;
 }
 
 void ChainCore::CommitLocal(Actions* actions) {
   const Outbox::Delivery delivery(&outbox_, actions);
-  ring_->MarkApplied(ring_->received());
+  context_.ring->MarkApplied(context_.ring->received());
   AfterApplied();
 }
 
@@ -422,7 +418,7 @@ void ChainCore::SendSync(LinkId link) {
 
 void ChainCore::ExecuteReceived() {
   if (mending_.torn() || dispute_.open()) return;
-  if (ring_->applied() == ring_->received()) return;
+  if (context_.ring->applied() == context_.ring->received()) return;
   const auto dissent = execution_.Run(place_);
   if (outbox_.failed()) return;
   if (dissent.has_value()) return OnDissent(*dissent);
@@ -431,15 +427,15 @@ void ChainCore::ExecuteReceived() {
 
 void ChainCore::AfterApplied() {
   history_.OnApplied();
-  ring_->PersistApplied();  // invariant 4
+  context_.ring->PersistApplied();  // invariant 4
   CheckCaughtUp();
   CheckReturned();
   if (is_tail()) CompleteAsTail();
-  if (joiner_.follows()) CleanTo(ring_->applied());
+  if (joiner_.follows()) CleanTo(context_.ring->applied());
 }
 
 void ChainCore::CompleteAsTail() {
-  deadly_.OnComplete(ring_->applied());
+  deadly_.OnComplete(context_.ring->applied());
   const uint64_t complete = donor_.MayComplete();
   if (is_head()) completions_.CompleteTo(complete);
   completions_.Owe();
@@ -449,8 +445,8 @@ void ChainCore::CompleteAsTail() {
 void ChainCore::CleanTo(uint64_t sequence) {
   // All nodes have applied cleaned entries, so they are completed as well.
   if (is_head()) completions_.CompleteTo(sequence);
-  if (sequence <= ring_->cleaned()) return;
-  ring_->Clean(sequence);
+  if (sequence <= context_.ring->cleaned()) return;
+  context_.ring->Clean(sequence);
   upstream_.OnCleaned();
 }
 
@@ -459,11 +455,11 @@ void ChainCore::GoOnMended(Mending::Mended mended) {
   if (*mended == Mend::kBack) {
     if (dispute_.open()) disputed_result_.Drop();
     // This process crashed on it once while executing it again.
-    if (deadly_.redone() == ring_->applied() + 1) DropInterrupted();
+    if (deadly_.redone() == context_.ring->applied() + 1) DropInterrupted();
     return ExecuteReceived();
   }
-  NoteDeadly(ring_->applied(), ring_->received());
-  ring_->MarkApplied(ring_->received());
+  NoteDeadly(context_.ring->applied(), context_.ring->received());
+  context_.ring->MarkApplied(context_.ring->received());
   SendSync(upstream_.link());
   AfterApplied();
 }

@@ -143,7 +143,7 @@ class ChainCore {
   // --- The head's part.
 
   // The number that the next mutation gets.
-  uint64_t next_sequence() const { return ring_->received() + 1; }
+  uint64_t next_sequence() const { return context_.ring->received() + 1; }
 
   // Makes an entry of these mutations durable in the ring; the first one is
   // next_sequence(). The head has executed them and sets the commit mark after
@@ -195,7 +195,7 @@ class ChainCore {
   membership::Condition condition() const;
   // The first mutation of an entry whose result differs from the head's, while
   // it is not decided which node erred; 0: none.
-  uint64_t disputed() const { return record_->state().disputed; }
+  uint64_t disputed() const { return context_.record->state().disputed; }
   // The view whose tail sends every log entry to this node, which is outside.
   uint64_t caught_up_view() const;
   uint64_t completed() const { return completions_.completed(); }
@@ -219,7 +219,7 @@ class ChainCore {
   uint64_t sent() const { return downstream_.sent(); }
   uint64_t acknowledged() const { return downstream_.acked(); }
   const TurnedDown& turned_down() const { return outbox_.turned_down(); }
-  const LogRing& ring() const { return *ring_; }
+  const LogRing& ring() const { return *context_.ring; }
 
   struct LinkState {
     std::string peer;
@@ -234,9 +234,6 @@ class ChainCore {
 
  private:
   using Message = kamino::internal::v1::ChainMessage;
-
-  // For the parts; valid from the start of the constructor.
-  ChainContext Context();
 
   // --- Views.
 
@@ -254,7 +251,7 @@ class ChainCore {
   // place.
   bool may_resume() const {
     return behind() && !mending_.torn() &&
-           record_->state().epoch == place_.view.epoch;
+           context_.record->state().epoch == place_.view.epoch;
   }
   // This node has no place, and its data is the chain's state at some mutation,
   // apart from entries that its ring names.
@@ -361,15 +358,11 @@ class ChainCore {
   void CheckReturned();
 
   const ChainOptions options_;
-  LogRing* const ring_;
-  NodeRecord* const record_;
-  Executor* const executor_;
-  StateCopy* const copy_;
-
   Place place_;
   TransferStats transfer_stats_;
-
   Outbox outbox_;
+  const ChainContext context_;
+
   Upstream upstream_;
   Downstream downstream_;
   Completions completions_;

@@ -38,7 +38,8 @@ void ChainCore::NoteOnTheWay(const View& next) {
 }
 
 uint64_t ChainCore::KnownComplete() const {
-  return is_head() ? std::max(completed(), ring_->cleaned()) : ring_->cleaned();
+  return is_head() ? std::max(completed(), context_.ring->cleaned())
+                   : context_.ring->cleaned();
 }
 
 void ChainCore::NoteDeadly(uint64_t after, uint64_t last) {
@@ -55,7 +56,7 @@ void ChainCore::AdoptDeadly(absl::Time now) {
   if (CarriesImages(options_.mode)) return AdoptImages();
   if (!upstream_.attached()) return;
   const uint64_t complete = deadly_.CompleteAsShared();
-  if (complete > ring_->applied()) {
+  if (complete > context_.ring->applied()) {
     deadly_.Pass(complete);
     return ExecuteReceived();  // the others are adopted with the next batch
   }
@@ -63,9 +64,9 @@ void ChainCore::AdoptDeadly(absl::Time now) {
 }
 
 void ChainCore::AdoptImages() {
-  uint64_t last = ring_->applied();
-  while (last < ring_->received()) {
-    const LogEntry entry = ring_->EntryOf(last + 1);
+  uint64_t last = context_.ring->applied();
+  while (last < context_.ring->received()) {
+    const LogEntry entry = context_.ring->EntryOf(last + 1);
     if (!deadly_.Has(entry)) break;
     last = entry.last();
   }
@@ -76,7 +77,7 @@ void ChainCore::AdoptImages() {
 }
 
 void ChainCore::ApplyImages(uint64_t last, bool interrupted) {
-  const uint64_t after = ring_->applied();
+  const uint64_t after = context_.ring->applied();
   LOG(INFO) << "mutations (" << after << ", " << last << "] were interrupted"
             << (interrupted ? "" : " at another node")
             << "; they are rolled forward from their after-images";
@@ -89,19 +90,21 @@ void ChainCore::ApplyImages(uint64_t last, bool interrupted) {
                                      "]: ", applied.message())));
   }
   NoteDeadly(after, last);
-  ring_->MarkApplied(last);
-  ring_->PersistApplied();
+  context_.ring->MarkApplied(last);
+  context_.ring->PersistApplied();
   if (interrupted) mending_.Forget();
 }
 
 bool ChainCore::MayTakeBack() const {
   // If entries in flight share objects, only once it has applied all earlier
   // entries.
-  return !Pipelines(options_.mode) || KnownComplete() >= ring_->applied();
+  return !Pipelines(options_.mode) ||
+         KnownComplete() >= context_.ring->applied();
 }
 
 void ChainCore::ExecuteAdopted() {
-  LOG(INFO) << "mutations (" << ring_->applied() << ", " << ring_->received()
+  LOG(INFO) << "mutations (" << context_.ring->applied() << ", "
+            << context_.ring->received()
             << "] are complete: the predecessor holds results of later ones; "
                "they are executed here";
   mending_.Forget();
@@ -115,8 +118,8 @@ void ChainCore::DropInterrupted() {
       << "this node crashed when it executed mutation " << deadly_.redone()
       << " again; it drops what it received and did not execute, up to "
          "mutation "
-      << ring_->received();
-  ring_->TruncateAfter(ring_->applied());
+      << context_.ring->received();
+  context_.ring->TruncateAfter(context_.ring->applied());
   deadly_.SetRedone(0);
 }
 

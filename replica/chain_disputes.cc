@@ -13,7 +13,7 @@ void ChainCore::OnDissent(const Execution::Dissent& dissent) {
   if (outbox_.failed()) return;
   dispute_.Begin(dissent.entry, dissent.why, dissent.hash);
   if (!dispute_.whole() && TakesBackAlone(options_.mode)) {
-    absl::Status taken_back = executor_->TakeBack();
+    absl::Status taken_back = context_.executor->TakeBack();
     if (!taken_back.ok()) return outbox_.Fail(std::move(taken_back));
   }
   if (!place_.inside()) {  // it is a joining node

@@ -129,7 +129,7 @@ void ChainCore::TakeMessage(LinkId link, const Message& message,
 std::string ChainCore::RefuseHello(LinkId link, const Hello& hello,
                                    absl::Time now) const {
   std::string refusal =
-      RefuseStranger(options_, record_->state(), place_.view, hello);
+      RefuseStranger(options_, context_.record->state(), place_.view, hello);
   if (refusal.empty() && options_.identity_of != nullptr) {
     refusal = RefuseImpostor(options_, place_.view, hello,
                              options_.identity_of(link));
@@ -145,7 +145,7 @@ std::string ChainCore::RefuseHello(LinkId link, const Hello& hello,
                           !dispute_.open() && beyond_doubt();
     return donor_.Refuse(hello, place_.view, may_give, now);
   }
-  return RefuseNeighbour(options_, record_->state(), place_, hello);
+  return RefuseNeighbour(options_, context_.record->state(), place_, hello);
 }
 
 void ChainCore::OnHello(LinkId link, const Hello& hello, absl::Time now) {
@@ -178,9 +178,9 @@ void ChainCore::OnHelloAppend(LinkId link, const Hello& hello, absl::Time now) {
     return outbox_.Reject(
         link,
         absl::StrCat(options_.node_id, " has received up to ",
-                     ring_->received(), " and applied up to ", ring_->applied(),
-                     ", you have applied up to ", hello.applied(),
-                     " and cleaned up to ", hello.cleaned()),
+                     context_.ring->received(), " and applied up to ",
+                     context_.ring->applied(), ", you have applied up to ",
+                     hello.applied(), " and cleaned up to ", hello.cleaned()),
         /*behind=*/false);
   }
   upstream_.Attach(link);
@@ -226,9 +226,11 @@ void ChainCore::ContinueDownstream(const Sync& sync) {
 
 bool ChainCore::CheckUnsent(const Sync& sync) {
   const uint64_t sequence = sync.received() + 1;
-  if (sequence <= ring_->cleaned() || sequence > ring_->applied()) return true;
+  if (sequence <= context_.ring->cleaned() ||
+      sequence > context_.ring->applied())
+    return true;
   const auto entry =
-      LogEntry::Check(ring_->EntryOf(sequence).bytes(), options_.mode);
+      LogEntry::Check(context_.ring->EntryOf(sequence).bytes(), options_.mode);
   if (entry.ok()) return true;
   std::string why = absl::StrCat(
       "mutation ", sequence,
@@ -283,8 +285,8 @@ void ChainCore::OnAppend(LinkId link,
   StageLap lap(options_.stages, Stage::kPersist);
   if (!upstream_.Take(entry, returning_.may_append())) return;
   if (append.deadly() && place_.index > 0) {
-    NoteDeadly(ring_->EntryOf(ring_->received()).first() - 1,
-               ring_->received());
+    NoteDeadly(context_.ring->EntryOf(context_.ring->received()).first() - 1,
+               context_.ring->received());
   }
   lap.Next(Stage::kExecute);
   ExecuteReceived();
@@ -304,8 +306,9 @@ void ChainCore::OnCleanUp(LinkId link, uint64_t cleaned) {
 
 void ChainCore::OnCompletion(LinkId link, uint64_t applied) {
   if (!outbox_.Belongs(completions_.Has(link) && is_head())) return;
-  const uint64_t reached = std::min(applied, ring_->applied());
-  if (reached > ring_->cleaned() && !ring_->EndsEntry(reached)) {
+  const uint64_t reached = std::min(applied, context_.ring->applied());
+  if (reached > context_.ring->cleaned() &&
+      !context_.ring->EndsEntry(reached)) {
     return outbox_.Misfit(link, absl::StrCat("mutation ", applied,
                                              " is completed, but no entry "
                                              "ends with it"));
@@ -356,7 +359,7 @@ void ChainCore::OnTransferMessage(LinkId link, const Message& message,
           message.state_begin().borne_out() ? place_.view.tail().node_id : "");
       return OnHeapVoid();
     case Joiner::Effect::kHasHeap:
-      completions_.Restart(ring_->cleaned());
+      completions_.Restart(context_.ring->cleaned());
       upstream_.OweCleanUp();
       return;
   }

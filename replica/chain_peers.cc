@@ -140,12 +140,12 @@ bool ChainCore::EndSelfDial(LinkId link, const Hello& hello, absl::Time now) {
 
 void ChainCore::CheckResumed(const Hello& hello) {
   const uint64_t sequence = hello.applied() + 1;
-  if (!hello.resume() || sequence <= ring_->cleaned() ||
-      sequence > ring_->applied()) {
+  if (!hello.resume() || sequence <= context_.ring->cleaned() ||
+      sequence > context_.ring->applied()) {
     return;
   }
   const auto entry =
-      LogEntry::Check(ring_->EntryOf(sequence).bytes(), options_.mode);
+      LogEntry::Check(context_.ring->EntryOf(sequence).bytes(), options_.mode);
   if (entry.ok()) return;
   LOG(ERROR) << "mutation " << sequence
              << " is damaged in this node's ring: " << entry.status().message()

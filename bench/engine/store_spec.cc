@@ -69,6 +69,7 @@ bool StoreSpec::alone() const {
 engine::StoreOptions StoreSpec::Options() const {
   engine::StoreOptions options;
   options.mode = engine::PmemMode::kForce;
+  options.may_lose = true;
   options.alpha = alpha.value_or(kAlpha);
   options.background = !alone();
   options.scheme_options = SchemeOptions(tuning);

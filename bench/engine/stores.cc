@@ -19,6 +19,7 @@
 #include "engine/forwarding_store.h"
 #include "engine/heap/heap.h"
 #include "engine/pmem/file_region.h"
+#include "glog/logging.h"
 
 namespace kamino::bench {
 namespace {
@@ -170,7 +171,7 @@ class PoolFiles final : public engine::StoreRegions {
 // files that cannot.
 class WatchedStore final : public engine::ForwardingStore {
  public:
-  // `files` may have a heap in which a crash left a store: `fresh` is false.
+  // `fresh` is false: the files have a heap in which a crash left a store.
   static absl::StatusOr<std::unique_ptr<WatchedStore>> Open(
       const StoreSpec& spec, std::unique_ptr<PoolFiles> files, bool fresh) {
     engine::StoreOptions options = spec.Options();
@@ -220,16 +221,20 @@ class WatchedStore final : public engine::ForwardingStore {
   const engine::SchemeStore parts_;
 };
 
-bool IsPmemobj(const StoreSpec& spec) {
-  return engine::SchemeNamed(spec.scheme)->open == nullptr;
+const engine::Scheme& SchemeOf(const StoreSpec& spec) {
+  const engine::Scheme* const scheme = engine::SchemeNamed(spec.scheme);
+  CHECK(scheme != nullptr) << spec.scheme << " is not linked";
+  return *scheme;
 }
+
+bool IsPmemobj(const StoreSpec& spec) { return SchemeOf(spec).open == nullptr; }
 
 uint64_t PmemobjBytes(uint64_t bytes) {
   return engine::HeapRegionBytes(bytes) + kPmemobjOverhead;
 }
 
 uint64_t HeapBytes(const StoreSpec& spec, uint64_t bytes) {
-  const engine::Scheme& scheme = *engine::SchemeNamed(spec.scheme);
+  const engine::Scheme& scheme = SchemeOf(spec);
   return scheme.region_bytes ? scheme.region_bytes(bytes)
                              : engine::HeapRegionBytes(bytes);
 }

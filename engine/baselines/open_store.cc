@@ -175,7 +175,9 @@ std::vector<std::string> AllSchemeNames() {
 }
 
 StoreOr OpenStore(absl::string_view scheme, const std::string& path,
-                  size_t bytes, const StoreOptions& options) {
+                  size_t bytes, const StoreOptions& given) {
+  StoreOptions options = given;
+  options.may_lose = false;
   const Scheme* const found = SchemeNamed(scheme);
   if (found == nullptr) {
     return absl::InvalidArgumentError(

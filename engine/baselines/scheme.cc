@@ -20,8 +20,9 @@ std::vector<std::unique_ptr<const Scheme>>& Registered() {
 }  // namespace
 
 LinkedScheme::LinkedScheme(Scheme scheme) {
-  CHECK(SchemeNamed(scheme.name) == nullptr)
-      << "two schemes are named " << scheme.name;
+  for (const std::string& name : {scheme.name, scheme.alias}) {
+    CHECK(SchemeNamed(name) == nullptr) << "two schemes are named " << name;
+  }
   auto& schemes = Registered();
   // Static initialisation has no order across files.
   const auto after = std::find_if(

@@ -26,13 +26,14 @@
 
 namespace kamino::engine {
 
-// Where a store's regions come from. It owns them, and outlives the store.
+// Makes or opens a store's regions. It owns the regions, and outlives the
+// store.
 class StoreRegions {
  public:
   virtual ~StoreRegions() = default;
 
-  // The heap's region: new and zeroed, or as StoreOptions::fresh says, with a
-  // store in it. A scheme calls it once, before OpenCopy.
+  // The heap's region: new and zeroed if StoreOptions::fresh, else with a store
+  // in it. A scheme calls it once, before OpenCopy.
   virtual absl::StatusOr<Region*> OpenHeap() = 0;
   // The undo copy's. `bytes`: its size if it is new.
   virtual absl::StatusOr<Region*> OpenCopy(uint64_t bytes) = 0;
@@ -58,8 +59,8 @@ struct Scheme {
   std::string name;
   // SchemeNames() has only those that represent a kind of scheme.
   bool represents = true;
-  // The order of lists: schemes of a smaller rank are first, then as they
-  // register.
+  // Order in lists: by rank; schemes of the same rank in the order in which
+  // they register.
   int rank = 0;
   // Another name for the scheme; empty: none.
   std::string alias = "";

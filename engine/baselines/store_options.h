@@ -31,6 +31,10 @@ struct StoreOptions {
   // The scheme's own options, separated by commas: "group=16,scans". Empty: its
   // defaults. The scheme's document lists them.
   std::string scheme_options;
+
+  // Only for benches: allows options with which a store survives no crash.
+  // OpenStore ignores it.
+  bool may_lose = false;
 };
 
 }  // namespace kamino::engine

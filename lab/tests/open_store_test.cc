@@ -119,9 +119,8 @@ TEST_F(OpenStoreTest, SchemesAreTuned) {
   options.scheme_options = "columns=1";
   EXPECT_EQ(code("archapt"), absl::StatusCode::kInvalidArgument);
   options.scheme_options = "unchecked";
-  options.fresh = false;
+  options.may_lose = true;
   EXPECT_EQ(code("archapt"), absl::StatusCode::kInvalidArgument);
-  options.fresh = true;
   EXPECT_FALSE(FilesExist());
   // A log for a smaller queue is smaller.
   uint64_t used[2];

@@ -11,8 +11,9 @@ std::vector<ThreadedScheme> SchemesWithThreads() {
       {"archapt", "queue_bytes=4096,columns=3,patience=1ms"},
   };
   for (const RewindOptions& options : AllRewinds()) {
-    // Checkpoints are made all the time.
-    schemes.push_back({options.Name(), "checkpoint=50"});
+    // Checkpoints are made all the time, with force as well.
+    schemes.push_back({options.Name(), options.force ? "checkpoint=50,keeps"
+                                                     : "checkpoint=50"});
   }
   return schemes;
 }

@@ -110,7 +110,7 @@ class ChainNode {
   // A mutation. Answered at once when this node is not the head.
   void Submit(head::Request request, absl::Time now);
 
-  // Sessions, as in head::Admission. A node that is not the head says so at
+  // Sessions, as in head::HeadSessions. A node that is not the head says so at
   // once, and finds no session.
   void OpenSession(const head::SessionParams& params, absl::Time now,
                    head::HeadSessions::Opened done);

@@ -42,7 +42,7 @@ class ConnectionAccess {
  private:
   security::Access* const access_;
   const SessionCarrier* const carrier_;
-  uint64_t generation_ = 0;  // of grants, that was checked
+  uint64_t generation_ = 0;  // of the grants, when grant_ was looked up
   security::GrantPtr grant_;
 };
 

@@ -24,8 +24,10 @@ class HeldBytes {
 
   // The peer has sent a frame.
   void NoteReceived(size_t bytes, absl::Time now);
-  // The carrier is about to take a frame, and then has it.
+  // Call before the carrier gets a frame.
   void NoteSent(size_t bytes);
+  // Asks the carrier how much it has not sent. Call after each frame, and when
+  // the peer may have received something.
   void CountUnsent();
   void OnTick(absl::Time now);
 
@@ -43,7 +45,8 @@ class HeldBytes {
   bool AnswersAreStuck();
 
   size_t bytes() const { return unsent_ + unfinished_; }
-  // The time to send them at the recent rate, for comparison.
+  // About how many seconds the peer needs for these bytes at its recent rate.
+  // Only for comparison: a new peer counts as fast.
   double seconds() const;
 
  private:

@@ -124,7 +124,7 @@ std::vector<Scheme> MakeSchemes() {
   };
 }
 
-const LinkedRigs kLinked(MakeSchemes());
+const LinkedRigs kLinked(MakeSchemes(), /*first=*/true);
 
 }  // namespace
 

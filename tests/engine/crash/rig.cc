@@ -10,8 +10,10 @@ std::vector<Scheme>& Registered() {
 
 }  // namespace
 
-LinkedRigs::LinkedRigs(const std::vector<Scheme>& schemes) {
-  for (const Scheme& scheme : schemes) Registered().push_back(scheme);
+LinkedRigs::LinkedRigs(const std::vector<Scheme>& schemes, bool first) {
+  // Static initialisation has no order across files.
+  std::vector<Scheme>& all = Registered();
+  all.insert(first ? all.begin() : all.end(), schemes.begin(), schemes.end());
 }
 
 const std::vector<Scheme>& Schemes() { return Registered(); }

@@ -92,7 +92,8 @@ struct Scheme {
 // Adds schemes when the program starts, in a library with alwayslink.
 class LinkedRigs {
  public:
-  explicit LinkedRigs(const std::vector<Scheme>& schemes);
+  // `first`: before all others.
+  explicit LinkedRigs(const std::vector<Scheme>& schemes, bool first = false);
 };
 
 // Every crash-safe scheme that the program has linked; small heaps, small undo

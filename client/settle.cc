@@ -22,7 +22,7 @@ class Settling final : public Call<CommitRequest, CommitResponse> {
     return FindConnectionOf(runner_, lane_, address, expired);
   }
   uint64_t number() const override { return lane_.number; }
-  void Name(CommitRequest* request) const override {
+  void AddRequestId(CommitRequest* request) const override {
     SetRequestId(lane_, request->mutable_request_id());
   }
 

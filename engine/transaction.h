@@ -81,7 +81,8 @@ class Reader {
   //
   // kNotFound: no live object has this id. kAborted: see
   // Transaction::conflict(). kDataLoss: its bytes are lost for good
-  // (RecoveryReport::lost_objects); Archapt alone.
+  // (RecoveryReport::lost_objects). Only a scheme that leaves flushes to the
+  // cache can lose them.
   virtual absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) = 0;
 
   // Hint that the object will be read soon: loads what Read looks at first into
@@ -135,9 +136,9 @@ class Transaction : public Reader {
 
   // Declares these intents, all kWrite, in this order, as one Write for each
   // would. A scheme does so with one set of drains, while each Write would have
-  // its own; but REWIND's noforce-simple and noforce-batch drain more often
-  // than for Writes (lab/docs/rewind_log.md). Later calls of Write or
-  // Overwrite within a declared range change its bytes. These calls count as
+  // its own. A scheme that logs each word may drain more often than for Writes
+  // (docs/use/engine.md). Later calls of Write or Overwrite within a declared
+  // range change its bytes. These calls count as
   // ranges of their own where ranges are counted, and wait for no drain; but
   // Kamino over an undo log saves the bytes that they change once more.
   //

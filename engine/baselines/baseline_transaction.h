@@ -27,8 +27,9 @@ struct ObjectLocks {
   std::atomic<LockTable::Owner> next_owner{1};
 };
 
-// A scheme fills in the private functions. CommitOptions::sequence is recorded
-// by REWIND and WrAP. hold_locks is kUnimplemented: chains are kamino's alone.
+// A scheme fills in the private functions, and may record
+// CommitOptions::sequence. hold_locks is kUnimplemented: only Kamino's stores
+// are part of a chain.
 class BaselineTransaction : public Transaction {
  public:
   // A clock can be asked so far ahead.

@@ -37,14 +37,15 @@ enum class HeapScheme {
   // Rivals of papers, which SchemeNames() leaves out:
 
   // "unsafe-each": as unsafe, but every Overwrite is durable before it returns,
-  // and at commit every range, object and header by a drain of its own (REWIND,
-  // section 5: a store to persistent memory that nothing is logged of).
+  // and at commit every range, object and header by a drain of its own
+  // (Chatzistergiou et al., VLDB 2015, section 5: a store to persistent memory
+  // without a log).
   kUnsafeEach,
   // "cached": stores in place, and nothing is ever flushed. What the memory
   // could do if it were not persistent.
   kCached,
   // "undo-each": as undo-own, but every store is durable by a drain of its own,
-  // as its old bytes are (WrAP, section 4: the undo log). A weak rival.
+  // as its old bytes are (Doshi et al., section 4: the undo log). A weak rival.
   kUndoEach,
 };
 

@@ -21,7 +21,7 @@ struct HeldObject {
   bool allocated = false;  // by this transaction
   bool freed = false;      // by this transaction
   bool saved = false;      // undo-object: the whole of it is in the log
-  bool claimed = false;    // archapt: no other flush of it is left
+  bool claimed = false;    // no other transaction is to flush it
   // The payload as this transaction sees it; empty: not looked up yet.
   absl::Span<std::byte> bytes;
   // cow: what `bytes` is then, the object's own staying as they are.

@@ -21,11 +21,11 @@ inline constexpr size_t kMinStoreBytes = 8u << 20;
 
 // One scheme of each kind: "kamino-simple", "kamino-dynamic", "undo-object",
 // "undo-range", "undo-own", "cow", "unsafe"; with //lab:schemes linked also
-// "rewind-1-noforce-batch", "wrap" and "archapt".
+// those of other papers (lab/docs/README.md).
 std::vector<std::string> SchemeNames();
 
-// All that OpenStore takes, those first. It also takes aliases: "rewind" makes
-// and opens a store that reports itself as "rewind-1-noforce-batch".
+// All that OpenStore takes, those first. OpenStore also takes a scheme's alias
+// (Scheme::alias); the store reports the scheme's name.
 std::vector<std::string> AllSchemeNames();
 
 // Opens a store on the file `path` of `bytes` bytes (not used when the file

@@ -1,7 +1,7 @@
 // Atomicity schemes by name. A scheme registers itself where a program links
 // it:
 //
-//   const LinkedScheme linked({/*name=*/"wrap", ...});
+//   const LinkedScheme linked({/*name=*/"cow", ...});
 //
 // in a library with alwayslink. OpenStore (open_store.h) and the benches open
 // its stores by that name.

@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 
 namespace kamino {
@@ -62,6 +63,31 @@ bool LooksLikeIp4(absl::string_view host) {
   return IsDigits(host.substr(host.rfind('.') + 1));
 }
 
+// Why `name`, which may end with the dot of an absolute name, breaks the rules
+// of RFC 1123, section 2.1, and RFC 1035, section 2.3.4; "": it keeps them.
+std::string WhyNoName(absl::string_view name) {
+  constexpr size_t kLongestName = 253;
+  constexpr size_t kLongestLabel = 63;
+  absl::ConsumeSuffix(&name, ".");
+  if (name.size() > kLongestName) {
+    return absl::StrCat("a host name has at most ", kLongestName,
+                        " characters, and this one has ", name.size());
+  }
+  for (const absl::string_view label : absl::StrSplit(name, '.')) {
+    if (label.empty()) return "the host name has an empty label";
+    if (label.size() > kLongestLabel) {
+      return absl::StrCat("a label of a host name has at most ", kLongestLabel,
+                          " characters, and \"", label, "\" has ",
+                          label.size());
+    }
+    if (label.front() == '-' || label.back() == '-') {
+      return absl::StrCat("a label of a host name cannot begin or end with -: ",
+                          "\"", label, "\"");
+    }
+  }
+  return "";
+}
+
 // Why `host`, without brackets, is invalid; "": it is valid.
 std::string WhyNoHost(absl::string_view host) {
   for (const char c : host) {
@@ -78,7 +104,7 @@ std::string WhyNoHost(absl::string_view host) {
   if (LooksLikeIp4(host)) {
     return absl::StrCat(host, " is no IPv4 address of four numbers up to 255");
   }
-  return "";
+  return WhyNoName(host);
 }
 
 // Explains the error in a text with several colons and no brackets.

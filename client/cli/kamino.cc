@@ -287,8 +287,10 @@ int Main(int argc, char** argv) {
   const int code = Run(argc, argv, cli);
   std::cout.flush();
   if (output.error() == 0) return code;
+  // A put has committed, for example, and must not be repeated for its output.
   return cli.Fail(absl::FailedPreconditionError(absl::StrCat(
-      "cannot write to standard output: ", WhyNotWritten(output.error()))));
+      "cannot write to standard output: ", WhyNotWritten(output.error()),
+      code == 0 ? "; everything else the command does succeeded" : "")));
 }
 
 }  // namespace

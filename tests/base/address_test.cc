@@ -22,6 +22,13 @@ std::string WhyNot(const std::string& address) {
   return std::string(parsed.status().message());
 }
 
+// A name of `size` characters whose labels have at most 50.
+std::string LongName(size_t size) {
+  std::string name(size, 'a');
+  for (size_t i = 50; i + 1 < size; i += 51) name[i] = '.';
+  return name;
+}
+
 TEST(AddressTest, ReadsNamesAndNumbers) {
   struct Case {
     const char* text;
@@ -89,8 +96,20 @@ TEST(AddressTest, RefusesWhatIsNoAddress) {
            {"a@b:1", "a host name cannot contain \"@\""},
            {"10.0.0.256:1", "10.0.0.256 is no IPv4 address"},
            {"10.0.1:1", "10.0.1 is no IPv4 address"},
-           {"a.0x.10:1", "a.0x.10 is no IPv4 address"}}) {
+           {"a.0x.10:1", "a.0x.10 is no IPv4 address"},
+           {"a..b:1", "the host name has an empty label"},
+           {".:1", "the host name has an empty label"},
+           {"a..:1", "the host name has an empty label"},
+           {"-x:1", "cannot begin or end with -: \"-x\""},
+           {"a.x-.b:1", "cannot begin or end with -: \"x-\""},
+           {std::string(64, 'a') + ".b:1", "a label of a host name has at most"},
+           {LongName(254) + ":1", "at most 253 characters, and this one has"}}) {
     EXPECT_THAT(WhyNot(text), HasSubstr(why));
+  }
+  for (const std::string& host :
+       {std::string(63, 'a'), LongName(253), LongName(253) + ".",
+        std::string("a-b.c."), std::string("a--b")}) {
+    EXPECT_TRUE(ParseAddress(host + ":1").ok()) << host;
   }
 }
 

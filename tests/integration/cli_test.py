@@ -125,14 +125,17 @@ class CliTest(ClusterTest):
   def test_what_cannot_be_read_or_written_is_an_error(self):
     self.kamino("put", "a", "b")
     kamino = self.cluster.binary("kamino")
-    for words in (("get", "a"), ("scan",), ("status",)):
+    for words in (("get", "a"), ("scan",), ("status",), ("put", "a", "c")):
       with open("/dev/full", "wb") as full:
         done = subprocess.run([kamino, f"--seeds={self.cluster.seeds}", *words],
                               stdout=full, stderr=subprocess.PIPE,
                               timeout=patience(30),
                               check=False)
       self.assertEqual(done.returncode, 1, words)
-      self.assertIn(b"cannot write", done.stderr)
+      self.assertIn(b"cannot write to standard output", done.stderr)
+      self.assertIn(b"; everything else the command does succeeded",
+                    done.stderr)
+    self.assertEqual(self.kamino("get", "a"), "c\n")
     self.kamino("get", "a", "-o", "/dev/full", expect=1, stderr="cannot write")
     for kind in ("tsv", "dpkg"):
       self.kamino("load", kind, self.folder, expect=2, stderr="cannot read")

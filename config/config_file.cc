@@ -140,8 +140,9 @@ absl::Status Take(const toml::table& table, const std::string& path,
       }
       return BadValue(
           path, key.source(),
-          absl::StrCat("kamino_", program, " has no setting ", name,
-                       DidYouMean(name, known),
+          absl::StrCat("kamino_", program, " has no ",
+                       node.is_table() ? "section [" : "setting ", name,
+                       node.is_table() ? "]" : "", DidYouMean(name, known),
                        for_all ? "; put settings of another program into its "
                                  "section, such as [node] or [manager]"
                                : ""));

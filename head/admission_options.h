@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "replica/request_meter.h"
@@ -63,6 +64,11 @@ struct AdmissionOptions {
   // Whether this node may answer by itself. Without it, answers that did not go
   // through the chain are withheld, because their state may be stale.
   std::function<bool()> lease_valid = [] { return true; };
+  // Not OK: the error for a request that calls this function now, because a
+  // member lacks the function or its release has withdrawn it. A client still
+  // gets the outcome of an earlier call.
+  std::function<absl::Status(absl::string_view function)> check_in_force =
+      [](absl::string_view) { return absl::OkStatus(); };
   // Observes the stages of requests and log entries; may be null.
   replica::StageWatch* stages = nullptr;
   // Called before a request is executed, for observers.

@@ -147,9 +147,12 @@ Attempt BatchExecutor::ExecuteOne(Transaction& transaction, Request& request,
                               request.mutation.client_id);
   const size_t declared = transaction.write_set().size();
   const engine::HeapReserve before = context_->store->heap()->reserve();
-  absl::Status poison = head_->quarantine.Check(transaction, &request);
-  if (!poison.ok()) {
-    return NoteFailure(transaction, poison, declared, /*changed=*/false);
+  absl::Status may_execute = head_->quarantine.Check(transaction, &request);
+  if (may_execute.ok()) {
+    may_execute = CheckInForce(transaction, request.mutation);
+  }
+  if (!may_execute.ok()) {
+    return NoteFailure(transaction, may_execute, declared, /*changed=*/false);
   }
   absl::Status prepared = Prepare(transaction, *clients, now, &request);
   if (!prepared.ok()) {
@@ -195,6 +198,15 @@ Attempt BatchExecutor::ExecuteOne(Transaction& transaction, Request& request,
   attempt.ended = !attempt.conflict.has_value() && meter.status().ok() &&
                   IsOwnDecision(execution.status());
   return attempt;
+}
+
+absl::Status BatchExecutor::CheckInForce(Transaction& transaction,
+                                         const replica::Mutation& mutation) {
+  absl::Status in_force = context_->options.check_in_force(mutation.function);
+  if (in_force.ok() || mutation.client_id == 0) return in_force;
+  ASSIGN_OR_RETURN(const bool settled,
+                   head_->quarantine.IsSettled(transaction, mutation));
+  return settled ? absl::OkStatus() : in_force;
 }
 
 void BatchExecutor::NoteExecuted(const replica::Mutation& mutation,

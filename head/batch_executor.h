@@ -45,12 +45,15 @@ class BatchExecutor {
   absl::Status Prepare(engine::Transaction& transaction,
                        const BatchClients& clients, absl::Time now,
                        Request* request);
+  // Not OK: the function is not in force, and the request's outcome is not
+  // stored.
+  absl::Status CheckInForce(engine::Transaction& transaction,
+                            const replica::Mutation& mutation);
   // Notes what an executed mutation changes for the rest of the batch.
   void NoteExecuted(const replica::Mutation& mutation,
                     BatchClients* clients) const;
   // Reports the waiting time of a request that is executed now.
   void NoteWait(Request* request, absl::Time now);
-  // The attempt of a request that failed, given how much was declared before
   // Counts a request that failed; returns its attempt, given how much was
   // declared before it.
   Attempt NoteFailure(engine::Transaction& transaction,

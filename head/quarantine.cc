@@ -161,8 +161,11 @@ absl::Status Quarantine::Check(Transaction& transaction, Request* request) {
   if (settled) return absl::OkStatus();
   return replica::MakeError(
       kamino::v1::REASON_POISONOUS,
-      "heads of the chain died when they executed this request; it was not "
-      "carried out, and is not executed again");
+      "heads of the chain died, or did not answer for the failure timeout, "
+      "when "
+      "they executed this request; it was not carried out, and is not executed "
+      "again under any number. If the heads' logs show no crash, split it into "
+      "smaller requests");
 }
 
 void Quarantine::NoteSurvived(Request* request) {

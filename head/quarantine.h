@@ -42,6 +42,10 @@ class Quarantine {
   bool IsAnnounced(const Request& request) const;
   void EndAnnouncement(replica::Actions* actions);
 
+  // Whether nothing of the request is left to execute: its outcome is stored,
+  // or no longer known.
+  absl::StatusOr<bool> IsSettled(engine::Transaction& transaction,
+                                 const replica::Mutation& mutation);
   // Not OK: heads have crashed on the request.
   absl::Status Check(engine::Transaction& transaction, Request* request);
   // The request was executed to its end, and is committed or rolled back, and
@@ -62,10 +66,6 @@ class Quarantine {
   // Refuses from now on the requests on which an earlier head may have crashed.
   void HearSuspected();
   bool WasCarriedOut(const replica::RequestIdentity& request);
-  // Whether there is nothing to refuse: its outcome is stored, or no longer
-  // known.
-  absl::StatusOr<bool> IsSettled(engine::Transaction& transaction,
-                                 const replica::Mutation& mutation);
   // Computed once for each request that needs it.
   const replica::RequestIdentity& IdentityOf(Request& request);
   // Records that the request is quarantined. With client 0 and number 0: that

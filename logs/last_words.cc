@@ -233,7 +233,9 @@ void OnSignal(int number, siginfo_t* info, void*) {
                        reinterpret_cast<uintptr_t>(info->si_addr) < kBehindNull;
   if ((of_null || number == SIGABRT) && MayHaveNoMemory()) EndWithoutMemory();
   SayEndedBy(number, info);
-  if (number == SIGABRT) return;  // abort() continues
+  // abort() continues, and ends the process. A signal of another process, such
+  // as systemd's watchdog, is raised again.
+  if (number == SIGABRT && info->si_pid == getpid()) return;
   signal(number, SIG_DFL);
   if (sent) raise(number);
 }

@@ -217,7 +217,7 @@ AuditRecord AdminService::RecordOf(const Call<Request>& call,
                                    const absl::Status& status) {
   AuditRecord record;
   record.who = rpc::IdentityOf(*call.context);
-  record.from = call.context->peer();
+  record.from = rpc::PeerAddressOf(*call.context);
   record.call = rpc::MethodOf(*Request::descriptor());
   record.arguments = call.request->ShortDebugString();
   record.outcome = status;

@@ -32,11 +32,15 @@ bool Meet(const Range& a, const Range& b) {
   return a.low <= b.high && b.low <= a.high;
 }
 
-// For each named feature, the levels that all nodes support.
+// For each named feature, the levels that all nodes support, and whether all
+// nodes that name it withdraw it.
 Agreement CommonOf(const std::vector<const Agreement*>& agreements) {
   Agreement common;
   for (const Agreement* agreement : agreements) {
-    for (const auto& [name, range] : *agreement) common[name] = range;
+    for (const auto& [name, range] : *agreement) {
+      const auto [entry, added] = common.try_emplace(name, range);
+      entry->second.withdrawn &= range.withdrawn;
+    }
   }
   for (auto& [name, range] : common) {
     for (const Agreement* agreement : agreements) {
@@ -100,17 +104,19 @@ std::string Misfit(const Agreement& agreement, absl::string_view node,
   return "";
 }
 
-InForce HighestOf(const std::vector<const Agreement*>& agreements) {
-  InForce highest;
+InForce FinalLevelsOf(const std::vector<const Agreement*>& agreements) {
+  InForce levels;
   for (const auto& [name, range] : CommonOf(agreements)) {
-    highest[name] = range.high;
+    // If the levels do not fit, `high` is the lowest.
+    levels[name] =
+        range.withdrawn ? std::min(range.low, range.high) : range.high;
   }
-  return highest;
+  return levels;
 }
 
 InForce KeptOf(const InForce& before,
                const std::vector<const Agreement*>& agreements) {
-  if (before.empty()) return HighestOf(agreements);
+  if (before.empty()) return FinalLevelsOf(agreements);
   InForce kept;
   for (const auto& [name, range] : CommonOf(agreements)) {
     const auto found = before.find(name);

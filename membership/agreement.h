@@ -23,6 +23,9 @@ namespace kamino::membership {
 struct Range {
   uint64_t low = 0;
   uint64_t high = 0;
+  // The node's release withdraws the feature. The node still supports the
+  // levels, so that it can be in a chain that uses the feature.
+  bool withdrawn = false;
 
   bool Has(uint64_t value) const { return low <= value && value <= high; }
   friend bool operator==(const Range&, const Range&) = default;
@@ -62,30 +65,33 @@ std::string Misfit(const Agreement& a, absl::string_view a_node,
 std::string Misfit(const Agreement& agreement, absl::string_view node,
                    const InForce& in_force);
 
-// The highest levels that all of them support; any two must fit.
-InForce HighestOf(const std::vector<const Agreement*>& agreements);
+// The levels that finalizing puts in force, of those that all nodes support:
+// the lowest of a feature that all nodes that name it withdraw, the highest of
+// the others. Any two nodes must fit.
+InForce FinalLevelsOf(const std::vector<const Agreement*>& agreements);
 
 // The levels in force among the nodes, where `before` was in force: the same
 // levels if all nodes support them, so that nodes of an older release may
-// return; otherwise the nearest that all support. If nothing was in force, the
-// highest.
+// return; otherwise the nearest that all support. If nothing was in force,
+// FinalLevelsOf.
 InForce KeptOf(const InForce& before,
                const std::vector<const Agreement*>& agreements);
 
-// Converts to a message's map of names to messages with `low` and `high`:
+// Converts to a message's map of names to AgreementRange messages:
 // NodeInstance.agreement_ranges and Hello.agreement_ranges.
 template <typename MessageMap>
 void ToMessage(const Agreement& agreement, MessageMap* message) {
   for (const auto& [name, range] : agreement) {
     (*message)[name].set_low(range.low);
     (*message)[name].set_high(range.high);
+    (*message)[name].set_withdrawn(range.withdrawn);
   }
 }
 template <typename MessageMap>
 Agreement AgreementFrom(const MessageMap& message) {
   Agreement agreement;
   for (const auto& [name, range] : message) {
-    agreement[name] = {range.low(), range.high()};
+    agreement[name] = {range.low(), range.high(), range.withdrawn()};
   }
   return agreement;
 }

@@ -40,7 +40,7 @@ AuditRecord RecordOf(const grpc::CallbackServerContext& context,
                      const absl::Status& outcome) {
   AuditRecord record;
   record.who = rpc::IdentityOf(context);
-  record.from = context.peer();
+  record.from = rpc::PeerAddressOf(context);
   record.call = rpc::MethodOf(*kamino::v1::GetDebugRequest::descriptor());
   record.outcome = outcome;
   return record;

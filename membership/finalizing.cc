@@ -24,10 +24,10 @@ absl::Status LocksOut(const std::string& misfit) {
 std::vector<ManagerCore::Rise> ManagerCore::NotFinalized() const {
   std::vector<Rise> rises;
   if (!view_.formed()) return rises;
-  for (const auto& [name, highest] : view_.Highest()) {
+  for (const auto& [name, level] : view_.FinalLevels()) {
     const auto found = view_.in_force.find(name);
     const uint64_t now = found == view_.in_force.end() ? 0 : found->second;
-    if (highest > now) rises.push_back({name, now, highest});
+    if (level != now) rises.push_back({name, now, level});
   }
   return rises;
 }
@@ -50,9 +50,9 @@ absl::Status ManagerCore::Finalize(bool force, absl::Time now) {
         absl::StrCat("member ", member.node_id,
                      " is not alive; finalize once all members are"));
   }
-  const InForce highest = view_.Highest();
+  const InForce levels = view_.FinalLevels();
   for (const auto& [id, node] : nodes_) {
-    const std::string misfit = Misfit(node.state.member.agreement, id, highest);
+    const std::string misfit = Misfit(node.state.member.agreement, id, levels);
     if (!misfit.empty() && !force) return LocksOut(misfit);
   }
   finalizing_ = !NotFinalized().empty();

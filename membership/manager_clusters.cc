@@ -48,7 +48,9 @@ void ManagerClusters::Note(const std::string& manager, const std::string& uuid,
   LOG(ERROR) << "the manager at " << manager << " is of " << Cluster(noted.uuid)
              << ", this node is of cluster " << own
              << ": --managers has an address that is wrong or is used by "
-                "another cluster; the node asks its other managers";
+                "another cluster"
+             << (managers_.size() > 1 ? "; the node asks its other managers"
+                                      : "");
 }
 
 bool ManagerClusters::IsForeign(const std::string& manager) const {

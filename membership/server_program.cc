@@ -19,6 +19,7 @@
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "base/address.h"
+#include "base/own_addresses.h"
 #include "base/parse_flags.h"
 #include "base/service_manager.h"
 #include "base/standard_files.h"
@@ -317,6 +318,11 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
     }
     TellServiceStops();
   });
+  // The signal came before the program waited for it.
+  if (absl::IsCancelled(served) && ended_by == 0) {
+    ended_by = PendingEndSignal();
+    if (ended_by != 0) served = absl::OkStatus();
+  }
   if (!served.ok()) {
     if (IsBadFlag(served)) return Refuse(program, config, served);
     logs::SayLast(google::GLOG_ERROR,

@@ -53,7 +53,9 @@ void View::Agree(const InForce& before) {
   in_force = KeptOf(before, AgreementsOf(members));
 }
 
-InForce View::Highest() const { return HighestOf(AgreementsOf(members)); }
+InForce View::FinalLevels() const {
+  return FinalLevelsOf(AgreementsOf(members));
+}
 
 ChainMode View::mode() const {
   const auto found = in_force.find(std::string(kChainModeTerm));

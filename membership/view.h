@@ -107,9 +107,9 @@ struct View {
   // Puts the levels of `before` in force as far as all members support them
   // (KeptOf), or otherwise the highest that they support.
   void Agree(const InForce& before);
-  void Finalize() { in_force = Highest(); }
+  void Finalize() { in_force = FinalLevels(); }
   // The levels that Finalize would put in force.
-  InForce Highest() const;
+  InForce FinalLevels() const;
   // The mode of all members.
   ChainMode mode() const;
 

@@ -52,7 +52,8 @@ void HandOver(Node* node, const std::function<bool()>& has_failed) {
   }
   if (has_failed()) return;
   if (!outcome->parted && !is_member) {
-    LOG(INFO) << "this node is not in the chain, which continues without it";
+    LOG(INFO)
+        << "this node is no member of the chain and ends without a handover";
     return;
   }
   if (!outcome->parted) {

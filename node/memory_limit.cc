@@ -252,18 +252,21 @@ absl::Status CheckMemory(const NodeFlags& flags, const MemoryNeed& need,
   if (bytes <= limit->bytes) return absl::OkStatus();
   const uint64_t enough =
       (bytes + need.snapshots) / kTenthsWithoutWarning * kTenths;
-  std::string remedy = absl::StrCat("raise the limit to ", Mib(enough));
-  if (need.files > 0) {
-    absl::StrAppend(&remedy,
-                    ", lower --heap_mb, --ring_mb or --alpha, or put "
-                    "--data_dir on a disk");
+  const std::string remedy =
+      absl::StrCat("raise the limit to at least ", Mib(enough));
+  if (need.files == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the memory limit of this process, ", Mib(limit->bytes), " (",
+        limit->file, "), is too low: ", Told(need, *limit), "; ", remedy));
   }
   return membership::BadFlag(
       "heap_mb",
       absl::StrCat("is ", flags.storage.heap_bytes >> 20,
                    " and does not fit the memory limit of this process, ",
                    Mib(limit->bytes), " (", limit->file,
-                   "): ", Told(need, *limit), "; ", remedy));
+                   "): ", Told(need, *limit), "; ", remedy,
+                   ", lower --heap_mb, --ring_mb or --alpha, or put "
+                   "--data_dir on a disk"));
 }
 
 std::string MemoryWarning(const MemoryNeed& need,
@@ -276,7 +279,8 @@ std::string MemoryWarning(const MemoryNeed& need,
       "process, ",
       Mib(limit->bytes), " (", limit->file, "): ", Told(need, *limit),
       ", and open snapshots up to ", Mib(need.snapshots),
-      "; the kernel kills a process beyond the limit");
+      "; the kernel kills a process beyond the limit: raise it to at least ",
+      Mib(bytes / kTenthsWithoutWarning * kTenths), " or lower --snapshot_mb");
 }
 
 }  // namespace kamino::node

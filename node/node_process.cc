@@ -295,8 +295,7 @@ absl::Status NodeProcess::MakeNode() {
                    Storage::Open(StorageOf(flags_), std::move(media)));
   engine::Region* const region = storage->heap_region();
   const absl::Duration sync = MeasureSync(region, MonotonicNow);
-  const std::string medium = TellMedium(sync, SyncsOf(flags_));
-  if (!medium.empty()) LOG(INFO) << medium;
+  LOG(INFO) << TellMedium(sync, SyncsOf(flags_));
   const auto measure = [this, region, opened = storage.get()](ChainNode&) {
     opened->EndDeferredDrains();
     medium_check_->Note(MeasureSync(region, MonotonicNow));

@@ -2,8 +2,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/cord.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/escape.h"
 
 namespace kamino::replica {
 namespace {
@@ -119,10 +119,10 @@ absl::Status ExplainKeyError(const absl::Status& status,
 
 std::string Printable(absl::string_view bytes) {
   if (bytes.size() <= kMaxPrintable) {
-    return absl::StrCat("\"", absl::CHexEscape(bytes), "\"");
+    return absl::StrCat("\"", Escape(bytes), "\"");
   }
-  return absl::StrCat("\"", absl::CHexEscape(bytes.substr(0, kMaxPrintable)),
-                      "...\" (", bytes.size(), " bytes)");
+  return absl::StrCat("\"", Escape(bytes.substr(0, kMaxPrintable)), "...\" (",
+                      bytes.size(), " bytes)");
 }
 
 }  // namespace kamino::replica

@@ -90,7 +90,12 @@ bool IsBuiltin(absl::string_view name) {
 
 namespace {
 
-using Linked = std::vector<std::pair<const char*, Procedure>>;
+struct Link {
+  const char* name;
+  Procedure procedure;
+  Support support;
+};
+using Linked = std::vector<Link>;
 
 // Filled while the program's constants are initialised, by one thread.
 Linked& LinkedProcedures() {
@@ -100,19 +105,21 @@ Linked& LinkedProcedures() {
 
 }  // namespace
 
-LinkedProcedure::LinkedProcedure(const char* name, Procedure procedure) {
-  LinkedProcedures().emplace_back(name, std::move(procedure));
+LinkedProcedure::LinkedProcedure(const char* name, Procedure procedure,
+                                 Support support) {
+  LinkedProcedures().push_back({name, std::move(procedure), support});
 }
 
 void ProcedureRegistry::RegisterLinked() {
-  for (const auto& [name, procedure] : LinkedProcedures()) {
-    Register(name, procedure);
+  for (const Link& link : LinkedProcedures()) {
+    Register(link.name, link.procedure, link.support);
   }
 }
 
 ProcedureRegistry::ProcedureRegistry() { procedures_ = BuiltinProcedures(); }
 
-void ProcedureRegistry::Register(std::string name, Procedure procedure) {
+void ProcedureRegistry::Register(std::string name, Procedure procedure,
+                                 Support support) {
   CHECK(!name.empty() && name.size() <= 128) << "procedure name: " << name;
   CHECK(std::all_of(name.begin(), name.end(),
                     [](char c) {
@@ -121,6 +128,7 @@ void ProcedureRegistry::Register(std::string name, Procedure procedure) {
                     }))
       << "procedure name: " << name;
   CHECK(!IsBuiltin(name)) << "procedure name is reserved: " << name;
+  if (support == Support::kWithdrawn) withdrawn_.insert(name);
   const bool added =
       procedures_.emplace(std::move(name), std::move(procedure)).second;
   CHECK(added) << "procedure registered twice";
@@ -129,6 +137,10 @@ void ProcedureRegistry::Register(std::string name, Procedure procedure) {
 const Procedure* ProcedureRegistry::Find(absl::string_view name) const {
   const auto found = procedures_.find(name);
   return found == procedures_.end() ? nullptr : &found->second;
+}
+
+bool ProcedureRegistry::IsWithdrawn(absl::string_view name) const {
+  return withdrawn_.contains(name);
 }
 
 std::vector<std::string> ProcedureRegistry::Names() const {

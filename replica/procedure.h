@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -112,12 +113,22 @@ using Procedure = std::function<absl::StatusOr<std::string>(
 
 inline constexpr size_t kMaxResultBytes = 64u << 10;
 
+// What the program's release does with a procedure.
+enum class Support {
+  kOffered,
+  // The release withdraws it: `kamino admin finalize` takes it out of force
+  // once all members withdraw it. Nodes execute it until then, and can execute
+  // it afterwards; the next release can leave it out.
+  kWithdrawn,
+};
+
 // Makes a procedure known to ProcedureRegistry::RegisterLinked: a constant of
 // this type beside the procedure registers it in every program that links the
 // file (`alwayslink` in Bazel). `name` is a literal.
 class LinkedProcedure {
  public:
-  LinkedProcedure(const char* name, Procedure procedure);
+  LinkedProcedure(const char* name, Procedure procedure,
+                  Support support = Support::kOffered);
 };
 
 // Procedures by name. Filled before the node starts, constant afterwards; every
@@ -129,18 +140,22 @@ class ProcedureRegistry {
 
   // `name` is 1 to 128 characters of [A-Za-z0-9._-]; a name taken twice or
   // beginning with "kv." or "kamino." is a bug and asserted.
-  void Register(std::string name, Procedure procedure);
+  void Register(std::string name, Procedure procedure,
+                Support support = Support::kOffered);
   // Registers each LinkedProcedure of the program.
   void RegisterLinked();
 
   // Null when there is none.
   const Procedure* Find(absl::string_view name) const;
 
+  bool IsWithdrawn(absl::string_view name) const;
+
   // All names, including built-ins, in order.
   std::vector<std::string> Names() const;
 
  private:
   std::map<std::string, Procedure, std::less<>> procedures_;
+  std::set<std::string, std::less<>> withdrawn_;
 };
 
 }  // namespace kamino::replica

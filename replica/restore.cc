@@ -67,8 +67,8 @@ absl::Status CheckRestoreBase(uint64_t base) {
 absl::Status BeingRestored() {
   return MakeError(kamino::v1::REASON_RESTORING,
                    "a backup is being restored into this cluster, which is not "
-                   "finished; run kamino backup restore again if it was "
-                   "interrupted");
+                   "finished; if it was interrupted, run kamino backup restore "
+                   "again, or give it up with --give_up");
 }
 
 absl::StatusOr<Restore::Step> Restore::Execute(const MutationView& mutation,
@@ -101,8 +101,9 @@ bool Restore::IsOf(absl::string_view backup_id) const {
 absl::Status Restore::CheckUnderWay(absl::string_view backup_id) const {
   if (state_.restoring == 0) {
     return WithReason(absl::FailedPreconditionError(
-                          "nothing is being restored into this cluster, or it "
-                          "was finished or given up meanwhile"),
+                          "no restore into this cluster is in progress: it was "
+                          "finished or given up, or none was begun; --give_up "
+                          "does not undo a finished one"),
                       kamino::v1::REASON_NOT_EMPTY);
   }
   if (IsOf(backup_id)) return absl::OkStatus();

@@ -1,7 +1,6 @@
 #include "rpc/acceptor.h"
 
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -22,6 +21,7 @@
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/is_told.h"
+#include "base/own_addresses.h"
 #include "base/socket_host.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
@@ -54,23 +54,9 @@ int PortOf(int socket) {
                    : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
 }
 
-struct Resolved {
-  ~Resolved() {
-    if (first != nullptr) freeaddrinfo(first);
-  }
-  addrinfo* first = nullptr;
-};
-
-absl::Status Resolve(const std::string& listen, Resolved* resolved) {
+absl::StatusOr<std::vector<OwnAddress>> Resolve(const std::string& listen) {
   ASSIGN_OR_RETURN(const HostPort parsed, ParseAddress(listen));
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  const int error =
-      getaddrinfo(parsed.host.c_str(), absl::StrCat(parsed.port).c_str(),
-                  &hints, &resolved->first);
-  if (error == 0) return absl::OkStatus();
-  return absl::UnavailableError(gai_strerror(error));
+  return LookUpOwnAddresses(parsed.host, parsed.port);
 }
 
 metrics::Counters refusals(
@@ -94,12 +80,12 @@ Acceptor::Acceptor(const Options& options)
 
 absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Listen(
     const Options& options) {
-  Resolved resolved;
-  absl::Status status = Resolve(options.listen, &resolved);
+  const auto addresses = Resolve(options.listen);
+  absl::Status status = addresses.status();
   std::unique_ptr<Acceptor> acceptor;
   for (int pick = 0; status.ok() && pick < kPicks; ++pick) {
     acceptor = absl::WrapUnique(new Acceptor(options));
-    absl::StatusOr<bool> listens = acceptor->ListenOnAll(resolved.first);
+    absl::StatusOr<bool> listens = acceptor->ListenOnAll(*addresses);
     status = listens.status();
     if (status.ok() && *listens) return acceptor;
   }
@@ -111,23 +97,23 @@ absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Listen(
                                    status.message()));
 }
 
-absl::StatusOr<bool> Acceptor::ListenOnAll(const addrinfo* first) {
-  for (const addrinfo* each = first; each != nullptr; each = each->ai_next) {
-    ASSIGN_OR_RETURN(const bool free, ListenOn(*each));
+absl::StatusOr<bool> Acceptor::ListenOnAll(
+    const std::vector<OwnAddress>& addresses) {
+  for (const OwnAddress& each : addresses) {
+    ASSIGN_OR_RETURN(const bool free, ListenOn(each));
     if (!free) return false;
   }
   if (!listeners_.empty()) return true;
   return absl::UnavailableError("no address of that host is this machine's");
 }
 
-absl::StatusOr<bool> Acceptor::ListenOn(const addrinfo& address) {
+absl::StatusOr<bool> Acceptor::ListenOn(const OwnAddress& address) {
+  sockaddr_storage local = address.storage;
   const int listener =
-      socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+      socket(local.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (listener < 0 && errno == EAFNOSUPPORT) return true;
   if (listener < 0) return absl::UnavailableError(std::strerror(errno));
-  sockaddr_storage local = {};
-  std::memcpy(&local, address.ai_addr, address.ai_addrlen);
-  auto& port = address.ai_family == AF_INET6
+  auto& port = local.ss_family == AF_INET6
                    ? reinterpret_cast<sockaddr_in6*>(&local)->sin6_port
                    : reinterpret_cast<sockaddr_in*>(&local)->sin_port;
   const bool picked = port == 0 && port_ != 0;
@@ -137,7 +123,7 @@ absl::StatusOr<bool> Acceptor::ListenOn(const addrinfo& address) {
   Set(listener, IPPROTO_TCP, TCP_NODELAY, 1);
   Set(listener, IPPROTO_TCP, TCP_USER_TIMEOUT,
       static_cast<int>(absl::ToInt64Milliseconds(options_.user_timeout)));
-  if (bind(listener, reinterpret_cast<sockaddr*>(&local), address.ai_addrlen) ==
+  if (bind(listener, reinterpret_cast<sockaddr*>(&local), address.length) ==
           0 &&
       ::listen(listener, SOMAXCONN) == 0) {
     listeners_.push_back(listener);

@@ -17,9 +17,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/log_limit.h"
+#include "base/own_addresses.h"
 #include "rpc/host_counts.h"
-
-struct addrinfo;
 
 namespace kamino::rpc {
 
@@ -67,8 +66,8 @@ class Acceptor {
   explicit Acceptor(const Options& options);
   // Both return false if the port that was picked for another address is in use
   // at this one.
-  absl::StatusOr<bool> ListenOnAll(const addrinfo* first);
-  absl::StatusOr<bool> ListenOn(const addrinfo& address);
+  absl::StatusOr<bool> ListenOnAll(const std::vector<OwnAddress>& addresses);
+  absl::StatusOr<bool> ListenOn(const OwnAddress& address);
   int MaxDescriptors() const;
   void Run();
   // Accepts waiting connections, up to a limit: an endless stream at one

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "logs/about_request.h"
 #include "logs/trace.h"
@@ -76,6 +77,11 @@ PrincipalPtr PrincipalOf(const grpc::ServerContextBase& context,
   static const PrincipalPtr* const nobody = new PrincipalPtr(
       std::make_shared<const Principal>(Principal{"nobody", KeyScope({})}));
   return *nobody;
+}
+
+std::string PeerAddressOf(const grpc::ServerContextBase& context) {
+  // gRPC escapes the brackets, as in a URI.
+  return absl::StrReplaceAll(context.peer(), {{"%5B", "["}, {"%5D", "]"}});
 }
 
 std::string IdentityOf(const grpc::ServerContextBase& context) {

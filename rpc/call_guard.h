@@ -24,6 +24,9 @@ PrincipalPtr PrincipalOf(const grpc::ServerContextBase& context,
 // The identity in the connection's certificate, as a URI; "": none.
 std::string IdentityOf(const grpc::ServerContextBase& context);
 
+// The caller's address, as "ipv4:10.0.0.7:40112" or "ipv6:[fd00::7]:40112".
+std::string PeerAddressOf(const grpc::ServerContextBase& context);
+
 }  // namespace kamino::rpc
 
 #endif  // KAMINO_RPC_CALL_GUARD_H_

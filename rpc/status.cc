@@ -58,7 +58,8 @@ std::string WithoutConnection(absl::string_view message) {
   absl::ConsumePrefix(&message, "UNAVAILABLE: ");
   absl::ConsumePrefix(&message, "INTERNAL: ");
   std::string text = absl::StrReplaceAll(
-      message, {{"Failed to connect to remote host: ", ""}});
+      message,
+      {{"Failed to connect to remote host: ", ""}, {"%5B", "["}, {"%5D", "]"}});
   if (absl::StrContains(text, kHungUp)) text += kWhyHungUp;
   if (absl::EndsWith(text, kRefused)) text += kWhyRefused;
   if (absl::EndsWith(text, kSilent)) text += kWhySilent;

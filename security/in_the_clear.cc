@@ -38,7 +38,8 @@ absl::Status CheckInTheClear(absl::string_view what, absl::string_view address,
   return absl::InvalidArgumentError(absl::StrCat(
       what, ": ", address,
       " is not a loopback address: give certificates (--tls_cert, --tls_key, "
-      "--tls_ca), or say --insecure, which admits every caller"));
+      "--tls_ca), or say --insecure: then any process is let in and data "
+      "travels unprotected"));
 }
 
 }  // namespace kamino::security

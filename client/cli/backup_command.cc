@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
 #include "base/clock.h"
+#include "base/escape.h"
 #include "base/pause.h"
 #include "base/status_macros.h"
 #include "client/backup.h"
@@ -24,7 +25,6 @@
 #include "client/cli/new_files.h"
 #include "client/cli/old_file.h"
 #include "client/cli/progress.h"
-#include "client/cli/text.h"
 #include "client/cli/wall_clock.h"
 #include "client/error.h"
 

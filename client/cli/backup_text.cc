@@ -2,6 +2,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/escape.h"
 #include "client/cli/table.h"
 #include "client/cli/text.h"
 

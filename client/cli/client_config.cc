@@ -46,7 +46,9 @@ absl::Status CheckKeys(const toml::table& table, const std::string& what,
     const std::string name(key.str());
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       return BadValue(path, key.source(),
-                      absl::StrCat(what, " has no key ", name,
+                      absl::StrCat(what, " can have no ",
+                                   value.is_table() ? "section [" : "key ",
+                                   name, value.is_table() ? "]" : "",
                                    config::DidYouMean(name, known)));
     }
   }

@@ -142,6 +142,9 @@ std::string StoppedMembers(const GetClusterResponse& cluster) {
 std::string RiseText(const kamino::v1::Rise& rise) {
   // Enabled or not: levels 1 and 0.
   if (rise.from() == 0 && rise.to() == 1) return rise.name();
+  if (rise.from() == 1 && rise.to() == 0) {
+    return absl::StrCat("the withdrawal of ", rise.name());
+  }
   return absl::StrCat(rise.name(), " ", rise.to(), " instead of ", rise.from());
 }
 

@@ -8,9 +8,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/escape.h"
 #include "client/cli/cli.h"
 #include "client/cli/commit_words.h"
-#include "client/cli/text.h"
 #include "client/error.h"
 
 namespace kamino::client {

@@ -19,6 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/escape.h"
 #include "base/status_macros.h"
 #include "client/cli/archive.h"
 #include "client/cli/cli.h"
@@ -133,7 +134,7 @@ class Dump {
       Miss("cluster.json", cluster.status());
     } else {
       for (const auto& node : cluster->nodes()) {
-        nodes_[node.member().address()] = node.member().node_id();
+        nodes_.emplace(node.member().address(), node.member().node_id());
       }
       RETURN_IF_ERROR(AddJson("cluster.json", *cluster));
     }
@@ -151,7 +152,7 @@ class Dump {
     }
     const kamino::v1::Chain chain = (*client_)->chain();
     for (const auto& member : chain.nodes()) {
-      nodes_[member.address()] = member.node_id();
+      nodes_.emplace(member.address(), member.node_id());
     }
     return AddJson("chain.json", chain);
   }
@@ -261,8 +262,9 @@ class Dump {
   Archive* const archive_;
   const absl::StatusOr<Client*> client_;
   const absl::StatusOr<Admin*> admin_;
-  std::set<std::string> folders_;             // that the archive has
-  std::map<std::string, std::string> nodes_;  // ids by address
+  std::set<std::string> folders_;  // that the archive has
+  // Addresses and ids. Nodes that are gone may have had one address.
+  std::set<std::pair<std::string, std::string>> nodes_;
   std::vector<std::string> missing_;
   absl::Status refused_;
 };

@@ -54,8 +54,8 @@ int Finalize(Cli& cli, const Finalization& finalization) {
     return kExitOk;
   }
   if (planned->rises().empty()) {
-    std::cout << "nothing to finalize: all that the members have in common is "
-                 "in force\n";
+    std::cout << "nothing to finalize: the levels in force are those of the "
+                 "members' release\n";
     return kExitOk;
   }
   for (const kamino::v1::Rise& rise : planned->rises()) {

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/escape.h"
 #include "client/cli/text.h"
 
 namespace kamino::client {

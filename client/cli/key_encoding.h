@@ -13,7 +13,7 @@ namespace kamino::client {
 enum class KeyEncoding {
   kByPlace,  // the default: raw as a word, escaped in lines and files
   kRaw,      // the bytes
-  kEscaped,  // Escape of client/cli/text.h
+  kEscaped,  // Escape of base/escape.h
   kHex,      // two digits a byte, without separators
   kBase64,   // RFC 4648, section 4, padded, as in JSON
 };

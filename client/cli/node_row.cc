@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/escape.h"
 #include "client/cli/table.h"
-#include "client/cli/text.h"
 #include "proto/words.h"
 #include "rpc/cluster_identity.h"
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/escape.h"
 #include "client/check.h"
 #include "client/cli/cli.h"
 #include "client/cli/files.h"

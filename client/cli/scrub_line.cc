@@ -19,7 +19,8 @@ std::string ScrubLine(const kamino::v1::ScrubStatus& scrub) {
         &line, "; the last one took ",
         absl::FormatDuration(absl::Milliseconds(scrub.took_ms())),
         " and ended ",
-        absl::FormatDuration(absl::Milliseconds(scrub.ended_ms_ago())), " ago");
+        absl::ToInt64Seconds(absl::Milliseconds(scrub.ended_ms_ago())),
+        "s ago");
   }
   if (scrub.differences() > 0) {
     absl::StrAppend(&line, "; ", scrub.differences(),

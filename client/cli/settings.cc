@@ -189,8 +189,9 @@ absl::Status Find(const Environment& environment, Settings* settings) {
     if (!settings->cluster.empty() || !settings->config.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat(settings->cluster.empty() ? "--config" : "--cluster",
-                       " says where the cluster is, and so do --seeds and "
-                       "--managers: use one or the other"));
+                       " says where the cluster is, and so does ",
+                       settings->seeds.empty() ? "--managers" : "--seeds",
+                       ": use one or the other"));
     }
     *by = "the command line";
     return absl::OkStatus();

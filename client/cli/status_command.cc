@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "base/escape.h"
 #include "client/admin.h"
 #include "client/cli/cli.h"
 #include "client/cli/cluster_text.h"
@@ -20,7 +21,6 @@
 #include "client/cli/node_row.h"
 #include "client/cli/scrub_line.h"
 #include "client/cli/table.h"
-#include "client/cli/text.h"
 #include "client/cli/transfer_line.h"
 #include "client/error.h"
 #include "client/identification.h"
@@ -93,12 +93,26 @@ bool IsRefusal(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || rpc::IsOtherCluster(status);
 }
 
+absl::Status IsAnotherNode(const Member& node,
+                           const GetNodeStatusResponse& status) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the state of no node is known: at ", node.address(), ", the address of ",
+      node.node_id(), ", answers ", Printable(status.node_id()),
+      "; check the names in the DNS and each node's --advertise"));
+}
+
 // The error if no node's status is known. A refusal goes before a missing
 // answer: a retry does not help against it.
-absl::Status WhyNone(const Statuses& statuses) {
+absl::Status WhyNone(const kamino::v1::Chain& chain, const Statuses& statuses) {
   absl::Status why;
-  for (const auto& status : statuses) {
-    if (status.ok()) return absl::OkStatus();
+  for (size_t i = 0; i < statuses.size(); ++i) {
+    const auto& status = statuses[i];
+    const Member& node = chain.nodes(static_cast<int>(i));
+    if (status.ok() && !IsStranger(node, status)) return absl::OkStatus();
+    if (status.ok()) {
+      if (why.ok()) why = IsAnotherNode(node, *status);
+      continue;
+    }
     if (why.ok() || (IsRefusal(status.status()) && !IsRefusal(why))) {
       why = status.status();
     }
@@ -177,7 +191,7 @@ absl::Status Show(const Cli& cli, Client* client) {
     std::cout << TableOf(*stands_by, chain, statuses);
   }
   std::cout.flush();
-  return WhyNone(statuses);
+  return WhyNone(chain, statuses);
 }
 
 int RunStatus(Cli& cli, bool watch) {

@@ -1,5 +1,5 @@
-// Converts bytes to text and back, so that one command can read the output of
-// another.
+// Converts text and hexadecimal digits to bytes, so that one command can read
+// the output of another (base/escape.h).
 #ifndef KAMINO_CLIENT_CLI_TEXT_H_
 #define KAMINO_CLIENT_CLI_TEXT_H_
 
@@ -11,21 +11,8 @@
 
 namespace kamino::client {
 
-// Any bytes as one line without tabs. Well-formed UTF-8 stays as it is, except
-// that \\, \t, \n and \r are escaped. Control characters and bytes that are not
-// UTF-8 become \xHH; so does a leading byte order mark, which readers of files
-// would drop.
-std::string Escape(absl::string_view bytes);
-
-// Text from another process, safe for a terminal: as Escape, but a backslash
-// stays as it is. No byte of it moves the cursor or acts as a command.
-std::string Printable(absl::string_view bytes);
-
 // The inverse of Escape. kInvalidArgument: a backslash begins no escape.
 absl::StatusOr<std::string> Unescape(absl::string_view text);
-
-// As Escape, but leaves valid UTF-8 unchanged.
-std::string ToUtf8(absl::string_view bytes);
 
 // "00ff" and back; FromHex skips white space between the bytes.
 std::string ToHex(absl::string_view bytes);

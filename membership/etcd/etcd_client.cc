@@ -205,7 +205,7 @@ absl::StatusOr<EtcdClient::Stored> EtcdClient::Look(const Keys& keys) {
   TxnResponse response;
   AddReads(keys, [&request] { return request.add_success(); });
   absl::Status done =
-      Run("look at the leader",
+      Run("read the key of the leader",
           [&](etcdserverpb::KV::Stub& kv, grpc::ClientContext* context) {
             return kv.Txn(context, request, &response);
           });

@@ -49,7 +49,8 @@ absl::Status CheckInTheClear(const std::string& endpoint) {
       "--etcd_tls_ca (and --etcd_tls_cert and --etcd_tls_key, if etcd requires "
       "a certificate)",
       absl::GetFlag(FLAGS_tls_cert).empty()
-          ? ", or say --insecure, which admits every caller"
+          ? ", or say --insecure: then data travels to and from etcd "
+            "unprotected"
           : ""));
 }
 

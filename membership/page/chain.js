@@ -179,7 +179,7 @@ function drawRemarks(cluster) {
   for (const why of [cluster.store_behind, cluster.waits_for_newer]) if (why) remarks.push(why);
   if (number(cluster.nodes_missing)) remarks.push(`The chain forms once ${cluster.nodes_missing} more fresh nodes are there.`);
   for (const each of cluster.refused) remarks.push(`Node ${each.node_id} was refused ${seconds(number(each.ms_ago))} ago: ${each.why}`);
-  if ((cluster.not_finalized || []).length) remarks.push(`Not in force until kamino admin finalize: ${cluster.not_finalized.map((each) => each.name).join(', ')}.`);
+  if ((cluster.not_finalized || []).length) remarks.push(`Not in force until kamino admin finalize: ${cluster.not_finalized.map((each) => (number(each.to) < number(each.from) ? 'the withdrawal of ' : '') + each.name).join(', ')}.`);
   byId('remarks').replaceChildren(...remarks.map((text) => element('li', {}, text)));
 }
 

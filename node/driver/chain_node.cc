@@ -131,6 +131,9 @@ absl::Status ChainNode::BecomeHead(absl::Time now) {
   options.lease_valid = [this] {
     return options_.lease_valid(core_.view().id);
   };
+  options.check_in_force = [this](absl::string_view function) {
+    return CheckInForce(core_.view(), function);
+  };
   options.executing = options_.doing;
   auto admission = std::make_unique<head::Admission>(
       std::move(options), store_.get(), &state_, &core_);
@@ -221,11 +224,9 @@ absl::Status ChainNode::CheckMaySubmit() const {
 
 void ChainNode::Submit(head::Request request, absl::Time now) {
   options_.doing("a request", request.mutation.client_id);
-  absl::Status refusal = CheckMaySubmit();
-  if (refusal.ok()) {
-    refusal = CheckInForce(core_.view(), request.mutation.function);
+  if (absl::Status may = CheckMaySubmit(); !may.ok()) {
+    return request.done({may, "", 0});
   }
-  if (!refusal.ok()) return request.done({refusal, "", 0});
   admission_->Submit(std::move(request), now);
 }
 

@@ -57,7 +57,8 @@ membership::Agreement AgreementOf(const Storage& storage,
   }
   for (const std::string& name : procedures.Names()) {
     if (replica::IsBuiltin(name)) continue;  // one version for all
-    agreement[absl::StrCat(kProcedure, name)] = {0, 1};
+    agreement[absl::StrCat(kProcedure, name)] = {0, 1,
+                                                 procedures.IsWithdrawn(name)};
   }
   return agreement;
 }
@@ -80,12 +81,23 @@ absl::Status CheckInForce(const membership::View& view,
   if (found == view.in_force.end() || found->second > 0) {
     return absl::OkStatus();
   }
+  bool withdrawn = true;
   for (const membership::Member& member : view.members) {
-    if (member.agreement.contains(name)) continue;
+    const auto range = member.agreement.find(name);
+    if (range == member.agreement.end()) {
+      return replica::MakeError(
+          kamino::v1::REASON_UNKNOWN_PROCEDURE,
+          absl::StrCat("procedure ", function, " is not in force, as node ",
+                       member.node_id, " does not have it"));
+    }
+    withdrawn &= range->second.withdrawn;
+  }
+  if (withdrawn) {
     return replica::MakeError(
         kamino::v1::REASON_UNKNOWN_PROCEDURE,
-        absl::StrCat("procedure ", function, " is not in force, as node ",
-                     member.node_id, " does not have it"));
+        absl::StrCat("procedure ", function,
+                     " was withdrawn: this release of the nodes no longer "
+                     "offers it"));
   }
   return replica::MakeError(
       kamino::v1::REASON_UNKNOWN_PROCEDURE,

@@ -17,13 +17,15 @@ namespace kamino::node {
 // and message limits to take entries that another node has admitted, and a
 // common format to read them. If all keep undo copies, one with less room could
 // not execute every entry. A procedure is in force once all members have it and
-// it is finalized. `max_message` is that of the links, in bytes.
+// it is finalized, until all withdraw it and that is finalized. `max_message`
+// is that of the links, in bytes.
 membership::Agreement AgreementOf(const Storage& storage,
                                   const replica::ProcedureRegistry& procedures,
                                   size_t max_message);
 
 // REASON_UNKNOWN_PROCEDURE for a procedure that is not in force: some member of
-// `view` does not have it, or it is not finalized. The caller checks its name.
+// `view` does not have it, it is not finalized, or the members' release
+// withdrew it. The caller checks its name.
 absl::Status CheckInForce(const membership::View& view,
                           absl::string_view function);
 

@@ -66,7 +66,7 @@ class Promise {
 std::string CallerOf(const grpc::CallbackServerContext& context) {
   const std::string who = rpc::IdentityOf(context);
   return absl::StrCat(who.empty() ? "a caller without a certificate" : who,
-                      " from ", context.peer());
+                      " from ", rpc::PeerAddressOf(context));
 }
 
 BackupStream* BackupStream::Start(Node* node,

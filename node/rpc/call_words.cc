@@ -36,7 +36,7 @@ void DescribeCaller(const grpc::ServerContextBase& context,
                     SlowOperation* slow) {
   slow->traceparent = TraceparentOf(context);
   slow->by = rpc::IdentityOf(context);
-  slow->from = context.peer();
+  slow->from = rpc::PeerAddressOf(context);
 }
 
 }  // namespace kamino::node

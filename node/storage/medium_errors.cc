@@ -196,15 +196,19 @@ void OnBusError(int, siginfo_t* info, void*) {
   while (busy.exchange(true)) WaitAMoment();
   Line line;
   line.Add("cannot read ");
-  if (!FindPlace(info->si_addr, &line)) {
-    // The default action follows at the same instruction; but other threads'
-    // damage is recorded first.
+  // Another process sent it: there is no address.
+  const bool sent = info->si_code <= 0;
+  if (sent || !FindPlace(info->si_addr, &line)) {
+    // The default action follows, at the same instruction or by the signal that
+    // is raised again; but other threads' damage is recorded first.
     busy.store(false);
     inside.fetch_sub(1);
     while (inside.load() > 0) WaitAMoment();
     logs::WriteLastWords(
-        "ended by SIGBUS at an address outside of the node's files");
+        sent ? "ended by SIGBUS, sent by another process"
+             : "ended by SIGBUS at an address outside of the node's files");
     signal(SIGBUS, SIG_DFL);
+    if (sent) raise(SIGBUS);
     return;
   }
   line.Add(info->si_code == BUS_ADRERR ? ": the file is shorter than it was\n"

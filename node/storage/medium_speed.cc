@@ -50,7 +50,10 @@ absl::Duration MeasureSync(engine::Region* region,
 }
 
 std::string TellMedium(absl::Duration sync, const OrderedSyncs& ordered) {
-  if (sync < kMemory) return "";
+  if (sync < kMemory) {
+    return absl::StrCat("a sync of this medium takes ",
+                        absl::FormatDuration(sync), ", as fast as memory");
+  }
   const int syncs = ordered.InChain(kUsualChain);
   return absl::StrCat("a sync of this medium takes ", Millis(sync),
                       "; a put to a chain of ", kUsualChain,

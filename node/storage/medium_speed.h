@@ -31,7 +31,7 @@ OrderedSyncs OrderedSyncsOf(ChainMode mode, UndoCopyKind undo_copy);
 absl::Duration MeasureSync(engine::Region* region,
                            const std::function<absl::Time()>& clock);
 
-// A line for the log; "" for memory, where a commit takes microseconds.
+// A line for the log.
 std::string TellMedium(absl::Duration sync, const OrderedSyncs& ordered);
 
 // kFailedPrecondition: the syncs of one commit take a half of a lease or more.

@@ -228,9 +228,12 @@ TEST_F(ClusterTextTest, SeveralReleasesAndWhatIsNotFinalizedAreTold) {
   rise->set_name("log entry format");
   rise->set_from(3);
   rise->set_to(4);
+  rise = cluster_.add_not_finalized();
+  rise->set_name("procedure q");
+  rise->set_from(1);
   EXPECT_EQ(Remarks(cluster_),
             "not in force until kamino admin finalize: procedure p, log entry "
-            "format 4 instead of 3\n");
+            "format 4 instead of 3, the withdrawal of procedure q\n");
 }
 
 // Fresh nodes would not help, and an operator might start some.

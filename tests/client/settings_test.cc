@@ -369,12 +369,13 @@ TEST_F(SettingsTest, WhatIsWrongIsSaid) {
   Write("one\ntwo =\n");
   EXPECT_THAT(message({"--config=" + path_}), HasSubstr(path_ + ":1: "));
   Write("\n[clusters.home]\nseds = [\"h1:1\"]\n");
-  EXPECT_THAT(message({"--config=" + path_, "--cluster=home"}),
-              HasSubstr(path_ + ":3: cluster home has no key seds (did you "
-                                "mean seeds?)"));
+  EXPECT_THAT(
+      message({"--config=" + path_, "--cluster=home"}),
+      HasSubstr(path_ + ":3: cluster home can have no key seds (did you "
+                        "mean seeds?)"));
   Write("[cluster.home]\nseeds = [\"h1:1\"]\n");
   EXPECT_THAT(message({"--config=" + path_}),
-              HasSubstr("the file has no key cluster (did you mean "
+              HasSubstr("the file can have no key cluster (did you mean "
                         "clusters?)"));
 }
 
@@ -435,12 +436,12 @@ TEST_F(SettingsTest, WhatIsWrongInAFileForAllIsSaid) {
   const std::string cluster = "[clusters.a]\nseeds = [\"a:1\"]\n";
   EXPECT_EQ(refusal("data_dri = \"/d\"\n" + cluster),
             path_ +
-                ":1: the file has no key data_dri (did you mean "
+                ":1: the file can have no key data_dri (did you mean "
                 "data_dir?)");
   EXPECT_THAT(refusal(cluster + "[node]\ndatadir = 1\n"),
-              HasSubstr(":4: [node] has no key datadir (did you mean"));
+              HasSubstr(":4: [node] can have no key datadir (did you mean"));
   EXPECT_THAT(refusal(cluster + "[client]\ntimeot = 1\n"),
-              HasSubstr(":4: [client] has no key timeot (did you mean"));
+              HasSubstr(":4: [client] can have no key timeot (did you mean"));
   EXPECT_THAT(refusal(cluster + "[client]\ntimeout = \"soon\"\n"),
               HasSubstr(":4: --timeout: \"soon\" is no duration"));
   EXPECT_THAT(refusal(cluster + "[client]\ntimeout = [1]\n"),
@@ -451,7 +452,7 @@ TEST_F(SettingsTest, WhatIsWrongInAFileForAllIsSaid) {
               HasSubstr(":1: client is a section, as in [client]"));
   // The output format is the command's, not the cluster's.
   EXPECT_THAT(refusal(cluster + "output = \"json\"\n"),
-              HasSubstr("cluster a has no key output"));
+              HasSubstr("cluster a can have no key output"));
 }
 
 // As if from variables that are not set: the command would reach the cluster

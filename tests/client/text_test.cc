@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/escape.h"
 #include "client/cli/key_encoding.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

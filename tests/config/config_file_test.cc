@@ -79,7 +79,7 @@ TEST_F(ConfigFileTest, AnUnknownNameIsAnErrorWithTheNearest) {
                 ":3: kamino_node has no setting test_lenght (did you mean "
                 "test_length?)");
   EXPECT_THAT(Refusal("[nodes]\ntest_length = 1\n"),
-              HasSubstr("has no setting nodes (did you mean node?)"));
+              HasSubstr("has no section [nodes] (did you mean node?)"));
   EXPECT_THAT(Refusal("chain_of_command = 1\n"),
               HasSubstr("has no setting chain_of_command; put settings"));
   // Flags that name the configuration cannot be in it, nor can a library's

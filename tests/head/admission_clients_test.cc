@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "head/admission.h"
+#include "replica/errors.h"
+#include "replica/procedure.h"
 #include "tests/faults/fault.h"
 #include "tests/head/admission_fixture.h"
 
@@ -340,6 +342,72 @@ TEST_F(FewerClientsTest, AHeadThatRefusesNewOnesForEverIsNoticed) {
     now_ += absl::Hours(1);
   }
   EXPECT_TRUE(faults::PlantedFaultWasMet());
+}
+
+// A procedure is withdrawn while clients still repeat calls of it.
+class WithdrawnTest : public AdmissionTest {
+ protected:
+  WithdrawnTest() : AdmissionTest(Options(&withdrawn_)) {
+    procedures_.Register(kProcedure, [](replica::ProcedureContext& context,
+                                        absl::string_view key) {
+      absl::Status put = context.Put(key, "1");
+      return put.ok() ? absl::StatusOr<std::string>("made") : put;
+    });
+  }
+  ~WithdrawnTest() override { faults::PlantFault(""); }
+
+  static AdmissionOptions Options(const bool* withdrawn) {
+    AdmissionOptions options;
+    options.check_in_force = [withdrawn](absl::string_view function) {
+      if (function != kProcedure || !*withdrawn) return absl::OkStatus();
+      return replica::MakeError(kamino::v1::REASON_UNKNOWN_PROCEDURE,
+                                "withdrawn");
+    };
+    return options;
+  }
+
+  // A call before the withdrawal, and the same afterwards.
+  RequestOutcome CallTwice() {
+    Submit(kProcedure, "a", /*client=*/10);
+    Execute();
+    Complete();
+    withdrawn_ = true;
+    const size_t again = Submit(kProcedure, "a", /*client=*/10);
+    Execute();
+    Complete();
+    return std::move(*outcomes_.at(again));
+  }
+
+  static constexpr char kProcedure[] = "test.make";
+  bool withdrawn_ = false;
+};
+
+TEST_F(WithdrawnTest, AClientLearnsTheOutcomeOfItsEarlierCall) {
+  const RequestOutcome again = CallTwice();
+  EXPECT_EQ(again.status, absl::OkStatus());
+  EXPECT_EQ(again.result, "made");
+  const size_t waits = Submit(kProcedure, "b", /*client=*/10, /*number=*/2);
+  const size_t other = Submit(kProcedure, "b", /*client=*/11);
+  const size_t put = Put("c", "1", /*client=*/12);
+  Execute();
+  Complete();
+  EXPECT_EQ(ReasonOf(StatusOf(waits)), kamino::v1::REASON_UNKNOWN_PROCEDURE);
+  EXPECT_EQ(ReasonOf(StatusOf(other)), kamino::v1::REASON_UNKNOWN_PROCEDURE);
+  EXPECT_EQ(StatusOf(put), absl::OkStatus());
+  EXPECT_EQ(Get("b"), "absent");
+}
+
+// Requests that wait when the view changes.
+TEST_F(WithdrawnTest, AWaitingCallIsRefused) {
+  const size_t waits = Submit(kProcedure, "b", /*client=*/10);
+  withdrawn_ = true;
+  Execute();
+  EXPECT_EQ(ReasonOf(StatusOf(waits)), kamino::v1::REASON_UNKNOWN_PROCEDURE);
+}
+
+TEST_F(WithdrawnTest, AHeadThatForgetsTheOutcomeIsNoticed) {
+  faults::PlantFault("head-refuses-withdrawn-calls-that-are-over");
+  EXPECT_EQ(ReasonOf(CallTwice().status), kamino::v1::REASON_UNKNOWN_PROCEDURE);
 }
 
 }  // namespace

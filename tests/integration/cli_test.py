@@ -457,7 +457,7 @@ class CliTest(ClusterTest):
     self.cluster.start_node("n4")
     self.cluster.kill("n4", signal.SIGTERM)
     log = self.cluster.log_tail("n4", 100)
-    self.assertIn("this node is not in the chain, which continues without it",
+    self.assertIn("this node is no member of the chain and ends without a handover",
                   log)
     self.assertNotIn("keeps its place", log)
 

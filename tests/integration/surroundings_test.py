@@ -1,12 +1,12 @@
 """Faults around the processes: a stalled reader of their logs, a folder with a
-long name."""
+long name, signals of other processes, exchanged addresses."""
 
 import os
 import re
 import signal
 import threading
 
-from harness import ClusterTest, LocalCluster, main, wait_until
+from harness import ClusterTest, LocalCluster, main, patience, wait_until
 
 LONG = "d" * 90
 
@@ -102,6 +102,59 @@ class LongDataDirTest(ClusterTest):
     checked = self.run_program(*command, "--check_config", "--transport=shm")
     self.assertEqual(checked.returncode, 2, checked.stderr)
     self.assertIn(f"--transport cannot be shm: {why}", checked.stderr)
+
+
+class SignalsTest(ClusterTest):
+  start = {"nodes": 1, "heap_mb": 16, "ring_mb": 16}
+
+  def test_a_deadly_signal_ends_the_process(self):
+    """Also one that a fault raises otherwise: systemd's watchdog sends ABRT."""
+    for name in ("n1", "manager"):
+      for number in (signal.SIGABRT, signal.SIGBUS, signal.SIGSEGV,
+                     signal.SIGQUIT):
+        self.cluster.kill(name, number)
+        wait_until(lambda n=name: not self.cluster.alive(n), patience(10),
+                   f"{name} to end by {number.name}")
+        last = self.cluster.log_tail(name).splitlines()[-1]
+        self.assertRegex(last, rf"ended by {number.name}, sent by (another )?"
+                               r"process")
+        self.cluster.restart(name)
+
+
+class ExchangedCluster(LocalCluster):
+  """Once `exchanged`, each of two nodes listens at the other's address."""
+
+  exchanged = False
+
+  def node_command(self, name, address):
+    command = super().node_command(name, address)
+    if not self.exchanged:
+      return command
+    other = "n2" if name == "n1" else "n1"
+    return [*command, f"--listen={self.state['addresses'][other]}",
+            f"--advertise={address}"]
+
+  def _listens(self, name):
+    # At its own address the other one listens.
+    return self.exchanged or super()._listens(name)
+
+
+class ExchangedAddressesTest(ClusterTest):
+  cluster_class = ExchangedCluster
+  start = {"nodes": 2, "heap_mb": 16, "ring_mb": 16}
+
+  def test_status_knows_no_node(self):
+    for name in ("n1", "n2"):
+      self.cluster.kill(name)
+    self.cluster.exchanged = True
+    for name in ("n1", "n2"):
+      self.cluster.restart(name)
+
+    def told():
+      done = self.cluster.kamino("status", "--timeout=2s", check=False)
+      return (done.returncode == 1 and "is n2" in done.stdout and
+              "the state of no node is known: at " in done.stderr)
+    wait_until(told, patience(30), "kamino status to fail")
 
 
 if __name__ == "__main__":

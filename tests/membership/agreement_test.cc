@@ -1,10 +1,12 @@
 #include "membership/agreement.h"
 
+#include <map>
 #include <string>
 
 #include "base/chain_mode.h"
 #include "base/undo_copy_kind.h"
 #include "gtest/gtest.h"
+#include "kamino/v1/member.pb.h"
 #include "membership/view.h"
 
 namespace kamino::membership {
@@ -39,16 +41,40 @@ TEST(AgreementTest, TheHighestIsWhatAllCan) {
   const Agreement old_one = {{"format", {1, 3}}, {"size", {64, 64}}};
   const Agreement new_one = {
       {"format", {2, 5}}, {"size", {64, 64}}, {"procedure p", {0, 1}}};
-  EXPECT_EQ(HighestOf({&old_one, &new_one}),
+  EXPECT_EQ(FinalLevelsOf({&old_one, &new_one}),
             (InForce{{"format", 3}, {"size", 64}, {"procedure p", 0}}));
-  EXPECT_EQ(HighestOf({&new_one}),
+  EXPECT_EQ(FinalLevelsOf({&new_one}),
             (InForce{{"format", 5}, {"size", 64}, {"procedure p", 1}}));
-  EXPECT_EQ(HighestOf({}), InForce());
-  EXPECT_EQ(Misfit(old_one, "n1", HighestOf({&old_one, &new_one})), "");
-  EXPECT_EQ(Misfit(old_one, "n1", HighestOf({&new_one})),
+  EXPECT_EQ(FinalLevelsOf({}), InForce());
+  EXPECT_EQ(Misfit(old_one, "n1", FinalLevelsOf({&old_one, &new_one})), "");
+  EXPECT_EQ(Misfit(old_one, "n1", FinalLevelsOf({&new_one})),
             "format is 1 to 3 at n1, but 5 in the chain");
   EXPECT_EQ(Misfit(Agreement(), "n1", {{"procedure p", 1}}),
             "procedure p is missing at n1, but 1 in the chain");
+}
+
+// Levels that members of an older and a newer release support.
+TEST(AgreementTest, AFeatureIsWithdrawnOnceAllMembersWithdrawIt) {
+  const Agreement offers = {{"procedure p", {0, 1}}};
+  const Agreement withdraws = {{"procedure p", {0, 1, /*withdrawn=*/true}}};
+  const Agreement lacks = {};
+  const InForce used = {{"procedure p", 1}};
+  const InForce unused = {{"procedure p", 0}};
+  EXPECT_EQ(FinalLevelsOf({&withdraws, &offers}), used);
+  EXPECT_EQ(FinalLevelsOf({&offers, &withdraws}), used);
+  EXPECT_EQ(FinalLevelsOf({&withdraws, &withdraws}), unused);
+  EXPECT_EQ(FinalLevelsOf({&withdraws, &lacks}), unused);
+  EXPECT_EQ(FinalLevelsOf({&lacks}), InForce());
+  // Finalizing alone changes it.
+  EXPECT_EQ(KeptOf(used, {&withdraws, &withdraws}), used);
+  EXPECT_EQ(KeptOf(unused, {&withdraws, &offers}), unused);
+  EXPECT_EQ(Misfit(withdraws, "n1", used), "");
+  EXPECT_EQ(Misfit(lacks, "n1", unused), "");
+  // A chain that forms with such nodes never uses it.
+  EXPECT_EQ(KeptOf({}, {&withdraws, &withdraws}), unused);
+  std::map<std::string, kamino::v1::AgreementRange> message;
+  ToMessage(withdraws, &message);
+  EXPECT_EQ(AgreementFrom(message), withdraws);
 }
 
 TEST(AgreementTest, WhatAStrangerSaysIsBounded) {
@@ -67,9 +93,10 @@ TEST(AgreementTest, ModesAreNamed) {
       Misfit(mode(ChainMode::kImages), "n2", mode(ChainMode::kKamino), "n1"),
       "chain mode (--chain_mode) is images at n2, but kamino at n1");
   const Agreement traditional = mode(ChainMode::kTraditional);
-  EXPECT_EQ(Misfit(mode(ChainMode::kImages), "n2", HighestOf({&traditional})),
-            "chain mode (--chain_mode) is images at n2, but traditional in the "
-            "chain");
+  EXPECT_EQ(
+      Misfit(mode(ChainMode::kImages), "n2", FinalLevelsOf({&traditional})),
+      "chain mode (--chain_mode) is images at n2, but traditional in the "
+      "chain");
   // A program from before modes existed.
   EXPECT_EQ(Misfit(Agreement(), "n1", mode(ChainMode::kKamino), "n2"), "");
   EXPECT_EQ(Misfit(traditional, "n2", Agreement(), "n1"),
@@ -84,8 +111,9 @@ TEST(AgreementTest, UndoCopiesAreNamed) {
   const Agreement log = undo_copy(UndoCopyKind::kLog);
   EXPECT_EQ(Misfit(undo_copy(UndoCopyKind::kSimple), "n2", log, "n1"),
             "undo copy (--undo_copy) is simple at n2, but log at n1");
-  EXPECT_EQ(Misfit(undo_copy(UndoCopyKind::kDynamic), "n2", HighestOf({&log})),
-            "undo copy (--undo_copy) is dynamic at n2, but log in the chain");
+  EXPECT_EQ(
+      Misfit(undo_copy(UndoCopyKind::kDynamic), "n2", FinalLevelsOf({&log})),
+      "undo copy (--undo_copy) is dynamic at n2, but log in the chain");
   EXPECT_EQ(Misfit(log, "n1", Agreement(), "n2"),
             "undo copy (--undo_copy) is log at n1, but missing at n2");
 }

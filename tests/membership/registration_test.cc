@@ -236,6 +236,43 @@ TEST_F(ManagerCoreTest, WhatIsNewIsInForceOnceItIsFinalized) {
             "have it in common");
 }
 
+TEST_F(ManagerCoreTest, AReleaseWithdrawsAProcedure) {
+  std::vector<Member> members = all_;
+  for (Member& member : members) {
+    member.agreement = {{"procedure p", {0, 1}}};
+    ASSERT_EQ(Register(member), absl::OkStatus());
+  }
+  core_.OnViewStored(*core_.ProposeView(now_));
+  const auto exchange = [&](size_t i, const Agreement& program) {
+    ++members[i].incarnation;
+    members[i].agreement = program;
+    const absl::Status registered = Register(members[i], Condition::kReturned);
+    if (registered.ok()) core_.OnViewStored(*core_.ProposeView(now_));
+    return registered;
+  };
+  const Agreement withdraws = {{"procedure p", {0, 1, /*withdrawn=*/true}}};
+  for (size_t i = 0; i < members.size(); ++i) {
+    EXPECT_TRUE(core_.NotFinalized().empty());
+    ASSERT_EQ(exchange(i, withdraws), absl::OkStatus());
+  }
+  EXPECT_EQ(core_.view().in_force.at("procedure p"), 1u);
+  ASSERT_EQ(core_.NotFinalized().size(), 1u);
+  EXPECT_EQ(core_.NotFinalized()[0].name, "procedure p");
+  EXPECT_EQ(core_.NotFinalized()[0].from, 1u);
+  EXPECT_EQ(core_.NotFinalized()[0].to, 0u);
+  ASSERT_EQ(core_.Finalize(/*force=*/false, now_), absl::OkStatus());
+  core_.OnViewStored(*core_.ProposeView(now_));
+  EXPECT_EQ(core_.view().in_force.at("procedure p"), 0u);
+  EXPECT_TRUE(core_.NotFinalized().empty());
+  EXPECT_FALSE(core_.ProposeView(now_).has_value());
+  // The release before and the next one fit.
+  EXPECT_EQ(exchange(0, {{"procedure p", {0, 1}}}), absl::OkStatus());
+  EXPECT_EQ(exchange(1, {}), absl::OkStatus());
+  EXPECT_EQ(exchange(0, {}), absl::OkStatus());
+  EXPECT_EQ(exchange(2, {}), absl::OkStatus());
+  EXPECT_TRUE(core_.view().in_force.empty());
+}
+
 // A planted fault puts a feature in force as soon as all nodes have it.
 TEST_F(ManagerCoreTest, AManagerThatFinalizesUnaskedIsNoticed) {
   faults::PlantFault("membership-raises-unasked");

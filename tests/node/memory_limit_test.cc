@@ -195,7 +195,7 @@ TEST_F(MemoryLimitTest, ANodeThatDoesNotFitIsRefused) {
       AllOf(HasSubstr("--heap_mb is 16 and does not fit the memory limit of "
                       "this process, 231 MiB (/sys/f)"),
             HasSubstr("need 200 MiB"), HasSubstr("the process 32 MiB"),
-            HasSubstr("raise the limit to 329 MiB")));
+            HasSubstr("raise the limit to at least 329 MiB")));
   EXPECT_FALSE(
       CheckMemory(flags, {.process = 32 * kMib}, MemoryLimit{16 * kMib, "f"})
           .ok());

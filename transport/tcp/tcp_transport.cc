@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/address.h"
+#include "base/own_addresses.h"
 #include "base/socket_host.h"
 #include "base/status_macros.h"
 #include "transport/socket/lookup_pool.h"
@@ -28,37 +29,21 @@ namespace {
 constexpr int kBacklog = 128;
 
 // The addresses to listen on; an empty host means all.
-absl::StatusOr<std::vector<SocketAddress>> OwnAddresses(
+absl::StatusOr<std::vector<OwnAddress>> OwnAddresses(
     const std::string& address) {
   const bool all = absl::StartsWith(address, ":");
   ASSIGN_OR_RETURN(HostPort parsed,
                    ParseAddress(all ? absl::StrCat("[::]", address) : address));
-  addrinfo hints = {};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const int error =
-      ::getaddrinfo(all ? nullptr : parsed.host.c_str(),
-                    absl::StrCat(parsed.port).c_str(), &hints, &found);
-  if (error != 0) {
+  auto found = LookUpOwnAddresses(all ? "" : parsed.host, parsed.port);
+  if (absl::IsUnavailable(found.status())) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "cannot resolve \"", address, "\": ",
-        error == EAI_SYSTEM ? ::strerror(errno) : ::gai_strerror(error)));
+        "cannot resolve \"", address, "\": ", found.status().message()));
   }
-  std::vector<SocketAddress> addresses;
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    SocketAddress entry = {};
-    std::memcpy(&entry.storage, one->ai_addr, one->ai_addrlen);
-    entry.length = one->ai_addrlen;
-    addresses.push_back(entry);
-  }
-  ::freeaddrinfo(found);
-  return addresses;
+  return found;
 }
 
 // A bound, listening socket, or -1 and errno.
-UniqueFd ListenAt(const SocketAddress& address) {
+UniqueFd ListenAt(const OwnAddress& address) {
   UniqueFd socket(::socket(address.storage.ss_family,
                            SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.valid()) return socket;
@@ -83,7 +68,7 @@ class TcpProtocol final : public SocketProtocol {
   absl::StatusOr<Bound> Bind(const std::string& address) const override {
     ASSIGN_OR_RETURN(const auto candidates, OwnAddresses(address));
     int error = EADDRNOTAVAIL;
-    for (const SocketAddress& candidate : candidates) {
+    for (const OwnAddress& candidate : candidates) {
       UniqueFd socket = ListenAt(candidate);
       if (socket.valid()) {
         SocketAddress at = {};

@@ -79,6 +79,14 @@ TEST(NodeAgreementTest, AProcedureIsCalledOnceItIsFinalized) {
             "admin finalize");
   view.Finalize();
   EXPECT_EQ(CheckInForce(view, "p"), absl::OkStatus());
+  for (membership::Member& member : view.members) {
+    member.agreement["procedure p"].withdrawn = true;
+  }
+  EXPECT_EQ(CheckInForce(view, "p"), absl::OkStatus());
+  view.Finalize();
+  EXPECT_EQ(CheckInForce(view, "p").message(),
+            "procedure p was withdrawn: this release of the nodes no longer "
+            "offers it");
 }
 
 }  // namespace

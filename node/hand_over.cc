@@ -41,7 +41,7 @@ void HandOver(Node* node, const std::function<bool()>& has_failed) {
     std::atomic<bool> parted{false};
   };
   const auto outcome = std::make_shared<Outcome>();
-  node->HandOver([outcome](bool parted) {
+  node->planned_stop().HandOver([outcome](bool parted) {
     outcome->parted = parted;
     outcome->over.Notify();
   });

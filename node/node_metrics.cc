@@ -106,7 +106,7 @@ void DescribePlace(const NodeSample& sample, ChainFamilies* out) {
              "condition", conditions,
              membership::ConditionName(sample.standing.condition));
   for (int i = 0; i < membership::kConditions; ++i) {
-    const NodeSample::InCondition& in = sample.conditions[i];
+    const StandingBoard::InCondition& in = sample.conditions[i];
     const Labels labels = {{"condition", conditions[i]}};
     out->Counter("kamino_node_condition_entered_total",
                  "How often the node entered that condition.", in.times,

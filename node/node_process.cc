@@ -140,7 +140,7 @@ absl::Status NodeProcess::Start() {
   MakeServices();
   if (absl::Status started = StartServers(); !started.ok()) {
     End();
-    node_->EndRefused();
+    node_->restarts()->OnRefused();
     return started;
   }
   TellAddress();
@@ -153,11 +153,11 @@ absl::Status NodeProcess::Stop() {
   const EndsInTime ends_in_time;
   HandOver(node_.get(), [this] { return !failure_.Get().ok(); });
   absl::Notification retired;
-  node_->Retire([&retired] { retired.Notify(); });
-  retired.WaitForNotificationWithTimeout(Node::kRetireTime);
+  node_->planned_stop().Retire([&retired] { retired.Notify(); });
+  retired.WaitForNotificationWithTimeout(PlannedStop::kRetireTime);
   End();
   absl::Status ended = failure_.Get();
-  if (ended.ok()) node_->EndInOrder();
+  if (ended.ok()) node_->restarts()->OnEndInOrder();
   return ended;
 }
 
@@ -312,11 +312,11 @@ absl::Status NodeProcess::MakeNode() {
   node_->Run([time = core_medium_time_](ChainNode&) {
     engine::MediumWait::Watch(time);
   });
-  node_->TellSlowerThan(flags_.slow_operation);
+  node_->meters().TellSlowerThan(flags_.slow_operation);
   slow_operations_.emplace(config::Reloads::Get().Add(
       {"slow operations", {"slow_operation_ms"}, [this]() -> absl::Status {
          ASSIGN_OR_RETURN(const auto threshold, ReadSlowOperation());
-         node_->TellSlowerThan(threshold);
+         node_->meters().TellSlowerThan(threshold);
          return absl::OkStatus();
        }}));
   return absl::OkStatus();
@@ -367,7 +367,7 @@ absl::Status NodeProcess::StartServers() {
   BoundAddresses bound;
   bound.service = server_->addresses();
   if (peers_ != nullptr) bound.peers = peers_->addresses();
-  bound.links = {node_->LinkAddresses()["tcp"]};
+  bound.links = {node_->links().Addresses(/*service_address=*/"")["tcp"]};
   RETURN_IF_ERROR(CheckReachable(flags_, bound));
   session_service_->SetCarriers(session_links_->carriers(address_));
   return absl::OkStatus();

@@ -52,8 +52,8 @@ web::Answer NodeWeb::Live(absl::Time now) {
   // It starts, or ends; these have time limits of their own.
   if (node_ == nullptr) return {200, kText, "there is no core thread\n"};
   absl::MutexLock probe(&probe_mutex_);
-  const uint64_t step = node_->activity().steps();
-  if (node_->activity().idle() || step != step_) {
+  const uint64_t step = node_->meters().activity.steps();
+  if (node_->meters().activity.idle() || step != step_) {
     step_ = step;
     step_since_ = now;
   }
@@ -61,7 +61,7 @@ web::Answer NodeWeb::Live(absl::Time now) {
   return No(absl::StrCat(
       "the core thread has been busy for ",
       absl::FormatDuration(absl::Trunc(now - step_since_, absl::Seconds(1))),
-      " with ", node_->activity().ToString()));
+      " with ", node_->meters().activity.ToString()));
 }
 
 web::Answer NodeWeb::Ready() {
@@ -126,7 +126,7 @@ void NodeWeb::Describe(metrics::Families* families) {
                  std::max(absl::ZeroDuration(), asked_at - sampled_at),
                  families);
   }
-  DescribeStages(node_->stages(), node_->chain_id(), families);
+  DescribeStages(node_->meters().stages, node_->chain_id(), families);
   const absl::Duration lease_age = agent_->LeaseAge();
   if (lease_age != absl::InfiniteDuration()) {
     families->Gauge("kamino_lease_age_seconds",

@@ -106,18 +106,19 @@ void Node::Describe(ChainNode& node,
                     kamino::v1::GetNodeStatusResponse* response) {
   const replica::ChainCore& core = node.core();
   const replica::LogRing& ring = core.ring();
-  response->set_cluster_id(options_.chain.cluster_id);
-  response->set_node_id(options_.chain.node_id);
+  Storage& storage = *context_->storage;
+  response->set_cluster_id(options().chain.cluster_id);
+  response->set_node_id(node_id());
   response->set_role(membership::ToProto(core.role()));
-  response->set_chain_mode(membership::ToProto(storage_->options().mode));
+  response->set_chain_mode(membership::ToProto(storage.options().mode));
   response->set_version(kVersion);
-  response->set_uptime_ms(absl::ToInt64Milliseconds(Now() - started_));
-  response->set_lease_valid(views_->LeaseValid(core.view().id));
+  response->set_uptime_ms(absl::ToInt64Milliseconds(Now() - context_->started));
+  response->set_lease_valid(context_->views->LeaseValid(core.view().id));
   response->set_received(ring.received());
   response->set_applied(ring.applied());
   response->set_cleaned(ring.cleaned());
   response->set_completed(core.completed());
-  response->set_restarts(storage_->record()->state().restarts);
+  response->set_restarts(storage.record()->state().restarts);
   response->set_condition(membership::ToProto(core.condition()));
   response->set_disputed(core.disputed());
   *response->mutable_transfer() = ToProto(core.transfer());
@@ -133,17 +134,16 @@ void Node::Describe(ChainNode& node,
   response->set_objects(heap.objects);
   if (const auto stats = node.store_stats()) {
     auto* undo_copy = response->mutable_undo_copy();
-    *undo_copy = ToProto(stats->backup, storage_->options());
+    *undo_copy = ToProto(stats->backup, storage.options());
     undo_copy->set_pending_transactions(stats->unpropagated);
-  } else if (const auto* undo = storage_->local_undo()) {
-    *response->mutable_undo_copy() =
-        ToProto(undo->stats(), storage_->options());
+  } else if (const auto* undo = storage.local_undo()) {
+    *response->mutable_undo_copy() = ToProto(undo->stats(), storage.options());
   }
   if (const auto stats = node.admission_stats()) {
     *response->mutable_admission() = ToProto(*stats);
     *response->mutable_heap_room() = ToProto(head::RoomOf(node.heap()));
   }
-  const CallLoadStats reads = reads_.stats();
+  const CallLoadStats reads = meters().reads.stats();
   response->mutable_reads()->set_waiting(reads.waiting);
   response->mutable_reads()->set_unsent_bytes(reads.unsent_bytes);
   response->mutable_reads()->set_shed(reads.shed);
@@ -159,43 +159,37 @@ void Node::Describe(ChainNode& node,
     kamino::v1::LinkStatus* link = response->add_links();
     link->set_peer(state.peer);
     link->set_role(state.role);
-    link->set_transport(links_->TransportOf(state.link));
+    link->set_transport(context_->links->TransportOf(state.link));
     link->set_connected(state.connected);
-    const LinkHub::Traffic traffic = links_->TrafficOf(state.link);
+    const LinkHub::Traffic traffic = context_->links->TrafficOf(state.link);
     link->set_sent_messages(traffic.sent_messages);
     link->set_sent_bytes(traffic.sent_bytes);
   }
 }
 
-void Node::NoteBackup(uint64_t bytes) {
-  last_backup_ = absl::ToUnixNanos(Now());
-  backup_bytes_ += bytes;
-  ++backups_;
-}
-
 void Node::Sample(ChainNode& node, NodeSample* sample) {
   Describe(node, &sample->status);
-  NoteCondition(Now());
+  const StandingBoard::Conditions& conditions =
+      standing_.ConditionsUntil(Now());
   sample->standing = standing();
   sample->view_id = node.core().view().id;
-  sample->view_changes = view_changes_;
-  sample->reads = reads_.stats();
-  sample->results = results_.stats();
+  sample->view_changes = view_follower_.view_changes();
+  sample->reads = meters().reads.stats();
+  sample->results = meters().results.stats();
   sample->snapshots = node.snapshot_stats();
   sample->heap_reserve = node.heap().reserve();
-  sample->backups = backups_;
-  sample->backup_bytes = backup_bytes_;
-  sample->since_backup = sample->backups == 0
-                             ? absl::InfiniteDuration()
-                             : Now() - absl::FromUnixNanos(last_backup_);
+  const SavedBackups& backups = meters().backups;
+  sample->backups = backups.count();
+  sample->backup_bytes = backups.bytes();
+  sample->since_backup = backups.Age(Now());
   if (const auto stats = node.admission_stats()) {
     sample->result_bytes = stats->result_bytes;
   }
   for (const auto& state : node.core().links()) {
-    sample->links.push_back(links_->TrafficOf(state.link));
+    sample->links.push_back(context_->links->TrafficOf(state.link));
   }
-  sample->links_ended = links_->ended();
-  sample->conditions = conditions_;
+  sample->links_ended = context_->links->ended();
+  sample->conditions = conditions;
 }
 
 }  // namespace kamino::node

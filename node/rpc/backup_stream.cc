@@ -115,7 +115,9 @@ void BackupStream::Run() {
   }
   absl::Status sent = AwaitSent();
   if (status.ok()) status = sent;
-  if (status.ok() && !request_.hash_only()) node_->NoteBackup(bytes_);
+  if (status.ok() && !request_.hash_only()) {
+    node_->meters().backups.Note(bytes_, node_->Now());
+  }
   FinishWith(status, logs::WriteLine(google::GLOG_INFO, LineOfEnd(status)));
 }
 
@@ -158,7 +160,7 @@ void BackupStream::FillHeader(ChainNode& node,
   const membership::View& view = node.core().view();
   const engine::HeapStats heap = node.heap().stats();
   header->set_backup_id(request_.backup_id());
-  header->set_cluster_id(node_->cluster_id());
+  header->set_cluster_id(node_->options().chain.cluster_id);
   header->set_cluster_uuid(absl::BytesToHexString(view.cluster_uuid));
   header->set_chain_id(node_->chain_id());
   header->set_epoch(view.epoch);
@@ -219,7 +221,9 @@ absl::Status BackupStream::AwaitSent() {
     overdue = !mutex_.AwaitWithTimeout(absl::Condition(&sent), patience_);
   }
   if (overdue) return EndUntaken();
-  if (unsent_ != 0) node_->reads().RemoveAnswer(std::exchange(unsent_, 0));
+  if (unsent_ != 0) {
+    node_->meters().reads.RemoveAnswer(std::exchange(unsent_, 0));
+  }
   absl::MutexLock lock(&mutex_);
   return broken_ ? absl::CancelledError("cancelled") : absl::OkStatus();
 }
@@ -235,7 +239,9 @@ absl::Status BackupStream::EndUntaken() {
     return !sending_;
   };
   mutex_.Await(absl::Condition(&given_back));
-  if (unsent_ != 0) node_->reads().RemoveAnswer(std::exchange(unsent_, 0));
+  if (unsent_ != 0) {
+    node_->meters().reads.RemoveAnswer(std::exchange(unsent_, 0));
+  }
   return why;
 }
 
@@ -243,9 +249,9 @@ absl::Status BackupStream::Send(Part part) {
   RETURN_IF_ERROR(AwaitSent());
   sent_ = std::move(part);
   // It has its own time limit.
-  unsent_ = node_->reads().AddAnswer(peer_,
-                                     static_cast<int64_t>(sent_.ByteSizeLong()),
-                                     node_->Now(), /*end=*/nullptr);
+  unsent_ = node_->meters().reads.AddAnswer(
+      peer_, static_cast<int64_t>(sent_.ByteSizeLong()), node_->Now(),
+      /*end=*/nullptr);
   {
     absl::MutexLock lock(&mutex_);
     sending_ = true;

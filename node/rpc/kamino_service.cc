@@ -61,7 +61,7 @@ void KaminoService::Answer(ServerUnaryReactor* reactor,
                            const absl::Status& status) const {
   const absl::Time now = node_->Now();
   rpc::CountServed<Response>(status.raw_code(), now - ended.began);
-  if (node_->slow().IsSlow(now - ended.began)) {
+  if (node_->meters().slow.IsSlow(now - ended.began)) {
     TellSlow(ended, status.code(), now);
   }
   if (status.ok()) return reactor->Finish(grpc::Status::OK);
@@ -86,7 +86,7 @@ void KaminoService::TellSlow(const Ended<Request, Response>& ended,
     came = slow.head->waits.came;
   }
   if (came != absl::InfiniteFuture()) slow.core = came - ended.began;
-  node_->slow().Tell(slow, now);
+  node_->meters().slow.Tell(slow, now);
 }
 
 template <typename Request, typename Response>
@@ -123,10 +123,10 @@ void KaminoService::FillHeader(uint64_t view_id, uint64_t sequence,
 KaminoService::KaminoService(Node* node, security::Access* access)
     : node_(node),
       access_(access),
-      get_messages_(&node->reads()),
-      batch_get_messages_(&node->reads()),
-      commit_messages_(&node->results()),
-      call_messages_(&node->results()) {
+      get_messages_(&node->meters().reads),
+      batch_get_messages_(&node->meters().reads),
+      commit_messages_(&node->meters().results),
+      call_messages_(&node->meters().results) {
   SetMessageAllocatorFor_Get(&get_messages_);
   SetMessageAllocatorFor_BatchGet(&batch_get_messages_);
   SetMessageAllocatorFor_Commit(&commit_messages_);
@@ -145,7 +145,7 @@ ServerUnaryReactor* KaminoService::Run(CallbackServerContext* context,
   ServerUnaryReactor* reactor = context->DefaultReactor();
   const bool running = node_->Read([=, this](ChainNode& node) mutable {
     load->Leave(request_bytes);
-    if (node_->slow().on()) ended.came = node_->Now();
+    if (node_->meters().slow.on()) ended.came = node_->Now();
     absl::Status status = run(node);
     FillHeader(node.core().view().id, node.core().settled(),
                response->mutable_header());
@@ -167,11 +167,11 @@ ServerUnaryReactor* KaminoService::Read(CallbackServerContext* context,
   const absl::Time deadline = DeadlineOf(*context, node_->Now());
   const auto bytes = static_cast<int64_t>(request->ByteSizeLong());
   const PrincipalPtr by = rpc::PrincipalOf(*context, access_);
-  return Run(context, &node_->reads(), bytes, request, response,
+  return Run(context, &node_->meters().reads, bytes, request, response,
              [=, this](ChainNode& node) {
-               absl::Status status =
-                   node_->reads().Begin(context->peer(), context->IsCancelled(),
-                                        deadline, node_->Now());
+               absl::Status status = node_->meters().reads.Begin(
+                   context->peer(), context->IsCancelled(), deadline,
+                   node_->Now());
                if (!status.ok()) return status;
                status = read(node, by);
                NoteDenied(status, by, *context, *request);
@@ -200,7 +200,8 @@ ServerUnaryReactor* KaminoService::Mutate(
   if (absl::Status ok = CheckId(id); !ok.ok())
     return Refuse(context, sent, response, ok);
   if (kHasLargeAnswer<Request>) {
-    absl::Status room = node_->results().CheckRoomForAnswer(context->peer());
+    absl::Status room =
+        node_->meters().results.CheckRoomForAnswer(context->peer());
     if (!room.ok()) return Refuse(context, sent, response, room);
   }
   if (absl::Status ok = CheckArgumentBytes(arguments.size()); !ok.ok()) {
@@ -220,7 +221,7 @@ ServerUnaryReactor* KaminoService::Mutate(
   request.abandoned = [context] { return context->IsCancelled(); };
   if (kHasLargeAnswer<Request>) {
     request.room_for_answer = [this, context] {
-      return node_->results().CheckRoomForAnswer(context->peer());
+      return node_->meters().results.CheckRoomForAnswer(context->peer());
     };
   }
   request.done = [=, this,

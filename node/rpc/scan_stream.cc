@@ -28,26 +28,26 @@ ScanStream* ScanStream::Start(Node* node, grpc::CallbackServerContext* context,
 void ScanStream::Next() {
   const auto bytes =
       static_cast<int64_t>(cursor_.start.size() + cursor_.end.size());
-  absl::Status entered = node_->reads().Enter(bytes);
+  absl::Status entered = node_->meters().reads.Enter(bytes);
   if (!entered.ok()) return FinishWith(entered);
   const bool running = node_->Read([this, bytes](ChainNode& node) {
-    node_->reads().Leave(bytes);
-    if (node_->slow().on()) part_came_ = node_->Now();
+    node_->meters().reads.Leave(bytes);
+    if (node_->meters().slow.on()) part_came_ = node_->Now();
     ReadAndWrite(node);
   });
   if (running) return;
-  node_->reads().Leave(bytes);
+  node_->meters().reads.Leave(bytes);
   FinishWith(NodeStopping());
 }
 
 void ScanStream::ReadAndWrite(ChainNode& node) {
   absl::Status status =
-      node_->reads().Begin(peer_, cancelled_, deadline_, node_->Now());
+      node_->meters().reads.Begin(peer_, cancelled_, deadline_, node_->Now());
   if (status.ok()) status = ReadMessage(node);
   const absl::Time now = node_->Now();
   TellIfSlow(status, now);
   if (!status.ok()) return FinishWith(status);
-  unsent_ = node_->reads().AddAnswer(
+  unsent_ = node_->meters().reads.AddAnswer(
       peer_, static_cast<int64_t>(response_.ByteSizeLong()), now,
       EnderOf(context_));
   StartWrite(&response_);
@@ -68,10 +68,11 @@ absl::Status ScanStream::ReadMessage(ChainNode& node) {
 }
 
 void ScanStream::OnWriteDone(bool ok) {
-  node_->reads().RemoveAnswer(unsent_);
+  node_->meters().reads.RemoveAnswer(unsent_);
   if (!ok) return FinishWith(absl::CancelledError("cancelled"));
   if (cursor_.done) return FinishWith(absl::OkStatus());
-  part_began_ = node_->slow().on() ? node_->Now() : absl::InfiniteFuture();
+  part_began_ =
+      node_->meters().slow.on() ? node_->Now() : absl::InfiniteFuture();
   Next();
 }
 
@@ -91,7 +92,7 @@ void ScanStream::FinishWith(const absl::Status& status) {
 
 void ScanStream::TellIfSlow(const absl::Status& status, absl::Time now) {
   if (part_began_ == absl::InfiniteFuture()) return;
-  if (!node_->slow().IsSlow(now - part_began_)) return;
+  if (!node_->meters().slow.IsSlow(now - part_began_)) return;
   SlowOperation slow;
   Describe(*context_, request_, &slow);
   slow.method = "scan";
@@ -101,7 +102,7 @@ void ScanStream::TellIfSlow(const absl::Status& status, absl::Time now) {
   if (part_came_ != absl::InfiniteFuture()) {
     slow.core = part_came_ - part_began_;
   }
-  node_->slow().Tell(slow, now);
+  node_->meters().slow.Tell(slow, now);
 }
 
 }  // namespace kamino::node

@@ -42,7 +42,7 @@ void WatchStream::WriteLatest() {
   response_.mutable_header()->set_view_id(latest_->view_id());
   response_.mutable_header()->set_served_by(node_->node_id());
   *response_.mutable_chain() = *latest_;
-  unsent_ = node_->reads().AddAnswer(
+  unsent_ = node_->meters().reads.AddAnswer(
       peer_, static_cast<int64_t>(response_.ByteSizeLong()), node_->Now(),
       EnderOf(context_));
   StartWrite(&response_);
@@ -51,7 +51,7 @@ void WatchStream::WriteLatest() {
 void WatchStream::OnWriteDone(bool ok) {
   absl::MutexLock lock(&mutex_);
   writing_ = false;
-  node_->reads().RemoveAnswer(unsent_);
+  node_->meters().reads.RemoveAnswer(unsent_);
   if (ok) {
     WriteLatest();
   } else {

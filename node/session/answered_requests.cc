@@ -17,7 +17,7 @@ void AnsweredRequests::Count(uint64_t session) {
     const int64_t nanos = absl::ToInt64Nanoseconds(now - first.began);
     CountSessionRequests(first.method, first.code, nanos,
                          static_cast<uint64_t>(next - &first));
-    if (node_->slow().IsSlow(nanos)) {
+    if (node_->meters().slow.IsSlow(nanos)) {
       for (const Answered* each = &first; each != next; ++each) {
         LogSlow(*each, session, now);
       }
@@ -31,8 +31,8 @@ void AnsweredRequests::Add(PendingRequest asked, absl::StatusCode code,
                            size_t answer_bytes,
                            const head::RequestTimesSource* times) {
   int detail = -1;
-  const bool keeps = times != nullptr &&
-                     node_->slow().MayBecomeSlow(times->answered - asked.began);
+  const bool keeps = times != nullptr && node_->meters().slow.MayBecomeSlow(
+                                             times->answered - asked.began);
   if (keeps || asked.trace != nullptr) {
     detail = static_cast<int>(details_.size());
     Detail& kept = details_.emplace_back();
@@ -65,7 +65,7 @@ void AnsweredRequests::LogSlow(const Answered& answered, uint64_t session,
     slow.head = detail.times;
     if (detail.times.has_value()) slow.answer = now - detail.times->answered;
   }
-  node_->slow().Tell(slow, now);
+  node_->meters().slow.Tell(slow, now);
 }
 
 }  // namespace kamino::node

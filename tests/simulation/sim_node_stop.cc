@@ -14,7 +14,7 @@ void SimNode::StopInOrder(std::function<void()> ended) {
     return After(absl::ZeroDuration(), [this] { EndInOrder(); });
   }
   Trace("is told to end");
-  node_->HandOver([this](bool parted) {
+  node_->planned_stop().HandOver([this](bool parted) {
     if (!up()) return;
     Trace(parted ? "has parted" : "keeps its place");
     // Requests that arrive meanwhile are answered, as long as the node serves.
@@ -22,9 +22,9 @@ void SimNode::StopInOrder(std::function<void()> ended) {
         parted ? random_.Between(absl::ZeroDuration(), absl::Milliseconds(200))
                : absl::ZeroDuration();
     After(serves, [this] {
-      node_->Retire(
+      node_->planned_stop().Retire(
           [this] { After(absl::ZeroDuration(), [this] { EndInOrder(); }); });
-      After(node::Node::kRetireTime, [this] { EndInOrder(); });
+      After(node::PlannedStop::kRetireTime, [this] { EndInOrder(); });
     });
   });
 }
@@ -35,7 +35,7 @@ void SimNode::EndInOrder() {
   node_->Stop();
   ended_ = true;
   if (!up()) return;  // of what that has made durable
-  node_->EndInOrder();
+  node_->restarts()->OnEndInOrder();
   if (!up()) return;
   --deaths_;  // it is none
   const auto ended = std::exchange(on_ended_, nullptr);

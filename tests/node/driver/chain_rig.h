@@ -176,7 +176,7 @@ class ChainRig {
   const Tear& tear(const std::string& name) const { return At(name).tear; }
   // It ends in order soon: `done` as Node::Retire says.
   void Retire(const std::string& name, std::function<void()> done) {
-    At(name).node->Retire(std::move(done));
+    At(name).node->planned_stop().Retire(std::move(done));
   }
   // Why a node stopped by itself; it is down then.
   const absl::Status& fatal(const std::string& name) const {

@@ -67,9 +67,9 @@ TEST_F(BackupServiceTest, ASaveThatNobodyTakesEndsAndSaysWhy) {
   request.set_backup_id(*kId);
   grpc::ClientContext context;  // without a deadline
   auto save = backup_stub_->Save(&context, request);
-  while (node_->reads().stats().unsent_bytes < kLarge) {
+  while (node_->meters().reads.stats().unsent_bytes < kLarge) {
   }
-  while (node_->reads().stats().unsent_bytes >= kLarge) {
+  while (node_->meters().reads.stats().unsent_bytes >= kLarge) {
   }
   kamino::v1::SaveResponse part;
   while (save->Read(&part)) {

@@ -271,7 +271,7 @@ TEST_F(NodeServerTest, AnswersCountUntilTheyHaveLeft) {
   // The server frees them when it has seen that the calls are over.
   while (Status().reads().unsent_bytes() > 0 ||
          Status().reads().waiting() > 1 ||
-         node_->results().stats().unsent_bytes > 0) {
+         node_->meters().results.stats().unsent_bytes > 0) {
   }
   EXPECT_EQ(Status().reads().unsent_bytes(), 0u);
 }
@@ -373,7 +373,7 @@ TEST_F(NoPatienceTest, AScanThatNobodyReadsEndsAndSaysWhy) {
                             rpc::ChannelCredentials(), narrow));
   grpc::ClientContext context;  // without a deadline
   auto scan = stub->Scan(&context, kamino::v1::ScanRequest());
-  while (node_->reads().stats().ended == 0) {
+  while (node_->meters().reads.stats().ended == 0) {
   }
   kamino::v1::ScanResponse part;
   while (scan->Read(&part)) {
@@ -382,7 +382,7 @@ TEST_F(NoPatienceTest, AScanThatNobodyReadsEndsAndSaysWhy) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_NE(status.error_message().find("has not taken"), std::string::npos)
       << status.error_message();
-  while (node_->reads().stats().unsent_bytes > 0) {
+  while (node_->meters().reads.stats().unsent_bytes > 0) {
   }
 }
 

@@ -29,8 +29,8 @@ class SlowCallsTest : public NodeServerTest {
   }
 
   // Whatever takes any time.
-  void TellAll() { node_->TellSlowerThan(absl::Nanoseconds(1)); }
-  void TellNone() { node_->TellSlowerThan(absl::ZeroDuration()); }
+  void TellAll() { node_->meters().TellSlowerThan(absl::Nanoseconds(1)); }
+  void TellNone() { node_->meters().TellSlowerThan(absl::ZeroDuration()); }
 
   // The last one that was told of.
   logs::CapturedLines::Line Told() {

@@ -21,7 +21,7 @@ class SlowRequestsTest : public SessionProtocolTest {
   SlowRequestsTest() {
     EXPECT_TRUE(OpenSession(77).takes_traces());
     // Whatever takes any time.
-    node_->TellSlowerThan(absl::Nanoseconds(1));
+    node_->meters().TellSlowerThan(absl::Nanoseconds(1));
   }
 
   // A TRACE, and what it is about, in one frame.
@@ -102,7 +102,7 @@ TEST_F(SlowRequestsTest, ATraceIsOfOneRequest) {
 }
 
 TEST_F(SlowRequestsTest, NothingIsToldUnlessItIsAskedFor) {
-  node_->TellSlowerThan(absl::ZeroDuration());
+  node_->meters().TellSlowerThan(absl::ZeroDuration());
   Put(1, "a", "1");
   EXPECT_EQ(Told().message, "");
 }

@@ -1,0 +1,58 @@
+#include "node/driver/planned_stop.h"
+
+#include <utility>
+
+namespace kamino::node {
+
+bool PlannedStop::IsMember() const {
+  return context_.chain->core().role() != membership::Role::kOutside;
+}
+
+void PlannedStop::HandOver(std::function<void(bool)> done) {
+  context_.core->Post([this, done = std::move(done)] {
+    on_parted_ = done;
+    departure_.Begin(IsMember(), context_.Now());
+    if (!departure_.over()) context_.views->AskToPart();
+    Continue();
+  });
+}
+
+void PlannedStop::Continue() {
+  if (departure_.holds()) context_.chain->Hold();
+  if (!departure_.over() || on_parted_ == nullptr) return;
+  std::exchange(on_parted_, nullptr)(departure_.has_parted());
+}
+
+void PlannedStop::Retire(std::function<void()> done) {
+  context_.core->Post([this, done = std::move(done)] {
+    context_.chain->Retire();
+    on_retired_ = done;
+  });
+}
+
+void PlannedStop::OnTick(absl::Time now) {
+  if (departure_.OnTick(now)) context_.views->Surrender();
+  Continue();
+}
+
+void PlannedStop::OnView() {
+  departure_.OnView(IsMember());
+  Continue();
+}
+
+void PlannedStop::OnParting(membership::Parting parting, absl::Time now) {
+  departure_.OnParting(parting, now);
+  Continue();
+}
+
+void PlannedStop::EndOfBatch(absl::Time now) {
+  if (departure_.state() == Departure::State::kDraining &&
+      context_.chain->drained() && departure_.OnDrained(now)) {
+    context_.views->Surrender();
+  }
+  if (on_retired_ != nullptr && context_.chain->retired()) {
+    std::exchange(on_retired_, nullptr)();
+  }
+}
+
+}  // namespace kamino::node

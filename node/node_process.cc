@@ -5,7 +5,6 @@
 
 #include <random>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -20,7 +19,6 @@
 #include "node/hand_over.h"
 #include "node/link_admission.h"
 #include "node/node_links.h"
-#include "node/reachable.h"
 #include "node/storage/delayed_media.h"
 #include "node/storage/device_media.h"
 #include "node/storage/file_media.h"
@@ -31,9 +29,6 @@
 
 namespace kamino::node {
 namespace {
-
-// Limit for other nodes' calls, which have some hundred bytes.
-constexpr int kMaxPeerRequestBytes = 64 << 10;
 
 // Limits wake-ups for acknowledgements that are not urgent; see ChainOptions.
 constexpr absl::Duration kAckDelay = absl::Milliseconds(1);
@@ -46,21 +41,6 @@ uint64_t RandomIncarnation() {
     incarnation = static_cast<uint64_t>(random()) << 31 | random();
   }
   return incarnation;
-}
-
-std::string HostOf(const std::string& address) {
-  return address.substr(0, address.rfind(':'));
-}
-
-std::string Advertised(const NodeFlags& flags, int port) {
-  if (!flags.advertise.empty()) return flags.advertise;
-  return absl::StrCat(HostOf(flags.listen), ":", port);
-}
-
-// The address for other nodes' calls; "": the clients' server.
-std::string PeerListen(const NodeFlags& flags, bool secure) {
-  if (!flags.peer_listen.empty() || !secure) return flags.peer_listen;
-  return absl::StrCat(HostOf(flags.listen), ":0");
 }
 
 absl::StatusOr<std::unique_ptr<Media>> OpenRegions(const NodeFlags& flags) {
@@ -137,14 +117,14 @@ absl::Status NodeProcess::Start() {
   RETURN_IF_ERROR(OpenCertificates());
   RETURN_IF_ERROR(StartPages());
   RETURN_IF_ERROR(MakeNode());
-  MakeServices();
-  if (absl::Status started = StartServers(); !started.ok()) {
+  absl::Status started = servers_.Start(node_.get(), agent_.get(), link_calls_);
+  if (!started.ok()) {
     End();
     node_->restarts()->OnRefused();
     return started;
   }
   TellAddress();
-  absl::Status joins = node_->Join(address_, peer_address_);
+  absl::Status joins = node_->Join(servers_.address(), servers_.peer_address());
   if (!joins.ok()) End();
   return joins;
 }
@@ -165,54 +145,49 @@ absl::Status NodeProcess::Stop() {
 // then calls are neither accepted nor awaited.
 void NodeProcess::End() {
   pages_.Detach();
-  session_links_.reset();
+  servers_.EndSessions();
   node_->Stop();
-  server_.reset();
-  peers_.reset();
-  rendezvous_->Stop();
-  if (passes_ != nullptr) passes_->Stop();
+  servers_.End();
+  link_calls_.Stop();
 }
 
 // --- Identity and pages.
 
 absl::Status NodeProcess::OpenCertificates() {
-  ASSIGN_OR_RETURN(certificates_, CertificatesFor(flags_));
-  ASSIGN_OR_RETURN(auto roles, security::FlaggedRoles::Open(certificates_));
-  roles_.emplace(std::move(roles));
+  ASSIGN_OR_RETURN(security_.certificates, CertificatesFor(flags_));
+  ASSIGN_OR_RETURN(auto roles,
+                   security::FlaggedRoles::Open(security_.certificates));
+  security_.roles.emplace(std::move(roles));
   return absl::OkStatus();
 }
 
 // Before the storage is opened, which may take a while, or fail.
 absl::Status NodeProcess::StartPages() {
   if (!flags_.web_listen.empty()) {
-    ASSIGN_OR_RETURN(web_, web::Server::Start({.listen = flags_.web_listen,
-                                               .certificates = certificates_,
-                                               .access = roles_->access()},
-                                              pages_.Routes()));
+    ASSIGN_OR_RETURN(web_,
+                     web::Server::Start({.listen = flags_.web_listen,
+                                         .certificates = security_.certificates,
+                                         .access = security_.roles->access()},
+                                        pages_.Routes()));
     LOG(INFO) << "metrics and probes on port " << web_->port();
   }
   RETURN_IF_ERROR(CheckNoDamage(flags_.data_dir));
-  ASSIGN_OR_RETURN(credentials_, rpc::Credentials::MakeIfAny(certificates_));
-  pages_.Add(rpc::SecuritySource(credentials_, roles_->access()));
+  ASSIGN_OR_RETURN(security_.credentials,
+                   rpc::Credentials::MakeIfAny(security_.certificates));
+  pages_.Add(
+      rpc::SecuritySource(security_.credentials, security_.roles->access()));
   pages_.Add(DescribeMedium);
   return absl::OkStatus();
-}
-
-std::shared_ptr<ListenerMetrics> NodeProcess::ListensFor(const char* what) {
-  auto counts = std::make_shared<ListenerMetrics>(what);
-  pages_.Add(
-      [counts](metrics::Families* families) { counts->Describe(families); });
-  return counts;
 }
 
 // --- The chain.
 
 absl::StatusOr<NodeOptions> NodeProcess::Options() {
-  rendezvous_ = std::make_shared<GrpcRendezvous>(flags_.storage.cluster_id,
-                                                 kOnlyChain, credentials_);
-  if (secure()) {
-    passes_ = std::make_shared<LinkPasses>(flags_.storage.cluster_id,
-                                           kOnlyChain, HostId(), credentials_);
+  link_calls_.rendezvous = std::make_shared<GrpcRendezvous>(
+      flags_.storage.cluster_id, kOnlyChain, security_.credentials);
+  if (security_.on()) {
+    link_calls_.passes = std::make_shared<LinkPasses>(
+        flags_.storage.cluster_id, kOnlyChain, HostId(), security_.credentials);
   }
   NodeOptions options;
   options.cluster = cluster_;
@@ -228,14 +203,15 @@ absl::StatusOr<NodeOptions> NodeProcess::Options() {
   options.snapshots.max_bytes = flags_.snapshot_mb << 20;
   options.chain.scrub_bytes_per_s = flags_.scrub_mb_per_s * 1000 * 1000;
   options.chain.scrub_min_pass = flags_.scrub_min_pass;
-  RETURN_IF_ERROR(
-      ChooseTransports(flags_, rendezvous_, passes_, &options.links));
-  options.links.transport.events = ListensFor("links");
-  if (secure()) {
+  RETURN_IF_ERROR(ChooseTransports(flags_, link_calls_.rendezvous,
+                                   link_calls_.passes, &options.links));
+  options.links.transport.events = ListensFor("links", &pages_);
+  if (security_.on()) {
     options.links.knows_peers = true;
-    options.links.transport.certificates = credentials_->certificates();
+    options.links.transport.certificates =
+        security_.credentials->certificates();
     options.links.transport.admit =
-        AdmitNodes(flags_.storage.cluster_id, roles_->access());
+        AdmitNodes(flags_.storage.cluster_id, security_.roles->access());
   }
   BoundLinks(&options.links.transport);
   return options;
@@ -246,13 +222,13 @@ void NodeProcess::MakeAgent() {
   options.cluster_id = flags_.storage.cluster_id;
   options.chain_id = kOnlyChain;
   options.managers = flags_.managers;
-  options.credentials = credentials_;
+  options.credentials = security_.credentials;
   options.cluster = cluster_;
   options.on_registered = [this](const std::string& manager) {
-    const std::string serves =
-        absl::StrCat("node ", flags_.storage.node_id, " of cluster ",
-                     flags_.storage.cluster_id, " serves on ", address_,
-                     ", taken in by the manager at ", manager);
+    const std::string serves = absl::StrCat(
+        "node ", flags_.storage.node_id, " of cluster ",
+        flags_.storage.cluster_id, " serves on ", servers_.address(),
+        ", taken in by the manager at ", manager);
     LOG(INFO) << serves;
     TellServiceStatus(serves);
   };
@@ -273,11 +249,11 @@ Node::Events NodeProcess::Events(uint64_t incarnation) {
   };
   // No role comes before Join.
   events.role = [this](membership::Role role, bool serves) {
-    server_->SetRole(role, serves);
+    servers_.SetRole(role, serves);
   };
-  if (passes_ == nullptr) return events;
-  passes_->SetSelf(flags_.storage.node_id, incarnation);
-  events.view = [passes = passes_](const membership::View& view) {
+  if (link_calls_.passes == nullptr) return events;
+  link_calls_.passes->SetSelf(flags_.storage.node_id, incarnation);
+  events.view = [passes = link_calls_.passes](const membership::View& view) {
     passes->SetView(view);
   };
   return events;
@@ -322,65 +298,14 @@ absl::Status NodeProcess::MakeNode() {
   return absl::OkStatus();
 }
 
-// --- Clients.
-
-void NodeProcess::MakeServices() {
-  vouches_.emplace(agent_.get());
-  SessionServerOptions options;
-  options.on_much_freed = [this] { trimmer_.Ask(); };
-  options.access = roles_->access().get();
-  sessions_.emplace(options, node_.get());
-  session_service_.emplace(&*sessions_);
-  backups_.emplace(node_.get(), &audit_thread_);
-  debug_.emplace(
-      "kamino_node", [this] { return pages_.Metrics(); }, &audit_thread_);
-}
-
-absl::Status NodeProcess::StartServers() {
-  ASSIGN_OR_RETURN(
-      session_links_,
-      SessionLinks::Listen(SessionOffers(flags_, *session_service_),
-                           &*sessions_, certificates_, ListensFor("sessions")));
-  std::vector<grpc::Service*> services = {&*session_service_, &*backups_,
-                                          &*debug_};
-  std::vector<grpc::Service*> of_peers = {rendezvous_.get(), &*vouches_};
-  if (passes_ != nullptr) of_peers.push_back(passes_.get());
-  const std::string peer_listen = PeerListen(flags_, secure());
-  if (peer_listen.empty()) {
-    services.insert(services.end(), of_peers.begin(), of_peers.end());
-  } else {
-    rpc::ServerOptions apart;
-    apart.listen = peer_listen;
-    apart.max_request_bytes = kMaxPeerRequestBytes;
-    apart.credentials = credentials_;
-    apart.access = roles_->access();
-    ASSIGN_OR_RETURN(peers_, rpc::Server::Start(apart, of_peers));
-  }
-  ASSIGN_OR_RETURN(server_, NodeServer::Start(flags_.listen, node_.get(),
-                                              services, session_links_->live(),
-                                              credentials_, roles_->access()));
-  pages_.Attach(node_.get(), agent_.get());
-  address_ = Advertised(flags_, server_->port());
-  if (peers_ != nullptr) {
-    peer_address_ = absl::StrCat(HostOf(address_), ":", peers_->port());
-  }
-  BoundAddresses bound;
-  bound.service = server_->addresses();
-  if (peers_ != nullptr) bound.peers = peers_->addresses();
-  bound.links = {node_->links().Addresses(/*service_address=*/"")["tcp"]};
-  RETURN_IF_ERROR(CheckReachable(flags_, bound));
-  session_service_->SetCarriers(session_links_->carriers(address_));
-  return absl::OkStatus();
-}
-
 void NodeProcess::TellAddress() const {
   const std::string listens = absl::StrCat(
       "node ", flags_.storage.node_id, " of cluster ",
       flags_.storage.cluster_id, " listens on ", flags_.listen, " as ",
-      address_,
-      peers_ == nullptr
+      servers_.address(),
+      servers_.peer_address().empty()
           ? ""
-          : absl::StrCat(" and for other nodes as ", peer_address_),
+          : absl::StrCat(" and for other nodes as ", servers_.peer_address()),
       ", and asks to be taken in by ", absl::StrJoin(flags_.managers, " or "));
   LOG(INFO) << listens;
   TellServiceIsReady(listens);

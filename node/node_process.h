@@ -6,38 +6,23 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "base/memory_trimmer.h"
 #include "base/service_manager.h"
 #include "config/reload.h"
 #include "engine/pmem/medium_wait.h"
-#include "logs/audit_thread.h"
-#include "membership/debug_service.h"
 #include "membership/membership_agent.h"
-#include "membership/vouch_calls.h"
 #include "node/driver/node.h"
-#include "node/listener_metrics.h"
 #include "node/node_flags.h"
+#include "node/node_servers.h"
 #include "node/node_web.h"
-#include "node/rpc/backup_service.h"
-#include "node/rpc/grpc_rendezvous.h"
-#include "node/rpc/link_passes.h"
-#include "node/rpc/node_server.h"
-#include "node/rpc/session_service.h"
-#include "node/session/session_links.h"
-#include "node/session/session_server.h"
 #include "node/storage/medium_speed.h"
 #include "replica/procedure.h"
 #include "rpc/cluster_identity.h"
-#include "rpc/credentials.h"
-#include "rpc/server.h"
 #include "security/certificates.h"
-#include "security/role_flags.h"
 #include "web/server.h"
 
 namespace kamino::node {
@@ -82,57 +67,34 @@ class NodeProcess {
   void MakeAgent();
   Node::Events Events(uint64_t incarnation);
   absl::Status MakeNode();
-  void MakeServices();
-  absl::Status StartServers();
   void TellAddress() const;
 
   // Ends what Start has started, in this order.
   void End();
 
-  std::shared_ptr<ListenerMetrics> ListensFor(const char* what);
-  bool secure() const { return credentials_ != nullptr; }
-
   const NodeFlags flags_;
   Failure failure_;
 
-  // All null without TLS.
-  std::shared_ptr<security::Certificates> certificates_;
-  std::optional<security::FlaggedRoles> roles_;
-  std::shared_ptr<const rpc::Credentials> credentials_;
+  ProcessSecurity security_;
 
   // The node's cluster, shared with its clients to managers.
   const std::shared_ptr<rpc::ClusterIdentity> cluster_ =
       std::make_shared<rpc::ClusterIdentity>();
 
-  // Operators' calls end on this thread.
-  logs::AuditThread audit_thread_;
-
   NodeWeb pages_;
   std::unique_ptr<web::Server> web_;  // null: there is none
 
-  std::shared_ptr<GrpcRendezvous> rendezvous_;
-  std::shared_ptr<LinkPasses> passes_;  // null without TLS
+  LinkCalls link_calls_;
   ServiceWatchdog watchdog_;
   std::optional<MediumCheck> medium_check_;  // of the heap's
   const std::shared_ptr<engine::MediumTime> core_medium_time_ =
       std::make_shared<engine::MediumTime>();
   replica::ProcedureRegistry procedures_;
 
-  std::string address_;       // of clients' calls; known before Join
-  std::string peer_address_;  // of nodes' calls; "": address_
   std::unique_ptr<membership::MembershipAgent> agent_;
-  std::unique_ptr<NodeServer> server_;
   std::unique_ptr<Node> node_;
   std::optional<config::Reloads::Registration> slow_operations_;
-
-  std::optional<membership::VouchServer> vouches_;
-  MemoryTrimmer trimmer_;
-  std::optional<SessionServer> sessions_;
-  std::optional<SessionService> session_service_;
-  std::optional<BackupService> backups_;
-  std::optional<membership::DebugService> debug_;
-  std::unique_ptr<SessionLinks> session_links_;
-  std::unique_ptr<rpc::Server> peers_;  // null: they use the clients' server
+  NodeServers servers_{&flags_, &security_, &pages_};
 };
 
 }  // namespace kamino::node

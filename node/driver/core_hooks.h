@@ -1,4 +1,4 @@
-// What a node does on its core thread with each tick and after each batch.
+// A node's work on its core thread at each tick and after each batch.
 #ifndef KAMINO_NODE_DRIVER_CORE_HOOKS_H_
 #define KAMINO_NODE_DRIVER_CORE_HOOKS_H_
 

@@ -1,7 +1,6 @@
 #include "node/driver/core_thread.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -13,7 +12,9 @@ namespace kamino::node {
 using transport::EventLoop;
 
 CoreThread::CoreThread(Options options, std::shared_ptr<EventLoop> loop)
-    : options_(std::move(options)), loop_(std::move(loop)) {}
+    : options_(std::move(options)),
+      loop_(std::move(loop)),
+      queue_(options_.max_queued_weight) {}
 
 absl::StatusOr<std::unique_ptr<CoreThread>> CoreThread::Create(
     Options options) {
@@ -40,52 +41,32 @@ void CoreThread::Start(Hooks hooks) {
   });
 }
 
-bool CoreThread::Push(Task task, bool may_wait) {
-  bool wake;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (may_wait) mutex_.Await(absl::Condition(this, &CoreThread::HasRoom));
-    if (stopping_) return false;
-    queued_weight_ += task.weight;
-    tasks_.push_back(std::move(task));
-    has_tasks_.store(true, std::memory_order_release);
-    wake = std::exchange(asleep_, false);
-  }
-  // Not while holding the lock, which the loop takes first.
-  if (wake) loop_->Wake();
-  return true;
+bool CoreThread::WakeFor(CoreQueue::Pushed pushed) {
+  // Not while holding the queue's lock, which the loop takes first.
+  if (pushed == CoreQueue::Pushed::kWakes) loop_->Wake();
+  return pushed != CoreQueue::Pushed::kRefused;
 }
 
 bool CoreThread::Post(absl::AnyInvocable<void()> task) {
-  return Push({std::move(task), 0}, /*may_wait=*/false);
+  return WakeFor(queue_.Push({std::move(task), 0}, /*may_wait=*/false));
 }
 
 bool CoreThread::PostRead(absl::AnyInvocable<void()> read) {
-  bool wake;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (stopping_) return false;
-    reads_.push_back(std::move(read));
-    has_reads_.store(true, std::memory_order_release);
-    wake = std::exchange(asleep_, false);
-  }
-  if (wake) loop_->Wake();
-  return true;
+  return WakeFor(queue_.PushRead(std::move(read)));
 }
 
 bool CoreThread::PostAndWait(absl::AnyInvocable<void()> task, size_t weight) {
   if (!loop_->OnLoopThread()) {
-    return Push({std::move(task), weight}, /*may_wait=*/true);
+    return WakeFor(queue_.Push({std::move(task), weight}, /*may_wait=*/true));
   }
   // The thread that runs the tasks cannot wait for itself: it runs them if many
   // links have messages.
-  if (runs_ && IsFull()) Poll();
-  return Push({std::move(task), weight}, /*may_wait=*/false);
+  if (runs_ && queue_.IsFull()) Poll();
+  return WakeFor(queue_.Push({std::move(task), weight}, /*may_wait=*/false));
 }
 
 bool CoreThread::RunNow(absl::FunctionRef<void()> task) {
-  if (!loop_->OnLoopThread() || !runs_ || polling_ ||
-      has_tasks_.load(std::memory_order_acquire)) {
+  if (!loop_->OnLoopThread() || !runs_ || polling_ || queue_.has_tasks()) {
     return false;
   }
   const absl::Time begins = options_.clock();
@@ -102,20 +83,12 @@ bool CoreThread::RunNow(absl::FunctionRef<void()> task) {
   return true;
 }
 
-bool CoreThread::IsFull() {
-  absl::MutexLock lock(&mutex_);
-  return !HasRoom();
-}
-
 void CoreThread::Stop() {
-  {
-    absl::MutexLock lock(&mutex_);
-    if (std::exchange(stopping_, true)) return;
-  }
+  if (!queue_.Stop()) return;
   if (started_) {
     loop_->RunSync([this] {
       // Tasks that ran at once still need an end of their batch.
-      while (has_tasks_.load(std::memory_order_acquire) || TakeReads() ||
+      while (queue_.has_tasks() || queue_.TakeReads() ||
              began_ != absl::InfiniteFuture()) {
         Poll();
       }
@@ -148,43 +121,15 @@ void CoreThread::NoteWork(bool any) {
   quiet_ticks_ = 0;
 }
 
-bool CoreThread::Arm() {
-  absl::MutexLock lock(&mutex_);
-  asleep_ = tasks_.empty() && reads_.empty() && waiting_reads_.empty() &&
-            !more_ && !timer_fired_;
-  return asleep_;
-}
+bool CoreThread::Arm() { return queue_.Sleep(more_ || timer_fired_); }
 
-void CoreThread::Disarm() {
-  absl::MutexLock lock(&mutex_);
-  asleep_ = false;
-}
-
-bool CoreThread::Take(std::vector<Task>* tasks) {
-  absl::MutexLock lock(&mutex_);
-  tasks->swap(tasks_);
-  queued_weight_ = 0;
-  has_tasks_.store(false, std::memory_order_relaxed);
-  return !tasks->empty();
-}
-
-bool CoreThread::TakeReads() {
-  if (has_reads_.load(std::memory_order_acquire)) {
-    absl::MutexLock lock(&mutex_);
-    std::move(reads_.begin(), reads_.end(), std::back_inserter(waiting_reads_));
-    reads_.clear();
-    has_reads_.store(false, std::memory_order_relaxed);
-  }
-  return !waiting_reads_.empty();
-}
+void CoreThread::Disarm() { queue_.Awake(); }
 
 void CoreThread::RunReads() {
   const absl::Time end = options_.clock() + options_.max_batch_time;
   do {
     BeginStep("a read");
-    waiting_reads_.front()();
-    waiting_reads_.pop_front();
-  } while (!waiting_reads_.empty() && options_.clock() < end);
+  } while (queue_.RunRead() && options_.clock() < end);
 }
 
 absl::Time CoreThread::EndBatch(absl::Time began, bool timer_fired) {
@@ -208,16 +153,15 @@ absl::Time CoreThread::EndBatch(absl::Time began, bool timer_fired) {
 
 bool CoreThread::Poll() {
   CHECK(!polling_) << "a task, a tick or the end of a batch waits for tasks";
-  const bool has_tasks =
-      has_tasks_.load(std::memory_order_acquire) && Take(&batch_);
+  const bool has_tasks = queue_.has_tasks() && queue_.Take(&batch_);
   const bool timer_fired = std::exchange(timer_fired_, false);
-  const bool has_reads = TakeReads();
+  const bool has_reads = queue_.TakeReads();
   const bool has_work = has_tasks || has_reads || more_;
   if (!timer_fired && !has_work) return false;
   polling_ = true;
   began_ = absl::InfiniteFuture();
   absl::Time began = options_.clock();
-  for (Task& task : batch_) {
+  for (CoreQueue::Task& task : batch_) {
     if (&task != &batch_.front() &&
         options_.clock() - began >= options_.max_batch_time) {
       began = EndBatch(began, /*timer_fired=*/false);

@@ -4,20 +4,17 @@
 #ifndef KAMINO_NODE_DRIVER_CORE_THREAD_H_
 #define KAMINO_NODE_DRIVER_CORE_THREAD_H_
 
-#include <atomic>
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "node/driver/core_executor.h"
+#include "node/driver/core_queue.h"
 #include "node/driver/core_watchdog.h"
 #include "transport/loop/event_loop.h"
 
@@ -62,11 +59,6 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
  private:
   CoreThread(Options options, std::shared_ptr<transport::EventLoop> loop);
 
-  struct Task {
-    absl::AnyInvocable<void()> run;
-    size_t weight;
-  };
-
   // --- The loop's thread.
 
   // Runs a batch, if there is work.
@@ -77,9 +69,6 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   bool IsIdle() const { return quiet_ticks_ >= kQuietTicks; }
   // Called after each batch. `any`: the batch did work.
   void NoteWork(bool any);
-  bool Take(std::vector<Task>* tasks);
-  // Whether there are reads to run.
-  bool TakeReads();
   void RunReads();
   // Ends the step that began at `began`, ticks if a tick is due, and ends the
   // batch. Returns the time at which that was done.
@@ -94,24 +83,13 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
     if (hooks_.activity != nullptr) hooks_.activity->BeginStep(what);
   }
 
-  bool Push(Task task, bool may_wait) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool IsFull() ABSL_LOCKS_EXCLUDED(mutex_);
-  bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stopping_ || queued_weight_ < options_.max_queued_weight;
-  }
+  // Wakes the loop if it must. False: it was refused.
+  bool WakeFor(CoreQueue::Pushed pushed);
 
   const Options options_;
   const std::shared_ptr<transport::EventLoop> loop_;
 
-  absl::Mutex mutex_;
-  std::vector<Task> tasks_ ABSL_GUARDED_BY(mutex_);
-  size_t queued_weight_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::vector<absl::AnyInvocable<void()>> reads_ ABSL_GUARDED_BY(mutex_);
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;  // a task must wake the loop
-  // Hints that there are some, to be read without the lock.
-  std::atomic<bool> has_tasks_{false};
-  std::atomic<bool> has_reads_{false};
+  CoreQueue queue_;
 
   // Set by Start; then the loop's thread only.
   Hooks hooks_;
@@ -124,8 +102,7 @@ class CoreThread final : public CoreExecutor, private transport::Poller {
   bool more_ = false;  // the last batch has left work
   // The start of the first task of a batch that RunNow began; else infinite.
   absl::Time began_ = absl::InfiniteFuture();
-  std::vector<Task> batch_;
-  std::deque<absl::AnyInvocable<void()>> waiting_reads_;
+  std::vector<CoreQueue::Task> batch_;
 
   bool started_ = false;                    // Start and Stop only
   std::unique_ptr<CoreWatchdog> watchdog_;  // outlives no step

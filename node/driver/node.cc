@@ -162,13 +162,13 @@ void Node::Attach(CoreUser* user) {
 void Node::Mutate(head::Request request) {
   if (!request_limit_.Admit(&request)) return;
   context_->core->Post([this, owed = Owed(std::move(request))]() mutable {
-    context_->chain->Submit(owed.Take(), Now());
+    context_->chain->head().Submit(owed.Take(), Now());
   });
 }
 
 void Node::Submit(head::Request request) {
   if (request_limit_.Admit(&request)) {
-    context_->chain->Submit(std::move(request), Now());
+    context_->chain->head().Submit(std::move(request), Now());
   }
 }
 

@@ -132,14 +132,14 @@ void Node::Describe(ChainNode& node,
   response->set_heap_bytes_used(heap.bytes_used);
   response->set_heap_bytes_total(heap.bytes_total);
   response->set_objects(heap.objects);
-  if (const auto stats = node.store_stats()) {
+  if (const auto stats = node.head().store_stats()) {
     auto* undo_copy = response->mutable_undo_copy();
     *undo_copy = ToProto(stats->backup, storage.options());
     undo_copy->set_pending_transactions(stats->unpropagated);
   } else if (const auto* undo = storage.local_undo()) {
     *response->mutable_undo_copy() = ToProto(undo->stats(), storage.options());
   }
-  if (const auto stats = node.admission_stats()) {
+  if (const auto stats = node.head().admission_stats()) {
     *response->mutable_admission() = ToProto(*stats);
     *response->mutable_heap_room() = ToProto(head::RoomOf(node.heap()));
   }
@@ -148,9 +148,9 @@ void Node::Describe(ChainNode& node,
   response->mutable_reads()->set_unsent_bytes(reads.unsent_bytes);
   response->mutable_reads()->set_shed(reads.shed);
   response->mutable_reads()->set_given_up(reads.given_up);
-  response->mutable_reads()->set_answered(node.read_stats().answered);
-  response->mutable_reads()->set_clean(node.read_stats().clean);
-  response->mutable_reads()->set_not_clean(node.read_stats().not_clean);
+  response->mutable_reads()->set_answered(node.reads().stats().answered);
+  response->mutable_reads()->set_clean(node.reads().stats().clean);
+  response->mutable_reads()->set_not_clean(node.reads().stats().not_clean);
   const replica::TurnedDown& turned_down = core.turned_down();
   response->mutable_turned_down()->set_rejected(turned_down.rejected);
   response->mutable_turned_down()->set_stray(turned_down.stray);
@@ -176,13 +176,13 @@ void Node::Sample(ChainNode& node, NodeSample* sample) {
   sample->view_changes = view_follower_.view_changes();
   sample->reads = meters().reads.stats();
   sample->results = meters().results.stats();
-  sample->snapshots = node.snapshot_stats();
+  sample->snapshots = node.snapshots().stats();
   sample->heap_reserve = node.heap().reserve();
   const SavedBackups& backups = meters().backups;
   sample->backups = backups.count();
   sample->backup_bytes = backups.bytes();
   sample->since_backup = backups.Age(Now());
-  if (const auto stats = node.admission_stats()) {
+  if (const auto stats = node.head().admission_stats()) {
     sample->result_bytes = stats->result_bytes;
   }
   for (const auto& state : node.core().links()) {

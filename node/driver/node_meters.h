@@ -53,7 +53,7 @@ struct NodeMeters {
     stages.TimeAll(slow.on());
   }
 
-  // Of reads, and of mutations that have a result.
+  // The load of reads, and that of mutations that have a result.
   CallLoad reads;
   CallLoad results;
   // The core thread's current activity.

@@ -1,4 +1,4 @@
-// What a node is given: its options, its environment, and its observers.
+// A node's options, its environment, and its observers.
 #ifndef KAMINO_NODE_DRIVER_NODE_OPTIONS_H_
 #define KAMINO_NODE_DRIVER_NODE_OPTIONS_H_
 

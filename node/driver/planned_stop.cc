@@ -18,14 +18,14 @@ void PlannedStop::HandOver(std::function<void(bool)> done) {
 }
 
 void PlannedStop::Continue() {
-  if (departure_.holds()) context_.chain->Hold();
+  if (departure_.holds()) context_.chain->head().Hold();
   if (!departure_.over() || on_parted_ == nullptr) return;
   std::exchange(on_parted_, nullptr)(departure_.has_parted());
 }
 
 void PlannedStop::Retire(std::function<void()> done) {
   context_.core->Post([this, done = std::move(done)] {
-    context_.chain->Retire();
+    context_.chain->head().Retire();
     on_retired_ = done;
   });
 }
@@ -47,10 +47,10 @@ void PlannedStop::OnParting(membership::Parting parting, absl::Time now) {
 
 void PlannedStop::EndOfBatch(absl::Time now) {
   if (departure_.state() == Departure::State::kDraining &&
-      context_.chain->drained() && departure_.OnDrained(now)) {
+      context_.chain->head().drained() && departure_.OnDrained(now)) {
     context_.views->Surrender();
   }
-  if (on_retired_ != nullptr && context_.chain->retired()) {
+  if (on_retired_ != nullptr && context_.chain->head().retired()) {
     std::exchange(on_retired_, nullptr)();
   }
 }

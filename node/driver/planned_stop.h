@@ -34,9 +34,9 @@ class PlannedStop {
   static constexpr absl::Duration kRetireTime = absl::Milliseconds(100);
 
   void OnTick(absl::Time now);
-  // The chain's node has been given a view.
+  // ChainNode has taken a view.
   void OnView();
-  // The manager's answer.
+  // The manager has answered.
   void OnParting(membership::Parting parting, absl::Time now);
   // After the batch's actions.
   void EndOfBatch(absl::Time now);

@@ -1,4 +1,4 @@
-// A node's registration with the manager, and what it does with each view.
+// Registers a node with the manager, and applies each view to its parts.
 #ifndef KAMINO_NODE_DRIVER_VIEW_FOLLOWER_H_
 #define KAMINO_NODE_DRIVER_VIEW_FOLLOWER_H_
 
@@ -21,9 +21,7 @@ class ViewFollower {
   // The pointers outlive this.
   ViewFollower(NodeContext* context, PlannedStop* planned_stop,
                ManagerReports* reports)
-      : context_(*context),
-        planned_stop_(*planned_stop),
-        reports_(*reports) {}
+      : context_(*context), planned_stop_(*planned_stop), reports_(*reports) {}
 
   // As Node::Join. Not on the core thread.
   absl::Status Join(const std::string& service_address,

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 
-#include <memory>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -11,10 +10,8 @@
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "logs/log.h"
-#include "membership/records.h"
 #include "node/rpc/call_ender.h"
 #include "node/rpc/status_details.h"
-#include "proto/version.h"
 #include "rpc/call_counts.h"
 #include "rpc/call_guard.h"
 
@@ -22,44 +19,6 @@ namespace kamino::node {
 namespace {
 
 using kamino::v1::SaveResponse;
-
-constexpr size_t kMessageBytes = 1u << 20;
-
-// The result of a task on the core thread. If a stopping node drops the task,
-// that is the result.
-class Answer {
- public:
-  absl::Status Await() {
-    absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(&given_));
-    return status_;
-  }
-  void Give(absl::Status status) {
-    absl::MutexLock lock(&mutex_);
-    if (given_) return;
-    status_ = std::move(status);
-    given_ = true;
-  }
-
- private:
-  absl::Mutex mutex_;
-  bool given_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);
-};
-
-class Promise {
- public:
-  explicit Promise(std::shared_ptr<Answer> answer)
-      : answer_(std::move(answer)) {}
-  Promise(Promise&&) = default;
-  ~Promise() {
-    if (answer_ != nullptr) answer_->Give(NodeStopping());
-  }
-  void Keep(absl::Status status) { answer_->Give(std::move(status)); }
-
- private:
-  std::shared_ptr<Answer> answer_;
-};
 
 }  // namespace
 
@@ -110,82 +69,32 @@ void BackupStream::Run() {
   absl::Status status = logs::WriteLine(
       google::GLOG_INFO, absl::StrCat(by_, " begins saving ", What()));
   if (status.ok()) status = Save();
-  if (snapshot_ != 0) {
-    node_->Run([id = snapshot_](ChainNode& node) { node.CloseSnapshot(id); });
-  }
+  reader_.Close();
   absl::Status sent = AwaitSent();
   if (status.ok()) status = sent;
   if (status.ok() && !request_.hash_only()) {
-    node_->meters().backups.Note(bytes_, node_->Now());
+    node_->meters().backups.Note(reader_.bytes(), node_->Now());
   }
   FinishWith(status, logs::WriteLine(google::GLOG_INFO, LineOfEnd(status)));
 }
 
 absl::Status BackupStream::Save() {
   Part first;
-  RETURN_IF_ERROR(OnCore([&](ChainNode& node) {
-    RETURN_IF_ERROR(Open(node));
-    FillHeader(node, first.mutable_header());
-    return absl::OkStatus();
-  }));
+  RETURN_IF_ERROR(reader_.Open(first.mutable_header()));
   RETURN_IF_ERROR(Send(std::move(first)));
   RETURN_IF_ERROR(SendObjects());
   Part last;
-  kamino::v1::BackupTrailer* const trailer = last.mutable_trailer();
-  trailer->set_objects(cursor_.objects);
-  trailer->set_bytes(bytes_);
-  trailer->set_content_hash(hash_.Digest());
+  reader_.FillTrailer(last.mutable_trailer());
   return Send(std::move(last));
 }
 
-absl::Status BackupStream::OnCore(
-    absl::FunctionRef<absl::Status(ChainNode&)> task) {
-  auto answer = std::make_shared<Answer>();
-  const bool running =
-      node_->Read([task, promise = Promise(answer)](ChainNode& node) mutable {
-        promise.Keep(task(node));
-      });
-  return running ? answer->Await() : NodeStopping();
-}
-
-absl::Status BackupStream::Open(ChainNode& node) {
-  ASSIGN_OR_RETURN(const auto opened,
-                   node.OpenSnapshot(request_.while_restoring()));
-  snapshot_ = opened.id;
-  return absl::OkStatus();
-}
-
-void BackupStream::FillHeader(ChainNode& node,
-                              kamino::v1::BackupHeader* header) {
-  const membership::View& view = node.core().view();
-  const engine::HeapStats heap = node.heap().stats();
-  header->set_backup_id(request_.backup_id());
-  header->set_cluster_id(node_->options().chain.cluster_id);
-  header->set_cluster_uuid(absl::BytesToHexString(view.cluster_uuid));
-  header->set_chain_id(node_->chain_id());
-  header->set_epoch(view.epoch);
-  header->set_view_id(view.id);
-  sequence_ = node.core().ring().applied();
-  header->set_sequence(sequence_);
-  header->set_chain_mode(membership::ToProto(view.mode()));
-  header->set_release(std::string(kVersion));
-  header->set_served_by(node_->node_id());
-  for (const auto& [name, value] : view.in_force) {
-    (*header->mutable_in_force())[name] = value;
-  }
-  header->set_heap_bytes(heap.bytes_total);
-  header->set_heap_used(heap.bytes_used);
-}
-
 absl::Status BackupStream::SendObjects() {
-  while (!cursor_.done) {
+  while (!reader_.done()) {
     Part next;
     std::string records;
-    RETURN_IF_ERROR(ReadMessage(&records));
-    hash_.Add(records);
-    bytes_ += records.size();
+    RETURN_IF_ERROR(reader_.Read(&records, [this] { return IsBroken(); }));
     if (request_.hash_only()) {
-      next.set_passed(cursor_.objects);
+      next.set_passed(reader_.objects());
     } else if (records.empty()) {
       break;
     } else {
@@ -196,19 +105,9 @@ absl::Status BackupStream::SendObjects() {
   return absl::OkStatus();
 }
 
-absl::Status BackupStream::ReadMessage(std::string* records) {
-  records->reserve(kMessageBytes + kBackupStepBytes);
-  while (!cursor_.done && records->size() < kMessageBytes) {
-    RETURN_IF_ERROR(OnCore([&](ChainNode& node) {
-      return node.ReadSnapshot(
-          /*scope=*/nullptr, snapshot_, [&](engine::KeyValueReader& objects) {
-            return ReadBackupStep(objects, &cursor_, records);
-          });
-    }));
-    absl::MutexLock lock(&mutex_);
-    if (broken_) return absl::CancelledError("cancelled");
-  }
-  return absl::OkStatus();
+bool BackupStream::IsBroken() {
+  absl::MutexLock lock(&mutex_);
+  return broken_;
 }
 
 absl::Status BackupStream::AwaitSent() {
@@ -268,7 +167,8 @@ std::string BackupStream::What() const {
 std::string BackupStream::LineOfEnd(const absl::Status& status) const {
   return absl::StrCat(by_, " has finished saving ", What(), ": ",
                       absl::StatusCodeToString(status.code()), ", mutation ",
-                      sequence_, ", ", bytes_, " bytes of records");
+                      reader_.sequence(), ", ", reader_.bytes(),
+                      " bytes of records");
 }
 
 void BackupStream::FinishWith(absl::Status status, const absl::Status& logged) {

@@ -13,14 +13,12 @@
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "kamino/v1/backup.grpc.pb.h"
-#include "node/backup_reads.h"
 #include "node/driver/node.h"
-#include "proto/backup_records.h"
+#include "node/rpc/backup_reader.h"
 
 namespace kamino::node {
 
@@ -60,13 +58,9 @@ class BackupStream final
 
   void Run();
   absl::Status Save();
-  // Runs `task` on the core thread and waits for it.
-  absl::Status OnCore(absl::FunctionRef<absl::Status(ChainNode&)> task);
-  absl::Status Open(ChainNode& node);
-  void FillHeader(ChainNode& node, kamino::v1::BackupHeader* header);
   absl::Status SendObjects();
-  // About a MiB of records.
-  absl::Status ReadMessage(std::string* records);
+  // The call is cancelled, or its client receives nothing any more.
+  bool IsBroken();
   // Sends once the message before it has left.
   absl::Status Send(Part part);
   absl::Status AwaitSent();
@@ -87,13 +81,9 @@ class BackupStream final
   const std::function<void()> over_;
   const absl::Time began_ = node_->Now();
 
-  BackupCursor cursor_;
-  ContentHash hash_;
-  uint64_t bytes_ = 0;  // of records
-  uint64_t snapshot_ = 0;
-  uint64_t sequence_ = 0;  // of the backup; 0: not known yet
-  Part sent_;              // on its way
-  uint64_t unsent_ = 0;    // the message, among the node's unsent answers
+  BackupReader reader_{node_, &request_};
+  Part sent_;            // on its way
+  uint64_t unsent_ = 0;  // the message, among the node's unsent answers
 
   absl::Mutex mutex_;
   bool sending_ ABSL_GUARDED_BY(mutex_) = false;

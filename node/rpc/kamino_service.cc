@@ -246,7 +246,7 @@ ServerUnaryReactor* KaminoService::Get(CallbackServerContext* context,
                                        kamino::v1::GetResponse* response) {
   return Read(context, request, response,
               [=, this](ChainNode& node, const PrincipalPtr& by) {
-                return node.Read(
+                return node.reads().Read(
                     ScopeOf(by),
                     [&](Objects& objects) {
                       return ReadOne(objects, *request, response);
@@ -263,7 +263,7 @@ ServerUnaryReactor* KaminoService::BatchGet(
   }
   return Read(context, request, response,
               [=, this](ChainNode& node, const PrincipalPtr& by) {
-                return node.Read(
+                return node.reads().Read(
                     ScopeOf(by),
                     [&](Objects& objects) {
                       return ReadBatch(objects, *request, response);
@@ -287,7 +287,8 @@ ServerUnaryReactor* KaminoService::GetOutcome(
     return Refuse(context, request, response, ok);
   return Read(context, request, response,
               [=](ChainNode& node, const PrincipalPtr& by) -> absl::Status {
-                return node.ReadOutcome(request->request_id(), response, by);
+                return node.reads().ReadOutcome(request->request_id(), response,
+                                                by);
               });
 }
 

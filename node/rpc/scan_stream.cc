@@ -56,7 +56,7 @@ void ScanStream::ReadAndWrite(ChainNode& node) {
 absl::Status ScanStream::ReadMessage(ChainNode& node) {
   response_.Clear();
   absl::Status status =
-      node.Read(ScopeOf(by_), [this](engine::KeyValueReader& objects) {
+      node.reads().Read(ScopeOf(by_), [this](engine::KeyValueReader& objects) {
         return ReadNext(objects, &cursor_, &response_);
       });
   kamino::v1::ResponseHeader* header = response_.mutable_header();

@@ -31,6 +31,11 @@ PendingRequest* PendingRequests::Find(uint32_t tag) {
   return found == by_tag_.end() ? nullptr : &found->second;
 }
 
+std::string PendingRequests::NameOf(uint32_t tag, uint64_t session) {
+  const PendingRequest* const asked = Find(tag);
+  return asked == nullptr ? "" : RequestName(session, asked->number);
+}
+
 std::optional<PendingRequest> PendingRequests::Take(uint32_t tag) {
   const auto found = by_tag_.find(tag);
   if (found == by_tag_.end()) return std::nullopt;

@@ -45,6 +45,9 @@ class PendingRequests {
   PendingRequest& Add(const session::Request& request, absl::Time now);
   // Null: it has its answer. Valid until the next Add or Take.
   PendingRequest* Find(uint32_t tag);
+  // The name of a request without an answer, for clients and logs, on a
+  // connection with that session.
+  std::string NameOf(uint32_t tag, uint64_t session);
   // Removes it; nullopt: it has its answer.
   std::optional<PendingRequest> Take(uint32_t tag);
   // The client waits no more; does nothing if it has its answer.

@@ -8,7 +8,6 @@
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "node/request_checks.h"
-#include "node/rpc/status_details.h"
 #include "node/session/session_requests.h"
 #include "replica/errors.h"
 
@@ -44,7 +43,7 @@ SessionConnection::SessionConnection(const ConnectionContext& context,
       held_(context.limits, carrier_.get(), context.all_held, now),
       access_(context.access, carrier_.get()),
       pending_(context.limits),
-      answered_(node_, carrier_.get(), &access_),
+      answers_(node_, carrier_.get(), &held_, &access_),
       quiet_since_(now) {}
 
 // --- Received frames.
@@ -65,7 +64,9 @@ void SessionConnection::OnFrame(absl::string_view bytes, absl::Time now) {
     return Goodbye(Malformed(
         "a client sends a hello first, and requests only after its answer"));
   }
-  if (session_.id != 0) node_->chain_node().HearSession(session_.id, now);
+  if (session_.id != 0) {
+    node_->chain_node().head().HearSession(session_.id, now);
+  }
   lookups_left_ = limits_.max_lookups;
   absl::Status ok;
   absl::Status whole =
@@ -98,7 +99,7 @@ void SessionConnection::OnHello(absl::string_view body, absl::Time now) {
   const SessionName& asked_for = hello.session();
   if (asked_for.epoch() == 0) return OpenSession(asked_for, now);
   state_ = State::kOpening;
-  node_->chain_node().AskForSession(
+  node_->chain_node().head().AskForSession(
       asked_for.id(), asked_for.epoch(), now,
       [find = find_](absl::StatusOr<head::SessionInfo> session) {
         SessionConnection* const self = find();
@@ -121,7 +122,7 @@ void SessionConnection::OpenSession(const SessionName& asked_for,
   params.abandoned = [find = find_] {
     return find() == nullptr || find()->ended();
   };
-  node_->chain_node().OpenSession(
+  node_->chain_node().head().OpenSession(
       params, now, [find = find_](absl::StatusOr<head::SessionInfo> session) {
         SessionConnection* const self = find();
         if (self != nullptr) self->OnOpened(std::move(session));
@@ -157,7 +158,8 @@ void SessionConnection::Welcome(const SessionName* session) {
   welcome.set_cluster_uuid(node_->cluster().uuid());
   if (session != nullptr) *welcome.mutable_session() = *session;
   state_ = State::kOpen;
-  Send(session::MakeFrame(FrameKind::kWelcome, welcome.SerializeAsString()));
+  answers_.Send(
+      session::MakeFrame(FrameKind::kWelcome, welcome.SerializeAsString()));
 }
 
 // --- Requests.
@@ -199,22 +201,13 @@ absl::Status SessionConnection::CheckRoom(const session::Request& request) {
   if (!pending_.HasRoom(request.body.size())) {
     return Overloaded("too many requests of this connection are under way");
   }
-  return CheckRoomForAnswer();
-}
-
-absl::Status SessionConnection::CheckRoomForAnswer() {
-  if (held_.HasRoom(out_.bytes())) return absl::OkStatus();
-  return Overloaded("too many answers wait to be taken");
-}
-
-std::string SessionConnection::NameOf(uint32_t tag) {
-  const PendingRequest* const asked = pending_.Find(tag);
-  return asked == nullptr ? "" : RequestName(session_.id, asked->number);
+  return answers_.CheckRoom();
 }
 
 void SessionConnection::NoteDenied(const absl::Status& status, uint32_t tag) {
   if (!absl::IsPermissionDenied(status)) return;
-  access_.NoteDenied(status, pending_.Find(tag), NameOf(tag));
+  access_.NoteDenied(status, pending_.Find(tag),
+                     pending_.NameOf(tag, session_.id));
 }
 
 void SessionConnection::Begin(const session::Request& request, absl::Time now) {
@@ -281,7 +274,7 @@ void SessionConnection::Mutate(const session::Request& request,
   if (request.method == Method::kCommit || request.method == Method::kCall) {
     asked.room_for_answer = [find = find_] {
       SessionConnection* const self = find();
-      return self == nullptr ? absl::OkStatus() : self->CheckRoomForAnswer();
+      return self == nullptr ? absl::OkStatus() : self->answers_.CheckRoom();
     };
   }
   asked.done = [find = find_, tag,
@@ -308,7 +301,7 @@ void SessionConnection::KeepAlive(uint32_t tag, absl::Time now) {
     return Answer(tag, absl::OkStatus(), node_->chain_node().core().settled(),
                   "");
   }
-  node_->chain_node().AskForSession(
+  node_->chain_node().head().AskForSession(
       session_.id, session_.epoch, now,
       [find = find_, tag](const absl::StatusOr<head::SessionInfo>& session) {
         SessionConnection* const self = find();
@@ -325,7 +318,7 @@ void SessionConnection::CloseSession(uint32_t tag) {
   if (session_.id == 0) {
     return Answer(tag, Malformed("this connection has no session"), 0, "");
   }
-  node_->chain_node().CloseSession(
+  node_->chain_node().head().CloseSession(
       session_.id, node_->Now(),
       [find = find_, tag](absl::Status status) {
         SessionConnection* const self = find();
@@ -343,7 +336,7 @@ void SessionConnection::Answer(uint32_t tag, const absl::Status& status,
                                const head::RequestTimesSource* times) {
   std::string error;
   if (!status.ok()) {
-    error = Explain(status, NameOf(tag));
+    error = answers_.Explain(status, pending_.NameOf(tag, session_.id));
     body = error;
   }
   char* const to = BeginAnswer(tag, status, sequence, body.size(), times);
@@ -357,35 +350,27 @@ char* SessionConnection::BeginAnswer(uint32_t tag, const absl::Status& status,
                                      const head::RequestTimesSource* times) {
   if (ended()) return nullptr;
   if (auto asked = pending_.Take(tag); asked.has_value()) {
-    answered_.Add(*std::move(asked), status.code(), body_bytes, times);
+    answers_.Note(*std::move(asked), status.code(), body_bytes, times);
   }
-  if (!out_.HasRoom(body_bytes)) Flush();
   session::Response response;
   response.tag = tag;
   response.code = static_cast<uint16_t>(status.code());
   response.sequence = sequence;
-  return out_.Add(response, body_bytes);
+  return answers_.Add(response, body_bytes, session_.id);
 }
 
 void SessionConnection::EndAnswer() {
-  if (out_.bytes() >= carrier_->piece_bytes()) Flush();
-  if (held_.IsExceeded(out_.bytes())) {
+  answers_.FlushIfFull(session_.id);
+  if (answers_.IsExceeded()) {
     Abort("it does not take answers, and sends more requests");
   }
-}
-
-std::string SessionConnection::Explain(const absl::Status& status,
-                                       const std::string& request) const {
-  return ToGrpcStatus(status, *node_->view_board().current(), node_->node_id(),
-                      request)
-      .error_details();
 }
 
 void SessionConnection::Goodbye(const absl::Status& why) {
   LOG_EVERY_N(INFO, 100) << "connection of " << carrier_->peer()
                          << " ends: " << why.message();
   Flush();
-  Send(session::MakeFrame(FrameKind::kGoodbye, Explain(why)));
+  answers_.Send(session::MakeFrame(FrameKind::kGoodbye, answers_.Explain(why)));
   End();
 }
 
@@ -400,17 +385,6 @@ void SessionConnection::Abort(absl::string_view why) {
                          << " is cut off: " << why;
   End();
   carrier_->Abort();
-}
-
-void SessionConnection::Flush() {
-  if (!out_.empty()) Send(out_.Take());
-  if (!answered_.empty()) answered_.Count(session_.id);
-}
-
-void SessionConnection::Send(std::string frame) {
-  held_.NoteSent(frame.size());
-  carrier_->Send(std::move(frame));
-  held_.CountUnsent();
 }
 
 void SessionConnection::OnWritable() {

@@ -19,8 +19,8 @@
 #include "head/session_table.h"
 #include "kamino/v1/session.pb.h"
 #include "node/driver/node.h"
-#include "node/session/answered_requests.h"
 #include "node/session/connection_access.h"
+#include "node/session/connection_answers.h"
 #include "node/session/held_bytes.h"
 #include "node/session/pending_requests.h"
 #include "node/session/session_carrier.h"
@@ -54,8 +54,8 @@ class SessionConnection {
   void OnWritable();
 
   // Sends the collected answers.
-  void Flush();
-  bool has_answers() const { return !out_.empty(); }
+  void Flush() { answers_.Flush(session_.id); }
+  bool has_answers() const { return !answers_.empty(); }
 
   // The protocol has ended, and the carrier knows.
   bool ended() const { return state_ == State::kEnded; }
@@ -71,8 +71,6 @@ class SessionConnection {
   void OpenSession(const kamino::v1::SessionName& asked_for, absl::Time now);
   void OnOpened(absl::StatusOr<head::SessionInfo> opened);
   void Welcome(const kamino::v1::SessionName* session);
-  // The name of a request without an answer, for clients and logs.
-  std::string NameOf(uint32_t tag);
   // Notes that a request was refused for a key or a session.
   void NoteDenied(const absl::Status& status, uint32_t tag);
   // Not OK: the connection ends with that.
@@ -85,8 +83,6 @@ class SessionConnection {
   void KeepAlive(uint32_t tag, absl::Time now);
   void CloseSession(uint32_t tag);
 
-  // Not OK: there is no room for an answer of some size.
-  absl::Status CheckRoomForAnswer();
   // `times`: of a mutation, if slow ones are reported.
   void Answer(uint32_t tag, const absl::Status& status, uint64_t sequence,
               absl::string_view body,
@@ -100,10 +96,6 @@ class SessionConnection {
   // Ends the protocol, for the peer's fault or this node's.
   void Goodbye(const absl::Status& why);
   void End();
-  void Send(std::string frame);
-  // As google.rpc.Status, with details for clients.
-  std::string Explain(const absl::Status& status,
-                      const std::string& request = "") const;
 
   const SessionLimits& limits_;
   Node* const node_;
@@ -112,8 +104,7 @@ class SessionConnection {
   HeldBytes held_;
   ConnectionAccess access_;
   PendingRequests pending_;
-  session::FrameWriter out_{session::FrameKind::kResponses};
-  AnsweredRequests answered_;  // in out_
+  ConnectionAnswers answers_;
 
   State state_ = State::kGreeting;
   struct {

@@ -121,7 +121,7 @@ absl::Status ReadFor(const session::Request& request, const KeyScope* scope,
   if (request.method == Method::kGet) {
     ASSIGN_OR_RETURN(auto asked, Parse<kamino::v1::GetRequest>(request.body));
     answer->message = &answer->one;
-    return node.Read(
+    return node.reads().Read(
         scope,
         [&](Objects& objects) { return ReadOne(objects, asked, &answer->one); },
         ReadAtOf(asked));
@@ -130,7 +130,7 @@ absl::Status ReadFor(const session::Request& request, const KeyScope* scope,
                    Parse<kamino::v1::BatchGetRequest>(request.body));
   RETURN_IF_ERROR(CheckBatch(asked));
   answer->message = &answer->many;
-  return node.Read(
+  return node.reads().Read(
       scope,
       [&](Objects& objects) {
         return ReadBatch(objects, asked, &answer->many);

@@ -185,10 +185,11 @@ TEST_P(CarriersTest, AnotherSessionIsOpenedWhenItHasExpired) {
   ASSERT_NE(expired, 0);
   absl::Notification closed;
   node_->Run([&, id = expired](node::ChainNode& node) {
-    node.CloseSession(id, node_->Now(), [&closed](const absl::Status& status) {
-      EXPECT_TRUE(status.ok()) << status;
-      closed.Notify();
-    });
+    node.head().CloseSession(id, node_->Now(),
+                             [&closed](const absl::Status& status) {
+                               EXPECT_TRUE(status.ok()) << status;
+                               closed.Notify();
+                             });
   });
   closed.WaitForNotification();
   PutAll(client.get(), 200);

@@ -39,8 +39,8 @@ absl::Status CheckRing(const SimNode& node, const replica::LogRing& ring,
 }
 
 absl::Status CheckHead(SimNode& node) {
-  const auto admission = node.node()->admission_stats();
-  const auto store = node.node()->store_stats();
+  const auto admission = node.node()->head().admission_stats();
+  const auto store = node.node()->head().store_stats();
   if (!admission.has_value() || !store.has_value()) {
     return Left(node, "is the head and does not act as one");
   }

@@ -207,7 +207,7 @@ node::Node::Events SimNode::NodeEvents() {
 }
 
 bool SimNode::serves_alone() const {
-  return has_core() && node()->admission_stats().has_value() &&
+  return has_core() && node()->head().admission_stats().has_value() &&
          node()->core().is_tail();
 }
 
@@ -495,7 +495,7 @@ void SimNode::Read(std::vector<std::string> keys, node::ReadAt at,
     kamino::v1::BatchGetRequest request;
     for (const std::string& key : keys) request.add_keys(key);
     kamino::v1::BatchGetResponse response;
-    NodeAnswer answer = Answer(node.Read(
+    NodeAnswer answer = Answer(node.reads().Read(
         /*scope=*/nullptr,
         [&](engine::KeyValueReader& objects) {
           return node::ReadBatch(objects, request, &response);
@@ -516,7 +516,7 @@ void SimNode::Read(std::vector<std::string> keys, node::ReadAt at,
 void SimNode::ReadOutcome(kamino::v1::RequestId id, Reply reply) {
   node_->Run([this, id = std::move(id), reply](node::ChainNode& node) {
     kamino::v1::GetOutcomeResponse response;
-    NodeAnswer answer = Answer(node.ReadOutcome(id, &response));
+    NodeAnswer answer = Answer(node.reads().ReadOutcome(id, &response));
     answer.sequence = node.core().settled();
     answer.outcome = std::move(response);
     if (up()) reply(std::move(answer));

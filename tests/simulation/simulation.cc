@@ -262,7 +262,7 @@ class Simulation {
       const auto& members = cluster_.StoredView().members;
       SimNode* const head = cluster_.node(members.front().node_id);
       if (!head->up()) return false;
-      const auto stats = head->node()->admission_stats();
+      const auto stats = head->node()->head().admission_stats();
       return stats.has_value() && stats->sessions == 0;
     });
   }

@@ -79,8 +79,8 @@ std::string ChainRig::CheckAtRest(const RigNode& node,
                         received);
   }
   if (!core.is_head()) return "";
-  const auto admission = chain_node.admission_stats();
-  const auto store = chain_node.store_stats();
+  const auto admission = chain_node.head().admission_stats();
+  const auto store = chain_node.head().store_stats();
   if (!admission.has_value()) return absl::StrCat(name, " is no head");
   if (admission->in_flight + admission->parked + store->unpropagated +
           store->held + store->locked_objects !=

@@ -64,7 +64,7 @@ class CleanReadsTest : public ::testing::Test {
     for (const std::string& key : keys) request.add_keys(key);
     kamino::v1::BatchGetResponse response;
     ChainNode& node = rig_.node(name);
-    const absl::Status status = node.Read(
+    const absl::Status status = node.reads().Read(
         /*scope=*/nullptr,
         [&](engine::KeyValueReader& objects) {
           return ReadBatch(objects, request, &response);
@@ -89,9 +89,9 @@ TEST_F(CleanReadsTest, EveryNodeAnswersWhileNothingIsUnderWay) {
   for (const std::string& name : kAll) {
     EXPECT_EQ(Read(name, {"a", "b", "nothing"}).values, "11-") << name;
   }
-  EXPECT_EQ(rig_.node("n2").read_stats().clean, 1u);
-  EXPECT_EQ(rig_.node("n2").read_stats().not_clean, 0u);
-  EXPECT_EQ(rig_.node("n4").read_stats().clean, 0u);  // the tail
+  EXPECT_EQ(rig_.node("n2").reads().stats().clean, 1u);
+  EXPECT_EQ(rig_.node("n2").reads().stats().not_clean, 0u);
+  EXPECT_EQ(rig_.node("n4").reads().stats().clean, 0u);  // the tail
 }
 
 TEST_F(CleanReadsTest, OnlyTheTailDoesWhereNobodyAskedForMore) {
@@ -114,8 +114,8 @@ TEST_F(CleanReadsTest, WhatTheTailLacksNobodyTellsOf) {
     EXPECT_LE(other.version, before) << name;
   }
   EXPECT_EQ(Read("n4", {"a"}).values, "1");
-  EXPECT_EQ(rig_.node("n2").read_stats().clean, 1u);
-  EXPECT_EQ(rig_.node("n2").read_stats().not_clean, 3u);
+  EXPECT_EQ(rig_.node("n2").reads().stats().clean, 1u);
+  EXPECT_EQ(rig_.node("n2").reads().stats().not_clean, 3u);
   rig_.Hold("n4", false);
   rig_.Settle();
   EXPECT_TRUE(issued->acknowledged());

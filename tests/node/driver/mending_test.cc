@@ -311,28 +311,28 @@ TEST(PromotionTest, HoldsLocksOnlyForWhatIsInFlight) {
   rig.Hold("n2", false);
   rig.Hold("n4");
   while (!rig.node("n2").core().is_head()) ASSERT_TRUE(rig.Step());
-  EXPECT_EQ(rig.node("n2").admission_stats()->in_flight, 2u);
-  const size_t locked = rig.node("n2").store_stats()->locked_objects;
+  EXPECT_EQ(rig.node("n2").head().admission_stats()->in_flight, 2u);
+  const size_t locked = rig.node("n2").head().store_stats()->locked_objects;
   rig.Hold("n4", false);
   while (rig.node("n2").core().completed() < before + 1) {
     ASSERT_TRUE(rig.Step());
   }
   rig.Settle(3);
-  EXPECT_EQ(rig.node("n2").admission_stats()->in_flight, 1u);
-  EXPECT_GT(rig.node("n2").store_stats()->locked_objects, 0u);
-  EXPECT_LT(rig.node("n2").store_stats()->locked_objects, locked);
+  EXPECT_EQ(rig.node("n2").head().admission_stats()->in_flight, 1u);
+  EXPECT_GT(rig.node("n2").head().store_stats()->locked_objects, 0u);
+  EXPECT_LT(rig.node("n2").head().store_stats()->locked_objects, locked);
 
   rig.Retry(first);   // complete: answered from the stored outcome
   rig.Retry(second);  // in flight: waits
   rig.Settle(3);
   EXPECT_EQ(first->answers, 1);
   EXPECT_EQ(second->answers, 0);
-  EXPECT_EQ(rig.node("n2").admission_stats()->parked, 1u);
+  EXPECT_EQ(rig.node("n2").head().admission_stats()->parked, 1u);
   const auto free = rig.Submit(3, {Patch("old0", 0, "later")});
   const auto parked = rig.Submit(4, {Patch("old1", 0, "later")});
   rig.Settle(3);
-  EXPECT_EQ(rig.node("n2").admission_stats()->parked, 2u);
-  EXPECT_EQ(rig.node("n2").admission_stats()->in_flight, 2u);
+  EXPECT_EQ(rig.node("n2").head().admission_stats()->parked, 2u);
+  EXPECT_EQ(rig.node("n2").head().admission_stats()->in_flight, 2u);
 
   rig.Hold("n3", false);
   rig.Settle();

@@ -135,10 +135,10 @@ std::map<std::string, uint64_t> SyncsOfOpening(ChainRig& rig, uint64_t id) {
   params.window = 256;
   params.lease = absl::Minutes(1);
   bool opened = false;
-  rig.node("n1").OpenSession(params, rig.now(),
-                             [&](absl::StatusOr<head::SessionInfo> session) {
-                               opened = session.ok();
-                             });
+  rig.node("n1").head().OpenSession(
+      params, rig.now(), [&](absl::StatusOr<head::SessionInfo> session) {
+        opened = session.ok();
+      });
   rig.Settle();
   EXPECT_TRUE(opened);
   for (auto& [name, count] : syncs) count = rig.syncs(name) - count;
@@ -156,7 +156,7 @@ TEST(SessionSyncsTest, ALaterSessionTakesNoMoreThanTheFirst) {
   rig.SyncPages();
   const auto first = SyncsOfOpening(rig, 1);
   bool closed = false;
-  rig.node("n1").CloseSession(
+  rig.node("n1").head().CloseSession(
       1, rig.now(), [&](const absl::Status& status) { closed = status.ok(); });
   rig.Settle();
   ASSERT_TRUE(closed);

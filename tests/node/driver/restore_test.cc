@@ -91,19 +91,19 @@ class RestoreTest : public ::testing::TestWithParam<ChainMode> {
   // As a backup of the tail has them.
   std::string RecordsAt(const std::string& tail) {
     ChainNode& node = rig_.node(tail);
-    const auto opened = node.OpenSnapshot(/*while_restoring=*/true);
+    const auto opened = node.snapshots().Open(/*while_restoring=*/true);
     EXPECT_TRUE(opened.ok()) << opened.status();
     BackupCursor cursor;
     std::string records;
     while (!cursor.done) {
-      absl::Status read = node.ReadSnapshot(
+      absl::Status read = node.snapshots().Read(
           nullptr, opened->id, [&](engine::KeyValueReader& objects) {
             return ReadBackupStep(objects, &cursor, &records);
           });
       EXPECT_TRUE(read.ok()) << read;
       if (!read.ok()) break;
     }
-    node.CloseSnapshot(opened->id);
+    node.snapshots().Close(opened->id);
     return records;
   }
   static std::string All() {
@@ -129,7 +129,7 @@ TEST_P(RestoreTest, TheChainGoesOnAboveTheBase) {
   ASSERT_TRUE(Bring(0, kObjects).ok());
   EXPECT_EQ(replica::ReasonOf(Put("x")->outcome.status),
             kamino::v1::REASON_RESTORING);
-  EXPECT_EQ(replica::ReasonOf(rig_.node("n3").OpenSnapshot().status()),
+  EXPECT_EQ(replica::ReasonOf(rig_.node("n3").snapshots().Open().status()),
             kamino::v1::REASON_RESTORING);
   EXPECT_EQ(RecordsAt("n3"), All());
   ASSERT_TRUE(Finish().ok());

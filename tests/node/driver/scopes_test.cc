@@ -150,7 +150,7 @@ TEST_P(ScopesTest, OutcomesOfASessionAreItsOwners) {
   params.lease = absl::Seconds(30);
   params.by = of_a_;
   absl::Status opened = absl::UnknownError("no answer");
-  rig_.node("n1").OpenSession(
+  rig_.node("n1").head().OpenSession(
       params, rig_.now(), [&](const absl::StatusOr<head::SessionInfo>& info) {
         opened = info.status();
       });
@@ -163,7 +163,7 @@ TEST_P(ScopesTest, OutcomesOfASessionAreItsOwners) {
     id.set_number(1);
     id.set_in_session(in_session);
     kamino::v1::GetOutcomeResponse response;
-    return rig_.node("n3").ReadOutcome(id, &response, by);
+    return rig_.node("n3").reads().ReadOutcome(id, &response, by);
   };
   for (int life = 0; life < 2; ++life) {
     for (const bool in_session : {false, true}) {
@@ -177,7 +177,7 @@ TEST_P(ScopesTest, OutcomesOfASessionAreItsOwners) {
     rig_.Settle();
   }
   absl::Status asked;
-  rig_.node("n2").AskForSession(
+  rig_.node("n2").head().AskForSession(
       kSession, /*epoch=*/0, rig_.now(),
       [&](const absl::StatusOr<head::SessionInfo>& info) {
         asked = info.status();

@@ -40,7 +40,7 @@ class SessionsTest : public ::testing::Test {
     params.id = kSession;
     params.window = 8;
     params.lease = absl::Seconds(30);
-    rig_.node(node).OpenSession(
+    rig_.node(node).head().OpenSession(
         params, rig_.now(),
         [answer](absl::StatusOr<head::SessionInfo> session) {
           *answer = std::move(session);
@@ -51,7 +51,7 @@ class SessionsTest : public ::testing::Test {
 
   absl::Status Close(const std::string& node) {
     auto answer = std::make_shared<absl::Status>(absl::UnknownError("none"));
-    rig_.node(node).CloseSession(
+    rig_.node(node).head().CloseSession(
         kSession, rig_.now(),
         [answer](absl::Status status) { *answer = std::move(status); });
     rig_.Settle();
@@ -78,7 +78,7 @@ class SessionsTest : public ::testing::Test {
   }
 
   std::optional<head::SessionInfo> Find(const std::string& node) {
-    return rig_.node(node).FindSession(kSession);
+    return rig_.node(node).head().FindSession(kSession);
   }
 
   ChainRig rig_;
@@ -92,10 +92,10 @@ TEST_F(SessionsTest, OnlyTheHeadKnowsThem) {
   ASSERT_TRUE(Open("n1").ok());
   EXPECT_TRUE(Find("n1").has_value());
   for (const char* name : {"n2", "n3"}) {
-    rig_.node(name).HearSession(kSession, rig_.now());
+    rig_.node(name).head().HearSession(kSession, rig_.now());
     EXPECT_FALSE(Find(name).has_value());
   }
-  EXPECT_EQ(rig_.node("n1").admission_stats()->sessions, 1u);
+  EXPECT_EQ(rig_.node("n1").head().admission_stats()->sessions, 1u);
 }
 
 TEST_F(SessionsTest, ANewHeadGoesOnWithThem) {

@@ -53,7 +53,7 @@ class SnapshotReadsTest : public ::testing::TestWithParam<ChainMode> {
 
   absl::StatusOr<Entries> Read(const std::string& name, uint64_t snapshot) {
     Entries entries;
-    absl::Status read = rig_.node(name).ReadSnapshot(
+    absl::Status read = rig_.node(name).snapshots().Read(
         /*scope=*/nullptr, snapshot, [&](engine::KeyValueReader& objects) {
           return objects.Scan(
               "", "", 0, [&](absl::string_view key, const auto& entry) {
@@ -77,25 +77,25 @@ class SnapshotReadsTest : public ::testing::TestWithParam<ChainMode> {
 TEST_P(SnapshotReadsTest, AtTheTail) {
   Begin({"n1", "n2", "n3"});
   ChainNode& tail = rig_.node("n3");
-  const auto opened = tail.OpenSnapshot();
+  const auto opened = tail.snapshots().Open();
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ(opened->sequence, rig_.ring("n3").applied());
   ChangeAll();
   EXPECT_EQ(*Read("n3", opened->id), Old());
-  EXPECT_GT(tail.snapshot_stats().images, 0u);
-  const auto later = tail.OpenSnapshot();
+  EXPECT_GT(tail.snapshots().stats().images, 0u);
+  const auto later = tail.snapshots().Open();
   EXPECT_EQ(Read("n3", later->id)->size(), 66u);
-  tail.CloseSnapshot(opened->id);
+  tail.snapshots().Close(opened->id);
   EXPECT_TRUE(absl::IsNotFound(Read("n3", opened->id).status()));
-  tail.CloseSnapshot(later->id);
-  EXPECT_EQ(tail.snapshot_stats().bytes, 0u);
+  tail.snapshots().Close(later->id);
+  EXPECT_EQ(tail.snapshots().stats().bytes, 0u);
   EXPECT_EQ(rig_.Difference(), "");
 }
 
 // The head and tail of a chain of one, where transactions change the heap.
 TEST_P(SnapshotReadsTest, AtTheWholeChain) {
   Begin({"n1"});
-  const auto opened = rig_.node("n1").OpenSnapshot();
+  const auto opened = rig_.node("n1").snapshots().Open();
   ASSERT_TRUE(opened.ok()) << opened.status();
   ChangeAll();
   EXPECT_EQ(*Read("n1", opened->id), Old());
@@ -104,7 +104,7 @@ TEST_P(SnapshotReadsTest, AtTheWholeChain) {
 // One that goes on whatever becomes of the place of the node.
 TEST_P(SnapshotReadsTest, ItOutlivesTheView) {
   Begin({"n1", "n2", "n3"});
-  const auto opened = rig_.node("n3").OpenSnapshot();
+  const auto opened = rig_.node("n3").snapshots().Open();
   ASSERT_TRUE(opened.ok()) << opened.status();
   rig_.CutPower("n1", 1);
   rig_.CutPower("n2", 2);
@@ -116,16 +116,16 @@ TEST_P(SnapshotReadsTest, ItOutlivesTheView) {
 
 TEST_P(SnapshotReadsTest, OnlyWhoAnswersReadsOpensOne) {
   Begin({"n1", "n2", "n3"});
-  EXPECT_EQ(replica::ReasonOf(rig_.node("n2").OpenSnapshot().status()),
+  EXPECT_EQ(replica::ReasonOf(rig_.node("n2").snapshots().Open().status()),
             kamino::v1::REASON_NOT_TAIL);
   rig_.SetLease("n3", false);
-  EXPECT_EQ(replica::ReasonOf(rig_.node("n3").OpenSnapshot().status()),
+  EXPECT_EQ(replica::ReasonOf(rig_.node("n3").snapshots().Open().status()),
             kamino::v1::REASON_RECONFIGURING);
 }
 
 TEST_P(SnapshotReadsTest, ItEndsWhereTheHeapIsReceivedAnew) {
   Begin({"n1", "n2", "n3"});
-  const auto opened = rig_.node("n3").OpenSnapshot();
+  const auto opened = rig_.node("n3").snapshots().Open();
   ASSERT_TRUE(opened.ok()) << opened.status();
   rig_.InstallView({"n1", "n2"});
   rig_.Invite("n3");

@@ -166,7 +166,7 @@ TEST_P(TraditionalTest, DependentEntriesAreInFlightTogether) {
             i + 1, {Patch("old0", 4 * i, "next"), Put("old1", "x")}));
         rig.Settle(1);
       }
-      EXPECT_EQ(rig.node("n1").admission_stats()->in_flight, 6u);
+      EXPECT_EQ(rig.node("n1").head().admission_stats()->in_flight, 6u);
       rig.CutPowerAt(victim, Moment::kFlush, count);
       rig.Hold("n3", false);
       issued.push_back(rig.Submit(9, {Delete("old1"), Put("new", "y")}));

@@ -112,7 +112,7 @@ TEST_F(SessionProtocolTest, ANodeStopsWhileSomebodyAsksForASession) {
   SendFrame(Requests({{1, Method::kClose, 0, 0, ""}}));
   for (std::atomic<uint64_t> in_flight = 0; in_flight == 0;) {
     node_->Run([&in_flight](ChainNode& node) {
-      in_flight = node.admission_stats()->in_flight;
+      in_flight = node.head().admission_stats()->in_flight;
     });
     absl::Notification ran;
     node_->Run([&ran](ChainNode&) { ran.Notify(); });

@@ -1,7 +1,7 @@
 // Queries of a mutation's outcome.
 #include "base/status_macros.h"
 #include "engine/heap/heap_reader.h"
-#include "node/driver/chain_node.h"
+#include "node/driver/node_reads.h"
 #include "replica/errors.h"
 
 namespace kamino::node {
@@ -55,29 +55,33 @@ absl::Status TellOfSession(
 
 }  // namespace
 
-absl::Status ChainNode::ReadOutcome(const kamino::v1::RequestId& id,
+absl::Status NodeReads::ReadOutcome(const kamino::v1::RequestId& id,
                                     kamino::v1::GetOutcomeResponse* response,
                                     const PrincipalPtr& by) {
   RETURN_IF_ERROR(CheckMayRead());
-  const uint64_t applied = core_.ring().applied();
+  const uint64_t applied = context_.core->ring().applied();
   if (id.since() > applied) return replica::SinceIsAhead(id.since(), applied);
-  engine::HeapReader reader(storage_->heap());
+  engine::HeapReader reader(context_.storage->heap());
   // Even without such a statement: it may belong to a session.
-  RETURN_IF_ERROR(state_.CheckSessionOwner(reader, id.client_id(), by.get()));
+  RETURN_IF_ERROR(
+      context_.state.CheckSessionOwner(reader, id.client_id(), by.get()));
   if (id.in_session()) {
     RETURN_IF_ERROR(TellOfSession(
-        state_.FindPlace(reader, id.client_id(), id.number()), response));
+        context_.state.FindPlace(reader, id.client_id(), id.number()),
+        response));
     return CheckMayRead();
   }
-  ASSIGN_OR_RETURN(auto found,
-                   state_.FindOutcome(reader, id.client_id(), id.since()));
+  ASSIGN_OR_RETURN(auto found, context_.state.FindOutcome(
+                                   reader, id.client_id(), id.since()));
   if (found.knowledge == StateMachine::Knowledge::kNone) {
     // The caller may not know that it was in a session.
-    ASSIGN_OR_RETURN(const auto taken,
-                     state_.IsTaken(reader, id.client_id(), id.number()));
+    ASSIGN_OR_RETURN(
+        const auto taken,
+        context_.state.IsTaken(reader, id.client_id(), id.number()));
     if (taken.has_value()) {
       RETURN_IF_ERROR(TellOfSession(
-          state_.FindPlace(reader, id.client_id(), id.number()), response));
+          context_.state.FindPlace(reader, id.client_id(), id.number()),
+          response));
       return CheckMayRead();
     }
   }

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "node/request_checks.h"
+#include "node/rpc/status_details.h"
 #include "node/session/session_requests.h"
 #include "replica/errors.h"
 

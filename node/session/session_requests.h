@@ -31,7 +31,7 @@ struct ReadAnswer {
   kamino::v1::BatchGetResponse many;
   const google::protobuf::MessageLite* message = nullptr;
 };
-// Errors as ChainNode::Read's.
+// Errors as NodeReads::Read's.
 absl::Status ReadFor(const session::Request& request, const KeyScope* scope,
                      ChainNode& node, ReadAnswer* answer);
 

@@ -134,21 +134,22 @@ def plots(results):
     where = f"f = {failures}, {outstanding} outstanding"
     name = f"f{failures}-{outstanding}"
     if outstanding == 1:
-      yield bars(f"latency-{name}", f"Mean latency, {where}", "us", chosen,
-                 lambda r: r["mean_us"])
+      yield bars(f"latency-{name}", f"Mean latency, {where}", "mean latency, us",
+                 chosen, lambda r: r["mean_us"])
     else:
       yield bars(f"throughput-{name}", f"Throughput, {where}",
                  "thousand operations a second", chosen,
                  lambda r: r["ops_per_s"] / 1e3)
       yield bars(f"busiest-{name}", f"Processor time of the busiest node, "
-                 f"{where}", "us an operation", chosen,
+                 f"{where}", "processor time, us an operation", chosen,
                  lambda r: figures.busiest(r) or 0)
   yield from delay_plots(results)
   tree = [r for r in rows if r["suite"] == "tree"]
   for rate in in_order(r["offered_per_s"] for r in tree):
     yield bars(f"tree-{rate:.0f}",
                f"Mean latency of inserts, {number(rate)} operations a second",
-               "us", [r for r in tree if r["offered_per_s"] == rate],
+               "mean latency, us",
+               [r for r in tree if r["offered_per_s"] == rate],
                lambda r: r["writes_mean_us"],
                lambda r: r["workload"].replace("tree-", ""), "arrivals")
 
@@ -165,8 +166,8 @@ def delay_plots(results):
               == (workload, outstanding, slower[0]["failures"])
               and r["subject"] in subjects and r["operations"]]
     yield bars(f"delay-{workload}-{outstanding}",
-               f"Mean latency of {workload}, {outstanding} outstanding", "us",
-               chosen, lambda r: r["mean_us"],
+               f"Mean latency of {workload}, {outstanding} outstanding",
+               "mean latency, us", chosen, lambda r: r["mean_us"],
                lambda r: str(r["delay_ns"]), "added to each drain and line, ns")
 
 

@@ -8,6 +8,7 @@ Functions that draw import Matplotlib, so that tables do not need it.
 
 import dataclasses
 import math
+import textwrap
 
 # Colours of stores and of systems, to be told apart in one plot.
 COLOURS = {
@@ -42,6 +43,7 @@ MOST_LINEAR = 8
 APART, SPREAD = 3.0, 24.0
 FORMATS = ("svg", "png")
 HEIGHT, WIDTH, WIDE = 3.6, 6.4, 10.0  # inches
+TITLE, SIDE = 70, 40  # characters for which there is room above, and beside
 MANY = 8  # series from which on a plot is wide
 
 
@@ -109,7 +111,7 @@ def write(plot, path):
     axes.set_axisbelow(True)
     axes.grid(color="#dddddd")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(plot.title, fontsize=10)
+    axes.set_title(textwrap.fill(plot.title, TITLE), fontsize=10)
     {"lines": _lines, "bars": _bars, "stacked": _stacked,
      "dots": _dots}[plot.kind](axes, plot)
     figure.savefig(path, bbox_inches="tight", dpi=120, metadata={
@@ -131,13 +133,15 @@ def _set_axis(axes, axis, label, values):
   elif axis == "y":
     axes.set_ylim(bottom=min(0, *values))
   of_axis.set_major_formatter(FuncFormatter(tick))
-  getattr(axes, f"set_{axis}label")(label)
+  getattr(axes, f"set_{axis}label")(textwrap.fill(label, SIDE))
 
 
-def _legend(axes, count):
+def _legend(axes, labels):
+  """Below the plot, in as many columns as there is room for."""
+  column = 0.7 + 0.065 * max(map(len, labels), default=1)  # inches
   axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), frameon=False,
-              ncol=min(count, 3 if count <= MANY else 4), fontsize=8,
-              handlelength=3.5)
+              ncol=max(1, int(axes.figure.get_figwidth() / column)),
+              fontsize=8, handlelength=3.5)
 
 
 def _ranges(points):
@@ -164,7 +168,7 @@ def _lines(axes, plot):
   _set_axis(axes, "x", plot.x_label, [point[0] for point in points])
   _set_axis(axes, "y", plot.y_label,
             [value for point in points for value in point[1:]])
-  _legend(axes, len(plot.series))
+  _legend(axes, plot.series)
 
 
 def _shade(colour, turn):
@@ -185,9 +189,11 @@ def _bars(axes, plot):
              color=_shade(colour, turn), yerr=_ranges(line), ecolor="#222222",
              error_kw={"elinewidth": 1})
   _set_axis(axes, "y", plot.y_label, [0])
-  axes.set_xticks(range(len(groups)), groups)
+  room = 2 * SIDE // max(len(groups), 1)
+  axes.set_xticks(range(len(groups)),
+                  [textwrap.fill(group, max(room, 8)) for group in groups])
   axes.set_xlabel(plot.x_label)
-  _legend(axes, len(plot.series))
+  _legend(axes, plot.series)
 
 
 def _rows(axes, plot, labels):

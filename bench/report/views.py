@@ -10,13 +10,16 @@ from tables import Table, as_cell, in_order, number, of_fields, of_rows
 
 HOLDS = {True: "met", False: "not met", None: "not measured"}
 US = 1e3  # ns
+# Flags that say where the results go.
+OUTPUT = ("out", "json", "plot")
 
 
 def settings(results):
   """The facts, and below them the flags of the run."""
   return [*results["facts"].items(),
           *((name, as_cell(value))
-            for name, value in results.get("settings", {}).items())]
+            for name, value in results.get("settings", {}).items()
+            if name not in OUTPUT)]
 
 
 def target_table(results):
@@ -73,7 +76,7 @@ def transport(results):
                       None if r[name] is None else r[name] / US))
   columns += [("messages a second", "messages_per_s"),
               ("round trip / bare epoll", "round_trip_to_bare_epoll")]
-  parts = [Plot(name, f"{title}, p50", "message size, bytes", "us",
+  parts = [Plot(name, f"{title}, p50", "message size, bytes", "time, us",
                 points_of(rows, lambda r: r["bytes"], f"{field}_p50_ns",
                           lambda r: r["link"]))
            for name, title, field in (
@@ -122,22 +125,28 @@ def numeric_plot(name, title, table):
 
 
 def tables_of(title, results):
-  """Tables of what a program wrote: laid out by itself, or its rows."""
+  """Tables of what a program wrote: laid out by itself, or its rows.
+
+  Args:
+    title: stands before the titles of all tables; "" on the program's own page.
+    results: of the program, or a list of rows.
+  """
+  before = title and f"{title}: "
   found = results if isinstance(results, dict) else {"rows": results}
   marks = []
   for name, rows in form.tables_of(found):
     if name != "figures":
-      yield Table(title if name in ("rows", "measurements")
-                  else f"{title}: {name}", of_fields(rows))
+      yield Table(title if title and name == "rows" else before + name,
+                  of_fields(rows))
   for figure in found.get("figures", ()):
     for table in figure["tables"]:
-      yield Table(f"{title}: {figure['title']}, {table['title']}",
+      yield Table(f"{before}{figure['title']}, {table['title']}",
                   (table["columns"], [[as_cell(cell) for cell in row]
                                       for row in table["rows"]]))
     marks += [[figure["title"], mark["name"], HOLDS.get(mark["holds"], "-"),
                mark["here"], mark["paper"]] for mark in figure["marks"]]
   if marks:
-    yield Table(f"{title}: marks",
+    yield Table(f"{before}marks",
                 (["", "mark", "verdict", "here", "the paper"], marks))
 
 
@@ -148,4 +157,4 @@ def any_bench(results):
            for figure in results.get("figures", ())
            for i, table in enumerate(figure["tables"], 1)]
   return Report(title, settings(results),
-                [*filter(None, plots), *tables_of(title, results)])
+                [*filter(None, plots), *tables_of("", results)])

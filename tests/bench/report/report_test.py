@@ -118,10 +118,10 @@ class ViewsTest(unittest.TestCase):
 
   def test_tables_that_a_bench_lays_out(self):
     made = views.any_bench(CONTROLLER)
-    self.assertEqual(titled(made)["Controller bench: Fig. 5, us"],
+    self.assertEqual(titled(made)["Fig. 5, us"],
                      (["stores", "wrap", "undo"],
                       [["1", "1.50", "1,234"], ["2", "2", "3"]]))
-    self.assertEqual(titled(made)["Controller bench: marks"][1],
+    self.assertEqual(titled(made)["marks"][1],
                      [["Fig. 5", "steps", "not met", "5", "4"]])
     lines, bars = made.plots()
     self.assertEqual((lines.name, lines.kind, lines.y_label),

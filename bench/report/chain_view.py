@@ -134,14 +134,15 @@ def plots(results):
     where = f"f = {failures}, {outstanding} outstanding"
     name = f"f{failures}-{outstanding}"
     if outstanding == 1:
-      yield bars(f"latency-{name}", f"Mean latency, {where}", "mean latency, us",
-                 chosen, lambda r: r["mean_us"])
+      yield bars(f"latency-{name}", f"Mean latency, {where}",
+                 "mean latency, us", chosen, lambda r: r["mean_us"])
     else:
       yield bars(f"throughput-{name}", f"Throughput, {where}",
                  "thousand operations a second", chosen,
                  lambda r: r["ops_per_s"] / 1e3)
-      yield bars(f"busiest-{name}", f"Processor time of the busiest node, "
-                 f"{where}", "processor time, us an operation", chosen,
+      yield bars(f"busiest-{name}",
+                 f"Processor time of the busiest node, {where}",
+                 "processor time, us an operation", chosen,
                  lambda r: figures.busiest(r) or 0)
   yield from delay_plots(results)
   tree = [r for r in rows if r["suite"] == "tree"]

@@ -23,6 +23,10 @@ def cell_name(row):
           f"{slower(row)}")
 
 
+def file_name(title):
+  return re.sub("[^a-z0-9]+", "-", title.lower())
+
+
 def slower(row):
   return f", +{row['drain_ns']} ns a drain" if row.get("drain_ns") else ""
 
@@ -63,8 +67,8 @@ def plot_of(rows):
   if not of_threads and not first["value_size"]:
     x_label, label = labels[True, False]
   title = f"{first['workload']}, {first['distribution']}{slower(first)}"
-  return Plot(re.sub("[^a-z0-9]+", "-", f"{first['suite']}-{title}".lower()),
-              title, x_label, "thousand transactions a second",
+  return Plot(file_name(f"{first['suite']}-{title}"), title, x_label,
+              "thousand transactions a second",
               {store: [with_rounds(label(row), row) for row in rows
                        if store_name(row) == store]
                for store in in_order(map(store_name, rows))}, "bars")
@@ -92,15 +96,16 @@ def kinds_table(suite, rows):
 
 
 def breakdown(rows):
-  """Where the time of a transaction goes, as a table and as bars."""
+  """Where the time of a transaction goes: bars for each cell, and a table."""
   rows = sorted(rows, key=cell_name)
   steps = in_order(part for row in rows for part in row["parts_ns"])
   title = "Where the nanoseconds of a transaction go"
+  for cell in in_order(map(cell_name, rows)):
+    yield Plot(file_name(f"breakdown-{cell}"), f"{title}: {cell}",
+               "ns a transaction", "",
+               {step: [(store_name(row), row["parts_ns"][step]) for row in rows
+                       if cell_name(row) == cell] for step in steps}, "stacked")
   if rows:
-    yield Plot("breakdown", title, "ns a transaction", "",
-               {step: [(f"{cell_name(row)}, {store_name(row)}",
-                        row["parts_ns"][step]) for row in rows]
-                for step in steps}, "stacked")
     yield Table(title, of_rows(rows, [
         *COLUMNS[:2],
         *((step, lambda r, step=step: r["parts_ns"][step]) for step in steps),

@@ -121,7 +121,7 @@ def write(plot, path):
 def _set_axis(axes, axis, label, values):
   """Labels an axis; logarithmic if values are far apart. Drawing comes first,
   as it sets the limits."""
-  from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+  from matplotlib.ticker import LogLocator, NullFormatter
   of_axis = getattr(axes, f"{axis}axis")
   if is_logarithmic(values):
     getattr(axes, f"set_{axis}scale")("log")
@@ -132,7 +132,7 @@ def _set_axis(axes, axis, label, values):
     label += " (logarithmic)"
   elif axis == "y":
     axes.set_ylim(bottom=min(0, *values))
-  of_axis.set_major_formatter(FuncFormatter(tick))
+  of_axis.set_major_formatter(tick)
   getattr(axes, f"set_{axis}label")(textwrap.fill(label, SIDE))
 
 
@@ -201,6 +201,7 @@ def _rows(axes, plot, labels):
   axes.set_yticks(range(len(labels)), labels)
   axes.set_ylim(len(labels) - 0.4, -0.6)
   axes.grid(visible=False, axis="y")
+  axes.xaxis.set_major_formatter(tick)
   axes.set_xlabel(plot.x_label)
   axes.set_ylabel(plot.y_label)
   axes.figure.set_figheight(1.2 + 0.26 * len(labels))

@@ -1,4 +1,4 @@
-"""Tables of the models' results, and the origin of these.
+"""The origin of the models' results.
 
 `make bench-schemes` runs the models itself. A model's results may be given as
 a file instead; they may then be much older than the others.
@@ -7,17 +7,10 @@ a file instead; they may then be much older than the others.
 import datetime
 import os
 
-from doc_tables import HOLDS
-from plots import engine_report, number
-
-in_order = engine_report.in_order
 WRAP, CRASH = "wrap_model", "crash_model"
 # How the names of their runs begin, where these were part of the bench's.
 RUN_HERE = {WRAP: "bench_controller, ", CRASH: "bench_crash_model, "}
 FORM = "%Y-%m-%d %H:%M UTC"
-
-
-# --- Origin of results.
 
 
 def origin_of(path):
@@ -63,39 +56,3 @@ def age(date, of_run):
     if count > 0:
       return f" ({count} {unit if count > 1 else unit[:-1]} before it)"
   return ""
-
-
-# --- Tables.
-
-
-def cell(value):
-  if isinstance(value, bool) or not isinstance(value, (int, float)):
-    return str(value)
-  return f"{value:,}" if isinstance(value, int) else number(value)
-
-
-def rows_table(rows):
-  """Table of another program's rows: a column for each key."""
-  heads = in_order(key for row in rows for key in row)
-  return heads, [[cell(row.get(h, "-")) for h in heads] for row in rows]
-
-
-def tables(title, model):
-  """(title, table) of what another program wrote: `figures` with tables and
-  marks of their own, or `rows`, or the rows alone."""
-  if isinstance(model, list):
-    model = {"rows": model}
-  if model.get("rows"):
-    yield title, rows_table(model["rows"])
-  for figure in model.get("figures", ()):
-    for table in figure["tables"]:
-      yield (f"{title}: {figure['title']}, {table['title']}",
-             (table["columns"], [[cell(value) for value in row]
-                                 for row in table["rows"]]))
-  of_figures = [[figure["title"], m["what"], HOLDS[m["met"]], m["ours"],
-                 m["paper"]]
-                for figure in model.get("figures", ())
-                for m in figure["marks"]]
-  if of_figures:
-    yield (f"{title}: marks",
-           (["", "mark", "verdict", "here", "the paper"], of_figures))

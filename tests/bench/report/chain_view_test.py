@@ -1,23 +1,19 @@
-"""Marks, costs, fitted latencies, tables and plots, of a sample."""
+"""bench/chain: marks, costs, fitted latencies and the report, of a sample."""
 
-import json
 import os
-import subprocess
 import sys
-import tempfile
 import unittest
-import xml.etree.ElementTree
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
-    os.path.realpath(__file__)))))
-PROGRAM = os.path.join(ROOT, "bench", "chain", "chain_report.py")
-sys.path.insert(0, os.path.dirname(PROGRAM))
+for folder in ("report", "chain"):
+  sys.path.insert(0, os.path.join("bench", folder))
 # pylint: disable=wrong-import-position
-import chain_report
+import chain_view
 import costs
 import figures
 import marks
 import model
+import page
+import plots
 
 NODES = {"kamino": 2, "kamino-simple": 2, "traditional-log": 1}
 PRICES = {"about": "of <this> test", "currency": "USD", "processor_hour": 0.5,
@@ -57,7 +53,8 @@ def stored(subject, failures=2):
 
 def sample():
   results = {
-      "facts": {"processor": "one <fast> & good"}, "prices": PRICES,
+      "bench": "chain", "facts": {"processor": "one <fast> & good"},
+      "prices": PRICES,
       "subjects": [{"name": name, "kind": "chain", "failures": f,
                     "nodes": f + NODES[name], "about": "1 < 2"}
                    for f in (1, 2, 3) for name in NODES],
@@ -171,59 +168,29 @@ class ModelTest(unittest.TestCase):
 
 class ReportTest(unittest.TestCase):
 
-  def test_the_page_has_what_was_measured(self):
-    page = chain_report.page(sample())
-    for expected in ("one &lt;fast&gt; &amp; good", "1 &lt; 2", "<td>7</td>",
-                     "memory slower by 300 ns", "not measured",
-                     "of &lt;this&gt; test", "<td>321</td>", "<td>87.5 %</td>"):
-      self.assertIn(expected, page)
+  def test_has_what_was_measured(self):
+    report = chain_view.report(sample())
+    for text in (page.markdown(report, "chain"), page.text(report)):
+      for expected in ("one <fast> & good", "kamino, f = 2: 1 < 2",
+                       "memory slower by 300 ns", "not measured",
+                       "of <this> test", "321", "87.5 %",
+                       "Dependent transactions, f = 2"):
+        self.assertIn(expected, text)
+    self.assertNotIn(" \n", page.text(report))
 
-  def test_needs_nothing_else(self):
-    page = chain_report.page(sample()).replace("http://www.w3.org/2000/svg", "")
-    for forbidden in ("http", "<script", "<link", "@import", "src="):
-      self.assertNotIn(forbidden, page)
-
-  def test_tables_as_in_documents_and_as_text(self):
-    for line in chain_report.markdown(sample()).splitlines():
-      if line.startswith("|"):
-        self.assertTrue(line.endswith("|"))
-    text = chain_report.as_text(sample())
-    self.assertIn("Dependent transactions, f = 2", text)
-    self.assertNotIn(" \n", text)
-
-  def test_plots_are_well_formed(self):
-    written = chain_report.files(sample())
-    pictures = sorted(n for n in written if n.endswith(".svg"))
-    self.assertEqual(pictures, [
-        "chain-busiest-f2-32.svg", "chain-delay-put-1.svg",
-        "chain-latency-f1-1.svg", "chain-latency-f2-1.svg",
-        "chain-latency-f3-1.svg", "chain-throughput-f2-32.svg",
-        "chain-tree-4000.svg"])
-    for name in pictures:
-      xml.etree.ElementTree.fromstring(written[name])
+  def test_plots(self):
+    made = {plot.name: plot for plot in chain_view.report(sample()).plots()}
+    self.assertEqual(sorted(made), [
+        "busiest-f2-32", "delay-put-1", "latency-f1-1", "latency-f2-1",
+        "latency-f3-1", "throughput-f2-32", "tree-4000"])
+    self.assertEqual(made["throughput-f2-32"].series["kamino-simple"],
+                     [("ycsb-a", 9.0)])
+    self.assertEqual(made["busiest-f2-32"].series["traditional-log"],
+                     [("ycsb-a", 100.0)])
 
   def test_subjects_have_different_colours(self):
-    palette = chain_report.Palette(
-        [{"name": n} for n in (*NODES, "images", "kamino@3", "kamino@2")])
-    self.assertEqual(len(set(palette.values())), 6)
-
-  def test_as_a_program(self):
-    with tempfile.TemporaryDirectory() as folder:
-      source = os.path.join(folder, "chain.json")
-      with open(source, "w", encoding="utf-8") as file:
-        json.dump(sample(), file)
-      self.assertEqual(self.run_report(source, folder), 0)
-      with open(os.path.join(folder, "chain.md"), encoding="utf-8") as file:
-        self.assertEqual(file.read(), chain_report.markdown(sample()))
-      self.assertEqual(self.run_report(source, "/no/such/folder"), 1)
-      with open(source, "w", encoding="utf-8") as file:
-        file.write("{}")
-      self.assertEqual(self.run_report(source, folder), 1)
-      self.assertEqual(self.run_report(source), 2)
-
-  def run_report(self, *words):
-    return subprocess.run([sys.executable, "-B", PROGRAM, *words],
-                          stderr=subprocess.DEVNULL, check=False).returncode
+    found = plots.styles([*NODES, "images", "kamino@3", "kamino@2"])
+    self.assertEqual(len(set(found.values())), 6)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""bench-schemes: the page and the tables of results that are made up, and what
-else the machine did."""
+"""bench-schemes: the report of results that are made up, and what else the
+machine did."""
 
 import contextlib
 import io
@@ -17,18 +17,27 @@ FOLDER = os.path.join(ROOT, "lab", "schemes")
 sys.path.insert(0, FOLDER)
 # pylint: disable=wrong-import-position
 import schemes
-import schemes_report
-# After schemes_report, which says where pages of benches are made.
+import schemes_view
+# After schemes_view, which adds the folder of the reports of benches.
 import doc_tables
-import lines_plot
 import machine_load
+import page
 import paste_tables
+import plots
+import report
 from made_up_results import engine_row, point, results
+
+
+def report_of(file, folder):
+  """Runs the report of the benches; returns its exit code."""
+  with contextlib.redirect_stdout(io.StringIO()), \
+       contextlib.redirect_stderr(io.StringIO()):
+    return report.main([file, folder])
 
 
 def titled(made):
   """Tables by what is above them."""
-  return {title: table for title, table, _ in schemes_report.tables(made)}
+  return {title: table for title, table, _ in schemes_view.tables(made)}
 
 
 class ReportTest(unittest.TestCase):
@@ -164,14 +173,14 @@ class ReportTest(unittest.TestCase):
     made = results()
     made["points"].append(point("archapt-9", "archapt, overwrite", 1024, 34))
     made["last_level_cache"] = 19 << 20
-    self.assertEqual(list(schemes_report.warnings(made)), [])
+    self.assertEqual(list(schemes_view.warnings(made)), [])
     self.assertIn(("last level cache, MiB", "19.0"),
-                  schemes_report.facts(made))
+                  schemes_view.facts(made))
     made["last_level_cache"] = 260 << 20
-    self.assertIn("260 MiB", next(schemes_report.warnings(made)))
+    self.assertIn("260 MiB", next(schemes_view.warnings(made)))
     # Without figures that depend on it, there is no warning.
     made["points"].pop()
-    self.assertEqual(list(schemes_report.warnings(made)), [])
+    self.assertEqual(list(schemes_view.warnings(made)), [])
 
   def test_what_is_not_measured_says_so(self):
     _, lines = self.tables()["REWIND's marks"]
@@ -201,7 +210,7 @@ class ReportTest(unittest.TestCase):
         ("not judged: 2 rounds", "29.0 to 31.0"), ("met", "counted once"),
         ("met", "-"), ("met", "-")])
     self.assertIn("marks: 3 met, 0 not met, 0 disturbed, 2 not judged;",
-                  schemes_report.as_text(made))
+                  schemes_view.text(made))
 
   def test_one_round_has_no_spread(self):
     made = results()
@@ -220,7 +229,7 @@ class ReportTest(unittest.TestCase):
           document, "<!-- schemes.json: marks-rewind -->\n<!-- end -->\n")):
         with open(path, "w", encoding="utf-8") as out:
           out.write(text)
-      self.assertEqual(schemes_report.main([file, folder]), 0)
+      self.assertEqual(report_of(file, folder), 0)
       self.assertEqual(paste_tables.main([file, document]), 0)
       for path in (os.path.join(folder, "schemes.md"), document):
         with open(path, encoding="utf-8") as page:
@@ -237,7 +246,8 @@ class ReportTest(unittest.TestCase):
     made["wrap_model"] = {"facts": {}, "figures": [
         {"figure": "5", "title": "Fig. 5", "tables": [
             {"title": "us", "columns": ["", "a"], "rows": [["one", 1234.5]]}],
-         "marks": [{"what": "steps", "paper": "4", "ours": "4", "met": True}]}]}
+         "marks": [{"name": "steps", "paper": "4", "here": "4",
+                    "holds": True}]}]}
     tables = titled(made)
     self.assertEqual(tables["WrAP's timing model: Fig. 5, us"],
                      (["", "a"], [["one", "1,234"]]))
@@ -299,23 +309,49 @@ class ReportTest(unittest.TestCase):
     made = results()
     made["points"].append(point("rewind-6", "rewind-1-noforce-batch", 500, 1e9,
                                 "ns, all home"))
-    plots = {name: svg for name, _, svg, _ in schemes_report.pictures(made)}
-    self.assertNotIn("1,000,000,000", plots["rewind-6-as-it-is"])
+    made = {plot.name: plot for plot in schemes_view.report(made).plots()}
+    plot = made["rewind-6-as-it-is"]
+    self.assertEqual(plot.y_label, "ns")
+    self.assertEqual(plot.series["rewind-1-noforce-batch"],
+                     [(0, 10, 10, 10), (500, 20, 20, 20)])
 
-  def test_the_page_needs_nothing_but_itself(self):
-    with tempfile.TemporaryDirectory() as folder:
-      file = os.path.join(folder, "schemes.json")
-      with open(file, "w", encoding="utf-8") as out:
-        json.dump(results(), out)
-      self.assertEqual(schemes_report.main([file, folder]), 0)
-      with open(os.path.join(folder, "schemes.html"), encoding="utf-8") as page:
-        text = page.read()
-    self.assertIn("<svg", text)
-    self.assertIn("made &lt;up&gt;", text)
-    self.assertIn("prefers-color-scheme: dark", text)
-    self.assertIn("a &lt;row&gt;", text)
-    self.assertNotIn("<script", text)
-    self.assertNotIn("nan", text)
+  def test_a_plot_stands_before_its_tables(self):
+    made = results()
+    made["points"] += [point("wrap-8", "wrap", 0, 1, "p50 ns"),
+                       {**point("wrap-8", "wrap", 600, 1, "p50 ns"),
+                        "memory": "600 ns a line and drain"}]
+    made["engine"].append({**made["engine"][2], "drain_ns": 500})
+    titles = [part.title for part in schemes_view.report(made).parts]
+    fig_6 = "REWIND fig. 6: checkpoints (0: none), as it is"
+    fig_8 = "WrAP fig. 8: response to 20 stores"
+    for plot, table in ((fig_6, f"{fig_6}, ns"),
+                        (f"{fig_8}, p50", f"{fig_8}, as it is, p50 ns"),
+                        ("overwrite 1 KiB",
+                         "All schemes with spreads, 0 ns more a drain")):
+      self.assertEqual(titles.index(plot) + 1, titles.index(table), titles)
+
+  def test_a_number_that_stands_for_never_is_not_shown(self):
+    series = "a+checkpoint=1000000000"
+    made = results()
+    made["points"] += [point("rewind-7", series, x, 1) for x in (0, 1)]
+    made["points"] += [point("wrap-6", series, 20, 1, "drains")]
+    for table in (schemes_view.measures_table, schemes_view.places_table):
+      _, lines = table(made["points"][-1:], "")
+      self.assertEqual(lines[0][0], "a+no checkpoints of its own")
+    made = schemes_view.report(made)
+    for shown in (page.markdown(made, "schemes"), str(made.plots())):
+      self.assertIn("a+no checkpoints of its own", shown)
+    self.assertNotIn("1000000000", str(made.plots()))
+
+  def test_a_gib_is_not_said_to_be_one_in_proportion(self):
+    def heads(data):
+      made = results()
+      made["points"] += [point("data", "undo-own", data, 1.1 * data,
+                               "bytes of persistent memory")]
+      return doc_tables.price_table(made)[0]
+    self.assertIn("persistent GiB for a GiB of data", heads(1_073_740_000.0))
+    self.assertIn("persistent GiB for a GiB of data, by 64.0 MiB",
+                  heads(64 << 20))
 
   def test_pages_have_places_for_tables(self):
     page = ("before\n<!-- schemes.json: counts -->\nold\n<!-- end -->\n"
@@ -340,77 +376,32 @@ class ReportTest(unittest.TestCase):
       found += doc_tables.places(text)
     self.assertEqual(sorted(found), sorted(doc_tables.all_tables(results())))
     self.assertEqual(sorted(found),
-                     sorted(name for name, _ in schemes_report.TITLES))
-
-  def test_bad_words_and_files_are_errors(self):
-    program = os.path.join(FOLDER, "schemes_report.py")
-    def run(*words):
-      return subprocess.run([sys.executable, "-B", program, *words],
-                            stderr=subprocess.PIPE, check=False).returncode
-    self.assertEqual(run(), 2)
-    self.assertEqual(run("/nowhere/at/all", "/tmp"), 1)
-
-
-  def test_plots_of_a_run_before_are_gone(self):
-    with tempfile.TemporaryDirectory() as folder:
-      old = os.path.join(folder, "schemes-old.svg")
-      other = os.path.join(folder, "other.svg")
-      for path in (old, other):
-        with open(path, "w", encoding="utf-8"):
-          pass
-      self.assertEqual(schemes_report.main(["/nowhere/at/all", folder]), 1)
-      self.assertTrue(os.path.exists(old))
-      schemes_report.write(results(), folder)
-      self.assertFalse(os.path.exists(old))
-      self.assertTrue(os.path.exists(other))
-      with open(os.path.join(folder, "schemes-rewind-6-as-it-is.svg"),
-                encoding="utf-8") as file:
-        self.assertIn("prefers-color-scheme: dark", file.read())
+                     sorted(name for name, _ in schemes_view.TITLES))
 
   def test_the_head_warns_of_rounds_that_are_far_apart(self):
     made = results()
-    self.assertEqual(list(schemes_report.warnings(made)), [])
+    self.assertEqual(list(schemes_view.warnings(made)), [])
     for row in made["engine"]:
       row["rounds"] = [row["ops_per_s"]] * 3
-    self.assertEqual(list(schemes_report.warnings(made)), [])
+    self.assertEqual(list(schemes_view.warnings(made)), [])
     made["engine"][0]["spread"] = 2.0
     made["part_of_a_run"] = "--only=x"
-    first, second, _ = schemes_report.warnings(made)
+    first, second, _ = schemes_view.warnings(made)
     self.assertIn("1 of 3 medians", first)
     self.assertIn("--only=x", second)
     self.assertIn("others' processors, mean and most",
-                  dict(schemes_report.facts(made)))
+                  dict(schemes_view.facts(made)))
 
   def test_a_terminal_gets_what_fits_it(self):
     made = results()
     made["stores"] = ["archapt", "undo-own"]
-    text = schemes_report.as_text(made)
+    text = schemes_view.text(made)
     self.assertLess(max(map(len, text.splitlines())), 170)
     self.assertLess(len(text.splitlines()), 60)
 
   def test_stores_of_one_plot_are_told_apart(self):
-    found = lines_plot.strokes(schemes.STORES)
+    found = plots.styles(schemes.STORES)
     self.assertEqual(len(set(found.values())), len(schemes.STORES))
-    engines = lines_plot.engine_report
-    for store in schemes.STORES:
-      self.assertEqual(found[store][0], engines.Palette([store])[store])
-    series = ["wrap", "wrap+alone", "undo-own, declared", "undo-own", "ycsb-a",
-              "ycsb-b"]
-    self.assertEqual(len(set(lines_plot.strokes(series).values())), 6)
-
-  def test_axes_have_round_numbers(self):
-    self.assertEqual(lines_plot.Axis([0, 1000], False).ticks,
-                     [0, 200, 400, 600, 800, 1000])
-    self.assertEqual(lines_plot.Axis([3, 22], True).ticks,
-                     [0, 5, 10, 15, 20, 25])
-    far = lines_plot.Axis([0.2, 9], True)
-    self.assertTrue(far.logarithmic)
-    self.assertAlmostEqual(far(0.2), 0)
-    self.assertAlmostEqual(far(9), 1)
-    self.assertEqual(lines_plot.Axis([1, 1000], False).ticks[-1], 1000)
-    self.assertEqual(lines_plot.tick(50_000_000), "50 M")
-    same = lines_plot.Axis([5, 5], False)
-    self.assertAlmostEqual(same(5), 0.5)
 
 
 class FlagsTest(unittest.TestCase):
@@ -488,8 +479,8 @@ class FlagsTest(unittest.TestCase):
       return [line[:3] for line in lines if "timing model" in line[0]]
     self.assertEqual(
         verdicts({"figures": [{"figure": "9", "title": "", "tables": [],
-                               "marks": [{"what": "near", "paper": "it is",
-                                          "ours": "2.8", "met": False}]}]}),
+                               "marks": [{"name": "near", "paper": "it is",
+                                          "here": "2.8", "holds": False}]}]}),
         [["WrAP's timing model, fig. 9: near", "not met", "2.8"]])
     self.assertEqual([line[1] for line in verdicts(None)], ["not measured"])
 
@@ -534,9 +525,9 @@ class LoadTest(unittest.TestCase):
     # Rows of one speed alone, and of a scheme that drains, do not count.
     rows += [engine_row("cached", "ycsb-b", 1000, 100),
              engine_row("undo-own", "ycsb-a", 1000, 5, 500)]
-    self.assertEqual(schemes_report.between_speeds({"engine": rows}),
+    self.assertEqual(schemes_view.between_speeds({"engine": rows}),
                      [0.2, 0.6])
-    self.assertEqual(schemes_report.between_speeds({"engine": rows[-2:]}), [])
+    self.assertEqual(schemes_view.between_speeds({"engine": rows[-2:]}), [])
 
   def test_no_time_is_no_load(self):
     self.assertEqual(machine_load.load_between((1, 1, 0), (1, 1, 0), 0, 2),

@@ -1,35 +1,24 @@
-#!/usr/bin/env python3
-"""Makes tables and plots of what `make bench-schemes` has measured.
+"""The report of `make bench-schemes`."""
 
-    schemes_report.py schemes.json FOLDER
-
-writes FOLDER/schemes.html (all of it; needs nothing but itself), schemes.md
-(the tables, as docs have them) and schemes-*.svg (the plots alone; those of a
-run before are gone). Exits with 0, 1 when a file cannot be read or written, 2
-when the words are wrong.
-"""
-
-import glob
 import os
 import re
 import sys
-import textwrap
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
-sys.path.insert(0, os.path.join(ROOT, "bench", "service"))
+sys.path.insert(0, os.path.join(ROOT, "bench", "report"))
 # pylint: disable=wrong-import-position
 import doc_tables
 import judge
-import model_tables
-import report
-import schemes_page
+import marks
+import model_origin
+import page
+import views
 from doc_tables import WORKLOADS, drains_of, engine_row
-from lines_plot import alone, key, line_chart
-from plots import engine_report, number
+from plots import Plot
+from tables import Table, in_order, number
 
-in_order = engine_report.in_order
 # Figure, what its x is.
 FIGURES = {
     "rewind-3-left": ("REWIND fig. 3 left: what logging costs",
@@ -81,9 +70,9 @@ OF_MARKS = ("marks-", "compared-")
 WITH_SPREADS = "All schemes with spreads"
 # Title, tables with its results, and the name in them.
 MODELS = {
-    model_tables.WRAP: ("WrAP's timing model", ("marks-wrap",),
+    model_origin.WRAP: ("WrAP's timing model", ("marks-wrap",),
                         "Its timing model"),
-    model_tables.CRASH: ("Crashes through a cache model",
+    model_origin.CRASH: ("Crashes through a cache model",
                          ("marks-archapt", "compared-archapt"), "Table 4")}
 # All x are one picture with a line for each series.
 PLOTTED = ("rewind-3-left", "rewind-3-right", "rewind-4-left", "rewind-4-right",
@@ -101,8 +90,19 @@ LARGE_SPREAD, MANY = 0.5, 0.1
 # figures that are of these.
 BEYOND_QUEUE = 192 << 20
 OF_QUEUE = ("archapt-7", "archapt-9")
-# Output on a terminal: the first tables, with columns up to this width.
-PRINTED, COLUMN = 2, 16
+# The terminal gets the first tables.
+PRINTED = 2
+LEGEND = (
+    "Medians of rounds in which stores take turns; beside a figure of a paper, "
+    "and as a thin line in a plot, stands between which values its rounds "
+    "were. Stores at one place of a plot are a little apart, so that these "
+    "lines can be seen. *As it is* is this machine's memory, nothing added; "
+    "*all home* is with what was put off. A verdict is given only where rounds "
+    "are no further apart than the way to the other verdict: else it is "
+    "*disturbed*, and of fewer than "
+    f"{marks.LEAST_ROUNDS} rounds *not judged*. What is *counted once* is not "
+    "timed: it hangs on the clock of Archapt alone. What a mark *is known* not "
+    "to be met by is of runs before.")
 
 
 # --- Tables: heads and lines.
@@ -124,6 +124,11 @@ def all_schemes_table(results, drain_ns):
       line.append("-" if row is None else with_spread(row))
     lines.append(line)
   return ["thousand a second ~spread", *(w[0] for w in WORKLOADS)], lines
+
+
+def key(series):
+  """The name of a series for a reader, without the number that means never."""
+  return series.replace("checkpoint=1000000000", "no checkpoints of its own")
 
 
 def with_rounds(point):
@@ -179,33 +184,33 @@ def loads_table(loads):
 
 
 def tables(results):
-  """(title, table, what is to be said above it) of each."""
+  """All Tables, with what of them was not measured above them."""
   of_docs = doc_tables.with_left_out(results)
   for name, title in TITLES:
     table, left_out = of_docs[name]
     if table[1]:
-      yield title, table, left_out or of_models(results, name)
+      yield Table(title, table, left_out or of_models(results, name))
   for drain_ns in drains_of(results):
-    yield (f"{WITH_SPREADS}, {drain_ns} ns more a drain",
-           *doc_tables.only_measured(all_schemes_table(results, drain_ns)))
+    yield Table(f"{WITH_SPREADS}, {drain_ns} ns more a drain",
+                *doc_tables.only_measured(all_schemes_table(results, drain_ns)))
   for figure, memory, points in figures(results):
     title, what = FIGURES[figure]
     for of_unit, table in figure_tables(f"{title}, {memory}", what, points):
-      yield of_unit, table, ""
+      yield Table(of_unit, table)
   for model, (title, _, _) in MODELS.items():
     if results.get(model):
-      whose = model_tables.whose(results, model)
-      for of_model, table in model_tables.tables(title, results[model]):
-        yield of_model, table, f"Not of this run: {whose}." if whose else ""
+      whose = model_origin.whose(results, model)
+      for table in views.tables_of(title, results[model]):
+        yield table._replace(note=f"Not of this run: {whose}." if whose else "")
   if results["loads"]:
-    yield "What else the machine did", loads_table(results["loads"]), ""
+    yield Table("What else the machine did", loads_table(results["loads"]))
 
 
 def of_models(results, table):
   """Whose results those in the table are that a model has computed."""
   return " ".join(f"{what} is not of this run: {whose}."
                   for model, (_, of, what) in MODELS.items() if table in of
-                  and (whose := model_tables.whose(results, model)))
+                  and (whose := model_origin.whose(results, model)))
 
 
 def not_there(results):
@@ -243,8 +248,8 @@ def line_of(points, series):
                 if p["series"] == series)
 
 
-def pictures(results):
-  """(name, caption, svg, how the titles of its tables begin) of each plot."""
+def plots(results):
+  """(Plot, how the titles of its tables begin) of each."""
   drains = drains_of(results)
   for title, workload, size in WORKLOADS:
     lines = {}
@@ -256,35 +261,42 @@ def pictures(results):
       if len(line) > 1:
         lines[store] = line
     if lines:
-      yield (f"drains-{workload}-{size}", f"{title}: us a transaction",
-             line_chart(lines, "ns more a drain", "us"), WITH_SPREADS)
+      yield Plot(f"drains-{workload}-{size}", title, "ns more a drain",
+                 "us a transaction", lines), WITH_SPREADS
   for figure, memory, points in figures(results):
     if figure in PLOTTED:
       # Only the first of several measures.
-      points = [p for p in points if p["measure"] == points[0]["measure"]]
-      lines = {series: line_of(points, series)
-               for series in in_order(p["series"] for p in points)}
       title, what = FIGURES[figure]
-      name = f"{figure}-{re.sub('[^a-z0-9.]+', '-', memory)}"
       caption = f"{title}, {memory}"
-      yield (name, caption, line_chart(lines, what, points[0]["measure"]),
-             caption)
-  yield from quantile_pictures(results)
-
-
-def quantile_pictures(results):
-  """Response times; those by memory are one picture for all memories."""
+      yield plot_of(
+          f"{figure}-{re.sub('[^a-z0-9.]+', '-', memory)}", caption, what,
+          [p for p in points if p["measure"] == points[0]["measure"]]), caption
+  # Response times: one plot for all memories.
   for figure in OF_QUANTILES:
     points = [p for p in results["points"]
               if p["figure"] == figure and p["measure"] == "p50 ns"]
-    lines = {series: line_of(points, series)
-             for series in in_order(p["series"] for p in points)}
-    if lines:
+    if points:
       title, what = FIGURES[figure]
-      yield figure, f"{title}, p50", line_chart(lines, what, "ns"), title
+      yield plot_of(figure, f"{title}, p50", what, points), title
 
 
-# --- Files.
+def plot_of(name, title, what, points):
+  return Plot(name, title, what, points[0]["measure"],
+              {key(series): line_of(points, series)
+               for series in in_order(p["series"] for p in points)})
+
+
+def with_plots(results):
+  """The tables, and each plot before its first table, or behind all."""
+  parts, left = [], list(plots(results))
+  for table in tables(results):
+    here = [one for one in left if table.title.startswith(one[1])]
+    left = [one for one in left if one not in here]
+    parts += [*(plot for plot, _ in here), table]
+  return parts + [plot for plot, _ in left]
+
+
+# --- The report.
 
 
 def facts(results):
@@ -300,7 +312,7 @@ def facts(results):
                   f"{number(sum(loads) / len(loads))}, {number(max(loads))}"))
   found += [(title, f"not of this run: {whose}" if whose else "of this run")
             for model, (title, _, _) in MODELS.items() if results.get(model)
-            for whose in [model_tables.whose(results, model)]]
+            for whose in [model_origin.whose(results, model)]]
   found.append(("spread, (highest - lowest) / median",
                 "; ".join(f"{name}: {100 * middle:.0f} % in the middle, above "
                           f"{100 * LARGE_SPREAD:.0f} % in {large} of {all_of}"
@@ -369,30 +381,6 @@ def warnings(results):
     yield f"{left_out} marks are of what this run did not measure."
 
 
-def markdown(results):
-  parts = [report.item(f"{name}: {value}") for name, value in facts(results)]
-  parts += ["", *(f"**{text}**" for text in warnings(results))]
-  for title, table, said in tables(results):
-    parts += ["", f"### {title}", "", *([said, ""] if said else []),
-              report.as_markdown(table).rstrip()]
-  return "\n".join(parts) + "\n"
-
-
-def aligned(table):
-  """Cells that are long go on below."""
-  heads, lines = table
-  rows = [[textwrap.wrap(word, COLUMN if i else 2 * COLUMN) or [""]
-           for i, word in enumerate(line)] for line in [heads, *lines]]
-  widths = [max(len(part) for row in rows for part in row[i])
-            for i in range(len(heads))]
-  text = []
-  for row in rows:
-    for i in range(max(len(cell) for cell in row)):
-      text.append("  ".join((cell[i] if i < len(cell) else "").ljust(width)
-                            for cell, width in zip(row, widths)).rstrip())
-  return "\n".join(text)
-
-
 def verdicts(results):
   """How many there are of each; of what is rare, where there are any."""
   found = [doc_tables.HOLDS[m["holds"]] for m in results["marks"]
@@ -402,56 +390,23 @@ def verdicts(results):
       if word in found or word in ("met", "not met", "disturbed"))
 
 
-def as_text(results):
+def report(results):
+  return page.Report("Atomicity schemes", facts(results), with_plots(results),
+                     [LEGEND], list(warnings(results)))
+
+
+def text(results):
   """The first tables, for a terminal; the page has the rest."""
-  parts = [f"{name}: {value}" for name, value in facts(results)]
-  parts += warnings(results)
-  all_tables = list(tables(results))
+  made = report(results)
+  all_tables = made.tables()
   # Marks have more words than a terminal has room for.
-  for title, table, said in [one for one in all_tables
-                             if " mark" not in one[0]][:PRINTED]:
-    parts += ["", title, *([said] if said else []), aligned(table)]
-  parts += ["", f"marks: {verdicts(results)}; "
-            f"{max(len(all_tables) - PRINTED, 0)} more tables are on the page"]
-  return "\n".join(parts) + "\n"
+  made.parts = [one for one in all_tables if " mark" not in one.title][:PRINTED]
+  made.notes = ["", f"marks: {verdicts(results)}; "
+                f"{max(len(all_tables) - PRINTED, 0)} more tables are on the "
+                "page"]
+  return page.text(made)
 
 
-def page(results):
-  return schemes_page.page(facts(results), warnings(results), tables(results),
-                           pictures(results))
-
-
-def files(results):
-  """Name to contents of all that is written."""
-  written = {"schemes.html": page(results), "schemes.md": markdown(results)}
-  for name, _, svg, _ in pictures(results):
-    written[f"schemes-{name}.svg"] = alone(svg) + "\n"
-  return written
-
-
-def remove_plots(folder):
-  """Those of a run before, which may have had others."""
-  for path in glob.glob(os.path.join(glob.escape(folder), "schemes-*.svg")):
-    os.remove(path)
-
-
-def write(results, folder):
-  """Raises OSError."""
-  made = files(results)
-  remove_plots(folder)
-  for name, text in made.items():
-    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-      file.write(text)
-
-
-def main(words):
-  def made(results):
-    judge.judge(results)
-    texts = files(results)
-    remove_plots(words[1])
-    return texts
-  return engine_report.write_files(words, "schemes_report.py", made)
-
-
-if __name__ == "__main__":
-  sys.exit(main(sys.argv[1:]))
+def prepare(results):
+  """Results of earlier runs get the marks of today."""
+  judge.judge(results)

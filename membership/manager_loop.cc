@@ -63,8 +63,8 @@ RenewalRecord SettingsOf(const ManagerLoop::Options& options) {
   return record;
 }
 
-ManagerCore::AwayTimes AwayTimesIn(const RenewalRecord& renewal) {
-  ManagerCore::AwayTimes times;
+AwayTimes AwayTimesIn(const RenewalRecord& renewal) {
+  AwayTimes times;
   for (const auto& [node_id, ms] : renewal.away_ms()) {
     times[node_id] = absl::Milliseconds(
         std::min<uint64_t>(ms, std::numeric_limits<int32_t>::max()));
@@ -150,8 +150,7 @@ EtcdCall ManagerLoop::MakeCall(Kind kind) const {
 
 std::string ManagerLoop::Renewal(absl::Duration former_leases,
                                  const Progress& progress,
-                                 const ManagerCore::AwayTimes& away,
-                                 bool resigns) const {
+                                 const AwayTimes& away, bool resigns) const {
   RenewalRecord renewal;
   renewal.set_leader(options_.name);
   renewal.set_ttl_ms(Milliseconds(options_.leader_ttl));
@@ -182,9 +181,10 @@ EtcdCall ManagerLoop::RenewCall(int64_t leader_revision, bool resigns,
                                 absl::Time now) const {
   EtcdCall call = MakeCall(Kind::kRenew);
   call.leadership.revision = leader_revision;
-  call.renewal = Renewal(
-      former_leases_until_ - now, leading_ ? core_.progress() : last_progress_,
-      leading_ ? core_.away_times(now) : last_away_, resigns);
+  call.renewal =
+      Renewal(former_leases_until_ - now,
+              leading_ ? core_.old_copies().progress() : last_progress_,
+              leading_ ? core_.places().away_times(now) : last_away_, resigns);
   return call;
 }
 
@@ -312,7 +312,7 @@ void ManagerLoop::StartLeading(const Etcd::Stored& stored, const View& view,
   core_.BecomeLeader(
       view, FormerLeases(), now, FromProto(renewal_.progress()),
       options_.process == 0 ? 0 : options_.process + leaderships_);
-  core_.NoteAway(AwayTimesIn(renewal_), now);
+  core_.places().NoteAway(AwayTimesIn(renewal_), now);
   core_.ExtendLeadership(leader_until_);
   log_.Say(google::GLOG_INFO,
            absl::StrCat(options_.name, " is the leader of cluster ",
@@ -333,7 +333,7 @@ void ManagerLoop::OnRenewed(const EtcdAnswer& answer, absl::Time now) {
     }
     // Or an operator has stored a newer one, as a store that is behind needs.
     if (answer.seen.view.mod_revision > view_revision_ &&
-        !core_.WhyBehind().empty() && !core_.writes_view()) {
+        !core_.watch().WhyBehind().empty() && !core_.writes_view()) {
       give_back_ = leader_revision_;
       return StepDown(absl::DataLossError(
           "the view stored at etcd is not the last one of this manager"));
@@ -381,16 +381,16 @@ void ManagerLoop::StepDown(const absl::Status& why) {
   leading_ = false;
   unmoved_since_ = absl::InfinitePast();
   leader_.clear();
-  last_away_ = core_.away_times(sent_);
+  last_away_ = core_.places().away_times(sent_);
   core_.LoseLeadership();
-  last_progress_ = core_.progress();
+  last_progress_ = core_.old_copies().progress();
 }
 
 std::optional<EtcdCall> ManagerLoop::Resign(absl::Time now) {
   // First, because another manager may lead as soon as etcd has it.
-  last_away_ = core_.away_times(now);
+  last_away_ = core_.places().away_times(now);
   core_.LoseLeadership();
-  last_progress_ = core_.progress();
+  last_progress_ = core_.old_copies().progress();
   EndRecovery(NotKnownWhether());
   if (!std::exchange(leading_, false)) return std::nullopt;
   return RenewCall(leader_revision_, /*resigns=*/true, now);
@@ -398,10 +398,10 @@ std::optional<EtcdCall> ManagerLoop::Resign(absl::Time now) {
 
 // --- Recoveries.
 
-absl::StatusOr<ManagerCore::Recovery> ManagerLoop::Recover(bool force,
-                                                           absl::Time now) {
+absl::StatusOr<RecoveryPlan> ManagerLoop::Recover(bool force, absl::Time now) {
   RETURN_IF_ERROR(CheckLeading(now));
-  ASSIGN_OR_RETURN(ManagerCore::Recovery recovery, core_.Recover(force, now));
+  ASSIGN_OR_RETURN(RecoveryPlan recovery,
+                   core_.recoveries().Recover(force, now));
   recovering_ = recovery.view;
   recovered_.reset();
   return recovery;
@@ -482,10 +482,11 @@ absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
   response->set_lease_epoch(core_.view().epoch);
   response->set_join(core_.ShouldJoin(request.node_id(), now));
   if (beat.report.stopping != Stopping::kNo) {
-    response->set_parting(ToProto(core_.PartingFor(request.node_id(), now)));
+    response->set_parting(
+        ToProto(core_.stops().PartingFor(request.node_id(), now)));
   }
   response->set_again_ms(
-      Milliseconds(core_.CallAgainAfter(request.node_id(), now)));
+      Milliseconds(core_.stops().CallAgainAfter(request.node_id(), now)));
   return absl::OkStatus();
 }
 

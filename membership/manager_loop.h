@@ -17,8 +17,10 @@
 #include "absl/time/time.h"
 #include "kamino/internal/v1/membership.pb.h"
 #include "membership/etcd/etcd_call.h"
+#include "membership/kept_places.h"
 #include "membership/manager_core.h"
 #include "membership/manager_log.h"
+#include "membership/recovery_plan.h"
 
 namespace kamino::membership {
 
@@ -58,7 +60,7 @@ class ManagerLoop {
   // --- Recoveries.
 
   // As ManagerCore, but not done before recovered() says so.
-  absl::StatusOr<ManagerCore::Recovery> Recover(bool force, absl::Time now);
+  absl::StatusOr<RecoveryPlan> Recover(bool force, absl::Time now);
   // The result of the last recovery. OK: its view is stored. kAborted: another
   // view is stored, or the result is unknown. Nothing: pending.
   const std::optional<absl::Status>& recovered() const { return recovered_; }
@@ -106,7 +108,7 @@ class ManagerLoop {
   EtcdCall RenewCall(int64_t leader_revision, bool resigns,
                      absl::Time now) const;
   std::string Renewal(absl::Duration former_leases, const Progress& progress,
-                      const ManagerCore::AwayTimes& away, bool resigns) const;
+                      const AwayTimes& away, bool resigns) const;
   EtcdCall ReplaceCall(const View& view) const;
 
   void OnLooked(const EtcdAnswer& answer, absl::Time now);
@@ -151,8 +153,8 @@ class ManagerLoop {
   int64_t view_revision_ = 0;
   // Until when leases of former leaders may be valid.
   absl::Time former_leases_until_ = absl::InfinitePast();
-  Progress last_progress_;            // when this manager led last
-  ManagerCore::AwayTimes last_away_;  // likewise
+  Progress last_progress_;  // when this manager led last
+  AwayTimes last_away_;     // likewise
   absl::Time next_compaction_ = absl::InfinitePast();
   int64_t compact_revision_ = 0;  // etcd's, at the previous compaction
   int64_t revision_ = 0;          // etcd's, last seen

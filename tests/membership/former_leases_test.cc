@@ -75,7 +75,7 @@ class FormerLeasesTest : public testing::Test {
     node.self =
         Member{id,        7,
                id + ":1", {{"tcp", id + ":2"}},
-               64 << 20,  std::string(ManagerCore::kHeapIdBytes, id.back())};
+               64 << 20,  std::string(Registrations::kHeapIdBytes, id.back())};
     AgentCore::Options options;
     options.cluster_id = "c";
     options.managers = {"a:1", "b:1"};

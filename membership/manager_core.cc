@@ -108,11 +108,11 @@ std::optional<View> ManagerCore::ProposeView(absl::Time now) {
       hold_ups_.Hold(options().failure_timeout, now);
     }
     if (context_.view.formed() && hold_ups_.holds(now)) {
-      removals_.suspects()->LetGo();
+      removals_.suspects().LetGo();
       return std::nullopt;
     }
     if (context_.view.formed()) {
-      removals_.suspects()->Look(context_.view, states, now);
+      removals_.suspects().Look(context_.view, states, now);
     }
     context_.proposed =
         NextView(places_.WithoutGone(now), states,
@@ -135,7 +135,7 @@ std::optional<View> ManagerCore::ProposeView(absl::Time now) {
 
 void ManagerCore::OnViewStored(const View& view) {
   const absl::Time now = hold_ups_.last_call();
-  removals_.suspects()->OnView(context_.view, view, now);
+  removals_.suspects().OnView(context_.view, view, now);
   // Reports from before a forced recovery no longer count.
   if (view.id > context_.view.id && !view.recovered_at.empty()) {
     registry_.KnowMembersOf(view, now);

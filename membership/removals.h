@@ -45,7 +45,7 @@ class Removals {
 
   // --- Accusations.
 
-  Suspects* suspects() { return &suspects_; }
+  Suspects& suspects() { return suspects_; }
   const Suspects& suspects() const { return suspects_; }
   void ForgetSuspects();
   // Call before Leaves: a suspect whose result diverges from the head's stays,

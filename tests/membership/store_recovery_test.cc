@@ -432,14 +432,14 @@ TEST_F(StoreRecoveryTest, ANodeTakesNothingFromAYoungerChain) {
   auto effects = agent.OnAnswer(agent.Next(now_), answer, now_);
   EXPECT_EQ(effects.view, std::nullopt);
   EXPECT_EQ(effects.refused, absl::OkStatus());
-  EXPECT_FALSE(agent.LeaseValid(2, now_));
+  EXPECT_FALSE(agent.lease().Valid(2, now_));
 
   answer.registration.set_lease_view_id(2);
   answer.registration.set_lease_view_digest(newest_.digest);
   *answer.registration.mutable_view() = ToProto(newest_);
   effects = agent.OnAnswer(agent.Next(now_), answer, now_);
   EXPECT_EQ(effects.view, newest_);
-  EXPECT_TRUE(agent.LeaseValid(2, now_));
+  EXPECT_TRUE(agent.lease().Valid(2, now_));
 
   // Nor from another chain with as high a view.
   AgentCore::Answer beat;
@@ -451,7 +451,7 @@ TEST_F(StoreRecoveryTest, ANodeTakesNothingFromAYoungerChain) {
   const absl::Time later = now_ + absl::Seconds(5);
   effects = agent.OnAnswer(agent.Next(later), beat, later);
   EXPECT_EQ(effects.invited, std::nullopt);
-  EXPECT_FALSE(agent.LeaseValid(2, later));
+  EXPECT_FALSE(agent.lease().Valid(2, later));
 }
 
 // While any node reports a later view, the nodes' reports stay known.

@@ -1,5 +1,5 @@
-// What a node knows about its chain: its own report and the newest view. By
-// these it checks a manager's answers.
+// A node's knowledge of its chain: its own report and the newest view. The node
+// checks managers' answers by these.
 #ifndef KAMINO_MEMBERSHIP_KNOWN_CHAIN_H_
 #define KAMINO_MEMBERSHIP_KNOWN_CHAIN_H_
 

@@ -16,7 +16,8 @@
 
 namespace kamino::membership {
 
-// What a leader stores with each renewal, for the next one.
+// The state of the chain that a leader stores with each renewal, for the next
+// leader.
 struct ChainRecord {
   Progress progress;
   AwayTimes away;

@@ -1,10 +1,18 @@
 // The state and decisions of a manager, without I/O or clocks: which nodes are
 // alive, which hold a lease, when a view may change. docs/design/membership.md
-// argues why this is safe. ManagerCore decides when a leadership begins and
-// ends and which view to write; its parts know the nodes
-// (membership/node_registry.h), admit them (membership/registrations.h), let
-// them stop (membership/planned_stops.h) or remove them
-// (membership/removals.h), and recover (membership/recoveries.h).
+// argues why this is safe.
+//
+// ManagerCore begins and ends a leadership and chooses the view to write. Its
+// parts share a ManagerContext, and each has one task:
+//   - NodeRegistry knows the nodes and when they were heard;
+//   - Registrations checks and notes registrations and heartbeats;
+//   - StoreWatch detects that the store of views is behind;
+//   - OldCopies detects members on stale copies of their data;
+//   - Recoveries plans and begins an operator's recovery from either;
+//   - PlannedStops answers stopping members, KeptPlaces keeps their places;
+//   - Removals tracks which nodes are to leave or to stay out;
+//   - Finalizing puts new feature levels in force;
+//   - HoldUps delays the dropping of silent nodes.
 //
 // Invariants:
 //   1. A lease is granted only while this manager is sure to be the leader.

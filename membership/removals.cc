@@ -11,7 +11,8 @@
 namespace kamino::membership {
 namespace {
 
-// What lets the chain go on without `node_id`, which it cannot now.
+// The operator's step that lets the chain continue without `node_id`, which it
+// cannot do now.
 std::string RemedyFor(const View& view, const std::string& node_id,
                       const KnownNodes& states, const Exclusions& excluded) {
   std::vector<std::string> down;

@@ -35,7 +35,8 @@ class StoreWatch {
   // Why the store is behind; "": it is not.
   std::string WhyBehind() const;
   // Trusts the store again once no node has said for long that it is behind.
-  // True: from now on, as if a leadership began.
+  // True: it does so from now on, and the caller begins anew with the stored
+  // view, as a new leader does.
   bool ForgetOldClaims(absl::Time now);
 
   // Whether the node reports a later view than the store.

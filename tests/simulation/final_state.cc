@@ -156,12 +156,12 @@ absl::Status CheckAtRest(Cluster* cluster) {
                   absl::StrCat("is in view ", node->node()->core().view().id,
                                ", not in ", view.ToString()));
     }
-    if (!node->node()->core().beyond_doubt()) {
+    if (!node->node()->core().soundness().beyond_doubt()) {
       return Left(*node, "does not know whether it holds what was written");
     }
     absl::Status status =
         CheckRing(*node, node->node()->core().ring(), cluster->log().size());
-    if (status.ok() && node->node()->core().is_head()) {
+    if (status.ok() && node->node()->core().place().is_head()) {
       status = CheckHead(*node);
     }
     if (!status.ok()) return status;

@@ -143,7 +143,8 @@ absl::Status ChainCore::AppendLocal(absl::Span<const Mutation* const> mutations,
         " bytes; the chain's links take at most ", options_.max_entry_bytes));
   }
   if (TakesBackAlone(options_.mode)) {
-    RETURN_IF_ERROR(CheckUndoLogsHold(write_set, context_.ring->bytes_total()));
+    RETURN_IF_ERROR(
+        CheckUndoLogsHold(write_set, context_.ring->space().total()));
   }
   absl::Status appended = context_.ring->Append(draft);
   if (appended.ok()) data_.scrub.OnWritten(write_set);

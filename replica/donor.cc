@@ -114,7 +114,7 @@ void Donor::Continue(absl::Time now) {
 bool Donor::IsBehind(absl::Time now) const {
   if (state() == State::kIdle || pace_.Stutters(now)) return false;
   if (state() == State::kFollowed) {
-    return ring_->bytes_used() > ring_->bytes_total() / 4;
+    return ring_->space().used() > ring_->space().total() / 4;
   }
   return sending_.lags();
 }
@@ -123,7 +123,7 @@ bool Donor::KeepsRing() {
   if (state() != State::kFollowed && !retains()) return false;
   // While writes are slowed down, entries on their way may still arrive.
   const uint64_t quarters = held_.holds() ? 3 : 2;
-  if (ring_->bytes_used() <= ring_->bytes_total() / 4 * quarters) {
+  if (ring_->space().used() <= ring_->space().total() / 4 * quarters) {
     return true;  // the node cleans up to its position
   }
   Forget();

@@ -123,10 +123,10 @@ void Node::Describe(ChainNode& node,
   *response->mutable_transfer() = ToProto(core.transfer());
   *response->mutable_scrub() = ToProto(core.scrub(), Now());
   kamino::v1::LogStatus* const log = response->mutable_log();
-  log->set_appended_bytes(ring.appended_bytes());
-  log->set_after_image_bytes(ring.after_image_bytes());
-  response->set_ring_bytes_used(ring.bytes_used());
-  response->set_ring_bytes_total(ring.bytes_total());
+  log->set_appended_bytes(ring.appended().bytes);
+  log->set_after_image_bytes(ring.appended().image_bytes);
+  response->set_ring_bytes_used(ring.space().used());
+  response->set_ring_bytes_total(ring.space().total());
   const engine::HeapStats heap = node.heap().stats();
   response->set_heap_bytes_used(heap.bytes_used);
   response->set_heap_bytes_total(heap.bytes_total);

@@ -29,13 +29,13 @@ absl::Status Left(const SimNode& node, const std::string& what) {
 absl::Status CheckRing(const SimNode& node, const replica::LogRing& ring,
                        uint64_t size) {
   if (ring.received() == size && ring.applied() == size &&
-      ring.cleaned() == size && ring.bytes_used() == 0) {
+      ring.cleaned() == size && ring.space().used() == 0) {
     return absl::OkStatus();
   }
-  return Left(
-      node, absl::StrCat("has received ", ring.received(), ", applied ",
-                         ring.applied(), ", cleaned ", ring.cleaned(), " of ",
-                         size, "; ", ring.bytes_used(), " bytes in its ring"));
+  return Left(node, absl::StrCat("has received ", ring.received(), ", applied ",
+                                 ring.applied(), ", cleaned ", ring.cleaned(),
+                                 " of ", size, "; ", ring.space().used(),
+                                 " bytes in its ring"));
 }
 
 absl::Status CheckHead(SimNode& node) {

@@ -264,7 +264,7 @@ void SimNode::DieByItself() {
 
 void SimNode::GoDown(Crash crash) {
   if (storage_ != nullptr) {
-    applied_before_ = storage_->ring()->mark().begin();
+    applied_before_ = storage_->ring()->marks().own().begin();
     was_receiving_ = FilesSayReceiving();
   }
   // Longer than the node's own clock shows.

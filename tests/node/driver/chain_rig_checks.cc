@@ -74,7 +74,7 @@ std::string ChainRig::CheckAtRest(const RigNode& node,
   }
   const replica::LogRing& ring = core.ring();
   if (ring.received() != received || ring.applied() != received ||
-      ring.cleaned() != received || ring.bytes_used() != 0) {
+      ring.cleaned() != received || ring.space().used() != 0) {
     return absl::StrCat(name, " has received ", ring.received(), ", applied ",
                         ring.applied(), ", cleaned ", ring.cleaned(), " of ",
                         received);

@@ -202,7 +202,7 @@ class ReturnedReadsTest : public CleanReadsTest {
  protected:
   void GoBack() {
     // Until that "a" is cleaned is durable.
-    const size_t bytes = rig_.ring("n2").bytes_total() / 2;
+    const size_t bytes = rig_.ring("n2").space().total() / 2;
     for (size_t put = 0; put < bytes; put += 1000) {
       Execute({Put("d", std::string(1000, 'd'))});
     }

@@ -230,20 +230,20 @@ TEST(JoiningTest, ARestartInAnOperationGoesOnWhereItWas) {
 TEST(ImageBytesTest, AreToldOfTheRing) {
   ImagesRig images;
   const replica::LogRing& ring = images.rig_.ring("n2");
-  const uint64_t bytes = ring.appended_bytes();
-  const uint64_t of_images = ring.after_image_bytes();
+  const uint64_t bytes = ring.appended().bytes;
+  const uint64_t of_images = ring.appended().image_bytes;
   EXPECT_GT(of_images, 8 * 300u);
   images.rig_.Submit(1, {Patch("old0", 0, std::string(200, 'p'))});
   images.rig_.Settle();
-  EXPECT_GT(ring.after_image_bytes(), of_images + 200);
-  EXPECT_GT(ring.appended_bytes() - bytes,
-            ring.after_image_bytes() - of_images + 200);
+  EXPECT_GT(ring.appended().image_bytes, of_images + 200);
+  EXPECT_GT(ring.appended().bytes - bytes,
+            ring.appended().image_bytes - of_images + 200);
   ChainRig other;
   other.StartAll();
   other.InstallView({"n1", "n2", "n3", "n4"});
   other.Settle();
-  EXPECT_GT(other.ring("n2").appended_bytes(), 0u);
-  EXPECT_EQ(other.ring("n2").after_image_bytes(), 0u);
+  EXPECT_GT(other.ring("n2").appended().bytes, 0u);
+  EXPECT_EQ(other.ring("n2").appended().image_bytes, 0u);
 }
 
 }  // namespace

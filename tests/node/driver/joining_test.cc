@@ -308,9 +308,9 @@ TEST_F(JoiningTest, OperationsAreKeptForAWhileOnly) {
   rig_.BreakLinks("n3", "n4");
   Submit(Put("missed", "value"));
   rig_.Settle();
-  EXPECT_GT(rig_.ring("n1").bytes_used(), 0u);
+  EXPECT_GT(rig_.ring("n1").space().used(), 0u);
   rig_.Settle(220);  // more than ChainOptions::retain
-  EXPECT_EQ(rig_.ring("n1").bytes_used(), 0u);
+  EXPECT_EQ(rig_.ring("n1").space().used(), 0u);
   rig_.Invite("n4");
   RunUntilAttached();
   EXPECT_GT(chunks_, chunks);

@@ -49,6 +49,11 @@ ChainNode::Options InModeOf(ChainNode::Options options,
   return options;
 }
 
+// The view whose tail sends every log entry to this node, which is outside.
+uint64_t CaughtUpView(const replica::ChainCore& core) {
+  return core.links().joiner.keeps_up() ? core.view().id : 0;
+}
+
 }  // namespace
 
 using kamino::internal::v1::ChainMessage;
@@ -76,8 +81,8 @@ ChainNode::ChainNode(Options options, Storage* storage,
             if (store_ != nullptr) store_->Quiesce();
           },
           [this] { ForgetHeap(); }),
-      core_(options_.chain, storage->ring(), storage->record(), &executor_,
-            &copy_, &ranges_),
+      core_(options_.chain,
+            {storage->ring(), storage->record(), &executor_, &copy_, &ranges_}),
       in_flight_(storage->ring()) {}
 
 void ChainNode::Fail(absl::Status status) {
@@ -91,9 +96,9 @@ void ChainNode::OnView(const View& view, absl::Time now) {
   options_.doing("a view", view.id);
   core_.OnView(view, now, &pending_);
   LOG(INFO) << view.ToString() << "; this node is "
-            << membership::RoleName(core_.role()) << ", "
-            << membership::ConditionName(core_.condition());
-  if (admission_ != nullptr && !core_.is_head()) StopBeingHead();
+            << membership::RoleName(core_.place().role()) << ", "
+            << membership::ConditionName(core_.soundness().condition());
+  if (admission_ != nullptr && !core_.place().is_head()) StopBeingHead();
   BecomeHeadIfDue(now);
 }
 
@@ -103,7 +108,7 @@ void ChainNode::OnInvited(bool invited, absl::Time now) {
 
 void ChainNode::BecomeHeadIfDue(absl::Time now) {
   if (failed() || retiring_ || holding_ || admission_ != nullptr ||
-      !core_.is_head() || !core_.ready()) {
+      !core_.place().is_head() || !core_.soundness().ready()) {
     return;
   }
   if (absl::Status done = BecomeHead(now); !done.ok()) {
@@ -174,8 +179,8 @@ void ChainNode::Hold() {
 
 bool ChainNode::drained() const {
   return holding_ &&
-         (admission_ == nullptr ||
-          (admission_->stats().in_flight == 0 && core_.announces_nothing()));
+         (admission_ == nullptr || (admission_->stats().in_flight == 0 &&
+                                    core_.links().announcements.over()));
 }
 
 void ChainNode::Retire() {
@@ -195,13 +200,13 @@ absl::Status ChainNode::Failed() const {
 
 absl::Status ChainNode::NotHead() const {
   if (failed() || retiring_) return Failed();
-  if (core_.is_head() && !core_.beyond_doubt()) {
+  if (core_.place().is_head() && !core_.soundness().beyond_doubt()) {
     return MakeError(kamino::v1::REASON_RECONFIGURING,
                      "the members of the chain hold different data, and it is "
                      "undecided which node is wrong; an operator must find the "
                      "wrong node and remove it: kamino admin remove NODE");
   }
-  if (core_.is_head()) {
+  if (core_.place().is_head()) {
     return MakeError(
         kamino::v1::REASON_RECONFIGURING,
         absl::StrCat(options_.chain.node_id,
@@ -213,7 +218,7 @@ absl::Status ChainNode::NotHead() const {
 }
 
 absl::Status ChainNode::CheckMaySubmit() const {
-  if (admission_ != nullptr && !failed() && core_.beyond_doubt() &&
+  if (admission_ != nullptr && !failed() && core_.soundness().beyond_doubt() &&
       !retiring_) {
     return absl::OkStatus();
   }
@@ -265,7 +270,8 @@ std::optional<head::SessionInfo> ChainNode::FindSession(uint64_t id) const {
 Actions ChainNode::EndOfBatch(absl::Time now) {
   BecomeHeadIfDue(now);
   while (admission_ != nullptr && !failed()) {
-    if (core_.beyond_doubt()) admission_->ExecuteReady(now, &pending_);
+    if (core_.soundness().beyond_doubt())
+      admission_->ExecuteReady(now, &pending_);
     if (!admission_->fatal().ok()) Fail(admission_->fatal());
     if (!admission_->damage().ok() &&
         !core_.LeaveAsDamaged(admission_->damage(), &pending_)) {
@@ -296,7 +302,8 @@ bool ChainNode::PropagateToBackup(size_t max) {
 }
 
 bool ChainNode::Summarize() {
-  if (failed() || cannot_summarize_ || !core_.heap_whole()) return false;
+  if (failed() || cannot_summarize_ || !core_.soundness().heap_whole())
+    return false;
   options_.doing("summing up the index", 0);
   engine::HeapReader reader(storage_->heap());
   auto done = state_.Summarize(reader, kSummarizeObjects);
@@ -318,14 +325,14 @@ absl::Status ChainNode::CheckMayRead(ReadAt at) const {
                      "this node knows of no view yet");
   }
   const bool may_be_asked =
-      at == ReadAt::kAnyReplica && core_.role() != Role::kOutside;
-  if (!core_.is_tail() && !may_be_asked) {
+      at == ReadAt::kAnyReplica && core_.place().role() != Role::kOutside;
+  if (!core_.place().is_tail() && !may_be_asked) {
     return MakeError(
         kamino::v1::REASON_NOT_TAIL,
         absl::StrCat(options_.chain.node_id, " is not the tail of view ",
                      core_.view().id));
   }
-  if (!core_.ready()) {
+  if (!core_.soundness().ready()) {
     return MakeError(kamino::v1::REASON_RECONFIGURING,
                      absl::StrCat(options_.chain.node_id,
                                   " may lack what the chain has acknowledged"));
@@ -339,7 +346,7 @@ absl::Status ChainNode::CheckMayRead(ReadAt at) const {
 }
 
 absl::Status ChainNode::Read(const KeyScope* scope, Reading read, ReadAt at) {
-  if (at == ReadAt::kAnyReplica && !core_.is_tail()) {
+  if (at == ReadAt::kAnyReplica && !core_.place().is_tail()) {
     return ReadIfClean(scope, read);
   }
   RETURN_IF_ERROR(CheckMayRead());
@@ -405,13 +412,13 @@ membership::NodeReport ChainNode::report() const {
     report.cluster_uuid = replica::BytesOf(state.cluster_uuid);
     report.epoch = state.epoch;
   }
-  report.condition = core_.condition();
-  report.caught_up_view = core_.caught_up_view();
+  report.condition = core_.soundness().condition();
+  report.caught_up_view = CaughtUpView(core_);
   const replica::LogRing& ring = core_.ring();
   report.cursors = {ring.received(), ring.applied(), ring.cleaned()};
-  report.disputed = core_.disputed();
-  report.append_debt = core_.append_debt();
-  report.completion_debt = core_.completion_debt();
+  report.disputed = core_.soundness().disputed();
+  report.append_debt = core_.progress().append_debt();
+  report.completion_debt = core_.progress().completion_debt();
   if (const replica::TransferStats transfer = core_.transfer();
       transfer.sending) {
     report.transfer_pass = transfer.pass;
@@ -422,8 +429,8 @@ membership::NodeReport ChainNode::report() const {
 }
 
 ChainNode::Standing ChainNode::standing() const {
-  return {storage_->record()->serial(), core_.view().id, core_.condition(),
-          core_.caught_up_view()};
+  return {storage_->record()->serial(), core_.view().id,
+          core_.soundness().condition(), CaughtUpView(core_)};
 }
 
 std::optional<head::AdmissionStats> ChainNode::admission_stats() const {

@@ -180,7 +180,8 @@ class ChainNode {
   // The successor cannot mistake anything under way here for a request on which
   // this node has crashed, and nothing more will begin.
   bool retired() const {
-    return retiring_ && (admission_ == nullptr || core_.announces_nothing());
+    return retiring_ &&
+           (admission_ == nullptr || core_.links().announcements.over());
   }
   // While held: everything that it has executed is completed, and nothing is
   // announced.

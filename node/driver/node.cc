@@ -118,8 +118,9 @@ CoreExecutor::Hooks Node::ExecutorHooks() {
     node_->OnTick(Now());
     reads_.EndOverdue(Now());
     results_.EndOverdue(Now());
-    links_->CloseUnused(
-        Now(), [this](LinkId link) { return node_->core().Uses(link); });
+    links_->CloseUnused(Now(), [this](LinkId link) {
+      return node_->core().link_table().Uses(link);
+    });
     links_->CloseDenied(Now());
     NoteCondition(Now());
     ReportRole();
@@ -211,7 +212,8 @@ absl::Status Node::Join(const std::string& service_address,
       }
       if (stays) view_board_.Publish(view);
       if (events_.view != nullptr) events_.view(view);
-      departure_.OnView(node_->core().role() != membership::Role::kOutside);
+      departure_.OnView(node_->core().place().role() !=
+                        membership::Role::kOutside);
       ContinueDeparture();
       Report();
     });
@@ -253,7 +255,8 @@ Node::~Node() { Stop(); }
 void Node::HandOver(std::function<void(bool)> done) {
   core_->Post([this, done = std::move(done)] {
     on_parted_ = done;
-    departure_.Begin(node_->core().role() != membership::Role::kOutside, Now());
+    departure_.Begin(node_->core().place().role() != membership::Role::kOutside,
+                     Now());
     if (!departure_.over()) views_->AskToPart();
     ContinueDeparture();
   });
@@ -352,7 +355,7 @@ void Node::Report() {
 bool Node::EndOfBatch() {
   const absl::Time now = Now();
   Actions actions = node_->EndOfBatch(now);
-  settled_.store(node_->core().settled(), std::memory_order_relaxed);
+  settled_.store(node_->core().progress().settled(), std::memory_order_relaxed);
   stages_.OnBatch(node_->core(), now);
   if (events_.decided) events_.decided(*node_);
   CarryOut(std::move(actions));
@@ -405,7 +408,7 @@ NodeStanding Node::standing() const {
 void Node::NoteCondition(absl::Time now) {
   conditions_[static_cast<size_t>(condition_)].time += now - condition_since_;
   condition_since_ = now;
-  const membership::Condition condition = node_->core().condition();
+  const membership::Condition condition = node_->core().soundness().condition();
   if (condition == condition_) return;
   condition_ = condition;
   ++conditions_[static_cast<size_t>(condition)].times;
@@ -413,10 +416,11 @@ void Node::NoteCondition(absl::Time now) {
 
 void Node::ReportRole() {
   const membership::View& view = node_->core().view();
-  const membership::Role role = node_->core().role();
+  const membership::Role role = node_->core().place().role();
   const bool lease = view.formed() && views_->LeaseValid(view.id);
-  const bool unlinked = node_->core().never_linked() >= kMostUnlinked;
-  const bool ready = lease && !unlinked && node_->core().ready();
+  const bool unlinked =
+      node_->core().link_table().never_linked() >= kMostUnlinked;
+  const bool ready = lease && !unlinked && node_->core().soundness().ready();
   standing_bits_.store((ready ? kReadyBit : 0) | (lease ? kLeaseBit : 0) |
                            (unlinked ? kUnlinkedBit : 0) |
                            static_cast<uint32_t>(role) << kRoleShift |

@@ -200,7 +200,7 @@ class Node {
   std::map<std::string, std::string> LinkAddresses() const {
     return links_->Addresses(/*service_address=*/"");
   }
-  // ChainCore::settled as of the last batch: every node of the chain has
+  // ChainProgress::settled as of the last batch: every node of the chain has
   // executed the mutations up to it. For ResponseHeader.sequence. Any thread.
   uint64_t settled() const { return settled_.load(std::memory_order_relaxed); }
   // The core thread's current activity.

@@ -23,11 +23,12 @@
 // it drops nothing.
 //
 // Not thread-safe: the node's core thread owns it.
-#ifndef KAMINO_REPLICA_DEADLY_ENTRIES_H_
-#define KAMINO_REPLICA_DEADLY_ENTRIES_H_
+#ifndef KAMINO_REPLICA_QUARANTINED_ENTRIES_H_
+#define KAMINO_REPLICA_QUARANTINED_ENTRIES_H_
 
 #include <cstdint>
 
+#include "base/chain_mode.h"
 #include "replica/log_entry.h"
 #include "replica/log_ring.h"
 #include "replica/node_record.h"
@@ -35,7 +36,7 @@
 namespace kamino::replica {
 
 // Entries (after, last] on which a node may have crashed.
-struct DeadlyRange {
+struct QuarantinedRange {
   uint64_t after = 0;
   uint64_t last = 0;
 
@@ -44,20 +45,21 @@ struct DeadlyRange {
   }
 };
 
-class DeadlyEntries {
+class QuarantinedEntries {
  public:
-  // Both must outlive it.
-  DeadlyEntries(const LogRing* ring, NodeRecord* record)
-      : ring_(ring), record_(record) {}
+  // Both pointers must outlive it.
+  QuarantinedEntries(ChainMode mode, const LogRing* ring, NodeRecord* record)
+      : mode_(mode), ring_(ring), record_(record) {}
 
-  // Adds entries (after, last]. No node has crashed on those up to `complete`:
-  // all have applied them.
+  // Adds entries (after, last]: a node may have crashed on them. No node has
+  // crashed on those up to `complete`: all have applied them. Does nothing in a
+  // mode whose nodes roll back by themselves.
   void Note(uint64_t after, uint64_t last, uint64_t complete);
   // Whether this node must take the received entry over instead of executing
   // it.
   bool Has(const LogEntry& entry) const;
   // The entries that are flagged when they are sent on.
-  DeadlyRange Beyond(uint64_t complete) const;
+  QuarantinedRange Beyond(uint64_t complete) const;
   // Entries up to here that this node has not applied are complete, because a
   // later one shares an object with them.
   uint64_t CompleteAsShared() const;
@@ -73,11 +75,12 @@ class DeadlyEntries {
   uint64_t redone() const { return record_->state().redone; }
 
  private:
+  const ChainMode mode_;
   const LogRing* const ring_;
   NodeRecord* const record_;
-  DeadlyRange range_;
+  QuarantinedRange range_;
 };
 
 }  // namespace kamino::replica
 
-#endif  // KAMINO_REPLICA_DEADLY_ENTRIES_H_
+#endif  // KAMINO_REPLICA_QUARANTINED_ENTRIES_H_

@@ -1,4 +1,4 @@
-#include "replica/deadly_entries.h"
+#include "replica/quarantined_entries.h"
 
 #include <algorithm>
 
@@ -6,22 +6,25 @@
 
 namespace kamino::replica {
 
-void DeadlyEntries::Note(uint64_t after, uint64_t last, uint64_t complete) {
+void QuarantinedEntries::Note(uint64_t after, uint64_t last,
+                              uint64_t complete) {
+  // Later entries have changed a neighbour's state of their objects, too.
+  if (TakesBackAlone(mode_)) return;
   if (last <= after) return;
   const bool others = range_.last > complete;
   range_.after = others ? std::min(range_.after, after) : after;
   range_.last = others ? std::max(range_.last, last) : last;
 }
 
-bool DeadlyEntries::Has(const LogEntry& entry) const {
+bool QuarantinedEntries::Has(const LogEntry& entry) const {
   return range_.Has(entry);
 }
 
-DeadlyRange DeadlyEntries::Beyond(uint64_t complete) const {
+QuarantinedRange QuarantinedEntries::Beyond(uint64_t complete) const {
   return {std::max(range_.after, complete), range_.last};
 }
 
-uint64_t DeadlyEntries::CompleteAsShared() const {
+uint64_t QuarantinedEntries::CompleteAsShared() const {
   absl::flat_hash_set<engine::ObjectId> later;
   for (uint64_t last = ring_->received(); last > ring_->applied();) {
     const LogEntry entry = ring_->EntryOf(last);
@@ -38,15 +41,15 @@ uint64_t DeadlyEntries::CompleteAsShared() const {
   return ring_->applied();
 }
 
-void DeadlyEntries::Pass(uint64_t complete) {
+void QuarantinedEntries::Pass(uint64_t complete) {
   range_.after = std::max(range_.after, complete);
 }
 
-void DeadlyEntries::OnComplete(uint64_t complete) {
+void QuarantinedEntries::OnComplete(uint64_t complete) {
   if (complete >= range_.last) Forget();
 }
 
-void DeadlyEntries::SetRedone(uint64_t first) {
+void QuarantinedEntries::SetRedone(uint64_t first) {
   NodeState state = record_->state();
   if (state.redone == first) return;
   state.redone = first;

@@ -176,8 +176,7 @@ bench-chain: bench-packages
 	@mkdir -p bench/out
 	@bench/chain/chain.py --out=bench/out/chain.json \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
-	@bench/chain/chain_report.py bench/out/chain.json bench/out
-	@echo "bench/out/chain.json, chain.html, chain.md, chain-*.svg"
+	@bench/report/report.py bench/out/chain.json bench/out
 
 bench-connections: bench-packages
 	@echo "building"
@@ -185,7 +184,7 @@ bench-connections: bench-packages
 	@mkdir -p bench/out
 	@bench/connections/connections.py --out=bench/out/connections.json \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
-	@echo "bench/out/connections.json"
+	@bench/report/report.py bench/out/connections.json bench/out
 
 bench-controller: bench-packages
 	@echo "building"
@@ -193,7 +192,7 @@ bench-controller: bench-packages
 	@mkdir -p bench/out
 	@bazel-bin/lab/controller/bench_controller --out=bench/out/controller.json \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
-	@echo "bench/out/controller.json"
+	@bench/report/report.py bench/out/controller.json bench/out
 
 bench-engine: bench-packages
 	@echo "building"
@@ -201,16 +200,15 @@ bench-engine: bench-packages
 	@mkdir -p bench/out
 	@bazel-bin/bench/engine/bench_engine --out=bench/out/engine.json \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS) $(ARGS)
-	@bench/engine/report.py bench/out/engine.json bench/out/engine.html
-	@echo "bench/out/engine.json, bench/out/engine.html"
+	@bench/report/report.py bench/out/engine.json bench/out
 
 bench-failover: packages
 	@echo "building"
 	@bazel build $(PROGRAMS) //tests/chaos/client:chaos_client
 	@mkdir -p bench/out
 	@bench/failover/failover.py --out=bench/out/failover.json \
-	  $(if $(findstring --only,$(ARGS)),,--plot=bench/out/failover-stops.svg) \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS) $(ARGS)
+	@bench/report/report.py bench/out/failover.json bench/out
 
 bench-schemes: bench-packages
 	@echo "building"
@@ -227,8 +225,7 @@ bench-service: bench-packages
 	@mkdir -p bench/out
 	@bench/service/service.py --out=bench/out/service.json \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
-	@bench/service/report.py bench/out/service.json bench/out
-	@echo "bench/out/service.json, service.html, service.md, service-*.svg"
+	@bench/report/report.py bench/out/service.json bench/out
 
 bench-transport: bench-packages
 	@echo "building"
@@ -236,7 +233,7 @@ bench-transport: bench-packages
 	@mkdir -p bench/out
 	@bazel-bin/bench/transport/bench_transport --out=bench/out/transport.json \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS) $(ARGS)
-	@echo "bench/out/transport.json"
+	@bench/report/report.py bench/out/transport.json bench/out
 
 lint: packages
 	@bazel test //tests/tidy:all

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 
@@ -55,6 +56,7 @@ struct NameLookup {
 Found LookUpName(const std::string& host, uint16_t port) {
   auto lookup = std::make_shared<NameLookup>();
   std::thread([lookup, host, port] {
+    pthread_setname_np(pthread_self(), "own-lookup");
     Found found = LookUp(host, port, 0);
     absl::MutexLock lock(&lookup->mutex);
     lookup->found = std::move(found);

@@ -54,8 +54,9 @@ absl::Status Admission::Promote(absl::Time now, Actions* actions) {
   engine::Heap* const heap = context_.store->heap();
   heap->KeepReserve(ReserveBytes(heap->stats().bytes_total));
   const replica::LogRing& ring = context_.core->ring();
-  head_.in_flight.Begin(context_.core->completed());
-  for (uint64_t last = context_.core->completed(); last < ring.applied();) {
+  head_.in_flight.Begin(context_.core->progress().completed());
+  for (uint64_t last = context_.core->progress().completed();
+       last < ring.applied();) {
     const replica::LogEntry entry = ring.EntryOf(last + 1);
     last = entry.last();
     head_.in_flight.Add(last);

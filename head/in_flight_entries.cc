@@ -91,8 +91,8 @@ void InFlightEntries::BeginTurn(absl::Time now) {
   now_ = now;
   tells_slow_ = context_->options.stages != nullptr &&
                 context_->options.stages->last_entry() != nullptr;
-  const uint64_t acknowledged = context_->core->acknowledged();
-  if (!tells_slow_ || !context_->core->replicates()) return;
+  const uint64_t acknowledged = context_->core->links().downstream.acked();
+  if (!tells_slow_ || !context_->core->links().downstream.replicates()) return;
   if (acknowledged <= acknowledged_) return;
   for (auto it = entries_.upper_bound(acknowledged_);
        it != entries_.end() && it->first <= acknowledged; ++it) {

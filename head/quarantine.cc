@@ -40,14 +40,14 @@ void Quarantine::BeginProbation(absl::Time now) {
 }
 
 void Quarantine::HearSuspected() {
-  const auto blamed = context_->core->TakeBlamed();
-  if (!blamed.has_value() || refused_.Has(*blamed)) return;
-  if (WasCarriedOut(*blamed)) return;  // its outcome answers it
+  const auto request = context_->core->TakeQuarantined();
+  if (!request.has_value() || refused_.Has(*request)) return;
+  if (WasCarriedOut(*request)) return;  // its outcome answers it
   LOG(WARNING) << "a head died when it was about to execute request "
-               << blamed->client_id << "/" << blamed->number
+               << request->client_id << "/" << request->number
                << "; the request is quarantined";
-  refused_.Add(*blamed, context_->core->next_sequence());
-  SubmitRefusal(*blamed);
+  refused_.Add(*request, context_->core->next_sequence());
+  SubmitRefusal(*request);
 }
 
 bool Quarantine::WasCarriedOut(const RequestIdentity& request) {
@@ -59,7 +59,7 @@ bool Quarantine::WasCarriedOut(const RequestIdentity& request) {
   const bool is_client =
       found.ok() && found->knowledge == StateMachine::Knowledge::kStored;
   const bool is_session = taken.ok() && taken->has_value();
-  // The blamed id may be a client's or a session's. If it could be either, a
+  // The id may be a client's or a session's. If it could be either, a
   // request that is refused without need is answered by its outcome.
   if (is_client && found->outcome.number() < request.number) return false;
   if (is_session && !**taken) return false;

@@ -10,7 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "membership/finalizing.h"
 #include "membership/records.h"
+#include "membership/recovery_plan.h"
+#include "membership/removals.h"
 #include "rpc/answer.h"
 #include "rpc/call_guard.h"
 #include "rpc/cluster_calls.h"
@@ -66,8 +69,8 @@ uint64_t Milliseconds(absl::Duration time) {
 // Describes the nodes that are away, even if nothing else is known of them.
 void DescribeAway(const ManagerCore& core, absl::Time now,
                   kamino::v1::GetClusterResponse* response) {
-  for (const auto& [node_id, time] : core.away_times(now)) {
-    const absl::Duration left = core.AwayLeft(node_id, now);
+  for (const auto& [node_id, time] : core.places().away_times(now)) {
+    const absl::Duration left = core.places().AwayLeft(node_id, now);
     if (left == absl::ZeroDuration()) continue;
     ClusterNode* described = nullptr;
     for (ClusterNode& node : *response->mutable_nodes()) {
@@ -87,7 +90,7 @@ void DescribeAway(const ManagerCore& core, absl::Time now,
   }
 }
 
-void Describe(const ManagerCore::Recovery& recovery,
+void Describe(const RecoveryPlan& recovery,
               kamino::v1::RecoverResponse* response) {
   response->set_view_id(recovery.view.id);
   response->set_complete(recovery.complete);
@@ -101,9 +104,9 @@ void Describe(const ManagerCore::Recovery& recovery,
   }
 }
 
-void Describe(const std::vector<ManagerCore::Rise>& rises,
+void Describe(const std::vector<Rise>& rises,
               google::protobuf::RepeatedPtrField<kamino::v1::Rise>* messages) {
-  for (const ManagerCore::Rise& rise : rises) {
+  for (const Rise& rise : rises) {
     kamino::v1::Rise* message = messages->Add();
     message->set_name(rise.name);
     message->set_from(rise.from);
@@ -144,13 +147,14 @@ void Describe(const ManagerCore& core, absl::Time now,
     Describe(each, node);
   }
   DescribeAway(core, now, response);
-  for (const std::string& node : core.WaitingFor(now)) {
+  for (const std::string& node : core.registry().WaitingFor(now)) {
     response->add_waiting_for(node);
   }
-  response->set_nodes_missing(static_cast<uint32_t>(core.NodesMissing(now)));
-  response->set_store_behind(core.WhyBehind());
-  response->set_waits_for_newer(core.WhyWaits(now));
-  response->set_acknowledged(core.progress().acknowledged);
+  response->set_nodes_missing(
+      static_cast<uint32_t>(core.registry().NodesMissing(now)));
+  response->set_store_behind(core.watch().WhyBehind());
+  response->set_waits_for_newer(core.old_copies().WhyWaits(now));
+  response->set_acknowledged(core.old_copies().progress().acknowledged);
   for (const auto& [id, refusal] : core.refusals().Lately(now)) {
     kamino::v1::RefusedNode* refused = response->add_refused();
     refused->set_node_id(id);
@@ -160,7 +164,7 @@ void Describe(const ManagerCore& core, absl::Time now,
   }
   response->set_epoch(view.epoch);
   if (view.formed()) response->set_chain_mode(ToProto(view.mode()));
-  Describe(core.NotFinalized(), response->mutable_not_finalized());
+  Describe(NotFinalized(core.view()), response->mutable_not_finalized());
   response->set_cluster_uuid(absl::BytesToHexString(view.cluster_uuid));
 }
 
@@ -279,14 +283,13 @@ ServerUnaryReactor* AdminService::RemoveNode(
     CallbackServerContext* context,
     const kamino::v1::RemoveNodeRequest* request,
     kamino::v1::AdminResponse* response) {
-  using Removal = ManagerCore::Removal;
   const Removal how = request->drain()   ? Removal::kDrain
                       : request->force() ? Removal::kForced
                                          : Removal::kNow;
   return Administer(context, request, [=](ManagerCore* core, absl::Time now) {
     RETURN_IF_ERROR(CheckChain(request->chain_id(), core->options().chain_id));
     response->set_chain_id(core->options().chain_id);
-    return core->Exclude(request->node_id(), how, now);
+    return core->removals().Exclude(request->node_id(), how, now);
   });
 }
 
@@ -296,7 +299,7 @@ ServerUnaryReactor* AdminService::AddNode(
   return Administer(context, request, [=](ManagerCore* core, absl::Time) {
     RETURN_IF_ERROR(CheckChain(request->chain_id(), core->options().chain_id));
     response->set_chain_id(core->options().chain_id);
-    core->Include(request->node_id());
+    core->removals().Include(request->node_id());
     return absl::OkStatus();
   });
 }
@@ -311,7 +314,7 @@ ServerUnaryReactor* AdminService::Recover(
           RETURN_IF_ERROR(
               CheckChain(request->chain_id(), core->options().chain_id));
           response->set_chain_id(core->options().chain_id);
-          ASSIGN_OR_RETURN(const auto planned, core->PlanRecovery(now));
+          ASSIGN_OR_RETURN(const auto planned, core->recoveries().Plan(now));
           Describe(planned, response);
           return absl::OkStatus();
         });
@@ -327,8 +330,7 @@ ServerUnaryReactor* AdminService::Recover(
         });
     if (!asked.ok()) return End(call, asked);
     manager_->Recover(
-        request->force(),
-        [=, this](const absl::StatusOr<ManagerCore::Recovery>& done) {
+        request->force(), [=, this](const absl::StatusOr<RecoveryPlan>& done) {
           if (done.ok()) Describe(*done, response);
           response->set_confirmed(done.ok());
           if (place == nullptr) return End(call, done.status());
@@ -347,10 +349,10 @@ ServerUnaryReactor* AdminService::Finalize(
   return Administer(context, request, [=](ManagerCore* core, absl::Time now) {
     RETURN_IF_ERROR(CheckChain(request->chain_id(), core->options().chain_id));
     response->set_chain_id(core->options().chain_id);
-    Describe(core->NotFinalized(), response->mutable_rises());
+    Describe(NotFinalized(core->view()), response->mutable_rises());
     if (!request->confirmed()) return absl::OkStatus();
     response->set_confirmed(true);
-    return core->Finalize(request->force(), now);
+    return core->finalizing().Finalize(request->force(), now);
   });
 }
 

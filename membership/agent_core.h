@@ -17,13 +17,14 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "kamino/internal/v1/membership.pb.h"
-#include "membership/lateness.h"
-#include "membership/lease_share.h"
+#include "membership/core_steps.h"
+#include "membership/known_chain.h"
 #include "membership/manager_clusters.h"
+#include "membership/manager_patience.h"
 #include "membership/manager_turns.h"
+#include "membership/node_lease.h"
 #include "membership/view.h"
 #include "membership/view_source.h"
-#include "membership/vouching.h"
 
 namespace kamino::membership {
 
@@ -83,17 +84,21 @@ class AgentCore {
 
   // The node's core has made progress. The time between two of these calls is a
   // step.
-  void NoteProgress(absl::Time now);
+  void NoteProgress(absl::Time now) {
+    steps_.NoteProgress(lease_.length(), now);
+  }
   // True when this step of the core has lasted more than one lease without the
   // waits for its medium, or more than two leases with them. The agent then
   // sends no heartbeat, and the manager treats the node as dead.
   // Waits count less because a disk may stand still for a moment, and with it
   // all nodes that use it. Two leases are less than one and a half failure
   // timeouts, so a core that waits forever leaves the chain within three.
-  bool Hangs(absl::Time now) const;
+  bool Hangs(absl::Time now) const { return steps_.Hang(lease_.length(), now); }
   // How much of the last second the core spent in steps of over a quarter of a
   // lease; heartbeats report it.
-  absl::Duration Late(absl::Time now) const;
+  absl::Duration Late(absl::Time now) const {
+    return steps_.Late(lease_.length(), now);
+  }
   // How long to wait before the next call.
   absl::Duration interval() const { return interval_; }
 
@@ -124,65 +129,22 @@ class AgentCore {
   };
   Effects OnAnswer(const Call& call, const Answer& answer, absl::Time now);
 
-  // Whether a node in view `view_id` may serve now, by a lease or by peer
-  // leases of all other members of its view.
-  bool LeaseValid(uint64_t view_id, absl::Time now) const {
-    return !ended_ && view_id >= lease_view_id_ &&
-           (now < lease_until_ || vouching_.Holds(view_id, now));
-  }
-  // Time since the request for the manager's last lease; infinite: there was
-  // none.
-  absl::Duration LeaseAge(absl::Time now) const {
-    return now - (lease_until_ - lease_);
-  }
-  // The manager's failure timeout, computed from its leases (kLeaseShare);
-  // infinite: it has granted none.
-  absl::Duration FailureTimeout() const { return lease_ / kLeaseShare; }
-  // Ends the present lease.
-  void EndLease();
-
   // As ViewSource.
   void AskToPart() { stopping_ = std::max(stopping_, Stopping::kAsks); }
   void Surrender();
 
-  // Where to keep connections while no peer lease is needed. A member that
-  // already has as many connections as it needs refuses new ones.
-  std::vector<std::string> AddressesOfVouchers() const {
-    return vouching_.Addresses();
-  }
-  // Requests for peer leases, to be sent every vouch_interval(), whether
-  // earlier ones were answered or not; none while the manager answers.
-  std::vector<Vouching::Call> NextVouches(absl::Time now);
-  // Call with the answer to such a request, or after vouch_deadline() without
-  // one.
-  void OnVouch(const Vouching::Call& call, const Vouching::Answer& answer);
-  // Several intervals fit in the rest of a lease at that time, and in a peer
-  // lease.
-  absl::Duration vouch_interval() const;
-  // A later peer lease is worth little.
-  absl::Duration vouch_deadline() const { return options_.vouch / 2; }
-  // Answers another member's request for a peer lease.
-  Vouching::Answer Vouch(const kamino::internal::v1::VouchRequest& request,
-                         absl::Time now);
+  NodeLease& lease() { return lease_; }
+  const NodeLease& lease() const { return lease_; }
 
   // Sets the report to the manager; the view's id never goes back.
   void SetReport(const NodeReport& report);
 
  private:
-  absl::Duration MediumTime() const;
   Effects OnRegistered(const Call& call, const Answer& answer, absl::Time now);
   Effects OnHeartbeat(const Call& call, const Answer& answer, absl::Time now);
   // Returns the answer, with an error as its status if it is of another chain:
   // neither its view nor its lease counts then.
   Answer Checked(const Call& call, const Answer& answer) const;
-  // Notes whether the manager has answered.
-  void NoteReached(const Call& call, const Answer& answer, absl::Time now);
-  // Whether the next call opens a new connection. Each new connection gets
-  // twice as long as the one before.
-  bool TakesNewConnection(absl::Time now);
-  // Longer steps of the core count as slow.
-  absl::Duration LongStep() const;
-  absl::Duration CallDeadline() const;
   // Chooses the next manager after a failed call.
   void OnFailure(const Answer& answer, absl::Time now);
   // At most the heartbeat interval: a new leader waits for this node.
@@ -191,64 +153,31 @@ class AgentCore {
   }
   // Not OK: why no registration will succeed.
   absl::Status Refusal(const Answer& answer, absl::Time now);
-  // The node has neither data of a cluster nor a view.
-  bool IsOfNoCluster() const {
-    return report_.cluster_uuid.empty() && last_view_.view_id() == 0;
-  }
   bool AsksClusters() const {
     const size_t managers = options_.managers.size();
-    return options_.learns_clusters && IsOfNoCluster() && managers > 1 &&
+    return options_.learns_clusters && known_.IsOfNoCluster() && managers > 1 &&
            asked_ < managers;
   }
-  std::string OwnCluster() const;  // rpc::ClusterName
-  // Replaces the lease of this process, even by one that ends earlier: the
-  // manager relies on the lease that the next call reports.
-  void TakeLease(absl::Time sent, uint32_t lease_ms, uint64_t lease_view_id,
-                 uint64_t lease_term);
   // The view, if it is newer than the last one. A view that must wait is left
   // out; the manager sends it again.
   std::optional<View> TakeView(const kamino::internal::v1::ViewRecord& record,
                                absl::Time now);
-  // The lease will expire soon.
-  bool LacksManager(absl::Time now) const {
-    return lease_until_ - now < lease_ / 2;
-  }
-  // Logs whether this node relies on the manager or on peer leases.
-  void NoteWhoAnswers(absl::Time now);
-  // Not OK: the manager's views are older than those that this node knows, or
-  // of another history.
-  absl::Status CheckHistory(const KnownView& newest) const;
-  // Not OK: the view is of another cluster than the node's data.
-  absl::Status CheckCluster(const kamino::internal::v1::ViewRecord& view) const;
 
   const Options options_;
   Member self_;
 
   absl::Time rest_until_ = absl::InfinitePast();
-  bool ended_ = false;
   Stopping stopping_ = Stopping::kNo;
-  absl::Time lease_until_ = absl::InfinitePast();
-  uint64_t lease_view_id_ = 0;
-  uint64_t lease_term_ = 0;  // 0: the manager has not said so
-  absl::Duration lease_ = absl::InfiniteDuration();  // the manager's last one
-  absl::Time progress_ = absl::InfinitePast();       // last seen
-  absl::Duration medium_time_;                       // at that time
-  Lateness lateness_;
-  Vouching vouching_;
-  bool stood_in_ = false;  // this node serves by peer leases; for the log
-  NodeReport report_;
+  CoreSteps steps_;
+  NodeLease lease_;
+  KnownChain known_;
 
   ManagerTurns turns_;
   ManagerClusters clusters_;
   size_t asked_ = 0;  // managers asked for their clusters
   bool registered_ = false;
-  // The last view from OnAnswer, without what members report.
-  kamino::internal::v1::ViewRecord last_view_;
   absl::Duration interval_ = absl::Milliseconds(100);
-  // No manager has answered since this call was sent.
-  absl::Time silent_since_ = absl::InfiniteFuture();
-  absl::Duration patience_;  // with a connection without answers
-  int late_calls_ = 0;       // ended by their deadlines since the last answer
+  ManagerPatience patience_;
   absl::Time takeover_until_ = absl::InfiniteFuture();
   absl::Time next_complaint_ = absl::InfinitePast();
 };

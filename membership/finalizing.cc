@@ -1,12 +1,9 @@
-// The part of ManagerCore that finalizes a release: it puts new feature levels
-// in force.
-#include <string>
+#include "membership/finalizing.h"
+
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "membership/manager_core.h"
+#include "membership/agreement.h"
 
 namespace kamino::membership {
 namespace {
@@ -21,28 +18,30 @@ absl::Status LocksOut(const std::string& misfit) {
 
 }  // namespace
 
-std::vector<ManagerCore::Rise> ManagerCore::NotFinalized() const {
+std::vector<Rise> NotFinalized(const View& view) {
   std::vector<Rise> rises;
-  if (!view_.formed()) return rises;
-  for (const auto& [name, level] : view_.FinalLevels()) {
-    const auto found = view_.in_force.find(name);
-    const uint64_t now = found == view_.in_force.end() ? 0 : found->second;
+  if (!view.formed()) return rises;
+  for (const auto& [name, level] : view.FinalLevels()) {
+    const auto found = view.in_force.find(name);
+    const uint64_t now = found == view.in_force.end() ? 0 : found->second;
     if (level != now) rises.push_back({name, now, level});
   }
   return rises;
 }
 
-absl::Status ManagerCore::Finalize(bool force, absl::Time now) {
-  if (!view_.formed()) {
+absl::Status Finalizing::Finalize(bool force, absl::Time now) {
+  if (!context_->view.formed()) {
     return absl::FailedPreconditionError(
         "there is no chain yet; its first view takes the highest levels that "
         "all of its nodes support");
   }
-  if (!ahead_.empty()) return absl::FailedPreconditionError(WhyBehind());
-  for (const Member& member : view_.members) {
-    const auto found = nodes_.find(member.node_id);
-    if (found != nodes_.end() && Alive(found->second, now) &&
-        found->second.state.member.incarnation == member.incarnation) {
+  if (watch_->behind()) {
+    return absl::FailedPreconditionError(watch_->WhyBehind());
+  }
+  for (const Member& member : context_->view.members) {
+    const Node* const found = registry_->Find(member.node_id);
+    if (found != nullptr && registry_->Alive(*found, now) &&
+        found->state.member.incarnation == member.incarnation) {
       continue;
     }
     // It may return with an older release.
@@ -50,30 +49,27 @@ absl::Status ManagerCore::Finalize(bool force, absl::Time now) {
         absl::StrCat("member ", member.node_id,
                      " is not alive; finalize once all members are"));
   }
-  const InForce levels = view_.FinalLevels();
-  for (const auto& [id, node] : nodes_) {
+  const InForce levels = context_->view.FinalLevels();
+  for (const auto& [id, node] : registry_->nodes()) {
     const std::string misfit = Misfit(node.state.member.agreement, id, levels);
     if (!misfit.empty() && !force) return LocksOut(misfit);
   }
-  finalizing_ = !NotFinalized().empty();
+  asked_ = !NotFinalized(context_->view).empty();
   return absl::OkStatus();
 }
 
-std::optional<View> ManagerCore::FinalizedView() const {
-  if (!finalizing_ || !view_.formed()) return std::nullopt;
-  View next{view_.cluster_id, view_.id + 1, view_.members, excluded_,
-            view_.chain_id};
-  next.away = view_.away;
+std::optional<View> Finalizing::FinalizedView() const {
+  if (!asked_ || !context_->view.formed()) return std::nullopt;
+  View next{context_->view.cluster_id, context_->view.id + 1,
+            context_->view.members, context_->excluded,
+            context_->view.chain_id};
+  next.away = context_->view.away;
   next.Finalize();
   return next;
 }
 
-void ManagerCore::ForgetMisfits() {
-  std::erase_if(nodes_, [this](const auto& each) {
-    const Member& member = each.second.state.member;
-    return !HasPlace(member) &&
-           !Misfit(member.agreement, member.node_id, view_.in_force).empty();
-  });
+void Finalizing::OnView() {
+  asked_ = asked_ && !NotFinalized(context_->view).empty();
 }
 
 }  // namespace kamino::membership

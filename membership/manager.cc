@@ -206,7 +206,7 @@ void Manager::TellWhetherRecovered() {
     if (!recovery_.has_value()) return;
     const auto& recovered = loop_.recovered();
     if (!recovered.has_value() && clock_() < recovery_->until) return;
-    status = recovered.value_or(loop_.NotKnownWhether());
+    status = recovered.value_or(AwaitedRecovery::Unknown());
     told = std::exchange(recovery_, std::nullopt);
   }
   if (status.ok()) return told->done(told->recovery);

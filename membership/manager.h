@@ -21,6 +21,7 @@
 #include "kamino/v1/admin.pb.h"
 #include "membership/etcd/etcd.h"
 #include "membership/manager_loop.h"
+#include "membership/recovery_plan.h"
 #include "rpc/cluster_identity.h"
 
 namespace kamino::membership {
@@ -54,8 +55,7 @@ class Manager {
   // An operator's recovery. `done` is called once the view is stored, or is
   // known not to be, or after some seconds, with kAborted; or at once if
   // ManagerLoop refuses. It must not call this manager.
-  using OnRecovered =
-      std::function<void(const absl::StatusOr<ManagerCore::Recovery>&)>;
+  using OnRecovered = std::function<void(const absl::StatusOr<RecoveryPlan>&)>;
   void Recover(bool force, OnRecovered done);
 
   // The events of the chain while this manager led, oldest first.
@@ -101,7 +101,7 @@ class Manager {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   struct Recovery {
-    ManagerCore::Recovery recovery;
+    RecoveryPlan recovery;
     absl::Time until;  // then `done` is called in any case
     OnRecovered done;
   };

@@ -39,7 +39,8 @@ void ManagerLog::Say(google::LogSeverity severity, std::string text,
 
 void ManagerLog::LogOldCopies(const ManagerCore& core, absl::Time now) {
   if (now < next_old_) return;
-  for (const std::string& why : {core.WhyBehind(), core.WhyWaits(now)}) {
+  for (const std::string& why :
+       {core.watch().WhyBehind(), core.old_copies().WhyWaits(now)}) {
     if (why.empty()) continue;
     next_old_ = now + kComplainEvery;
     Say(google::GLOG_ERROR, why, now);
@@ -92,7 +93,7 @@ void ManagerLog::LogSilentNodes(const ManagerCore& core, absl::Time now) {
 }
 
 void ManagerLog::LogMissingMembers(const ManagerCore& core, absl::Time now) {
-  std::vector<std::string> missing = core.WaitingFor(now);
+  std::vector<std::string> missing = core.registry().WaitingFor(now);
   if (missing == missing_) return;
   missing_ = std::move(missing);
   if (missing_.empty()) return;
@@ -104,8 +105,8 @@ void ManagerLog::LogMissingMembers(const ManagerCore& core, absl::Time now) {
 }
 
 void ManagerLog::LogSuspect(const ManagerCore& core, absl::Time now) {
-  if (suspect_ == core.suspicion()) return;
-  suspect_ = core.suspicion();
+  if (suspect_ == core.removals().suspects().present()) return;
+  suspect_ = core.removals().suspects().present();
   if (!suspect_.has_value()) return;
   const std::string debt = absl::FormatDuration(suspect_->debt);
   if (suspect_->accuser == suspect_->suspect) {
@@ -134,13 +135,13 @@ void ManagerLog::LogSuspect(const ManagerCore& core, absl::Time now) {
 void ManagerLog::LogAwayMembers(const ManagerCore& core, absl::Time now) {
   std::map<std::string, bool> away;
   for (const auto& [id, each] : core.view().away) {
-    if (core.AwayLeft(id, now) == absl::ZeroDuration()) continue;
+    if (core.places().AwayLeft(id, now) == absl::ZeroDuration()) continue;
     const bool member = core.view().IndexOf(id, each.incarnation) >= 0;
     away[id] = member;
     const auto told = away_.find(id);
     if (told != away_.end() && told->second == member) continue;
     const std::string left = absl::FormatDuration(
-        absl::Trunc(core.AwayLeft(id, now), absl::Seconds(1)));
+        absl::Trunc(core.places().AwayLeft(id, now), absl::Seconds(1)));
     Say(member ? google::GLOG_WARNING : google::GLOG_INFO,
         member
             ? absl::StrCat(id,

@@ -1,14 +1,11 @@
 #include "membership/manager_loop.h"
 
-#include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
-#include "membership/manager_settings.h"
 #include "membership/member_identity.h"
 #include "membership/records.h"
 #include "rpc/redirect.h"
@@ -21,11 +18,9 @@ using kamino::internal::v1::HeartbeatResponse;
 using kamino::internal::v1::RegisterRequest;
 using kamino::internal::v1::RegisterResponse;
 using kamino::internal::v1::RenewalRecord;
-using kamino::internal::v1::ViewRecord;
 using Kind = EtcdCall::Kind;
 
 constexpr absl::Duration kRetry = absl::Milliseconds(200);
-constexpr absl::Duration kCompactEvery = absl::Hours(1);
 
 // How long the leader relies on a renewal, from when it was sent. Standbys wait
 // for the whole time, from when they saw it: a tenth is left for clocks that
@@ -34,16 +29,6 @@ absl::Duration LeadershipOf(absl::Duration ttl) { return ttl * 0.9; }
 
 uint32_t Milliseconds(absl::Duration time) {
   return static_cast<uint32_t>(absl::ToInt64Milliseconds(time));
-}
-
-Etcd::Keys KeysOf(const ManagerLoop::Options& options) {
-  const std::string cluster =
-      absl::StrCat(options.etcd_prefix, "/", options.core.cluster_id, "/");
-  Etcd::Keys keys;
-  keys.leader = absl::StrCat(cluster, "leader");
-  keys.renewal = absl::StrCat(cluster, "renewal");
-  keys.view = absl::StrCat(cluster, "chains/", options.core.chain_id, "/view");
-  return keys;
 }
 
 // The settings in renewals.
@@ -63,53 +48,30 @@ RenewalRecord SettingsOf(const ManagerLoop::Options& options) {
   return record;
 }
 
-ManagerCore::AwayTimes AwayTimesIn(const RenewalRecord& renewal) {
-  ManagerCore::AwayTimes times;
-  for (const auto& [node_id, ms] : renewal.away_ms()) {
-    times[node_id] = absl::Milliseconds(
-        std::min<uint64_t>(ms, std::numeric_limits<int32_t>::max()));
-  }
-  return times;
-}
-
 absl::Status PutBack() {
   return absl::DataLossError(
       "etcd was restored from an older copy: the last stored view is gone");
-}
-
-absl::StatusOr<View> Parse(const Etcd::Value& value,
-                           const ManagerOptions& options) {
-  if (value.mod_revision == 0) return View();
-  ViewRecord record;
-  if (!record.ParseFromString(value.value) || record.view_id() == 0 ||
-      record.members().empty() || record.cluster_id() != options.cluster_id ||
-      record.chain_id() != options.chain_id) {
-    return absl::DataLossError(
-        absl::StrCat("the view stored at etcd is not one of chain ",
-                     options.chain_id, " of cluster ", options.cluster_id));
-  }
-  return FromProto(record);
 }
 
 }  // namespace
 
 ManagerLoop::ManagerLoop(Options options)
     : options_(std::move(options)),
-      keys_(KeysOf(options_)),
-      own_settings_(SettingsOf(options_)),
-      core_(options_.core) {}
+      calls_(options_.core, options_.etcd_prefix, SettingsOf(options_)),
+      core_(options_.core),
+      seen_(calls_.own(), options_.leader_ttl, options_.core.lease()) {}
 
 // --- The election.
 
 ManagerLoop::Step ManagerLoop::Next(absl::Time now) {
-  CHECK(!outstanding_.has_value()) << "a call has no answer yet";
+  CHECK(!round_.outstanding.has_value()) << "a call has no answer yet";
   Step step;
-  step.wait = std::exchange(wait_, absl::ZeroDuration());
+  step.wait = std::exchange(round_.wait, absl::ZeroDuration());
   if (step.wait > absl::ZeroDuration()) return step;
   step.call = NextCall(now);
   if (step.call.has_value()) {
-    outstanding_ = step.call->kind;
-    sent_ = now;
+    round_.outstanding = step.call->kind;
+    round_.sent = now;
   } else {
     step.wait = options_.poll_interval;
   }
@@ -120,84 +82,43 @@ std::optional<EtcdCall> ManagerLoop::NextCall(absl::Time now) {
   if (give_back_ != 0) {
     return RenewCall(std::exchange(give_back_, 0), /*resigns=*/true, now);
   }
-  if (leading_) return NextCallAsLeader(now);
-  if (std::exchange(campaigns_, false)) return CampaignCall();
-  return MakeCall(Kind::kLook);
+  if (leadership_.holds) return NextCallAsLeader(now);
+  if (!std::exchange(campaigns_, false)) return calls_.Look();
+  // The transaction compares with the values seen, so nothing newer is lost.
+  return calls_.Campaign(seen_.leader_revision(), seen_.renewal_revision(),
+                         seen_.FormerLeases(), ChainRecordIn(seen_.renewal()));
 }
 
 std::optional<EtcdCall> ManagerLoop::NextCallAsLeader(absl::Time now) {
   const absl::Duration whole = LeadershipOf(options_.leader_ttl);
-  if (leader_until_ - now < whole * 2 / 3) {
-    return RenewCall(leader_revision_, /*resigns=*/false, now);
+  if (leadership_.until - now < whole * 2 / 3) {
+    return RenewCall(leadership_.revision, /*resigns=*/false, now);
   }
   const std::optional<View> view = core_.ProposeView(now);
   log_.Tell(core_, now);
-  if (view.has_value()) return ReplaceCall(*view);
-  if (!options_.compacts || now < next_compaction_) return std::nullopt;
-  next_compaction_ = now + kCompactEvery;
-  EtcdCall call = MakeCall(Kind::kCompact);
-  call.compact_revision = std::exchange(compact_revision_, revision_);
-  return call;
-}
-
-EtcdCall ManagerLoop::MakeCall(Kind kind) const {
-  EtcdCall call;
-  call.kind = kind;
-  call.keys = keys_;
-  call.leadership = {options_.name, leader_revision_};
-  return call;
-}
-
-std::string ManagerLoop::Renewal(absl::Duration former_leases,
-                                 const Progress& progress,
-                                 const ManagerCore::AwayTimes& away,
-                                 bool resigns) const {
-  RenewalRecord renewal;
-  renewal.set_leader(options_.name);
-  renewal.set_ttl_ms(Milliseconds(options_.leader_ttl));
-  // The next leader must wait for former leaders' leases as well.
-  renewal.set_node_lease_ms(
-      Milliseconds(std::max(core_.options().lease(), former_leases)));
-  renewal.set_resigned(resigns);
-  *renewal.mutable_settings() = own_settings_.settings();
-  *renewal.mutable_progress() = ToProto(progress, core_.options().chain_id);
-  for (const auto& [node_id, time] : away) {
-    (*renewal.mutable_away_ms())[node_id] =
-        static_cast<uint64_t>(absl::ToInt64Milliseconds(time));
+  if (view.has_value()) {
+    return calls_.Replace(leadership_.revision, *view,
+                          leadership_.view_revision);
   }
-  return renewal.SerializeAsString();
-}
-
-EtcdCall ManagerLoop::CampaignCall() const {
-  EtcdCall call = MakeCall(Kind::kCampaign);
-  call.leadership.revision = seen_leader_.mod_revision;
-  call.renewal_revision = seen_renewal_.mod_revision;
-  // The transaction compares with the values seen, so nothing newer is lost.
-  call.renewal = Renewal(FormerLeases(), FromProto(renewal_.progress()),
-                         AwayTimesIn(renewal_), /*resigns=*/false);
-  return call;
+  if (!options_.compacts) return std::nullopt;
+  const std::optional<int64_t> revision = compaction_.Due(now);
+  if (!revision.has_value()) return std::nullopt;
+  return calls_.Compact(*revision);
 }
 
 EtcdCall ManagerLoop::RenewCall(int64_t leader_revision, bool resigns,
                                 absl::Time now) const {
-  EtcdCall call = MakeCall(Kind::kRenew);
-  call.leadership.revision = leader_revision;
-  call.renewal = Renewal(
-      former_leases_until_ - now, leading_ ? core_.progress() : last_progress_,
-      leading_ ? core_.away_times(now) : last_away_, resigns);
-  return call;
-}
-
-EtcdCall ManagerLoop::ReplaceCall(const View& view) const {
-  EtcdCall call = MakeCall(Kind::kReplace);
-  call.view = ToProto(view).SerializeAsString();
-  call.expected_revision = view_revision_;
-  return call;
+  const ChainRecord chain = leadership_.holds
+                                ? ChainRecord{core_.old_copies().progress(),
+                                              core_.places().away_times(now)}
+                                : last_;
+  return calls_.Renew(leader_revision, resigns, former_leases_until_ - now,
+                      chain);
 }
 
 void ManagerLoop::OnAnswer(const EtcdAnswer& answer, absl::Time now) {
-  CHECK(outstanding_.has_value()) << "an answer to no call";
-  switch (*std::exchange(outstanding_, std::nullopt)) {
+  CHECK(round_.outstanding.has_value()) << "an answer to no call";
+  switch (*std::exchange(round_.outstanding, std::nullopt)) {
     case Kind::kLook:
       return OnLooked(answer, now);
     case Kind::kCampaign:
@@ -213,107 +134,65 @@ void ManagerLoop::OnAnswer(const EtcdAnswer& answer, absl::Time now) {
 }
 
 void ManagerLoop::OnLooked(const EtcdAnswer& answer, absl::Time now) {
-  wait_ = kRetry;
+  round_.wait = kRetry;
   if (!answer.status.ok()) return log_.Complain(answer.status, now);
   Watch(answer.seen, now);
-  if (!MayTakeOver(now)) return;
+  if (!seen_.MayTakeOver(leadership_.revision, now)) return;
   // A manager of a newer version may understand it.
-  if (auto view = Parse(answer.seen.view, options_.core); !view.ok()) {
+  if (auto view = ViewIn(answer.seen.view, options_.core); !view.ok()) {
     return log_.Complain(view.status(), now);
   }
   campaigns_ = true;
-  wait_ = absl::ZeroDuration();
+  round_.wait = absl::ZeroDuration();
 }
 
 void ManagerLoop::Watch(const Etcd::Stored& stored, absl::Time now) {
-  const bool moved =
-      stored.leader.mod_revision != seen_leader_.mod_revision ||
-      stored.renewal.mod_revision != seen_renewal_.mod_revision ||
-      unmoved_since_ == absl::InfinitePast();
-  if (moved) {
-    // Not from when etcd was asked, because the renewal may be later.
-    unmoved_since_ = now;
-    if (!renewal_.ParseFromString(stored.renewal.value)) renewal_.Clear();
-    const std::string differs = SettingsDiffer(own_settings_, renewal_);
-    const bool changed = std::exchange(settings_differ_, differs) != differs;
-    LOG_IF(WARNING, changed && !differs.empty()) << differs;
-  }
+  seen_.Watch(stored, now);
   // A standby also tells nodes and clients which cluster it belongs to.
-  if (const auto view = Parse(stored.view, options_.core);
+  if (const auto view = ViewIn(stored.view, options_.core);
       view.ok() && !view->cluster_uuid.empty()) {
     cluster_uuid_ = view->cluster_uuid;
   }
-  seen_leader_ = stored.leader;
-  seen_renewal_ = stored.renewal;
-  leader_ = renewal_.resigned() ? "" : stored.leader.value;
-}
-
-bool ManagerLoop::MayTakeOver(absl::Time now) const {
-  // A leader of an older version does not renew: its key ends with its lease.
-  if (seen_renewal_.mod_revision == 0) return seen_leader_.mod_revision == 0;
-  if (renewal_.resigned()) return true;
-  // This manager's own former leadership.
-  if (seen_leader_.mod_revision == leader_revision_ &&
-      renewal_.leader() == options_.name) {
-    return true;
-  }
-  return now - unmoved_since_ >= SeenTtl();
-}
-
-absl::Duration ManagerLoop::SeenTtl() const {
-  return renewal_.ttl_ms() > 0 ? absl::Milliseconds(renewal_.ttl_ms())
-                               : options_.leader_ttl;
-}
-
-absl::Duration ManagerLoop::FormerLeases() const {
-  // It was resigned, but leases may be valid.
-  if (renewal_.node_lease_ms() > 0) {
-    return absl::Milliseconds(renewal_.node_lease_ms());
-  }
-  // The keys were deleted, perhaps while a manager leads.
-  return options_.leader_ttl + core_.options().lease();
 }
 
 void ManagerLoop::OnElection(const EtcdAnswer& answer, absl::Time now) {
   if (!answer.status.ok()) {
     // If this manager has won, it does not know it, and waits as for another
     // one.
-    wait_ = kRetry;
+    round_.wait = kRetry;
     return log_.Complain(answer.status, now);
   }
   if (!answer.election.won) {
-    wait_ = kRetry;
+    round_.wait = kRetry;
     return Watch(answer.election.stored, now);
   }
   const Etcd::Stored& stored = answer.election.stored;
-  auto view = Parse(stored.view, options_.core);
+  auto view = ViewIn(stored.view, options_.core);
   if (view.ok()) return StartLeading(stored, *view, now);
   log_.Complain(view.status(), now);
-  last_progress_ = FromProto(renewal_.progress());
-  last_away_ = AwayTimesIn(renewal_);
-  former_leases_until_ = now + FormerLeases();
+  last_ = ChainRecordIn(seen_.renewal());
+  former_leases_until_ = now + seen_.FormerLeases();
   give_back_ = stored.leader.mod_revision;
 }
 
 void ManagerLoop::StartLeading(const Etcd::Stored& stored, const View& view,
                                absl::Time now) {
-  leading_ = true;
-  settings_differ_.clear();
-  leader_revision_ = stored.leader.mod_revision;
-  view_revision_ = stored.view.mod_revision;
-  revision_ = stored.renewal.mod_revision;
-  compact_revision_ = revision_;
-  next_compaction_ = now + kCompactEvery;
-  leader_ = options_.name;
-  leader_until_ = sent_ + LeadershipOf(options_.leader_ttl);
-  former_leases_until_ = now + FormerLeases();
+  leadership_.holds = true;
+  leadership_.until = round_.sent + LeadershipOf(options_.leader_ttl);
+  leadership_.revision = stored.leader.mod_revision;
+  leadership_.view_revision = stored.view.mod_revision;
   // Not etcd's revision, which repeats when its data is restored.
-  ++leaderships_;
+  ++leadership_.number;
+  seen_.OnLeading();
+  compaction_.Begin(stored.renewal.mod_revision, now);
+  const absl::Duration former_leases = seen_.FormerLeases();
+  const ChainRecord former = ChainRecordIn(seen_.renewal());
+  former_leases_until_ = now + former_leases;
   core_.BecomeLeader(
-      view, FormerLeases(), now, FromProto(renewal_.progress()),
-      options_.process == 0 ? 0 : options_.process + leaderships_);
-  core_.NoteAway(AwayTimesIn(renewal_), now);
-  core_.ExtendLeadership(leader_until_);
+      view, former_leases, now, former.progress,
+      options_.process == 0 ? 0 : options_.process + leadership_.number);
+  core_.places().NoteAway(former.away, now);
+  core_.ExtendLeadership(leadership_.until);
   log_.Say(google::GLOG_INFO,
            absl::StrCat(options_.name, " is the leader of cluster ",
                         options_.core.cluster_id, "; ", view.ToString()),
@@ -321,114 +200,92 @@ void ManagerLoop::StartLeading(const Etcd::Stored& stored, const View& view,
 }
 
 void ManagerLoop::OnRenewed(const EtcdAnswer& answer, absl::Time now) {
-  if (!leading_) {  // it was resigned
-    wait_ = kRetry;
+  if (!leadership_.holds) {  // it was resigned
+    round_.wait = kRetry;
     return;
   }
   if (answer.status.ok()) {
     // A revision that goes back shows that etcd was restored; one that is ahead
     // is of a view whose write etcd did not confirm.
-    if (answer.seen.view.mod_revision < view_revision_) {
+    if (answer.seen.view.mod_revision < leadership_.view_revision) {
       return StepDown(PutBack());
     }
     // Or an operator has stored a newer one, as a store that is behind needs.
-    if (answer.seen.view.mod_revision > view_revision_ &&
-        !core_.WhyBehind().empty() && !core_.writes_view()) {
-      give_back_ = leader_revision_;
+    if (answer.seen.view.mod_revision > leadership_.view_revision &&
+        core_.watch().behind() && !core_.writes_view()) {
+      give_back_ = leadership_.revision;
       return StepDown(absl::DataLossError(
           "the view stored at etcd is not the last one of this manager"));
     }
-    revision_ = answer.seen.renewal.mod_revision;
-    leader_until_ = sent_ + LeadershipOf(options_.leader_ttl);
-    return core_.ExtendLeadership(leader_until_);
+    compaction_.OnRenewed(answer.seen.renewal.mod_revision);
+    leadership_.until = round_.sent + LeadershipOf(options_.leader_ttl);
+    return core_.ExtendLeadership(leadership_.until);
   }
   if (absl::IsAborted(answer.status)) return StepDown(answer.status);
   // Leases of nodes stay valid until the leadership ends.
   log_.Complain(answer.status, now);
-  wait_ = options_.poll_interval;
-  if (now < leader_until_) return;
+  round_.wait = options_.poll_interval;
+  if (now < leadership_.until) return;
   StepDown(answer.status);
-  wait_ = kRetry;
+  round_.wait = kRetry;
 }
 
 void ManagerLoop::OnStored(const EtcdAnswer& answer, absl::Time now) {
   if (absl::IsAborted(answer.status)) return StepDown(answer.status);
-  wait_ = options_.poll_interval;
-  if (!answer.status.ok())
+  round_.wait = options_.poll_interval;
+  if (!answer.status.ok()) {
     return log_.Complain(answer.status, now);  // tried again
-  if (answer.stored.mod_revision < view_revision_) return StepDown(PutBack());
-  auto stored = Parse(answer.stored, options_.core);
+  }
+  if (answer.stored.mod_revision < leadership_.view_revision) {
+    return StepDown(PutBack());
+  }
+  auto stored = ViewIn(answer.stored, options_.core);
   if (!stored.ok()) {
-    give_back_ = leader_revision_;
+    give_back_ = leadership_.revision;
     return StepDown(stored.status());
   }
-  view_revision_ = answer.stored.mod_revision;
+  leadership_.view_revision = answer.stored.mod_revision;
   core_.OnViewStored(*stored);
-  if (recovering_.has_value()) {
-    EndRecovery(stored->digest == recovering_->digest
-                    ? absl::OkStatus()
-                    : absl::AbortedError(absl::StrCat(
-                          "not recovered: another view was stored instead, ",
-                          stored->ToString())));
-  }
+  recovery_.OnStored(*stored);
   log_.Say(google::GLOG_INFO, absl::StrCat("stored ", stored->ToString()), now);
 }
 
 void ManagerLoop::StepDown(const absl::Status& why) {
   LOG(WARNING) << options_.name << " leads no more: " << why.message();
   cluster_uuid_ = cluster_uuid();
-  EndRecovery(NotKnownWhether());
-  leading_ = false;
-  unmoved_since_ = absl::InfinitePast();
-  leader_.clear();
-  last_away_ = core_.away_times(sent_);
+  recovery_.OnLost();
+  leadership_.holds = false;
+  seen_.OnLost();
+  last_.away = core_.places().away_times(round_.sent);
   core_.LoseLeadership();
-  last_progress_ = core_.progress();
+  last_.progress = core_.old_copies().progress();
 }
 
 std::optional<EtcdCall> ManagerLoop::Resign(absl::Time now) {
   // First, because another manager may lead as soon as etcd has it.
-  last_away_ = core_.away_times(now);
+  last_.away = core_.places().away_times(now);
   core_.LoseLeadership();
-  last_progress_ = core_.progress();
-  EndRecovery(NotKnownWhether());
-  if (!std::exchange(leading_, false)) return std::nullopt;
-  return RenewCall(leader_revision_, /*resigns=*/true, now);
+  last_.progress = core_.old_copies().progress();
+  recovery_.OnLost();
+  if (!std::exchange(leadership_.holds, false)) return std::nullopt;
+  return RenewCall(leadership_.revision, /*resigns=*/true, now);
 }
 
 // --- Recoveries.
 
-absl::StatusOr<ManagerCore::Recovery> ManagerLoop::Recover(bool force,
-                                                           absl::Time now) {
+absl::StatusOr<RecoveryPlan> ManagerLoop::Recover(bool force, absl::Time now) {
   RETURN_IF_ERROR(CheckLeading(now));
-  ASSIGN_OR_RETURN(ManagerCore::Recovery recovery, core_.Recover(force, now));
-  recovering_ = recovery.view;
-  recovered_.reset();
+  ASSIGN_OR_RETURN(RecoveryPlan recovery,
+                   core_.recoveries().Recover(force, now));
+  recovery_.Begin(recovery.view);
   return recovery;
-}
-
-absl::Status ManagerLoop::NotKnownWhether() const {
-  return absl::AbortedError(
-      "it is unknown whether the recovery's view was stored at etcd: kamino "
-      "admin status shows the view in force");
-}
-
-void ManagerLoop::EndRecovery(const absl::Status& status) {
-  if (!recovering_.has_value()) return;
-  recovering_.reset();
-  recovered_ = status;
 }
 
 // --- Nodes.
 
 absl::Status ManagerLoop::CheckLeading(absl::Time now) const {
   if (core_.IsLeader(now)) return absl::OkStatus();
-  // A leader that has not renewed for so long, or that this manager could not
-  // look for, may be dead.
-  const bool may_lead =
-      leader_ != options_.name &&
-      (seen_renewal_.mod_revision == 0 || now - unmoved_since_ < SeenTtl());
-  return rpc::NotLeader(may_lead ? leader_ : "", options_.core.chain_id);
+  return rpc::NotLeader(seen_.NameFor(now), options_.core.chain_id);
 }
 
 absl::Status ManagerLoop::Register(const RegisterRequest& request,
@@ -482,10 +339,11 @@ absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
   response->set_lease_epoch(core_.view().epoch);
   response->set_join(core_.ShouldJoin(request.node_id(), now));
   if (beat.report.stopping != Stopping::kNo) {
-    response->set_parting(ToProto(core_.PartingFor(request.node_id(), now)));
+    response->set_parting(
+        ToProto(core_.stops().PartingFor(request.node_id(), now)));
   }
   response->set_again_ms(
-      Milliseconds(core_.CallAgainAfter(request.node_id(), now)));
+      Milliseconds(core_.stops().CallAgainAfter(request.node_id(), now)));
   return absl::OkStatus();
 }
 

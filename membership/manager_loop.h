@@ -8,6 +8,7 @@
 #ifndef KAMINO_MEMBERSHIP_MANAGER_LOOP_H_
 #define KAMINO_MEMBERSHIP_MANAGER_LOOP_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -16,9 +17,14 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "kamino/internal/v1/membership.pb.h"
+#include "membership/awaited_recovery.h"
 #include "membership/etcd/etcd_call.h"
+#include "membership/history_compaction.h"
+#include "membership/manager_calls.h"
 #include "membership/manager_core.h"
 #include "membership/manager_log.h"
+#include "membership/recovery_plan.h"
+#include "membership/seen_leader.h"
 
 namespace kamino::membership {
 
@@ -58,12 +64,11 @@ class ManagerLoop {
   // --- Recoveries.
 
   // As ManagerCore, but not done before recovered() says so.
-  absl::StatusOr<ManagerCore::Recovery> Recover(bool force, absl::Time now);
-  // The result of the last recovery. OK: its view is stored. kAborted: another
-  // view is stored, or the result is unknown. Nothing: pending.
-  const std::optional<absl::Status>& recovered() const { return recovered_; }
-  // As recovered(), for a recovery whose operator no longer waits.
-  absl::Status NotKnownWhether() const;
+  absl::StatusOr<RecoveryPlan> Recover(bool force, absl::Time now);
+  // The result of the last recovery (AwaitedRecovery::result).
+  const std::optional<absl::Status>& recovered() const {
+    return recovery_.result();
+  }
 
   // --- Nodes.
 
@@ -87,82 +92,67 @@ class ManagerLoop {
   // last view with a uuid that it has seen in etcd; "" before.
   const std::string& cluster_uuid() const {
     const std::string& own = core_.view().cluster_uuid;
-    return leading_ && !own.empty() ? own : cluster_uuid_;
+    return leadership_.holds && !own.empty() ? own : cluster_uuid_;
   }
   const kamino::v1::ManagerSettings& settings() const {
-    return own_settings_.settings();
+    return calls_.own().settings();
   }
   // The events while this manager led, in times of `now`.
   const ChainEvents& events() const { return log_.events(); }
   // The settings in which this manager differs from the present or last leader;
   // "": none.
-  const std::string& settings_differ() const { return settings_differ_; }
+  const std::string& settings_differ() const { return seen_.settings_differ(); }
 
  private:
+  // This manager's present or last leadership.
+  struct Leadership {
+    bool holds = false;
+    absl::Time until = absl::InfinitePast();
+    int64_t revision = 0;
+    int64_t view_revision = 0;
+    uint64_t number = 0;  // among those of this process
+  };
+  struct Round {
+    std::optional<EtcdCall::Kind> outstanding;
+    absl::Time sent;
+    absl::Duration wait;  // before the next round
+  };
+
   std::optional<EtcdCall> NextCall(absl::Time now);
   std::optional<EtcdCall> NextCallAsLeader(absl::Time now);
-  EtcdCall MakeCall(EtcdCall::Kind kind) const;
-  EtcdCall CampaignCall() const;
   EtcdCall RenewCall(int64_t leader_revision, bool resigns,
                      absl::Time now) const;
-  std::string Renewal(absl::Duration former_leases, const Progress& progress,
-                      const ManagerCore::AwayTimes& away, bool resigns) const;
-  EtcdCall ReplaceCall(const View& view) const;
 
   void OnLooked(const EtcdAnswer& answer, absl::Time now);
   void OnElection(const EtcdAnswer& answer, absl::Time now);
   void OnRenewed(const EtcdAnswer& answer, absl::Time now);
   void OnStored(const EtcdAnswer& answer, absl::Time now);
 
-  // Notes the present leader, and since when it has not renewed.
+  // Notes the present leader and the cluster's uuid.
   void Watch(const Etcd::Stored& stored, absl::Time now);
-  // Whether no manager leads any more, as far as seen.
-  bool MayTakeOver(absl::Time now) const;
-  // The TTL of the leader that was seen last.
-  absl::Duration SeenTtl() const;
-  // How long leases of former leaders may be valid.
-  absl::Duration FormerLeases() const;
   void StartLeading(const Etcd::Stored& stored, const View& view,
                     absl::Time now);
   void StepDown(const absl::Status& why);
-  void EndRecovery(const absl::Status& status);
   absl::Status CheckLeading(absl::Time now) const;
 
   const Options options_;
-  const Etcd::Keys keys_;
-  const kamino::internal::v1::RenewalRecord own_settings_;
-  std::string settings_differ_;
+  const ManagerCalls calls_;
   ManagerCore core_;
-  std::string leader_;  // last seen
+  Round round_;
+  ManagerLog log_;
 
   // While another manager leads, or none does.
-  Etcd::Value seen_leader_;  // in etcd, last
-  Etcd::Value seen_renewal_;
-  std::string cluster_uuid_;                     // of the view at etcd
-  kamino::internal::v1::RenewalRecord renewal_;  // seen_renewal_'s
-  absl::Time unmoved_since_ = absl::InfinitePast();
-  bool campaigns_ = false;  // with the next call
-  int64_t give_back_ = 0;   // revision of a leadership to resign; 0: none
+  SeenLeader seen_;
+  std::string cluster_uuid_;  // of the view at etcd
+  bool campaigns_ = false;    // with the next call
+  int64_t give_back_ = 0;     // revision of a leadership to resign; 0: none
 
-  bool leading_ = false;
-  uint64_t leaderships_ = 0;  // of this process
-  absl::Time leader_until_ = absl::InfinitePast();
-  int64_t leader_revision_ = 0;  // of this manager's last leadership
-  int64_t view_revision_ = 0;
+  Leadership leadership_;
   // Until when leases of former leaders may be valid.
   absl::Time former_leases_until_ = absl::InfinitePast();
-  Progress last_progress_;            // when this manager led last
-  ManagerCore::AwayTimes last_away_;  // likewise
-  absl::Time next_compaction_ = absl::InfinitePast();
-  int64_t compact_revision_ = 0;  // etcd's, at the previous compaction
-  int64_t revision_ = 0;          // etcd's, last seen
-
-  std::optional<EtcdCall::Kind> outstanding_;
-  absl::Time sent_;
-  absl::Duration wait_;  // before the next round
-  ManagerLog log_;
-  std::optional<View> recovering_;  // an operator waits until it is stored
-  std::optional<absl::Status> recovered_;
+  ChainRecord last_;  // when this manager led last
+  HistoryCompaction compaction_;
+  AwaitedRecovery recovery_;
 };
 
 }  // namespace kamino::membership

@@ -71,7 +71,7 @@ void MembershipAgent::Stop() {
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
-    core_.EndLease();
+    core_.lease().End();
   }
   if (thread_.joinable()) thread_.join();
   if (asks_for_vouches_.joinable()) asks_for_vouches_.join();
@@ -79,17 +79,17 @@ void MembershipAgent::Stop() {
 
 bool MembershipAgent::LeaseValid(uint64_t view_id) const {
   absl::MutexLock lock(&mutex_);
-  return core_.LeaseValid(view_id, options_.clock());
+  return core_.lease().Valid(view_id, options_.clock());
 }
 
 absl::Duration MembershipAgent::LeaseAge() const {
   absl::MutexLock lock(&mutex_);
-  return core_.LeaseAge(options_.clock());
+  return core_.lease().Age(options_.clock());
 }
 
 absl::Duration MembershipAgent::FailureTimeout() const {
   absl::MutexLock lock(&mutex_);
-  return core_.FailureTimeout();
+  return core_.lease().FailureTimeout();
 }
 
 void MembershipAgent::RequestView() {
@@ -122,7 +122,7 @@ void MembershipAgent::SetReport(const NodeReport& report) {
 Vouching::Answer MembershipAgent::Vouch(
     const kamino::internal::v1::VouchRequest& request) {
   absl::MutexLock lock(&mutex_);
-  return core_.Vouch(request, options_.clock());
+  return core_.lease().Vouch(request, options_.clock());
 }
 
 // --- The thread for peer leases.
@@ -132,7 +132,7 @@ void MembershipAgent::AskForVouches() {
   VouchCalls vouch_calls(
       [this](const Vouching::Call& call, const Vouching::Answer& answer) {
         absl::MutexLock lock(&mutex_);
-        core_.OnVouch(call, answer);
+        core_.lease().OnVouch(call, answer);
       },
       options_.credentials);
   for (;;) {
@@ -142,12 +142,12 @@ void MembershipAgent::AskForVouches() {
     {
       absl::MutexLock lock(&mutex_);
       if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_),
-                                  core_.vouch_interval())) {
+                                  core_.lease().vouch_interval())) {
         return;
       }
-      calls = core_.NextVouches(options_.clock());
-      vouchers = core_.AddressesOfVouchers();
-      deadline = core_.vouch_deadline();
+      calls = core_.lease().NextVouches(options_.clock());
+      vouchers = core_.lease().AddressesOfVouchers();
+      deadline = core_.lease().vouch_deadline();
     }
     vouch_calls.KeepConnected(vouchers);
     for (Vouching::Call& call : calls) {

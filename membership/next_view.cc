@@ -72,7 +72,7 @@ const KnownNode* Kept(const View& view, const Member& member,
 
 // The members that can stay, in order. A member that is behind catches up from
 // those before it and must not be first. It has never answered a client,
-// because it is not ready (ChainCore::ready), so no view need wait for its
+// because it is not ready (Soundness::ready), so no view need wait for its
 // lease.
 std::vector<std::pair<const Member*, const KnownNode*>> Staying(
     const View& view, const KnownNodes& nodes) {

@@ -73,6 +73,16 @@ Kinship KinshipOf(const KnownView& known_view, const View& stored) {
   return known == 0 || known == digest ? Kinship::kPast : Kinship::kAnother;
 }
 
+KnownView KnownOf(const View& view) { return {view.epoch, view.id, 0}; }
+
+bool IsSame(const KnownView& a, const KnownView& b) {
+  return !a.IsBefore(b) && !b.IsBefore(a);
+}
+
+bool IsSame(const KnownView& known, const View& view) {
+  return IsSame(known, KnownOf(view));
+}
+
 bool Outruns(const KnownView& known, const View& stored) {
   const Kinship kinship = KinshipOf(known, stored);
   return kinship == Kinship::kAhead ||

@@ -30,6 +30,13 @@ enum class Kinship {
 };
 Kinship KinshipOf(const KnownView& known, const View& stored);
 
+// The epoch and the id of the view, without its digest.
+KnownView KnownOf(const View& view);
+
+// Whether neither is before the other.
+bool IsSame(const KnownView& a, const KnownView& b);
+bool IsSame(const KnownView& known, const View& view);
+
 // Whether the known view shows that `stored` is behind.
 bool Outruns(const KnownView& known, const View& stored);
 

@@ -1,5 +1,8 @@
 #include "metrics/page.h"
 
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "glog/logging.h"
 #include "metrics/counters.h"
 #include "prometheus/text_serializer.h"
@@ -95,6 +98,34 @@ void Families::State(const std::string& name, const std::string& help,
   }
 }
 
+namespace {
+
+// Metrics that were renamed since release 0.1.0, by their present names. The
+// former names go with the release after the next (docs/operate/metrics.md).
+constexpr std::pair<absl::string_view, const char*> kFormerNames[] = {
+    {"kamino_certificate_peers_rejected_total",
+     "kamino_certificate_peers_turned_down_total"},
+    {"kamino_divergence", "kamino_disputed"},
+    {"kamino_head_quarantined_requests", "kamino_head_poisonous_requests"},
+    {"kamino_link_rejected_messages_total", "kamino_link_turned_down_total"},
+    {"kamino_scrub_unresolved", "kamino_scrub_in_doubt"},
+};
+
+void AddFormerNames(std::vector<MetricFamily>* families) {
+  for (size_t i = families->size(); i-- > 0;) {
+    for (const auto& [name, former] : kFormerNames) {
+      if ((*families)[i].name != name) continue;
+      MetricFamily copy = (*families)[i];
+      copy.name = former;
+      copy.help = absl::StrCat("Renamed to ", name,
+                               "; this name ends with a later release.");
+      families->push_back(std::move(copy));
+    }
+  }
+}
+
+}  // namespace
+
 void Page::Add(Source source) {
   absl::MutexLock lock(&mutex_);
   sources_.push_back(std::move(source));
@@ -109,7 +140,9 @@ std::vector<MetricFamily> Page::Collect() const {
   Families families;
   for (const Source& source : sources) source(&families);
   DescribeCounters(&families);
-  return families.Take();
+  std::vector<MetricFamily> taken = families.Take();
+  AddFormerNames(&taken);
+  return taken;
 }
 
 std::string Page::Text() const {

@@ -235,7 +235,7 @@ void DescribeHead(const NodeSample& sample, ChainFamilies* out) {
       "1: the head executes requests one by one, because a head died recently.",
       head.on_probation() ? 1 : 0);
   out->Gauge(
-      "kamino_head_poisonous_requests",
+      "kamino_head_quarantined_requests",
       "Quarantined requests: the head refuses them because they ended heads.",
       static_cast<double>(head.poisonous()));
 }
@@ -318,7 +318,7 @@ void DescribeLinks(const NodeSample& sample, ChainFamilies* out) {
       {"malformed", down.malformed()}};
   for (const auto& [reason, count] : reasons) {
     out->Counter(
-        "kamino_link_turned_down_total",
+        "kamino_link_rejected_messages_total",
         "Messages that were not accepted: rejected (answered with the reason), "
         "stray (out of turn), malformed (which ended their link).",
         count, {{"reason", reason}});
@@ -393,11 +393,11 @@ void DescribeRepair(const GetNodeStatusResponse& status, ChainFamilies* out) {
                "Comparisons in which members differed.", scrub.differences());
   out->Counter("kamino_scrub_unanswered_total", "Comparisons without a result.",
                scrub.unanswered());
-  out->Gauge("kamino_scrub_in_doubt",
+  out->Gauge("kamino_scrub_unresolved",
              "1: the members differ, and it is undecided which node is wrong; "
              "the node serves nothing.",
              scrub.in_doubt() ? 1 : 0);
-  out->Gauge("kamino_disputed",
+  out->Gauge("kamino_divergence",
              "1: divergence: a log entry has another result at this node than "
              "at the head.",
              status.disputed() != 0 ? 1 : 0);

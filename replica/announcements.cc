@@ -14,7 +14,7 @@ Announcements::Announcements(const ChainOptions& options, NodeRecord* record,
                              Outbox* outbox)
     : options_(options), record_(record), outbox_(outbox) {
   const NodeState& state = record_->state();
-  if (state.announced.client_id != 0) blamed_ = state.announced;
+  if (state.announced.client_id != 0) quarantined_ = state.announced;
 }
 
 void Announcements::Enter(const View& view, int index) {
@@ -25,7 +25,7 @@ void Announcements::Enter(const View& view, int index) {
   }
   // A restarted node is not in the view that it finds.
   if (index > 0) {
-    blamed_.reset();
+    quarantined_.reset();
     Note({});
   }
   head_id_.clear();
@@ -35,7 +35,7 @@ void Announcements::Enter(const View& view, int index) {
   }
   if (!heard_.has_value()) return;
   const bool lives = view.IndexOf(heard_->node_id, heard_->incarnation) >= 0;
-  if (index == 0 && !lives) blamed_ = heard_->request;
+  if (index == 0 && !lives) quarantined_ = heard_->request;
   // A live head with another successor announces to that one.
   const bool follows = index == 1 && (!lives || head_id_ == heard_->node_id);
   if (!follows) heard_.reset();
@@ -93,7 +93,7 @@ void Announcements::OnSync(const Sync& sync, LinkId successor) {
   const auto& heard = sync.announced();
   const bool own = heard.node_id() == options_.node_id &&
                    heard.incarnation() == options_.incarnation;
-  if (sync.has_announced() && !own) blamed_ = FromProto(heard.request());
+  if (sync.has_announced() && !own) quarantined_ = FromProto(heard.request());
   if (state_ == State::kQuiet) {
     if (sync.has_announced() && own) Send(successor);
     return;
@@ -102,10 +102,10 @@ void Announcements::OnSync(const Sync& sync, LinkId successor) {
   Send(successor);
 }
 
-std::optional<RequestIdentity> Announcements::TakeBlamed() {
-  auto blamed = blamed_;
-  blamed_.reset();
-  return blamed;
+std::optional<RequestIdentity> Announcements::TakeQuarantined() {
+  auto quarantined = quarantined_;
+  quarantined_.reset();
+  return quarantined;
 }
 
 // --- At the successor.

@@ -77,7 +77,7 @@ class Announcements {
   void OnSync(const kamino::internal::v1::Sync& sync, LinkId successor);
   // The request that a crashed head had announced. Returned once, and again
   // each time another message names it.
-  std::optional<RequestIdentity> TakeBlamed();
+  std::optional<RequestIdentity> TakeQuarantined();
 
   // --- At the successor.
 
@@ -98,7 +98,7 @@ class Announcements {
   uint64_t number_ = 0;        // of the last announcement
   uint64_t heard_number_ = 0;  // of the last answer
   uint64_t answers_ = 0;
-  std::optional<RequestIdentity> blamed_;
+  std::optional<RequestIdentity> quarantined_;
 
   struct Heard {
     std::string node_id;  // the head's at that time

@@ -44,8 +44,8 @@ class Arbitration {
   // --- At the node whose result differs from that of the head before it.
 
   // Reports this node's result to the predecessor, once over each link, so that
-  // nothing on its way here is quarantined (replica/deadly_entries.h) if this
-  // node is lost. Only while the divergence is open.
+  // nothing on its way here is quarantined (replica/quarantined_entries.h) if
+  // this node is lost. Only while the divergence is open.
   void TellPredecessor();
   // Acts on the votes so far; only while the divergence is open.
   void Continue(absl::Time now);

@@ -58,15 +58,16 @@
 #include "absl/time/time.h"
 #include "kamino/internal/v1/chain.pb.h"
 #include "membership/view.h"
-#include "replica/brake.h"
 #include "replica/catch_up_history.h"
 #include "replica/chain_actions.h"
 #include "replica/chain_context.h"
 #include "replica/chain_options.h"
 #include "replica/downstream.h"
+#include "replica/heap_sending.h"
+#include "replica/held_completions.h"
+#include "replica/joining_pace.h"
 #include "replica/log_ring.h"
 #include "replica/outbox.h"
-#include "replica/pacer.h"
 #include "replica/state_copy.h"
 
 namespace kamino::replica {
@@ -99,7 +100,7 @@ class Donor {
              const CatchUpHistory::Plan& plan, bool borne_out, absl::Time now);
   // False: the node could not ask for that.
   bool OnWanted(const kamino::internal::v1::StateWanted& wanted);
-  void OnChunkAck(uint64_t chunks);
+  void OnChunkAck(uint64_t chunks) { sending_.OnChunkAck(chunks); }
   // Sends what the pace and the window allow.
   void Continue(absl::Time now);
 
@@ -107,9 +108,9 @@ class Donor {
   bool KeepsRing();
   // How far the chain may complete: everything applied, or less while writes
   // are slowed down.
-  uint64_t MayComplete();
+  uint64_t MayComplete() { return held_.MayComplete(); }
   // The last result of MayComplete if it was less than everything applied.
-  std::optional<uint64_t> held_at() const { return held_at_; }
+  std::optional<uint64_t> held_at() const { return held_.held_at(); }
   // True when entries have just stayed in the ring for long enough, or held
   // entries may be completed.
   bool OnTick(absl::Time now);
@@ -134,69 +135,30 @@ class Donor {
   void EndRetaining() { retain_until_.reset(); }
 
  private:
-  // Copies the heap, or the changes. Fills `begin` in.
-  void BeginCopy(const CatchUpHistory::Plan& plan,
-                 kamino::internal::v1::StateBegin* begin);
   void SendEntriesAfter(uint64_t sequence);
-  bool SendChunk();  // false: none is left
-  void SendCut();
-  // Sends a chunk that stands for so many bytes of the heap.
-  void Send(std::string chunk, size_t bytes);
   // The link is gone, or will be.
   void Lose(absl::Time now);
-  // The transfer of the heap ends, complete or not.
-  void EndCopy();
-  // Counts passes.
-  void CountPass();
   // Whether writes must wait for the joining node.
   bool IsBehind(absl::Time now) const;
-  // For how long the joining node has taken nothing.
-  absl::Duration Pause(absl::Time now) const;
-  // Whether that, or all its pauses together, are too long.
-  bool Stutters(absl::Time now) const;
-  void NoteProgress(absl::Time now);
-  // Slows writes down, or stops that.
-  void UpdateBrake(absl::Time now);
   // The joining node's progress toward membership.
   uint64_t Progress() const;
 
   const ChainOptions& options_;
   const LogRing* const ring_;
-  StateCopy* const copy_;
   Downstream* const downstream_;
   Outbox* const outbox_;
   TransferStats* const stats_;
 
+  HeapSending sending_;
+  JoiningPace pace_;
+  HeldCompletions held_;
   std::string joining_;
   uint64_t joining_incarnation_ = 0;  // of that node; 0: unknown
-  // While kCopying.
-  bool awaits_wanted_ = false;  // nothing is sent before
-  uint64_t chunks_sent_ = 0;
-  uint64_t chunks_acked_ = 0;
-  uint64_t bytes_sent_ = 0;  // of chunks; zeros take none
-  // While a node joins: the position applied here when entries began to follow;
-  // the Progress at the last tick, and since when. Time without ticks does not
-  // count.
+  // While a node joins: the position applied here when entries began to follow.
   uint64_t target_ = 0;
-  uint64_t progress_ = 0;
   // A mutation that cannot be sent any more; no node resumes before it.
   uint64_t unreadable_ = 0;
-  absl::Time progressed_;
-  // Its long pauses, less the time of progress since.
-  absl::Duration paused_;
-  bool braked_ = false;  // writes were slowed down in this transfer
-  bool told_ = false;    // the log says that writes do not wait for it
-  absl::Time ticked_ = absl::InfinitePast();  // also without a joining node
-  Pacer pacer_;
-  // While kCopying: bytes sent and left when the pass began; the same for the
-  // first pass that slows writes down.
-  uint64_t pass_sent_ = 0;
-  uint64_t pass_left_ = 0;
-  uint64_t braked_sent_ = 0;
-  uint64_t braked_left_ = 0;
-  Brake brake_;
-  std::optional<uint64_t> held_at_;
-  uint64_t released_ = 0;  // the last result of MayComplete
+  bool told_ = false;  // the log says that writes do not wait for it
   // Until then the ring is kept for a node that is gone.
   std::optional<absl::Time> retain_until_;
 };

@@ -138,7 +138,7 @@ void Downstream::SendCompareIfDue() {
   compare_.reset();
 }
 
-void Downstream::Pump(const DeadlyRange& deadly) {
+void Downstream::Pump(const QuarantinedRange& quarantined) {
   if (!replicates()) return;
   SendCompareIfDue();
   while (sent_ < ring_->applied() && sent_entries_ < options_.window_entries &&
@@ -151,7 +151,7 @@ void Downstream::Pump(const DeadlyRange& deadly) {
     Append* append = outbox_->SendEntry(link(), entry);
     // The chain does not wait for a joining node, so entries that it lacks may
     // be complete.
-    append->set_deadly(deadly.Has(entry) && !joins());
+    append->set_deadly(quarantined.Has(entry) && !joins());
     SendCompareIfDue();
   }
 }

@@ -42,10 +42,10 @@
 #include "membership/view.h"
 #include "replica/chain_actions.h"
 #include "replica/chain_options.h"
-#include "replica/deadly_entries.h"
 #include "replica/dialer.h"
 #include "replica/log_ring.h"
 #include "replica/outbox.h"
+#include "replica/quarantined_entries.h"
 
 namespace kamino::replica {
 
@@ -111,7 +111,7 @@ class Downstream {
   // Sends applied entries, as far as the window allows, and flags quarantined
   // ones. They lie in the ring: nothing may be cleaned or appended before they
   // have gone.
-  void Pump(const DeadlyRange& deadly = {});
+  void Pump(const QuarantinedRange& quarantined = {});
   // Sends it to the successor with a Pump, after everything up to its position
   // and before what follows. Dropped when the link or view ends, or more has
   // been sent. A later one replaces it.

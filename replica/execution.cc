@@ -6,7 +6,7 @@ namespace kamino::replica {
 
 bool Execution::AwaitsAdoption(const Place& place) const {
   return place.index > 0 && ring_->applied() < ring_->received() &&
-         deadly_->Has(ring_->EntryOf(ring_->applied() + 1));
+         quarantined_->Has(ring_->EntryOf(ring_->applied() + 1));
 }
 
 std::optional<Execution::Dissent> Execution::Run(const Place& place) {
@@ -20,11 +20,11 @@ std::optional<Execution::Dissent> Execution::Run(const Place& place) {
 std::optional<Execution::Dissent> Execution::RunAgain() {
   std::optional<Dissent> dissent;
   while (more() && !dissent.has_value()) {
-    deadly_->SetRedone(ring_->applied() + 1);
+    quarantined_->SetRedone(ring_->applied() + 1);
     dissent = ExecuteNext();
     ring_->PersistApplied();
   }
-  if (!outbox_->failed() && !dissent.has_value()) deadly_->SetRedone(0);
+  if (!outbox_->failed() && !dissent.has_value()) quarantined_->SetRedone(0);
   return dissent;
 }
 

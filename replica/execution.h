@@ -1,7 +1,7 @@
 // Executes entries that the ring has received and the heap lacks: in place, in
 // order (Kamino-Tx, section 5.2). A head does so with entries that were in its
 // ring when it became head, or were interrupted; meanwhile its record names the
-// entry that it executes again (replica/deadly_entries.h).
+// entry that it executes again (replica/quarantined_entries.h).
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_EXECUTION_H_
@@ -11,12 +11,12 @@
 #include <optional>
 
 #include "absl/status/status.h"
-#include "replica/deadly_entries.h"
 #include "replica/executor.h"
 #include "replica/log_entry.h"
 #include "replica/log_ring.h"
 #include "replica/outbox.h"
 #include "replica/place.h"
+#include "replica/quarantined_entries.h"
 
 namespace kamino::replica {
 
@@ -30,9 +30,12 @@ class Execution {
   };
 
   // All pointers must outlive it.
-  Execution(LogRing* ring, Executor* executor, DeadlyEntries* deadly,
+  Execution(LogRing* ring, Executor* executor, QuarantinedEntries* quarantined,
             Outbox* outbox)
-      : ring_(ring), executor_(executor), deadly_(deadly), outbox_(outbox) {}
+      : ring_(ring),
+        executor_(executor),
+        quarantined_(quarantined),
+        outbox_(outbox) {}
 
   // Marks executed entries applied. Stops at an entry that must be adopted, or
   // with a divergence: then a head's record still names the entry until the
@@ -52,7 +55,7 @@ class Execution {
 
   LogRing* const ring_;
   Executor* const executor_;
-  DeadlyEntries* const deadly_;
+  QuarantinedEntries* const quarantined_;
   Outbox* const outbox_;
 };
 

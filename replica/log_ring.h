@@ -24,9 +24,8 @@
 #ifndef KAMINO_REPLICA_LOG_RING_H_
 #define KAMINO_REPLICA_LOG_RING_H_
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -39,14 +38,16 @@
 #include "base/chain_mode.h"
 #include "engine/pmem/region.h"
 #include "replica/applied_mark.h"
+#include "replica/applied_marks.h"
 #include "replica/log_entry.h"
-#include "replica/ring_format.h"
+#include "replica/ring_media.h"
+#include "replica/ring_space.h"
 
 namespace kamino::replica {
 
 class LogRing {
  public:
-  using HeapUuid = std::array<uint8_t, 16>;
+  using HeapUuid = RingMedia::HeapUuid;
 
   // Smallest region, in bytes: the header and four of the largest entries.
   static constexpr size_t kMinBytes = 16u << 20;
@@ -67,7 +68,7 @@ class LogRing {
 
   // Appends an entry, whose first mutation must be received() + 1, and makes it
   // durable; its bytes stay unchanged. kResourceExhausted: no room until older
-  // entries are cleaned. kInvalidArgument: larger than max_entry_bytes().
+  // entries are cleaned. kInvalidArgument: larger than space().max_entry().
   absl::Status Append(const LogEntry& entry);
   // The same for an entry that is built in the ring.
   absl::Status Append(const LogEntryDraft& draft);
@@ -78,25 +79,25 @@ class LogRing {
   LogEntry EntryOf(uint64_t sequence) const;
 
   // Whether a cursor may stand here: it is cleaned(), or ends an entry.
-  bool EndsEntry(uint64_t sequence) const;
+  bool EndsEntry(uint64_t sequence) const { return space_.EndsEntry(sequence); }
 
   // Advances applied to `sequence` <= received(), which ends an entry.
   void MarkApplied(uint64_t sequence);
 
   // Marked positions are durable when this returns.
-  void PersistApplied();
-  // Everything up to applied() is durably marked applied.
-  bool applied_is_durable() const { return applied_durable_; }
+  void PersistApplied() { marks_.Persist(); }
+  const AppliedMarks& marks() const { return marks_; }
 
   // Marks of other regions, which follow the ring's own from now on: they are
   // marked and made durable with it. They must be equal to it already, and
   // outlive the ring or the next call.
-  void SetOtherMarks(std::vector<AppliedMark*> marks);
+  void SetOtherMarks(std::vector<AppliedMark*> marks) {
+    marks_.SetOthers(std::move(marks));
+  }
 
   // Sets applied back to `sequence` >= cleaned(), which ends an entry, durably:
   // another region of the node has only that.
   void TakeBackApplied(uint64_t sequence);
-  const AppliedMark& mark() const { return mark_; }
 
   // Advances cleaned to `sequence` <= applied(), which ends an entry.
   void Clean(uint64_t sequence);
@@ -124,84 +125,37 @@ class LogRing {
   void Restart(uint64_t sequence, uint32_t generation);
 
   // The mode that it was created with; constant.
-  ChainMode mode() const;
+  ChainMode mode() const { return media_.mode(); }
 
-  uint64_t received() const {
-    return entries_.empty() ? cleaned_ : entries_.back().last;
-  }
-  uint64_t applied() const { return applied_; }
-  uint64_t cleaned() const { return cleaned_; }
-
-  // How often appended entries have been taken back, replaced or dropped. While
-  // it is unchanged, entries are as they were appended.
-  uint64_t rewrites() const { return rewrites_; }
+  uint64_t received() const { return space_.received(); }
+  uint64_t applied() const { return marks_.end(); }
+  uint64_t cleaned() const { return space_.cleaned(); }
+  const RingSpace& space() const { return space_; }
 
   // Bytes of entries that were appended since the ring was opened, and of their
   // after-images, which are part of that.
-  uint64_t appended_bytes() const { return appended_bytes_; }
-  uint64_t after_image_bytes() const { return after_image_bytes_; }
-
-  uint64_t bytes_used() const { return used_; }
-  uint64_t bytes_total() const { return capacity_; }
-  uint64_t max_entry_bytes() const { return capacity_ / 4; }
+  struct Appended {
+    uint64_t bytes = 0;
+    uint64_t image_bytes = 0;
+  };
+  const Appended& appended() const { return appended_; }
 
  private:
-  struct Slot {
-    uint64_t offset;  // of the slot's header
-    uint32_t length;  // of the entry
-    uint64_t space;   // padded bytes in the ring, including a wrap before it
-    uint64_t first;
-    uint64_t last;
-    uint64_t begin;  // start of its space, including entries it replaces
-  };
+  explicit LogRing(engine::Region* region);
 
-  LogRing(engine::Region* region, uint64_t capacity)
-      : region_(region),
-        capacity_(capacity),
-        mark_(region, offsetof(ring_format::RingHeader, applied)) {}
-
-  ring_format::RingHeader* header() const;
   void Format(const HeapUuid& heap, ChainMode mode, uint64_t sequence,
               uint32_t generation);
-  std::byte* EntryAt(uint64_t slot_offset) const;
-  absl::string_view BytesOf(const Slot& slot) const;
-  // The slot of the entry that covers `sequence`.
-  const Slot& SlotOf(uint64_t sequence) const;
-  absl::Status Recover();
-  absl::Status ReadCleaned();
   void PersistCleaned();
-  void OnAppliedDrained();
-  // Where an entry of `bytes` (including header and padding) would go; sets
-  // `*space` to the room that it takes. False when it does not fit now.
-  bool Place(uint64_t bytes, uint64_t* offset, uint64_t* space) const;
   // `write` stores the entry's `length` bytes. `first`: received() + 1, or that
   // of the last entry, which it replaces.
   absl::Status Append(uint64_t first, uint64_t last, uint64_t length,
                       absl::FunctionRef<void(char* to)> write);
-  bool ScanOne(uint64_t first);
-  void Add(Slot slot);
-  void DropLast();
 
-  engine::Region* const region_;
-  const uint64_t capacity_;  // bytes for entries
-
-  std::deque<Slot> entries_;  // (cleaned, received]
-  uint64_t applied_ = 0;
-  bool applied_durable_ = true;
-  AppliedMark mark_;
-  std::vector<AppliedMark*> other_marks_;
-  bool one_drain_ = true;  // one drain serves for all marks
-  uint64_t cleaned_ = 0;
-  int current_line_ = 0;       // the valid CleanedLine
-  uint64_t write_offset_ = 0;  // where the next entry goes
-  uint64_t used_ = 0;          // space of entries_
-  // Offsets of entries that the last entry has replaced.
-  std::vector<uint64_t> replaced_;
-  uint64_t reclaimable_ = 0;                      // cleaned, not yet durably so
+  RingMedia media_;
+  RingSpace space_;
+  AppliedMarks marks_;
   std::function<void(uint64_t)> before_cleaned_;  // or null
-  uint64_t rewrites_ = 0;
-  uint64_t appended_bytes_ = 0;
-  uint64_t after_image_bytes_ = 0;
+  Appended appended_;
 };
 
 }  // namespace kamino::replica

@@ -23,7 +23,7 @@ bool Has(const WriteSet& write_set, IntentKind kind) {
 }  // namespace
 
 void LoggedUndo::ForgetApplied() {
-  if (!ring_->applied_is_durable()) return;
+  if (!ring_->marks().durable()) return;
   log_->Reuse();
   frees_ = false;
 }

@@ -16,10 +16,10 @@ size_t ObjectsInFlight::PlaceOf(engine::ObjectId object) {
 
 bool ObjectsInFlight::CatchUp() {
   static_assert(kPlaces == uint64_t{1} << (64 - 51));
-  if (last_.empty() || rewrites_ != ring_->rewrites()) {
+  if (last_.empty() || rewrites_ != ring_->space().rewrites()) {
     last_.assign(kPlaces, 0);
     seen_ = 0;
-    rewrites_ = ring_->rewrites();
+    rewrites_ = ring_->space().rewrites();
   }
   seen_ = std::max(seen_, ring_->cleaned());
   for (int i = 0; i < kEntriesAtOnce && seen_ < ring_->received(); ++i) {

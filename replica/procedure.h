@@ -113,7 +113,7 @@ using Procedure = std::function<absl::StatusOr<std::string>(
 
 inline constexpr size_t kMaxResultBytes = 64u << 10;
 
-// What the program's release does with a procedure.
+// How the program's release treats a procedure.
 enum class Support {
   kOffered,
   // The release withdraws it: `kamino admin finalize` takes it out of force

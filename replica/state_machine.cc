@@ -67,6 +67,27 @@ absl::StatusOr<StateRoot> ReadRoot(engine::Reader& reader,
   return root;
 }
 
+absl::StatusOr<RefusedRequests> ReadRefused(engine::Reader& reader,
+                                            engine::ObjectId id) {
+  ASSIGN_OR_RETURN(auto bytes, reader.Read(id));
+  state_format::RefusedRequests kept;
+  if (bytes.size() < sizeof(kept)) {
+    return absl::DataLossError(
+        absl::StrCat("the object of refused requests has ", bytes.size(),
+                     " bytes, not ", sizeof(kept)));
+  }
+  std::memcpy(&kept, bytes.data(), sizeof(kept));
+  return RefusedRequests(kept);
+}
+
+absl::StatusOr<uint64_t> ReadHorizon(engine::Reader& reader,
+                                     engine::ObjectId id) {
+  ASSIGN_OR_RETURN(auto bytes, reader.Read(id));
+  state_format::EvictionHorizon horizon;
+  std::memcpy(&horizon, bytes.data(), sizeof(horizon));
+  return horizon.sequence;
+}
+
 }  // namespace
 
 absl::StatusOr<StateMachine::Trees> StateMachine::ReadTrees(
@@ -113,22 +134,9 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Format(
   return Execution{"", sequence, false};
 }
 
-absl::StatusOr<RefusedRequests> StateMachine::ReadRefused(
-    engine::Reader& reader, const Trees& trees) {
-  ASSIGN_OR_RETURN(auto bytes, reader.Read(trees.refused));
-  state_format::RefusedRequests kept;
-  if (bytes.size() < sizeof(kept)) {
-    return absl::DataLossError(
-        absl::StrCat("the object of refused requests has ", bytes.size(),
-                     " bytes, not ", sizeof(kept)));
-  }
-  std::memcpy(&kept, bytes.data(), sizeof(kept));
-  return RefusedRequests(kept);
-}
-
 absl::StatusOr<RefusedRequests> StateMachine::Refused(engine::Reader& reader) {
   ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
-  return ReadRefused(reader, trees);
+  return ReadRefused(reader, trees.refused);
 }
 
 absl::StatusOr<StateMachine::Execution> StateMachine::Refuse(
@@ -141,7 +149,7 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Refuse(
         "mutation ", sequence, " refuses a request, and does not say which"));
   }
   ASSIGN_OR_RETURN(auto trees, ReadTrees(transaction));
-  ASSIGN_OR_RETURN(auto refused, ReadRefused(transaction, trees));
+  ASSIGN_OR_RETURN(auto refused, ReadRefused(transaction, trees.refused));
   const RefusedRequests::Changes changes =
       request.client_id() == 0
           ? refused.Pardon(request.digest())
@@ -161,21 +169,13 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Refuse(
   return Execution{"", sequence, false};
 }
 
-absl::StatusOr<uint64_t> StateMachine::ReadHorizon(engine::Reader& reader,
-                                                   const Trees& trees) {
-  ASSIGN_OR_RETURN(auto bytes, reader.Read(trees.horizon));
-  state_format::EvictionHorizon horizon;
-  std::memcpy(&horizon, bytes.data(), sizeof(horizon));
-  return horizon.sequence;
-}
-
 absl::StatusOr<StateMachine::Lookup> StateMachine::LookUp(
     engine::Reader& reader, const Trees& trees, uint64_t client_id,
     uint64_t since) {
   KeyValueReader clients(&reader, trees.clients);
   auto entry = clients.Get(ClientKey(client_id));
   if (absl::IsNotFound(entry.status())) {
-    ASSIGN_OR_RETURN(auto horizon, ReadHorizon(reader, trees));
+    ASSIGN_OR_RETURN(auto horizon, ReadHorizon(reader, trees.horizon));
     return Lookup{since < horizon ? Knowledge::kDropped : Knowledge::kNone, {}};
   }
   RETURN_IF_ERROR(entry.status());
@@ -230,7 +230,7 @@ absl::Status StateMachine::DropOutcomes(engine::Transaction& transaction,
     RETURN_IF_ERROR(clients.Delete(key, sequence));
   }
   if (highest == 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(auto horizon, ReadHorizon(transaction, trees));
+  ASSIGN_OR_RETURN(auto horizon, ReadHorizon(transaction, trees.horizon));
   if (highest <= horizon) return absl::OkStatus();
   ASSIGN_OR_RETURN(auto bytes,
                    transaction.Write(trees.horizon, 0,
@@ -457,7 +457,7 @@ absl::StatusOr<StateMachine::Lookup> StateMachine::FindOutcome(
 
 absl::StatusOr<uint64_t> StateMachine::EvictionHorizon(engine::Reader& reader) {
   ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
-  return ReadHorizon(reader, trees);
+  return ReadHorizon(reader, trees.horizon);
 }
 
 absl::Status StateMachine::VisitClients(

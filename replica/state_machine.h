@@ -177,8 +177,6 @@ class StateMachine {
   absl::StatusOr<Trees> ReadTrees(engine::Reader& reader);
   absl::StatusOr<Execution> Format(engine::Transaction& transaction,
                                    uint64_t sequence);
-  absl::StatusOr<RefusedRequests> ReadRefused(engine::Reader& reader,
-                                              const Trees& trees);
   absl::StatusOr<Execution> Refuse(engine::Transaction& transaction,
                                    const MutationView& mutation,
                                    uint64_t sequence);
@@ -198,8 +196,6 @@ class StateMachine {
                                   const MutationView& mutation,
                                   uint64_t sequence, bool* changed,
                                   RequestMeter* meter, const KeyScope* scope);
-  absl::StatusOr<uint64_t> ReadHorizon(engine::Reader& reader,
-                                       const Trees& trees);
   absl::StatusOr<Lookup> LookUp(engine::Reader& reader, const Trees& trees,
                                 uint64_t client_id, uint64_t since);
   // The stored outcome when `mutation` has committed before; nothing when it is

@@ -65,10 +65,10 @@ std::string Upstream::Misfit(const absl::StatusOr<LogEntry>& entry) const {
         "a log entry of mutations ", entry->first(), " to ", entry->last(),
         " begins before the end of what was received, ", ring_->received());
   }
-  if (entry->bytes().size() > ring_->max_entry_bytes()) {
+  if (entry->bytes().size() > ring_->space().max_entry()) {
     return absl::StrCat("a log entry has ", entry->bytes().size(),
                         " bytes; the ring takes at most ",
-                        ring_->max_entry_bytes());
+                        ring_->space().max_entry());
   }
   if (options_.heap_bytes != 0 && !entry->IsWithin(options_.heap_bytes)) {
     return absl::StrCat("a log entry writes beyond the heap's ",
@@ -77,7 +77,7 @@ std::string Upstream::Misfit(const absl::StatusOr<LogEntry>& entry) const {
   if (TakesBackAlone(options_.mode)) {
     const auto write_set = entry->WriteSet();
     const absl::Status held =
-        write_set.ok() ? CheckUndoLogsHold(*write_set, ring_->bytes_total())
+        write_set.ok() ? CheckUndoLogsHold(*write_set, ring_->space().total())
                        : write_set.status();
     if (!held.ok()) return std::string(held.message());
   }
@@ -137,7 +137,7 @@ void Upstream::OnCleaned() {
 bool Upstream::OwesMuch() const {
   return owed_.bytes >= kMuchBytes ||
          owed_.entries >= options_.window_entries / kMuchOf ||
-         ring_->bytes_used() >= ring_->bytes_total() / kMuchOf;
+         ring_->space().used() >= ring_->space().total() / kMuchOf;
 }
 
 void Upstream::Acknowledge(bool behind, absl::Time now) {

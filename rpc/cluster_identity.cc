@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMaxShown = 64;
 
 metrics::Counters unnamed(
-    "kamino_cluster_unnamed_total",
+    "kamino_requests_without_cluster_total",
     "Requests and greetings that did not name the cluster that they are for: "
     "of plain stubs, or of clients of release 0.1.0.");
 

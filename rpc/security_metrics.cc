@@ -33,7 +33,7 @@ void DescribeCertificates(const security::Certificates& certificates,
   families->Counter(kReloads, kReloadsHelp,
                     static_cast<double>(counts.failed_reloads),
                     {{"result", "failed"}});
-  constexpr char kPeers[] = "kamino_certificate_peers_turned_down_total";
+  constexpr char kPeers[] = "kamino_certificate_peers_rejected_total";
   constexpr char kPeersHelp[] =
       "Peers whose certificates were rejected: when they connected (refused), "
       "or later (ended).";

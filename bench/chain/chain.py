@@ -17,11 +17,13 @@ import tempfile
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "report"))
 # pylint: disable=wrong-import-position
-import chain_report
+import chain_view
 import costs
 import marks
 import model
+import page
 from chains import ChainRig, ClusterError, check_subject, nodes_of
 import service
 from binaries import Binaries
@@ -175,8 +177,9 @@ class Bench:
                          "make bench-chain")
     self.failed = False
     self.disturbed = []
-    self.results = {"facts": {}, "prices": settings.prices, "subjects": [],
-                    "measurements": [], "storage": [], "links": []}
+    self.results = {"bench": "chain", "facts": {}, "prices": settings.prices,
+                    "subjects": [], "measurements": [], "storage": [],
+                    "links": []}
 
   def run(self):
     for failures in self._settings.failures:
@@ -293,7 +296,8 @@ def write(results, settings):
   if settings.out:
     with open(settings.out, "w", encoding="utf-8") as file:
       file.write(text)
-  sys.stdout.write(text if settings.json else chain_report.as_text(results))
+  sys.stdout.write(text if settings.json
+                   else page.text(chain_view.report(results)))
 
 
 def main():

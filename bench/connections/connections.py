@@ -285,8 +285,9 @@ def run(arguments, flags):
   met = targets(rows)
   for each in met:
     print(target_line(each), flush=True)
-  return {"settings": vars(arguments), "flags": flags, "figures": rows,
-          "targets": met, "measurements": results}
+  return {"bench": "connections", "facts": {}, "settings": vars(arguments),
+          "flags": flags, "measurements": rows, "targets": met,
+          "runs": results}
 
 
 def main():

@@ -80,7 +80,7 @@ std::string ToJson(const Facts& facts, const MeasureOptions& options,
                                    }),
                      "}"));
   }
-  return absl::StrCat("{\"facts\": ", bench::ToJson(facts),
+  return absl::StrCat(OpenResults("connections_rounds", facts),
                       ",\n\"rounds\": [\n", absl::StrJoin(all, ",\n"), "]}\n");
 }
 

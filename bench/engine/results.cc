@@ -248,7 +248,7 @@ std::string ToJson(const Facts& facts, const std::vector<Row>& rows,
   for (const BreakdownRow& row : breakdown) {
     parts.push_back(absl::StrCat("  ", PartsJson(row)));
   }
-  return absl::StrCat("{\"facts\": ", ToJson(facts), ", \"measurements\": [\n",
+  return absl::StrCat(OpenResults("engine", facts), ",\n\"measurements\": [\n",
                       absl::StrJoin(row_lines, ",\n"),
                       "\n], \"breakdown\": [\n", absl::StrJoin(parts, ",\n"),
                       "\n]}\n");

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """How long a chain of real processes is interrupted when a process dies.
 
 Time from a kill -9 to the next acknowledged write (head, middle, tail, leading
@@ -19,8 +19,10 @@ import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "report"))
 # pylint: disable=wrong-import-position
-import stops_plot
+import plots
+import views
 from rig import ClusterError, Disturbed, Rig, wait_until
 from binaries import Binaries
 
@@ -265,7 +267,7 @@ def parse():
   parser.add_argument("--heaps_mb", help="sizes of heaps, comma-separated")
   parser.add_argument("--only", choices=STEPS)
   parser.add_argument("--plot", help="file for a plot of the planned stops, "
-                      "SVG")
+                      "SVG or PNG")
   arguments = parser.parse_args()
   if arguments.rounds is None:
     arguments.rounds = 2 if arguments.quick else 5
@@ -298,11 +300,12 @@ def main():
     return 1
   except KeyboardInterrupt:
     return 130
-  answer = json.dumps({"settings": vars(arguments), "figures": bench.rows},
-                      indent=1)
+  results = {"bench": "failover", "facts": {}, "settings": vars(arguments),
+             "measurements": bench.rows}
+  answer = json.dumps(results, indent=1)
   if arguments.plot:
-    with open(arguments.plot, "w", encoding="utf-8") as f:
-      f.write(stops_plot.plot(bench.rows, TARGET_BEYOND_MS) + "\n")
+    for plot in views.failover(results).plots():
+      plots.write(plot, arguments.plot)
   if arguments.out:
     with open(arguments.out, "w", encoding="utf-8") as f:
       f.write(answer + "\n")

@@ -28,4 +28,9 @@ std::string ToJson(const Facts& facts) {
   return absl::StrCat("{\n", absl::StrJoin(lines, ",\n"), "\n}");
 }
 
+std::string OpenResults(absl::string_view bench, const Facts& facts) {
+  return absl::StrCat("{\"bench\": ", Quote(bench),
+                      ",\n\"facts\": ", ToJson(facts));
+}
+
 }  // namespace kamino::bench

@@ -23,6 +23,11 @@ std::string Number(const std::optional<double>& value);
 // An object, on a line for each fact.
 std::string ToJson(const Facts& facts);
 
+// How the results of a bench begin: the name of the bench and the facts, in an
+// object that the caller goes on with and closes. bench/report/results.py has
+// the form of all results.
+std::string OpenResults(absl::string_view bench, const Facts& facts);
+
 }  // namespace kamino::bench
 
 #endif  // KAMINO_BENCH_HARNESS_JSON_H_

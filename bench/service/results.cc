@@ -99,7 +99,7 @@ std::string RowJson(const Row& row, const std::vector<Row>& rows) {
   fields.Add("operations", absl::StrCat(medians.operations));
   fields.Add("spread", Number(medians.spread));
   fields.Add(
-      "rounds_ops_per_s",
+      "rounds",
       absl::StrCat(
           "[",
           absl::StrJoin(
@@ -242,8 +242,8 @@ std::string ToJson(const Facts& facts, const std::vector<SubjectSpec>& specs,
     subjects.push_back(fields.ToJson());
   }
   for (const Row& row : rows) measurements.push_back(RowJson(row, rows));
-  return absl::StrCat("{\"facts\": ", bench::ToJson(facts),
-                      ",\n\"subjects\": [\n", absl::StrJoin(subjects, ",\n"),
+  return absl::StrCat(OpenResults("service", facts), ",\n\"subjects\": [\n",
+                      absl::StrJoin(subjects, ",\n"),
                       "],\n\"measurements\": [\n",
                       absl::StrJoin(measurements, ",\n"), "]}\n");
 }

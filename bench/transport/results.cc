@@ -98,7 +98,8 @@ std::string ToJson(const Facts& facts, const std::vector<Row>& rows,
         Quote(target.what), target.wanted, target.measured,
         target.met() ? "true" : "false"));
   }
-  return absl::StrCat("{\"facts\": ", ToJson(facts), ",\n\"measurements\": [\n",
+  return absl::StrCat(OpenResults("transport", facts),
+                      ",\n\"measurements\": [\n",
                       absl::StrJoin(measured, ",\n"), "],\n\"idle\": [\n",
                       absl::StrJoin(rested, ",\n"), "],\n\"targets\": [\n",
                       absl::StrJoin(wanted, ",\n"), "]}\n");

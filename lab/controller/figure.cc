@@ -43,10 +43,10 @@ std::string JsonOf(const Table& table) {
 }
 
 std::string JsonOf(const Mark& mark) {
-  return absl::StrCat("  {\"what\": ", Quote(mark.what),
+  return absl::StrCat("  {\"name\": ", Quote(mark.what),
                       ", \"paper\": ", Quote(mark.paper),
-                      ", \"ours\": ", Quote(mark.ours),
-                      ", \"met\": ", mark.met ? "true" : "false", "}");
+                      ", \"here\": ", Quote(mark.ours),
+                      ", \"holds\": ", mark.met ? "true" : "false", "}");
 }
 
 template <typename Each>
@@ -115,9 +115,8 @@ std::string ToText(absl::Span<const Figure> figures) {
 std::string ToJson(const Facts& facts, absl::Span<const Figure> figures) {
   std::vector<std::string> parts;
   for (const Figure& figure : figures) parts.push_back(JsonOf(figure));
-  return absl::StrCat("{\"facts\": ", bench::ToJson(facts),
-                      ", \"figures\": [\n", absl::StrJoin(parts, ",\n"),
-                      "\n]}\n");
+  return absl::StrCat(OpenResults("controller", facts), ", \"figures\": [\n",
+                      absl::StrJoin(parts, ",\n"), "\n]}\n");
 }
 
 }  // namespace kamino::bench::controller

@@ -30,7 +30,7 @@ Fields FieldsOf(const CrashRow& row) {
 
 std::string ToJson(const Facts& facts, const std::vector<QueueRow>& rows) {
   std::string text =
-      absl::StrCat("{\n\"facts\": ", bench::ToJson(facts), ",\n\"rows\": [");
+      absl::StrCat(OpenResults("crash_model", facts), ",\n\"rows\": [");
   for (size_t i = 0; i < rows.size(); ++i) {
     absl::StrAppend(&text, i == 0 ? "\n" : ",\n",
                     "{\"workload\": ", Quote(rows[i].row.workload),

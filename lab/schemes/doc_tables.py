@@ -7,9 +7,9 @@ A page has a table between two lines: `<!-- schemes.json: NAME -->` and
 import re
 
 import compared
-import report
+from engine_view import store_name
 from marks import DISTURBED, UNDEFINED, UNJUDGED, Points
-from plots import engine_report, number
+from tables import as_markdown, in_order, number
 
 GIB, MIB = 1 << 30, 1 << 20
 MS, US = 1e6, 1e3
@@ -55,7 +55,7 @@ PLACE = re.compile(r"(<!-- schemes\.json: ([a-z-]+) -->\n).*?(<!-- end -->)",
 def engine_row(results, drain_ns, store, workload, size):
   for row in results["engine"]:
     if (row["drain_ns"] == drain_ns
-        and engine_report.store_name(row).split("@")[0] == store
+        and store_name(row).split("@")[0] == store
         and row["workload"] == workload and row["value_size"] == size
         and row["threads"] == 1):
       return row
@@ -63,7 +63,7 @@ def engine_row(results, drain_ns, store, workload, size):
 
 
 def drains_of(results):
-  return engine_report.in_order(row["drain_ns"] for row in results["engine"])
+  return in_order(row["drain_ns"] for row in results["engine"])
 
 
 def scaled(value, unit, digits=3):
@@ -266,8 +266,8 @@ def counts_table(results):
 def wraps_table(results):
   """WrAP's figure 6, for all stores in it."""
   points = Points(results["points"])
-  series = engine_report.in_order(
-      p["series"] for p in results["points"] if p["figure"] == "wrap-6")
+  series = in_order(p["series"] for p in results["points"]
+                    if p["figure"] == "wrap-6")
   return (["100 wraps of 20 words", "drains", "lines", "drains beside",
            "lines beside"],
           [[one, *(whole(points.value("wrap-6", one, measure))
@@ -340,8 +340,7 @@ def skipped_table(results):
   found = [p for p in results["points"] if p["figure"] == "archapt-9"]
   points = Points(found)
   lines = []
-  for series, x in engine_report.in_order((p["series"], p["x"])
-                                          for p in found):
+  for series, x in in_order((p["series"], p["x"]) for p in found):
     lines.append([f"{series}, {x:g} B",
                   *(number(points.value("archapt-9", series, m, x=x))
                     for m in measures)])
@@ -435,5 +434,5 @@ def paste(page, results):
       raise ValueError(f"nothing of the table '{name}' was measured; documents "
                        "have those of a whole run")
   return PLACE.sub(
-      lambda found: (f"{found[1]}\n{report.as_markdown(tables[found[2]])}\n"
+      lambda found: (f"{found[1]}\n{as_markdown(tables[found[2]])}\n"
                      f"{found[3]}"), page)

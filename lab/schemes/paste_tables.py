@@ -12,7 +12,7 @@ import json
 import sys
 
 # pylint: disable=unused-import
-import schemes_report  # where pages of benches are made
+import schemes_view  # adds the folder of the reports of benches
 import doc_tables
 import judge
 

@@ -34,7 +34,7 @@ std::string ToJson(const Point& point) {
 
 std::string ToJson(const Facts& facts, const std::vector<Point>& points) {
   std::string text =
-      absl::StrCat("{\n\"facts\": ", bench::ToJson(facts), ",\n\"points\": [");
+      absl::StrCat(OpenResults("scheme_points", facts), ",\n\"points\": [");
   for (size_t i = 0; i < points.size(); ++i) {
     absl::StrAppend(&text, i == 0 ? "\n" : ",\n", ToJson(points[i]));
   }

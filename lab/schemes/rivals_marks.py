@@ -339,8 +339,8 @@ def of_model(model):
   for figure, one in found:
     number = figure["figure"]
     where = f"fig. {number}" if number.isdigit() else number
-    yield settled_mark(f"{name}{where}: {one['what']}", one["paper"],
-                       one["ours"], one["met"],
+    yield settled_mark(f"{name}{where}: {one['name']}", one["paper"],
+                       one["here"], one["holds"],
                        "" if scale == "full" else f"scale: {scale}")
   if not found:
     yield settled_mark(name + "fig. 5, 7, 9 to 12", "-", None, None,

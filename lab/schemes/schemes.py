@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """All atomicity schemes beside each other, and their papers' figures.
 
 Runs bench_controller, bench_crash_model, bench_engine at several speeds of
@@ -22,9 +22,11 @@ sys.path.insert(0, HERE)
 import judge
 import machine_load
 import rivals_marks
-# First: it says where pages of benches are made.
-import schemes_report
-import model_tables
+# First: it adds the folder of the reports of benches.
+import schemes_view
+import model_origin
+import page
+import views
 
 # The one place that says which stores take part; a name that a program does not
 # know is an error.
@@ -138,7 +140,7 @@ def read_model(path, check):
 
 
 def wrap_tables(model):
-  return list(model_tables.tables("", model))
+  return list(views.tables_of("", model))
 
 
 def crash_tables(model):
@@ -146,13 +148,13 @@ def crash_tables(model):
   return wrap_tables(model) if marks_of_it else []
 
 
-CHECKS = {model_tables.WRAP: wrap_tables, model_tables.CRASH: crash_tables}
+CHECKS = {model_origin.WRAP: wrap_tables, model_origin.CRASH: crash_tables}
 
 
 def models_given(settings):
   """The files that there are, by model."""
-  given = {model_tables.WRAP: settings.wrap_model,
-           model_tables.CRASH: settings.crash_model}
+  given = {model_origin.WRAP: settings.wrap_model,
+           model_origin.CRASH: settings.crash_model}
   return {name: path for name, path in given.items() if path}
 
 
@@ -216,6 +218,7 @@ class Bench:
     self._settings = settings
     now = datetime.datetime.now(datetime.timezone.utc)
     self.results = {
+        "bench": "schemes",
         "facts": {"date": f"{now:%Y-%m-%d %H:%M} UTC",
                   "commit": commit_of(ROOT),
                   "rounds": f"{settings.rounds} of the table of all schemes, "
@@ -224,7 +227,7 @@ class Bench:
         "last_level_cache": machine_load.last_level_cache(),
         "loads": [], "engine": [], "points": [], "marks": [],
         "marks_left_out": 0, "wrap_model": None, "crash_model": None, **models,
-        "given": {name: model_tables.origin_of(path)
+        "given": {name: model_origin.origin_of(path)
                   for name, path in models_given(settings).items()}}
 
   def run(self):
@@ -310,12 +313,12 @@ class Bench:
     settings = self._settings
     flags = [f"--folder={settings.folder}",
              *(["--quick"] if settings.quick else [])]
-    self.results[model_tables.WRAP] = self._run(
+    self.results[model_origin.WRAP] = self._run(
         "bench_controller", "WrAP's timing model", flags, preload=False)
 
   def _crashes(self):
     flags = ["--quick"] if self._settings.quick else []
-    self.results[model_tables.CRASH] = self._run(
+    self.results[model_origin.CRASH] = self._run(
         "bench_crash_model", "crashes through a cache", flags, preload=False)
 
 
@@ -368,9 +371,9 @@ def parse(words):
   parser.add_argument("--json", action="store_true", help="print the results")
   parser.add_argument("--out", metavar="FILE", help="write them to this file")
   parser.add_argument("--pages", metavar="FOLDER",
-                      help="write schemes.json, and what schemes_report.py "
-                           f"makes of it, to this folder; to '{PARTIAL}' in it "
-                           "where parts, figures, stores or drains were chosen")
+                      help="write schemes.json and its report to this folder; "
+                           f"to '{PARTIAL}' in it where parts, figures, "
+                           "stores or drains were chosen")
   parser.add_argument("--schemes", type=names, default=STORES,
                       metavar="NAME,...",
                       help="stores of the table of all schemes, and of figures "
@@ -450,13 +453,13 @@ def run(settings):
   for path in files:
     write(path, bench.results)
   if pages:
-    schemes_report.write(bench.results, pages)
+    page.write(schemes_view.report(bench.results), "schemes", pages)
   if settings.json:
     sys.stdout.write(as_json(bench.results))
     return
-  sys.stdout.write(schemes_report.as_text(bench.results))
+  sys.stdout.write(schemes_view.text(bench.results))
   made = [*files, *(os.path.join(pages, name) for name in
-                    ("schemes.html", "schemes.md", "schemes-*.svg") if pages)]
+                    ("schemes.md", "schemes-*.svg") if pages)]
   if made:
     print("\n".join(["", *made]))
 

@@ -296,9 +296,9 @@ class Check {
   // --- Whether the regions are of the same age.
 
   MediaAge::Ring AgeOfRing() const {
-    return {media_.ring()->name, {state_->incarnation, state_->nonce},
-            state_->next_nonce,  ring_->mark().begin(),
-            ring_->mark().end(), ring_->cleaned(),
+    return {media_.ring()->name,        {state_->incarnation, state_->nonce},
+            state_->next_nonce,         ring_->marks().own().begin(),
+            ring_->marks().own().end(), ring_->cleaned(),
             ring_->received()};
   }
 

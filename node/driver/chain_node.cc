@@ -36,6 +36,11 @@ absl::string_view KindOf(const kamino::internal::v1::ChainMessage& message) {
   return (*kNames)[message.message_case()];
 }
 
+// The view whose tail sends every log entry to this node, which is outside.
+uint64_t CaughtUpView(const replica::ChainCore& core) {
+  return core.links().joiner.keeps_up() ? core.view().id : 0;
+}
+
 }  // namespace
 
 using kamino::internal::v1::ChainMessage;
@@ -55,8 +60,9 @@ ChainNode::ChainNode(Options options, Storage* storage,
             context_.snapshots.EndAll(
                 "this node receives the chain's heap anew");
           }),
-      core_(context_.options.chain, storage->ring(), storage->record(),
-            &context_.executor, &copy_, &context_.ranges),
+      core_(context_.options.chain,
+            {storage->ring(), storage->record(), &context_.executor, &copy_,
+             &context_.ranges}),
       reads_(&context_),
       snapshots_(&context_, &reads_),
       head_(&context_) {
@@ -70,8 +76,8 @@ void ChainNode::OnView(const View& view, absl::Time now) {
   context_.options.doing("a view", view.id);
   core_.OnView(view, now, &context_.pending);
   LOG(INFO) << view.ToString() << "; this node is "
-            << membership::RoleName(core_.role()) << ", "
-            << membership::ConditionName(core_.condition());
+            << membership::RoleName(core_.place().role()) << ", "
+            << membership::ConditionName(core_.soundness().condition());
   head_.OnView(now);
 }
 
@@ -121,7 +127,8 @@ bool ChainNode::PropagateToBackup(size_t max) {
 }
 
 bool ChainNode::Summarize() {
-  if (context_.failed() || cannot_summarize_ || !core_.heap_whole()) {
+  if (context_.failed() || cannot_summarize_ ||
+      !core_.soundness().heap_whole()) {
     return false;
   }
   context_.options.doing("summing up the index", 0);
@@ -150,13 +157,13 @@ membership::NodeReport ChainNode::report() const {
     report.cluster_uuid = replica::BytesOf(state.cluster_uuid);
     report.epoch = state.epoch;
   }
-  report.condition = core_.condition();
-  report.caught_up_view = core_.caught_up_view();
+  report.condition = core_.soundness().condition();
+  report.caught_up_view = CaughtUpView(core_);
   const replica::LogRing& ring = core_.ring();
   report.cursors = {ring.received(), ring.applied(), ring.cleaned()};
-  report.disputed = core_.disputed();
-  report.append_debt = core_.append_debt();
-  report.completion_debt = core_.completion_debt();
+  report.disputed = core_.soundness().disputed();
+  report.append_debt = core_.progress().append_debt();
+  report.completion_debt = core_.progress().completion_debt();
   if (const replica::TransferStats transfer = core_.transfer();
       transfer.sending) {
     report.transfer_pass = transfer.pass;
@@ -168,7 +175,7 @@ membership::NodeReport ChainNode::report() const {
 
 ChainNode::Standing ChainNode::standing() const {
   return {context_.storage->record()->serial(), core_.view().id,
-          core_.condition(), core_.caught_up_view()};
+          core_.soundness().condition(), CaughtUpView(core_)};
 }
 
 }  // namespace kamino::node

@@ -33,7 +33,7 @@ void CoreHooks::OnTick() {
   context_.meters.reads.EndOverdue(context_.Now());
   context_.meters.results.EndOverdue(context_.Now());
   context_.links->CloseUnused(context_.Now(), [this](LinkId link) {
-    return context_.chain->core().Uses(link);
+    return context_.chain->core().link_table().Uses(link);
   });
   context_.links->CloseDenied(context_.Now());
   standing_.OnTick(context_.Now());
@@ -45,7 +45,7 @@ bool CoreHooks::EndOfBatch() {
   ChainNode& chain = *context_.chain;
   const absl::Time now = context_.Now();
   Actions actions = chain.EndOfBatch(now);
-  settled_.store(chain.core().settled(), std::memory_order_relaxed);
+  settled_.store(chain.core().progress().settled(), std::memory_order_relaxed);
   context_.meters.stages.OnBatch(chain.core(), now);
   if (context_.events.decided) context_.events.decided(chain);
   CarryOut(std::move(actions));

@@ -44,7 +44,7 @@ class CoreHooks {
   // From now on `user` is called; it outlives the core thread. Once.
   void Attach(CoreUser* user) { user_ = user; }
 
-  // ChainCore::settled as of the last batch. Any thread.
+  // ChainProgress::settled as of the last batch. Any thread.
   uint64_t settled() const { return settled_.load(std::memory_order_relaxed); }
 
  private:

@@ -115,7 +115,7 @@ class Node {
   NodeStanding standing() const { return standing_.standing(); }
   // Until Stop.
   const LinkHub& links() const { return *context_->links; }
-  // ChainCore::settled as of the last batch: every node of the chain has
+  // ChainProgress::settled as of the last batch: every node of the chain has
   // executed the mutations up to it. For ResponseHeader.sequence. Any thread.
   uint64_t settled() const { return core_hooks_.settled(); }
   NodeMeters& meters() { return context_->meters; }

@@ -109,7 +109,7 @@ void Node::Describe(ChainNode& node,
   Storage& storage = *context_->storage;
   response->set_cluster_id(options().chain.cluster_id);
   response->set_node_id(node_id());
-  response->set_role(membership::ToProto(core.role()));
+  response->set_role(membership::ToProto(core.place().role()));
   response->set_chain_mode(membership::ToProto(storage.options().mode));
   response->set_version(kVersion);
   response->set_uptime_ms(absl::ToInt64Milliseconds(Now() - context_->started));
@@ -117,17 +117,17 @@ void Node::Describe(ChainNode& node,
   response->set_received(ring.received());
   response->set_applied(ring.applied());
   response->set_cleaned(ring.cleaned());
-  response->set_completed(core.completed());
+  response->set_completed(core.progress().completed());
   response->set_restarts(storage.record()->state().restarts);
-  response->set_condition(membership::ToProto(core.condition()));
-  response->set_disputed(core.disputed());
+  response->set_condition(membership::ToProto(core.soundness().condition()));
+  response->set_disputed(core.soundness().disputed());
   *response->mutable_transfer() = ToProto(core.transfer());
   *response->mutable_scrub() = ToProto(core.scrub(), Now());
   kamino::v1::LogStatus* const log = response->mutable_log();
-  log->set_appended_bytes(ring.appended_bytes());
-  log->set_after_image_bytes(ring.after_image_bytes());
-  response->set_ring_bytes_used(ring.bytes_used());
-  response->set_ring_bytes_total(ring.bytes_total());
+  log->set_appended_bytes(ring.appended().bytes);
+  log->set_after_image_bytes(ring.appended().image_bytes);
+  response->set_ring_bytes_used(ring.space().used());
+  response->set_ring_bytes_total(ring.space().total());
   const engine::HeapStats heap = node.heap().stats();
   response->set_heap_bytes_used(heap.bytes_used);
   response->set_heap_bytes_total(heap.bytes_total);
@@ -155,7 +155,7 @@ void Node::Describe(ChainNode& node,
   response->mutable_turned_down()->set_rejected(turned_down.rejected);
   response->mutable_turned_down()->set_stray(turned_down.stray);
   response->mutable_turned_down()->set_malformed(turned_down.malformed);
-  for (const auto& state : core.links()) {
+  for (const auto& state : core.link_table().All()) {
     kamino::v1::LinkStatus* link = response->add_links();
     link->set_peer(state.peer);
     link->set_role(state.role);
@@ -185,7 +185,7 @@ void Node::Sample(ChainNode& node, NodeSample* sample) {
   if (const auto stats = node.head().admission_stats()) {
     sample->result_bytes = stats->result_bytes;
   }
-  for (const auto& state : node.core().links()) {
+  for (const auto& state : node.core().link_table().All()) {
     sample->links.push_back(context_->links->TrafficOf(state.link));
   }
   sample->links_ended = context_->links->ended();

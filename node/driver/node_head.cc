@@ -15,13 +15,14 @@ using replica::MakeError;
 
 absl::Status NodeHead::NotHead() const {
   if (context_.failed() || retiring_) return context_.Stopping();
-  if (context_.core->is_head() && !context_.core->beyond_doubt()) {
+  if (context_.core->place().is_head() &&
+      !context_.core->soundness().beyond_doubt()) {
     return MakeError(kamino::v1::REASON_RECONFIGURING,
                      "the members of the chain hold different data, and it is "
                      "undecided which node is wrong; an operator must find the "
                      "wrong node and remove it: kamino admin remove NODE");
   }
-  if (context_.core->is_head()) {
+  if (context_.core->place().is_head()) {
     return MakeError(
         kamino::v1::REASON_RECONFIGURING,
         absl::StrCat(context_.options.chain.node_id,
@@ -35,7 +36,7 @@ absl::Status NodeHead::NotHead() const {
 
 absl::Status NodeHead::CheckMaySubmit() const {
   if (admission_ != nullptr && !context_.failed() &&
-      context_.core->beyond_doubt() && !retiring_) {
+      context_.core->soundness().beyond_doubt() && !retiring_) {
     return absl::OkStatus();
   }
   return context_.core->view().formed()
@@ -86,7 +87,8 @@ std::optional<head::SessionInfo> NodeHead::FindSession(uint64_t id) const {
 
 void NodeHead::BecomeIfDue(absl::Time now) {
   if (context_.failed() || retiring_ || holding_ || admission_ != nullptr ||
-      !context_.core->is_head() || !context_.core->ready()) {
+      !context_.core->place().is_head() ||
+      !context_.core->soundness().ready()) {
     return;
   }
   if (absl::Status done = Become(now); !done.ok()) {
@@ -131,7 +133,7 @@ void NodeHead::StopBeing() {
 }
 
 void NodeHead::OnView(absl::Time now) {
-  if (admission_ != nullptr && !context_.core->is_head()) StopBeing();
+  if (admission_ != nullptr && !context_.core->place().is_head()) StopBeing();
   BecomeIfDue(now);
 }
 
@@ -142,7 +144,7 @@ void NodeHead::OnTick(absl::Time now) {
 void NodeHead::Execute(absl::Time now) {
   BecomeIfDue(now);
   while (admission_ != nullptr && !context_.failed()) {
-    if (context_.core->beyond_doubt()) {
+    if (context_.core->soundness().beyond_doubt()) {
       admission_->ExecuteReady(now, &context_.pending);
     }
     if (!admission_->fatal().ok()) context_.Fail(admission_->fatal());
@@ -175,9 +177,9 @@ void NodeHead::Hold() {
 }
 
 bool NodeHead::drained() const {
-  return holding_ &&
-         (admission_ == nullptr || (admission_->stats().in_flight == 0 &&
-                                    context_.core->announces_nothing()));
+  return holding_ && (admission_ == nullptr ||
+                      (admission_->stats().in_flight == 0 &&
+                       context_.core->links().announcements.over()));
 }
 
 void NodeHead::Retire() {
@@ -187,7 +189,7 @@ void NodeHead::Retire() {
 
 bool NodeHead::retired() const {
   return retiring_ &&
-         (admission_ == nullptr || context_.core->announces_nothing());
+         (admission_ == nullptr || context_.core->links().announcements.over());
 }
 
 void NodeHead::Stop() {

@@ -18,15 +18,15 @@ absl::Status NodeReads::CheckMayRead(ReadAt at) const {
     return MakeError(kamino::v1::REASON_RECONFIGURING,
                      "this node knows of no view yet");
   }
-  const bool may_be_asked =
-      at == ReadAt::kAnyReplica && context_.core->role() != Role::kOutside;
-  if (!context_.core->is_tail() && !may_be_asked) {
+  const bool may_be_asked = at == ReadAt::kAnyReplica &&
+                            context_.core->place().role() != Role::kOutside;
+  if (!context_.core->place().is_tail() && !may_be_asked) {
     return MakeError(
         kamino::v1::REASON_NOT_TAIL,
         absl::StrCat(context_.options.chain.node_id,
                      " is not the tail of view ", context_.core->view().id));
   }
-  if (!context_.core->ready()) {
+  if (!context_.core->soundness().ready()) {
     return MakeError(kamino::v1::REASON_RECONFIGURING,
                      absl::StrCat(context_.options.chain.node_id,
                                   " may lack what the chain has acknowledged"));
@@ -40,7 +40,7 @@ absl::Status NodeReads::CheckMayRead(ReadAt at) const {
 }
 
 absl::Status NodeReads::Read(const KeyScope* scope, Reading read, ReadAt at) {
-  if (at == ReadAt::kAnyReplica && !context_.core->is_tail()) {
+  if (at == ReadAt::kAnyReplica && !context_.core->place().is_tail()) {
     return ReadIfClean(scope, read);
   }
   RETURN_IF_ERROR(CheckMayRead());

@@ -49,8 +49,8 @@ class NodeReads {
   // Runs `read` if this node may serve reads: it is the tail, lacks nothing
   // that was acknowledged, and holds its lease, also afterwards. With `at`
   // another node may too, unless `read` meets an object in flight:
-  // REASON_NOT_CLEAN. The answer is as of ChainCore::settled, the last mutation
-  // that a tail has applied. `scope`: the visible objects; null: all.
+  // REASON_NOT_CLEAN. The answer is as of ChainProgress::settled, the last
+  // mutation that a tail has applied. `scope`: the visible objects; null: all.
   absl::Status Read(const KeyScope* scope, Reading read,
                     ReadAt at = ReadAt::kTail);
 

@@ -5,7 +5,7 @@
 namespace kamino::node {
 
 bool PlannedStop::IsMember() const {
-  return context_.chain->core().role() != membership::Role::kOutside;
+  return context_.chain->core().place().role() != membership::Role::kOutside;
 }
 
 void PlannedStop::HandOver(std::function<void(bool)> done) {

@@ -57,12 +57,12 @@ void StageTimes::OnBatch(const replica::ChainCore& core, absl::Time now) {
   if (begins_) skipped_batches_ = 0;
   if (!std::exchange(follows_, false) && !begins_) return;
   const uint64_t applied = core.ring().applied();
-  const bool sends = core.replicates();
-  Follow(Stage::kHop, sends ? core.sent() : 0, sends ? core.acknowledged() : 0,
-         now, &hop_);
-  const bool completes = core.is_head();
+  const bool sends = core.links().downstream.replicates();
+  Follow(Stage::kHop, sends ? core.links().downstream.sent() : 0,
+         sends ? core.links().downstream.acked() : 0, now, &hop_);
+  const bool completes = core.place().is_head();
   Follow(Stage::kComplete, completes ? applied : 0,
-         completes ? core.completed() : 0, now, &complete_);
+         completes ? core.progress().completed() : 0, now, &complete_);
   Follow(Stage::kClean, applied, core.ring().cleaned(), now, &clean_);
 }
 

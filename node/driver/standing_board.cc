@@ -39,7 +39,8 @@ const StandingBoard::Conditions& StandingBoard::ConditionsUntil(
 void StandingBoard::NoteCondition(absl::Time now) {
   conditions_[static_cast<size_t>(condition_)].time += now - since_;
   since_ = now;
-  const membership::Condition condition = context_.chain->core().condition();
+  const membership::Condition condition =
+      context_.chain->core().soundness().condition();
   if (condition == condition_) return;
   condition_ = condition;
   ++conditions_[static_cast<size_t>(condition)].times;
@@ -47,10 +48,12 @@ void StandingBoard::NoteCondition(absl::Time now) {
 
 void StandingBoard::ReportRole() {
   const membership::View& view = context_.chain->core().view();
-  const membership::Role role = context_.chain->core().role();
+  const membership::Role role = context_.chain->core().place().role();
   const bool lease = view.formed() && context_.views->LeaseValid(view.id);
-  const bool unlinked = context_.chain->core().never_linked() >= kMostUnlinked;
-  const bool ready = lease && !unlinked && context_.chain->core().ready();
+  const bool unlinked =
+      context_.chain->core().link_table().never_linked() >= kMostUnlinked;
+  const bool ready =
+      lease && !unlinked && context_.chain->core().soundness().ready();
   bits_.store((ready ? kReadyBit : 0) | (lease ? kLeaseBit : 0) |
                   (unlinked ? kUnlinkedBit : 0) |
                   static_cast<uint32_t>(role) << kRoleShift |

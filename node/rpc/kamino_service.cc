@@ -147,7 +147,7 @@ ServerUnaryReactor* KaminoService::Run(CallbackServerContext* context,
     load->Leave(request_bytes);
     if (node_->meters().slow.on()) ended.came = node_->Now();
     absl::Status status = run(node);
-    FillHeader(node.core().view().id, node.core().settled(),
+    FillHeader(node.core().view().id, node.core().progress().settled(),
                response->mutable_header());
     Answer(reactor, ended, status);
   });

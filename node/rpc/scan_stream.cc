@@ -62,7 +62,7 @@ absl::Status ScanStream::ReadMessage(ChainNode& node) {
   kamino::v1::ResponseHeader* header = response_.mutable_header();
   header->set_chain_id(node_->chain_id());
   header->set_view_id(node.core().view().id);
-  header->set_sequence(node.core().settled());
+  header->set_sequence(node.core().progress().settled());
   header->set_served_by(node_->node_id());
   return status;
 }

@@ -240,7 +240,7 @@ void SessionConnection::Read(const session::Request& request) {
   const absl::Status read =
       ReadFor(request, ScopeOf(access_.peer()), node, &answer);
   NoteDenied(read, request.tag);
-  const uint64_t sequence = node.core().settled();
+  const uint64_t sequence = node.core().progress().settled();
   if (!read.ok()) return Answer(request.tag, read, sequence, "");
   const size_t bytes = answer.message->ByteSizeLong();
   pending_.Find(request.tag)->keys =
@@ -299,8 +299,8 @@ void SessionConnection::Mutate(const session::Request& request,
 
 void SessionConnection::KeepAlive(uint32_t tag, absl::Time now) {
   if (session_.id == 0) {
-    return Answer(tag, absl::OkStatus(), node_->chain_node().core().settled(),
-                  "");
+    return Answer(tag, absl::OkStatus(),
+                  node_->chain_node().core().progress().settled(), "");
   }
   node_->chain_node().head().AskForSession(
       session_.id, session_.epoch, now,
@@ -309,7 +309,8 @@ void SessionConnection::KeepAlive(uint32_t tag, absl::Time now) {
         if (self == nullptr) return;
         // A stopping node answers waiting requests, and has no core any more.
         const uint64_t settled =
-            session.ok() ? self->node_->chain_node().core().settled() : 0;
+            session.ok() ? self->node_->chain_node().core().progress().settled()
+                         : 0;
         self->Answer(tag, session.status(), settled, "");
       },
       access_.peer());

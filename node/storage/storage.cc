@@ -270,8 +270,8 @@ MediaAge::Ring Storage::AgeOfRing() const {
   return {.name = media_->Name(Part::kRing),
           .stamp = Stamp(),
           .next_nonce = record_->state().next_nonce,
-          .begin = ring_->mark().begin(),
-          .end = ring_->mark().end(),
+          .begin = ring_->marks().own().begin(),
+          .end = ring_->marks().own().end(),
           .cleaned = ring_->cleaned(),
           .received = ring_->received()};
 }

@@ -102,8 +102,10 @@ TEST(AddressTest, RefusesWhatIsNoAddress) {
            {"a..:1", "the host name has an empty label"},
            {"-x:1", "cannot begin or end with -: \"-x\""},
            {"a.x-.b:1", "cannot begin or end with -: \"x-\""},
-           {std::string(64, 'a') + ".b:1", "a label of a host name has at most"},
-           {LongName(254) + ":1", "at most 253 characters, and this one has"}}) {
+           {std::string(64, 'a') + ".b:1",
+            "a label of a host name has at most"},
+           {LongName(254) + ":1",
+            "at most 253 characters, and this one has"}}) {
     EXPECT_THAT(WhyNot(text), HasSubstr(why));
   }
   for (const std::string& host :

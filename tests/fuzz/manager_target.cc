@@ -80,7 +80,7 @@ class FuzzedManager {
         static_cast<kamino::v1::Condition>(input.Number(1)));
     core_.Heartbeat(kClusterId, beat, now_).IgnoreError();
     core_.ShouldJoin(beat.node_id, now_);
-    core_.WaitingFor(now_);
+    core_.registry().WaitingFor(now_);
     Propose();
   }
 
@@ -98,8 +98,8 @@ class FuzzedManager {
   }
 
   void Propose() {
-    if (!core_.WhyBehind().empty()) {
-      core_.Recover(/*force=*/true, now_).status().IgnoreError();
+    if (!core_.watch().WhyBehind().empty()) {
+      core_.recoveries().Recover(/*force=*/true, now_).status().IgnoreError();
     }
     const auto view = core_.ProposeView(now_);
     if (!view.has_value()) return;

@@ -33,7 +33,7 @@ class LoneHead {
         ring_region_(replica::LogRing::kMinBytes),
         ring_(*replica::LogRing::Create(&ring_region_, {})),
         record_(&ring_region_),
-        core_(std::move(chain), ring_.get(), &record_, &executor_, &copy_) {
+        core_(std::move(chain), {ring_.get(), &record_, &executor_, &copy_}) {
     record_.Create(replica::NodeState());
     procedures_.Register("test.decline", [this](replica::ProcedureContext&,
                                                 absl::string_view) {

@@ -81,7 +81,7 @@ class ProbationTest : public AdmissionTest {
   }
 
   void FillRing() {
-    const std::string large(ring_->max_entry_bytes() / 2, 'x');
+    const std::string large(ring_->space().max_entry() / 2, 'x');
     while (replica::AppendText(ring_.get(), large).ok()) {
     }
     while (replica::AppendText(ring_.get(), "small").ok()) {

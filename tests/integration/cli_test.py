@@ -457,7 +457,8 @@ class CliTest(ClusterTest):
     self.cluster.start_node("n4")
     self.cluster.kill("n4", signal.SIGTERM)
     log = self.cluster.log_tail("n4", 100)
-    self.assertIn("this node is no member of the chain and ends without a handover",
+    self.assertIn("this node is no member of the chain and ends without a "
+                  "handover",
                   log)
     self.assertNotIn("keeps its place", log)
 

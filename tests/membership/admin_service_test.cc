@@ -29,7 +29,7 @@ class AdminServiceTest : public ManagerCoreTest {
   void BeginToDrain() {
     FormChain();
     ASSERT_EQ(Register(Node("n4")), absl::OkStatus());
-    ASSERT_EQ(core_.Exclude("n3", ManagerCore::Removal::kDrain, now_),
+    ASSERT_EQ(core_.removals().Exclude("n3", Removal::kDrain, now_),
               absl::OkStatus());
     Pass(kBeat, all_);
   }
@@ -75,9 +75,9 @@ TEST_F(AdminServiceTest, WhoIsAwayIsListedWithForHowLong) {
     EXPECT_EQ(away.away_ms(), 60'000u);
     EXPECT_EQ(away.away_left_ms(), 240'000u);
     EXPECT_FALSE(cluster.nodes(0).away());
-    const auto times = core_.away_times(now_);
+    const auto times = core_.places().away_times(now_);
     Lead(View(core_.view()));
-    core_.NoteAway(times, now_);
+    core_.places().NoteAway(times, now_);
   }
   HearMembers();
   // It counts as gone after that.
@@ -119,7 +119,7 @@ TEST_F(AdminServiceTest, AMemberNotHeardOfIsSilentSinceTheManagerLeads) {
 TEST_F(AdminServiceTest, WhyANodeCannotBeDrainedIsSaid) {
   FormChain();
   const absl::Status refused =
-      core_.Exclude("n1", ManagerCore::Removal::kDrain, now_);
+      core_.removals().Exclude("n1", Removal::kDrain, now_);
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_EQ(refused.message(),
             "n1 would stay until another node has taken its place, but there "

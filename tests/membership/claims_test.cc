@@ -23,10 +23,10 @@ class ClaimsTest : public ManagerCoreTest {
   void SetUp() override {
     FormChain();
     old_ = core_.view();
-    ASSERT_EQ(core_.Exclude("n4", ManagerCore::Removal::kNow, now_).code(),
+    ASSERT_EQ(core_.removals().Exclude("n4", Removal::kNow, now_).code(),
               absl::StatusCode::kNotFound);
     ASSERT_EQ(Register(Node("n4")), absl::OkStatus());
-    ASSERT_EQ(core_.Exclude("n4", ManagerCore::Removal::kNow, now_),
+    ASSERT_EQ(core_.removals().Exclude("n4", Removal::kNow, now_),
               absl::OkStatus());
     Pass(kBeat, all_);
     ASSERT_EQ(view().id, 2u);
@@ -56,7 +56,7 @@ class ClaimsTest : public ManagerCoreTest {
   }
   // Nodes get leases, and a member's death leads to a new view.
   void ExpectTheOthersGoOn() {
-    EXPECT_EQ(core_.WhyBehind(), "");
+    EXPECT_EQ(core_.watch().WhyBehind(), "");
     const uint64_t before = view().id;
     Pass(3 * kTimeout, {all_[0], all_[1]});
     EXPECT_EQ(view().id, before + 1);
@@ -74,10 +74,10 @@ class ClaimsTest : public ManagerCoreTest {
     const auto named = core_.refusals().Lately(now_);
     ASSERT_EQ(named.count("n5"), 1u);
     EXPECT_EQ(named.at("n5").why, refused.message());
-    EXPECT_EQ(core_.WhyBehind(), "");
+    EXPECT_EQ(core_.watch().WhyBehind(), "");
     // Nor is it accepted from a member.
     EXPECT_TRUE(absl::IsNotFound(Says("n3", report)));
-    EXPECT_EQ(core_.WhyBehind(), "");
+    EXPECT_EQ(core_.watch().WhyBehind(), "");
   }
   // Whether a recovery starts from the view that the members know, when a
   // restarted member brings another cluster's.
@@ -96,7 +96,7 @@ class ClaimsTest : public ManagerCoreTest {
         EXPECT_TRUE(absl::IsUnavailable(Comes(member, Knows(later), later)));
       }
     }
-    const auto plan = core_.PlanRecovery(now_);
+    const auto plan = core_.recoveries().Plan(now_);
     return plan.ok() && plan->complete && plan->view.id == later.id + 1;
   }
   // A view that follows the stored one, as other nodes know it.
@@ -174,7 +174,7 @@ TEST_F(ClaimsTest, SoHasTheClusterOfAViewFromBeforeTheStart) {
 TEST_F(ClaimsTest, WhoShowsItIsBelieved) {
   const View later = Later();
   EXPECT_TRUE(absl::IsUnavailable(Comes(Node("n5"), Knows(later), later)));
-  EXPECT_NE(core_.WhyBehind(), "");
+  EXPECT_NE(core_.watch().WhyBehind(), "");
 }
 
 TEST_F(ClaimsTest, SoIsWhoWasAMemberOfIt) {
@@ -183,7 +183,7 @@ TEST_F(ClaimsTest, SoIsWhoWasAMemberOfIt) {
   ++report.member_view;
   report.condition = Condition::kReturned;
   EXPECT_TRUE(absl::IsUnavailable(Comes(Node("n5"), report)));
-  EXPECT_NE(core_.WhyBehind(), "");
+  EXPECT_NE(core_.watch().WhyBehind(), "");
 }
 
 // The manager knows nothing of the cluster any more.
@@ -193,9 +193,9 @@ TEST_F(ClaimsTest, AnEmptiedStoreBelievesWhatCanBe) {
   NodeReport absurd = Knows(known);
   absurd.view_id = absurd.member_view = kAbsurd;
   EXPECT_TRUE(absl::IsFailedPrecondition(Comes(Node("n5"), absurd, known)));
-  EXPECT_EQ(core_.WhyBehind(), "");
+  EXPECT_EQ(core_.watch().WhyBehind(), "");
   EXPECT_TRUE(absl::IsUnavailable(Comes(Node("n1"), Knows(known), known)));
-  EXPECT_NE(core_.WhyBehind(), "");
+  EXPECT_NE(core_.watch().WhyBehind(), "");
 }
 
 TEST_F(ClaimsTest, OneAloneDoesNotSayHowFarTheChainHasCome) {
@@ -203,14 +203,14 @@ TEST_F(ClaimsTest, OneAloneDoesNotSayHowFarTheChainHasCome) {
   for (const char* id : {"n1", "n2", "n3"}) {
     ASSERT_EQ(Says(id, Sound(10)), absl::OkStatus());
   }
-  ASSERT_EQ(core_.progress().acknowledged, 10u);
+  ASSERT_EQ(core_.old_copies().progress().acknowledged, 10u);
   EXPECT_EQ(Says("n3", Sound(5000)), absl::OkStatus());
-  EXPECT_EQ(core_.progress().acknowledged, 10u);
+  EXPECT_EQ(core_.old_copies().progress().acknowledged, 10u);
   EXPECT_EQ(Says("n2", Sound(12)), absl::OkStatus());
-  EXPECT_EQ(core_.progress().acknowledged, 12u);
+  EXPECT_EQ(core_.old_copies().progress().acknowledged, 12u);
   // The others' reports come later, as heartbeats do.
   EXPECT_EQ(Says("n1", Sound(5000)), absl::OkStatus());
-  EXPECT_EQ(core_.progress().acknowledged, 5000u);
+  EXPECT_EQ(core_.old_copies().progress().acknowledged, 5000u);
 }
 
 TEST_F(ClaimsTest, AnIncarnationDoesNotLeap) {
@@ -259,7 +259,7 @@ TEST_F(ClaimsTest, ButItIsWhereTheStoreIsEmpty) {
   other.heap_bytes *= 2;
   EXPECT_EQ(Comes(other, {.condition = Condition::kFresh}), absl::OkStatus());
   EXPECT_TRUE(absl::IsUnavailable(Comes(Node("n1"), Knows(known), known)));
-  EXPECT_NE(core_.WhyBehind(), "");
+  EXPECT_NE(core_.watch().WhyBehind(), "");
 }
 
 // Nor do dropped nodes, which an older store names, decide which settings all
@@ -276,7 +276,7 @@ TEST_F(ClaimsTest, AndWhereItsMembersWereSetUpOtherwise) {
   later.id = 2;
   Succeed(old_, &later);
   EXPECT_TRUE(absl::IsUnavailable(Comes(changed, Knows(later), later)));
-  EXPECT_NE(core_.WhyBehind(), "");
+  EXPECT_NE(core_.watch().WhyBehind(), "");
 }
 
 TEST_F(ClaimsTest, WhileTheStoreIsBehindACopyDoesNotTakeANodesPlace) {
@@ -318,7 +318,7 @@ TEST_F(ClaimsTest, StrangersTeachNothing) {
       EXPECT_TRUE(absl::IsUnavailable(Comes(member, Knows(later), later)));
     }
   }
-  const auto plan = core_.PlanRecovery(now_);
+  const auto plan = core_.recoveries().Plan(now_);
   ASSERT_EQ(plan.status(), absl::OkStatus());
   EXPECT_TRUE(plan->complete);
   EXPECT_EQ(plan->view.id, 3u);
@@ -338,19 +338,19 @@ TEST_F(PlantedClaimsTest, AbsurdNumbersThatAreBelieved) {
   const NodeReport absurd = Sound(kAbsurd);
   EXPECT_EQ(Says("n1", absurd), absl::OkStatus());
   EXPECT_EQ(Says("n2", absurd), absl::OkStatus());
-  EXPECT_EQ(core_.progress().acknowledged, kAbsurd);
+  EXPECT_EQ(core_.old_copies().progress().acknowledged, kAbsurd);
 }
 
 TEST_F(PlantedClaimsTest, ALaterViewThatNobodyShows) {
   faults::PlantFault("membership-believes-who-shows-nothing");
   EXPECT_TRUE(absl::IsUnavailable(Comes(Node("n5"), Knows(Later()))));
-  EXPECT_NE(core_.WhyBehind(), "");
+  EXPECT_NE(core_.watch().WhyBehind(), "");
 }
 
 TEST_F(PlantedClaimsTest, TheWordOfOne) {
   faults::PlantFault("membership-one-word-is-progress");
   EXPECT_EQ(Says("n3", Sound(5000)), absl::OkStatus());
-  EXPECT_EQ(core_.progress().acknowledged, 5000u);
+  EXPECT_EQ(core_.old_copies().progress().acknowledged, 5000u);
 }
 
 TEST_F(PlantedClaimsTest, AMisfitThatIsHeard) {
@@ -359,7 +359,7 @@ TEST_F(PlantedClaimsTest, AMisfitThatIsHeard) {
   Member other = Node("n5");
   other.heap_bytes *= 2;
   EXPECT_FALSE(Comes(other, Knows(later), later).ok());
-  EXPECT_NE(core_.WhyBehind(), "");
+  EXPECT_NE(core_.watch().WhyBehind(), "");
 }
 
 TEST_F(PlantedClaimsTest, ACopyInANodesPlace) {

@@ -57,7 +57,7 @@ TEST_F(FirstLeasesTest, WhoWasDroppedSinceGetsNoneByAnOlderStore) {
   now_ += kBeat;
   // The report shows that the store is behind: the manager grants no lease.
   EXPECT_TRUE(absl::IsUnavailable(Tell("n3", newest_)));
-  EXPECT_TRUE(absl::StrContains(core_.WhyBehind(), "n3 knows view 4"));
+  EXPECT_TRUE(absl::StrContains(core_.watch().WhyBehind(), "n3 knows view 4"));
   for (int i = 0; i < 30; ++i) {
     now_ += kBeat;
     EXPECT_FALSE(Beat("n2").ok());
@@ -69,7 +69,7 @@ TEST_F(FirstLeasesTest, NorWhenANewerMemberIsHeardInstead) {
   LeadByAnOlderStore();
   ExpectWaits(Beat("n2"), "n3");
   EXPECT_TRUE(absl::IsUnavailable(Tell("n1", newest_)));
-  EXPECT_TRUE(absl::StrContains(core_.WhyBehind(), "n1 knows view 4"));
+  EXPECT_TRUE(absl::StrContains(core_.watch().WhyBehind(), "n1 knows view 4"));
   EXPECT_FALSE(Beat("n2").ok());
 }
 

@@ -44,7 +44,7 @@ class FormerLeasesTest : public testing::Test {
     // It serves under a lease, as head or as tail.
     bool MayServe(absl::Time now) const {
       return view.IndexOf(self.node_id, self.incarnation) >= 0 &&
-             agent->LeaseValid(view.id, now);
+             agent->lease().Valid(view.id, now);
     }
   };
 
@@ -75,7 +75,7 @@ class FormerLeasesTest : public testing::Test {
     node.self =
         Member{id,        7,
                id + ":1", {{"tcp", id + ":2"}},
-               64 << 20,  std::string(ManagerCore::kHeapIdBytes, id.back())};
+               64 << 20,  std::string(Registrations::kHeapIdBytes, id.back())};
     AgentCore::Options options;
     options.cluster_id = "c";
     options.managers = {"a:1", "b:1"};
@@ -282,8 +282,9 @@ TEST_F(FormerLeasesTest, ALeaseThatArrivesLateIsWaitedFor) {
 TEST_F(FormerLeasesTest, ALeaseThatArrivesLateRunsFromItsCallOn) {
   const absl::Time sent = TakeALateLease();
   const Node& node = nodes_["n1"];
-  EXPECT_TRUE(node.agent->LeaseValid(node.view.id, sent + kLongLease - kStep));
-  EXPECT_FALSE(node.agent->LeaseValid(node.view.id, sent + kLongLease));
+  EXPECT_TRUE(
+      node.agent->lease().Valid(node.view.id, sent + kLongLease - kStep));
+  EXPECT_FALSE(node.agent->lease().Valid(node.view.id, sent + kLongLease));
 }
 
 TEST_F(FormerLeasesTest, ALeaseThatArrivesLateEndsWithTheNextRenewal) {

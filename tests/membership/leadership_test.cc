@@ -296,7 +296,7 @@ TEST_F(LeadershipTest, ProgressIsStoredWithRenewals) {
   EXPECT_EQ(Renewal().progress().acknowledged(), 80u);
   Rounds(&b_);
   ASSERT_TRUE(Leads(b_));
-  EXPECT_EQ(b_.core().progress().acknowledged, 80u);
+  EXPECT_EQ(b_.core().old_copies().progress().acknowledged, 80u);
   EXPECT_EQ(Renewal().progress().acknowledged(), 80u);
   Beat(&b_, "n2").IgnoreError();
   acknowledge(&b_, 75);
@@ -371,7 +371,7 @@ class RecoveringTest : public LeadershipTest {
       Rounds(&a_, 2);
       Tell(&a_);
     }
-    ASSERT_NE(a_.core().WhyBehind(), "");
+    ASSERT_NE(a_.core().watch().WhyBehind(), "");
   }
   void Tell(ManagerLoop* loop) {
     for (const Member& member : known_.members) {
@@ -455,7 +455,12 @@ TEST_F(RecoveringTest, ItLeadsOnWhileItWaits) {
     Tell(&a_);
     EXPECT_TRUE(Leads(a_));
     EXPECT_EQ(a_.core().nodes(now_).size(), 2u);
-    EXPECT_EQ(a_.core().PlanRecovery(now_).status(), absl::OkStatus());
+    EXPECT_EQ(a_.Administer(
+                  [](ManagerCore* core, absl::Time now) {
+                    return core->recoveries().Plan(now).status();
+                  },
+                  now_),
+              absl::OkStatus());
   }
   EXPECT_EQ(etcd_.calls("Campaign"), campaigns);
 }
@@ -466,7 +471,7 @@ TEST_F(RecoveringTest, ANewerViewThatIsPutThereIsTaken) {
   Rounds(&a_, 8);
   EXPECT_TRUE(Leads(a_));
   EXPECT_EQ(a_.core().view().id, 2u);
-  EXPECT_EQ(a_.core().WhyBehind(), "");
+  EXPECT_EQ(a_.core().watch().WhyBehind(), "");
 }
 
 TEST_F(LeadershipTest, AStoreThatIsPutBackBeforeAViewIsStoredEndsIt) {

@@ -37,7 +37,7 @@ struct Clock {
 };
 
 std::string HeapOf(int node, int number) {
-  std::string heap(ManagerCore::kHeapIdBytes, static_cast<char>('a' + node));
+  std::string heap(Registrations::kHeapIdBytes, static_cast<char>('a' + node));
   return heap.replace(0, 4, std::to_string(1000 + number % 9000));
 }
 
@@ -65,7 +65,9 @@ struct Node {
 };
 
 struct Manager {
-  explicit Manager(const ManagerOptions& options) : core(options) {}
+  Manager(int its_index, const ManagerOptions& options)
+      : index(its_index), core(options) {}
+  const int index;  // among managers_
   Clock clock;
   ManagerCore core;
   bool leading = false;
@@ -106,7 +108,7 @@ class World {
       options.cluster_id = "c";
       options.chain_length = kNodes;
       options.failure_timeout = kTimeouts[i];
-      managers_.emplace_back(options);
+      managers_.emplace_back(i, options);
       managers_.back().clock = AnyClock();
     }
     for (int i = 0; i < kNodes; ++i) {
@@ -294,7 +296,7 @@ class World {
   // One round of a manager's thread, against a correct etcd.
   void Act(Manager* manager) {
     if (real_ < manager->paused_until) return;
-    const int index = static_cast<int>(manager - managers_.data());
+    const int index = manager->index;
     const absl::Time now = manager->clock.At(real_);
     const bool cut = real_ < manager->cut_until;
     const bool mine = !cut && leader_ == index && term_ == manager->term;
@@ -374,7 +376,7 @@ class World {
 
   std::mt19937 random_;
   absl::Time real_ = absl::UnixEpoch();
-  std::vector<Manager> managers_;
+  std::deque<Manager> managers_;
   std::vector<Node> nodes_;
   std::deque<Message> messages_;
 

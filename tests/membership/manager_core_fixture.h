@@ -17,7 +17,7 @@ inline constexpr absl::Duration kMs = absl::Milliseconds(1);
 
 // A restarted node has the same heap.
 inline Member Node(const std::string& id, uint64_t incarnation = 1) {
-  const std::string heap(ManagerCore::kHeapIdBytes, id.back());
+  const std::string heap(Registrations::kHeapIdBytes, id.back());
   return Member{id,       incarnation, id + ":1", {{"tcp", id + ":2"}},
                 64 << 20, heap};
 }
@@ -25,7 +25,7 @@ inline Member Node(const std::string& id, uint64_t incarnation = 1) {
 // A node whose heap was lost.
 inline Member Replacement(const std::string& id, uint64_t incarnation) {
   Member member = Node(id, incarnation);
-  member.heap_id = std::string(ManagerCore::kHeapIdBytes, '+');
+  member.heap_id = std::string(Registrations::kHeapIdBytes, '+');
   return member;
 }
 
@@ -97,7 +97,8 @@ class ManagerCoreTest : public testing::Test {
       for (const Member& member : beating) {
         EXPECT_EQ(Beat(member.node_id, member.incarnation, condition).code(),
                   answer);
-        core_.CallAgainAfter(member.node_id, now_);  // as the manager does
+        core_.stops().CallAgainAfter(member.node_id,
+                                     now_);  // as the manager does
       }
       if (auto view = core_.ProposeView(now_)) core_.OnViewStored(*view);
     }

@@ -157,14 +157,14 @@ TEST_F(ManagerCoreTest, ASlowRebootHasLostItsPlace) {
 TEST_F(ManagerCoreTest, NobodyIsRemovedBeforeThereIsAViewToStoreItWith) {
   ASSERT_EQ(Register(Node("n1")), absl::OkStatus());
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      core_.Exclude("n1", ManagerCore::Removal::kNow, now_)));
+      core_.removals().Exclude("n1", Removal::kNow, now_)));
 }
 
 TEST_F(ManagerCoreTest, ARemovedNodeLeavesOnceItsLeaseIsOver) {
   FormChain();
   EXPECT_TRUE(
-      absl::IsNotFound(core_.Exclude("n9", ManagerCore::Removal::kNow, now_)));
-  ASSERT_EQ(core_.Exclude("n3", ManagerCore::Removal::kNow, now_),
+      absl::IsNotFound(core_.removals().Exclude("n9", Removal::kNow, now_)));
+  ASSERT_EQ(core_.removals().Exclude("n3", Removal::kNow, now_),
             absl::OkStatus());
   // It may hold a lease: it gets no other, and is dropped once that is over.
   EXPECT_TRUE(absl::IsNotFound(Beat("n3")));
@@ -180,7 +180,7 @@ TEST_F(ManagerCoreTest, ARemovedNodeLeavesOnceItsLeaseIsOver) {
   Lead(core_.view());
   EXPECT_EQ(Register(all_[2]), absl::OkStatus());
   EXPECT_FALSE(core_.ShouldJoin("n3", now_));
-  core_.Include("n3");
+  core_.removals().Include("n3");
   EXPECT_TRUE(core_.ShouldJoin("n3", now_));
   HearMembers();
   Pass(Options().takeover_grace, all_);
@@ -190,26 +190,25 @@ TEST_F(ManagerCoreTest, ARemovedNodeLeavesOnceItsLeaseIsOver) {
 TEST_F(ManagerCoreTest, NobodyIsRemovedWhomTheChainNeeds) {
   FormChain();
   Pass(kBeat, all_);
-  ASSERT_EQ(core_.Exclude("n1", ManagerCore::Removal::kNow, now_),
+  ASSERT_EQ(core_.removals().Exclude("n1", Removal::kNow, now_),
             absl::OkStatus());
   // That would leave one member, also while the first one is still there.
-  const absl::Status last =
-      core_.Exclude("n2", ManagerCore::Removal::kNow, now_);
+  const absl::Status last = core_.removals().Exclude("n2", Removal::kNow, now_);
   EXPECT_TRUE(absl::IsFailedPrecondition(last));
   EXPECT_THAT(std::string(last.message()), ::testing::HasSubstr("at n3 alone"));
-  ASSERT_EQ(core_.Exclude("n2", ManagerCore::Removal::kForced, now_),
+  ASSERT_EQ(core_.removals().Exclude("n2", Removal::kForced, now_),
             absl::OkStatus());
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      core_.Exclude("n3", ManagerCore::Removal::kForced, now_)));
+      core_.removals().Exclude("n3", Removal::kForced, now_)));
 }
 
 TEST_F(ManagerCoreTest, ADrainedNodeGoesWhenAnotherHasItsPlace) {
   FormChain();
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      core_.Exclude("n1", ManagerCore::Removal::kDrain, now_)));
+      core_.removals().Exclude("n1", Removal::kDrain, now_)));
   ASSERT_EQ(Register(Node("n4")), absl::OkStatus());
   EXPECT_FALSE(core_.ShouldJoin("n4", now_));  // the chain is complete
-  ASSERT_EQ(core_.Exclude("n1", ManagerCore::Removal::kDrain, now_),
+  ASSERT_EQ(core_.removals().Exclude("n1", Removal::kDrain, now_),
             absl::OkStatus());
   EXPECT_TRUE(core_.ShouldJoin("n4", now_));
   Pass(kTimeout * 2, all_);  // no node is there yet
@@ -236,9 +235,10 @@ TEST_F(ManagerCoreTest, AfterAPowerCutTwoTornMembersGoOn) {
   EXPECT_EQ(Register(Node("n2", 2), Condition::kTorn), absl::OkStatus());
   Pass(kTimeout * 3, {Node("n2", 2)}, Condition::kTorn);
   EXPECT_EQ(core_.view().id, 1u);
-  EXPECT_EQ(core_.WaitingFor(now_), std::vector<std::string>({"n1", "n3"}));
+  EXPECT_EQ(core_.registry().WaitingFor(now_),
+            std::vector<std::string>({"n1", "n3"}));
   EXPECT_EQ(Register(Node("n3", 2), Condition::kTorn), absl::OkStatus());
-  EXPECT_TRUE(core_.WaitingFor(now_).empty());
+  EXPECT_TRUE(core_.registry().WaitingFor(now_).empty());
   Pass(kTimeout + kBeat, {Node("n2", 2), Node("n3", 2)}, Condition::kTorn);
   EXPECT_EQ(Names(core_.view()), "n2.2 n3.2 ");
 }
@@ -249,13 +249,14 @@ TEST_F(ManagerCoreTest, AMemberThatIsBackWithoutItsDataIsWaitedFor) {
   Pass(kTimeout * 2, {});
   EXPECT_EQ(Register(Replacement("n1", 2)), absl::OkStatus());
   EXPECT_EQ(Register(Replacement("n2", 2)), absl::OkStatus());
-  EXPECT_EQ(core_.WaitingFor(now_), std::vector<std::string>({"n3"}));
+  EXPECT_EQ(core_.registry().WaitingFor(now_),
+            std::vector<std::string>({"n3"}));
   EXPECT_EQ(Register(Replacement("n3", 2)), absl::OkStatus());
-  EXPECT_EQ(core_.WaitingFor(now_),
+  EXPECT_EQ(core_.registry().WaitingFor(now_),
             std::vector<std::string>({"n1", "n2", "n3"}));
   EXPECT_EQ(core_.view().id, 1u);
   faults::PlantFault("membership-forgets-whose-data");
-  EXPECT_TRUE(core_.WaitingFor(now_).empty());
+  EXPECT_TRUE(core_.registry().WaitingFor(now_).empty());
   faults::PlantFault("");
 }
 
@@ -440,13 +441,13 @@ TEST_F(ManagerCoreTest, RefusesWhatIsMissing) {
 TEST_F(ManagerCoreTest, RefusesWhatIsTooLong) {
   for (int field = 0; field < 4; ++field) {
     Member member = Node("n1");
-    const std::string name(ManagerCore::kMaxNameBytes + 1, 'x');
+    const std::string name(Registrations::kMaxNameBytes + 1, 'x');
     const std::string address(kMaxAddressBytes + 1, 'x');
     if (field == 0) member.node_id = name;
     if (field == 1) member.service_address = address;
     if (field == 2) member.link_addresses["tcp"] = address;
     if (field == 3) {
-      for (size_t i = 0; i < ManagerCore::kMaxLinkAddresses; ++i) {
+      for (size_t i = 0; i < Registrations::kMaxLinkAddresses; ++i) {
         member.link_addresses[std::to_string(i)] = "a:1";
       }
     }

@@ -71,11 +71,11 @@ TEST_F(SuspicionsTest, NobodyIsLeftOutOfAChainThatTwoAreLeftOf) {
 TEST_F(SuspicionsTest, ASuspectThatDisputesStays) {
   FormChain();
   PassAccusing(kBeat);
-  ASSERT_TRUE(core_.suspicion().has_value());
+  ASSERT_TRUE(core_.removals().suspects().present().has_value());
   ASSERT_TRUE(absl::IsNotFound(Beat("n2")));
   disputed_ = 1;
   PassAccusing(kTimeout * 5);
-  EXPECT_FALSE(core_.suspicion().has_value());
+  EXPECT_FALSE(core_.removals().suspects().present().has_value());
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 n3.1 ");
   disputed_ = 0;
   PassAccusing(kTimeout * 2.5);
@@ -86,7 +86,7 @@ TEST_F(SuspicionsTest, ASuspectThatDisputesStays) {
 TEST_F(SuspicionsTest, WhoDisputesTooLateIsLeftOut) {
   FormChain();
   PassAccusing(kBeat);
-  ASSERT_TRUE(core_.suspicion().has_value());
+  ASSERT_TRUE(core_.removals().suspects().present().has_value());
   std::optional<View> next;
   while (!next.has_value()) {
     now_ += kBeat;

@@ -382,11 +382,10 @@ TEST_F(ManagerTest, ARecoveryIsAnsweredOnceItIsStored) {
     absl::MutexLock lock(&mutex);
     return answer;
   };
-  const auto done =
-      [&](const absl::StatusOr<ManagerCore::Recovery>& recovered) {
-        absl::MutexLock lock(&mutex);
-        answer = recovered.status();
-      };
+  const auto done = [&](const absl::StatusOr<RecoveryPlan>& recovered) {
+    absl::MutexLock lock(&mutex);
+    answer = recovered.status();
+  };
   etcd_.SetFault(Fault::kUnreachable, "Replace");
   manager->Recover(/*force=*/false, done);
   const int before = etcd_.calls("Replace");

@@ -436,7 +436,7 @@ TEST_F(AgentCoreAnswersTest, OneThatIsTakenInByAnotherChainStops) {
               std::string::npos)
         << effects.refused;
     EXPECT_FALSE(effects.view.has_value());
-    EXPECT_FALSE(core.LeaseValid(9, now_));
+    EXPECT_FALSE(core.lease().Valid(9, now_));
   }
 }
 
@@ -446,13 +446,13 @@ TEST_F(AgentCoreAnswersTest, ViewsAndLeasesOfAnotherChainDoNotCount) {
     ASSERT_TRUE(
         core.OnAnswer(core.Next(now_), AnswerWith(ChainOf(3)), now_).view);
     const absl::Time later = now_ + absl::Milliseconds(700);
-    ASSERT_FALSE(core.LeaseValid(3, later));
+    ASSERT_FALSE(core.lease().Valid(3, later));
     const AgentCore::Call beat = core.Next(later);
     ASSERT_FALSE(beat.registers);
     const auto effects = core.OnAnswer(beat, answer, later);
     EXPECT_EQ(effects.refused, absl::OkStatus());
     EXPECT_FALSE(effects.view.has_value());
-    EXPECT_FALSE(core.LeaseValid(3, later));
+    EXPECT_FALSE(core.lease().Valid(3, later));
     EXPECT_EQ(core.Next(later).manager, "b:1");  // another may know better
   }
 }

@@ -20,7 +20,7 @@ class OldCopiesTest : public ManagerCoreTest {
               "c", {member.node_id, 1, Says(Condition::kSound, 120)}, now_),
           absl::OkStatus());
     }
-    stored_ = core_.progress();
+    stored_ = core_.old_copies().progress();
     now_ += 10 * kTimeout;
     ManagerCoreTest::core_.LoseLeadership();
     core_.BecomeLeader(view(), Options().lease(), now_, stored_);
@@ -50,7 +50,7 @@ class OldCopiesTest : public ManagerCoreTest {
                      Condition condition = Condition::kReturned) {
     return Comes(Node(id, 2), applied, condition);
   }
-  std::string Why() { return core_.WhyWaits(now_); }
+  std::string Why() { return core_.old_copies().WhyWaits(now_); }
 
   Progress stored_;
 };
@@ -61,8 +61,9 @@ TEST_F(OldCopiesTest, TheStoreKnowsHowFarTheChainHasCome) {
   EXPECT_EQ(stored_.epoch, 1u);
   EXPECT_EQ(stored_.cluster_uuid, view().cluster_uuid);
   EXPECT_EQ(stored_.cluster_uuid.size(), 16u);
-  EXPECT_EQ(core_.progress(), stored_);  // the next leader continues from it
-  EXPECT_EQ(Why(), "");                  // no node has returned
+  EXPECT_EQ(core_.old_copies().progress(),
+            stored_);    // the next leader continues from it
+  EXPECT_EQ(Why(), "");  // no node has returned
 }
 
 TEST_F(OldCopiesTest, AllWaitWhereNobodyHoldsIt) {
@@ -100,7 +101,7 @@ TEST_F(OldCopiesTest, NewerFilesMakeItGoOn) {
         absl::OkStatus());
   }
   EXPECT_EQ(Names(view()), "n2.3 ");
-  EXPECT_EQ(core_.progress().acknowledged, 120u);
+  EXPECT_EQ(core_.old_copies().progress().acknowledged, 120u);
 }
 
 // Backups from before the last start of all nodes have the very incarnations
@@ -122,7 +123,8 @@ TEST_F(OldCopiesTest, WhatIsForgottenLetsThemServe) {
 
 TEST_F(OldCopiesTest, ProgressNeverGoesBack) {
   EXPECT_EQ(Comes("n2", 130), absl::OkStatus());
-  EXPECT_EQ(core_.progress().acknowledged, 120u);  // the chain has not acked it
+  EXPECT_EQ(core_.old_copies().progress().acknowledged,
+            120u);  // the chain has not acked it
   Progress other = stored_;
   other.cluster_uuid = "another";
   EXPECT_EQ(ProgressIn(view(), other).acknowledged, 0u);
@@ -143,17 +145,17 @@ TEST_F(OldCopiesTest, WhoLedBeforeRemembersMoreThanIsStored) {
     core_.BecomeLeader(view, Options().lease(), now_, less);
   };
   lead_again(view());
-  EXPECT_EQ(core_.progress(), stored_);
+  EXPECT_EQ(core_.old_copies().progress(), stored_);
   // Nor where the keys of the leadership were deleted.
   less = {};
   lead_again(view());
-  EXPECT_EQ(core_.progress(), stored_);
+  EXPECT_EQ(core_.old_copies().progress(), stored_);
   // But it does not apply to another cluster, nor after a recovery.
   View recovered = view();
   recovered.epoch = 2;
   recovered.recovered_at = {{"n1", 90}};
   lead_again(recovered);
-  EXPECT_EQ(core_.progress().acknowledged, 90u);
+  EXPECT_EQ(core_.old_copies().progress().acknowledged, 90u);
 }
 
 TEST_F(OldCopiesTest, ANodeOfAnotherClusterIsRefusedByName) {
@@ -166,7 +168,7 @@ TEST_F(OldCopiesTest, ANodeOfAnotherClusterIsRefusedByName) {
     EXPECT_TRUE(absl::StrContains(told.message(), "--managers has an address"));
     EXPECT_FALSE(absl::StrContains(told.message(), "files away"));
   }
-  EXPECT_EQ(core_.WhyBehind(), "");
+  EXPECT_EQ(core_.watch().WhyBehind(), "");
 }
 
 // --- By force.
@@ -177,7 +179,8 @@ class ForcedRecoveryTest : public OldCopiesTest {
     EXPECT_FALSE(Comes("n1", 90).ok());
     EXPECT_FALSE(Comes("n2", 96).ok());
     EXPECT_FALSE(Comes("n3", 98, Condition::kTorn).ok());
-    ASSERT_EQ(core_.Recover(/*force=*/true, now_).status(), absl::OkStatus());
+    ASSERT_EQ(core_.recoveries().Recover(/*force=*/true, now_).status(),
+              absl::OkStatus());
     const auto next = core_.ProposeView(now_);
     ASSERT_TRUE(next.has_value());
     core_.OnViewStored(*next);
@@ -185,13 +188,14 @@ class ForcedRecoveryTest : public OldCopiesTest {
 };
 
 TEST_F(ForcedRecoveryTest, IsOfferedOnlyWhereAllAreOld) {
-  EXPECT_TRUE(absl::IsFailedPrecondition(core_.PlanRecovery(now_).status()));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(core_.recoveries().Plan(now_).status()));
   EXPECT_FALSE(Comes("n2", 96).ok());
-  const auto plan = core_.PlanRecovery(now_);
+  const auto plan = core_.recoveries().Plan(now_);
   ASSERT_EQ(plan.status(), absl::OkStatus());
   EXPECT_FALSE(plan->complete);
   EXPECT_EQ(plan->holds, 96u);
-  const auto unforced = core_.Recover(/*force=*/false, now_);
+  const auto unforced = core_.recoveries().Recover(/*force=*/false, now_);
   EXPECT_TRUE(absl::IsFailedPrecondition(unforced.status()));
   EXPECT_TRUE(absl::StrContains(unforced.status().message(), "up to 96"));
   EXPECT_TRUE(
@@ -199,12 +203,14 @@ TEST_F(ForcedRecoveryTest, IsOfferedOnlyWhereAllAreOld) {
                         ": start the others of view 1: n1, n3, or force"))
       << unforced.status();
   EXPECT_EQ(Comes("n1", 120), absl::OkStatus());
-  EXPECT_TRUE(absl::IsFailedPrecondition(core_.PlanRecovery(now_).status()));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(core_.recoveries().Plan(now_).status()));
 }
 
 TEST_F(ForcedRecoveryTest, WhereAllAreThereNobodyIsToBeStarted) {
   for (const char* id : {"n1", "n2", "n3"}) EXPECT_FALSE(Comes(id, 96).ok());
-  const absl::Status unforced = core_.Recover(/*force=*/false, now_).status();
+  const absl::Status unforced =
+      core_.recoveries().Recover(/*force=*/false, now_).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(unforced));
   EXPECT_TRUE(absl::StrContains(
       unforced.message(), ": restore newer files of a member, or force it;"))
@@ -217,7 +223,7 @@ TEST_F(ForcedRecoveryTest, GoesOnFromTheNewestThatIsWhole) {
   EXPECT_EQ(view().id, 2u);
   EXPECT_EQ(view().epoch, 2u);
   EXPECT_EQ(view().cluster_uuid, stored_.cluster_uuid);
-  EXPECT_EQ(core_.progress().acknowledged, 96u);
+  EXPECT_EQ(core_.old_copies().progress().acknowledged, 96u);
   EXPECT_EQ(Why(), "");
 }
 
@@ -226,15 +232,16 @@ TEST_F(ForcedRecoveryTest, GoesOnFromTheNewestThatIsWhole) {
 
 class RecoveryFromOutsideTest : public OldCopiesTest {
  protected:
-  absl::Status Plan() { return core_.PlanRecovery(now_).status(); }
+  absl::Status Plan() { return core_.recoveries().Plan(now_).status(); }
 };
 
 TEST_F(RecoveryFromOutsideTest, GoesOnFromTheNewestOfThem) {
   EXPECT_EQ(Comes("n4", 100), absl::OkStatus());
   EXPECT_EQ(Comes("n5", 110), absl::OkStatus());
   EXPECT_EQ(Why(), "");
-  EXPECT_TRUE(absl::IsFailedPrecondition(core_.Recover(false, now_).status()));
-  const auto plan = core_.Recover(/*force=*/true, now_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      core_.recoveries().Recover(false, now_).status()));
+  const auto plan = core_.recoveries().Recover(/*force=*/true, now_);
   ASSERT_EQ(plan.status(), absl::OkStatus());
   EXPECT_FALSE(plan->complete);
   EXPECT_EQ(plan->holds, 110u);
@@ -245,7 +252,7 @@ TEST_F(RecoveryFromOutsideTest, GoesOnFromTheNewestOfThem) {
   EXPECT_EQ(Names(view()), "n5.2 ");
   EXPECT_EQ(view().id, 2u);
   EXPECT_EQ(view().epoch, 2u);
-  EXPECT_EQ(core_.progress().acknowledged, 110u);
+  EXPECT_EQ(core_.old_copies().progress().acknowledged, 110u);
   // It has not heard of the recovery yet.
   NodeReport goes_on = Says(Condition::kReturned, 110);
   goes_on.epoch = 1;
@@ -274,7 +281,7 @@ TEST_F(RecoveryFromOutsideTest, NorByThoseWhoCannotServe) {
 
 TEST_F(RecoveryFromOutsideTest, NorByThoseWhoAreToStayOut) {
   EXPECT_EQ(Comes("n4", 100), absl::OkStatus());
-  EXPECT_EQ(core_.Exclude("n4", ManagerCore::Removal::kNow, now_),
+  EXPECT_EQ(core_.removals().Exclude("n4", Removal::kNow, now_),
             absl::OkStatus());
   EXPECT_TRUE(absl::IsFailedPrecondition(Plan())) << Plan();
   EXPECT_TRUE(absl::StrContains(
@@ -283,14 +290,14 @@ TEST_F(RecoveryFromOutsideTest, NorByThoseWhoAreToStayOut) {
       "kamino admin add --no_wait n4, then kamino admin recover --confirm "
       "--force, lets the chain go on from it"))
       << Plan();
-  core_.Include("n4");
+  core_.removals().Include("n4");
   EXPECT_EQ(Plan(), absl::OkStatus());
 }
 
 // If a member is there, the others are to be started: nothing else helps.
 TEST_F(RecoveryFromOutsideTest, NorAreTheyNamedWhileAMemberIsThere) {
   EXPECT_EQ(Comes("n4", 100), absl::OkStatus());
-  EXPECT_EQ(core_.Exclude("n4", ManagerCore::Removal::kNow, now_),
+  EXPECT_EQ(core_.removals().Exclude("n4", Removal::kNow, now_),
             absl::OkStatus());
   EXPECT_EQ(Comes("n1", 120), absl::OkStatus());
   EXPECT_TRUE(absl::IsFailedPrecondition(Plan())) << Plan();
@@ -310,7 +317,7 @@ TEST_F(RecoveryFromOutsideTest, OfAnEarlierViewNoNumbersAreToldThatReachFar) {
   const auto holds = [&] {
     EXPECT_EQ(core_.Register("c", Node("n4", 2), report, now_),
               absl::OkStatus());
-    const auto plan = core_.PlanRecovery(now_);
+    const auto plan = core_.recoveries().Plan(now_);
     EXPECT_EQ(plan.status(), absl::OkStatus());
     EXPECT_FALSE(plan->complete);
     return plan->holds;
@@ -333,7 +340,7 @@ TEST_F(RecoveryFromOutsideTest, OfAnEpochThatIsOverNoNumbersAreTold) {
   core_.BecomeLeader(next, Options().lease(), now_, stored_);
   now_ += 3 * kTimeout;
   EXPECT_EQ(core_.Register("c", Node("n4", 2), report, now_), absl::OkStatus());
-  const auto plan = core_.PlanRecovery(now_);
+  const auto plan = core_.recoveries().Plan(now_);
   ASSERT_EQ(plan.status(), absl::OkStatus());
   EXPECT_EQ(plan->holds, 0u);
   EXPECT_EQ(plan->acknowledged, 0u);
@@ -367,7 +374,7 @@ TEST_F(ForcedRecoveryTest, WhatWasLostComesBackTooLate) {
             absl::OkStatus());
   // Nodes without a place join anew.
   EXPECT_EQ(core_.Register("c", Node("n1", 3), lost, now_), absl::OkStatus());
-  EXPECT_EQ(core_.WhyBehind(), "");
+  EXPECT_EQ(core_.watch().WhyBehind(), "");
 }
 
 TEST_F(ForcedRecoveryTest, ALaterViewOfAnEpochThatIsOverIsNotAhead) {
@@ -381,13 +388,13 @@ TEST_F(ForcedRecoveryTest, ALaterViewOfAnEpochThatIsOverIsNotAhead) {
   const absl::Status told = core_.Register("c", Node("n3", 5), away, now_);
   EXPECT_TRUE(absl::IsFailedPrecondition(told));
   EXPECT_TRUE(absl::StrContains(told.message(), "start the node again"));
-  EXPECT_EQ(core_.WhyBehind(), "");
+  EXPECT_EQ(core_.watch().WhyBehind(), "");
   // But one of a later epoch is named.
   away.epoch = 3;
   away.view_id = 0;
   EXPECT_TRUE(
       absl::IsUnavailable(core_.Register("c", Node("n3", 6), away, now_)));
-  EXPECT_TRUE(absl::StrContains(core_.WhyBehind(), "view 9"));
+  EXPECT_TRUE(absl::StrContains(core_.watch().WhyBehind(), "view 9"));
 }
 
 TEST_F(ForcedRecoveryTest, SequencesCompareWithinOneEpochAndView) {

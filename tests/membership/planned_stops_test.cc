@@ -321,14 +321,15 @@ class ManagerStopTest : public ManagerCoreTest {
   }
   Parting Ask(const std::string& id) {
     EXPECT_TRUE(Say(id, Stopping::kAsks).ok());
-    return core_.PartingFor(id, now_);
+    return core_.stops().PartingFor(id, now_);
   }
   // All others are told to ask often.
   void TellOthers(const std::string& but) {
     for (const Member& member : core_.view().members) {
       if (member.node_id == but) continue;
       EXPECT_TRUE(Beat(member.node_id, member.incarnation).ok());
-      EXPECT_EQ(core_.CallAgainAfter(member.node_id, now_), Partings::kLook);
+      EXPECT_EQ(core_.stops().CallAgainAfter(member.node_id, now_),
+                Partings::kLook);
     }
   }
   bool Store() {
@@ -341,22 +342,22 @@ class ManagerStopTest : public ManagerCoreTest {
     TellOthers(id);
     EXPECT_EQ(Ask(id), Parting::kGo);
     EXPECT_TRUE(Say(id, Stopping::kSurrendered).ok());
-    EXPECT_EQ(core_.PartingFor(id, now_), Parting::kWait);
+    EXPECT_EQ(core_.stops().PartingFor(id, now_), Parting::kWait);
     EXPECT_TRUE(Store());
-    EXPECT_EQ(core_.PartingFor(id, now_), Parting::kGo);
+    EXPECT_EQ(core_.stops().PartingFor(id, now_), Parting::kGo);
   }
 };
 
 TEST_F(ManagerStopTest, AMemberIsAwayAtOnce) {
-  EXPECT_EQ(core_.CallAgainAfter("n2", now_), absl::ZeroDuration());
+  EXPECT_EQ(core_.stops().CallAgainAfter("n2", now_), absl::ZeroDuration());
   HandOver("n1");
   EXPECT_EQ(Names(core_.view()), "n2.1 n3.1 ");
   EXPECT_TRUE(core_.view().handed_over());
-  EXPECT_EQ(core_.AwayLeft("n1", now_), Options().away_limit);
-  EXPECT_EQ(core_.CallAgainAfter("n2", now_), absl::ZeroDuration());
+  EXPECT_EQ(core_.places().AwayLeft("n1", now_), Options().away_limit);
+  EXPECT_EQ(core_.stops().CallAgainAfter("n2", now_), absl::ZeroDuration());
   // An earlier report of the member arrives late.
   EXPECT_TRUE(Say("n1", Stopping::kAsks).ok());
-  EXPECT_EQ(core_.PartingFor("n1", now_), Parting::kGo);
+  EXPECT_EQ(core_.stops().PartingFor("n1", now_), Parting::kGo);
 }
 
 TEST_F(ManagerStopTest, TheSecondOfThreeStaysAndIsWaitedFor) {
@@ -365,14 +366,14 @@ TEST_F(ManagerStopTest, TheSecondOfThreeStaysAndIsWaitedFor) {
   EXPECT_TRUE(Say("n1", Stopping::kSurrendered).ok());
   EXPECT_TRUE(Store());
   EXPECT_EQ(Names(core_.view()), "n1.1 n3.1 ");
-  EXPECT_EQ(core_.PartingFor("n1", now_), Parting::kStay);
+  EXPECT_EQ(core_.stops().PartingFor("n1", now_), Parting::kStay);
   // All wait, for as long as its place is kept.
   Pass(Options().away_limit - kBeat * 2, {Node("n3")});
   EXPECT_EQ(Names(core_.view()), "n1.1 n3.1 ");
-  EXPECT_EQ(core_.WaitingFor(now_), std::vector<std::string>{"n1"});
+  EXPECT_EQ(core_.registry().WaitingFor(now_), std::vector<std::string>{"n1"});
   Pass(kTimeout * 2, {Node("n3")});
   EXPECT_EQ(Names(core_.view()), "n3.1 ");
-  EXPECT_TRUE(core_.WaitingFor(now_).empty());
+  EXPECT_TRUE(core_.registry().WaitingFor(now_).empty());
 }
 
 TEST_F(ManagerStopTest, AllAtOnceStayAndComeBack) {
@@ -416,12 +417,12 @@ TEST_F(ManagerStopTest, ThoseThatComeBackGoOnWithoutTheOneThatDoesNot) {
 TEST_F(ManagerStopTest, ANewLeaderIsToldAndCountsOn) {
   HandOver("n1");
   Pass(absl::Minutes(2), {Node("n2"), Node("n3")});
-  const auto times = core_.away_times(now_);
+  const auto times = core_.places().away_times(now_);
   EXPECT_EQ(times.at("n1"), absl::Minutes(2));
   core_.LoseLeadership();
   Lead(core_.view());
-  core_.NoteAway(times, now_);
-  EXPECT_EQ(core_.AwayLeft("n1", now_), absl::Minutes(3));
+  core_.places().NoteAway(times, now_);
+  EXPECT_EQ(core_.places().AwayLeft("n1", now_), absl::Minutes(3));
 }
 
 // It hears of the surrender before it hears other members: the store may be

@@ -108,7 +108,7 @@ TEST_F(RecoveredAgreementTest, WhoComesBackWithoutAProcedureIsRefused) {
             "it in common");
   // With the others' program it belongs to the chain.
   EXPECT_TRUE(absl::IsUnavailable(ComesBack(Newer(Node("n3", 3)))));
-  const auto recovery = core_.Recover(/*force=*/false, now_);
+  const auto recovery = core_.recoveries().Recover(/*force=*/false, now_);
   ASSERT_EQ(recovery.status(), absl::OkStatus());
   EXPECT_EQ(Names(recovery->view), "n1.1 n2.1 n3.3 ");
   EXPECT_EQ(recovery->view.in_force, newest_.in_force);
@@ -122,13 +122,13 @@ TEST_F(RecoveredAgreementTest, NorIsItGoneOnWithIfItCameFirst) {
   }
   EXPECT_TRUE(absl::IsUnavailable(GoesOn("n1")));
   EXPECT_TRUE(absl::IsUnavailable(GoesOn("n2")));
-  const auto plan = core_.PlanRecovery(now_);
+  const auto plan = core_.recoveries().Plan(now_);
   ASSERT_EQ(plan.status(), absl::OkStatus());
   EXPECT_EQ(Names(plan->view), "n1.1 n2.1 ");
   EXPECT_FALSE(plan->complete);
   EXPECT_TRUE(absl::IsFailedPrecondition(ComesBack(Older(Node("n3", 2)))));
   EXPECT_TRUE(absl::IsUnavailable(ComesBack(Newer(Node("n3", 3)))));
-  const auto recovery = core_.Recover(/*force=*/false, now_);
+  const auto recovery = core_.recoveries().Recover(/*force=*/false, now_);
   ASSERT_EQ(recovery.status(), absl::OkStatus());
   EXPECT_EQ(recovery->view.in_force, newest_.in_force);
 }
@@ -141,7 +141,7 @@ TEST_F(RecoveredAgreementTest, WhatAllHaveBegunAnewWithIsTaken) {
       EXPECT_TRUE(absl::IsUnavailable(ComesBack(Older(member))));
     }
   }
-  const auto recovery = core_.Recover(/*force=*/true, now_);
+  const auto recovery = core_.recoveries().Recover(/*force=*/true, now_);
   ASSERT_EQ(recovery.status(), absl::OkStatus());
   EXPECT_EQ(Names(recovery->view), "n1.2 n2.2 n3.2 ");
   EXPECT_EQ(recovery->view.in_force, (InForce{{"ring_mb", 64}}));
@@ -166,7 +166,7 @@ class ForgottenAgreementTest : public RecoveredAgreementTest {
     faults::PlantFault(fault);
     Wait();
     EXPECT_TRUE(absl::IsUnavailable(ComesBack(Older(Node("n3", 2)))));
-    const auto recovery = core_.Recover(/*force=*/false, now_);
+    const auto recovery = core_.recoveries().Recover(/*force=*/false, now_);
     ASSERT_EQ(recovery.status(), absl::OkStatus());
     EXPECT_EQ(Names(recovery->view), "n1.1 n2.1 n3.2 ");
     EXPECT_EQ(recovery->view.in_force.at("procedure p"), 0u);

@@ -76,7 +76,8 @@ TEST_F(ManagerCoreTest, AfterAPowerCutAnOldCopyDoesNotCount) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Return("n1", {12, 12, 10})));
   Pass(kTimeout * 3, {Node("n2", 2)}, Condition::kReturned);
   EXPECT_EQ(core_.view().id, 1u);
-  EXPECT_EQ(core_.WaitingFor(now_), std::vector<std::string>({"n3"}));
+  EXPECT_EQ(core_.registry().WaitingFor(now_),
+            std::vector<std::string>({"n3"}));
   EXPECT_EQ(Return("n3", {110, 109, 90}), absl::OkStatus());
   Pass(kTimeout + kBeat, {Node("n2", 2), Node("n3", 2)}, Condition::kReturned);
   EXPECT_EQ(Names(core_.view()), "n2.2 n3.2 ");
@@ -210,24 +211,26 @@ TEST_F(ManagerCoreTest, WhatIsNewIsInForceOnceItIsFinalized) {
   };
   for (size_t i = 0; i < members.size(); ++i) exchange(i, new_one);
   exchange(1, old_one);
-  EXPECT_EQ(core_.NotFinalized().size(), 0u);
-  ASSERT_EQ(core_.Finalize(/*force=*/false, now_), absl::OkStatus());
+  EXPECT_EQ(NotFinalized(core_.view()).size(), 0u);
+  ASSERT_EQ(core_.finalizing().Finalize(/*force=*/false, now_),
+            absl::OkStatus());
   EXPECT_FALSE(core_.ProposeView(now_).has_value());  // there is nothing
   exchange(1, new_one);
-  ASSERT_EQ(core_.NotFinalized().size(), 2u);
-  EXPECT_EQ(core_.NotFinalized()[0].name, "format");
-  EXPECT_EQ(core_.NotFinalized()[0].from, 2u);
-  EXPECT_EQ(core_.NotFinalized()[0].to, 3u);
+  ASSERT_EQ(NotFinalized(core_.view()).size(), 2u);
+  EXPECT_EQ(NotFinalized(core_.view())[0].name, "format");
+  EXPECT_EQ(NotFinalized(core_.view())[0].from, 2u);
+  EXPECT_EQ(NotFinalized(core_.view())[0].to, 3u);
   EXPECT_FALSE(core_.ProposeView(now_).has_value());  // no operator has asked
-  EXPECT_EQ(core_.Finalize(/*force=*/false, now_).message(),
+  EXPECT_EQ(core_.finalizing().Finalize(/*force=*/false, now_).message(),
             "format is 2 at n4, but 3 in the chain once the release is "
             "finalized: the node would be refused for good; start it on the "
             "new release first, or force it");
-  ASSERT_EQ(core_.Finalize(/*force=*/true, now_), absl::OkStatus());
+  ASSERT_EQ(core_.finalizing().Finalize(/*force=*/true, now_),
+            absl::OkStatus());
   core_.OnViewStored(*core_.ProposeView(now_));
   EXPECT_EQ(core_.view().in_force,
             (InForce{{"format", 3}, {"procedure p", 1}}));
-  EXPECT_EQ(core_.NotFinalized().size(), 0u);
+  EXPECT_EQ(NotFinalized(core_.view()).size(), 0u);
   EXPECT_FALSE(core_.ProposeView(now_).has_value());
   // It was a spare, and is too old now: it is told when it registers again.
   EXPECT_TRUE(absl::IsNotFound(Beat("n4", 1, Condition::kFresh)));
@@ -252,18 +255,19 @@ TEST_F(ManagerCoreTest, AReleaseWithdrawsAProcedure) {
   };
   const Agreement withdraws = {{"procedure p", {0, 1, /*withdrawn=*/true}}};
   for (size_t i = 0; i < members.size(); ++i) {
-    EXPECT_TRUE(core_.NotFinalized().empty());
+    EXPECT_TRUE(NotFinalized(core_.view()).empty());
     ASSERT_EQ(exchange(i, withdraws), absl::OkStatus());
   }
   EXPECT_EQ(core_.view().in_force.at("procedure p"), 1u);
-  ASSERT_EQ(core_.NotFinalized().size(), 1u);
-  EXPECT_EQ(core_.NotFinalized()[0].name, "procedure p");
-  EXPECT_EQ(core_.NotFinalized()[0].from, 1u);
-  EXPECT_EQ(core_.NotFinalized()[0].to, 0u);
-  ASSERT_EQ(core_.Finalize(/*force=*/false, now_), absl::OkStatus());
+  ASSERT_EQ(NotFinalized(core_.view()).size(), 1u);
+  EXPECT_EQ(NotFinalized(core_.view())[0].name, "procedure p");
+  EXPECT_EQ(NotFinalized(core_.view())[0].from, 1u);
+  EXPECT_EQ(NotFinalized(core_.view())[0].to, 0u);
+  ASSERT_EQ(core_.finalizing().Finalize(/*force=*/false, now_),
+            absl::OkStatus());
   core_.OnViewStored(*core_.ProposeView(now_));
   EXPECT_EQ(core_.view().in_force.at("procedure p"), 0u);
-  EXPECT_TRUE(core_.NotFinalized().empty());
+  EXPECT_TRUE(NotFinalized(core_.view()).empty());
   EXPECT_FALSE(core_.ProposeView(now_).has_value());
   // The release before and the next one fit.
   EXPECT_EQ(exchange(0, {{"procedure p", {0, 1}}}), absl::OkStatus());
@@ -287,7 +291,7 @@ TEST_F(ManagerCoreTest, AManagerThatFinalizesUnaskedIsNoticed) {
     ASSERT_EQ(Register(member, Condition::kReturned), absl::OkStatus());
     core_.OnViewStored(*core_.ProposeView(now_));
   }
-  EXPECT_TRUE(core_.NotFinalized().empty());
+  EXPECT_TRUE(NotFinalized(core_.view()).empty());
   Member back = members[0];
   ++back.incarnation;
   back.agreement.clear();

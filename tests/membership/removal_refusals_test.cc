@@ -13,7 +13,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Removal = ManagerCore::Removal;
 
 class RemovalRefusalsTest : public ManagerCoreTest {
  protected:
@@ -25,10 +24,10 @@ class RemovalRefusalsTest : public ManagerCoreTest {
   }
 
   std::string WhyNot(const std::string& node_id, Removal how) {
-    return std::string(core_.Exclude(node_id, how, now_).message());
+    return std::string(core_.removals().Exclude(node_id, how, now_).message());
   }
   std::string WhyNotRecovered() {
-    return std::string(core_.PlanRecovery(now_).status().message());
+    return std::string(core_.recoveries().Plan(now_).status().message());
   }
 };
 
@@ -48,7 +47,8 @@ TEST_F(RemovalRefusalsTest, TheOnlyMemberIsDrained) {
 TEST_F(RemovalRefusalsTest, ARemovedNodeIsTakenBack) {
   FormChain();
   Pass(kBeat, all_);
-  ASSERT_EQ(core_.Exclude("n3", Removal::kNow, now_), absl::OkStatus());
+  ASSERT_EQ(core_.removals().Exclude("n3", Removal::kNow, now_),
+            absl::OkStatus());
   Pass(kTimeout, {all_[0], all_[1]});
   Pass(kTimeout * 2, {all_[0]});
   ASSERT_EQ(Names(core_.view()), "n1.1 ");

@@ -12,7 +12,7 @@ namespace {
 
 TEST_F(StoreRecoveryTest, NobodyIsLedWhenANodeKnowsMore) {
   Lead(old_);
-  EXPECT_EQ(core_.WhyBehind(), "");
+  EXPECT_EQ(core_.watch().WhyBehind(), "");
   // Once it has waited for the others, n2 gets a lease by the old store.
   const absl::Time leases = now_ + kTimeout;
   while (now_ < leases) {
@@ -22,14 +22,14 @@ TEST_F(StoreRecoveryTest, NobodyIsLedWhenANodeKnowsMore) {
   EXPECT_EQ(Beat("n2"), absl::OkStatus());
   const absl::Status told = Tell("n1", newest_);
   EXPECT_TRUE(absl::IsUnavailable(told));
-  EXPECT_EQ(told.message(), core_.WhyBehind());
+  EXPECT_EQ(told.message(), core_.watch().WhyBehind());
   EXPECT_TRUE(absl::StrContains(told.message(), "kamino admin recover"));
   EXPECT_TRUE(absl::StrContains(told.message(), "n1 knows view 2"));
   // Nor does any other node, not even one that knows no more than the store.
   EXPECT_FALSE(Beat("n2").ok());
   EXPECT_TRUE(absl::IsUnavailable(Tell("n3", old_)));
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      core_.Exclude("n3", ManagerCore::Removal::kForced, now_)));
+      core_.removals().Exclude("n3", Removal::kForced, now_)));
   Wait({"n1"});
 }
 
@@ -38,9 +38,9 @@ TEST_F(StoreRecoveryTest, AHeartbeatTellsItToo) {
   EXPECT_TRUE(
       absl::IsNotFound(core_.Heartbeat("c", {"n1", 1, Knows(newest_)}, now_)));
   // Once it shows that view, which it does next.
-  EXPECT_EQ(core_.WhyBehind(), "");
+  EXPECT_EQ(core_.watch().WhyBehind(), "");
   EXPECT_TRUE(absl::IsUnavailable(Tell("n1", newest_)));
-  EXPECT_NE(core_.WhyBehind(), "");
+  EXPECT_NE(core_.watch().WhyBehind(), "");
 }
 
 TEST_F(StoreRecoveryTest, SoDoesARestartedNodeThatWasAMember) {
@@ -61,7 +61,8 @@ TEST_F(StoreRecoveryTest, AnotherViewOfTheSameIdIsNotTheSame) {
   Succeed(old_, &other);
   Lead(other);
   EXPECT_TRUE(absl::IsUnavailable(Tell("n1", newest_)));
-  EXPECT_TRUE(absl::StrContains(core_.WhyBehind(), "n1 knows another view 2"));
+  EXPECT_TRUE(
+      absl::StrContains(core_.watch().WhyBehind(), "n1 knows another view 2"));
 }
 
 TEST_F(StoreRecoveryTest, ANodeOfAnotherPastIsLeftAlone) {
@@ -76,7 +77,7 @@ TEST_F(StoreRecoveryTest, ANodeOfAnotherPastIsLeftAlone) {
   EXPECT_TRUE(absl::IsFailedPrecondition(told)) << told;
   EXPECT_TRUE(absl::StrContains(told.message(), "another history"));
   // The others continue.
-  EXPECT_EQ(core_.WhyBehind(), "");
+  EXPECT_EQ(core_.watch().WhyBehind(), "");
   EXPECT_EQ(Tell("n1", later), absl::OkStatus());
 }
 
@@ -84,13 +85,14 @@ TEST_F(StoreRecoveryTest, RecoveryIsAboveAllThatIsKnown) {
   Lead(old_);
   EXPECT_FALSE(Tell("n1", newest_).ok());
   // Earlier leases may still run.
-  EXPECT_TRUE(absl::IsUnavailable(core_.PlanRecovery(now_).status()));
+  EXPECT_TRUE(absl::IsUnavailable(core_.recoveries().Plan(now_).status()));
   Wait({"n1", "n2"});
-  const auto plan = core_.PlanRecovery(now_);
+  const auto plan = core_.recoveries().Plan(now_);
   ASSERT_EQ(plan.status(), absl::OkStatus());
   EXPECT_TRUE(plan->complete);
   EXPECT_FALSE(core_.ProposeView(now_).has_value());  // only planned
-  ASSERT_EQ(core_.Recover(/*force=*/false, now_).status(), absl::OkStatus());
+  ASSERT_EQ(core_.recoveries().Recover(/*force=*/false, now_).status(),
+            absl::OkStatus());
   const auto view = core_.ProposeView(now_);
   ASSERT_TRUE(view.has_value());
   EXPECT_EQ(*view, plan->view);
@@ -98,7 +100,7 @@ TEST_F(StoreRecoveryTest, RecoveryIsAboveAllThatIsKnown) {
   EXPECT_EQ(Names(*view), "n1.1 n2.1 ");
   EXPECT_EQ(view->ancestors.front(), newest_.digest);
   core_.OnViewStored(*view);
-  EXPECT_EQ(core_.WhyBehind(), "");
+  EXPECT_EQ(core_.watch().WhyBehind(), "");
   EXPECT_EQ(Tell("n1", newest_), absl::OkStatus());
 }
 
@@ -107,11 +109,12 @@ TEST_F(StoreRecoveryTest, WithoutAllOfTheNewestViewItTakesForce) {
   Lead(View());
   EXPECT_FALSE(Tell("n1", newest_).ok());
   Wait({"n1"});
-  const auto plan = core_.PlanRecovery(now_);
+  const auto plan = core_.recoveries().Plan(now_);
   ASSERT_EQ(plan.status(), absl::OkStatus());
   EXPECT_EQ(Names(plan->view), "n1.1 ");
   EXPECT_FALSE(plan->complete);
-  EXPECT_TRUE(absl::IsFailedPrecondition(core_.Recover(false, now_).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      core_.recoveries().Recover(false, now_).status()));
 }
 
 TEST_F(StoreRecoveryTest, WithoutThoseWhoHoldEverythingItTakesForce) {
@@ -122,12 +125,14 @@ TEST_F(StoreRecoveryTest, WithoutThoseWhoHoldEverythingItTakesForce) {
     now_ += kBeat;
     EXPECT_FALSE(Tell("n2", report).ok());
   }
-  const auto plan = core_.PlanRecovery(now_);
+  const auto plan = core_.recoveries().Plan(now_);
   ASSERT_EQ(plan.status(), absl::OkStatus());
   EXPECT_FALSE(plan->complete);
-  EXPECT_TRUE(absl::IsFailedPrecondition(core_.Recover(false, now_).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      core_.recoveries().Recover(false, now_).status()));
   EXPECT_FALSE(core_.ProposeView(now_).has_value());
-  ASSERT_EQ(core_.Recover(/*force=*/true, now_).status(), absl::OkStatus());
+  ASSERT_EQ(core_.recoveries().Recover(/*force=*/true, now_).status(),
+            absl::OkStatus());
   const auto view = core_.ProposeView(now_);
   ASSERT_TRUE(view.has_value());
   EXPECT_EQ(Names(*view), "n2.1 ");
@@ -162,8 +167,9 @@ class TwoEpochsTest : public StoreRecoveryTest {
 
 TEST_F(TwoEpochsTest, WhoSleptInTheEarlierOneIsNotGoneOnWith) {
   Meet();
-  EXPECT_TRUE(absl::IsFailedPrecondition(core_.Recover(false, now_).status()));
-  const auto plan = core_.Recover(/*force=*/true, now_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      core_.recoveries().Recover(false, now_).status()));
+  const auto plan = core_.recoveries().Recover(/*force=*/true, now_);
   ASSERT_EQ(plan.status(), absl::OkStatus());
   EXPECT_FALSE(plan->complete);
   EXPECT_EQ(Names(plan->view), "n1.1 ");
@@ -174,7 +180,7 @@ TEST_F(TwoEpochsTest, WhoSleptInTheEarlierOneIsNotGoneOnWith) {
 TEST_F(TwoEpochsTest, ARecoveryThatGoesByIdsAloneIsNoticed) {
   faults::PlantFault("membership-recovers-by-ids-alone");
   Meet();
-  const auto plan = core_.PlanRecovery(now_);
+  const auto plan = core_.recoveries().Plan(now_);
   ASSERT_EQ(plan.status(), absl::OkStatus());
   EXPECT_TRUE(plan->complete);
   EXPECT_EQ(Names(plan->view), "n2.1 ");
@@ -188,8 +194,9 @@ TEST_F(StoreRecoveryTest, ItIsAboveWhatThoseSaidWhoAreGoneAgain) {
   Lead(old_);
   EXPECT_FALSE(Tell("n3", later).ok());
   Wait({"n1", "n2"});
-  EXPECT_TRUE(absl::IsFailedPrecondition(core_.Recover(false, now_).status()));
-  const auto plan = core_.PlanRecovery(now_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      core_.recoveries().Recover(false, now_).status()));
+  const auto plan = core_.recoveries().Plan(now_);
   ASSERT_EQ(plan.status(), absl::OkStatus());
   EXPECT_EQ(Names(plan->view), "n1.1 n2.1 ");
   EXPECT_EQ(plan->view.id, 4u);
@@ -219,48 +226,50 @@ class ProgressAheadTest : public StoreRecoveryTest {
 
 TEST_F(ProgressAheadTest, AStoreBehindItsOwnProgressIsSeen) {
   LeadBy(old_);
-  EXPECT_TRUE(absl::StrContains(
-      core_.WhyBehind(), "there is view 1, but a former leader used view 2"))
-      << core_.WhyBehind();
+  EXPECT_TRUE(
+      absl::StrContains(core_.watch().WhyBehind(),
+                        "there is view 1, but a former leader used view 2"))
+      << core_.watch().WhyBehind();
   // Nor does the store count again after a while.
   for (int i = 0; i < 1000; ++i) {
     now_ += kBeat;
     // No node is told that its data is old.
     const absl::Status told = Tell("n2", Returned());
     ASSERT_TRUE(absl::IsUnavailable(told)) << told;
-    ASSERT_EQ(told.message(), core_.WhyBehind());
+    ASSERT_EQ(told.message(), core_.watch().WhyBehind());
     ASSERT_FALSE(core_.ProposeView(now_).has_value());
   }
-  EXPECT_EQ(core_.progress(), stored_);  // for the next leader
+  EXPECT_EQ(core_.old_copies().progress(), stored_);  // for the next leader
 }
 
 TEST_F(ProgressAheadTest, SoIsOneWithoutAView) {
   LeadBy(View());
-  EXPECT_TRUE(absl::StrContains(core_.WhyBehind(), "there is no view, but"));
-  EXPECT_EQ(core_.progress(), stored_);
+  EXPECT_TRUE(
+      absl::StrContains(core_.watch().WhyBehind(), "there is no view, but"));
+  EXPECT_EQ(core_.old_copies().progress(), stored_);
 }
 
 TEST_F(ProgressAheadTest, OneThatHasThatViewIsNotBehind) {
   LeadBy(newest_);
-  EXPECT_EQ(core_.WhyBehind(), "");
+  EXPECT_EQ(core_.watch().WhyBehind(), "");
 }
 
 TEST_F(ProgressAheadTest, NorIsOneOfAnotherCluster) {
   stored_.cluster_uuid = std::string(16, 'x');
   LeadBy(old_);
-  EXPECT_EQ(core_.WhyBehind(), "");
+  EXPECT_EQ(core_.watch().WhyBehind(), "");
 }
 
 TEST_F(ProgressAheadTest, ItIsRecoveredFromThoseWhoWereInIt) {
   LeadBy(old_);
   Wait({"n1", "n2"});
-  const auto plan = core_.Recover(/*force=*/false, now_);
+  const auto plan = core_.recoveries().Recover(/*force=*/false, now_);
   ASSERT_EQ(plan.status(), absl::OkStatus());
   EXPECT_EQ(plan->view.id, 3u);
   EXPECT_EQ(plan->view.epoch, 1u);
   core_.OnViewStored(plan->view);
-  EXPECT_EQ(core_.WhyBehind(), "");
-  EXPECT_EQ(core_.progress(), stored_);
+  EXPECT_EQ(core_.watch().WhyBehind(), "");
+  EXPECT_EQ(core_.old_copies().progress(), stored_);
 }
 
 TEST_F(ProgressAheadTest, OrByForceAboveIt) {
@@ -269,21 +278,22 @@ TEST_F(ProgressAheadTest, OrByForceAboveIt) {
     now_ += kBeat;
     EXPECT_FALSE(Tell("n2", Returned()).ok());
   }
-  EXPECT_TRUE(absl::IsFailedPrecondition(core_.Recover(false, now_).status()));
-  const auto plan = core_.Recover(/*force=*/true, now_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      core_.recoveries().Recover(false, now_).status()));
+  const auto plan = core_.recoveries().Recover(/*force=*/true, now_);
   ASSERT_EQ(plan.status(), absl::OkStatus());
   EXPECT_EQ(Names(plan->view), "n2.1 ");
   EXPECT_EQ(plan->view.id, 3u);
   EXPECT_EQ(plan->view.epoch, 2u);
   core_.OnViewStored(plan->view);
-  EXPECT_EQ(core_.WhyBehind(), "");
-  EXPECT_EQ(core_.progress().acknowledged, 10u);
+  EXPECT_EQ(core_.watch().WhyBehind(), "");
+  EXPECT_EQ(core_.old_copies().progress().acknowledged, 10u);
 }
 
 TEST_F(ProgressAheadTest, OneThatGoesByAnOlderViewIsNoticed) {
   faults::PlantFault("membership-goes-by-a-view-before-its-progress");
   LeadBy(old_);
-  EXPECT_EQ(core_.WhyBehind(), "");
+  EXPECT_EQ(core_.watch().WhyBehind(), "");
   EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
@@ -294,7 +304,8 @@ TEST_F(StoreRecoveryTest, NobodyWhoHoldsNothingIsGoneOnWith) {
     now_ += kBeat;
     EXPECT_FALSE(Tell("n2", report).ok());
   }
-  EXPECT_TRUE(absl::IsFailedPrecondition(core_.Recover(true, now_).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      core_.recoveries().Recover(true, now_).status()));
 }
 
 // All nodes were restarted; their store was emptied.
@@ -318,7 +329,7 @@ class AllReturnTest : public StoreRecoveryTest {
   }
   // By force; or why it is refused.
   std::string Recovered() {
-    const auto plan = core_.Recover(/*force=*/true, now_);
+    const auto plan = core_.recoveries().Recover(/*force=*/true, now_);
     if (!plan.ok()) return std::string(plan.status().message());
     EXPECT_FALSE(plan->complete);
     EXPECT_TRUE(absl::StrContains(plan->rather, "others of view 2"));
@@ -340,7 +351,7 @@ TEST_F(AllReturnTest, OneThatWasInterruptedIsNotGoneOnWithAlone) {
     now_ += kBeat;
     EXPECT_FALSE(Tell("n2", WasIn(1, Condition::kReturned)).ok());
   }
-  const auto plan = core_.PlanRecovery(now_);
+  const auto plan = core_.recoveries().Plan(now_);
   ASSERT_EQ(plan.status(), absl::OkStatus());
   EXPECT_EQ(Names(plan->view), "n2.1 ");
   EXPECT_EQ(plan->view.id, 3u);
@@ -396,8 +407,10 @@ TEST_F(AllReturnTest, ARecoveryThatGoesByWhatWasReceivedIsNoticed) {
 }
 
 TEST_F(StoreRecoveryTest, WhereNothingIsBehindThereIsNothingToRecover) {
-  EXPECT_TRUE(absl::IsFailedPrecondition(core_.Recover(true, now_).status()));
-  EXPECT_TRUE(absl::IsFailedPrecondition(core_.PlanRecovery(now_).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      core_.recoveries().Recover(true, now_).status()));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(core_.recoveries().Plan(now_).status()));
 }
 
 // A manager that does not know it would form another chain, or wipe a node.
@@ -419,14 +432,14 @@ TEST_F(StoreRecoveryTest, ANodeTakesNothingFromAYoungerChain) {
   auto effects = agent.OnAnswer(agent.Next(now_), answer, now_);
   EXPECT_EQ(effects.view, std::nullopt);
   EXPECT_EQ(effects.refused, absl::OkStatus());
-  EXPECT_FALSE(agent.LeaseValid(2, now_));
+  EXPECT_FALSE(agent.lease().Valid(2, now_));
 
   answer.registration.set_lease_view_id(2);
   answer.registration.set_lease_view_digest(newest_.digest);
   *answer.registration.mutable_view() = ToProto(newest_);
   effects = agent.OnAnswer(agent.Next(now_), answer, now_);
   EXPECT_EQ(effects.view, newest_);
-  EXPECT_TRUE(agent.LeaseValid(2, now_));
+  EXPECT_TRUE(agent.lease().Valid(2, now_));
 
   // Nor from another chain with as high a view.
   AgentCore::Answer beat;
@@ -438,7 +451,7 @@ TEST_F(StoreRecoveryTest, ANodeTakesNothingFromAYoungerChain) {
   const absl::Time later = now_ + absl::Seconds(5);
   effects = agent.OnAnswer(agent.Next(later), beat, later);
   EXPECT_EQ(effects.invited, std::nullopt);
-  EXPECT_FALSE(agent.LeaseValid(2, later));
+  EXPECT_FALSE(agent.lease().Valid(2, later));
 }
 
 // While any node reports a later view, the nodes' reports stay known.
@@ -447,8 +460,8 @@ TEST_F(StoreRecoveryTest, WhatNodesSaidIsNotForgotten) {
   EXPECT_FALSE(Tell("n1", newest_).ok());
   for (int i = 0; i < 60; ++i) {
     Wait({"n1", "n2"});
-    EXPECT_NE(core_.WhyBehind(), "");
-    const auto plan = core_.PlanRecovery(now_);
+    EXPECT_NE(core_.watch().WhyBehind(), "");
+    const auto plan = core_.recoveries().Plan(now_);
     ASSERT_EQ(plan.status(), absl::OkStatus());
     EXPECT_TRUE(plan->complete);
   }
@@ -462,7 +475,7 @@ TEST_F(StoreRecoveryTest, AManagerThatForgetsWhatNodesSaidIsNoticed) {
   for (int i = 0; i < 400; ++i) {
     now_ += kBeat;
     EXPECT_FALSE(core_.ProposeView(now_).has_value());
-    forgotten = forgotten || core_.WhyBehind().empty();
+    forgotten = forgotten || core_.watch().WhyBehind().empty();
     EXPECT_FALSE(Tell("n1", newest_).ok());
   }
   EXPECT_TRUE(forgotten);
@@ -478,10 +491,10 @@ TEST_F(StoreRecoveryTest, OnceNobodySaysSoTheStoreCountsAgain) {
     EXPECT_FALSE(Tell("n3", old_).ok());
     EXPECT_FALSE(core_.ProposeView(now_).has_value());
   }
-  EXPECT_NE(core_.WhyBehind(), "");
+  EXPECT_NE(core_.watch().WhyBehind(), "");
   now_ += absl::Seconds(2);
   EXPECT_FALSE(core_.ProposeView(now_).has_value());
-  EXPECT_EQ(core_.WhyBehind(), "");
+  EXPECT_EQ(core_.watch().WhyBehind(), "");
   // As under a new leader, a node that was heard has its time to come, and none
   // gets a lease before.
   for (const char* id : {"n3", "n2"}) {
@@ -509,7 +522,8 @@ TEST_F(StoreRecoveryTest, WhileAViewIsWrittenNothingIsRecovered) {
     EXPECT_EQ(Beat("n2"), absl::OkStatus());
     proposed = core_.ProposeView(now_);
   }
-  EXPECT_TRUE(absl::IsUnavailable(core_.Recover(true, now_).status()));
+  EXPECT_TRUE(
+      absl::IsUnavailable(core_.recoveries().Recover(true, now_).status()));
 
   // The view is not written again once a node knows a later one; if it is
   // stored nevertheless, the store is still behind.
@@ -520,7 +534,7 @@ TEST_F(StoreRecoveryTest, WhileAViewIsWrittenNothingIsRecovered) {
   EXPECT_FALSE(core_.ProposeView(now_).has_value());
   EXPECT_FALSE(core_.writes_view());
   core_.OnViewStored(*proposed);
-  EXPECT_TRUE(absl::StrContains(core_.WhyBehind(),
+  EXPECT_TRUE(absl::StrContains(core_.watch().WhyBehind(),
                                 "there is view 2, but node n3 knows view 3"));
   EXPECT_FALSE(core_.ProposeView(now_).has_value());
 }

@@ -240,13 +240,13 @@ class VouchingAgentTest : public testing::Test {
     request.set_incarnation(7);
     request.set_view_id(view_.id);
     request.set_view_digest(view_.digest);
-    return core_->Vouch(request, now_);
+    return core_->lease().Vouch(request, now_);
   }
   void AllVouch() {
     Vouching::Answer answer;
     answer.response.set_vouch_ms(500);
-    for (const Vouching::Call& call : core_->NextVouches(now_)) {
-      core_->OnVouch(call, answer);
+    for (const Vouching::Call& call : core_->lease().NextVouches(now_)) {
+      core_->lease().OnVouch(call, answer);
     }
   }
   // How long in all it may not answer within `time` after the manager's last
@@ -263,16 +263,16 @@ class VouchingAgentTest : public testing::Test {
       while (!answers.empty() && answers.begin()->first <= now_) {
         Vouching::Answer answer;
         answer.response.set_vouch_ms(500);
-        core_->OnVouch(answers.begin()->second, answer);
+        core_->lease().OnVouch(answers.begin()->second, answer);
         answers.erase(answers.begin());
       }
       if (now_ >= next) {
-        next = now_ + core_->vouch_interval();
-        for (const Vouching::Call& call : core_->NextVouches(now_)) {
+        next = now_ + core_->lease().vouch_interval();
+        for (const Vouching::Call& call : core_->lease().NextVouches(now_)) {
           answers.emplace(call.node_id == "n2" ? now_ + late : now_, call);
         }
       }
-      if (!core_->LeaseValid(view_.id, now_)) without += kMs;
+      if (!core_->lease().Valid(view_.id, now_)) without += kMs;
     }
     return without;
   }
@@ -297,10 +297,10 @@ class VouchingAgentTest : public testing::Test {
 TEST_F(VouchingAgentTest, AsksAndVouchesOnceHalfItsLeaseIsOver) {
   Beat(view_);
   now_ += 350 * kMs;
-  EXPECT_TRUE(core_->NextVouches(now_).empty());
+  EXPECT_TRUE(core_->lease().NextVouches(now_).empty());
   EXPECT_FALSE(AskedBy(2).status.ok());
   now_ += kMs;
-  EXPECT_EQ(core_->NextVouches(now_).size(), 2u);
+  EXPECT_EQ(core_->lease().NextVouches(now_).size(), 2u);
   const Vouching::Answer given = AskedBy(2);
   EXPECT_EQ(given.status, absl::OkStatus());
   EXPECT_EQ(given.response.vouch_ms(), 500u);
@@ -311,16 +311,16 @@ TEST_F(VouchingAgentTest, GoesOnWhileAllVouch) {
   for (int i = 0; i < 100; ++i) {
     now_ += 360 * kMs;
     AllVouch();
-    EXPECT_TRUE(core_->LeaseValid(3, now_)) << i;
-    EXPECT_FALSE(core_->LeaseValid(2, now_));
+    EXPECT_TRUE(core_->lease().Valid(3, now_)) << i;
+    EXPECT_FALSE(core_->lease().Valid(2, now_));
   }
   now_ += 450 * kMs;
-  EXPECT_FALSE(core_->LeaseValid(3, now_));
+  EXPECT_FALSE(core_->lease().Valid(3, now_));
   AllVouch();
-  EXPECT_TRUE(core_->LeaseValid(3, now_));
-  core_->EndLease();
-  EXPECT_FALSE(core_->LeaseValid(3, now_));
-  EXPECT_TRUE(core_->NextVouches(now_).empty());
+  EXPECT_TRUE(core_->lease().Valid(3, now_));
+  core_->lease().End();
+  EXPECT_FALSE(core_->lease().Valid(3, now_));
+  EXPECT_TRUE(core_->lease().NextVouches(now_).empty());
   EXPECT_FALSE(AskedBy(2).status.ok());
 }
 
@@ -330,7 +330,7 @@ TEST_F(VouchingAgentTest, OneSlowMemberMakesNoGaps) {
   EXPECT_EQ(WithoutALease(lease, 240 * kMs, absl::Seconds(10)),
             absl::ZeroDuration());
   // Peer leases of others do not wait for it, nor its own for earlier ones.
-  EXPECT_EQ(core_->vouch_deadline(), 250 * kMs);
+  EXPECT_EQ(core_->lease().vouch_deadline(), 250 * kMs);
   faults::Planted fault("membership-vouches-wait-for-the-slowest");
   EXPECT_GT(WithoutALease(lease, 240 * kMs, absl::Seconds(10)),
             absl::Milliseconds(500));
@@ -347,7 +347,7 @@ TEST_F(VouchingAgentTest, IsVouchedForBeforeAnyLeaseIsOver) {
   }
   // Whatever lease a manager grants.
   Beat(view_, absl::ZeroDuration());
-  EXPECT_EQ(core_->vouch_interval(), 5 * kMs);
+  EXPECT_EQ(core_->lease().vouch_interval(), 5 * kMs);
   faults::Planted fault("membership-asks-for-vouches-now-and-then");
   EXPECT_GT(WithoutALease(40 * kMs, 10 * kMs, absl::Seconds(2)),
             absl::ZeroDuration());
@@ -366,13 +366,13 @@ TEST_F(VouchingAgentTest, TakesNoNewerViewBeforeWhatItVouchedForIsOver) {
       continue;
     }
     EXPECT_FALSE(Beat(next_).view.has_value());
-    EXPECT_FALSE(core_->LeaseValid(3, now_));  // it knows better
-    EXPECT_FALSE(AskedBy(2).status.ok());      // likewise
+    EXPECT_FALSE(core_->lease().Valid(3, now_));  // it knows better
+    EXPECT_FALSE(AskedBy(2).status.ok());         // likewise
     now_ += kMs;
     const auto effects = Beat(next_);
     ASSERT_TRUE(effects.view.has_value());
     EXPECT_EQ(effects.view->id, 4u);
-    EXPECT_TRUE(core_->LeaseValid(4, now_));
+    EXPECT_TRUE(core_->lease().Valid(4, now_));
   }
 }
 

@@ -32,7 +32,7 @@ class WhomToStartTest : public StoreRecoveryTest {
     }
   }
   std::string Refused(bool force = false) {
-    const auto recovered = core_.Recover(force, now_);
+    const auto recovered = core_.recoveries().Recover(force, now_);
     EXPECT_TRUE(absl::IsFailedPrecondition(recovered.status()));
     return std::string(recovered.status().message());
   }

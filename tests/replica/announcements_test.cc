@@ -67,7 +67,7 @@ class AnnouncementsTest : public ::testing::Test {
     kamino::internal::v1::Sync sync;
     next_.announcements.TellIn(&sync);
     to->announcements.OnSync(sync, kLink);
-    return to->announcements.TakeBlamed();
+    return to->announcements.TakeQuarantined();
   }
 
   Speaker head_{"n1", 1};
@@ -103,8 +103,8 @@ TEST_F(AnnouncementsTest, TheSuccessorOfOneThatDiedKnowsOfWhat) {
   Announce(kRequest);
   Exchange();
   next_.announcements.Enter(ViewOf(3, {{"n2", 1}}), 0);
-  EXPECT_EQ(next_.announcements.TakeBlamed(), kRequest);
-  EXPECT_EQ(next_.announcements.TakeBlamed(), std::nullopt);
+  EXPECT_EQ(next_.announcements.TakeQuarantined(), kRequest);
+  EXPECT_EQ(next_.announcements.TakeQuarantined(), std::nullopt);
 }
 
 TEST_F(AnnouncementsTest, AHeadThatComesBackIsTold) {
@@ -129,7 +129,7 @@ TEST_F(AnnouncementsTest, WhatIsOverIsForgotten) {
   head_.announcements.End(kLink);
   Exchange();
   next_.announcements.Enter(ViewOf(3, {{"n2", 1}}), 0);
-  EXPECT_EQ(next_.announcements.TakeBlamed(), std::nullopt);
+  EXPECT_EQ(next_.announcements.TakeQuarantined(), std::nullopt);
 }
 
 TEST_F(AnnouncementsTest, TheEndThatWasLostIsToldAgain) {
@@ -139,7 +139,7 @@ TEST_F(AnnouncementsTest, TheEndThatWasLostIsToldAgain) {
   EXPECT_EQ(BlamedOf(&head_), std::nullopt);
   Exchange();
   next_.announcements.Enter(ViewOf(3, {{"n2", 1}}), 0);
-  EXPECT_EQ(next_.announcements.TakeBlamed(), std::nullopt);
+  EXPECT_EQ(next_.announcements.TakeQuarantined(), std::nullopt);
 }
 
 TEST_F(AnnouncementsTest, AHeadThatLivesWithAnotherSuccessorIsNotBlamed) {
@@ -147,7 +147,7 @@ TEST_F(AnnouncementsTest, AHeadThatLivesWithAnotherSuccessorIsNotBlamed) {
   Exchange();
   next_.announcements.Enter(ViewOf(3, {{"n1", 1}, {"n3", 1}}), -1);
   next_.announcements.Enter(ViewOf(4, {{"n2", 1}}), 0);
-  EXPECT_EQ(next_.announcements.TakeBlamed(), std::nullopt);
+  EXPECT_EQ(next_.announcements.TakeQuarantined(), std::nullopt);
 }
 
 TEST_F(AnnouncementsTest, NobodyAnnouncesToOneThatIsNoSuccessor) {
@@ -163,10 +163,10 @@ TEST_F(AnnouncementsTest, AChainOfOneFindsItInItsRecord) {
   Announcements again(head_.options, &head_.record, &head_.outbox);
   again.Enter(ViewOf(2, {{"n1", 1}}), -1);
   again.Enter(ViewOf(3, {{"n1", 2}}), 0);
-  EXPECT_EQ(again.TakeBlamed(), kRequest);
+  EXPECT_EQ(again.TakeQuarantined(), kRequest);
   head_.announcements.End(kNoLink);
   Announcements after_its_end(head_.options, &head_.record, &head_.outbox);
-  EXPECT_EQ(after_its_end.TakeBlamed(), std::nullopt);
+  EXPECT_EQ(after_its_end.TakeQuarantined(), std::nullopt);
 }
 
 }  // namespace

@@ -64,8 +64,8 @@ class ChainCoreTest : public ::testing::Test {
     options.cluster_id = "c";
     options.node_id = id;
     options.incarnation = 1;
-    core_ = std::make_unique<ChainCore>(options, ring_.get(), &record_,
-                                        &executor_, &copy_);
+    core_ = std::make_unique<ChainCore>(
+        options, ChainStorage{ring_.get(), &record_, &executor_, &copy_});
     Install(1, members);
   }
 
@@ -109,15 +109,15 @@ class ChainCoreTest : public ::testing::Test {
 
 TEST_F(ChainCoreTest, RolesFollowTheView) {
   Begin("n2", all_);
-  EXPECT_EQ(core_->role(), Role::kMiddle);
+  EXPECT_EQ(core_->place().role(), Role::kMiddle);
   Install(2, {"n1", "n2"});
-  EXPECT_EQ(core_->role(), Role::kTail);
+  EXPECT_EQ(core_->place().role(), Role::kTail);
   Install(3, {"n2", "n3", "n4"});
-  EXPECT_EQ(core_->role(), Role::kHead);
+  EXPECT_EQ(core_->place().role(), Role::kHead);
   Install(4, {"n2"});
-  EXPECT_TRUE(core_->is_head() && core_->is_tail());
+  EXPECT_TRUE(core_->place().is_head() && core_->place().is_tail());
   Install(5, {"n1", "n3"});
-  EXPECT_EQ(core_->role(), Role::kOutside);
+  EXPECT_EQ(core_->place().role(), Role::kOutside);
 }
 
 TEST_F(ChainCoreTest, AnOlderViewChangesNothing) {
@@ -125,7 +125,7 @@ TEST_F(ChainCoreTest, AnOlderViewChangesNothing) {
   Install(3, {"n2", "n3", "n4"});
   Install(2, {"n1", "n2"});
   EXPECT_EQ(core_->view().id, 3u);
-  EXPECT_EQ(core_->role(), Role::kHead);
+  EXPECT_EQ(core_->place().role(), Role::kHead);
 }
 
 TEST_F(ChainCoreTest, AViewOfAnotherChainEndsTheNodeAndChangesNothing) {
@@ -247,12 +247,12 @@ TEST_F(SelfDialTest, OneIsFollowedByFewOthers) {
 }
 
 TEST_F(SelfDialTest, AViewWhoseLinksNeverComeUpIsKnown) {
-  EXPECT_EQ(core_->never_linked(), absl::ZeroDuration());
+  EXPECT_EQ(core_->link_table().never_linked(), absl::ZeroDuration());
   Tick(absl::Seconds(7));
-  EXPECT_EQ(core_->never_linked(), absl::Seconds(7));
+  EXPECT_EQ(core_->link_table().never_linked(), absl::Seconds(7));
   Install(2, {"n1"});
   Tick(absl::Seconds(1));
-  EXPECT_EQ(core_->never_linked(), absl::ZeroDuration());
+  EXPECT_EQ(core_->link_table().never_linked(), absl::ZeroDuration());
 }
 
 // Another process with this node's name sends the hello.

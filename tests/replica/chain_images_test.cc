@@ -22,13 +22,13 @@ TEST(ChainImagesTest, ANodeIsWholeBeforeItHearsOfAnybody) {
   node.Start();
   EXPECT_EQ(node.heap_.Text(), "a=2 b=1 c=3 d=3");
   EXPECT_EQ(node.ring_->applied(), 3u);
-  EXPECT_EQ(node.core_->condition(), Condition::kReturned);
-  EXPECT_TRUE(node.core_->heap_whole());
+  EXPECT_EQ(node.core_->soundness().condition(), Condition::kReturned);
+  EXPECT_TRUE(node.core_->soundness().heap_whole());
   // Also alone.
   node.Install({"n2"});
   EXPECT_TRUE(node.fatal_.ok()) << node.fatal_;
-  EXPECT_TRUE(node.core_->ready());
-  EXPECT_EQ(node.core_->completed(), 3u);
+  EXPECT_TRUE(node.core_->soundness().ready());
+  EXPECT_EQ(node.core_->progress().completed(), 3u);
 }
 
 TEST(ChainImagesTest, InAnotherModeItIsTorn) {
@@ -36,7 +36,7 @@ TEST(ChainImagesTest, InAnotherModeItIsTorn) {
   node.Append("a=1");
   node.Start();
   EXPECT_EQ(node.heap_.Text(), "nothing");
-  EXPECT_EQ(node.core_->condition(), Condition::kTorn);
+  EXPECT_EQ(node.core_->soundness().condition(), Condition::kTorn);
   node.Install({"n2"});
   EXPECT_EQ(node.fatal_.code(), absl::StatusCode::kUnavailable);
 }
@@ -47,7 +47,7 @@ TEST(ChainImagesTest, OneThatJoinsGoesOnWhereItWas) {
   node.Append("a=1");
   node.Start();
   EXPECT_EQ(node.heap_.Text(), "a=1");
-  EXPECT_EQ(node.core_->condition(), Condition::kBehind);
+  EXPECT_EQ(node.core_->soundness().condition(), Condition::kBehind);
 }
 
 TEST(ChainImagesTest, ACoreThatCannotRollForwardSaysSoWithItsFirstInput) {
@@ -73,7 +73,7 @@ bool TakesBackInTime(ChainMode mode) {
   node.state_.disputed = 3;
   node.state_.disputed_whole = false;
   node.Start();
-  EXPECT_EQ(node.core_->condition(), Condition::kTorn);
+  EXPECT_EQ(node.core_->soundness().condition(), Condition::kTorn);
   node.Install({"n2", "n3"});
   node.Act([&](Actions* actions) {
     node.core_->OnLinkOpened(node.append_, node.now_, actions);

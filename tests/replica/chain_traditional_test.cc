@@ -35,8 +35,8 @@ class ChainTraditionalTest : public ::testing::Test {
 };
 
 TEST_F(ChainTraditionalTest, ANodeIsWholeBeforeItHearsOfAnybody) {
-  EXPECT_EQ(node_.core_->condition(), Condition::kReturned);
-  EXPECT_TRUE(node_.core_->heap_whole());
+  EXPECT_EQ(node_.core_->soundness().condition(), Condition::kReturned);
+  EXPECT_TRUE(node_.core_->soundness().heap_whole());
   EXPECT_EQ(node_.heap_.Text(), "a=1");
 }
 

@@ -68,8 +68,8 @@ class Disputing {
     options.cluster_id = "c";
     options.node_id = "n2";
     options.incarnation = incarnation;
-    core_ = std::make_unique<ChainCore>(options, ring_.get(), &record_, &heap_,
-                                        &heap_);
+    core_ = std::make_unique<ChainCore>(
+        options, ChainStorage{ring_.get(), &record_, &heap_, &heap_});
   }
 
   // Becomes the head of those; n3 is in its state before mutation 2.
@@ -176,7 +176,7 @@ std::vector<std::string> CrashAtEachDrain(
   std::vector<std::string> wrong;
   for (const Disk& disk : disks) {
     Disputing again(&disk, 2, whole);
-    const Condition condition = again.core().condition();
+    const Condition condition = again.core().soundness().condition();
     again.Lead(3, members);
     if (condition == Condition::kReceiving) {
       wrong.push_back("its data are void");
@@ -210,7 +210,7 @@ TEST(DisputeCrashTest, WhatStoppedHalfwayIsRolledBack) {
   for (const Disk& disk : [] {
          std::vector<Disk> disks;
          Disputing first(nullptr, 1, /*whole=*/false);
-         EXPECT_EQ(first.core().condition(), Condition::kTorn);
+         EXPECT_EQ(first.core().soundness().condition(), Condition::kTorn);
          first.Watch(&disks);
          first.Lead(2, {"n2", "n3"});
          EXPECT_EQ(first.Text(), "1/1 a=1 b=1");
@@ -218,7 +218,7 @@ TEST(DisputeCrashTest, WhatStoppedHalfwayIsRolledBack) {
        }()) {
     Disputing again(&disk, 2, /*whole=*/false);
     const bool back = again.Text() == "1/1 a=1 b=1";
-    EXPECT_EQ(again.core().condition(),
+    EXPECT_EQ(again.core().soundness().condition(),
               back ? Condition::kReturned : Condition::kTorn);
   }
 }

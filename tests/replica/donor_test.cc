@@ -78,8 +78,8 @@ struct DonorRig : PartRig {
 
   // Fills at least half of the ring.
   void FillHalf() {
-    const std::string large(ring->max_entry_bytes() - 192, 'x');
-    while (ring->bytes_used() <= ring->bytes_total() / 2) Append(large);
+    const std::string large(ring->space().max_entry() - 192, 'x');
+    while (ring->space().used() <= ring->space().total() / 2) Append(large);
   }
 
   TransferStats stats;
@@ -440,7 +440,7 @@ TEST(DonorTest, APaceIsNotKeptIfATransferCouldNotEnd) {
 TEST(DonorTest, WritesWaitForOneThatIsCatchingUp) {
   BusyRig rig;
   Follow(rig);
-  const std::string large(rig.ring->max_entry_bytes() / 4, 'x');
+  const std::string large(rig.ring->space().max_entry() / 4, 'x');
   rig.released = rig.donor.MayComplete();
   for (int i = 0; i < 500; ++i) {
     rig.now += absl::Milliseconds(1);

@@ -85,7 +85,7 @@ TEST(LogRingTest, AnEntryCoversTheNumbersOfItsMutations) {
   ring->MarkApplied(67);
   ring->Clean(67);
   EXPECT_EQ(ring->received(), 67u);
-  EXPECT_EQ(ring->bytes_used(), 0u);
+  EXPECT_EQ(ring->space().used(), 0u);
 }
 
 // Byte for byte, whether it was made here or received.
@@ -143,7 +143,7 @@ TEST(LogRingTest, RefusesACursorWithinAnEntry) {
 TEST(LogRingTest, FullUntilCleaned) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
-  const std::string large(ring->max_entry_bytes() - TextEntry(1, "").size(),
+  const std::string large(ring->space().max_entry() - TextEntry(1, "").size(),
                           'x');
   uint64_t next = 1;
   absl::Status status;
@@ -231,11 +231,11 @@ TEST(LogRingTest, TruncateDropsForGood) {
     }
   }
   const uint64_t last = ring->received();
-  const uint64_t used = ring->bytes_used();
+  const uint64_t used = ring->space().used();
   ASSERT_TRUE(AppendText(ring.get(), Text(last + 1, 100)).ok());
   ring->TruncateAfter(last);
   EXPECT_EQ(ring->received(), last);
-  EXPECT_EQ(ring->bytes_used(), used);
+  EXPECT_EQ(ring->space().used(), used);
   EXPECT_EQ((*LogRing::Open(&region, kHeap))->received(), last);
   ASSERT_TRUE(AppendText(ring.get(), Text(last + 1, 200)).ok());
   EXPECT_EQ(TextOf((*LogRing::Open(&region, kHeap))->EntryOf(last + 1)),
@@ -245,8 +245,8 @@ TEST(LogRingTest, TruncateDropsForGood) {
 // Fills the ring so far that the replacement of the last entry goes to the
 // start.
 void FillUpTo(LogRing* ring, uint64_t left) {
-  while (ring->bytes_total() - ring->bytes_used() > left) {
-    const uint64_t room = ring->bytes_total() - ring->bytes_used() - left;
+  while (ring->space().total() - ring->space().used() > left) {
+    const uint64_t room = ring->space().total() - ring->space().used() - left;
     ASSERT_TRUE(
         AppendText(ring, std::string(std::min<uint64_t>(room, 12000), 'x'))
             .ok());
@@ -266,13 +266,13 @@ TEST(LogRingTest, AnEntryTakesThePlaceOfTheLast) {
     }
     const uint64_t number = ring->received() + 1;
     ASSERT_TRUE(AppendText(ring.get(), std::string(3000, 'a'), 2).ok());
-    const uint64_t used = ring->bytes_used();
+    const uint64_t used = ring->space().used();
     const TextBatch batch(std::string(3000, 'b'), 2);
     ASSERT_TRUE(ring->ReplaceLast(batch.Draft(number)).ok());
     for (int opened = 0; opened < 2; ++opened) {
       EXPECT_EQ(ring->received(), number + 1);
       EXPECT_EQ(TextOf(ring->EntryOf(number)), std::string(3000, 'b'));
-      EXPECT_GT(ring->bytes_used(), used);
+      EXPECT_GT(ring->space().used(), used);
       ring->PersistApplied();
       ring = *LogRing::Open(&region, kHeap);
     }
@@ -283,7 +283,7 @@ TEST(LogRingTest, AnEntryTakesThePlaceOfTheLast) {
     ASSERT_TRUE(AppendText(ring.get(), "c").ok());
     ring->MarkApplied(number);
     ring->Clean(number);
-    EXPECT_EQ(ring->bytes_used(), 0u);
+    EXPECT_EQ(ring->space().used(), 0u);
   }
 }
 

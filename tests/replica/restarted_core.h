@@ -50,8 +50,8 @@ class Restarted {
     options.node_id = "n2";
     options.incarnation = 1;
     options.mode = mode_;
-    core_ = std::make_unique<ChainCore>(options, ring_.get(), &record_, &heap_,
-                                        &heap_);
+    core_ = std::make_unique<ChainCore>(
+        options, ChainStorage{ring_.get(), &record_, &heap_, &heap_});
   }
 
   void Install(const std::vector<std::string>& members) {

@@ -150,8 +150,9 @@ void TranscriptNetwork::Start(Node* node, const Disk* disk) {
     options.scrub_bytes_per_s = node->heap->range_bytes() / kScrubSeconds;
   }
   node->core = std::make_unique<ChainCore>(
-      options, node->ring.get(), node->record.get(), node->executor.get(),
-      node->heap.get(), node->heap.get());
+      options,
+      ChainStorage{node->ring.get(), node->record.get(), node->executor.get(),
+                   node->heap.get(), node->heap.get()});
   node->standing = StandingOf(*node);
 }
 
@@ -331,7 +332,7 @@ void TranscriptNetwork::InstallView(uint64_t id,
 void TranscriptNetwork::Submit(const std::string& head,
                                const std::string& operation, bool commit) {
   Node& node = At(head);
-  if (!node.core->is_head() || !node.core->ready()) {
+  if (!node.core->place().is_head() || !node.core->soundness().ready()) {
     return print_(head + " does not lead", false);
   }
   const FakeHeap::Objects before = node.heap->objects;
@@ -433,29 +434,30 @@ void TranscriptNetwork::Cut(const std::string& a, const std::string& b,
 // --- The nodes' state.
 
 std::string TranscriptNetwork::StandingOf(const Node& node) const {
-  return absl::StrCat(membership::RoleName(node.core->role()), ", ",
-                      membership::ConditionName(node.core->condition()),
-                      node.core->caught_up_view() != 0 ? ", keeps up" : "",
-                      node.core->beyond_doubt() ? "" : ", in doubt");
+  return absl::StrCat(
+      membership::RoleName(node.core->place().role()), ", ",
+      membership::ConditionName(node.core->soundness().condition()),
+      node.core->links().joiner.keeps_up() ? ", keeps up" : "",
+      node.core->soundness().beyond_doubt() ? "" : ", in doubt");
 }
 
 std::string TranscriptNetwork::TextOf(const std::string& name) const {
   const Node& node = At(name);
   if (node.core == nullptr) return name + " is down";
   const LogRing& ring = node.core->ring();
-  return absl::StrCat(name, " ", StandingOf(node), ": received ",
-                      ring.received(), ", applied ", ring.applied(),
-                      ", cleaned ", ring.cleaned(),
-                      node.core->disputed() == 0
-                          ? ""
-                          : absl::StrCat(", disputes ", node.core->disputed()),
-                      "; ", node.heap->Text());
+  return absl::StrCat(
+      name, " ", StandingOf(node), ": received ", ring.received(), ", applied ",
+      ring.applied(), ", cleaned ", ring.cleaned(),
+      node.core->soundness().disputed() == 0
+          ? ""
+          : absl::StrCat(", disputes ", node.core->soundness().disputed()),
+      "; ", node.heap->Text());
 }
 
 std::vector<std::string> TranscriptNetwork::LinksOf(
     const std::string& name) const {
   std::vector<std::string> lines;
-  for (const ChainCore::LinkState& link : At(name).core->links()) {
+  for (const LinkTable::LinkState& link : At(name).core->link_table().All()) {
     lines.push_back(absl::StrCat(Word(link.role), " ", link.peer,
                                  link.connected ? "" : ", not connected"));
   }

@@ -48,7 +48,7 @@ struct UpstreamRig : PartRig {
 
 // Fills the ring up.
 void Fill(UpstreamRig& rig) {
-  const std::string large(rig.ring->max_entry_bytes() - 192, 'x');
+  const std::string large(rig.ring->space().max_entry() - 192, 'x');
   while (AppendText(rig.ring.get(), large).ok()) {
     rig.ring->MarkApplied(rig.ring->received());
   }
@@ -159,7 +159,7 @@ TEST(UpstreamTest, MuchIsAcknowledgedAtOnce) {
   rig.Take(5, "five");  // a quarter of the window
   EXPECT_EQ(SentBy(rig), 1u);
   // A ring that fills up, even by small entries.
-  const std::string large(rig.ring->max_entry_bytes() - 192, 'x');
+  const std::string large(rig.ring->space().max_entry() - 192, 'x');
   rig.Take(6, large);
   EXPECT_EQ(SentBy(rig), 1u);
 }
@@ -179,7 +179,7 @@ TEST(UpstreamTest, WhatCannotBeAnEntryEndsTheLink) {
   UpstreamRig rig;
   rig.options.heap_bytes = 1 << 20;
   rig.upstream.Attach(kLink);
-  rig.Take(3, std::string(rig.ring->max_entry_bytes() + 1, 'x'));
+  rig.Take(3, std::string(rig.ring->space().max_entry() + 1, 'x'));
   EXPECT_THAT(Misfit(rig), HasSubstr("the ring takes at most"));
   rig.TakeBytes("");
   EXPECT_THAT(Misfit(rig), HasSubstr("a log entry is cut off"));

@@ -87,7 +87,8 @@ bool Faults::Decay() {
     const SimNode& node = *cluster_->node(member.node_id);
     if (!node.up() || node.doomed() ||
         node.incarnation() != member.incarnation ||
-        node.node()->core().condition() != membership::Condition::kSound) {
+        node.node()->core().soundness().condition() !=
+            membership::Condition::kSound) {
       return false;
     }
   }
@@ -116,14 +117,15 @@ void Faults::WatchDecayed() {
   world_->After(absl::Milliseconds(50), [this] {
     const membership::View view = cluster_->StoredView();
     const bool alone = view.members.size() == 1;
-    only_decayed_are_left_ = std::all_of(
-        view.members.begin(), view.members.end(),
-        [&](const membership::Member& member) {
-          SimNode* const node = cluster_->node(member.node_id);
-          const bool in_doubt =
-              !node->has_core() || !node->node()->core().beyond_doubt();
-          return node->decayed() && (alone || !in_doubt);
-        });
+    only_decayed_are_left_ =
+        std::all_of(view.members.begin(), view.members.end(),
+                    [&](const membership::Member& member) {
+                      SimNode* const node = cluster_->node(member.node_id);
+                      const bool in_doubt =
+                          !node->has_core() ||
+                          !node->node()->core().soundness().beyond_doubt();
+                      return node->decayed() && (alone || !in_doubt);
+                    });
     if (!only_decayed_are_left_) WatchDecayed();
   });
 }
@@ -134,7 +136,8 @@ bool Faults::OthersHold(const SimNode& node) const {
     SimNode* const other = cluster_->node(member.node_id);
     if (other != &node && other->up() &&
         other->incarnation() == member.incarnation &&
-        other->node()->core().condition() == membership::Condition::kSound &&
+        other->node()->core().soundness().condition() ==
+            membership::Condition::kSound &&
         !other->decayed()) {
       return true;
     }
@@ -147,7 +150,8 @@ void Faults::TakeOutDecayed() {
   world_->After(absl::Seconds(2), [this] {
     bool in_doubt = false;
     for (const auto& node : cluster_->nodes()) {
-      in_doubt |= node->up() && !node->node()->core().beyond_doubt();
+      in_doubt |=
+          node->up() && !node->node()->core().soundness().beyond_doubt();
     }
     for (const auto& node : cluster_->nodes()) {
       if (!node->decayed() || !in_doubt || !OthersHold(*node)) continue;

@@ -280,7 +280,8 @@ bool Faults::MayLose(const SimNode& node) const {
     SimNode* const other = cluster_->node(member.node_id);
     const auto disturbed = disturbed_.find(other->name());
     if (other->up() && other->incarnation() == member.incarnation &&
-        other->node()->core().condition() == membership::Condition::kSound &&
+        other->node()->core().soundness().condition() ==
+            membership::Condition::kSound &&
         !other->decayed() && !operator_.Wants(other->name()) &&
         (disturbed == disturbed_.end() || disturbed->second < world_->now())) {
       return true;

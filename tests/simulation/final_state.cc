@@ -29,13 +29,13 @@ absl::Status Left(const SimNode& node, const std::string& what) {
 absl::Status CheckRing(const SimNode& node, const replica::LogRing& ring,
                        uint64_t size) {
   if (ring.received() == size && ring.applied() == size &&
-      ring.cleaned() == size && ring.bytes_used() == 0) {
+      ring.cleaned() == size && ring.space().used() == 0) {
     return absl::OkStatus();
   }
-  return Left(
-      node, absl::StrCat("has received ", ring.received(), ", applied ",
-                         ring.applied(), ", cleaned ", ring.cleaned(), " of ",
-                         size, "; ", ring.bytes_used(), " bytes in its ring"));
+  return Left(node, absl::StrCat("has received ", ring.received(), ", applied ",
+                                 ring.applied(), ", cleaned ", ring.cleaned(),
+                                 " of ", size, "; ", ring.space().used(),
+                                 " bytes in its ring"));
 }
 
 absl::Status CheckHead(SimNode& node) {
@@ -156,12 +156,12 @@ absl::Status CheckAtRest(Cluster* cluster) {
                   absl::StrCat("is in view ", node->node()->core().view().id,
                                ", not in ", view.ToString()));
     }
-    if (!node->node()->core().beyond_doubt()) {
+    if (!node->node()->core().soundness().beyond_doubt()) {
       return Left(*node, "does not know whether it holds what was written");
     }
     absl::Status status =
         CheckRing(*node, node->node()->core().ring(), cluster->log().size());
-    if (status.ok() && node->node()->core().is_head()) {
+    if (status.ok() && node->node()->core().place().is_head()) {
       status = CheckHead(*node);
     }
     if (!status.ok()) return status;

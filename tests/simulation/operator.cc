@@ -110,8 +110,8 @@ void Operator::Ask(SimManager* leader, const std::string& node, Task* task) {
   task->asked = world_->now();
   const absl::Status status =
       leader->Administer([&](ManagerCore* core, absl::Time now) {
-        if (!task->adds) return core->Exclude(node, task->how, now);
-        core->Include(node);
+        if (!task->adds) return core->removals().Exclude(node, task->how, now);
+        core->removals().Include(node);
         return absl::OkStatus();
       });
   const char* const what = task->adds                      ? "add "

@@ -9,13 +9,14 @@
 #include <string>
 
 #include "membership/manager_core.h"
+#include "membership/removals.h"
 #include "tests/simulation/cluster.h"
 
 namespace kamino::simulation {
 
 class Operator {
  public:
-  using Removal = membership::ManagerCore::Removal;
+  using Removal = membership::Removal;
 
   explicit Operator(Cluster* cluster);
 

@@ -165,7 +165,8 @@ SimNode* Faults::DrawSurvivor(const std::vector<SimNode*>& dying) {
         std::find(dying.begin(), dying.end(), node) != dying.end();
     if (!dies) return nullptr;
     if (node->incarnation() == member.incarnation &&
-        node->node()->core().condition() == membership::Condition::kSound) {
+        node->node()->core().soundness().condition() ==
+            membership::Condition::kSound) {
       holding.push_back(node);
     }
   }

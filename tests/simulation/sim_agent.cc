@@ -111,8 +111,9 @@ void SimAgent::Ask() {
 // --- Peer leases.
 
 void SimAgent::AskForVouches() {
-  process_->After(core_.vouch_interval(), [this] {
-    for (const Vouching::Call& call : core_.NextVouches(process_->Clock())) {
+  process_->After(core_.lease().vouch_interval(), [this] {
+    for (const Vouching::Call& call :
+         core_.lease().NextVouches(process_->Clock())) {
       AskForVouch(call);
     }
     AskForVouches();
@@ -122,22 +123,22 @@ void SimAgent::AskForVouches() {
 void SimAgent::AskForVouch(const Vouching::Call& call) {
   const auto over = std::make_shared<bool>(false);
   const auto answered = [this, call, over](const Vouching::Answer& answer) {
-    if (!std::exchange(*over, true)) core_.OnVouch(call, answer);
+    if (!std::exchange(*over, true)) core_.lease().OnVouch(call, answer);
   };
   const Peer peer = find_peer_(call.node_id);
-  network_->Send(process_, peer.process,
-                 [answered, call, peer, network = network_, from = process_,
-                  life = process_->life()] {
-                   SimAgent* const other = peer.agent();
-                   if (other == nullptr) return;
-                   const auto answer =
-                       other->core_.Vouch(call.request, peer.process->Clock());
-                   network->Send(peer.process, from,
-                                 [from, life, answer, answered] {
-                                   if (life == from->life()) answered(answer);
-                                 });
-                 });
-  process_->After(core_.vouch_deadline(), [answered] {
+  network_->Send(
+      process_, peer.process,
+      [answered, call, peer, network = network_, from = process_,
+       life = process_->life()] {
+        SimAgent* const other = peer.agent();
+        if (other == nullptr) return;
+        const auto answer =
+            other->core_.lease().Vouch(call.request, peer.process->Clock());
+        network->Send(peer.process, from, [from, life, answer, answered] {
+          if (life == from->life()) answered(answer);
+        });
+      });
+  process_->After(core_.lease().vouch_deadline(), [answered] {
     Vouching::Answer none;
     none.status = absl::DeadlineExceededError("no answer");
     answered(none);

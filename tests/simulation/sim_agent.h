@@ -38,12 +38,12 @@ class SimAgent final : public membership::ViewSource {
   void RestBeforeStart(absl::Duration rest) override {
     core_.RestUntil(process_->Clock() + rest);
   }
-  void Stop() override { core_.EndLease(); }
+  void Stop() override { core_.lease().End(); }
   bool LeaseValid(uint64_t view_id) const override {
-    return core_.LeaseValid(view_id, process_->Clock());
+    return core_.lease().Valid(view_id, process_->Clock());
   }
   absl::Duration FailureTimeout() const override {
-    return core_.FailureTimeout();
+    return core_.lease().FailureTimeout();
   }
   void RequestView() override;
   void NoteProgress() override { core_.NoteProgress(process_->Clock()); }

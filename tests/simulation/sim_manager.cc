@@ -118,12 +118,12 @@ bool SimManager::Hears(const std::string& node, uint64_t incarnation) const {
 }
 
 std::string SimManager::WhyWaits() const {
-  return leads() ? loop_->core().WhyWaits(Clock()) : "";
+  return leads() ? loop_->core().old_copies().WhyWaits(Clock()) : "";
 }
 
 void SimManager::Recover(bool force) {
   if (!leads() || paused()) return;
-  if (loop_->core().WhyBehind().empty() && WhyWaits().empty()) return;
+  if (loop_->core().watch().WhyBehind().empty() && WhyWaits().empty()) return;
   const absl::Status recovered = loop_->Recover(force, Clock()).status();
   Trace("is told to recover: ", recovered.message());
 }

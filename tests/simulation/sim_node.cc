@@ -64,7 +64,7 @@ Slip SimNode::Slips() {
   if (members < 2) return Slip::kNone;
   // Nor may the node behind a head be lost meanwhile:
   // docs/design/fault_model.md.
-  if (core.is_head() && options_.is_there != nullptr &&
+  if (core.place().is_head() && options_.is_there != nullptr &&
       !options_.is_there(core.view().members[1])) {
     return Slip::kNone;
   }
@@ -72,7 +72,7 @@ Slip SimNode::Slips() {
   Trace("computes something wrong");
   has_erred_ = true;
   world()->tally().Count(members == 2 ? Kind::kErrorOfTwo : Kind::kError);
-  if (members == 2 && core.is_head()) return Slip::kBytes;
+  if (members == 2 && core.place().is_head()) return Slip::kBytes;
   return random_.OneIn(3)   ? Slip::kBytes
          : random_.OneIn(2) ? Slip::kStops
                             : Slip::kAny;
@@ -142,9 +142,10 @@ void SimNode::Boot() {
   node_ = std::move(*node);
   if (!up()) return;
   if (options_.session_book != nullptr) ListenForSessions();
-  Trace("has received ", ring.received(), ", applied ", ring.applied(),
-        ", cleaned ", ring.cleaned(), "; incarnation ", incarnation_, ", ",
-        membership::ConditionName(this->node()->core().condition()));
+  Trace(
+      "has received ", ring.received(), ", applied ", ring.applied(),
+      ", cleaned ", ring.cleaned(), "; incarnation ", incarnation_, ", ",
+      membership::ConditionName(this->node()->core().soundness().condition()));
   CHECK(node_->Join(name()).ok());
 }
 
@@ -208,7 +209,7 @@ node::Node::Events SimNode::NodeEvents() {
 
 bool SimNode::serves_alone() const {
   return has_core() && node()->head().admission_stats().has_value() &&
-         node()->core().is_tail();
+         node()->core().place().is_tail();
 }
 
 void SimNode::Die(Crash crash) {
@@ -263,7 +264,7 @@ void SimNode::DieByItself() {
 
 void SimNode::GoDown(Crash crash) {
   if (storage_ != nullptr) {
-    applied_before_ = storage_->ring()->mark().begin();
+    applied_before_ = storage_->ring()->marks().own().begin();
     was_receiving_ = FilesSayReceiving();
   }
   // Longer than the node's own clock shows.
@@ -435,12 +436,12 @@ void SimNode::TraceEntry(const LogEntry& entry) {
 
 void SimNode::Observe(const node::ChainNode& node) {
   const replica::ChainCore& core = node.core();
-  if (core.role() != membership::Role::kOutside &&
-      core.condition() == membership::Condition::kSound) {
+  if (core.place().role() != membership::Role::kOutside &&
+      core.soundness().condition() == membership::Condition::kSound) {
     put_back_ = rotten_ = false;  // that excuses nothing any more
   }
   CountTransfers(core);
-  if (!core.is_tail()) return;
+  if (!core.place().is_tail()) return;
   while (log_->size() < core.ring().applied()) {
     const uint64_t first = log_->size() + 1;
     const auto found = appended_.find(first);
@@ -457,7 +458,7 @@ void SimNode::Observe(const node::ChainNode& node) {
 }
 
 void SimNode::CountTransfers(const replica::ChainCore& core) {
-  if (core.caught_up_view() == 0) return;
+  if (!core.links().joiner.keeps_up()) return;
   const replica::TransferStats stats = core.transfer();
   const uint64_t received = stats.begun - stats.went_on;
   if (received == transfers_) return;
@@ -502,8 +503,8 @@ void SimNode::Read(std::vector<std::string> keys, node::ReadAt at,
         },
         at));
     answer.at_replica =
-        at == node::ReadAt::kAnyReplica && !node.core().is_tail();
-    answer.sequence = answer.at_replica ? node.core().settled()
+        at == node::ReadAt::kAnyReplica && !node.core().place().is_tail();
+    answer.sequence = answer.at_replica ? node.core().progress().settled()
                                         : node.core().ring().applied();
     for (const auto& result : response.results()) {
       answer.values.push_back(
@@ -517,7 +518,7 @@ void SimNode::ReadOutcome(kamino::v1::RequestId id, Reply reply) {
   node_->Run([this, id = std::move(id), reply](node::ChainNode& node) {
     kamino::v1::GetOutcomeResponse response;
     NodeAnswer answer = Answer(node.reads().ReadOutcome(id, &response));
-    answer.sequence = node.core().settled();
+    answer.sequence = node.core().progress().settled();
     answer.outcome = std::move(response);
     if (up()) reply(std::move(answer));
   });
@@ -526,7 +527,7 @@ void SimNode::ReadOutcome(kamino::v1::RequestId id, Reply reply) {
 void SimNode::AskChain(Reply reply) {
   node_->Run([this, reply](node::ChainNode& node) {
     NodeAnswer answer = Answer(absl::OkStatus());
-    answer.sequence = node.core().settled();
+    answer.sequence = node.core().progress().settled();
     if (up()) reply(std::move(answer));
   });
 }

@@ -186,8 +186,8 @@ void SimNode::Decay() {
 bool SimNode::decayed() {
   if (!has_core() || !node()->core().view().formed()) return decayed_;
   // Its data is of no use outside of the chain.
-  if (node()->core().role() == membership::Role::kOutside) return false;
-  if (node()->core().condition() != membership::Condition::kSound) {
+  if (node()->core().place().role() == membership::Role::kOutside) return false;
+  if (node()->core().soundness().condition() != membership::Condition::kSound) {
     return decayed_;
   }
   decayed_ = false;

@@ -35,7 +35,7 @@ bool SimNode::OthersAreUp() const {
   for (const auto& [name, node] : peers_->nodes) {
     if (node->misfit_) return false;
     up += node != this && node->up() && node->node_ != nullptr &&
-          node->node()->core().role() != membership::Role::kOutside;
+          node->node()->core().place().role() != membership::Role::kOutside;
   }
   return up > 0;
 }

@@ -36,7 +36,8 @@ void Faults::PutBackAll(const std::map<std::string, SimNode::Copy>& copies) {
   for (const membership::Member& member : view.members) {
     const SimNode& node = *cluster_->node(member.node_id);
     if (node.incarnation() != member.incarnation ||
-        node.node()->core().condition() != membership::Condition::kSound) {
+        node.node()->core().soundness().condition() !=
+            membership::Condition::kSound) {
       return;
     }
   }

@@ -38,7 +38,7 @@ TEST(FigureTest, TextAndJsonHaveAllOfIt) {
   EXPECT_NE(text.find("[met]     what"), std::string::npos);
   EXPECT_NE(text.find("[not met] more"), std::string::npos);
   const std::string json = ToJson({{"fact", "f"}}, {figure});
-  EXPECT_NE(json.find("\"met\": false"), std::string::npos);
+  EXPECT_NE(json.find("\"holds\": false"), std::string::npos);
   EXPECT_NE(json.find("[\"1\", 2.5]"), std::string::npos);
   EXPECT_NE(json.find("a \\\"title\\\""), std::string::npos);
 }

@@ -37,9 +37,9 @@ class ProgramTest(unittest.TestCase):
                      {"5", "7", "9", "10", "11", "12", "forms"})
     for name, mark in marks:
       if name == "forms":
-        self.assertTrue(mark["met"], mark)
+        self.assertTrue(mark["holds"], mark)
     # A weak rival does not stand alone, nor does one claim for another.
-    asked = [mark["what"] for name, mark in marks if name in ("9", "12")]
+    asked = [mark["name"] for name, mark in marks if name in ("9", "12")]
     for word, count in (("than non-atomic", 3), ("as cached", 3),
                         ("as by undo", 4), ("as by undo-grouped", 2)):
       self.assertEqual(len([what for what in asked if word in what]), count,

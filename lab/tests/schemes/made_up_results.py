@@ -18,7 +18,8 @@ def point(figure, series, x, value, measure="ns"):
 
 def results():
   return {
-      "facts": {"processor": "made <up>"}, "stores": ["undo-own", "unsafe"],
+      "bench": "schemes", "facts": {"processor": "made <up>"},
+      "stores": ["undo-own", "unsafe"],
       "loads": [{"run": "a", "foreign_processors": 0.25, "steal": 0.01}],
       "engine": [engine_row("undo-own", "overwrite-bytes", 1024, 500_000),
                  engine_row("undo-own", "overwrite-bytes", 1024, 250_000, 500),

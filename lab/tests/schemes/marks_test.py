@@ -496,10 +496,10 @@ class RivalsTest(unittest.TestCase):
   def test_a_model_has_its_own_verdicts(self):
     model = {"facts": {"scale": "full"}, "figures": [
         {"figure": "9", "title": "response", "tables": [], "marks": [
-            {"what": "equal", "paper": "it is", "ours": "1.08", "met": True},
-            {"what": "near", "paper": "it is", "ours": "2.8", "met": False}]},
+            {"name": "equal", "paper": "it is", "here": "1.08", "holds": True},
+            {"name": "near", "paper": "it is", "here": "2.8", "holds": False}]},
         {"figure": "forms", "title": "both", "tables": [], "marks": [
-            {"what": "same", "paper": "-", "ours": "7", "met": True}]}]}
+            {"name": "same", "paper": "-", "here": "7", "holds": True}]}]}
     found = list(rivals_marks.of_model(model))
     self.assertEqual(
         [(m["name"], m["here"], m["holds"]) for m in found],

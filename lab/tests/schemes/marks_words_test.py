@@ -9,12 +9,13 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.realpath(__file__)))))
 sys.path.insert(0, os.path.join(ROOT, "lab", "schemes"))
 # pylint: disable=wrong-import-position
-import schemes_report
-# After schemes_report, which says where pages of benches are made.
+import schemes_view
+# After schemes_view, which adds the folder of the reports of benches.
 import compared
 import doc_tables
 import judge
 import marks
+import page
 import rivals_marks
 from made_up_results import results
 from marks_test import one, point, rewind, rivals
@@ -88,9 +89,9 @@ class ReasonsTest(unittest.TestCase):
     def of(met):
       return rivals_marks.of_model({"facts": {"scale": "full"}, "figures": [{
           "figure": "12", "marks": [{
-              "what": "all of it by WrAP is at least 2.5 times as fast as by "
-                      "undo-grouped", "paper": "three", "ours": "1.98",
-              "met": met}]}]})
+              "name": "all of it by WrAP is at least 2.5 times as fast as by "
+                      "undo-grouped", "paper": "three", "here": "1.98",
+              "holds": met}]}]})
     [found] = of(False)
     self.assertIn("a rival of ours", found["reason"])
     [found] = of(True)
@@ -155,13 +156,14 @@ class ComparedTest(unittest.TestCase):
                           marks.COUNTED)
                     for letter in "abdef" for x in (0, 1, 2)))
     made["marks"] = [m for m in made["marks"] if m["here"] is not None]
-    page = doc_tables.paste("<!-- schemes.json: compared-archapt -->\n"
-                            "<!-- end -->\n", made)
+    pasted = doc_tables.paste("<!-- schemes.json: compared-archapt -->\n"
+                              "<!-- end -->\n", made)
     self.assertIn("| Archapt fig. 3: objects used twice at most, % | 78 | "
                   "ycsb-a: 75.0; ycsb-b: 75.0; ycsb-d: 75.0; ycsb-f: 75.0 |  |",
-                  page)
-    self.assertIn("ycsb-e: 50.0 |", page)
-    self.assertIn("twice at most, % | 78 |", schemes_report.markdown(made))
+                  pasted)
+    self.assertIn("ycsb-e: 50.0 |", pasted)
+    self.assertIn("twice at most, % | 78 |", page.markdown(
+        schemes_view.report(made), "schemes"))
 
 
 class UndefinedTest(unittest.TestCase):
@@ -209,12 +211,12 @@ class UndefinedTest(unittest.TestCase):
     found = one(made["marks"], "Archapt table 4: of these found")
     self.assertEqual(found["holds"], marks.UNDEFINED)
     tables = {title: table
-              for title, table, _ in schemes_report.tables(made)}
+              for title, table, _ in schemes_view.tables(made)}
     lines = {line[0]: line[1:3] for line in tables["Archapt's marks"][1]}
     self.assertEqual(lines["Archapt table 4: of these found, %"],
                      ["undefined", "undefined"])
-    self.assertIn("0 disturbed, 1 undefined; ", schemes_report.as_text(made))
-    self.assertNotIn("not measured", schemes_report.as_text(made))
+    self.assertIn("0 disturbed, 1 undefined; ", schemes_view.text(made))
+    self.assertNotIn("not measured", schemes_view.text(made))
 
   def test_persisting_is_no_part_of_what_is_no_slower(self):
     def time(series, value):

@@ -10,17 +10,18 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
 sys.path.insert(0, os.path.join(ROOT, "lab", "schemes"))
 # pylint: disable=wrong-import-position
 import schemes
-import schemes_report
-# After schemes_report, which says where pages of benches are made.
+import schemes_view
+# After schemes_view, which adds the folder of the reports of benches.
 import judge
-import model_tables
+import model_origin
+import page
 from made_up_results import results
 
 CONTROLLER = {"facts": {"scale": "full"}, "figures": [
     {"figure": "9", "title": "response", "tables": [
         {"title": "us", "columns": ["", "a"], "rows": [["one", 1]]}],
-     "marks": [{"what": "equal", "paper": "it is", "ours": "1.08",
-                "met": True}]}]}
+     "marks": [{"name": "equal", "paper": "it is", "here": "1.08",
+                "holds": True}]}]}
 CRASHES = {"facts": {"scale": "full"}, "rows": [
     {"workload": "ycsb-a", "queue": 1, "crashes": 20, "inconsistent": 1,
      "found": 1, "repaired": 1, "lost": 0, "wrong": 0, "lost_needlessly": 0}]}
@@ -52,7 +53,7 @@ class Untimed(schemes.Bench):
 
 def said(made):
   """The origins that stand above the models' tables, by title."""
-  return {title: said for title, _, said in schemes_report.tables(made)
+  return {title: said for title, _, said in schemes_view.tables(made)
           if "this run" in said}
 
 
@@ -67,9 +68,10 @@ class ModelsTest(unittest.TestCase):
         "WrAP's marks": f"Its timing model is {whose}.",
         "WrAP's timing model: response, us": known,
         "WrAP's timing model: marks": known})
-    self.assertIn(("WrAP's timing model", whose), schemes_report.facts(made))
-    page = schemes_report.page(made)
-    self.assertEqual(page.count("of which commit is not known"), 4)
+    self.assertIn(("WrAP's timing model", whose), schemes_view.facts(made))
+    text = page.markdown(schemes_view.report(made), "schemes")
+    self.assertEqual(" ".join(text.split()).count(
+        "of which commit is not known"), 4)
 
   def test_age_is_in_words(self):
     for written, words in (("2026-11-27 17:59 UTC", ""),
@@ -77,22 +79,22 @@ class ModelsTest(unittest.TestCase):
                            ("2026-11-27 15:57 UTC", " (2 hours before it)"),
                            ("2026-11-26 17:59 UTC", " (1 day before it)"),
                            ("2026-11-27 18:10 UTC", ""), ("some day", "")):
-      self.assertEqual(model_tables.age(written, "2026-11-27 17:59 UTC"), words)
-    self.assertEqual(model_tables.age("2026-11-26 17:59 UTC", None), "")
+      self.assertEqual(model_origin.age(written, "2026-11-27 17:59 UTC"), words)
+    self.assertEqual(model_origin.age("2026-11-26 17:59 UTC", None), "")
 
   def test_a_model_may_say_it_itself(self):
     made = with_models(wrap_model={**CONTROLLER, "facts": {
         "date": "2026-11-27 16:00 UTC", "commit": "abc"}})
-    self.assertEqual(model_tables.whose(made, "wrap_model"),
+    self.assertEqual(model_origin.whose(made, "wrap_model"),
                      "from a file, of 2026-11-27 16:00 UTC (1 hour before it), "
                      "commit abc")
 
   def test_what_is_not_known_is_not_guessed(self):
     made = with_models()
-    self.assertEqual(model_tables.whose(made, "wrap_model"),
+    self.assertEqual(model_origin.whose(made, "wrap_model"),
                      "from a file, of which run and commit is not known")
     made["wrap_model"] = [{"what": "rows alone", "value": 1}]
-    self.assertIn("not known", model_tables.whose(made, "wrap_model"))
+    self.assertIn("not known", model_origin.whose(made, "wrap_model"))
     made["wrap_model"] = None
     self.assertEqual(said(made), {})
 
@@ -114,9 +116,9 @@ class ModelsTest(unittest.TestCase):
     made = with_models(loads=[{"run": "bench_controller, WrAP's timing model",
                                "foreign_processors": 0.25, "steal": 0.01}])
     self.assertEqual(said(made), {})
-    self.assertIn((title, "of this run"), schemes_report.facts(made))
+    self.assertIn((title, "of this run"), schemes_view.facts(made))
     made["wrap_model"] = None
-    self.assertNotIn(title, dict(schemes_report.facts(made)))
+    self.assertNotIn(title, dict(schemes_view.facts(made)))
 
   def test_it_is_computed_first_and_unless_it_is_given(self):
     both = [("bench_controller", False), ("bench_crash_model", False)]

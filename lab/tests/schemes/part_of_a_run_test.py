@@ -2,7 +2,6 @@
 run, of results that are made up."""
 
 import contextlib
-import html
 import io
 import json
 import os
@@ -14,9 +13,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.realpath(__file__)))))
 sys.path.insert(0, os.path.join(ROOT, "lab", "schemes"))
 # pylint: disable=wrong-import-position
-import schemes_report
-# After schemes_report, which says where pages of benches are made.
+import schemes_view
+# After schemes_view, which adds the folder of the reports of benches.
 import doc_tables
+import page
 import paste_tables
 from made_up_results import engine_row, point, results
 
@@ -34,7 +34,7 @@ def durable(store, value):
 def tables(made):
   """(table, what is said above it) by title."""
   return {title: (table, said)
-          for title, table, said in schemes_report.tables(made)}
+          for title, table, said in schemes_view.tables(made)}
 
 
 class PartOfARunTest(unittest.TestCase):
@@ -57,12 +57,12 @@ class PartOfARunTest(unittest.TestCase):
     self.assertEqual(list(there), [
         "Which scheme when: speed",
         "Until it has committed, and until it is durable"])
-    warning = next(w for w in schemes_report.warnings(made)
+    warning = next(w for w in schemes_view.warnings(made)
                    if w.startswith("Nothing was measured"))
     self.assertIn("Opening after a crash; ", warning)
     self.assertIn("All schemes; ", warning)
     self.assertNotIn("Which scheme when: speed", warning)
-    figures = len(schemes_report.FIGURES)
+    figures = len(schemes_view.FIGURES)
     self.assertTrue(warning.endswith(f"; {figures} of {figures} figures."))
 
   def test_what_is_known_without_measuring_is_no_measurement(self):
@@ -95,15 +95,14 @@ class PartOfARunTest(unittest.TestCase):
   def test_the_page_and_the_terminal_say_what_was_left_out(self):
     made = part(points=[durable("undo-own", 1500)])
     said = "Not measured, and left out: the columns '64 B', "
-    self.assertIn(f'<p class="note">{html.escape(said)}',
-                  schemes_report.page(made))
-    self.assertIn(f"\n{said}", schemes_report.markdown(made))
-    self.assertIn(f"\n{said}", schemes_report.as_text(made))
+    self.assertIn(f"\n{said}",
+                  page.markdown(schemes_view.report(made), "schemes"))
+    self.assertIn(f"\n{said}", schemes_view.text(made))
 
   def test_the_terminal_gets_what_there_is(self):
     made = part(points=[point("rewind-6", "a", x, 1) for x in (0, 500)])
     made["marks"] = results()["marks"]
-    text = schemes_report.as_text(made)
+    text = schemes_view.text(made)
     self.assertIn("REWIND fig. 6: checkpoints", text)
     self.assertNotIn("to be met", text)
 
@@ -111,15 +110,15 @@ class PartOfARunTest(unittest.TestCase):
     made = part(points=[durable("undo-own", 1500)])
     with tempfile.TemporaryDirectory() as folder:
       file = os.path.join(folder, "schemes.json")
-      page = os.path.join(folder, "page.md")
+      document = os.path.join(folder, "page.md")
       text = "<!-- schemes.json: counts -->\nold\n<!-- end -->\n"
-      for path, words in ((file, json.dumps(made)), (page, text)):
+      for path, words in ((file, json.dumps(made)), (document, text)):
         with open(path, "w", encoding="utf-8") as out:
           out.write(words)
       with contextlib.redirect_stderr(io.StringIO()) as said:
-        self.assertEqual(paste_tables.main([file, page]), 1)
+        self.assertEqual(paste_tables.main([file, document]), 1)
       self.assertIn("'counts'", said.getvalue())
-      with open(page, encoding="utf-8") as kept:
+      with open(document, encoding="utf-8") as kept:
         self.assertEqual(kept.read(), text)
 
 

@@ -199,7 +199,7 @@ class SchemesTest(unittest.TestCase):
     self.assertGreater(results["marks_left_out"], 50)
     self.assertTrue(results["facts"]["date"].endswith("UTC"))
     self.assertIs(met["Archapt table 4: of these found, %"], True)
-    with open(os.path.join(pages, "partial", "schemes.html"),
+    with open(os.path.join(pages, "partial", "schemes.md"),
               encoding="utf-8") as page:
       self.assertIn("Crashes through a cache model", page.read())
     self.assertEqual(len(results["loads"]), 5)

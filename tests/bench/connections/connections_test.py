@@ -136,7 +136,7 @@ class RunTest(unittest.TestCase):
       with open(out, encoding="utf-8") as file:
         self.assertEqual(json.load(file), json.loads(done.stdout))
     result = json.loads(done.stdout)
-    rows = {row["measure"]: row for row in result["figures"]}
+    rows = {row["measure"]: row for row in result["measurements"]}
     self.assertEqual(list(rows), ["sessions", "shm", "tcp", "grpc",
                                   "grpc-streams"])
     self.assertEqual(rows["sessions"]["opened"], 40)
@@ -150,7 +150,7 @@ class RunTest(unittest.TestCase):
     for row in rows.values():
       self.assertIsNone(row["newcomer_error"])
       self.assertGreater(row["puts_per_s"], 0)
-    for measured in result["measurements"].values():
+    for measured in result["runs"].values():
       self.assertEqual([r["lost"] for r in measured["rounds"]], [0, 0])
     self.assertIn("puts per second, with to without", done.stderr)
 

@@ -91,7 +91,7 @@ class KillsTest(unittest.TestCase):
       self.assertEqual(done.returncode, 0, done.stderr)
       with open(path, encoding="utf-8") as f:
         self.assertEqual(json.load(f), json.loads(done.stdout))
-    figures = {f["name"]: f for f in json.loads(done.stdout)["figures"]}
+    figures = {f["name"]: f for f in json.loads(done.stdout)["measurements"]}
     for role in ("head", "middle", "tail"):
       row = figures[f"kill {role} to next write"]
       self.assertEqual(len(row["rounds"]), 1)

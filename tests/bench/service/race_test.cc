@@ -232,7 +232,7 @@ TEST(ResultsTest, AsJsonAndAsTables) {
         "\"writes_mean_us\": 6,", "\"outstanding\": 32",
         "\"load_percent\": null", "{\"driver\": 1, \"head\": 2}",
         "\"redis\": {\"ops_per_s\": 0.5, \"p50\": 2, \"p99\": 2}",
-        "\"rounds_ops_per_s\": [100, 300, 200]"}) {
+        "\"rounds\": [100, 300, 200]"}) {
     EXPECT_THAT(json, HasSubstr(expected));
   }
   const std::string tables = ToTables({spec}, Rows(), "redis");

@@ -73,7 +73,7 @@ class Attacked {
   // The numbers of its links, which are others once one was displaced.
   std::string LinksOf(const std::string& name) {
     std::string links;
-    for (const auto& link : rig_.node(name).core().links()) {
+    for (const auto& link : rig_.node(name).core().link_table().All()) {
       absl::StrAppend(&links, link.peer, " ", link.link,
                       link.connected ? "; " : " is not connected; ");
     }

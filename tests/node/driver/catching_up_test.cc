@@ -77,7 +77,7 @@ class CatchingUpTest : public testing::TestWithParam<ChainMode> {
   }
 
   bool attached(const std::string& name) {
-    return rig_.up(name) && rig_.node(name).core().caught_up_view() != 0;
+    return rig_.up(name) && rig_.node(name).core().links().joiner.keeps_up();
   }
 
   // It joins, under load, and gets its place.
@@ -188,7 +188,7 @@ TEST_P(CatchingUpTest, GetsWhatHasChangedAlone) {
   EXPECT_EQ(transfer("n4").caught_up, 1u);
   EXPECT_EQ(transfer("n3").caught_up, 1u);
   EXPECT_LT(bytes_, 200u << 10);  // of 1 MiB and more
-  EXPECT_EQ(rig_.node("n4").core().condition(), Condition::kSound);
+  EXPECT_EQ(rig_.node("n4").core().soundness().condition(), Condition::kSound);
 }
 
 TEST_P(CatchingUpTest, OneThatHasCaughtUpIsADonorNext) {
@@ -258,7 +258,8 @@ TEST_P(CatchingUpTest, OneThatWasInterruptedCatchesUp) {
 // Its heap is of two times then.
 TEST_P(CatchingUpTest, ACrashOnTheWayCallsForTheWholeHeap) {
   DieOnTheWay();
-  EXPECT_EQ(rig_.node("n4").core().condition(), Condition::kReceiving);
+  EXPECT_EQ(rig_.node("n4").core().soundness().condition(),
+            Condition::kReceiving);
   Join("n4", {"n1", "n2", "n3"});
   EXPECT_FALSE(transfer("n4").of_changes);
   EXPECT_EQ(whole("n3", WholeHeapFor::kNothingHeld), 1u);
@@ -395,7 +396,8 @@ TEST_P(FaultyCatchingUpTest, WhatWasReplacedCounts) {
 TEST_P(FaultyCatchingUpTest, AHeapOfTwoTimesCounts) {
   faults::PlantFault("changes-stored-to-what-counts");
   DieOnTheWay();
-  EXPECT_NE(rig_.node("n4").core().condition(), Condition::kReceiving);
+  EXPECT_NE(rig_.node("n4").core().soundness().condition(),
+            Condition::kReceiving);
 }
 
 // The change lies within an object. If that object were freed as well, the

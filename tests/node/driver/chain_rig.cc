@@ -236,7 +236,7 @@ void ChainRig::OnHeap(RigNode* node, Moment moment) {
   const replica::LogRing& ring = *node->storage->ring();
   // A head executes before the operation gets into its ring.
   const bool executes = ring.received() > ring.applied() ||
-                        node->node->chain_node().core().is_head();
+                        node->node->chain_node().core().place().is_head();
   if (!executes || --node->countdown > 0) return;
   Tearing(node);
 }

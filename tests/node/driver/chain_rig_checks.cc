@@ -67,18 +67,19 @@ std::string ChainRig::CheckAtRest(const RigNode& node,
   }
   const ChainNode& chain_node = node.node->chain_node();
   const replica::ChainCore& core = chain_node.core();
-  if (core.view().id != view_.id || !core.ready()) {
-    return absl::StrCat(name, " is in view ", core.view().id, " and ",
-                        membership::ConditionName(core.condition()));
+  if (core.view().id != view_.id || !core.soundness().ready()) {
+    return absl::StrCat(
+        name, " is in view ", core.view().id, " and ",
+        membership::ConditionName(core.soundness().condition()));
   }
   const replica::LogRing& ring = core.ring();
   if (ring.received() != received || ring.applied() != received ||
-      ring.cleaned() != received || ring.bytes_used() != 0) {
+      ring.cleaned() != received || ring.space().used() != 0) {
     return absl::StrCat(name, " has received ", ring.received(), ", applied ",
                         ring.applied(), ", cleaned ", ring.cleaned(), " of ",
                         received);
   }
-  if (!core.is_head()) return "";
+  if (!core.place().is_head()) return "";
   const auto admission = chain_node.head().admission_stats();
   const auto store = chain_node.head().store_stats();
   if (!admission.has_value()) return absl::StrCat(name, " is no head");

@@ -100,14 +100,14 @@ TEST_F(ChainTest, EveryNodeExecutesInOrderAndTheRingsAreCleaned) {
   ExpectAllAcknowledged();
   EXPECT_EQ(rig_.Difference(), "");
   EXPECT_EQ(rig_.ring("n4").cleaned(), before_ + 50);
-  EXPECT_EQ(core("n1").completed(), before_ + 50);
+  EXPECT_EQ(core("n1").progress().completed(), before_ + 50);
 }
 
 TEST_F(ChainTest, NothingIsAcknowledgedBeforeTheTailHasIt) {
   Begin(kAll);
   const auto issued = Submit();
   while (rig_.ring("n4").applied() == before_) {
-    EXPECT_EQ(core("n1").completed(), before_);
+    EXPECT_EQ(core("n1").progress().completed(), before_);
     EXPECT_EQ(issued->answers, 0);
     ASSERT_TRUE(rig_.Step());
   }
@@ -157,7 +157,7 @@ TEST_F(NarrowChainTest, CursorsCountMutationsAndWindowsOperations) {
   for (const std::string& name : kAll) {
     EXPECT_EQ(rig_.ring(name).cleaned(), before_ + 9 * kTogether) << name;
   }
-  EXPECT_EQ(core("n1").completed(), before_ + 9 * kTogether);
+  EXPECT_EQ(core("n1").progress().completed(), before_ + 9 * kTogether);
   // A new head goes on from there.
   rig_.CutPower("n1", 1);
   rig_.InstallView({"n2", "n3", "n4"});
@@ -173,7 +173,7 @@ TEST_F(ChainTest, ACursorWithinAnOperationIsNotTaken) {
   const auto commit_four = [this](const std::string& from, const auto& due,
                                   const auto& change) {
     rig_.ChangeNext(from, "n1", due, change);
-    const uint64_t completed = core("n1").completed();
+    const uint64_t completed = core("n1").progress().completed();
     const uint64_t turned_down = malformed("n1");
     for (auto& each : rig_.PutTogether(
              {client_ + 1, client_ + 2, client_ + 3, client_ + 4})) {
@@ -182,8 +182,8 @@ TEST_F(ChainTest, ACursorWithinAnOperationIsNotTaken) {
     client_ += 4;
     while (malformed("n1") == turned_down) ASSERT_TRUE(rig_.Step());
     EXPECT_TRUE(rig_.changed());
-    EXPECT_TRUE(core("n1").completed() == completed ||
-                core("n1").completed() == completed + 4);
+    EXPECT_TRUE(core("n1").progress().completed() == completed ||
+                core("n1").progress().completed() == completed + 4);
     Submit();
     rig_.Settle();
     ExpectGoesOn();
@@ -258,9 +258,9 @@ TEST_F(ChainTest, ASuccessorThatLacksWhatIsCleanedStopsNobodyElse) {
   RestartAndTell("n3", {"n1", "n3"});
   rig_.Settle(50);
   ASSERT_TRUE(rig_.up("n1")) << rig_.fatal("n1");
-  EXPECT_EQ(core("n1").condition(), Condition::kSound);
-  EXPECT_EQ(core("n3").condition(), Condition::kOutrun);
-  EXPECT_FALSE(core("n3").ready());
+  EXPECT_EQ(core("n1").soundness().condition(), Condition::kSound);
+  EXPECT_EQ(core("n3").soundness().condition(), Condition::kOutrun);
+  EXPECT_FALSE(core("n3").soundness().ready());
   rig_.CutPower("n3", 1);
   rig_.InstallView({"n1"});
   Submit();
@@ -281,9 +281,9 @@ TEST_F(ChainTest, AHeadThatIsOutrunByItsSuccessorDoesNotLead) {
   rig_.Settle(50);
   ASSERT_TRUE(rig_.up("n2")) << rig_.fatal("n2");
   ASSERT_TRUE(rig_.up("n3")) << rig_.fatal("n3");
-  EXPECT_EQ(core("n3").condition(), Condition::kOutrun);
-  EXPECT_EQ(core("n2").condition(), Condition::kSound);
-  EXPECT_FALSE(core("n3").ready());
+  EXPECT_EQ(core("n3").soundness().condition(), Condition::kOutrun);
+  EXPECT_EQ(core("n2").soundness().condition(), Condition::kSound);
+  EXPECT_FALSE(core("n3").soundness().ready());
   EXPECT_EQ(rig_.ring("n2").received(), before_ + 1);
 }
 

@@ -72,7 +72,7 @@ class CleanReadsTest : public ::testing::Test {
         at);
     Answer answer;
     answer.refused = replica::ReasonOf(status);
-    answer.sequence = node.core().settled();
+    answer.sequence = node.core().progress().settled();
     if (!status.ok()) return answer;
     for (const auto& result : response.results()) {
       answer.values += result.found() ? result.value() : "-";
@@ -202,7 +202,7 @@ class ReturnedReadsTest : public CleanReadsTest {
  protected:
   void GoBack() {
     // Until that "a" is cleaned is durable.
-    const size_t bytes = rig_.ring("n2").bytes_total() / 2;
+    const size_t bytes = rig_.ring("n2").space().total() / 2;
     for (size_t put = 0; put < bytes; put += 1000) {
       Execute({Put("d", std::string(1000, 'd'))});
     }
@@ -216,7 +216,7 @@ class ReturnedReadsTest : public CleanReadsTest {
                       std::string*) { return to != "n2"; });
     rig_.InstallView(kAll);
     rig_.Settle(2);
-    ASSERT_EQ(rig_.node("n2").core().condition(),
+    ASSERT_EQ(rig_.node("n2").core().soundness().condition(),
               membership::Condition::kReturned);
   }
 };

@@ -41,7 +41,7 @@ class ShortChain {
     return issued;
   }
   bool KeepsUp(const std::string& name) {
-    return rig.node(name).core().caught_up_view() != 0;
+    return rig.node(name).core().links().joiner.keeps_up();
   }
   void StepUntilSent(int chunks) {
     int sent = 0;

@@ -34,12 +34,12 @@ class HostilePeerTest : public ::testing::Test {
   void JoinFourth() {
     rig_.Invite("n4");
     rig_.Settle(40);
-    ASSERT_NE(rig_.node("n4").core().caught_up_view(), 0u);
+    ASSERT_TRUE(rig_.node("n4").core().links().joiner.keeps_up());
   }
 
   void ExpectGoesOnWithFourth() {
     rig_.Settle(40);
-    ASSERT_NE(rig_.node("n4").core().caught_up_view(), 0u);
+    ASSERT_TRUE(rig_.node("n4").core().links().joiner.keeps_up());
     rig_.InstallView({"n1", "n2", "n3", "n4"});
     Execute();
     EXPECT_EQ(rig_.Difference(), "");
@@ -131,7 +131,7 @@ TEST_F(HostilePeerTest, ATransferThatSkipsTheHeapIsNotBelieved) {
   while (!rig_.changed()) ASSERT_TRUE(rig_.Step());
   rig_.Hold("n3");
   rig_.Settle(2);
-  EXPECT_EQ(rig_.node("n4").core().caught_up_view(), 0u);
+  EXPECT_FALSE(rig_.node("n4").core().links().joiner.keeps_up());
   rig_.Hold("n3", false);
   JoinFourth();
   EXPECT_EQ(rig_.node("n4").core().transfer().damaged, 1u);

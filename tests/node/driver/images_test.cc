@@ -127,7 +127,8 @@ TEST_P(ImagesTest, ARestartGoesOnByItself) {
     ChainRig& rig = images.rig_;
     rig.Start(victim);
     ASSERT_TRUE(rig.up(victim)) << rig.fatal(victim);
-    EXPECT_EQ(rig.node(victim).core().condition(), Condition::kReturned);
+    EXPECT_EQ(rig.node(victim).core().soundness().condition(),
+              Condition::kReturned);
     EXPECT_EQ(rig.ring(victim).applied(), rig.ring(victim).received());
     if (rig.ring(victim).received() == rig.ring("n1").received()) {
       EXPECT_EQ(*rig.ReadAll(victim), *rig.ReadAll("n1"));
@@ -175,7 +176,7 @@ TEST(NewHeadTest, ARestartGoesOnByItself) {
 
 // No successor executes an entry that was on its way to a dead node: the
 // entry's images are there.
-TEST(DeadlyEntriesTest, AreTakenFromTheirImages) {
+TEST(QuarantinedEntriesTest, AreTakenFromTheirImages) {
   ImagesRig images;
   ChainRig& rig = images.rig_;
   rig.Hold("n2");
@@ -203,7 +204,7 @@ TEST(JoiningTest, ARestartInAnOperationGoesOnWhereItWas) {
   rig.Start("n3");
   rig.Invite("n3");
   rig.Settle();
-  ASSERT_NE(rig.node("n3").core().caught_up_view(), 0u);
+  ASSERT_TRUE(rig.node("n3").core().links().joiner.keeps_up());
   const int chunks = images.chunks_;
   rig.CutPowerAt("n3", Moment::kFlush, 6);
   images.issued_ = {rig.Submit(1, ImagesRig::Change())};
@@ -215,10 +216,10 @@ TEST(JoiningTest, ARestartInAnOperationGoesOnWhereItWas) {
   EXPECT_TRUE(meanwhile->acknowledged());
 
   rig.Start("n3");
-  EXPECT_EQ(rig.node("n3").core().condition(), Condition::kBehind);
+  EXPECT_EQ(rig.node("n3").core().soundness().condition(), Condition::kBehind);
   rig.Invite("n3");
   rig.Settle();
-  EXPECT_NE(rig.node("n3").core().caught_up_view(), 0u);
+  EXPECT_TRUE(rig.node("n3").core().links().joiner.keeps_up());
   EXPECT_EQ(images.chunks_, chunks);
   rig.InstallView({"n1", "n2", "n3"});
   rig.Settle();
@@ -229,20 +230,20 @@ TEST(JoiningTest, ARestartInAnOperationGoesOnWhereItWas) {
 TEST(ImageBytesTest, AreToldOfTheRing) {
   ImagesRig images;
   const replica::LogRing& ring = images.rig_.ring("n2");
-  const uint64_t bytes = ring.appended_bytes();
-  const uint64_t of_images = ring.after_image_bytes();
+  const uint64_t bytes = ring.appended().bytes;
+  const uint64_t of_images = ring.appended().image_bytes;
   EXPECT_GT(of_images, 8 * 300u);
   images.rig_.Submit(1, {Patch("old0", 0, std::string(200, 'p'))});
   images.rig_.Settle();
-  EXPECT_GT(ring.after_image_bytes(), of_images + 200);
-  EXPECT_GT(ring.appended_bytes() - bytes,
-            ring.after_image_bytes() - of_images + 200);
+  EXPECT_GT(ring.appended().image_bytes, of_images + 200);
+  EXPECT_GT(ring.appended().bytes - bytes,
+            ring.appended().image_bytes - of_images + 200);
   ChainRig other;
   other.StartAll();
   other.InstallView({"n1", "n2", "n3", "n4"});
   other.Settle();
-  EXPECT_GT(other.ring("n2").appended_bytes(), 0u);
-  EXPECT_EQ(other.ring("n2").after_image_bytes(), 0u);
+  EXPECT_GT(other.ring("n2").appended().bytes, 0u);
+  EXPECT_EQ(other.ring("n2").appended().image_bytes, 0u);
 }
 
 }  // namespace

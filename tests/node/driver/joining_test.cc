@@ -67,7 +67,7 @@ class JoiningTest : public ::testing::Test {
     return rig_.Step();
   }
 
-  bool attached() { return rig_.node("n4").core().caught_up_view() != 0; }
+  bool attached() { return rig_.node("n4").core().links().joiner.keeps_up(); }
 
   void RunUntilAttached() {
     for (int i = 0; i < 20000 && !attached(); ++i) StepUnderLoad();
@@ -173,8 +173,8 @@ class SummaryTest : public JoiningTest {
       rig_.Settle(1);
     }
     rig_.Invite("n3");
-    for (int i = 0; i < 2000 && rig_.node("n3").core().caught_up_view() == 0;
-         ++i) {
+    for (int i = 0;
+         i < 2000 && !rig_.node("n3").core().links().joiner.keeps_up(); ++i) {
       rig_.Settle(1);
     }
     EXPECT_EQ(transfer("n3").begun, 1u);
@@ -308,9 +308,9 @@ TEST_F(JoiningTest, OperationsAreKeptForAWhileOnly) {
   rig_.BreakLinks("n3", "n4");
   Submit(Put("missed", "value"));
   rig_.Settle();
-  EXPECT_GT(rig_.ring("n1").bytes_used(), 0u);
+  EXPECT_GT(rig_.ring("n1").space().used(), 0u);
   rig_.Settle(220);  // more than ChainOptions::retain
-  EXPECT_EQ(rig_.ring("n1").bytes_used(), 0u);
+  EXPECT_EQ(rig_.ring("n1").space().used(), 0u);
   rig_.Invite("n4");
   RunUntilAttached();
   EXPECT_GT(chunks_, chunks);
@@ -321,12 +321,14 @@ TEST_F(JoiningTest, BeginsAgainAfterACrashWhileItReceives) {
   rig_.Invite("n4");
   for (const int chunks : {3, 9, 22}) {
     RunUntilChunks(chunks_ + chunks);
-    ASSERT_EQ(rig_.node("n4").core().condition(), Condition::kReceiving);
+    ASSERT_EQ(rig_.node("n4").core().soundness().condition(),
+              Condition::kReceiving);
     rig_.CutPower("n4", chunks);
     rig_.Settle(1);
     rig_.Start("n4");
     ASSERT_TRUE(rig_.up("n4")) << rig_.fatal("n4");
-    EXPECT_EQ(rig_.node("n4").core().condition(), Condition::kReceiving);
+    EXPECT_EQ(rig_.node("n4").core().soundness().condition(),
+              Condition::kReceiving);
     rig_.Invite("n4");
   }
   RunUntilAttached();
@@ -347,7 +349,8 @@ TEST_F(JoiningTest, BeginsAgainAfterACrashInAnOperation) {
   Submit(Put("bytes0", std::string(6000, 'z')));
   rig_.Settle(2);
   rig_.Start("n4");
-  EXPECT_EQ(rig_.node("n4").core().condition(), Condition::kReceiving);
+  EXPECT_EQ(rig_.node("n4").core().soundness().condition(),
+            Condition::kReceiving);
   rig_.Invite("n4");
   RunUntilAttached();
   Append();
@@ -364,7 +367,7 @@ TEST_F(JoiningTest, ResumesAfterACrashBetweenOperations) {
   rig_.Settle(2);
   EXPECT_TRUE(missed->acknowledged());
   rig_.Start("n4");
-  EXPECT_EQ(rig_.node("n4").core().condition(), Condition::kBehind);
+  EXPECT_EQ(rig_.node("n4").core().soundness().condition(), Condition::kBehind);
   rig_.Invite("n4");
   RunUntilAttached();
   EXPECT_EQ(chunks_, chunks);
@@ -389,14 +392,15 @@ TEST_F(JoiningTest, ServesNoReadBeforeItHasWhatItsPredecessorHad) {
   bool served = false;
   for (int i = 0; i < 2000 && !served; ++i) {
     if (!rig_.Step()) rig_.Tick();
-    if (!rig_.node("n4").core().is_tail()) continue;
+    if (!rig_.node("n4").core().place().is_tail()) continue;
     const auto value = ReadAtTail("n4", "bytes0");
     if (value.ok()) {
       served = true;
       EXPECT_EQ(*value, "new");
     } else {
       ++refused;
-      EXPECT_EQ(rig_.node("n4").core().condition(), Condition::kBehind);
+      EXPECT_EQ(rig_.node("n4").core().soundness().condition(),
+                Condition::kBehind);
     }
   }
   EXPECT_TRUE(served);
@@ -480,7 +484,7 @@ bool DeleteWhileOneJoins(int inputs, uint64_t parity) {
     at_once = cut && !cut_before;
   }
   rig.Settle();
-  EXPECT_NE(rig.node("n2").core().caught_up_view(), 0u);
+  EXPECT_TRUE(rig.node("n2").core().links().joiner.keeps_up());
   rig.InstallView({"n1", "n2"});
   rig.Settle();
   EXPECT_TRUE(gone->acknowledged());

@@ -101,7 +101,8 @@ TEST_P(RestartTest, RollsForwardFromThePredecessor) {
 
       rig.Start(victim);
       ASSERT_TRUE(rig.up(victim)) << rig.fatal(victim);
-      ASSERT_EQ(rig.node(victim).core().condition(), Condition::kTorn);
+      ASSERT_EQ(rig.node(victim).core().soundness().condition(),
+                Condition::kTorn);
       rig.InstallView({"n1", "n2", "n3", "n4"});
       rig.Settle();
       ExpectGoesOn(rig, {change});
@@ -134,7 +135,8 @@ TEST(NewHeadTest, RollsBackFromTheSuccessorAndExecutesAgain) {
       EXPECT_EQ(change->answers, 0);
 
       rig.Start("n2");
-      ASSERT_EQ(rig.node("n2").core().condition(), Condition::kTorn);
+      ASSERT_EQ(rig.node("n2").core().soundness().condition(),
+                Condition::kTorn);
       EXPECT_EQ(rig.ring("n2").received(), rig.ring("n3").received() + 1);
       rig.InstallView({"n2", "n3", "n4"});
       rig.Settle();
@@ -208,7 +210,8 @@ TEST(HeadRestartTest, RollsBackFromItsBackup) {
 
       rig.Start("n1");
       ASSERT_TRUE(rig.up("n1")) << rig.fatal("n1");
-      ASSERT_EQ(rig.node("n1").core().condition(), Condition::kReturned);
+      ASSERT_EQ(rig.node("n1").core().soundness().condition(),
+                Condition::kReturned);
       EXPECT_EQ(rig.ring("n1").applied(), rig.ring("n1").received());
       if (rig.ring("n1").received() == rig.ring("n2").received()) {
         truncated += rig.tear("n1").received > rig.ring("n1").received();
@@ -310,11 +313,11 @@ TEST(PromotionTest, HoldsLocksOnlyForWhatIsInFlight) {
   rig.InstallView({"n2", "n3", "n4"});
   rig.Hold("n2", false);
   rig.Hold("n4");
-  while (!rig.node("n2").core().is_head()) ASSERT_TRUE(rig.Step());
+  while (!rig.node("n2").core().place().is_head()) ASSERT_TRUE(rig.Step());
   EXPECT_EQ(rig.node("n2").head().admission_stats()->in_flight, 2u);
   const size_t locked = rig.node("n2").head().store_stats()->locked_objects;
   rig.Hold("n4", false);
-  while (rig.node("n2").core().completed() < before + 1) {
+  while (rig.node("n2").core().progress().completed() < before + 1) {
     ASSERT_TRUE(rig.Step());
   }
   rig.Settle(3);

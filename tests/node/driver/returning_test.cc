@@ -53,7 +53,7 @@ class ReturningTest : public ::testing::Test {
   }
 
   Condition condition(const std::string& name) {
-    return rig_.node(name).core().condition();
+    return rig_.node(name).core().soundness().condition();
   }
 
   // The manager expels `name`, which it no longer hears.
@@ -82,7 +82,7 @@ class ReturningTest : public ::testing::Test {
 TEST_F(ReturningTest, AnOldTailIsOutrunAndTheOthersGoOn) {
   GoBack("n4");
   EXPECT_EQ(condition("n4"), Condition::kOutrun);
-  EXPECT_FALSE(rig_.node("n4").core().ready());
+  EXPECT_FALSE(rig_.node("n4").core().soundness().ready());
   ExpectGoesOnWithout("n4");
 }
 

@@ -88,7 +88,8 @@ class TraditionalTest : public ::testing::TestWithParam<UndoCopyKind> {
         rig.Start(victim);
         ASSERT_TRUE(rig.up(victim)) << rig.fatal(victim);
         // It has heard of no other node, and is whole.
-        ASSERT_EQ(rig.node(victim).core().condition(), Condition::kReturned);
+        ASSERT_EQ(rig.node(victim).core().soundness().condition(),
+                  Condition::kReturned);
         if (rig.ring(victim).applied() == applied) {
           EXPECT_EQ(*rig.ReadAll(victim), before);
         }
@@ -201,7 +202,7 @@ bool KeepsUpInAnIdleChain(UndoCopyKind kind) {
     rig.Settle(2);
     rig.Invite("n3");
     rig.Settle();
-    EXPECT_NE(rig.node("n3").core().caught_up_view(), 0u);
+    EXPECT_TRUE(rig.node("n3").core().links().joiner.keeps_up());
     rig.CutPowerAt("n3", Moment::kFlush, count);
     const auto last = rig.Submit(2, {Patch("old0", 10, "patched")});
     rig.Settle(3);
@@ -212,7 +213,7 @@ bool KeepsUpInAnIdleChain(UndoCopyKind kind) {
     rig.Invite("n3");
     rig.Settle();
     EXPECT_EQ(rig.node("n3").core().transfer().bytes, 0u);  // of no heap
-    keeps_up &= rig.node("n3").core().caught_up_view() != 0;
+    keeps_up &= rig.node("n3").core().links().joiner.keeps_up();
     rig.InstallView({"n1", "n2", "n3"});
     rig.Settle();
     EXPECT_EQ(rig.Difference(), "");

@@ -140,7 +140,7 @@ class ClusterNamesTest : public NodeServerTest {
   }
   static uint64_t Unnamed() {
     for (const metrics::Counters* each : metrics::AllCounters()) {
-      if (each->name() != "kamino_cluster_unnamed_total") continue;
+      if (each->name() != "kamino_requests_without_cluster_total") continue;
       uint64_t sum = 0;
       for (const auto& [labels, counter] : each->All()) sum += counter->Read();
       return sum;

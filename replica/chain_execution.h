@@ -1,0 +1,47 @@
+// Executes the entries that this node has received, and stops at one whose
+// result differs from the head's: that is a divergence (replica/dispute.h).
+//
+// Not thread-safe: the node's core thread owns it.
+#ifndef KAMINO_REPLICA_CHAIN_EXECUTION_H_
+#define KAMINO_REPLICA_CHAIN_EXECUTION_H_
+
+#include "absl/time/time.h"
+#include "replica/chain_context.h"
+#include "replica/chain_parts.h"
+#include "replica/chain_progress.h"
+#include "replica/donor.h"
+#include "replica/execution.h"
+
+namespace kamino::replica {
+
+class ChainExecution {
+ public:
+  // `chain` and all pointers must outlive it.
+  ChainExecution(const ChainContext& chain, Donor* donor, DataParts* data,
+                 ChainProgress* progress);
+
+  // Does nothing while the heap is torn or a divergence is open.
+  void ExecuteReceived();
+  // Whether the next entry must be adopted, and could be now.
+  bool AwaitsAdoption() const;
+  // Takes the next step of an open divergence, except that a head's result that
+  // is not whole must be rolled back (EntryRepair::TakeBackDisputed).
+  void ContinueDispute(absl::Time now);
+
+ private:
+  // Begins the divergence; at a head, which has none before it, also ends it.
+  void OnDissent(const Execution::Dissent& dissent);
+  // At a head: its own result counts, and execution continues after it. (Not in
+  // ViewChange, which executes what follows.)
+  void KeepOwnResult();
+
+  const ChainContext& chain_;
+  Donor* const donor_;
+  DataParts* const data_;
+  ChainProgress* const progress_;
+  Execution execution_;
+};
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_CHAIN_EXECUTION_H_

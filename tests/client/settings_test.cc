@@ -375,7 +375,7 @@ TEST_F(SettingsTest, WhatIsWrongIsSaid) {
                         "mean seeds?)"));
   Write("[cluster.home]\nseeds = [\"h1:1\"]\n");
   EXPECT_THAT(message({"--config=" + path_}),
-              HasSubstr("the file can have no key cluster (did you mean "
+              HasSubstr("the file can have no section [cluster] (did you mean "
                         "clusters?)"));
 }
 

@@ -23,7 +23,7 @@ using Found = absl::StatusOr<std::vector<OwnAddress>>;
 
 constexpr absl::Duration kLookAtSignals = absl::Milliseconds(50);
 
-// `flags`: of getaddrinfo, beside those of a listener.
+// `flags`: for getaddrinfo, in addition to those that every listener needs.
 Found LookUp(const std::string& host, uint16_t port, int flags) {
   addrinfo hints = {};
   hints.ai_family = AF_UNSPEC;

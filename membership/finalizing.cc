@@ -32,8 +32,9 @@ std::vector<Rise> NotFinalized(const View& view) {
 absl::Status Finalizing::Finalize(bool force, absl::Time now) {
   if (!context_->view.formed()) {
     return absl::FailedPreconditionError(
-        "there is no chain yet; its first view takes the highest levels that "
-        "all of its nodes support");
+        "there is no chain yet; its first view takes the levels that "
+        "finalizing "
+        "would put in force");
   }
   if (watch_->behind()) {
     return absl::FailedPreconditionError(watch_->WhyBehind());

@@ -114,10 +114,10 @@ absl::Status Registrations::TakeIn(const std::string& cluster_id,
   RETURN_IF_ERROR(CheckMember(cluster_id, member));
   RETURN_IF_ERROR(CheckClaims(member, report));
   RETURN_IF_ERROR(CheckCluster(member, report));
-  // A node that the chain would refuse teaches it nothing. But after the store
-  // was emptied there is no chain; the first node that comes says nothing about
-  // the real one, nor do nodes that the chain has dropped since about its
-  // common settings.
+  // A node that the chain would refuse teaches it nothing. After the store was
+  // emptied there is no chain to compare with: the first node to register may
+  // differ from the real chain, and so may a node that the chain has dropped
+  // since.
   const bool formed = context_->view.formed();
   if (formed) RETURN_IF_ERROR(settings_.CheckHeap(member, now));
   absl::Status ok = watch_->CheckHistory(member.node_id, report, newest, now);

@@ -321,7 +321,10 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
   // The signal came before the program waited for it.
   if (absl::IsCancelled(served) && ended_by == 0) {
     ended_by = PendingEndSignal();
-    if (ended_by != 0) served = absl::OkStatus();
+    if (ended_by != 0) {
+      LOG(INFO) << "ended before it served: " << served.message();
+      served = absl::OkStatus();
+    }
   }
   if (!served.ok()) {
     if (IsBadFlag(served)) return Refuse(program, config, served);

@@ -1,4 +1,5 @@
 // admin finalize: the last step of an upgrade.
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -37,6 +38,12 @@ absl::Status AwaitFinalized(absl::Duration timeout, Admin* admin) {
       "is");
 }
 
+// A withdrawal alone does not: the older release can do without the feature.
+bool ShutsOutOlderNodes(const FinalizeResponse& planned) {
+  return std::any_of(planned.rises().begin(), planned.rises().end(),
+                     [](const auto& rise) { return rise.to() > rise.from(); });
+}
+
 int Finalize(Cli& cli, const Finalization& finalization) {
   auto admin = cli.ConnectToManagers();
   if (!admin.ok()) return cli.Fail(admin.status());
@@ -64,8 +71,10 @@ int Finalize(Cli& cli, const Finalization& finalization) {
         finalization.confirmed ? " is in force\n" : " in force\n");
   }
   if (!finalization.confirmed) {
-    std::cout << "nodes of the older release could not come back; to confirm: "
-                 "kamino admin finalize --confirm\n";
+    std::cout << (ShutsOutOlderNodes(*planned)
+                      ? "nodes of the older release could not come back; "
+                      : "")
+              << "to confirm: kamino admin finalize --confirm\n";
   }
   return kExitOk;
 }

@@ -139,7 +139,8 @@ absl::Status Node::Join(const std::string& service_address,
   return view_follower_.Join(service_address, peer_address);
 }
 
-// Tasks that did not run answer their requests, which the other parts count.
+// The executor goes first: its tasks that did not run answer their requests as
+// they are destroyed, which needs request_limit_.
 Node::~Node() {
   Stop();
   context_->core.reset();

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "node/driver/node_agreement.h"
 #include "replica/errors.h"
+#include "replica/restore.h"
 
 namespace kamino::node {
 
@@ -49,6 +50,12 @@ void NodeHead::Submit(head::Request request, absl::Time now) {
   context_.options.doing("a request", request.mutation.client_id);
   if (absl::Status may = CheckMaySubmit(); !may.ok()) {
     return request.done({may, "", 0});
+  }
+  // The head checks procedures as it executes them.
+  if (request.mutation.function == replica::kBeginRestoreFunction) {
+    absl::Status in_force =
+        CheckInForce(context_.core->view(), request.mutation.function);
+    if (!in_force.ok()) return request.done({in_force, "", 0});
   }
   admission_->Submit(std::move(request), now);
 }

@@ -199,14 +199,20 @@ void OnBusError(int, siginfo_t* info, void*) {
   // Another process sent it: there is no address.
   const bool sent = info->si_code <= 0;
   if (sent || !FindPlace(info->si_addr, &line)) {
-    // The default action follows, at the same instruction or by the signal that
-    // is raised again; but other threads' damage is recorded first.
+    // Other threads record their damage first. Then the process ends by the
+    // default action: the instruction faults again, or the signal is raised
+    // again.
     busy.store(false);
     inside.fetch_sub(1);
     while (inside.load() > 0) WaitAMoment();
-    logs::WriteLastWords(
-        sent ? "ended by SIGBUS, sent by another process"
-             : "ended by SIGBUS at an address outside of the node's files");
+    Line why;
+    if (sent) {
+      why.Add("ended by SIGBUS, sent by process ");
+      why.AddNumber(static_cast<uint64_t>(info->si_pid));
+    } else {
+      why.Add("ended by SIGBUS at an address outside of the node's files");
+    }
+    logs::WriteLastWords(why.text());
     signal(SIGBUS, SIG_DFL);
     if (sent) raise(SIGBUS);
     return;

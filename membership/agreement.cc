@@ -10,8 +10,8 @@
 namespace kamino::membership {
 namespace {
 
-// Of a name's two levels. A constant, so that a release does not refuse the
-// nodes of the one before.
+// The size of two levels. It is a constant, so that a release does not refuse
+// the nodes of the one before.
 constexpr size_t kLevelsBytes = 16;
 
 Range RangeOf(const Agreement& agreement, const std::string& name) {

@@ -22,7 +22,8 @@ class ViewChange {
              DataParts* data, LogParts* log)
       : chain_(chain), place_(place), links_(links), data_(data), log_(log) {}
 
-  // False: the view is not newer than the installed one, or it fails the node.
+  // False: the view was not installed. It is not newer, is of another chain, or
+  // this node's heap has data of a later view.
   bool Install(const membership::View& view, absl::Time now);
 
  private:

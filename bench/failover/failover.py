@@ -303,14 +303,27 @@ def main():
   results = {"bench": "failover", "facts": {}, "settings": vars(arguments),
              "measurements": bench.rows}
   answer = json.dumps(results, indent=1)
-  if arguments.plot:
-    for plot in views.failover(results).plots():
-      plots.write(plot, arguments.plot)
   if arguments.out:
     with open(arguments.out, "w", encoding="utf-8") as f:
       f.write(answer + "\n")
   if arguments.json:
     print(answer, file=figures)
+  return write_plot(results, arguments.plot) if arguments.plot else 0
+
+
+def write_plot(results, path):
+  """The exit code."""
+  drawn = views.failover(results).plots()
+  if not drawn:
+    print(f"failover: no planned stop was measured, so there is no plot; "
+          f"{path} was not written", file=sys.stderr)
+    return 1
+  try:
+    for plot in drawn:
+      plots.write(plot, path)
+  except (ImportError, OSError, ValueError) as error:
+    print(f"failover: cannot write {path}: {error}", file=sys.stderr)
+    return 1
   return 0
 
 

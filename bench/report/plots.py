@@ -72,13 +72,11 @@ def scheme_of(label):
 
 def styles(labels):
   """(colour, how many series before have this colour) of each label."""
-  seen, found, others = {}, {}, 0
+  seen, found, others = {}, {}, {}
   for label in labels:
     scheme = scheme_of(label)
-    colour = COLOURS.get(scheme)
-    if colour is None and scheme not in seen:
-      others += 1
-    colour = colour or OTHERS[(others - 1) % len(OTHERS)]
+    colour = COLOURS.get(scheme) or others.setdefault(
+        scheme, OTHERS[len(others) % len(OTHERS)])
     turn = seen.get(scheme, 1 if "-force-" in scheme
                     else DASHED.get(scheme, 0))
     seen[scheme] = turn + 1

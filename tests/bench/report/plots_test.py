@@ -79,6 +79,12 @@ class PlotsTest(unittest.TestCase):
     self.assertEqual([plots.tick(v) for v in (0, 0.5, 1500, 50_000_000)],
                      ["0", "0.5", "1,500", "50 M"])
 
+  def test_series_of_an_unknown_name_share_its_colour(self):
+    found = plots.styles(["a, p50", "b, p50", "a, p99", "b, p99"])
+    self.assertEqual(found["a, p50"][0], found["a, p99"][0])
+    self.assertEqual(found["b, p50"][0], found["b, p99"][0])
+    self.assertNotEqual(found["a, p50"][0], found["b, p50"][0])
+
   def test_series_are_told_apart(self):
     series = ["wrap", "wrap+alone", "undo-own, declared", "undo-own", "ycsb-a",
               "ycsb-b", "kamino-dynamic@0.1", "kamino-dynamic@0.5"]

@@ -198,6 +198,16 @@ sigset_t BlockSignals() {
   return signals;
 }
 
+// The signal that ended the start of the program, which is then no error; 0:
+// none did.
+int EndedBeforeServing(absl::Status* served) {
+  const int signal = absl::IsCancelled(*served) ? PendingEndSignal() : 0;
+  if (signal == 0) return 0;
+  LOG(INFO) << "ended before it served: " << served->message();
+  *served = absl::OkStatus();
+  return signal;
+}
+
 }  // namespace
 
 absl::Status BadFlag(absl::string_view flag, absl::string_view why) {
@@ -318,14 +328,7 @@ int RunServer(const ServerProgram& program, int argc, char** argv) {
     }
     TellServiceStops();
   });
-  // The signal came before the program waited for it.
-  if (absl::IsCancelled(served) && ended_by == 0) {
-    ended_by = PendingEndSignal();
-    if (ended_by != 0) {
-      LOG(INFO) << "ended before it served: " << served.message();
-      served = absl::OkStatus();
-    }
-  }
+  if (ended_by == 0) ended_by = EndedBeforeServing(&served);
   if (!served.ok()) {
     if (IsBadFlag(served)) return Refuse(program, config, served);
     logs::SayLast(google::GLOG_ERROR,

@@ -65,7 +65,8 @@ struct Tally {
 bool IsDeclined(const absl::Status& status) {
   const kamino::v1::Reason reason = ReasonOf(status);
   return reason == kamino::v1::REASON_KEY_NOT_FOUND ||
-         reason == kamino::v1::REASON_PROCEDURE_FAILED;
+         reason == kamino::v1::REASON_PROCEDURE_FAILED ||
+         reason == kamino::v1::REASON_POISONOUS;
 }
 
 // Keeps a number of calls outstanding; each one that ends starts the next.

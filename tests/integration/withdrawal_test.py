@@ -3,9 +3,10 @@
 import os
 import signal
 
-from harness import JOIN_S, Binaries, ClusterTest, main
+from harness import Binaries, ClusterTest, main, patience
 
 RELEASES = "tests/integration/stock_node"
+JOIN_S = patience(60)
 
 
 class StockNode(Binaries):

@@ -26,8 +26,8 @@ void DamageIndex(engine::Heap* heap) {
 
 // Like a client's read of a key at a tail.
 absl::Status ReadFrom(ChainRig* rig, const std::string& name) {
-  absl::Status status =
-      rig->node(name).Read(nullptr, [](engine::KeyValueReader& objects) {
+  absl::Status status = rig->node(name).reads().Read(
+      nullptr, [](engine::KeyValueReader& objects) {
         return objects.Get("key1").status();
       });
   rig->Tick();

@@ -193,7 +193,7 @@ class FilledByARestoreTest : public FullHeapTest {
     request.done = [answer](const head::RequestOutcome& outcome) {
       *answer = outcome.status;
     };
-    rig_.node(rig_.head()).Submit(std::move(request), rig_.now());
+    rig_.node(rig_.head()).head().Submit(std::move(request), rig_.now());
     rig_.Settle(2);
     return *answer;
   }

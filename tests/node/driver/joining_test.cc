@@ -100,8 +100,8 @@ class JoiningTest : public ::testing::Test {
   absl::StatusOr<std::string> ReadAtTail(const std::string& name,
                                          const std::string& key) {
     std::string value;
-    absl::Status read =
-        rig_.node(name).Read(nullptr, [&](engine::KeyValueReader& objects) {
+    absl::Status read = rig_.node(name).reads().Read(
+        nullptr, [&](engine::KeyValueReader& objects) {
           auto entry = objects.Get(key);
           if (!entry.ok()) return entry.status();
           value = std::string(entry->value);

@@ -51,7 +51,7 @@ class RestoreTest : public ::testing::TestWithParam<ChainMode> {
     request.mutation.function = function;
     request.mutation.arguments = arguments;
     request.done = [outcome](head::RequestOutcome of) { *outcome = of; };
-    rig_.node(rig_.head()).Submit(std::move(request), rig_.now());
+    rig_.node(rig_.head()).head().Submit(std::move(request), rig_.now());
     rig_.Settle(3);
     return outcome;
   }
@@ -235,7 +235,7 @@ TEST(RestoreInForceTest, OnlyWhereAllKnowOfSkippedNumbers) {
   head::Request request;
   request.mutation.function = replica::kBeginRestoreFunction;
   request.done = [&](head::RequestOutcome of) { refused = of.status; };
-  rig.node("n1").Submit(std::move(request), rig.now());
+  rig.node("n1").head().Submit(std::move(request), rig.now());
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr("finalize"));
 }

@@ -116,7 +116,7 @@ TEST_F(ReturningTest, AnOldHeadExecutesNothing) {
 TEST_F(ReturningTest, ATailAnswersOnceItHoldsWhatWasCompleted) {
   Restart("n4");
   const auto read = [this] {
-    return rig_.node("n4").Read(
+    return rig_.node("n4").reads().Read(
         /*scope=*/nullptr,
         [](engine::KeyValueReader&) { return absl::OkStatus(); });
   };

@@ -66,7 +66,7 @@ class ScopesTest : public ::testing::TestWithParam<ChainMode> {
 
   absl::Status Get(const std::string& node, const PrincipalPtr& by,
                    const std::string& key, ReadAt at = ReadAt::kTail) {
-    return rig_.node(node).Read(
+    return rig_.node(node).reads().Read(
         ScopeOf(by),
         [&](engine::KeyValueReader& objects) {
           return objects.Get(key).status();
@@ -75,7 +75,7 @@ class ScopesTest : public ::testing::TestWithParam<ChainMode> {
   }
   absl::Status Scan(const PrincipalPtr& by, const std::string& start,
                     const std::string& end) {
-    return rig_.node("n3").Read(
+    return rig_.node("n3").reads().Read(
         ScopeOf(by), [&](engine::KeyValueReader& objects) {
           return objects.Scan(
               start, end, 0,

@@ -236,7 +236,6 @@ TEST(RestoreInForceTest, OnlyWhereAllKnowOfSkippedNumbers) {
   request.mutation.function = replica::kBeginRestoreFunction;
   request.done = [&](head::RequestOutcome of) { refused = of.status; };
   rig.node("n1").head().Submit(std::move(request), rig.now());
-  rig.Settle(3);
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr("finalize"));
 }

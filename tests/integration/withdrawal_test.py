@@ -42,8 +42,8 @@ class WithdrawalTest(ClusterTest):
     self.cluster.await_chain(self.cluster.nodes, JOIN_S)
 
   def admin(self, *words):
-    return self.kamino("admin", *words,
-                       f"--managers={self.cluster.state['manager']}")
+    managers = ",".join(self.cluster.operators_addresses)
+    return self.kamino("admin", *words, f"--managers={managers}")
 
   def refused_without_it(self, name):
     """What a release that lacks the procedure says, started as that node."""
@@ -83,7 +83,7 @@ class WithdrawalTest(ClusterTest):
     for name in self.cluster.nodes:
       self.exchange(name, "absent")
     self.kamino("call", "stock.count", "pears", expect=1,
-                stderr="no procedure is named stock.count")
+                stderr='no procedure is named "stock.count"')
     self.assertEqual(self.kamino("get", "pears"), "4\n")
     self.assertIn("nothing to finalize", self.admin("finalize"))
     # The release that withdraws it can return.

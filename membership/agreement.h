@@ -65,9 +65,9 @@ std::string Misfit(const Agreement& a, absl::string_view a_node,
 std::string Misfit(const Agreement& agreement, absl::string_view node,
                    const InForce& in_force);
 
-// The levels that finalizing puts in force, of those that all nodes support:
-// the lowest of a feature that all nodes that name it withdraw, the highest of
-// the others. Any two nodes must fit.
+// The levels that finalizing puts in force: the highest that all nodes support,
+// or the lowest if every node that names the feature withdraws it. Any two
+// nodes must fit.
 InForce FinalLevelsOf(const std::vector<const Agreement*>& agreements);
 
 // The levels in force among the nodes, where `before` was in force: the same

@@ -1,6 +1,5 @@
-// Finalizes a release: puts new feature levels in force. Features of a newer
-// release are in force, and those that it withdraws are out of force, once it
-// is finalized; until then nodes of the older one may return.
+// Finalizes a release: puts its new features in force, and takes those that it
+// withdraws out of force. Until then nodes of the older release may return.
 #ifndef KAMINO_MEMBERSHIP_FINALIZING_H_
 #define KAMINO_MEMBERSHIP_FINALIZING_H_
 

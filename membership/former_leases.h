@@ -32,7 +32,8 @@ class FormerLeases {
 
   // The number of the leadership, which is sent with its leases.
   uint64_t term() const { return term_; }
-  // From then on, a former lease lasts no longer than one that is granted then.
+  // A lease that this leader grants at this time or later lasts at least as
+  // long as every former lease.
   absl::Time end() const { return end_; }
   // When a node that sends `report` now counts as last heard. `before`: that
   // time before this report; later than `now` while a former lease may be

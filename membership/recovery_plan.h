@@ -13,8 +13,8 @@ struct RecoveryPlan {
   View view;  // that the recovery writes
   // The live nodes hold every acknowledged mutation.
   bool complete = false;
-  // Instead of a forced recovery: which nodes of the newest known view to
-  // start for a complete one.
+  // The operator's alternative to a forced recovery: the nodes of the newest
+  // known view to start, so that the recovery is complete.
   std::string rather;
   // Stale copies: the last mutation that the newest copy holds.
   uint64_t holds = 0;

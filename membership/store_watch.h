@@ -34,9 +34,9 @@ class StoreWatch {
   bool behind() const { return !ahead_.empty(); }
   // Why the store is behind; "": it is not.
   std::string WhyBehind() const;
-  // Trusts the store again once no node has said for long that it is behind.
-  // True: it does so from now on, and the caller begins anew with the stored
-  // view, as a new leader does.
+  // If no node has reported for long that the store is behind, trusts the store
+  // again and returns true. The caller then begins anew with the stored view,
+  // as a new leader does.
   bool ForgetOldClaims(absl::Time now);
 
   // Whether the node reports a later view than the store.

@@ -105,7 +105,7 @@ struct View {
   bool formed() const { return id != 0; }
 
   // Puts the levels of `before` in force as far as all members support them
-  // (KeptOf), or otherwise the highest that they support.
+  // (KeptOf).
   void Agree(const InForce& before);
   void Finalize() { in_force = FinalLevels(); }
   // The levels that Finalize would put in force.

@@ -24,12 +24,13 @@ class ChainExecution {
   void ExecuteReceived();
   // Whether the next entry must be adopted, and could be now.
   bool AwaitsAdoption() const;
-  // Takes the next step of an open divergence, except that a head's result that
-  // is not whole must be rolled back (EntryRepair::TakeBackDisputed).
+  // Takes the next step of an open divergence. EntryRepair::TakeBackDisputed
+  // rolls back a head's incomplete result.
   void ContinueDispute(absl::Time now);
 
  private:
-  // Begins the divergence; at a head, which has none before it, also ends it.
+  // Begins the divergence. A head also ends it at once, because no node before
+  // it has another result.
   void OnDissent(const Execution::Dissent& dissent);
   // At a head: its own result counts, and execution continues after it. (Not in
   // ViewChange, which executes what follows.)

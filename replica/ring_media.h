@@ -53,9 +53,9 @@ class RingMedia {
   // Durable on return.
   void PersistCleaned(const Cleaned& cleaned);
 
-  // The slot of the entry whose first mutation is `first`, if it is written at
-  // `from`, or behind a wrap there, and is whole. It takes at most `room`
-  // bytes.
+  // The slot of the entry that begins with mutation `first`: at `from`, or at
+  // the ring's start if `from` has a wrap mark. Nothing if it is not there, is
+  // damaged, or takes more than `room` bytes.
   std::optional<RingSlot> Find(uint64_t first, uint64_t from,
                                uint64_t room) const;
   absl::string_view BytesOf(const RingSlot& slot) const;

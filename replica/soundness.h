@@ -1,5 +1,5 @@
-// Decides from all that is known of this node's data what the node may do: lead
-// or answer, compare its data, catch up with the chain, resume.
+// Decides what the node may do with its data: lead or answer, compare, catch up
+// with the chain, resume.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_SOUNDNESS_H_

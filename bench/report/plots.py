@@ -38,8 +38,8 @@ SHADE = 0.22
 DASHED = {"undo-each": 1, "unsafe-each": 1, "cached": 2}
 # Values this many times apart need a logarithmic axis.
 MOST_LINEAR = 8
-# Points between the series at one place, so that their ranges are seen, and
-# between the first and the last of them at most.
+# Series at one place stand APART points beside each other, so that their ranges
+# can be seen. All of them together take at most SPREAD points.
 APART, SPREAD = 3.0, 24.0
 FORMATS = ("svg", "png")
 HEIGHT, WIDTH, WIDE = 3.6, 6.4, 10.0  # inches

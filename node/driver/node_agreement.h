@@ -16,8 +16,8 @@ namespace kamino::node {
 // The features that a node with that storage supports. Nodes need equal rings
 // and message limits to take entries that another node has admitted, and a
 // common format to read them. If all keep undo copies, one with less room could
-// not execute every entry. A procedure is in force once all members have it and
-// it is finalized, until all withdraw it and that is finalized. `max_message`
+// not execute every entry. A finalization puts a procedure in force if all
+// members have it, and takes it out of force if all withdraw it. `max_message`
 // is that of the links, in bytes.
 membership::Agreement AgreementOf(const Storage& storage,
                                   const replica::ProcedureRegistry& procedures,

@@ -174,7 +174,7 @@ class ChainRig {
   void CutPowerAt(const std::string& name, Moment moment, int count);
   void Disarm(const std::string& name) { At(name).countdown = 0; }
   const Tear& tear(const std::string& name) const { return At(name).tear; }
-  // It ends in order soon: `done` as Node::Retire says.
+  // It ends in order soon: `done` as PlannedStop::Retire says.
   void Retire(const std::string& name, std::function<void()> done) {
     At(name).node->planned_stop().Retire(std::move(done));
   }

@@ -26,7 +26,7 @@ using kamino::v1::RestoreResponse;
 using kamino::v1::SaveRequest;
 using kamino::v1::SaveResponse;
 
-// Below a node's limit for one step (replica/restore.h).
+// Below a node's limit for one step (replica/state/restore.h).
 constexpr size_t kStepObjects = 128;
 constexpr size_t kStepBytes = 256u << 10;
 constexpr absl::Duration kOneTry = absl::Seconds(5);

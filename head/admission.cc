@@ -10,7 +10,7 @@
 #include "head/reserve.h"
 #include "head/restores.h"
 #include "replica/errors.h"
-#include "replica/log_entry.h"
+#include "replica/log/log_entry.h"
 
 namespace kamino::head {
 

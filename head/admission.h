@@ -46,8 +46,8 @@
 #include "head/head_context.h"
 #include "head/head_sessions.h"
 #include "head/request.h"
-#include "replica/chain_core.h"
-#include "replica/state_machine.h"
+#include "replica/core/chain_core.h"
+#include "replica/state/state_machine.h"
 
 namespace kamino::head {
 

@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "replica/link/stage_watch.h"
 #include "replica/request_meter.h"
-#include "replica/stage_watch.h"
 
 namespace kamino::head {
 

@@ -11,7 +11,7 @@
 #include "head/reserve.h"
 #include "head/restores.h"
 #include "replica/errors.h"
-#include "replica/restore.h"
+#include "replica/state/restore.h"
 
 namespace kamino::head {
 

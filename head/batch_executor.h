@@ -15,7 +15,7 @@
 #include "head/head_context.h"
 #include "head/head_parts.h"
 #include "head/request.h"
-#include "replica/chain_core.h"
+#include "replica/core/chain_core.h"
 
 namespace kamino::head {
 

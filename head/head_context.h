@@ -5,8 +5,8 @@
 #include "engine/kamino/kamino_store.h"
 #include "head/admission_options.h"
 #include "head/waiting_requests.h"
-#include "replica/chain_core.h"
-#include "replica/state_machine.h"
+#include "replica/core/chain_core.h"
+#include "replica/state/state_machine.h"
 
 namespace kamino::head {
 

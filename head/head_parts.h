@@ -10,8 +10,8 @@
 #include "head/outcome_room.h"
 #include "head/quarantine.h"
 #include "head/turn.h"
-#include "replica/chain_core.h"
-#include "replica/state_machine.h"
+#include "replica/core/chain_core.h"
+#include "replica/state/state_machine.h"
 
 namespace kamino::head {
 

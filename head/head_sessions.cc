@@ -13,7 +13,7 @@
 #include "glog/logging.h"
 #include "kamino/internal/v1/operation.pb.h"
 #include "replica/errors.h"
-#include "replica/session_format.h"
+#include "replica/state/session_format.h"
 
 namespace kamino::head {
 

@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "head/head_context.h"
 #include "head/request.h"
-#include "replica/stage_watch.h"
+#include "replica/link/stage_watch.h"
 
 namespace kamino::head {
 

@@ -9,8 +9,8 @@
 #include "glog/logging.h"
 #include "kamino/internal/v1/operation.pb.h"
 #include "replica/errors.h"
-#include "replica/sessions.h"
-#include "replica/state_format.h"
+#include "replica/state/sessions.h"
+#include "replica/state/state_format.h"
 
 namespace kamino::head {
 

@@ -3,7 +3,7 @@
 // A head that follows a crashed one is on probation for a while: the request
 // that crashed the other head may arrive again. It executes one request at a
 // time, and only after its successor knows of it. If it crashes too, the next
-// head refuses that request (replica/refused_requests.h): the request is
+// head refuses that request (replica/state/refused_requests.h): the request is
 // quarantined.
 #ifndef KAMINO_HEAD_QUARANTINE_H_
 #define KAMINO_HEAD_QUARANTINE_H_
@@ -19,8 +19,8 @@
 #include "engine/transaction.h"
 #include "head/head_context.h"
 #include "head/request.h"
-#include "replica/refused_requests.h"
-#include "replica/request_identity.h"
+#include "replica/log/request_identity.h"
+#include "replica/state/refused_requests.h"
 
 namespace kamino::head {
 

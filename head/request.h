@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/principal.h"
-#include "replica/log_entry.h"
-#include "replica/request_identity.h"
+#include "replica/log/log_entry.h"
+#include "replica/log/request_identity.h"
 
 namespace kamino::head {
 

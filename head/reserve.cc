@@ -6,8 +6,8 @@
 #include "glog/logging.h"
 #include "kamino/internal/v1/operation.pb.h"
 #include "replica/errors.h"
-#include "replica/restore.h"
-#include "replica/state_machine.h"
+#include "replica/state/restore.h"
+#include "replica/state/state_machine.h"
 
 namespace kamino::head {
 namespace {

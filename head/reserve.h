@@ -41,7 +41,7 @@
 
 #include "absl/status/status.h"
 #include "engine/heap/heap.h"
-#include "replica/log_entry.h"
+#include "replica/log/log_entry.h"
 #include "replica/request_meter.h"
 
 namespace kamino::head {

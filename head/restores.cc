@@ -4,7 +4,7 @@
 #include "base/status_macros.h"
 #include "kamino/internal/v1/operation.pb.h"
 #include "replica/errors.h"
-#include "replica/restore.h"
+#include "replica/state/restore.h"
 
 namespace kamino::head {
 

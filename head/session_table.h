@@ -1,6 +1,6 @@
 // The open sessions as the head knows them: owner, last activity, and the size
 // of their stored results. Volatile; the chain's state is authoritative
-// (docs/formats/session.md, replica/sessions.h).
+// (docs/formats/session.md, replica/state/sessions.h).
 //
 // A session that is silent for longer than its lease is due to be closed. Time
 // in which the head itself stood still does not count: between two calls that

@@ -17,22 +17,22 @@
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "logs/audit_thread.h"
-#include "membership/admin_service.h"
-#include "membership/audit_log.h"
-#include "membership/debug_service.h"
 #include "membership/etcd/etcd_client.h"
 #include "membership/etcd/etcd_flags.h"
 #include "membership/lease_clock.h"
-#include "membership/manager.h"
-#include "membership/manager_service.h"
-#include "membership/manager_web.h"
+#include "membership/manager/admin_service.h"
+#include "membership/manager/manager.h"
+#include "membership/manager/manager_service.h"
+#include "membership/manager/manager_web.h"
 #include "membership/page/chain_page.h"
-#include "membership/server_program.h"
 #include "rpc/credentials.h"
 #include "rpc/security_metrics.h"
 #include "rpc/server.h"
 #include "security/role_flags.h"
 #include "security/tls_flags.h"
+#include "server/audit_log.h"
+#include "server/debug_service.h"
+#include "server/server_program.h"
 #include "web/server.h"
 #include "web/web_flags.h"
 
@@ -88,7 +88,7 @@ constexpr absl::Duration kMaxIdle = absl::Minutes(1);
 
 absl::Status CheckRange(absl::string_view flag, int value, int low, int high) {
   if (value >= low && value <= high) return absl::OkStatus();
-  return BadFlag(
+  return server::BadFlag(
       flag, absl::StrCat("must be from ", low, " to ", high, ", not ", value));
 }
 
@@ -101,22 +101,23 @@ struct Deployment {
 absl::Status CheckNames(const Deployment& deployment) {
   const std::string& prefix = deployment.manager.etcd_prefix;
   if (!absl::StartsWith(prefix, "/") || absl::EndsWith(prefix, "/")) {
-    return BadFlag("etcd_prefix", "must start with / and not end with one");
+    return server::BadFlag("etcd_prefix",
+                           "must start with / and not end with one");
   }
   const std::string& advertise = absl::GetFlag(FLAGS_advertise);
   RETURN_IF_ERROR(
-      CheckAddressFlag("listen", absl::GetFlag(FLAGS_listen), false));
+      server::CheckAddressFlag("listen", absl::GetFlag(FLAGS_listen), false));
   RETURN_IF_ERROR(
-      CheckAddressFlag("advertise", deployment.manager.name, false));
-  if (!IsReachable(deployment.manager.name)) {
-    return BadFlag("advertise",
-                   advertise.empty()
-                       ? "is required when --listen is every address; name "
-                         "the host that nodes connect to, as in "
-                         "--advertise=10.0.0.1:7000"
-                       : absl::StrCat("is ", advertise,
-                                      ", which is every address; name the "
-                                      "host that nodes connect to"));
+      server::CheckAddressFlag("advertise", deployment.manager.name, false));
+  if (!server::IsReachable(deployment.manager.name)) {
+    return server::BadFlag(
+        "advertise", advertise.empty()
+                         ? "is required when --listen is every address; name "
+                           "the host that nodes connect to, as in "
+                           "--advertise=10.0.0.1:7000"
+                         : absl::StrCat("is ", advertise,
+                                        ", which is every address; name the "
+                                        "host that nodes connect to"));
   }
   return absl::OkStatus();
 }
@@ -126,19 +127,20 @@ absl::Status CheckSecure(const Deployment& deployment) {
       {"listen", absl::GetFlag(FLAGS_listen)}};
   const std::string& admin = absl::GetFlag(FLAGS_admin_listen);
   if (!admin.empty()) {
-    RETURN_IF_ERROR(CheckAddressFlag("admin_listen", admin, false));
+    RETURN_IF_ERROR(server::CheckAddressFlag("admin_listen", admin, false));
     reached.emplace_back("admin_listen", admin);
   }
   if (!deployment.web_listen.empty()) {
     reached.emplace_back("web_listen", deployment.web_listen);
   }
-  RETURN_IF_ERROR(CheckListeners(reached));
+  RETURN_IF_ERROR(server::CheckListeners(reached));
   RETURN_IF_ERROR(CheckEtcdFlags(deployment.etcd_endpoints));
   RETURN_IF_ERROR(security::CheckTlsFlags(reached));
   if (admin.empty() && security::FlagsNameCertificates()) {
-    return BadFlag("admin_listen",
-                   "is required with --tls_cert: operators are served apart "
-                   "from nodes");
+    return server::BadFlag(
+        "admin_listen",
+        "is required with --tls_cert: operators are served apart "
+        "from nodes");
   }
   return absl::OkStatus();
 }
@@ -147,13 +149,14 @@ absl::StatusOr<Deployment> ReadFlags() {
   Deployment deployment;
   Manager::Options& options = deployment.manager;
   options.core.cluster_id = absl::GetFlag(FLAGS_cluster_id);
-  RETURN_IF_ERROR(CheckIdFlag("cluster_id", options.core.cluster_id));
+  RETURN_IF_ERROR(server::CheckIdFlag("cluster_id", options.core.cluster_id));
   options.etcd_prefix = absl::GetFlag(FLAGS_etcd_prefix);
   options.name = absl::GetFlag(FLAGS_advertise).empty()
                      ? absl::GetFlag(FLAGS_listen)
                      : absl::GetFlag(FLAGS_advertise);
-  ASSIGN_OR_RETURN(deployment.etcd_endpoints,
-                   ReadAddressesFlag("etcd", absl::GetFlag(FLAGS_etcd)));
+  ASSIGN_OR_RETURN(
+      deployment.etcd_endpoints,
+      server::ReadAddressesFlag("etcd", absl::GetFlag(FLAGS_etcd)));
   ASSIGN_OR_RETURN(deployment.web_listen, web::WebListenOfFlags());
   const int timeout_ms = absl::GetFlag(FLAGS_failure_timeout_ms);
   int interval_ms = absl::GetFlag(FLAGS_heartbeat_interval_ms);
@@ -173,9 +176,9 @@ absl::StatusOr<Deployment> ReadFlags() {
                  65535)};
   const absl::Duration away = absl::GetFlag(FLAGS_away_limit);
   if (away < absl::ZeroDuration() || away > kMaxAway) {
-    checks.push_back(
-        BadFlag("away_limit", absl::StrCat("must be from 0 to 168h, not ",
-                                           absl::FormatDuration(away))));
+    checks.push_back(server::BadFlag(
+        "away_limit", absl::StrCat("must be from 0 to 168h, not ",
+                                   absl::FormatDuration(away))));
   }
   for (const absl::Status& check : checks) {
     if (!check.ok()) return check;
@@ -193,7 +196,7 @@ absl::StatusOr<Deployment> ReadFlags() {
 }
 
 // Audits denied calls of operators; the log has only some of them.
-void AuditDenials(AuditLog* audit, logs::AuditThread* thread,
+void AuditDenials(server::AuditLog* audit, logs::AuditThread* thread,
                   security::Access* access) {
   if (access == nullptr) return;  // without certificates none is denied
   access->SetOnDenied([=](const absl::Status& why, absl::string_view call,
@@ -202,7 +205,7 @@ void AuditDenials(AuditLog* audit, logs::AuditThread* thread,
         !absl::StartsWith(call, "/kamino.v1.DebugService/")) {
       return;
     }
-    AuditRecord record;
+    server::AuditRecord record;
     record.who = std::string(who);
     record.call = std::string(call);
     record.outcome = why;
@@ -246,7 +249,7 @@ absl::Status Serve(const Deployment& deployment,
   const std::string admin_listen = absl::GetFlag(FLAGS_admin_listen);
   ASSIGN_OR_RETURN(EtcdAccess etcd_access, EtcdAccessOfFlags());
   ASSIGN_OR_RETURN(const auto audit,
-                   AuditLog::Open(absl::GetFlag(FLAGS_audit_log)));
+                   server::AuditLog::Open(absl::GetFlag(FLAGS_audit_log)));
   logs::AuditThread audit_thread;
   AuditDenials(audit.get(), &audit_thread, roles.access().get());
   // A leader must reach a second endpoint before its leadership ends.
@@ -268,7 +271,7 @@ absl::Status Serve(const Deployment& deployment,
   ASSIGN_OR_RETURN(server_options.credentials,
                    rpc::Credentials::MakeIfAny(certificates));
   ChainPage chain_page(&manager, server_options.credentials);
-  DebugService debug(
+  server::DebugService debug(
       "kamino_manager", [&pages] { return pages.Metrics(); }, &audit_thread,
       audit.get());
   server_options.max_idle = kMaxIdle;
@@ -308,7 +311,7 @@ absl::Status Serve(const Deployment& deployment,
 }
 
 int Main(int argc, char** argv) {
-  ServerProgram program;
+  server::ServerProgram program;
   program.name = "kamino_manager";
   program.usage =
       "The membership manager of a Kamino cluster. Example:\n"
@@ -324,7 +327,7 @@ int Main(int argc, char** argv) {
     ASSIGN_OR_RETURN(const Deployment deployment, ReadFlags());
     return Serve(deployment, await_end);
   };
-  return RunServer(program, argc, argv);
+  return server::RunServer(program, argc, argv);
 }
 
 }  // namespace

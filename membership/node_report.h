@@ -11,7 +11,7 @@
 namespace kamino::membership {
 
 // The positions of a node's log ring: mutations up to these; see
-// replica/log_ring.h.
+// replica/log/log_ring.h.
 struct Cursors {
   uint64_t received = 0;
   uint64_t applied = 0;

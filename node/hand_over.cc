@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "glog/logging.h"
 #include "logs/log.h"
-#include "membership/server_program.h"
 #include "node/driver/view_board.h"
+#include "server/server_program.h"
 
 namespace kamino::node {
 namespace {
@@ -48,7 +48,7 @@ void HandOver(Node* node, const std::function<bool()>& has_failed) {
   const absl::Time end = MonotonicNow() + kHandOverTime;
   bool again = false;
   while (!again && !outcome->over.HasBeenNotified() && MonotonicNow() < end) {
-    again = membership::IsAskedAgainToEnd(kLookAgain);
+    again = server::IsAskedAgainToEnd(kLookAgain);
   }
   if (has_failed()) return;
   if (!outcome->parted && !is_member) {
@@ -66,7 +66,7 @@ void HandOver(Node* node, const std::function<bool()>& has_failed) {
   // Requests that still arrive are redirected.
   const absl::Time served = MonotonicNow() + kRedirecting;
   while (!again && MonotonicNow() < served) {
-    again = membership::IsAskedAgainToEnd(kLookAgain);
+    again = server::IsAskedAgainToEnd(kLookAgain);
   }
 }
 

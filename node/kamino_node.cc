@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/status_macros.h"
-#include "membership/server_program.h"
 #include "node/memory_limit.h"
 #include "node/node_flags.h"
 #include "node/node_process.h"
 #include "security/role_flags.h"
+#include "server/server_program.h"
 
 namespace kamino::node {
 namespace {
@@ -51,7 +51,7 @@ absl::Status Serve(const std::function<void()>& await_end) {
 }
 
 int Main(int argc, char** argv) {
-  membership::ServerProgram program;
+  server::ServerProgram program;
   program.name = "kamino_node";
   program.usage =
       "A node of a Kamino chain. Example:\n"
@@ -67,7 +67,7 @@ int Main(int argc, char** argv) {
                      {"listen", "127.0.0.1:7001"},
                      {"managers", "127.0.0.1:7000"}};
   program.serve = Serve;
-  return membership::RunServer(program, argc, argv);
+  return server::RunServer(program, argc, argv);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Which peers may have chain links with this node, by their certificates: nodes
 // of its cluster, while that is allowed; and how much of a listener one of
 // them, or a stranger, may use. The chain's protocol itself checks which member
-// a peer is (replica/handshake.h).
+// a peer is (replica/link/handshake.h).
 #ifndef KAMINO_NODE_LINK_ADMISSION_H_
 #define KAMINO_NODE_LINK_ADMISSION_H_
 

@@ -19,10 +19,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "engine/kamino/backup.h"
-#include "membership/server_program.h"
 #include "node/storage/file_media.h"
 #include "node/storage/media.h"
-#include "replica/local_undo.h"
+#include "replica/state/local_undo.h"
+#include "server/server_program.h"
 
 namespace kamino::node {
 namespace {
@@ -259,7 +259,7 @@ absl::Status CheckMemory(const NodeFlags& flags, const MemoryNeed& need,
         "the memory limit of this process, ", Mib(limit->bytes), " (",
         limit->file, "), is too low: ", Told(need, *limit), "; ", remedy));
   }
-  return membership::BadFlag(
+  return server::BadFlag(
       "heap_mb",
       absl::StrCat("is ", flags.storage.heap_bytes >> 20,
                    " and does not fit the memory limit of this process, ",

@@ -14,10 +14,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/heap/heap.h"
-#include "membership/server_program.h"
-#include "replica/log_ring.h"
+#include "replica/log/log_ring.h"
 #include "security/in_the_clear.h"
 #include "security/tls_flags.h"
+#include "server/server_program.h"
 #include "web/web_flags.h"
 
 ABSL_FLAG(std::string, cluster_id, "", "Name of the cluster (required).");
@@ -134,11 +134,11 @@ ABSL_FLAG(uint32_t, pmem_delay_line_ns, 0,
 
 namespace kamino::node {
 
-using membership::BadFlag;
-using membership::CheckAddressFlag;
-using membership::CheckIdFlag;
-using membership::IsReachable;
 using security::IsLoopback;
+using server::BadFlag;
+using server::CheckAddressFlag;
+using server::CheckIdFlag;
+using server::IsReachable;
 
 namespace {
 
@@ -330,7 +330,7 @@ absl::Status CheckSecure(const NodeFlags& flags) {
   if (!flags.web_listen.empty()) {
     reached.emplace_back("web_listen", flags.web_listen);
   }
-  RETURN_IF_ERROR(membership::CheckListeners(reached));
+  RETURN_IF_ERROR(server::CheckListeners(reached));
   for (const std::string& manager : flags.managers) {
     reached.emplace_back("managers", manager);
   }
@@ -446,7 +446,7 @@ absl::StatusOr<NodeFlags> ReadNodeFlags() {
   ASSIGN_OR_RETURN(flags.slow_operation, ReadSlowOperation());
   ASSIGN_OR_RETURN(
       flags.managers,
-      membership::ReadAddressesFlag("managers", absl::GetFlag(FLAGS_managers)));
+      server::ReadAddressesFlag("managers", absl::GetFlag(FLAGS_managers)));
   RETURN_IF_ERROR(CheckSecure(flags));
   return flags;
 }

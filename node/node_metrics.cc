@@ -12,9 +12,9 @@
 #include "engine/kamino/backup_format.h"
 #include "proto/session_frame.h"
 #include "proto/version.h"
-#include "replica/log_entry_format.h"
-#include "replica/ring_format.h"
-#include "replica/state_format.h"
+#include "replica/log/log_entry_format.h"
+#include "replica/log/ring_format.h"
+#include "replica/state/state_format.h"
 
 namespace kamino::node {
 namespace {

@@ -14,7 +14,7 @@
 #include "base/service_manager.h"
 #include "config/reload.h"
 #include "engine/pmem/medium_wait.h"
-#include "membership/membership_agent.h"
+#include "membership/agent/membership_agent.h"
 #include "node/driver/node.h"
 #include "node/node_flags.h"
 #include "node/node_servers.h"

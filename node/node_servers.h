@@ -10,10 +10,9 @@
 #include "absl/status/status.h"
 #include "base/memory_trimmer.h"
 #include "logs/audit_thread.h"
-#include "membership/debug_service.h"
-#include "membership/membership_agent.h"
+#include "membership/agent/membership_agent.h"
+#include "membership/agent/vouch_calls.h"
 #include "membership/view.h"
-#include "membership/vouch_calls.h"
 #include "node/driver/node.h"
 #include "node/listener_metrics.h"
 #include "node/node_flags.h"
@@ -29,6 +28,7 @@
 #include "rpc/server.h"
 #include "security/certificates.h"
 #include "security/role_flags.h"
+#include "server/debug_service.h"
 
 namespace kamino::node {
 
@@ -101,7 +101,7 @@ class NodeServers {
   std::optional<SessionServer> sessions_;
   std::optional<SessionService> session_service_;
   std::optional<BackupService> backups_;
-  std::optional<membership::DebugService> debug_;
+  std::optional<server::DebugService> debug_;
   std::unique_ptr<SessionLinks> session_links_;
   std::unique_ptr<rpc::Server> peers_;  // null: they use the clients' server
   std::unique_ptr<NodeServer> server_;

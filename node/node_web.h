@@ -11,7 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "membership/membership_agent.h"
+#include "membership/agent/membership_agent.h"
 #include "metrics/page.h"
 #include "node/driver/node.h"
 #include "web/server.h"

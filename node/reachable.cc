@@ -8,16 +8,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/address.h"
-#include "membership/server_program.h"
 #include "security/in_the_clear.h"
+#include "server/server_program.h"
 #include "transport/socket/lookup_pool.h"
 #include "transport/socket/socket_address.h"
 
 namespace kamino::node {
 namespace {
 
-using membership::BadFlag;
 using security::IsLoopback;
+using server::BadFlag;
 using transport::SocketAddress;
 
 bool AreLoopback(const std::vector<std::string>& addresses) {

@@ -18,7 +18,7 @@ namespace kamino {
 inline constexpr size_t kBackupIdBytes = 16;
 // The upper bound of mutation numbers in a backup. A restored chain continues
 // above them and still does not reach the numbers that managers reject
-// (membership/claims.h).
+// (membership/manager/claims.h).
 inline constexpr uint64_t kBackupSequenceEnd = uint64_t{1} << 55;
 
 // Limits of a record, equal to those of an object (engine/index/key_value.h).

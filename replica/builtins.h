@@ -20,8 +20,8 @@ inline constexpr char kCommitFunction[] = "kv.commit";  // CommitRequest,
                                                         // CommitResponse
 
 // Increase it when one of them, or of the functions that the head submits
-// (replica/state_machine.h), changes its result for the same arguments: all
-// nodes of a chain must have the same version.
+// (replica/state/state_machine.h), changes its result for the same arguments:
+// all nodes of a chain must have the same version.
 inline constexpr int kBuiltinsVersion = 3;
 
 std::map<std::string, Procedure, std::less<>> BuiltinProcedures();

@@ -1,7 +1,7 @@
 // Executes an operation in place at a replica (section 5.1): the write set came
 // with it and is durable in the ring, which is the intent log. So this keeps no
 // log, takes no locks, and cannot be aborted. In a traditional chain
-// replica/local_undo.h keeps the data for a rollback before this begins.
+// replica/state/local_undo.h keeps the data for a rollback before this begins.
 #ifndef KAMINO_ENGINE_KAMINO_REPLICA_TRANSACTION_H_
 #define KAMINO_ENGINE_KAMINO_REPLICA_TRANSACTION_H_
 
@@ -26,8 +26,8 @@ namespace kamino::engine {
 // others (base/chain_mode.h, Pipelines) one may, once the head has it back.
 // Abort and destruction without Commit leave the heap torn: in mode kamino a
 // neighbour repairs it by the ring, in mode images the node itself
-// (replica/roll_forward.h); in mode traditional replica/local_undo.h rolls it
-// back.
+// (replica/repair/roll_forward.h); in mode traditional
+// replica/state/local_undo.h rolls it back.
 class ReplicaTransaction : public Transaction {
  public:
   // Both must outlive this; the heap is loaded.

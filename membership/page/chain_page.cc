@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/json_util.h"
 #include "kamino/internal/v1/page.pb.h"
-#include "membership/admin_service.h"
+#include "membership/manager/admin_service.h"
 #include "membership/page/chain_html.h"
 #include "rpc/redirect.h"
 

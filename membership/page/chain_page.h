@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "membership/manager.h"
+#include "membership/manager/manager.h"
 #include "membership/page/node_statuses.h"
 #include "rpc/credentials.h"
 #include "web/server.h"

@@ -18,9 +18,9 @@
 #include "head/admission.h"
 #include "node/storage/media_age.h"
 #include "node/storage/stamp_format.h"
-#include "replica/log_ring.h"
-#include "replica/node_record.h"
-#include "replica/state_check.h"
+#include "replica/log/log_ring.h"
+#include "replica/log/node_record.h"
+#include "replica/state/state_check.h"
 
 namespace kamino::node {
 namespace {

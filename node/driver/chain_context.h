@@ -10,11 +10,11 @@
 #include "engine/heap/open_snapshots.h"
 #include "head/admission.h"
 #include "node/storage/storage.h"
-#include "replica/chain_core.h"
-#include "replica/heap_executor.h"
-#include "replica/heap_ranges.h"
+#include "replica/core/chain_core.h"
 #include "replica/procedure.h"
-#include "replica/state_machine.h"
+#include "replica/state/heap_executor.h"
+#include "replica/state/heap_ranges.h"
+#include "replica/state/state_machine.h"
 
 namespace kamino::node {
 

@@ -25,7 +25,7 @@
 #include "node/driver/node_snapshots.h"
 #include "node/storage/storage.h"
 #include "node/storage/storage_copy.h"
-#include "replica/chain_core.h"
+#include "replica/core/chain_core.h"
 #include "replica/procedure.h"
 
 namespace kamino::node {

@@ -13,7 +13,7 @@
 #include "node/driver/planned_stop.h"
 #include "node/driver/propagation_pace.h"
 #include "node/driver/standing_board.h"
-#include "replica/chain_actions.h"
+#include "replica/link/chain_actions.h"
 
 namespace kamino::node {
 

@@ -10,7 +10,7 @@
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "membership/member_identity.h"
-#include "replica/chain_frame.h"
+#include "replica/link/chain_frame.h"
 
 namespace kamino::node {
 namespace {

@@ -25,7 +25,7 @@
 #include "base/log_limit.h"
 #include "kamino/internal/v1/chain.pb.h"
 #include "membership/view.h"
-#include "replica/chain_core.h"
+#include "replica/core/chain_core.h"
 #include "transport/link.h"
 
 namespace kamino::node {

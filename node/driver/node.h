@@ -18,7 +18,7 @@
 #include "engine/heap/open_snapshots.h"
 #include "head/request.h"
 #include "kamino/v1/kamino.pb.h"
-#include "membership/view_source.h"
+#include "membership/agent/view_source.h"
 #include "node/driver/call_load.h"
 #include "node/driver/chain_node.h"
 #include "node/driver/core_hooks.h"

@@ -7,17 +7,17 @@
 #include "engine/heap/heap_format.h"
 #include "replica/builtins.h"
 #include "replica/errors.h"
-#include "replica/log_entry_format.h"
-#include "replica/restore.h"
-#include "replica/ring_format.h"
-#include "replica/session_format.h"
-#include "replica/snapshot_format.h"
-#include "replica/state_format.h"
+#include "replica/log/log_entry_format.h"
+#include "replica/log/ring_format.h"
+#include "replica/state/restore.h"
+#include "replica/state/session_format.h"
+#include "replica/state/snapshot_format.h"
+#include "replica/state/state_format.h"
 
 namespace kamino::node {
 namespace {
 
-// In front of a log entry: replica/chain_frame.h, with an Append in it.
+// In front of a log entry: replica/link/chain_frame.h, with an Append in it.
 constexpr size_t kEnvelopeBytes = 256;
 
 constexpr absl::string_view kProcedure = "procedure ";

@@ -5,7 +5,7 @@
 
 #include "absl/strings/escaping.h"
 #include "membership/condition.h"
-#include "replica/node_record.h"
+#include "replica/log/node_record.h"
 
 namespace kamino::node {
 

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "absl/time/time.h"
+#include "membership/agent/view_source.h"
 #include "membership/agreement.h"
-#include "membership/view_source.h"
 #include "node/driver/chain_node.h"
 #include "node/driver/core_executor.h"
 #include "node/driver/link_hub.h"

@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "node/driver/node_agreement.h"
 #include "replica/errors.h"
-#include "replica/restore.h"
+#include "replica/state/restore.h"
 
 namespace kamino::node {
 

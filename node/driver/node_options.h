@@ -18,7 +18,7 @@
 #include "node/driver/departure.h"
 #include "node/driver/link_hub.h"
 #include "node/driver/restart_policy.h"
-#include "replica/chain_core.h"
+#include "replica/core/chain_core.h"
 #include "rpc/cluster_identity.h"
 
 namespace kamino::node {

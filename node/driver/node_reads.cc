@@ -4,8 +4,8 @@
 #include "base/status_macros.h"
 #include "engine/heap/heap_reader.h"
 #include "membership/view.h"
-#include "replica/clean_reader.h"
 #include "replica/errors.h"
+#include "replica/state/clean_reader.h"
 
 namespace kamino::node {
 

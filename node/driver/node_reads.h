@@ -11,7 +11,7 @@
 #include "engine/index/key_value.h"
 #include "kamino/v1/kamino.pb.h"
 #include "node/driver/chain_context.h"
-#include "replica/objects_in_flight.h"
+#include "replica/log/objects_in_flight.h"
 
 namespace kamino::node {
 

@@ -18,8 +18,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "metrics/latencies.h"
-#include "replica/chain_core.h"
-#include "replica/stage_watch.h"
+#include "replica/core/chain_core.h"
+#include "replica/link/stage_watch.h"
 
 namespace kamino::node {
 

@@ -5,7 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "glog/logging.h"
 #include "node/driver/restart_policy.h"
-#include "replica/node_record.h"
+#include "replica/log/node_record.h"
 
 namespace kamino::node {
 

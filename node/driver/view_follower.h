@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "membership/agent/view_source.h"
 #include "membership/view.h"
-#include "membership/view_source.h"
 #include "node/driver/manager_reports.h"
 #include "node/driver/node_context.h"
 #include "node/driver/planned_stop.h"

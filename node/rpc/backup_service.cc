@@ -12,7 +12,7 @@
 #include "node/rpc/status_details.h"
 #include "proto/backup_records.h"
 #include "replica/errors.h"
-#include "replica/restore.h"
+#include "replica/state/restore.h"
 #include "rpc/call_counts.h"
 #include "rpc/cluster_calls.h"
 #include "rpc/grpc_time.h"

@@ -12,7 +12,7 @@
 #include "kamino/v1/backup.grpc.pb.h"
 #include "logs/audit_thread.h"
 #include "node/driver/node.h"
-#include "replica/log_entry.h"
+#include "replica/log/log_entry.h"
 
 namespace kamino::node {
 

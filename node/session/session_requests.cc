@@ -10,7 +10,7 @@
 #include "replica/builtins.h"
 #include "replica/errors.h"
 #include "replica/field_reader.h"
-#include "replica/state_machine.h"
+#include "replica/state/state_machine.h"
 
 namespace kamino::node {
 namespace {

@@ -10,7 +10,7 @@
 #include "kamino/v1/kamino.pb.h"
 #include "node/driver/chain_node.h"
 #include "proto/session_frame.h"
-#include "replica/log_entry.h"
+#include "replica/log/log_entry.h"
 
 namespace kamino::node {
 

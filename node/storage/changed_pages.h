@@ -1,5 +1,5 @@
 // The pages of a node's heap that changed since some mutations, for absent
-// members that hold the rest (replica/catch_up_history.h).
+// members that hold the rest (replica/repair/catch_up_history.h).
 //
 // There is one set of pages for each moment, with the changes until the next
 // one; so each stored page is marked once. Of blocks that became allocated or
@@ -23,8 +23,8 @@
 #include "engine/pmem/page_set.h"
 #include "engine/pmem/tracked_region.h"
 #include "engine/transaction.h"
-#include "replica/log_entry.h"
-#include "replica/log_ring.h"
+#include "replica/log/log_entry.h"
+#include "replica/log/log_ring.h"
 
 namespace kamino::node {
 

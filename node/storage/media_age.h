@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "engine/pmem/region.h"
-#include "replica/applied_mark.h"
+#include "replica/log/applied_mark.h"
 
 namespace kamino::node {
 

@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "replica/node_record.h"
+#include "replica/log/node_record.h"
 
 namespace kamino::node {
 

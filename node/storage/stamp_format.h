@@ -9,7 +9,7 @@
 
 #include "engine/heap/heap_format.h"
 #include "engine/kamino/backup_format.h"
-#include "replica/ring_format.h"
+#include "replica/log/ring_format.h"
 
 namespace kamino::node::stamp_format {
 

@@ -14,7 +14,7 @@
 #include "glog/logging.h"
 #include "node/storage/stamp_format.h"
 #include "node/storage/wrapped_media.h"
-#include "replica/scrub_format.h"
+#include "replica/state/scrub_format.h"
 
 namespace kamino::node {
 namespace {

@@ -21,10 +21,10 @@
 #include "node/storage/media.h"
 #include "node/storage/media_age.h"
 #include "node/storage/restart_count.h"
-#include "replica/local_undo.h"
-#include "replica/log_ring.h"
-#include "replica/node_record.h"
-#include "replica/scrub_record.h"
+#include "replica/log/log_ring.h"
+#include "replica/log/node_record.h"
+#include "replica/state/local_undo.h"
+#include "replica/state/scrub_record.h"
 
 namespace kamino::node {
 

@@ -11,9 +11,9 @@
 #include "engine/heap/block_map.h"
 #include "node/storage/changed_pages.h"
 #include "node/storage/storage.h"
-#include "replica/snapshot_reader.h"
-#include "replica/snapshot_writer.h"
-#include "replica/state_copy.h"
+#include "replica/state/snapshot_reader.h"
+#include "replica/state/snapshot_writer.h"
+#include "replica/state/state_copy.h"
 
 namespace kamino::node {
 

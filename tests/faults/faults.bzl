@@ -5,7 +5,7 @@ load("//tools:cc.bzl", "cc_library")
 _DOES_NOT_APPLY = """\
 %s does not apply to %s any more.
 Run tests/faults/edit --refresh: it adapts the patch, or tells which copy under
-.faults/ has conflicts to be put right. See docs/testing_faults.md."""
+.faults/ has conflicts to be put right. See docs/testing/faults.md."""
 
 def faulty_copies(name, patches):
     """A patched copy of each source that has a patch.

@@ -12,7 +12,7 @@
 #include "node/driver/node.h"
 #include "node/storage/storage.h"
 #include "replica/builtins.h"
-#include "replica/chain_frame.h"
+#include "replica/link/chain_frame.h"
 #include "tests/fuzz/chain_script.h"
 #include "tests/fuzz/scripted_links.h"
 #include "tests/fuzz/situations.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "glog/logging.h"
-#include "replica/log_entry.h"
+#include "replica/log/log_entry.h"
 #include "tests/fuzz/targets.h"
 #include "tests/replica/change_entry.h"
 

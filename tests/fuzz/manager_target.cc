@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "glog/logging.h"
-#include "membership/manager_core.h"
+#include "membership/manager/manager_core.h"
 #include "membership/records.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/targets.h"

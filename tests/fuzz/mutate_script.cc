@@ -9,7 +9,7 @@
 
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
-#include "replica/chain_frame.h"
+#include "replica/link/chain_frame.h"
 #include "tests/fuzz/chain_script.h"
 #include "tests/fuzz/situations.h"
 #include "tests/fuzz/targets.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "glog/logging.h"
-#include "replica/chain_frame.h"
+#include "replica/link/chain_frame.h"
 
 namespace kamino::fuzz {
 

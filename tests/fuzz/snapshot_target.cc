@@ -5,8 +5,8 @@
 
 #include "engine/pmem/sim_region.h"
 #include "glog/logging.h"
-#include "replica/snapshot_reader.h"
-#include "replica/snapshot_writer.h"
+#include "replica/state/snapshot_reader.h"
+#include "replica/state/snapshot_writer.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/targets.h"
 

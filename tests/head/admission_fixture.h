@@ -15,8 +15,8 @@
 #include "kamino/v1/kamino.pb.h"
 #include "replica/builtins.h"
 #include "replica/errors.h"
-#include "replica/heap_executor.h"
-#include "replica/log_entry.h"
+#include "replica/log/log_entry.h"
+#include "replica/state/heap_executor.h"
 #include "tests/engine/kamino/fixture.h"
 #include "tests/replica/no_copy.h"
 

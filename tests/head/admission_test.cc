@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "replica/state_format.h"
+#include "replica/state/state_format.h"
 #include "tests/faults/planted.h"
 #include "tests/head/admission_fixture.h"
 

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "head/admission.h"
 #include "replica/builtins.h"
-#include "replica/stage_watch.h"
+#include "replica/link/stage_watch.h"
 #include "tests/head/admission_fixture.h"
 
 namespace kamino::head {

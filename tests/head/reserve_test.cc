@@ -15,7 +15,7 @@
 #include "gtest/gtest.h"
 #include "head/admission.h"
 #include "kamino/internal/v1/operation.pb.h"
-#include "replica/restore.h"
+#include "replica/state/restore.h"
 #include "tests/head/sessions_fixture.h"
 
 namespace kamino::head {

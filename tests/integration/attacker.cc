@@ -25,7 +25,7 @@
 #include "glog/logging.h"
 #include "google/protobuf/text_format.h"
 #include "kamino/internal/v1/chain.pb.h"
-#include "replica/chain_frame.h"
+#include "replica/link/chain_frame.h"
 #include "security/certificates.h"
 #include "transport/tcp/tcp_transport.h"
 

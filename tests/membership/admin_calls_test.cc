@@ -20,11 +20,11 @@
 #include "kamino/v1/admin.grpc.pb.h"
 #include "logs/audit_thread.h"
 #include "logs/log.h"
-#include "membership/admin_service.h"
-#include "membership/audit_log.h"
-#include "membership/manager.h"
+#include "membership/manager/admin_service.h"
+#include "membership/manager/manager.h"
 #include "rpc/credentials.h"
 #include "rpc/server.h"
+#include "server/audit_log.h"
 #include "tests/membership/fake_etcd.h"
 #include "tests/rpc/plain_channel.h"
 
@@ -38,7 +38,7 @@ class AuditedManager {
  public:
   AuditedManager(const std::string& audit_path,
                  const logs::AuditThread::Options& options)
-      : audit_(*AuditLog::Open(audit_path)),
+      : audit_(*server::AuditLog::Open(audit_path)),
         audit_thread_(options),
         manager_(ManagerOptions(), std::make_unique<FakeEtcd>(&etcd_),
                  clock_.AsFunction()),
@@ -87,7 +87,7 @@ class AuditedManager {
         {}, &kamino::v1::AdminService::Stub::Finalize);
   }
 
-  AuditLog& audit() { return *audit_; }
+  server::AuditLog& audit() { return *audit_; }
   logs::AuditThread& audit_thread() { return audit_thread_; }
 
  private:
@@ -114,7 +114,7 @@ class AuditedManager {
 
   TestClock clock_;
   FakeEtcdServer etcd_;
-  const std::unique_ptr<AuditLog> audit_;
+  const std::unique_ptr<server::AuditLog> audit_;
   logs::AuditThread audit_thread_;
   Manager manager_;
   AdminService service_;

@@ -1,5 +1,5 @@
 // Answers to operators about a cluster.
-#include "membership/admin_service.h"
+#include "membership/manager/admin_service.h"
 
 #include "tests/faults/fault.h"
 #include "tests/membership/manager_core_fixture.h"

@@ -1,7 +1,7 @@
 // The node's side of membership without threads: which manager it calls, by
 // which connection, how it treats managers of other clusters, and for how long
 // it calls while its core makes no progress.
-#include "membership/agent_core.h"
+#include "membership/agent/agent_core.h"
 
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
 // Nodes that report impossible facts about themselves: they are refused and
 // named, and nothing changes for the others.
-#include "membership/claims.h"
+#include "membership/manager/claims.h"
 
 #include <functional>
 #include <limits>

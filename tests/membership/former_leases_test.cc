@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "membership/agent_core.h"
-#include "membership/manager_loop.h"
+#include "membership/agent/agent_core.h"
+#include "membership/manager/manager_loop.h"
 #include "membership/records.h"
 #include "tests/faults/planted.h"
 #include "tests/membership/fake_etcd.h"

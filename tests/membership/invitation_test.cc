@@ -1,4 +1,4 @@
-#include "membership/invitation.h"
+#include "membership/manager/invitation.h"
 
 #include "gtest/gtest.h"
 #include "tests/membership/manager_core_fixture.h"

@@ -11,7 +11,7 @@
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "gtest/gtest.h"
 #include "kamino/v1/admin.grpc.pb.h"
-#include "membership/membership_agent.h"
+#include "membership/agent/membership_agent.h"
 #include "rpc/channel.h"
 #include "rpc/redirect.h"
 #include "rpc/status.h"

@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "kamino/internal/v1/membership.pb.h"
-#include "membership/manager_loop.h"
+#include "membership/manager/manager_loop.h"
 #include "membership/records.h"
 #include "rpc/redirect.h"
 #include "tests/faults/fault.h"

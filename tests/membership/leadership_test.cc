@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
-#include "membership/manager_loop.h"
+#include "membership/manager/manager_loop.h"
 #include "membership/records.h"
 #include "membership/view_history.h"
 #include "tests/faults/fault.h"

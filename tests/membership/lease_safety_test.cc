@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "membership/manager_core.h"
+#include "membership/manager/manager_core.h"
 #include "tests/faults/planted.h"
 
 namespace kamino::membership {

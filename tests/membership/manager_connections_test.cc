@@ -1,4 +1,4 @@
-#include "membership/manager_connections.h"
+#include "membership/agent/manager_connections.h"
 
 #include <map>
 #include <memory>

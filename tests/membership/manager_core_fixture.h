@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "membership/manager_core.h"
+#include "membership/manager/manager_core.h"
 
 namespace kamino::membership {
 

@@ -1,4 +1,4 @@
-#include "membership/manager_core.h"
+#include "membership/manager/manager_core.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-#include "membership/manager_log.h"
+#include "membership/manager/manager_log.h"
 
 #include <string>
 #include <vector>

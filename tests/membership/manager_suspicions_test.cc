@@ -1,7 +1,7 @@
-// How the manager acts on suspicions (membership/suspicion.h).
+// How the manager acts on suspicions (membership/manager/suspicion.h).
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "membership/manager_core.h"
+#include "membership/manager/manager_core.h"
 #include "tests/faults/fault.h"
 #include "tests/membership/manager_core_fixture.h"
 

@@ -1,11 +1,11 @@
-#include "membership/manager.h"
+#include "membership/manager/manager.h"
 
 #include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "membership/manager_settings.h"
+#include "membership/manager/manager_settings.h"
 #include "membership/records.h"
 #include "membership/view_history.h"
 #include "rpc/redirect.h"

@@ -1,4 +1,4 @@
-#include "membership/manager_turns.h"
+#include "membership/agent/manager_turns.h"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include "membership/membership_agent.h"
+#include "membership/agent/membership_agent.h"
 
 #include <atomic>
 #include <functional>

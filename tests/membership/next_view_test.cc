@@ -1,4 +1,4 @@
-#include "membership/next_view.h"
+#include "membership/manager/next_view.h"
 
 #include <algorithm>
 #include <array>

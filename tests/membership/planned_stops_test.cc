@@ -7,8 +7,8 @@
 
 #include "base/chain_mode.h"
 #include "gtest/gtest.h"
-#include "membership/next_view.h"
-#include "membership/partings.h"
+#include "membership/manager/next_view.h"
+#include "membership/manager/partings.h"
 #include "membership/records.h"
 #include "tests/faults/fault.h"
 #include "tests/membership/manager_core_fixture.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "membership/agent_core.h"
+#include "membership/agent/agent_core.h"
 #include "membership/records.h"
 #include "tests/faults/fault.h"
 #include "tests/membership/manager_core_fixture.h"

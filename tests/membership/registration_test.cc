@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "membership/manager_core.h"
+#include "membership/manager/manager_core.h"
 #include "tests/faults/fault.h"
 #include "tests/membership/manager_core_fixture.h"
 

@@ -4,7 +4,7 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "membership/manager_core.h"
+#include "membership/manager/manager_core.h"
 #include "tests/membership/manager_core_fixture.h"
 
 namespace kamino::membership {

@@ -19,7 +19,7 @@
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "kamino/internal/v1/membership.grpc.pb.h"
-#include "membership/membership_agent.h"
+#include "membership/agent/membership_agent.h"
 #include "membership/view.h"
 #include "rpc/credentials.h"
 #include "rpc/redirect.h"

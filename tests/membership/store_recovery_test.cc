@@ -1,7 +1,7 @@
 // A store of views that was put back to an older copy, or emptied.
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
-#include "membership/agent_core.h"
+#include "membership/agent/agent_core.h"
 #include "membership/records.h"
 #include "membership/view_history.h"
 #include "tests/faults/fault.h"

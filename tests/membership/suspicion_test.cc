@@ -1,4 +1,4 @@
-#include "membership/suspicion.h"
+#include "membership/manager/suspicion.h"
 
 #include <optional>
 #include <string>
@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "membership/suspects.h"
+#include "membership/manager/suspects.h"
 #include "tests/faults/planted.h"
 
 namespace kamino::membership {

@@ -1,6 +1,6 @@
 // Peer leases of a member that takes no new connection. Clients are in this
 // process, and have two descriptors each.
-#include "membership/vouch_calls.h"
+#include "membership/agent/vouch_calls.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

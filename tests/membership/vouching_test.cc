@@ -1,4 +1,4 @@
-#include "membership/vouching.h"
+#include "membership/agent/vouching.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "membership/agent_core.h"
+#include "membership/agent/agent_core.h"
 #include "membership/records.h"
 #include "membership/view_history.h"
 #include "tests/faults/planted.h"

@@ -1,4 +1,4 @@
-#include "replica/announcements.h"
+#include "replica/link/announcements.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "replica/catch_up_history.h"
+#include "replica/repair/catch_up_history.h"
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 // How one protocol core reacts to a view or a message by itself. Whole chains
 // of nodes are in tests/node/driver/chain_test.cc.
-#include "replica/chain_core.h"
+#include "replica/core/chain_core.h"
 
 #include <memory>
 #include <string>

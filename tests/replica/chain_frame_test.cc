@@ -1,4 +1,4 @@
-#include "replica/chain_frame.h"
+#include "replica/link/chain_frame.h"
 
 #include <cstring>
 #include <string>

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "replica/chain_core.h"
+#include "replica/core/chain_core.h"
 #include "tests/faults/planted.h"
 #include "tests/replica/restarted_core.h"
 

@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-#include "replica/log_entry_format.h"
+#include "replica/log/log_entry_format.h"
 
 namespace kamino::replica {
 

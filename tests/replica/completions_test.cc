@@ -1,4 +1,4 @@
-#include "replica/completions.h"
+#include "replica/link/completions.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "replica/debt.h"
+#include "replica/core/debt.h"
 
 #include "gtest/gtest.h"
 

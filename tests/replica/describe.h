@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "kamino/internal/v1/chain.pb.h"
-#include "replica/chain_actions.h"
+#include "replica/link/chain_actions.h"
 
 namespace kamino::replica {
 

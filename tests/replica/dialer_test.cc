@@ -1,4 +1,4 @@
-#include "replica/dialer.h"
+#include "replica/link/dialer.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "replica/dispute.h"
+#include "replica/integrity/dispute.h"
 
 #include <optional>
 

@@ -1,4 +1,4 @@
-#include "replica/donor.h"
+#include "replica/repair/donor.h"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include "replica/downstream.h"
+#include "replica/link/downstream.h"
 
 #include <string>
 

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "replica/executor.h"
-#include "replica/log_ring.h"
-#include "replica/node_record.h"
-#include "replica/scrubbed_heap.h"
-#include "replica/state_copy.h"
+#include "replica/log/log_ring.h"
+#include "replica/log/node_record.h"
+#include "replica/state/executor.h"
+#include "replica/state/scrubbed_heap.h"
+#include "replica/state/state_copy.h"
 #include "tests/replica/text_entry.h"
 
 namespace kamino::replica {

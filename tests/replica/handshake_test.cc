@@ -1,4 +1,4 @@
-#include "replica/handshake.h"
+#include "replica/link/handshake.h"
 
 #include <functional>
 #include <string>

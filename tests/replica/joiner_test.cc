@@ -1,4 +1,4 @@
-#include "replica/joiner.h"
+#include "replica/repair/joiner.h"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // Log entries that a replica rolls back locally, with each kind of undo copy:
 // the power fails at any flush or drain while it executes them, and again while
 // it rolls back. The heap must have the state of the applied ones.
-#include "replica/local_undo.h"
+#include "replica/state/local_undo.h"
 
 #include <cstring>
 #include <functional>
@@ -20,8 +20,8 @@
 #include "engine/kamino/undo_log.h"
 #include "engine/pmem/sim_region.h"
 #include "gtest/gtest.h"
-#include "replica/log_entry.h"
-#include "replica/log_ring.h"
+#include "replica/log/log_entry.h"
+#include "replica/log/log_ring.h"
 #include "tests/faults/fault.h"
 #include "tests/faults/trial.h"
 

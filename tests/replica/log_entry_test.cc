@@ -1,4 +1,4 @@
-#include "replica/log_entry.h"
+#include "replica/log/log_entry.h"
 
 #include <cstring>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "replica/log_ring.h"
+#include "replica/log/log_ring.h"
 
 #include <algorithm>
 #include <random>

@@ -1,6 +1,6 @@
 // The reads of a node that adopts entries that it has not begun: the objects
 // they touch, and nothing else of the heap, however large it is.
-#include "replica/mender.h"
+#include "replica/state/mender.h"
 
 #include <memory>
 #include <string>
@@ -8,9 +8,9 @@
 #include "engine/heap/heap.h"
 #include "engine/pmem/sim_region.h"
 #include "gtest/gtest.h"
-#include "replica/heap_executor.h"
 #include "replica/procedure.h"
-#include "replica/state_machine.h"
+#include "replica/state/heap_executor.h"
+#include "replica/state/state_machine.h"
 #include "tests/faults/planted.h"
 
 namespace kamino::replica {

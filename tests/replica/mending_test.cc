@@ -1,4 +1,4 @@
-#include "replica/mending.h"
+#include "replica/repair/mending.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "replica/message_rules.h"
+#include "replica/link/message_rules.h"
 
 #include <map>
 #include <string>

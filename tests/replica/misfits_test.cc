@@ -1,4 +1,4 @@
-#include "replica/misfits.h"
+#include "replica/link/misfits.h"
 
 #include <string>
 

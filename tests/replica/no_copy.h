@@ -2,7 +2,7 @@
 #ifndef KAMINO_TESTS_REPLICA_NO_COPY_H_
 #define KAMINO_TESTS_REPLICA_NO_COPY_H_
 
-#include "replica/state_copy.h"
+#include "replica/state/state_copy.h"
 
 namespace kamino::replica {
 

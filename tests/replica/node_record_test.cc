@@ -1,8 +1,8 @@
-#include "replica/node_record.h"
+#include "replica/log/node_record.h"
 
 #include "engine/pmem/sim_region.h"
 #include "gtest/gtest.h"
-#include "replica/ring_format.h"
+#include "replica/log/ring_format.h"
 
 namespace kamino::replica {
 namespace {

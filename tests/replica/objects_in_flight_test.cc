@@ -1,4 +1,4 @@
-#include "replica/objects_in_flight.h"
+#include "replica/log/objects_in_flight.h"
 
 #include <map>
 #include <memory>
@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "engine/pmem/sim_region.h"
 #include "gtest/gtest.h"
-#include "replica/clean_reader.h"
 #include "replica/errors.h"
+#include "replica/state/clean_reader.h"
 #include "tests/faults/planted.h"
 #include "tests/replica/text_entry.h"
 

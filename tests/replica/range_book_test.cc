@@ -1,4 +1,4 @@
-#include "replica/range_book.h"
+#include "replica/state/range_book.h"
 
 #include "gtest/gtest.h"
 

@@ -1,4 +1,4 @@
-#include "replica/range_votes.h"
+#include "replica/integrity/range_votes.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "replica/refused_requests.h"
+#include "replica/state/refused_requests.h"
 
 #include "gtest/gtest.h"
 

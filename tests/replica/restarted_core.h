@@ -9,8 +9,8 @@
 
 #include "engine/pmem/sim_region.h"
 #include "gtest/gtest.h"
-#include "replica/chain_core.h"
-#include "replica/scrub_record.h"
+#include "replica/core/chain_core.h"
+#include "replica/state/scrub_record.h"
 #include "tests/replica/fake_heap.h"
 #include "tests/replica/text_entry.h"
 

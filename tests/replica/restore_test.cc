@@ -1,6 +1,6 @@
 // Steps of a restore on the chain's state: what they accept, what they refuse,
 // and what clients find meanwhile and afterwards.
-#include "replica/restore.h"
+#include "replica/state/restore.h"
 
 #include <string>
 #include <vector>
@@ -14,8 +14,8 @@
 #include "proto/backup_records.h"
 #include "replica/builtins.h"
 #include "replica/errors.h"
-#include "replica/heap_executor.h"
-#include "replica/state_machine.h"
+#include "replica/state/heap_executor.h"
+#include "replica/state/state_machine.h"
 #include "tests/engine/kamino/fixture.h"
 #include "tests/faults/planted.h"
 

@@ -1,4 +1,4 @@
-#include "replica/returning.h"
+#include "replica/repair/returning.h"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // Entries that share objects, and a crash at any flush or drain of any of them:
 // their after-images bring the heap to the head's state, whatever the crash
 // did, and even if the next entry comes meanwhile.
-#include "replica/roll_forward.h"
+#include "replica/repair/roll_forward.h"
 
 #include <algorithm>
 #include <cstring>
@@ -19,9 +19,9 @@
 #include "engine/pmem/sim_region.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "replica/heap_executor.h"
 #include "replica/procedure.h"
-#include "replica/state_machine.h"
+#include "replica/state/heap_executor.h"
+#include "replica/state/state_machine.h"
 #include "tests/faults/planted.h"
 
 namespace kamino::replica {

@@ -1,8 +1,8 @@
-#include "replica/scrub_record.h"
+#include "replica/state/scrub_record.h"
 
 #include "engine/pmem/sim_region.h"
 #include "gtest/gtest.h"
-#include "replica/scrub_format.h"
+#include "replica/state/scrub_format.h"
 
 namespace kamino::replica {
 namespace {

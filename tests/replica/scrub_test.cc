@@ -1,4 +1,4 @@
-#include "replica/scrub.h"
+#include "replica/integrity/scrub.h"
 
 #include <optional>
 #include <string>

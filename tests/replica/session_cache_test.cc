@@ -8,7 +8,7 @@
 #include "engine/heap/heap_reader.h"
 #include "gtest/gtest.h"
 #include "kamino/internal/v1/operation.pb.h"
-#include "replica/sessions.h"
+#include "replica/state/sessions.h"
 #include "tests/faults/planted.h"
 #include "tests/replica/sessions_fixture.h"
 

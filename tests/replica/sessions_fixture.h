@@ -13,9 +13,9 @@
 #include "kamino/internal/v1/operation.pb.h"
 #include "kamino/v1/kamino.pb.h"
 #include "replica/errors.h"
-#include "replica/heap_executor.h"
-#include "replica/log_entry.h"
-#include "replica/state_machine.h"
+#include "replica/log/log_entry.h"
+#include "replica/state/heap_executor.h"
+#include "replica/state/state_machine.h"
 #include "tests/engine/kamino/fixture.h"
 
 namespace kamino::replica {

@@ -1,6 +1,6 @@
 // Sessions in the chain's state: their numbers, outcomes, and their space in
 // the heap. The head's part is in tests/head.
-#include "replica/sessions.h"
+#include "replica/state/sessions.h"
 
 #include <string>
 #include <utility>

@@ -13,8 +13,8 @@
 #include "engine/pmem/sim_region.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "replica/snapshot_reader.h"
-#include "replica/snapshot_writer.h"
+#include "replica/state/snapshot_reader.h"
+#include "replica/state/snapshot_writer.h"
 
 namespace kamino::replica {
 namespace {

@@ -1,6 +1,6 @@
 // A check of the chain's state finds damage, and reports none where there is
 // none; it ends, whatever the bytes are.
-#include "replica/state_check.h"
+#include "replica/state/state_check.h"
 
 #include <algorithm>
 #include <cstring>
@@ -17,7 +17,7 @@
 #include "kamino/internal/v1/operation.pb.h"
 #include "kamino/v1/kamino.pb.h"
 #include "replica/builtins.h"
-#include "replica/state_machine.h"
+#include "replica/state/state_machine.h"
 #include "tests/engine/kamino/fixture.h"
 
 namespace kamino::replica {

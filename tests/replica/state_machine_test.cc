@@ -1,4 +1,4 @@
-#include "replica/state_machine.h"
+#include "replica/state/state_machine.h"
 
 #include "engine/heap/heap_reader.h"
 #include "gmock/gmock.h"
@@ -6,8 +6,8 @@
 #include "kamino/v1/kamino.pb.h"
 #include "replica/builtins.h"
 #include "replica/errors.h"
-#include "replica/heap_executor.h"
-#include "replica/log_entry.h"
+#include "replica/log/log_entry.h"
+#include "replica/state/heap_executor.h"
 #include "tests/engine/kamino/fixture.h"
 
 namespace kamino::replica {

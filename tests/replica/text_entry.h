@@ -12,8 +12,8 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/transaction.h"
-#include "replica/log_entry.h"
-#include "replica/log_ring.h"
+#include "replica/log/log_entry.h"
+#include "replica/log/log_ring.h"
 
 namespace kamino::replica {
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/words.h"
-#include "replica/scrub_record.h"
+#include "replica/state/scrub_record.h"
 #include "tests/replica/describe.h"
 
 namespace kamino::replica {

@@ -17,9 +17,9 @@
 #include "absl/time/time.h"
 #include "engine/pmem/sim_region.h"
 #include "membership/view.h"
-#include "replica/chain_core.h"
-#include "replica/log_ring.h"
-#include "replica/node_record.h"
+#include "replica/core/chain_core.h"
+#include "replica/log/log_ring.h"
+#include "replica/log/node_record.h"
 #include "tests/replica/fake_heap.h"
 
 namespace kamino::replica {

@@ -1,4 +1,4 @@
-#include "replica/upstream.h"
+#include "replica/link/upstream.h"
 
 #include <string>
 

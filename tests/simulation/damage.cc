@@ -4,8 +4,8 @@
 #include <string>
 
 #include "kamino/internal/v1/chain.pb.h"
-#include "replica/chain_frame.h"
-#include "replica/snapshot_format.h"
+#include "replica/link/chain_frame.h"
+#include "replica/state/snapshot_format.h"
 
 namespace kamino::simulation {
 namespace {

@@ -7,7 +7,7 @@
 #include "engine/heap/heap_reader.h"
 #include "engine/index/key_value.h"
 #include "engine/kamino/range_walk.h"
-#include "replica/state_machine.h"
+#include "replica/state/state_machine.h"
 
 namespace kamino::simulation {
 namespace {

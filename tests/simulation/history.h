@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "kamino/v1/kamino.pb.h"
-#include "replica/log_entry.h"
+#include "replica/log/log_entry.h"
 
 namespace kamino::simulation {
 

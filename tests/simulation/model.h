@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kamino/v1/kamino.pb.h"
-#include "replica/log_entry.h"
+#include "replica/log/log_entry.h"
 
 namespace kamino::simulation {
 

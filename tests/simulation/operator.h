@@ -8,8 +8,8 @@
 #include <map>
 #include <string>
 
-#include "membership/manager_core.h"
-#include "membership/removals.h"
+#include "membership/manager/manager_core.h"
+#include "membership/manager/removals.h"
 #include "tests/simulation/cluster.h"
 
 namespace kamino::simulation {

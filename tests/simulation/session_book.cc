@@ -5,8 +5,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kamino/internal/v1/operation.pb.h"
-#include "replica/log_entry.h"
-#include "replica/state_machine.h"
+#include "replica/log/log_entry.h"
+#include "replica/state/state_machine.h"
 
 namespace kamino::simulation {
 namespace {

@@ -10,7 +10,7 @@
 #include "client/session/wire.h"
 #include "glog/logging.h"
 #include "replica/builtins.h"
-#include "replica/state_machine.h"
+#include "replica/state/state_machine.h"
 
 namespace kamino::simulation {
 

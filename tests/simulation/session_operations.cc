@@ -5,7 +5,7 @@
 #include "client/retry.h"
 #include "node/request_checks.h"
 #include "replica/builtins.h"
-#include "replica/state_machine.h"
+#include "replica/state/state_machine.h"
 #include "tests/simulation/session_client.h"
 #include "tests/simulation/version_checker.h"
 

@@ -1,5 +1,5 @@
-// A node's membership agent in simulated time; membership/membership_agent.h
-// runs it on a thread and over gRPC.
+// A node's membership agent in simulated time;
+// membership/agent/membership_agent.h runs it on a thread and over gRPC.
 #ifndef KAMINO_TESTS_SIMULATION_SIM_AGENT_H_
 #define KAMINO_TESTS_SIMULATION_SIM_AGENT_H_
 
@@ -9,8 +9,8 @@
 #include <memory>
 #include <string>
 
-#include "membership/agent_core.h"
-#include "membership/view_source.h"
+#include "membership/agent/agent_core.h"
+#include "membership/agent/view_source.h"
 #include "tests/simulation/random.h"
 #include "tests/simulation/sim_manager.h"
 #include "tests/simulation/timed_network.h"

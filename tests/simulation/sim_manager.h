@@ -8,8 +8,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "membership/agent_core.h"
-#include "membership/manager_loop.h"
+#include "membership/agent/agent_core.h"
+#include "membership/manager/manager_loop.h"
 #include "tests/simulation/random.h"
 #include "tests/simulation/sim_etcd.h"
 #include "tests/simulation/timed_network.h"

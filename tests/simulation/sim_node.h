@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "membership/agent_core.h"
+#include "membership/agent/agent_core.h"
 #include "node/driver/node.h"
 #include "node/driver/view_board.h"
 #include "node/session/session_links.h"

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
-#include "replica/chain_frame.h"
+#include "replica/link/chain_frame.h"
 
 namespace kamino::simulation {
 

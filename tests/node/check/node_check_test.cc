@@ -30,9 +30,9 @@
 #include "node/storage/stamp_format.h"
 #include "node/storage/storage.h"
 #include "replica/builtins.h"
-#include "replica/node_record.h"
-#include "replica/ring_format.h"
-#include "replica/state_machine.h"
+#include "replica/log/node_record.h"
+#include "replica/log/ring_format.h"
+#include "replica/state/state_machine.h"
 #include "tests/node/storage/tiny_storage.h"
 #include "tests/replica/text_entry.h"
 

@@ -11,7 +11,7 @@
 #include "glog/logging.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "replica/message_rules.h"
+#include "replica/link/message_rules.h"
 #include "tests/node/driver/chain_rig.h"
 
 namespace kamino::node {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "membership/condition.h"
-#include "replica/state_copy.h"
+#include "replica/state/state_copy.h"
 #include "tests/faults/fault.h"
 #include "tests/node/driver/chain_rig.h"
 

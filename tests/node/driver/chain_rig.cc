@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
 #include "replica/builtins.h"
-#include "replica/chain_frame.h"
+#include "replica/link/chain_frame.h"
 
 namespace kamino::node {
 

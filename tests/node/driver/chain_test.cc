@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "replica/errors.h"
-#include "replica/log_entry.h"
+#include "replica/log/log_entry.h"
 #include "tests/faults/planted.h"
 #include "tests/node/driver/chain_rig.h"
 #include "tests/replica/change_entry.h"

@@ -7,7 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "replica/state_format.h"
+#include "replica/state/state_format.h"
 #include "tests/faults/planted.h"
 #include "tests/node/driver/chain_rig.h"
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "membership/agent/view_source.h"
 #include "membership/view.h"
-#include "membership/view_source.h"
 
 namespace kamino::node {
 

@@ -12,7 +12,7 @@
 #include "kamino/internal/v1/operation.pb.h"
 #include "proto/backup_records.h"
 #include "replica/errors.h"
-#include "replica/restore.h"
+#include "replica/state/restore.h"
 #include "tests/node/driver/chain_rig.h"
 
 namespace kamino::node {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "replica/chain_frame.h"
+#include "replica/link/chain_frame.h"
 #include "tests/simulation/timed_network.h"
 #include "tests/simulation/world.h"
 

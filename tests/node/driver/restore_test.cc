@@ -1,6 +1,6 @@
 // A backup's objects are brought into a chain of real nodes on simulated disks,
 // which numbers skip, while heads and others lose their power.
-#include "replica/restore.h"
+#include "replica/state/restore.h"
 
 #include <map>
 #include <memory>
@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kamino/internal/v1/operation.pb.h"
-#include "membership/claims.h"
+#include "membership/manager/claims.h"
 #include "node/backup_reads.h"
 #include "node/driver/chain_node.h"
 #include "proto/backup_records.h"

@@ -9,7 +9,7 @@
 #include "kamino/v1/kamino.pb.h"
 #include "replica/builtins.h"
 #include "replica/errors.h"
-#include "replica/state_machine.h"
+#include "replica/state/state_machine.h"
 #include "tests/node/driver/chain_rig.h"
 
 namespace kamino::node {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kamino/internal/v1/chain.pb.h"
-#include "replica/snapshot_format.h"
+#include "replica/state/snapshot_format.h"
 
 namespace kamino::node {
 

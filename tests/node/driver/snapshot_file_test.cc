@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "node/storage/storage_copy.h"
-#include "replica/snapshot_reader.h"
-#include "replica/snapshot_writer.h"
+#include "replica/state/snapshot_reader.h"
+#include "replica/state/snapshot_writer.h"
 #include "tests/node/driver/chain_rig.h"
 #include "tests/node/storage/sim_media.h"
 

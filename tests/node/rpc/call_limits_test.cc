@@ -12,7 +12,7 @@
 #include "node/driver/call_load.h"
 #include "replica/builtins.h"
 #include "replica/errors.h"
-#include "replica/log_entry.h"
+#include "replica/log/log_entry.h"
 #include "tests/faults/planted.h"
 #include "tests/head/admission_fixture.h"
 

@@ -1,0 +1,88 @@
+// Peer leases (membership/agent/vouching.h) over gRPC.
+#ifndef KAMINO_MEMBERSHIP_AGENT_VOUCH_CALLS_H_
+#define KAMINO_MEMBERSHIP_AGENT_VOUCH_CALLS_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "grpcpp/grpcpp.h"
+#include "kamino/internal/v1/membership.grpc.pb.h"
+#include "membership/agent/vouching.h"
+#include "rpc/credentials.h"
+
+namespace kamino::membership {
+
+// Makes the calls, each on its own.
+class VouchCalls {
+ public:
+  using Done =
+      std::function<void(const Vouching::Call&, const Vouching::Answer&)>;
+
+  // `done` receives each call's answer, on any thread, while others are
+  // outstanding. `credentials`: null: no TLS.
+  explicit VouchCalls(
+      Done done, std::shared_ptr<const rpc::Credentials> credentials = nullptr)
+      : done_(std::move(done)), credentials_(std::move(credentials)) {}
+  // Waits for outstanding calls.
+  ~VouchCalls();
+
+  // Keeps connections to these addresses only, from now on. Call it regularly,
+  // from the thread that calls Begin.
+  void KeepConnected(const std::vector<std::string>& addresses);
+  // Does not wait. The call ends by `deadline`, which bounds the number of
+  // outstanding calls. Call it from one thread.
+  void Begin(Vouching::Call call, absl::Duration deadline);
+
+ private:
+  using Stub = kamino::internal::v1::VouchService::Stub;
+  struct Outstanding;
+  struct Peer {
+    std::shared_ptr<grpc::Channel> channel;
+    std::unique_ptr<Stub> stub;
+  };
+
+  const Peer& At(const std::string& address);
+  bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return outstanding_ == 0;
+  }
+
+  const Done done_;
+  const std::shared_ptr<const rpc::Credentials> credentials_;
+  std::map<std::string, Peer> peers_;  // by address
+  absl::Mutex mutex_;
+  int outstanding_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// Answers the calls of other members. Thread-safe.
+class Voucher {
+ public:
+  virtual ~Voucher() = default;
+  virtual Vouching::Answer Vouch(
+      const kamino::internal::v1::VouchRequest& request) = 0;
+};
+
+class VouchServer final
+    : public kamino::internal::v1::VouchService::CallbackService {
+ public:
+  // `voucher` must outlive it.
+  explicit VouchServer(Voucher* voucher) : voucher_(voucher) {}
+
+  grpc::ServerUnaryReactor* Vouch(
+      grpc::CallbackServerContext* context,
+      const kamino::internal::v1::VouchRequest* request,
+      kamino::internal::v1::VouchResponse* response) override;
+
+ private:
+  Voucher* const voucher_;
+};
+
+}  // namespace kamino::membership
+
+#endif  // KAMINO_MEMBERSHIP_AGENT_VOUCH_CALLS_H_

@@ -1,0 +1,43 @@
+#include "replica/state/local_undo.h"
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "engine/kamino/undo_log.h"
+#include "replica/state/copied_undo.h"
+#include "replica/state/logged_undo.h"
+
+namespace kamino::replica {
+
+absl::Status CheckUndoLogsHold(const engine::WriteSet& write_set,
+                               uint64_t ring_bytes) {
+  uint64_t ranges = 0;
+  uint64_t bytes = 0;
+  for (const engine::Intent& intent : write_set) {
+    if (intent.kind != engine::IntentKind::kWrite) continue;
+    ++ranges;
+    bytes += intent.length;
+  }
+  const uint64_t room = UndoLogBytes(ring_bytes);
+  if (engine::UndoLog::BytesFor(ranges, bytes) <= room) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a log entry that writes over ", bytes, " bytes, in ", ranges,
+      " ranges; the nodes' undo logs have room for half the size of the ring: ",
+      room));
+}
+
+std::unique_ptr<LocalUndo> MakeLocalUndo(engine::Heap* heap, LogRing* ring,
+                                         engine::Backup* backup) {
+  if (backup->undo_log() != nullptr) {
+    return absl::make_unique<LoggedUndo>(heap, ring, backup);
+  }
+  return absl::make_unique<CopiedUndo>(heap, ring, backup);
+}
+
+absl::Status TakeBackInterrupted(engine::Heap* heap, const LogRing& ring,
+                                 engine::Backup* backup) {
+  return backup->undo_log() != nullptr
+             ? TakeBackByLog(heap, ring, backup->undo_log())
+             : TakeBackByCopies(heap, ring, backup);
+}
+
+}  // namespace kamino::replica

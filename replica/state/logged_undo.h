@@ -1,0 +1,37 @@
+// LocalUndo by an undo log: old bytes are copied in the critical path, with one
+// drain for each entry, and dropped when the entry is durably applied.
+#ifndef KAMINO_REPLICA_STATE_LOGGED_UNDO_H_
+#define KAMINO_REPLICA_STATE_LOGGED_UNDO_H_
+
+#include "engine/kamino/undo_log.h"
+#include "replica/state/local_undo.h"
+
+namespace kamino::replica {
+
+class LoggedUndo final : public LocalUndo {
+ public:
+  LoggedUndo(engine::Heap* heap, LogRing* ring, engine::Backup* backup)
+      : heap_(heap), ring_(ring), backup_(backup), log_(backup->undo_log()) {}
+
+  absl::Status Prepare(const LogEntry& entry,
+                       const engine::WriteSet& write_set) override;
+  absl::Status TakeBack() override;
+  engine::BackupStats stats() const override { return backup_->stats(); }
+
+ private:
+  void ForgetApplied();
+
+  engine::Heap* const heap_;
+  LogRing* const ring_;
+  const engine::Backup* const backup_;
+  engine::UndoLog* const log_;
+  bool frees_ = false;  // an entry that frees is not durably applied
+};
+
+// As TakeBackInterrupted.
+absl::Status TakeBackByLog(engine::Heap* heap, const LogRing& ring,
+                           engine::UndoLog* log);
+
+}  // namespace kamino::replica
+
+#endif  // KAMINO_REPLICA_STATE_LOGGED_UNDO_H_

@@ -89,7 +89,7 @@ def cc_binary(**kwargs):
     native.cc_binary(**_with("precompiled", kwargs))
 
 def cc_test(copts = [], **kwargs):
-    # What makes a test slow is in the libraries: less optimised, its own files
+    # A test spends its time in the libraries: less optimised, its own files
     # take two thirds of the time to compile.
     kwargs["copts"] = ["-O1"] + copts
     native.cc_test(**_with("precompiled_test", kwargs))

@@ -10,7 +10,7 @@ def kamino_cc_proto_library(name, srcs, deps = [], grpc = False, visibility = No
       grpc: whether to make service stubs as well.
       visibility: as usual.
     """
-    # Where protoc finds this package, also when another workspace uses this one.
+    # protoc finds this package here, also when another workspace uses this one.
     root = Label("//tools:proto.bzl").workspace_root
     folder = "/".join([part for part in [root, native.package_name()] if part])
     outs = []

@@ -15,6 +15,12 @@ KINDS = subprocess.run([ATTACKER, "--list_kinds"], stdout=subprocess.PIPE,
                        text=True, check=True).stdout.split()
 
 
+# A pause of the machine must not change the view, because the tests show that
+# attacks do not. A node that an attack stops would still be expelled before
+# the next put ends.
+START = {"nodes": 3, "transport": "tcp", "failure_timeout_ms": 8000}
+
+
 def text_bytes(encoded):
   """Bytes of JSON, as protocol buffers have them in text."""
   return "".join(f"\\x{byte:02x}" for byte in base64.b64decode(encoded))
@@ -101,7 +107,7 @@ class Attacks:
 class InTheClearTest(Attacks, ClusterTest):
 
   # All links over tcp, as the attacker's.
-  start = {"nodes": 3, "transport": "tcp"}
+  start = START
 
   def test_former_lives_and_strangers_displace_nothing(self):
     head = int(self.members[0]["member"]["instance"]["incarnation"])
@@ -155,7 +161,7 @@ class InTheClearTest(Attacks, ClusterTest):
 class WithCertificatesTest(Attacks, ClusterTest):
 
   cluster_class = SecureCluster
-  start = {"nodes": 3, "transport": "tcp"}
+  start = START
 
   def status(self):
     self.cluster.who = "operator/o"

@@ -15,6 +15,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
 sys.path.insert(0, os.path.join(ROOT, "deploy", "local"))
 # pylint: disable=wrong-import-position
 from binaries import Binaries
+from failing import FailureTest
 from local_cluster import ClusterError, LocalCluster, default_parent, needed_mb
 from processes import free_port, patience, time_scale, wait_until
 
@@ -139,7 +140,7 @@ class Load(threading.Thread):
       return [(a, b, int(n)) for a, b, n, _ in map(str.split, f)]
 
 
-class ClusterTest(unittest.TestCase):
+class ClusterTest(FailureTest):
   """Starts a cluster for each test and removes it afterwards."""
 
   start = {}  # arguments of LocalCluster.start
@@ -164,9 +165,9 @@ class ClusterTest(unittest.TestCase):
     return Binaries()
 
   def tell_of_failure(self):
-    """Prints what the managers say, and the last warnings in the logs."""
-    outcome = getattr(self, "_outcome", None)  # unittest has no public way
-    if outcome is None or outcome.success or not self.cluster.state:
+    """Prints the managers' status, the last warnings in the logs, and the
+    managers' last lines about views."""
+    if not self.has_failed() or not self.cluster.state:
       return
     if self.cluster.managers:
       addresses = ",".join(self.cluster.operators_addresses)
@@ -177,9 +178,10 @@ class ClusterTest(unittest.TestCase):
       except ClusterError as error:
         print(error)
     for name in self.cluster.state["processes"]:
-      warnings = [line for line in self.cluster.log_tail(name, 400).splitlines()
-                  if line[:1] in "WEF"]
-      print(f"--- {name}", *warnings[-20:], sep="\n", flush=True)
+      telling = [line for line in self.cluster.log_tail(name, 400).splitlines()
+                 if line[:1] in "WEF" or
+                 (name in self.cluster.managers and " view " in line)]
+      print(f"--- {name}", *telling[-20:], sep="\n", flush=True)
 
   def tell_of_stuck(self, pid):
     """Prints where a command waits that did not end, and the nodes too."""

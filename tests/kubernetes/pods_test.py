@@ -16,8 +16,10 @@ from real_node import ADDRESS, RealNode
 from services import RigError, await_true
 
 sys.path.insert(0, os.path.join(ROOT, "deploy", "image"))
+sys.path.insert(0, os.path.join(ROOT, "tests", "integration"))
 # pylint: disable=wrong-import-position
 import build as image
+from failing import FailureTest
 
 PROGRAMS = os.environ["KAMINO_KUBERNETES"]
 BINARIES = os.environ.get("KAMINO_BIN_ROOT") or os.path.join(ROOT, "bazel-bin")
@@ -85,7 +87,7 @@ class Load(threading.Thread):
     self._test.assertIsNone(self.failure)
 
 
-class PodsTest(unittest.TestCase):
+class PodsTest(FailureTest):
 
   @classmethod
   def setUpClass(cls):
@@ -133,7 +135,7 @@ class PodsTest(unittest.TestCase):
     }
 
   def tearDown(self):
-    if not self._outcome.success:  # unittest has no public way
+    if self.has_failed():
       self.tell()
 
   def tell(self):

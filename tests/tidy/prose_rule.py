@@ -11,7 +11,7 @@ import re
 import subprocess
 
 ALLOWED_FILE = "tests/tidy/prose_allowed.txt"
-SUFFIXES = (".cc", ".h", ".md", ".proto", ".py", ".sh")
+SUFFIXES = (".cc", ".h", ".md", ".proto", ".py", ".sh", ".bzl", "BUILD")
 # A node, a client, a manager or an operator acts, not an indefinite person.
 PERSONS = re.compile(
     r"\b(?:whoever|somebody|nobody|anybody|everybody)\b|"

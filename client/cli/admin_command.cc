@@ -27,10 +27,10 @@ void Print(const GetClusterResponse& cluster) {
   std::vector<std::vector<std::string>> rows = {
       {"NODE", "ROLE", "ADDRESS", "ALIVE", "SILENT", "STATE", "VIEW",
        "RESTARTS", "REMARKS"}};
-  const std::vector<std::string> by = StandingBy(cluster);
+  const std::vector<std::string> by = SparesOf(cluster);
   for (const ClusterNode& node : cluster.nodes()) {
     const kamino::v1::Member& member = node.member();
-    const bool stands_by =
+    const bool is_spare =
         std::find(by.begin(), by.end(), member.node_id()) != by.end();
     const std::string remark = RemarkOn(node);
     rows.push_back(
@@ -38,8 +38,8 @@ void Print(const GetClusterResponse& cluster) {
          node.alive() ? "yes" : "no", absl::StrCat(node.silent_ms(), " ms"),
          Word(node.report().condition()), absl::StrCat(node.report().view_id()),
          absl::StrCat(node.report().restarts()),
-         absl::StrCat(stands_by ? "stands by" : "",
-                      stands_by && !remark.empty() ? "; " : "", remark)});
+         absl::StrCat(is_spare ? "spare" : "",
+                      is_spare && !remark.empty() ? "; " : "", remark)});
   }
   std::cout << absl::StrCat("cluster ", cluster.cluster_id(), ", view ",
                             cluster.view_id(), ", manager ", cluster.leader(),
@@ -153,7 +153,7 @@ int AddNode(Cli& cli, const Change& change) {
   } else if (!alive) {
     what = absl::StrCat(node_id, " does not run, it may join when it starts");
   } else if (members >= cluster->chain_length()) {
-    what = absl::StrCat(node_id, " stands by");
+    what = absl::StrCat(node_id, " is a spare");
   } else if (!change.wait) {
     what = absl::StrCat(node_id, " may join");
   } else if (int in = Await(cli, *admin, node_id, true); in != kExitOk) {

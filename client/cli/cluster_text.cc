@@ -191,7 +191,7 @@ std::string RemarkOn(const ClusterNode& node) {
                       " ms of the last second");
 }
 
-std::vector<std::string> StandingBy(const GetClusterResponse& cluster) {
+std::vector<std::string> SparesOf(const GetClusterResponse& cluster) {
   std::vector<std::string> nodes;
   // A node that is away keeps its place in the chain.
   size_t places = 0;

@@ -23,7 +23,7 @@ std::string RemarkOn(const kamino::v1::ClusterNode& node);
 // Ids of the spares that would replace a node that leaves now. A drain
 // (membership/exclusions.h) counts all live nodes, including suspect and
 // expelled ones, because they return.
-std::vector<std::string> StandingBy(
+std::vector<std::string> SparesOf(
     const kamino::v1::GetClusterResponse& cluster);
 
 // A level that is not in force yet: "log entry format 3 instead of 2".

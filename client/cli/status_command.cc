@@ -53,7 +53,7 @@ std::string MissingLinks(const GetNodeStatusResponse& status) {
 // Names the spares, which only managers know. "": no spare is known, or the
 // settings name no manager. kInvalidArgument with REASON_OTHER_CLUSTER: the
 // managers are not of the client's cluster, or of different ones.
-absl::StatusOr<std::string> StandsByLine(const Cli& cli, const Client& client) {
+absl::StatusOr<std::string> SparesLine(const Cli& cli, const Client& client) {
   const Settings& settings = cli.settings();
   if (settings.managers.empty()) return "";
   auto credentials =
@@ -72,9 +72,9 @@ absl::StatusOr<std::string> StandsByLine(const Cli& cli, const Client& client) {
     return absl::StrCat("the spares are not known: ",
                         Printable(cluster.status().message()), "\n");
   }
-  const std::vector<std::string> nodes = StandingBy(*cluster);
+  const std::vector<std::string> nodes = SparesOf(*cluster);
   if (nodes.empty()) return "";
-  return absl::StrCat(nodes.size() == 1 ? "stands by: " : "stand by: ",
+  return absl::StrCat(nodes.size() == 1 ? "spare: " : "spares: ",
                       absl::StrJoin(nodes, ", "), "\n");
 }
 
@@ -140,8 +140,8 @@ std::string AwayLine(const kamino::v1::Chain& chain) {
       "; kamino admin status says for how long their places are kept\n");
 }
 
-std::string TableOf(const std::string& stands_by,
-                    const kamino::v1::Chain& chain, const Statuses& statuses) {
+std::string TableOf(const std::string& spare, const kamino::v1::Chain& chain,
+                    const Statuses& statuses) {
   std::vector<std::vector<std::string>> rows = {
       {"NODE", "ROLE", "ADDRESS", "STATE", "VIEW", "LEASE", "RECEIVED",
        "APPLIED", "CLEANED", "HEAP", "UNDO COPY", "RESTARTS", "LINKS"}};
@@ -173,11 +173,11 @@ std::string TableOf(const std::string& stands_by,
   return absl::StrCat("cluster ", chain.cluster_id(), ", view ",
                       chain.view_id(), mode, "\n", FormatTable(rows),
                       NotAllowedLines(statuses), strangers, AwayLine(chain),
-                      stands_by, unlinked, disputes, transfers, heap, scrub);
+                      spare, unlinked, disputes, transfers, heap, scrub);
 }
 
 // Prints the chain. Not OK: why no node's state is known; or, with nothing
-// printed, an error of StandsByLine.
+// printed, an error of SparesLine.
 absl::Status Show(const Cli& cli, Client* client) {
   const kamino::v1::Chain chain = client->chain();
   const Statuses statuses = Ask(client, chain);
@@ -186,9 +186,9 @@ absl::Status Show(const Cli& cli, Client* client) {
       if (status.ok()) PrintJson(*status);
     }
   } else {
-    const auto stands_by = StandsByLine(cli, *client);
-    if (!stands_by.ok()) return stands_by.status();
-    std::cout << TableOf(*stands_by, chain, statuses);
+    const auto spare = SparesLine(cli, *client);
+    if (!spare.ok()) return spare.status();
+    std::cout << TableOf(*spare, chain, statuses);
   }
   std::cout.flush();
   return WhyNone(chain, statuses);

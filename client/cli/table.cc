@@ -39,9 +39,9 @@ std::string FormatBytes(uint64_t bytes) {
 std::string DisputeOf(const std::string& node_id, uint64_t disputed) {
   if (disputed == 0) return "";
   return absl::StrCat(
-      node_id, " disputes mutation ", disputed,
-      " with the head; if that lasts, see docs/design/recovery.md, "
-      "Disputes\n");
+      "the result of mutation ", disputed, " at ", node_id,
+      " differs from the head's; if that lasts, see docs/design/recovery.md, "
+      "Divergence\n");
 }
 
 }  // namespace kamino::client

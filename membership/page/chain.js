@@ -52,7 +52,7 @@ let known = {cluster: {}, nodes: {}, events: []};
 
 const isMember = (node) => node.member.role !== 'ROLE_OUTSIDE';
 
-// What is to be said of it: [how bad, words].
+// The node's state: [severity class, text].
 function stateOf(node) {
   const condition = words(node.report.condition, 'CONDITION_');
   if (node.away) {
@@ -64,10 +64,10 @@ function stateOf(node) {
   if (node.removed) return ['warn', 'removed'];
   if (node.draining) return ['warn', 'leaves once another has taken its place'];
   if (number(node.kept_out_ms)) return ['warn', `kept out for ${seconds(number(node.kept_out_ms))}`];
-  if (number(node.report.disputed)) return ['bad', `disputes mutation ${node.report.disputed}`];
+  if (number(node.report.disputed)) return ['bad', `diverges at mutation ${node.report.disputed}`];
   if (node.joining) return ['warn', 'joins'];
   if (condition === 'sound') return ['', 'sound'];
-  if (!isMember(node) && condition === 'fresh') return ['', 'stands by'];
+  if (!isMember(node) && condition === 'fresh') return ['', 'spare'];
   return ['warn', condition || 'not heard of yet'];
 }
 

@@ -43,7 +43,7 @@ void Arbitration::Continue(absl::Time now) {
       }
       return;
     case Dispute::Judgement::kThisNodeErred:
-      return Convict(dispute_->first(), "two others");
+      return Convict(dispute_->first(), "two other nodes");
     case Dispute::Judgement::kHeadErred:
       if (upstream_->attached() && dispute_->MaySpeak(now)) {
         outbox_->Send(upstream_->link())
@@ -86,7 +86,7 @@ void Arbitration::TellUndecided() {
              << options_.node_id << " and the head, "
              << place_->view.head().node_id << copies
              << ", is removed (kamino admin remove NODE, with --force if that "
-                "leaves one node); see docs/design/recovery.md, Disputes";
+                "leaves one node); see docs/design/recovery.md, Divergence";
 }
 
 void Arbitration::OnVote(LinkId link, const Vote& vote) {
@@ -115,13 +115,13 @@ void Arbitration::OnAsked(LinkId link, absl::string_view bytes, bool sound) {
     return;
   }
   const auto hash = executor_->Try(*entry);
-  LOG(WARNING) << "mutation " << entry->first()
-               << " came to something else at the predecessor than at the "
-                  "head; here it comes to "
-               << (!hash.ok() ? hash.status().message()
+  LOG(WARNING) << "the result of mutation " << entry->first()
+               << " at the predecessor differs from the head's; here "
+               << (!hash.ok()
+                       ? absl::StrCat("it fails: ", hash.status().message())
                    : *hash == entry->image_hash()
-                       ? "the same as at the head"
-                       : "something else than at the head");
+                       ? "it is the same as the head's"
+                       : "it differs from the head's, too");
   SendVote(link, entry->first(), hash.ok() ? *hash : 0);
 }
 
@@ -137,13 +137,13 @@ void Arbitration::OnConvict(LinkId link, uint64_t first, uint64_t completed) {
                            completed, ", ", ring_->applied(),
                            "], which are applied and not complete"));
   }
-  Convict(first, "two others");
+  Convict(first, "two other nodes");
 }
 
 void Arbitration::Convict(uint64_t first, absl::string_view by) {
   damage_->EndNow(absl::StrCat(
-      "mutation ", first, " came to something else at this node than at ", by,
-      ": its data, memory or processor is damaged"));
+      "the result of mutation ", first, " at this node differs from that at ",
+      by, ": the node's data, memory or processor is damaged"));
 }
 
 }  // namespace kamino::replica

@@ -30,10 +30,10 @@ Dispute::Judgement Dispute::Judge(size_t before, bool successor) const {
 
 void Dispute::Begin(const LogEntry& entry, const absl::Status& why,
                     uint64_t own) {
-  LOG(ERROR) << "mutation " << entry.first()
-             << " came to something else here than at the head: "
+  LOG(ERROR) << "the result of mutation " << entry.first()
+             << " at this node differs from the head's: "
              << (why.ok() ? "it leaves other bytes" : why.message())
-             << "; it is not applied, and nothing is executed after it";
+             << "; the node does not apply it, and executes nothing after it";
   Resume(entry, why.ok(), own);
   NodeState state = record_->state();
   state.disputed = entry.first();

@@ -20,9 +20,9 @@ void DisputedResult::Resume() {
     return dispute_->End();
   }
   if (condition == Condition::kBehind) {  // the chain does not need its data
-    LOG(ERROR) << "mutation " << first
-               << " came to something else here than at the head, and this "
-                  "node has just joined; it begins anew";
+    LOG(ERROR) << "the result of mutation " << first
+               << " at this node differs from the head's, and this node has "
+                  "just joined; it begins anew";
     copy_->BeginReceiving();
     dispute_->End();
     return mending_->Forget();
@@ -48,9 +48,9 @@ void DisputedResult::Resume() {
 
 absl::Status DisputedResult::Lost() const {
   return absl::DataLossError(absl::StrCat(
-      "mutation ", record_->state().disputed,
-      " came to something else here than at the head, and its log entry is not "
-      "in the ring any more, so that this node's data cannot be checked; "
+      "the result of mutation ", record_->state().disputed,
+      " at this node differs from the head's, and the ring no longer holds its "
+      "log entry, so this node's data cannot be checked; "
       "move its files away and start it again: it joins as a new node"));
 }
 

@@ -247,8 +247,8 @@ void Scrub::Describe(uint64_t range, const RangeVotes& votes,
       "range ", range, " of the heap: ",
       judgement.kind == Kind::kConvicted
           ? absl::StrCat(votes[static_cast<int>(judgement.convicted)].node_id(),
-                         " holds something else than was written")
-          : "nobody can tell who is right",
+                         " holds other bytes than the chain wrote")
+          : "no majority holds the same bytes",
       "; ", held);
 }
 

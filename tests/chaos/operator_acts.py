@@ -14,7 +14,7 @@ DAMAGED = ("damaged", "not a Kamino", "format is version",
            "has format version", "truncated", "was made with", "lost entries",
            "belongs to another heap", "is another heap's", "of another kind",
            "checksum")
-OTHERWISE = ("came to something else", "diverged", "but the ring ends with",
+OTHERWISE = ("the result of mutation", "diverged", "but the ring ends with",
              "cannot read")
 CHANGED = ("bits of what this node holds have changed",)
 # A member that is set up otherwise: it is started as the others are.

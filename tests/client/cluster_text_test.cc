@@ -73,36 +73,36 @@ TEST_F(ClusterTextTest, AChainWhoseLinksDoNotWorkIsTold) {
 TEST_F(ClusterTextTest, WhoStandsByIsThereAndHasNoPlaceToTake) {
   AddTwo();
   Add("n3", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_SOUND);
-  EXPECT_TRUE(StandingBy(cluster_).empty()) << "it is to join";
+  EXPECT_TRUE(SparesOf(cluster_).empty()) << "it is to join";
   cluster_.set_chain_length(2);
-  EXPECT_EQ(StandingBy(cluster_), std::vector<std::string>{"n3"});
+  EXPECT_EQ(SparesOf(cluster_), std::vector<std::string>{"n3"});
   Add("n4", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_SOUND, false);
   Add("n5", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_SOUND)
       ->set_removed(true);
   Add("n6", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_SOUND)
       ->set_kept_out_ms(9000);
   Add("n7", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_FRESH);
-  EXPECT_EQ(StandingBy(cluster_), (std::vector<std::string>{"n3", "n7"}));
+  EXPECT_EQ(SparesOf(cluster_), (std::vector<std::string>{"n3", "n7"}));
   ClusterNode* const busy =
       Add("n8", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_SOUND);
-  const auto stands_by = [&] { return StandingBy(cluster_).size() == 3; };
-  EXPECT_TRUE(stands_by());
+  const auto spare = [&] { return SparesOf(cluster_).size() == 3; };
+  EXPECT_TRUE(spare());
   for (void (ClusterNode::*set)(bool) :
        {&ClusterNode::set_draining, &ClusterNode::set_suspect,
         &ClusterNode::set_joining}) {
     (busy->*set)(true);
-    EXPECT_FALSE(stands_by());
+    EXPECT_FALSE(spare());
     (busy->*set)(false);
   }
   // A node cannot take a place that is kept for another.
   busy->set_alive(false);
   busy->set_away(true);
   cluster_.set_chain_length(3);
-  EXPECT_EQ(StandingBy(cluster_), (std::vector<std::string>{"n3", "n7"}));
+  EXPECT_EQ(SparesOf(cluster_), (std::vector<std::string>{"n3", "n7"}));
   busy->set_away(false);
-  EXPECT_TRUE(StandingBy(cluster_).empty()) << "one is to join";
+  EXPECT_TRUE(SparesOf(cluster_).empty()) << "one is to join";
   cluster_.set_view_id(0);
-  EXPECT_TRUE(StandingBy(cluster_).empty()) << "there is no chain";
+  EXPECT_TRUE(SparesOf(cluster_).empty()) << "there is no chain";
 }
 
 TEST_F(ClusterTextTest, WhatAChainIsTooShortForIsTold) {

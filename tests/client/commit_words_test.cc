@@ -87,7 +87,7 @@ TEST(TableTest, AlignsColumns) {
 TEST(TableTest, DisputesAreNamed) {
   EXPECT_EQ(DisputeOf("n2", 0), "");
   EXPECT_THAT(DisputeOf("n2", 128),
-              HasSubstr("n2 disputes mutation 128 with the head"));
+              HasSubstr("mutation 128 at n2 differs from the head's"));
 }
 
 }  // namespace

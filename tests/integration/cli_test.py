@@ -453,7 +453,7 @@ class CliTest(ClusterTest):
     self.assertIn("kamino_node has ended after signal TERM",
                   self.cluster.log_tail("n1", 1))
 
-  def test_a_node_that_stands_by_has_no_place_to_keep(self):
+  def test_a_spare_has_no_place_to_keep(self):
     self.cluster.start_node("n4")
     self.cluster.kill("n4", signal.SIGTERM)
     log = self.cluster.log_tail("n4", 100)

@@ -175,9 +175,9 @@ class AdminTest(RejoinTest):
     def known():
       return '"n5"' in self.admin("status", "--json")
     wait_until(known, 10, "n5 to register")
-    self.assertIn("stands by\n", self.admin("status"))
+    self.assertIn("spare\n", self.admin("status"))
     managers = self.cluster.state["addresses"]["manager"]
-    self.assertIn("\nstands by: n5\n",
+    self.assertIn("\nspare: n5\n",
                   self.kamino("status", f"--managers={managers}"))
     self.admin("drain", chain[1])
     self.await_order(chain[2:] + chain[:1] + ["n5"])

@@ -96,7 +96,7 @@ class OneOfThreeTest(ScrubTest):
     # The node ended after its predecessor had heard of it.
     wait_until(lambda: int(self.status()["scrub"].get("differences", 0)) > 0,
                30, "the head to count a difference")
-    self.assertIn(f"{self.order[-1]} holds something else than was written",
+    self.assertIn(f"{self.order[-1]} holds other bytes than the chain wrote",
                   self.kamino("status"))
 
 

@@ -319,7 +319,7 @@ void SimNode::OnFatal(const absl::Status& status) {
   if (TellsOldFile(status)) return BeginAnewLater(status);
   // It is told which operation it was.
   if (has_erred_ && absl::IsDataLoss(status) &&
-      absl::StrContains(status.message(), "came to something else")) {
+      absl::StrContains(status.message(), "the result of mutation")) {
     Trace("ends: ", status.message());
     has_erred_ = false;
     GoDown(Crash::kProcess);

@@ -37,7 +37,7 @@
 //       - CatchUpHistory: what nodes that left the chain will lack when they
 //         return.
 //   - ViewChange: the node's place in each view.
-//   - ChainMessages: the part that handles a message. LinkAdmission accepts
+//   - ChainMessages: the part that handles a message. HelloExchange accepts
 //     links, SuccessorMessages has the successor's messages, StateReplacement
 //     those that replace the heap.
 //   - LinkTable: the links by their peers.

@@ -30,7 +30,7 @@ ChainMessages::ChainMessages(const ChainContext& chain, LinkParts* links,
       data_(data),
       log_(log),
       table_(table),
-      admission_(chain, links, data, log, table),
+      hellos_(chain, links, data, log, table),
       successor_(chain, links, data, log),
       replacement_(chain, links, data, log) {}
 
@@ -84,7 +84,7 @@ void ChainMessages::Handle(LinkId link, const Message& message,
                            absl::string_view payload, absl::Time now) {
   switch (message.message_case()) {
     case Message::kHello:
-      return admission_.OnHello(link, message.hello(), now);
+      return hellos_.OnHello(link, message.hello(), now);
     case Message::kSync:
       if (links_->completions.OnSync(link)) return;
       return successor_.OnSync(link, message.sync(), now);

@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "kamino/internal/v1/chain.pb.h"
 #include "replica/core/chain_parts.h"
-#include "replica/core/link_admission.h"
+#include "replica/core/hello_exchange.h"
 #include "replica/core/link_table.h"
 #include "replica/core/log_parts.h"
 #include "replica/core/state_replacement.h"
@@ -32,7 +32,7 @@ class ChainMessages {
 
   // A link that this node opened is up.
   void OnLinkOpened(LinkId link, absl::Time now) {
-    admission_.OnOpened(link, now);
+    hellos_.OnOpened(link, now);
   }
   // `payload`: the bytes behind the message; only an Append has any.
   void OnMessage(LinkId link, const Message& message, absl::string_view payload,
@@ -56,7 +56,7 @@ class ChainMessages {
   DataParts* const data_;
   LogParts* const log_;
   LinkTable* const table_;
-  LinkAdmission admission_;
+  HelloExchange hellos_;
   SuccessorMessages successor_;
   StateReplacement replacement_;
 };

@@ -2,8 +2,8 @@
 // Hello on the links that it opens (replica/link/handshake.h).
 //
 // Not thread-safe: the node's core thread owns it.
-#ifndef KAMINO_REPLICA_CORE_LINK_ADMISSION_H_
-#define KAMINO_REPLICA_CORE_LINK_ADMISSION_H_
+#ifndef KAMINO_REPLICA_CORE_HELLO_EXCHANGE_H_
+#define KAMINO_REPLICA_CORE_HELLO_EXCHANGE_H_
 
 #include <string>
 
@@ -18,10 +18,10 @@
 
 namespace kamino::replica {
 
-class LinkAdmission {
+class HelloExchange {
  public:
   // `chain` and all pointers must outlive it.
-  LinkAdmission(const ChainContext& chain, LinkParts* links, DataParts* data,
+  HelloExchange(const ChainContext& chain, LinkParts* links, DataParts* data,
                 LogParts* log, const LinkTable* table)
       : chain_(chain), links_(links), data_(data), log_(log), table_(table) {}
 
@@ -52,4 +52,4 @@ class LinkAdmission {
 
 }  // namespace kamino::replica
 
-#endif  // KAMINO_REPLICA_CORE_LINK_ADMISSION_H_
+#endif  // KAMINO_REPLICA_CORE_HELLO_EXCHANGE_H_

@@ -1,4 +1,4 @@
-#include "replica/core/link_admission.h"
+#include "replica/core/hello_exchange.h"
 
 #include <string>
 #include <utility>
@@ -16,7 +16,7 @@ using kamino::internal::v1::LINK_PURPOSE_APPEND;
 using kamino::internal::v1::LINK_PURPOSE_TRANSFER;
 using membership::Condition;
 
-void LinkAdmission::OnOpened(LinkId link, absl::Time now) {
+void HelloExchange::OnOpened(LinkId link, absl::Time now) {
   const NodeState& state = chain_.record->state();
   const Soundness& soundness = data_->soundness;
   Hello hello;
@@ -31,7 +31,7 @@ void LinkAdmission::OnOpened(LinkId link, absl::Time now) {
   *chain_.outbox->Send(link).mutable_hello() = std::move(hello);
 }
 
-std::string LinkAdmission::Refuse(LinkId link, const Hello& hello,
+std::string HelloExchange::Refuse(LinkId link, const Hello& hello,
                                   absl::Time now) const {
   const ChainOptions& options = *chain_.options;
   const Place& place = *chain_.place;
@@ -57,7 +57,7 @@ std::string LinkAdmission::Refuse(LinkId link, const Hello& hello,
   return RefuseNeighbour(options, chain_.record->state(), place, hello);
 }
 
-void LinkAdmission::OnHello(LinkId link, const Hello& hello, absl::Time now) {
+void HelloExchange::OnHello(LinkId link, const Hello& hello, absl::Time now) {
   std::string refusal = Refuse(link, hello, now);
   if (!refusal.empty()) {
     if (const auto end = told_refusals_.Take(now)) {
@@ -80,7 +80,7 @@ void LinkAdmission::OnHello(LinkId link, const Hello& hello, absl::Time now) {
   SendSync(link);
 }
 
-void LinkAdmission::OnHelloAppend(LinkId link, const Hello& hello,
+void HelloExchange::OnHelloAppend(LinkId link, const Hello& hello,
                                   absl::Time now) {
   const bool behind = data_->soundness.behind();
   if (!data_->returning.OnHello(hello, behind)) {
@@ -106,7 +106,7 @@ void LinkAdmission::OnHelloAppend(LinkId link, const Hello& hello,
   SendSync(link);
 }
 
-void LinkAdmission::CheckResumed(const Hello& hello) {
+void HelloExchange::CheckResumed(const Hello& hello) {
   const uint64_t sequence = hello.applied() + 1;
   if (!hello.resume() || sequence <= chain_.ring->cleaned() ||
       sequence > chain_.ring->applied()) {
@@ -121,7 +121,7 @@ void LinkAdmission::CheckResumed(const Hello& hello) {
   links_->donor.NoteUnreadable(sequence);
 }
 
-void LinkAdmission::SendSync(LinkId link) {
+void HelloExchange::SendSync(LinkId link) {
   links_->SendSync(link, data_->soundness.behind());
 }
 

@@ -88,8 +88,8 @@ void FrameWriter::Begin() {
 
 char* FrameWriter::AddPart(size_t body_bytes) {
   const size_t at = frame_.size();
-  // Frames that follow one another are often alike; but nobody keeps room for
-  // one that does not come.
+  // Successive frames are often of one size. The writer reserves room only once
+  // a frame has its first part.
   if (count_ == 0) frame_.reserve(std::min(last_bytes_, kMostReserved));
   frame_.resize(at + Padded(kPartHeaderBytes + body_bytes));
   ++count_;

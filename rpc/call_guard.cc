@@ -74,9 +74,9 @@ PrincipalPtr PrincipalOf(const grpc::ServerContextBase& context,
   const auto peer = PeerOf(context);
   if (peer.ok()) return access->GrantOf(peer->identity())->principal;
   // The guard has refused all of these.
-  static const PrincipalPtr* const nobody = new PrincipalPtr(
-      std::make_shared<const Principal>(Principal{"nobody", KeyScope({})}));
-  return *nobody;
+  static const PrincipalPtr* const unknown = new PrincipalPtr(
+      std::make_shared<const Principal>(Principal{"unknown", KeyScope({})}));
+  return *unknown;
 }
 
 std::string PeerAddressOf(const grpc::ServerContextBase& context) {

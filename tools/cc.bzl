@@ -1,5 +1,6 @@
-"""C++ targets as the native rules make them, but that what nearly every file
-includes is parsed once, beforehand: it is half of the time a file takes.
+"""C++ targets as the native rules make them, except that the compiler parses the
+headers that nearly every file includes only once: they are half of the time that
+a file takes.
 
   load("//tools:cc.bzl", "cc_library", "cc_test")
 
@@ -70,12 +71,31 @@ precompiled_header = rule(
     toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
 )
 
+# Packages, with those below them, whose speed no user notices: they compile a
+# fifth faster with fewer optimisations.
+_COLD = [
+    "client/cli",
+    "config",
+    "membership",
+    "node/check",
+    "security",
+    "server",
+    "web",
+]
+
+def _optimisation():
+    package = native.package_name()
+    for cold in _COLD:
+        if package == cold or package.startswith(cold + "/"):
+            return ["-O1"]
+    return []
+
 def _with(precompiled, kwargs):
-    # It is taken only where nothing comes before it.
+    # The compiler uses a precompiled header only if nothing precedes it.
     kwargs["copts"] = select({
         "//tools:without_precompiled": [],
         "//conditions:default": ["-include", "tools/%s.h" % precompiled, "-Winvalid-pch"],
-    }) + kwargs.get("copts", [])
+    }) + _optimisation() + kwargs.get("copts", [])
     kwargs["deps"] = kwargs.get("deps", []) + select({
         "//tools:without_precompiled": [],
         "//conditions:default": ["//tools:" + precompiled],
@@ -89,7 +109,7 @@ def cc_binary(**kwargs):
     native.cc_binary(**_with("precompiled", kwargs))
 
 def cc_test(copts = [], **kwargs):
-    # A test spends its time in the libraries: less optimised, its own files
-    # take two thirds of the time to compile.
+    # A test spends its time in the libraries. Its own files take two thirds of
+    # the time to compile with fewer optimisations.
     kwargs["copts"] = ["-O1"] + copts
     native.cc_test(**_with("precompiled_test", kwargs))

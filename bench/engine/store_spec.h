@@ -33,7 +33,7 @@ struct StoreSpec {
   bool atomic() const;
   // No thread works beside the store: the tuning has the word "alone".
   bool alone() const;
-  // What the scheme itself is opened with.
+  // The options with which to open the scheme's store.
   engine::StoreOptions Options() const;
 };
 

@@ -167,8 +167,8 @@ bool LockTable::BeginUpgrade(ObjectId id, Owner owner) {
   Shard& shard = ShardOf(id);
   // It stays in the word: the owner shares it.
   if ((shard.word.load() & kIdMask) == id) {
-    Owner nobody = 0;
-    return shard.upgrading.compare_exchange_strong(nobody, owner);
+    Owner none = 0;
+    return shard.upgrading.compare_exchange_strong(none, owner);
   }
   SpinLockHolder guard(&shard.mutex);
   Lock* lock = shard.Find(id);

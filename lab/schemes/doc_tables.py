@@ -40,9 +40,9 @@ CRASH = "what a crash can cost"
 CRASH_COSTS = {
     "unsafe": "whatever was under way stays torn",
     "unsafe-each": "whatever was under way stays torn",
-    "cached": "everything since who knows when",
-    "archapt": "commits that nobody was told are durable; an object for good, "
-               "where its matrix cannot make it again",
+    "cached": "everything since an unknown time",
+    "archapt": "commits that were not reported durable yet; an object for "
+               "good, where its matrix cannot make it again",
 }
 
 PLACE = re.compile(r"(<!-- schemes\.json: ([a-z-]+) -->\n).*?(<!-- end -->)",

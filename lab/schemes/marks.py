@@ -62,13 +62,13 @@ REASONS = [
     (r"WrAP's timing model, fig\. 12: .*undo-grouped",
      "a rival of ours, which waits for all of a wrap's old values once; the "
      "paper's undo waits twice for each store, and over it both marks are met"),
-    (r"Archapt fig\. 9, YCSB.*least on E, nobody waits:",
+    (r"Archapt fig\. 9, YCSB.*least on E, without waits:",
      "nearly half of E's lines are left to be flushed later: with these it is "
      "the least"),
     (r"Archapt fig\. 9.*each waited for",
-     "what somebody waits for is flushed after ten milliseconds, long before "
-     "the queue is turned over"),
-    (r"Archapt fig\. 9.*nobody waits",
+     "a commit with a waiting thread is flushed after ten milliseconds, long "
+     "before the queue is turned over"),
+    (r"Archapt fig\. 9.*without waits",
      "a matrix is given up, and all of it flushed, as soon as one of its "
      "objects is written again"),
     (r"Archapt fig\. 7: part of the gap",

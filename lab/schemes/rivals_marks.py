@@ -67,8 +67,8 @@ LEAST_SHARE = -1
 WRITING = "abdef"  # workloads of YCSB
 # Lines of a transaction, without and with those that it has put off.
 NOBODY_WAITS = (
-    ("nobody waits", "lines"),
-    ("nobody waits, all flushed in the end", "lines with what was left"))
+    ("without waits", "lines"),
+    ("without waits, all flushed in the end", "lines with what was left"))
 
 
 def engine_value(engine, workload, store, field, size=None):

@@ -47,7 +47,7 @@ constexpr MessageRule kRules[] = {
 absl::string_view LinkUseName(LinkUse use) {
   switch (use) {
     case LinkUse::kNone:
-      return "nobody";
+      return "no neighbour";
     case LinkUse::kPredecessor:
       return "the predecessor";
     case LinkUse::kSuccessor:

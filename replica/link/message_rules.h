@@ -29,7 +29,7 @@ inline constexpr LinkUse kLinkUses[] = {
     LinkUse::kNone, LinkUse::kPredecessor, LinkUse::kSuccessor, LinkUse::kTail,
     LinkUse::kHead, LinkUse::kJoining,     LinkUse::kDonor};
 
-// "the predecessor", "nobody"...
+// "the predecessor", "no neighbour"...
 absl::string_view LinkUseName(LinkUse use);
 
 class LinkUses {

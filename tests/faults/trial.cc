@@ -11,7 +11,7 @@
 namespace kamino::faults {
 namespace {
 
-// Of a processor's time: how long that takes depends on what else runs.
+// Processor time, since the elapsed time depends on other processes.
 constexpr rlim_t kSeconds = 600;
 // One that waits for ever takes none.
 constexpr unsigned kMostSeconds = 1500;

@@ -28,15 +28,15 @@ std::string UsesOf(ChainMessage::MessageCase message) {
 // than these only on purpose, and then say so here.
 TEST(MessageRulesTest, SaysWhatWasMeant) {
   const std::map<std::string, std::string> meant = {
-      {"hello", "nobody"},
+      {"hello", "no neighbour"},
       {"sync", "the successor, the head, a node that joins"},
       {"append", "the predecessor, the tail that is joined"},
       {"append_ack", "the successor, a node that joins"},
       {"completion", "the tail"},
       {"clean_up", "the successor, a node that joins"},
       {"reject",
-       "nobody, the predecessor, the successor, the tail, the head, a node "
-       "that joins, the tail that is joined"},
+       "no neighbour, the predecessor, the successor, the tail, the head, a "
+       "node that joins, the tail that is joined"},
       {"fetch", "the predecessor, the successor"},
       {"fetched", "the predecessor, the successor"},
       {"state_begin", "the tail that is joined"},

@@ -432,14 +432,15 @@ class RivalsTest(unittest.TestCase):
         point("archapt-9", "undo-object, overwrite", 1024, 40, "lines"),
         point("archapt-9", "undo-object, overwrite", 4096, 400, "lines"))
     name = "Archapt fig. 9, overwrite, {} B: lines less than undo-object's, "
-    for who, here, holds in (("nobody waits, %", 40, True),
-                             ("nobody waits, all flushed in the end, %", 25,
+    for who, here, holds in (("without waits, %", 40, True),
+                             ("without waits, all flushed in the end, %", 25,
                               False),
                              ("each waited for, %", 0, False)):
       found_one = one(found, name.format(1024) + who)
       self.assertAlmostEqual(found_one["here"], here)
       self.assertIs(found_one["holds"], holds)
-    self.assertIsNone(one(found, name.format(4096) + "nobody waits, %")["here"])
+    self.assertIsNone(
+        one(found, name.format(4096) + "without waits, %")["here"])
 
   def test_a_cost_below_nothing_is_no_success(self):
     found = rivals(point("archapt-sums", "archapt", 64, -9.3,
@@ -460,8 +461,8 @@ class RivalsTest(unittest.TestCase):
                    for measure in ("lines", "lines with what was left")]
     found = rivals(*points)
     name = "Archapt fig. 9, YCSB, 1000 B: lines less than undo-object's, "
-    return (one(found, name + "mean, nobody waits, %"),
-            one(found, name + "least on E, nobody waits: "))
+    return (one(found, name + "mean, without waits, %"),
+            one(found, name + "least on E, without waits: "))
 
   def test_figure_9_is_summed_up(self):
     mean, least = self.ycsb(a=20, b=20, d=20, e=60, f=20)

@@ -70,10 +70,10 @@ NOT_MET = [
     "Archapt fig. 10: part of a flushed line that is new, archapt's less "
     "undo-own's, mean of YCSB and TPC-C, % points",
     "Archapt fig. 9, YCSB, 1000 B: lines less than undo-object's, least on E, "
-    "nobody waits: E's less the least of others, % points",
+    "without waits: E's less the least of others, % points",
     *(f"Archapt fig. 9, overwrite, 1024 B: lines less than undo-object's, "
-      f"{who}, %" for who in ("each waited for", "nobody waits",
-                              "nobody waits, all flushed in the end")),
+      f"{who}, %" for who in ("each waited for", "without waits",
+                              "without waits, all flushed in the end")),
     "Archapt fig. 7: part of the gap closed, 1024 B written whole",
     "Archapt: part of a transaction that checks and sums are, 1024 B, %",
     "Archapt table 4, ycsb-b: inconsistent objects of 100 crashes"]

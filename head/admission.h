@@ -14,10 +14,11 @@
 //      parked once the batch has ended.
 //   3. A request that fails changes nothing and never enters the chain. Nor
 //      does one whose outcome is stored already.
-//   4. The entry becomes durable in the ring, then its commit mark is set, then
-//      it is sent. Its locks stay until the tail has completed it and the undo
-//      copy has it. Its requests are answered when it is completed, including
-//      those that failed within it: they may have seen its changes.
+//   4. The entry becomes durable in the ring, then its commit record becomes
+//      durable, then the entry is sent. Its locks stay until the tail has
+//      completed it and the undo copy has it. Its requests are answered when it
+//      is completed, including those that failed within it: they may have seen
+//      its changes.
 //
 // With pipelined dependent requests (AdmissionOptions::pipelines) locks only
 // wait for the undo copy. So a request may see changes that are not completed,

@@ -94,13 +94,19 @@ size_t NodesMissing(const View& view, const KnownNodes& nodes,
                     size_t chain_length, const Exclusions& excluded);
 
 // Whether the live members of `view` hold everything that the chain has
-// acknowledged and can repair what is torn. One of these must hold: a member is
-// sound and was never away, or has met its neighbours since; there are two live
-// members, and one holds everything, even if torn (section 5.3, last
-// paragraph); all other members returned without their data; the member is the
-// only one; or, if nodes repair themselves (MendsAlone), one member holds
-// everything, unless it returned unconfirmed and a live member that is to be
-// removed could confirm it. Members that are to be removed do not count, nor
+// acknowledged and can repair what is torn. One of these must hold:
+//
+//   - A member is sound, and either was never away or has met its neighbours
+//     since.
+//   - Two members are alive, and one holds everything, even if it is torn
+//     (section 5.3, last paragraph).
+//   - All other members returned without their data.
+//   - The member is the only one.
+//   - Nodes repair themselves (MendsAlone), and one member holds everything. If
+//     it returned unconfirmed, no live member that is to be removed could
+//     confirm it.
+//
+// Members that are to be removed do not count, nor
 // does a member whose node returned with a stale copy, even if its former
 // process may hold a lease.
 bool CanGoOn(const View& view, const KnownNodes& nodes,

@@ -137,7 +137,7 @@ class Storage final : public replica::LocalUndoSource {
   // `done`: the rollback from the undo copy, which is void from then on.
   absl::Status FinishTakingBack(const absl::Status& done);
   absl::StatusOr<std::unique_ptr<engine::Backup>> OpenBackup();
-  // Entries with a commit mark are applied.
+  // Entries with a commit record are applied.
   absl::Status KeepCommitted(uint64_t last_sequence);
   // Durable on return; while drains are deferred, with the next update.
   void Record(const replica::NodeState& state);

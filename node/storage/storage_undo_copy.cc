@@ -121,7 +121,7 @@ absl::Status Storage::RollBack() {
   options.on_recovered = [this](uint64_t last) { return KeepCommitted(last); };
   ASSIGN_OR_RETURN(auto store,
                    KaminoStore::Open(heap_.get(), std::move(backup), options));
-  // An entry without a commit mark was never sent.
+  // An entry without a commit record was never sent.
   ring_->TruncateAfter(ring_->applied());
   return absl::OkStatus();
 }

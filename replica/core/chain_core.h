@@ -152,14 +152,14 @@ class ChainCore {
   uint64_t next_sequence() const { return context_.ring->received() + 1; }
 
   // Makes an entry of these mutations durable in the ring; the first one is
-  // next_sequence(). The head has executed them and sets the commit mark after
-  // this. Errors as LogRing::Append; kInvalidArgument also when the entry is
-  // larger than max_entry_bytes.
+  // next_sequence(). The head has executed them and sets the commit record
+  // after this. Errors as LogRing::Append; kInvalidArgument also when the entry
+  // is larger than max_entry_bytes.
   absl::Status AppendLocal(absl::Span<const Mutation* const> mutations,
                            const engine::WriteSet& write_set,
                            const engine::AfterImage& image = {});
 
-  // The commit mark of the last appended entry is durable: the entry may go
+  // The commit record of the last appended entry is durable: the entry may go
   // down the chain. Drains all regions of the node.
   void CommitLocal(Actions* actions);
 

@@ -95,8 +95,8 @@ class LogRing {
     marks_.SetOthers(std::move(marks));
   }
 
-  // Sets applied back to `sequence` >= cleaned(), which ends an entry, durably:
-  // another region of the node has only that.
+  // Sets applied back to `sequence` >= cleaned(), which ends an entry, durably.
+  // For a node of which another region holds no later entries.
   void TakeBackApplied(uint64_t sequence);
 
   // Advances cleaned to `sequence` <= applied(), which ends an entry.
@@ -114,7 +114,7 @@ class LogRing {
   absl::Status ReplaceLast(const LogEntryDraft& draft);
 
   // Drops every entry after `sequence`, which ends one, durably: a head's entry
-  // without a commit mark was never sent. A crash on the way leaves the first
+  // without a commit record was never sent. A crash on the way leaves the first
   // of them.
   void TruncateAfter(uint64_t sequence);
 

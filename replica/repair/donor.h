@@ -34,9 +34,10 @@
 //                                       before gives way
 //              Forget                   kIdle      closes the link; nothing is
 //                                                  retained
-//              KeepsRing, ring half     kIdle      as Forget
-//              full, or three quarters
-//              while it holds
+//              KeepsRing, the ring is   kIdle      as Forget
+//              half full, or three
+//              quarters full while the
+//              tail holds completions
 //
 // Its state follows Downstream's: kSnapshot is kCopying, kFollow is kFollowed.
 //

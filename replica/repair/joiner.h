@@ -13,8 +13,8 @@
 //                StateBegin, anew           kReceiving   the heap is void
 //                StateBegin, of changes     kReceiving   the same; says which
 //                                                        pages it needs besides
-//                the same, and it cannot    kAsking      breaks off; asks for
-//                                                        the heap from then on
+//                StateBegin, of changes     kAsking      breaks off; asks for
+//                that this node cannot use               the heap from then on
 //                a chunk                    kAsking      breaks off
 //   kReceiving   a chunk                    kReceiving   takes it; owes an
 //                                                        acknowledgement
@@ -133,9 +133,9 @@ class Joiner {
   State state_ = State::kOff;
   Dialer dialer_;
   bool invited_ = false;  // by the manager, in any state
-  // kReceiving: the position of the tail when the transfer began. kFollowing:
-  // the position from which this node keeps up. kCatchingUp: from which it has
-  // caught up.
+  // A position in the log. kReceiving: the tail's when the transfer began.
+  // kFollowing: once this node has applied it, the node keeps up. kCatchingUp:
+  // once this node has applied it, the node holds everything.
   uint64_t target_ = 0;
   uint64_t chunks_taken_ = 0;
   bool owes_chunk_ack_ = false;

@@ -63,8 +63,8 @@ Returning::Verdict Returning::OnSync(const Sync& sync) {
       "the successor has received mutations up to ", sync.received(),
       ", which this node cannot continue: it has applied those up to ",
       ring_->applied(), ", and cleaned up to ", ring_->cleaned());
-  // A node that is behind begins anew, but not on the word of a node that may
-  // be behind itself.
+  // A node that is behind begins anew, unless this node, whose report says so,
+  // may be behind itself.
   verdict.useless = sync.behind() && (trusted() || !outrun);
   LOG_IF(WARNING, FirstAtOdds()) << verdict.reason;
   return verdict;

@@ -18,10 +18,10 @@
 //              Hello or Sync that does not   kReturned; that side holds more,
 //                                            if this node lacks what it must
 //                                            have
-//              Check, when no side that      kTrusted
-//              there is fails to agree, and
-//              what was applied at the Hello
-//              is applied here
+//              Check, once each neighbour    kTrusted
+//              has agreed, and this node has
+//              applied all that the
+//              predecessor had at its Hello
 //              Check otherwise               kReturned
 //              Forget                        kTrusted
 //

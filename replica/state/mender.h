@@ -3,9 +3,9 @@
 //
 // Neighbours have the same objects at the same offsets. Entries in flight share
 // no object, so a neighbour holds the state before or after the interrupted
-// entry and no other. Entries that a node with a slightly stale copy receives
-// again were completed once, and may share objects: then a predecessor holds
-// the state after the last one.
+// entry and no other. A node with a slightly stale copy may receive entries
+// that were completed before. Such entries may share objects; the predecessor
+// then holds the state after the last of them.
 //
 // Not thread-safe.
 #ifndef KAMINO_REPLICA_STATE_MENDER_H_

@@ -2,11 +2,13 @@
 // sessions, as trees on one heap; and how a request changes them.
 //
 // Outcomes are dropped to bound their number. The state keeps the horizon: the
-// highest number of all mutations whose outcome was dropped. A mutation that
-// was first sent when the chain had reached `since` has a higher number than
-// that; so if since >= horizon its outcome was not dropped. If that cannot be
-// decided, the chain executes nothing and claims nothing. Outcomes of an open
-// session's mutations (replica/state/sessions.h) are never dropped.
+// highest number of all mutations whose outcome was dropped. A client sends
+// with each mutation `since`: a number that the chain had reached before the
+// client first sent it. The mutation's own number is higher, so if since >=
+// horizon its outcome was not dropped. Otherwise, if no outcome is found, the
+// chain refuses the request, as it cannot tell whether it was executed.
+// Outcomes of an open session's mutations (replica/state/sessions.h) are never
+// dropped.
 //
 // Deterministic: the same requests in the same order make the same
 // declarations to the transaction, on every node.

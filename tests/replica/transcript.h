@@ -9,7 +9,7 @@
 //   view 3 n1 n2 [to n1 ..]  the nodes that are up, or those named, learn of
 //                            view 3
 //   submit n1 a=1 b=2        the head executes and commits an operation
-//   append n1 a=1            the same, without its commit mark
+//   append n1 a=1            the same, without its commit record
 //   deliver [n1 [n2 [k]]]    delivers messages in flight [from n1 [to n2 [the
 //                            first k]]], and those that they lead to
 //   drop n1 n2 [k]           loses messages in flight from n1 to n2

@@ -42,7 +42,8 @@ class StorageTest : public ::testing::Test {
   }
 
   // A head commits an operation of that many mutations, and the power goes
-  // then. `at_append`: when it has an entry in the ring and no commit mark yet.
+  // then. `at_append`: when it has an entry in the ring and no commit record
+  // yet.
   static constexpr uint64_t kMutations = 3;
   void CommitOneAndCrash(uint64_t seed, bool at_append = false) {
     disk_ = SimDisk();
@@ -110,7 +111,7 @@ TEST_F(StorageTest, AHeapThatWasInAChainKeepsItsSize) {
   EXPECT_EQ(Open(other)->heap_region()->size(), other.heap_bytes);
 }
 
-// A head that dies between the ring entry and the commit mark never sent the
+// A head that dies between the ring entry and the commit record never sent the
 // operation: the entry goes. One that dies after the mark did.
 TEST_F(StorageTest, AHeadsRingEndsWithWhatItHasCommitted) {
   for (const bool marked : {false, true}) {

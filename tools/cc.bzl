@@ -25,12 +25,18 @@ def _precompiled_header_impl(ctx):
     header = ctx.actions.declare_file(ctx.label.name + ".h")
     ctx.actions.symlink(output = header, target_file = ctx.file.header)
     precompiled = ctx.actions.declare_file(ctx.label.name + ".h.gch")
+    context = cc_common.merge_cc_infos(
+        cc_infos = [dep[CcInfo] for dep in ctx.attr.deps],
+    ).compilation_context
     variables = cc_common.create_compile_variables(
         feature_configuration = features,
         cc_toolchain = toolchain,
         source_file = header.path,
         output_file = precompiled.path,
         user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts,
+        quote_include_directories = context.quote_includes,
+        system_include_directories = context.system_includes,
+        preprocessor_defines = context.defines,
         use_pic = True,
     )
     arguments = cc_common.get_memory_inefficient_command_line(
@@ -49,7 +55,10 @@ def _precompiled_header_impl(ctx):
             action_name = CPP_COMPILE_ACTION_NAME,
             variables = variables,
         ),
-        inputs = depset([header, ctx.file.header], transitive = [toolchain.all_files]),
+        inputs = depset(
+            [header, ctx.file.header] + ctx.files.hdrs,
+            transitive = [toolchain.all_files, context.headers],
+        ),
         outputs = [precompiled],
         mnemonic = "CppPrecompile",
         progress_message = "Precompiling " + ctx.file.header.short_path,
@@ -65,6 +74,9 @@ precompiled_header = rule(
     implementation = _precompiled_header_impl,
     attrs = {
         "header": attr.label(allow_single_file = [".inc"], mandatory = True),
+        # Files that it includes: themselves, or by the libraries that have them.
+        "hdrs": attr.label_list(allow_files = [".h", ".inc"]),
+        "deps": attr.label_list(providers = [CcInfo]),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },
     fragments = ["cpp"],
@@ -92,24 +104,25 @@ def _optimisation():
 
 def _with(precompiled, kwargs):
     # The compiler uses a precompiled header only if nothing precedes it.
+    header = precompiled[2:].replace(":", "/") + ".h"
     kwargs["copts"] = select({
         "//tools:without_precompiled": [],
-        "//conditions:default": ["-include", "tools/%s.h" % precompiled, "-Winvalid-pch"],
+        "//conditions:default": ["-include", header, "-Winvalid-pch"],
     }) + _optimisation() + kwargs.get("copts", [])
     kwargs["deps"] = kwargs.get("deps", []) + select({
         "//tools:without_precompiled": [],
-        "//conditions:default": ["//tools:" + precompiled],
+        "//conditions:default": [precompiled],
     })
     return kwargs
 
-def cc_library(**kwargs):
-    native.cc_library(**_with("precompiled", kwargs))
+def cc_library(precompiled = "//tools:precompiled", **kwargs):
+    native.cc_library(**_with(precompiled, kwargs))
 
 def cc_binary(**kwargs):
-    native.cc_binary(**_with("precompiled", kwargs))
+    native.cc_binary(**_with("//tools:precompiled", kwargs))
 
-def cc_test(copts = [], **kwargs):
+def cc_test(copts = [], precompiled = "//tools:precompiled_test", **kwargs):
     # A test spends its time in the libraries. Its own files take two thirds of
     # the time to compile with fewer optimisations.
     kwargs["copts"] = ["-O1"] + copts
-    native.cc_test(**_with("precompiled_test", kwargs))
+    native.cc_test(**_with(precompiled, kwargs))

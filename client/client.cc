@@ -165,12 +165,12 @@ ConnectionsOptions ConnectionsFor(
     const ClientOptions& options,
     std::shared_ptr<const rpc::Credentials> credentials) {
   ConnectionsOptions connections;
-  connections.credentials = std::move(credentials);
-  connections.carrier = options.carrier;
-  connections.window =
+  connections.dialer.carrier = options.carrier;
+  connections.dialer.devices = options.rdma_devices;
+  connections.dialer.credentials = std::move(credentials);
+  connections.session.window =
       static_cast<uint32_t>(std::min(options.max_outstanding, kMaxWindow));
-  connections.lease = options.session_lease;
-  connections.devices = options.rdma_devices;
+  connections.session.lease = options.session_lease;
   return connections;
 }
 

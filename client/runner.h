@@ -34,7 +34,7 @@ class Runner {
   Runner(std::vector<std::string> seeds, ChainId chain_id, int max_outstanding,
          ConnectionsOptions connections)
       : max_outstanding_(max_outstanding),
-        directory_(std::move(seeds), chain_id, connections.credentials,
+        directory_(std::move(seeds), chain_id, connections.dialer.credentials,
                    kQuestionTimeout, &timer_),
         connections_(
             OfCluster(std::move(connections), directory_.cluster()), &lanes_,
@@ -142,7 +142,7 @@ class Runner {
   static ConnectionsOptions OfCluster(
       ConnectionsOptions options,
       std::shared_ptr<const rpc::ClusterIdentity> cluster) {
-    options.cluster = std::move(cluster);
+    options.dialer.cluster = std::move(cluster);
     return options;
   }
   bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return live_ == 0; }

@@ -159,7 +159,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
       done_(NamedBy(status, request_name()));
     }
     done_ = nullptr;
-    // The channel must not be destroyed on this thread: see Directory::Ask.
+    // The channel must not be destroyed on this thread: see ChainFinder::Ask.
     context_ = nullptr;
     stub_ = nullptr;
     runner_->Leave();
@@ -175,9 +175,9 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
 
   void RefreshAndRetry(absl::Duration delay) {
     auto self = this->shared_from_this();
-    runner_->directory().Refresh([self, delay] {
+    runner_->finder().Refresh([self, delay] {
       if (self->attempts_ == 0) {
-        self->last_error_ = self->runner_->directory().last_error();
+        self->last_error_ = self->runner_->finder().last_error();
       }
       self->BeforeRetry();
       self->Retry(delay);

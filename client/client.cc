@@ -388,10 +388,10 @@ uint64_t Client::session() const { return runner_->lanes().session_id(); }
 absl::Status Client::Refresh() {
   RETURN_IF_ERROR(runner_->CheckForks());
   absl::Notification refreshed;
-  runner_->directory().Refresh([&refreshed] { refreshed.Notify(); });
+  runner_->finder().Refresh([&refreshed] { refreshed.Notify(); });
   refreshed.WaitForNotification();
   if (!chain().nodes().empty()) return absl::OkStatus();
-  return runner_->directory().last_error();
+  return runner_->finder().last_error();
 }
 
 absl::StatusOr<kamino::v1::GetNodeStatusResponse> Client::NodeStatus(

@@ -14,6 +14,7 @@
 #include "client/check.h"
 #include "client/error.h"
 #include "client/identification.h"
+#include "client/method.h"
 #include "client/runner.h"
 #include "client/scan_call.h"
 #include "client/session/carriers.h"
@@ -50,36 +51,6 @@ absl::Status TooMany() {
                    "this client has max_outstanding calls under way");
 }
 
-// The method of the service that takes a request.
-template <typename Request>
-struct Method;
-
-#define KAMINO_CLIENT_METHOD(Name, is_mutation)                              \
-  template <>                                                                \
-  struct Method<Name##Request> {                                             \
-    using Response = Name##Response;                                         \
-    static constexpr bool kMutation = is_mutation;                           \
-    static void Attempt(Directory::Stub* stub, grpc::ClientContext* context, \
-                        const Name##Request* request, Response* response,    \
-                        std::function<void(grpc::Status)> answered) {        \
-      stub->async()->Name(context, request, response, std::move(answered));  \
-    }                                                                        \
-  };
-
-KAMINO_CLIENT_METHOD(Get, false)
-KAMINO_CLIENT_METHOD(BatchGet, false)
-KAMINO_CLIENT_METHOD(GetOutcome, false)
-KAMINO_CLIENT_METHOD(Put, true)
-KAMINO_CLIENT_METHOD(Patch, true)
-KAMINO_CLIENT_METHOD(Delete, true)
-KAMINO_CLIENT_METHOD(Commit, true)
-KAMINO_CLIENT_METHOD(Call, true)
-
-#undef KAMINO_CLIENT_METHOD
-
-template <typename Request>
-using ResponseOf = typename Method<Request>::Response;
-
 // Requests that any replica may answer set the field themselves.
 template <typename Request>
 bool IsForAnyReplica(const Request& request) {
@@ -101,19 +72,16 @@ void Spread(const ClientOptions& options, Request* request) {
 template <typename Request>
 void Begin(Runner* runner, Request request, absl::Time deadline,
            Callback<ResponseOf<Request>> done) {
-  using Response = ResponseOf<Request>;
   const StartScope scope;
   if constexpr (Method<Request>::kMutation) {
-    std::make_shared<Mutation<Request, Response>>(
-        runner, &Method<Request>::Attempt, std::move(request), deadline,
-        std::move(done))
+    std::make_shared<Mutation<Request>>(runner, std::move(request), deadline,
+                                        std::move(done))
         ->Start();
   } else {
     const Target target =
         IsForAnyReplica(request) ? Target::kAnyReplica : Target::kTail;
-    std::make_shared<client::Call<Request, Response>>(
-        runner, target, &Method<Request>::Attempt, std::move(request), deadline,
-        std::move(done))
+    std::make_shared<client::Call<Request>>(runner, target, std::move(request),
+                                            deadline, std::move(done))
         ->Start();
   }
 }

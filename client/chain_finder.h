@@ -20,6 +20,7 @@
 #include "client/silent_seeds.h"
 #include "client/timer.h"
 #include "grpcpp/client_context.h"
+#include "kamino/v1/kamino.pb.h"
 
 namespace kamino::client {
 

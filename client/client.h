@@ -41,7 +41,8 @@
 
 namespace kamino::rpc {
 class ClusterIdentity;  // rpc/cluster_identity.h
-}
+class Credentials;      // rpc/credentials.h
+}  // namespace kamino::rpc
 
 namespace kamino::client {
 

@@ -31,7 +31,9 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "client/call_errors.h"
+#include "client/call_route.h"
 #include "client/error.h"
+#include "client/method.h"
 #include "client/retry.h"
 #include "client/runner.h"
 #include "client/session/connection.h"
@@ -45,43 +47,12 @@
 
 namespace kamino::client {
 
-// A longer attempt is abandoned and retried: the node may hang.
-inline constexpr absl::Duration kAttemptTimeout = absl::Seconds(2);
-// The same at a replica, but shorter: the tail may be well.
-inline constexpr absl::Duration kReplicaTimeout = absl::Seconds(1);
-
 // Delay before a mutation whose outcome may have been dropped is sent under
 // another name.
 inline constexpr absl::Duration kRenewDelay = absl::Milliseconds(1);
 
 // Limit of a request over a connection; a node's limit for mutations is lower.
 inline constexpr size_t kMaxBodyBytes = size_t{4} << 20;
-
-// The session method of a request; 0: requests of this type do not use
-// connections.
-template <typename Request>
-inline constexpr session::Method kSessionMethod = session::Method{};
-template <>
-inline constexpr auto kSessionMethod<kamino::v1::GetRequest> =
-    session::Method::kGet;
-template <>
-inline constexpr auto kSessionMethod<kamino::v1::BatchGetRequest> =
-    session::Method::kBatchGet;
-template <>
-inline constexpr auto kSessionMethod<kamino::v1::PutRequest> =
-    session::Method::kPut;
-template <>
-inline constexpr auto kSessionMethod<kamino::v1::PatchRequest> =
-    session::Method::kPatch;
-template <>
-inline constexpr auto kSessionMethod<kamino::v1::DeleteRequest> =
-    session::Method::kDelete;
-template <>
-inline constexpr auto kSessionMethod<kamino::v1::CommitRequest> =
-    session::Method::kCommit;
-template <>
-inline constexpr auto kSessionMethod<kamino::v1::CallRequest> =
-    session::Method::kCall;
 
 // The name under which a mutation is sent.
 inline void SetRequestId(const Lane& lane, kamino::v1::RequestId* id) {
@@ -91,22 +62,18 @@ inline void SetRequestId(const Lane& lane, kamino::v1::RequestId* id) {
   id->set_in_session(lane.in_session);
 }
 
-template <typename Request, typename Response>
-class Call : public std::enable_shared_from_this<Call<Request, Response>> {
+template <typename Request>
+class Call : public std::enable_shared_from_this<Call<Request>> {
  public:
-  using Stub = Directory::Stub;
-  using Attempt =
-      std::function<void(Stub*, grpc::ClientContext*, const Request*, Response*,
-                         std::function<void(grpc::Status)>)>;
+  using Response = ResponseOf<Request>;
   using Done = std::function<void(absl::StatusOr<Response>)>;
 
-  Call(Runner* runner, Target target, Attempt attempt, Request request,
-       absl::Time deadline, Done done)
+  Call(Runner* runner, Target target, Request request, absl::Time deadline,
+       Done done)
       : runner_(runner),
-        attempt_(std::move(attempt)),
         request_(std::move(request)),
         deadline_(deadline),
-        target_(target),
+        route_(target, &runner->directory(), &runner->reads()),
         done_(std::move(done)) {}
   virtual ~Call() = default;
 
@@ -116,17 +83,12 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     if (runner_->stopping()) return Expire(Closed());
     if (left <= absl::ZeroDuration()) return Expire(last_error_);
     if (!Prepare()) return;
-    view_id_ = runner_->directory().view_id();
-    address_ = FindAddress();
-    if (address_.empty()) return FindChainAndRetry();
+    if (!route_.Choose()) return FindChainAndRetry();
     if (++attempts_ > 1) runner_->CountRetry();
-    // Leaves the tail time to answer if the replica does not.
-    const absl::Duration timeout = replica_.empty()
-                                       ? std::min(left, kAttemptTimeout)
-                                       : std::min(left / 2, kReplicaTimeout);
-    if constexpr (kSessionMethod<Request> != session::Method{}) {
+    const absl::Duration timeout = route_.AttemptTimeout(left);
+    if constexpr (Method<Request>::kSession != session::Method{}) {
       bool expired = false;
-      const auto connection = FindConnection(address_, &expired);
+      const auto connection = FindConnection(route_.address(), &expired);
       if (expired) return OnAnswer(SessionExpired());
       if (connection != nullptr && SendBy(connection, timeout)) return;
     }
@@ -159,7 +121,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
       done_(NamedBy(status, request_name()));
     }
     done_ = nullptr;
-    // The channel must not be destroyed on this thread: see Directory::Ask.
+    // The channel must not be destroyed on this thread: see ChainFinder::Ask.
     context_ = nullptr;
     stub_ = nullptr;
     runner_->Leave();
@@ -175,9 +137,9 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
 
   void RefreshAndRetry(absl::Duration delay) {
     auto self = this->shared_from_this();
-    runner_->directory().Refresh([self, delay] {
+    runner_->finder().Refresh([self, delay] {
       if (self->attempts_ == 0) {
-        self->last_error_ = self->runner_->directory().last_error();
+        self->last_error_ = self->runner_->finder().last_error();
       }
       self->BeforeRetry();
       self->Retry(delay);
@@ -205,39 +167,14 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   virtual void AddRequestId(Request*) const {}
 
   Runner* const runner_;
-  const Attempt attempt_;
   Request request_;
   const absl::Time deadline_;
   bool outcome_unknown_ = false;  // of some attempt
 
  private:
-  // A replica is asked once; the tail is next, whatever the replica answers.
-  std::string FindAddress() {
-    if (target_ == Target::kAnyReplica) {
-      target_ = Target::kTail;
-      const auto place_at = [this](uint64_t turn) {
-        return runner_->directory().ReplicaAt(turn);
-      };
-      replica_ = runner_->reads().Next(place_at, MonotonicNow());
-      if (!replica_.empty()) return replica_;
-    }
-    return runner_->directory().AddressOf(target_);
-  }
-
   // True if the answer came from a replica and the tail is asked instead.
   bool GoToTail(const absl::Status& status) {
-    const std::string replica = std::exchange(replica_, "");
-    if (replica.empty()) return false;
-    using Result = ReadSpread::Result;
-    const bool not_clean = ReasonOf(status) == kamino::v1::REASON_NOT_CLEAN;
-    // The failures that DecideAfter would retry.
-    const bool failed = !not_clean && DecideAfter(status, 1, 0).retry;
-    runner_->reads().OnResult(replica,
-                              not_clean ? Result::kNotClean
-                              : failed  ? Result::kFailed
-                                        : Result::kAnswered,
-                              MonotonicNow());
-    if (!not_clean && !failed) return false;
+    if (!route_.TurnsToTail(status)) return false;
     last_error_ = status;
     --attempts_;  // failed attempts at replicas do not count
     Retry(absl::ZeroDuration());
@@ -245,17 +182,18 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   }
 
   void SendAlone(absl::Duration timeout) {
-    stub_ = runner_->directory().At(address_);
+    stub_ = runner_->directory().At(route_.address());
     request_.set_chain_id(runner_->directory().chain_id());
     AddRequestId(&request_);
     context_ = std::make_unique<grpc::ClientContext>();
     rpc::SetTimeout(timeout, context_.get());
     if (!trace_.empty()) context_->AddMetadata(logs::kTraceparentKey, trace_);
     response_.Clear();
-    attempt_(stub_.get(), context_.get(), &request_, &response_,
-             [self = this->shared_from_this()](grpc::Status status) {
-               self->OnAnswer(rpc::FromGrpc(status));
-             });
+    Method<Request>::Send(
+        stub_.get(), context_.get(), &request_, &response_,
+        [self = this->shared_from_this()](grpc::Status status) {
+          self->OnAnswer(rpc::FromGrpc(status));
+        });
   }
 
   // False: it was not sent.
@@ -265,7 +203,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     // A node would refuse it.
     if (request_.ByteSizeLong() > kMaxBodyBytes) return false;
     return connection->Send(
-        kSessionMethod<Request>, number(), timeout, request_, trace_,
+        Method<Request>::kSession, number(), timeout, request_, trace_,
         [self = this->shared_from_this(),
          connection](const Connection::Answer& answer) {
           self->OnConnectionAnswer(connection->welcome(), answer);
@@ -302,7 +240,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     if (status.ok()) {
       runner_->directory().Saw(response_.header());
     } else {
-      runner_->directory().OnRefused(address_, status);
+      runner_->directory().OnRefused(route_.address(), status);
     }
     if (GoToTail(status)) return;
     const int failures =
@@ -314,7 +252,7 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
     last_error_ = status;
     // The answer named the node to go to: try it once.
     if (!decision.outcome_unknown && decision.refresh &&
-        runner_->directory().view_id() > view_id_) {
+        route_.HasNewerView()) {
       return Retry(absl::ZeroDuration());
     }
     if (decision.refresh) return RefreshAndRetry(decision.delay);
@@ -329,15 +267,12 @@ class Call : public std::enable_shared_from_this<Call<Request, Response>> {
   }
 
   const std::string trace_ = TraceScope::current();
-  Target target_;
-  std::string address_;  // of the node that is asked
-  std::string replica_;  // the same; "": it is the tail or the head
+  CallRoute route_;
   Done done_;
   int attempts_ = 0;
-  uint64_t view_id_ = 0;  // that was known at the last one
   FailureCount failures_;
   absl::Status last_error_ = absl::UnavailableError("no chain is known");
-  std::shared_ptr<Stub> stub_;
+  std::shared_ptr<Directory::Stub> stub_;
   std::unique_ptr<grpc::ClientContext> context_;
   Response response_;
 };
@@ -363,15 +298,15 @@ inline std::shared_ptr<Connection> FindConnectionOf(Runner* runner,
 void Settle(Runner* runner, const Lane& lane, absl::Time deadline,
             std::function<void(absl::StatusOr<bool>)> done);
 
-template <typename Request, typename Response>
-class Mutation : public Call<Request, Response> {
+template <typename Request>
+class Mutation : public Call<Request> {
  public:
-  using Base = Call<Request, Response>;
+  using Base = Call<Request>;
 
-  Mutation(Runner* runner, typename Base::Attempt attempt, Request request,
-           absl::Time deadline, typename Base::Done done)
-      : Base(runner, Target::kHead, std::move(attempt), std::move(request),
-             deadline, std::move(done)) {}
+  Mutation(Runner* runner, Request request, absl::Time deadline,
+           typename Base::Done done)
+      : Base(runner, Target::kHead, std::move(request), deadline,
+             std::move(done)) {}
 
  protected:
   void Conclude(const absl::Status& status) override {

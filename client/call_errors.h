@@ -16,6 +16,12 @@ inline absl::Status Closed() {
   return absl::CancelledError("the client is closed");
 }
 
+inline absl::Status TooManyCalls() {
+  return MakeError(absl::StatusCode::kResourceExhausted,
+                   kamino::v1::REASON_OVERLOADED,
+                   "this client has max_outstanding calls under way");
+}
+
 inline absl::Status NoRoomInWindow(uint32_t window) {
   return MakeError(
       absl::StatusCode::kResourceExhausted, kamino::v1::REASON_OVERLOADED,

@@ -27,7 +27,6 @@
 #define KAMINO_CLIENT_CLIENT_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,14 +35,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
-#include "base/chain_id.h"
+#include "client/async_client.h"
+#include "client/client_options.h"
 #include "kamino/v1/kamino.pb.h"
-#include "security/tls_files.h"
-
-namespace kamino::transport {
-class VerbsApi;  // transport/verbs/device.h
-}
 
 namespace kamino::rpc {
 class ClusterIdentity;  // rpc/cluster_identity.h
@@ -52,59 +46,10 @@ class Credentials;      // rpc/credentials.h
 
 namespace kamino::client {
 
-class Runner;
 class Transaction;
 
-enum class Reads {
-  kTail,
-  // Get and BatchGet go in turn to all nodes except the head. If a node cannot
-  // answer at once, because an object that it needs is in flight, the read goes
-  // to the tail. Linearizable, too; docs/use/reads.md describes costs and
-  // gains.
-  kAnyReplica,
-};
-
-struct ClientOptions {
-  std::vector<std::string> seeds;  // host:port of any nodes, at least one
-  // The timeout of each call, including retries.
-  absl::Duration timeout = absl::Seconds(10);
-  // Limit of outstanding calls, at least 1. Beyond it, blocking calls wait for
-  // their timeout, and asynchronous ones fail at once with kResourceExhausted.
-  // If more than 1024 mutations are outstanding, those beyond the session's
-  // window wait for it in turn.
-  int max_outstanding = 1024;
-  // The chain of the cluster. 0: the only one. Once known, calls name it, and
-  // nodes of another chain refuse them (REASON_UNKNOWN_CHAIN).
-  ChainId chain_id = 0;
-  // The transport for calls once they are frequent enough for a connection and
-  // a session: "shm", "verbs" (RDMA), "tcp" or "grpc" (a stream). "": the first
-  // of these that reaches the node. "unary": each call is a gRPC call of its
-  // own, as the first ones always are.
-  std::string carrier;
-  // How long the servers keep the outcomes of this client's mutations after its
-  // last message; 1 second to 1 hour.
-  absl::Duration session_lease = absl::Seconds(60);
-  // The RDMA devices of this host; null: those that libibverbs finds. Tests
-  // pass others.
-  std::shared_ptr<transport::VerbsApi> rdma_devices;
-  // The nodes that answer reads.
-  Reads reads = Reads::kTail;
-  // This client's certificate and the authorities that it trusts; the files are
-  // read again when they change. All "": unencrypted, to this machine only,
-  security::TlsFiles tls;
-  // or to any seeds.
-  bool insecure = false;
-};
-
-template <typename Response>
-using Callback = std::function<void(absl::StatusOr<Response>)>;
-
-// Thread-safe. Callbacks run once, on a thread of gRPC or of the library. If a
-// call is refused before sending (bad argument, max_outstanding), its callback
-// runs on the caller's thread before the call returns. Callbacks must not
-// block, and may start asynchronous calls: the ended call no longer counts as
-// outstanding.
-class Client {
+// Thread-safe.
+class Client : public AsyncClient {
  public:
   // Waits until the chain is found, at most options.timeout. kInvalidArgument:
   // the options are invalid, or no seed is a node; with REASON_OTHER_CLUSTER:
@@ -167,31 +112,7 @@ class Client {
   absl::Status RunTransaction(
       absl::FunctionRef<absl::Status(Transaction&)> body);
 
-  // --- The same without waiting.
-
-  void GetAsync(kamino::v1::GetRequest request,
-                Callback<kamino::v1::GetResponse> done);
-  void BatchGetAsync(kamino::v1::BatchGetRequest request,
-                     Callback<kamino::v1::BatchGetResponse> done);
-  void GetOutcomeAsync(kamino::v1::GetOutcomeRequest request,
-                       Callback<kamino::v1::GetOutcomeResponse> done);
-  // Calls `visit` for each part in turn until it returns false, and then
-  // `done`.
-  void ScanAsync(kamino::v1::ScanRequest request,
-                 std::function<bool(const kamino::v1::ScanResponse&)> visit,
-                 std::function<void(const absl::Status&)> done);
-  void PutAsync(kamino::v1::PutRequest request,
-                Callback<kamino::v1::PutResponse> done);
-  void PatchAsync(kamino::v1::PatchRequest request,
-                  Callback<kamino::v1::PatchResponse> done);
-  void DeleteAsync(kamino::v1::DeleteRequest request,
-                   Callback<kamino::v1::DeleteResponse> done);
-  void CommitAsync(kamino::v1::CommitRequest request,
-                   Callback<kamino::v1::CommitResponse> done);
-  void CallAsync(kamino::v1::CallRequest request,
-                 Callback<kamino::v1::CallResponse> done);
-
-  // --- The chain.
+  // --- The chain. client/async_client.h has the calls without waiting.
 
   // The last known chain. The client updates it on view changes and from
   // answers; Refresh fetches it at once.
@@ -219,11 +140,6 @@ class Client {
  private:
   Client(ClientOptions options,
          std::shared_ptr<const rpc::Credentials> credentials);
-
-  absl::Time Deadline() const;
-
-  const ClientOptions options_;
-  std::unique_ptr<Runner> runner_;
 };
 
 }  // namespace kamino::client

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "base/clock.h"
 #include "client/error.h"
 #include "rpc/channel.h"
 #include "rpc/status.h"
@@ -17,26 +15,9 @@ using kamino::v1::KaminoService;
 
 constexpr int kMaxAnswerBytes = 8 << 20;
 
-// Whether a node has answered with an error that a retry does not change.
-bool IsAnswer(const absl::Status& error) {
-  return absl::IsInvalidArgument(error) || absl::IsFailedPrecondition(error) ||
-         absl::IsPermissionDenied(error);
-}
+using Connect = Stubs<KaminoService>::Connect;
 
-// Prefixes the error with the address.
-absl::Status From(const std::string& address, const absl::Status& error) {
-  if (error.ok()) return error;
-  if (absl::IsUnimplemented(error)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(address,
-                     " answers, but is no node (a manager or etcd, "
-                     "perhaps)"));
-  }
-  return MakeError(error.code(), DetailOf(error),
-                   absl::StrCat(address, ": ", error.message()));
-}
-
-std::shared_ptr<grpc::Channel> Connect(
+std::shared_ptr<grpc::Channel> MakeChannel(
     const std::string& address,
     std::shared_ptr<const rpc::Credentials> credentials,
     std::shared_ptr<const rpc::ClusterIdentity> cluster) {
@@ -48,54 +29,22 @@ std::shared_ptr<grpc::Channel> Connect(
   return rpc::MakeChannel(address, options);
 }
 
-Questions::After AfterOf(Timer* timer) {
-  if (timer == nullptr) return nullptr;
-  return [timer](absl::Duration delay, std::function<void()> task) {
-    timer->After(delay, std::move(task));
+// The channels of the options; they name the cluster.
+Connect ConnectFor(const DirectoryOptions& options,
+                   std::shared_ptr<const rpc::ClusterIdentity> cluster) {
+  if (options.connect != nullptr) return options.connect;
+  return [credentials = options.credentials,
+          cluster = std::move(cluster)](const std::string& address) {
+    return MakeChannel(address, credentials, cluster);
   };
 }
 
 }  // namespace
 
-Directory::Directory(std::vector<std::string> seeds, ChainId chain_id,
-                     std::shared_ptr<const rpc::Credentials> credentials,
-                     absl::Duration question_timeout, Timer* timer,
-                     Stubs<KaminoService>::Connect connect)
-    : seeds_(std::move(seeds)),
-      wanted_chain_(chain_id),
-      credentials_(std::move(credentials)),
-      question_timeout_(question_timeout),
-      stubs_(
-          [this, connect = std::move(connect)](const std::string& address) {
-            return connect != nullptr
-                       ? connect(address)
-                       : Connect(address, credentials_, cluster_);
-          },
-          timer),
-      questions_({MonotonicNow,
-                  [this](const std::string& address, Questions::Ended ended) {
-                    Ask(address, std::move(ended));
-                  },
-                  AfterOf(timer)}),
-      silent_seeds_(seeds_, {MonotonicNow, AfterOf(timer),
-                             [this](const std::string& address) {
-                               return questions_.AskBeside(address);
-                             }}) {}
-
-Directory::~Directory() { Stop(absl::InfiniteDuration()); }
-
-bool Directory::Stop(absl::Duration patience) {
-  silent_seeds_.Stop();
-  std::set<std::shared_ptr<grpc::ClientContext>> asking;
-  {
-    absl::MutexLock lock(&mutex_);
-    stopping_ = true;
-    asking = asking_;
-  }
-  for (const auto& question : asking) question->TryCancel();
-  asking.clear();
-  return questions_.AwaitEnd(patience);
-}
+Directory::Directory(DirectoryOptions options, Timer* timer)
+    : seeds_(std::move(options.seeds)),
+      wanted_chain_(options.chain_id),
+      stubs_(ConnectFor(options, cluster_), timer) {}
 
 std::shared_ptr<Directory::Stub> Directory::At(const std::string& address) {
   return stubs_.At(address);
@@ -161,6 +110,11 @@ void Directory::OnRefused(const std::string& address, const absl::Status& why) {
   }
 }
 
+bool Directory::known() const {
+  absl::MutexLock lock(&mutex_);
+  return !chain_.nodes().empty();
+}
+
 Chain Directory::chain() const {
   absl::MutexLock lock(&mutex_);
   return chain_;
@@ -191,11 +145,6 @@ absl::Status Directory::seeds_error() const {
   return seed_answers_.error();
 }
 
-absl::Status Directory::last_error() const {
-  const absl::Status error = seeds_error();
-  return error.ok() ? questions_.last_error() : error;
-}
-
 std::vector<std::string> Directory::AddressesLocked() const {
   std::vector<std::string> addresses;
   const auto add = [&addresses](const std::string& address) {
@@ -214,63 +163,6 @@ std::vector<std::string> Directory::Addresses() const {
   return AddressesLocked();
 }
 
-void Directory::Refresh(std::function<void()> done) {
-  bool meets;
-  {
-    absl::MutexLock lock(&mutex_);
-    meets = chain_.nodes().empty();
-  }
-  questions_.Begin(Addresses(),
-                   meets ? Questions::Until::kAll : Questions::Until::kFirst,
-                   [this, done = std::move(done)] {
-                     Meet();
-                     done();
-                   });
-}
-
-void Directory::Ask(const std::string& address, Questions::Ended ended) {
-  // The context and the stub hold the channel. They are released before the
-  // answer is counted, because a channel that is destroyed on a thread of gRPC
-  // would wait for that thread.
-  struct Question {
-    std::shared_ptr<grpc::ClientContext> context;
-    kamino::v1::GetChainRequest request;
-    kamino::v1::GetChainResponse response;
-    std::shared_ptr<Stub> stub;
-  };
-  auto question = std::make_shared<Question>();
-  question->context = std::make_shared<grpc::ClientContext>();
-  rpc::SetTimeout(question_timeout_, question->context.get());
-  bool meets;
-  {
-    absl::MutexLock lock(&mutex_);
-    asking_.insert(question->context);
-    if (stopping_) question->context->TryCancel();
-    meets = chain_.nodes().empty() || silent_seeds_.Compares(address);
-  }
-  question->request.set_chain_id(chain_id());
-  question->stub = At(address);
-  question->stub->async()->GetChain(
-      question->context.get(), &question->request, &question->response,
-      [this, question, address, meets,
-       ended = std::move(ended)](const grpc::Status& status) {
-        const absl::Status error = From(address, rpc::FromGrpc(status));
-        const kamino::v1::GetChainResponse response = question->response;
-        {
-          absl::MutexLock lock(&mutex_);
-          asking_.erase(question->context);
-        }
-        question->context = nullptr;
-        question->stub = nullptr;
-        if (error.ok()) {
-          OnAnswer(address, meets, response);
-        } else {
-          OnFailure(address, meets, error);
-        }
-        ended(error);
-      });
-}
-
 void Directory::TakeLocked(const std::string& address,
                            const kamino::v1::GetChainResponse& response) {
   LearnLocked(response.chain());
@@ -280,21 +172,17 @@ void Directory::TakeLocked(const std::string& address,
   seen_ = std::max<uint64_t>(seen_, response.header().sequence());
 }
 
-void Directory::Meet() {
-  {
-    absl::MutexLock lock(&mutex_);
-    if (!chain_.nodes().empty() || !seed_answers_.error().ok()) return;
-    for (const auto& [address, response] : seed_answers_.answers()) {
-      TakeLocked(address, response);
-    }
-    if (chain_.nodes().empty()) return;
+bool Directory::Meet() {
+  absl::MutexLock lock(&mutex_);
+  if (!chain_.nodes().empty() || !seed_answers_.error().ok()) return false;
+  for (const auto& [address, response] : seed_answers_.answers()) {
+    TakeLocked(address, response);
   }
-  silent_seeds_.Start();
+  return !chain_.nodes().empty();
 }
 
 void Directory::OnAnswer(const std::string& address, bool meets,
                          const kamino::v1::GetChainResponse& response) {
-  silent_seeds_.Heard(address);
   absl::MutexLock lock(&mutex_);
   if (meets) seed_answers_.Add(address, response);
   // Meet compares the seeds first.
@@ -302,10 +190,8 @@ void Directory::OnAnswer(const std::string& address, bool meets,
   TakeLocked(address, response);
 }
 
-void Directory::OnFailure(const std::string& address, bool meets,
-                          const absl::Status& error) {
-  if (IsAnswer(error)) silent_seeds_.Heard(address);
-  if (!rpc::IsOtherCluster(error)) return;
+void Directory::OnOtherCluster(const std::string& address, bool meets,
+                               const absl::Status& error) {
   absl::MutexLock lock(&mutex_);
   if (meets) seed_answers_.AddOther(error);
   AvoidLocked(address);

@@ -17,6 +17,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "client/async_client.h"
 #include "client/client.h"
 
 namespace kamino::client {
@@ -54,9 +55,9 @@ class Future {
 
  private:
   template <typename Request, typename Answered>
-  friend Future<Answered> Start(Client& client,
-                                void (Client::*call)(Request,
-                                                     Callback<Answered>),
+  friend Future<Answered> Start(AsyncClient& client,
+                                void (AsyncClient::*call)(Request,
+                                                          Callback<Answered>),
                                 Request request);
 
   class State {
@@ -103,8 +104,8 @@ class Future {
 // Begins an asynchronous call. `client` must outlive the call, but not the
 // future.
 template <typename Request, typename Response>
-Future<Response> Start(Client& client,
-                       void (Client::*call)(Request, Callback<Response>),
+Future<Response> Start(AsyncClient& client,
+                       void (AsyncClient::*call)(Request, Callback<Response>),
                        Request request) {
   Future<Response> future;
   (client.*call)(std::move(request),

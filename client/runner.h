@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "client/chain_finder.h"
 #include "client/chain_watch.h"
 #include "client/directory.h"
 #include "client/forks.h"
@@ -34,8 +35,10 @@ class Runner {
   Runner(std::vector<std::string> seeds, ChainId chain_id, int max_outstanding,
          ConnectionsOptions connections)
       : max_outstanding_(max_outstanding),
-        directory_(std::move(seeds), chain_id, connections.credentials,
-                   kQuestionTimeout, &timer_),
+        directory_({std::move(seeds), chain_id, connections.dialer.credentials,
+                    /*connect=*/nullptr},
+                   &timer_),
+        finder_(&directory_, &timer_),
         connections_(
             OfCluster(std::move(connections), directory_.cluster()), &lanes_,
             &timer_,
@@ -60,7 +63,7 @@ class Runner {
     }
     watch_.Stop();
     connections_.Stop();
-    return directory_.Stop(kEndPatience);
+    return finder_.Stop(kEndPatience);
   }
 
   // kFailedPrecondition in a forked child, where nothing else of this object
@@ -72,6 +75,7 @@ class Runner {
   }
 
   Directory& directory() { return directory_; }
+  ChainFinder& finder() { return finder_; }
   // The outcome of the lane's mutation is unknown.
   void GiveUp(const Lane& lane) {
     if (lanes_.GiveUp(lane)) connections_.Expired(lane.client_id);
@@ -142,7 +146,7 @@ class Runner {
   static ConnectionsOptions OfCluster(
       ConnectionsOptions options,
       std::shared_ptr<const rpc::ClusterIdentity> cluster) {
-    options.cluster = std::move(cluster);
+    options.dialer.cluster = std::move(cluster);
     return options;
   }
   bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return live_ == 0; }
@@ -163,6 +167,7 @@ class Runner {
 
   ReadSpread reads_;
   Directory directory_;
+  ChainFinder finder_;
   Connections connections_;
   ChainWatch watch_;
   Timer timer_;  // last: its tasks use the above

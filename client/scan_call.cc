@@ -192,11 +192,11 @@ void ScanCall::Reopen(absl::Duration delay, bool refresh) {
       std::max(deadline_ - MonotonicNow(), absl::ZeroDuration());
   const auto reopen = [self = shared_from_this(),
                        delay = std::min(delay, left)] {
-    const absl::Status why = self->runner_->directory().last_error();
+    const absl::Status why = self->runner_->finder().last_error();
     if (self->attempts_ == 0 && !why.ok()) self->last_error_ = why;
     self->runner_->timer().After(delay, [self] { self->Open(); });
   };
-  if (refresh) return runner_->directory().Refresh(reopen);
+  if (refresh) return runner_->finder().Refresh(reopen);
   reopen();
 }
 

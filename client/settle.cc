@@ -10,7 +10,7 @@ using kamino::v1::CommitResponse;
 
 namespace {
 
-class Settling final : public Call<CommitRequest, CommitResponse> {
+class Settling final : public Call<CommitRequest> {
  public:
   template <typename... Arguments>
   explicit Settling(const Lane& lane, Arguments&&... arguments)
@@ -45,13 +45,7 @@ void Settle(Runner* runner, const Lane& lane, absl::Time deadline,
   condition->set_exists(true);
   runner->EnterNested();
   auto call = std::make_shared<Settling>(
-      lane, runner, Target::kHead,
-      [](Directory::Stub* stub, grpc::ClientContext* context,
-         const CommitRequest* commit, CommitResponse* response,
-         std::function<void(grpc::Status)> answered) {
-        stub->async()->Commit(context, commit, response, std::move(answered));
-      },
-      std::move(request), deadline,
+      lane, runner, Target::kHead, std::move(request), deadline,
       [mark, done = std::move(done)](absl::StatusOr<CommitResponse> response) {
         // The outcome of another method need not parse as that of a commit.
         if (absl::IsDataLoss(response.status())) return done(false);

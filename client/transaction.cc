@@ -233,8 +233,8 @@ absl::Status Client::RunTransaction(
       return last.ok() ? wanted : last;
     }
     absl::Notification rested;
-    runner_->timer().After(
-        DecideAfter(absl::UnavailableError(""), attempt, runner_->Random())
+    runner()->timer().After(
+        DecideAfter(absl::UnavailableError(""), attempt, runner()->Random())
             .delay,
         [&rested] { rested.Notify(); });
     rested.WaitForNotification();

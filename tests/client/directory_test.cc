@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "client/chain_finder.h"
 #include "client/error.h"
+#include "client/stubs.h"
 #include "client/timer.h"
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
@@ -83,18 +86,30 @@ class Served {
   std::unique_ptr<grpc::Server> server_;
 };
 
+// A directory and its finder, as a client has them.
+struct Way {
+  using Connect = Stubs<kamino::v1::KaminoService>::Connect;
+
+  explicit Way(std::vector<std::string> seeds, Timer* timer = nullptr,
+               Connect connect = nullptr)
+      : directory({std::move(seeds), /*chain_id=*/0, /*credentials=*/nullptr,
+                   std::move(connect)},
+                  timer),
+        finder(&directory, timer, /*question_timeout=*/absl::Hours(1)) {}
+
+  Directory directory;
+  ChainFinder finder;
+};
+
 TEST(DirectoryTest, ItsEndDoesNotWaitForANodeThatSaysNothing) {
   Silent silent;
   const Served served(&silent);
-  auto directory =
-      std::make_unique<Directory>(std::vector<std::string>{served.address()},
-                                  /*chain_id=*/0, /*credentials=*/nullptr,
-                                  /*question_timeout=*/absl::Hours(1));
+  auto way = std::make_unique<Way>(std::vector<std::string>{served.address()});
   absl::Status told;
-  directory->Refresh(
-      [&told, asked = directory.get()] { told = asked->last_error(); });
+  way->finder.Refresh(
+      [&told, asked = &way->finder] { told = asked->last_error(); });
   silent.asked().WaitForNotification();
-  directory.reset();
+  way.reset();
   // Not kDeadlineExceeded, which a channel's own limits cause in the end.
   EXPECT_EQ(told.code(), absl::StatusCode::kCancelled) << told;
 }
@@ -106,19 +121,15 @@ TEST(DirectoryTest, ANodeThatHasNotAnsweredIsNotAskedAgain) {
   Quick quick;
   const Served silent_served(&silent);
   const Served quick_served(&quick);
-  auto directory = std::make_unique<Directory>(
-      std::vector<std::string>{silent_served.address(), quick_served.address()},
-      /*chain_id=*/0, /*credentials=*/nullptr,
-      /*question_timeout=*/absl::Hours(1));
+  Way way({silent_served.address(), quick_served.address()});
   for (int round = 0; round < 20; ++round) {
     absl::Notification told;
-    directory->Refresh([&told] { told.Notify(); });
+    way.finder.Refresh([&told] { told.Notify(); });
     told.WaitForNotification();
   }
   silent.asked().WaitForNotification();
   EXPECT_EQ(silent.questions(), 1);
-  EXPECT_EQ(directory->view_id(), 1u);
-  directory.reset();
+  EXPECT_EQ(way.directory.view_id(), 1u);
 }
 
 // A round ends before its questions do, and tells which node is silent.
@@ -126,21 +137,17 @@ TEST(DirectoryTest, ARoundDoesNotWaitForANodeThatSaysNothing) {
   Silent silent;
   const Served served(&silent);
   auto timer = std::make_unique<Timer>();
-  auto directory = std::make_unique<Directory>(
-      std::vector<std::string>{served.address()},
-      /*chain_id=*/0, /*credentials=*/nullptr,
-      /*question_timeout=*/absl::Hours(1), timer.get());
+  Way way({served.address()}, timer.get());
   absl::Notification told;
-  directory->Refresh([&told] { told.Notify(); });
+  way.finder.Refresh([&told] { told.Notify(); });
   silent.asked().WaitForNotification();
   timer->Hurry();
   told.WaitForNotification();
-  EXPECT_EQ(directory->last_error().code(),
+  EXPECT_EQ(way.finder.last_error().code(),
             absl::StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(std::string(directory->last_error().message()),
+  EXPECT_THAT(std::string(way.finder.last_error().message()),
               ::testing::HasSubstr(served.address()));
   timer.reset();
-  directory.reset();
 }
 
 constexpr char kAlpha[] = "00112233445566778899aabbccddeeff";
@@ -230,15 +237,15 @@ class Seed final : public kamino::v1::KaminoService::CallbackService {
 
 class ClustersTest : public ::testing::Test {
  protected:
-  void Make(std::vector<std::string> seeds) {
-    directory_ =
-        std::make_unique<Directory>(std::move(seeds), /*chain_id=*/0,
-                                    /*credentials=*/nullptr,
-                                    /*question_timeout=*/absl::Hours(1));
+  void Make(std::vector<std::string> seeds, Timer* timer = nullptr,
+            Way::Connect connect = nullptr) {
+    way_.emplace(std::move(seeds), timer, std::move(connect));
+    directory_ = &way_->directory;
+    finder_ = &way_->finder;
   }
   void Refresh() {
     absl::Notification told;
-    directory_->Refresh([&told] { told.Notify(); });
+    finder_->Refresh([&told] { told.Notify(); });
     told.WaitForNotification();
   }
   // Until the head is at `address`: a round ends with the first answer, and
@@ -252,7 +259,9 @@ class ClustersTest : public ::testing::Test {
   static absl::Status OtherCluster() { return rpc::OtherCluster("another"); }
 
   Seed one_, two_;
-  std::unique_ptr<Directory> directory_;
+  std::optional<Way> way_;
+  Directory* directory_ = nullptr;  // of way_, as is the finder
+  ChainFinder* finder_ = nullptr;
 };
 
 TEST_F(ClustersTest, TheFirstOneIsPinned) {
@@ -271,7 +280,7 @@ TEST_F(ClustersTest, SeedsOfTwoAreAnErrorThatNamesBoth) {
   Make({one_.address(), two_.address()});
   Refresh();
   EXPECT_EQ(Head(), "");
-  const absl::Status error = directory_->last_error();
+  const absl::Status error = finder_->last_error();
   EXPECT_TRUE(absl::IsInvalidArgument(error)) << error;
   EXPECT_EQ(ReasonOf(error), kamino::v1::REASON_OTHER_CLUSTER);
   for (const std::string& part :
@@ -289,8 +298,7 @@ TEST_F(ClustersTest, SoAreSeedsOfTwoOfTheSameName) {
   Make({one_.address(), two_.address()});
   Refresh();
   EXPECT_EQ(Head(), "");
-  EXPECT_EQ(ReasonOf(directory_->last_error()),
-            kamino::v1::REASON_OTHER_CLUSTER);
+  EXPECT_EQ(ReasonOf(finder_->last_error()), kamino::v1::REASON_OTHER_CLUSTER);
 }
 
 // The round ends before the second seed answers.
@@ -299,15 +307,12 @@ TEST_F(ClustersTest, ASeedThatAnswersLateMakesThemDifferentAllTheSame) {
   two_.Become("alpha", kAlpha, 1, {two_.address()});
   two_.Hold();
   Timer timer;
-  directory_ = std::make_unique<Directory>(
-      std::vector<std::string>{one_.address(), two_.address()},
-      /*chain_id=*/0, /*credentials=*/nullptr,
-      /*question_timeout=*/absl::Hours(1), &timer);
+  Make({one_.address(), two_.address()}, &timer);
   RefreshUntilHeadIs(one_.address());
   EXPECT_TRUE(directory_->seeds_error().ok());
   two_.Release();
   while (directory_->seeds_error().ok()) Refresh();
-  const absl::Status error = directory_->last_error();
+  const absl::Status error = finder_->last_error();
   EXPECT_TRUE(absl::IsInvalidArgument(error)) << error;
   EXPECT_EQ(ReasonOf(error), kamino::v1::REASON_OTHER_CLUSTER);
   for (const std::string& part : {two_.address(), std::string("uuid 0011"),
@@ -328,12 +333,10 @@ TEST_F(ClustersTest, ANameThatHasMovedIsLookedUpAgain) {
   absl::Mutex mutex;
   one_.Become("alpha", kAlpha, 1, {name});
   Timer timer;
-  directory_ = std::make_unique<Directory>(
-      std::vector<std::string>{name}, /*chain_id=*/0, /*credentials=*/nullptr,
-      /*question_timeout=*/absl::Hours(1), &timer, [&](const std::string&) {
-        absl::MutexLock lock(&mutex);
-        return rpc::MakeChannel(leads_to->address());
-      });
+  Make({name}, &timer, [&](const std::string&) {
+    absl::MutexLock lock(&mutex);
+    return rpc::MakeChannel(leads_to->address());
+  });
   RefreshUntilHeadIs(name);
   one_.Become("alpha", kBeta, 1, {name});
   two_.Become("alpha", kAlpha, 2, {name});
@@ -343,8 +346,8 @@ TEST_F(ClustersTest, ANameThatHasMovedIsLookedUpAgain) {
   }
   while (directory_->view_id() != 2) Refresh();
   EXPECT_EQ(Head(), name);
-  EXPECT_TRUE(directory_->Stop(absl::InfiniteDuration()));
-  directory_.reset();
+  EXPECT_TRUE(finder_->Stop(absl::InfiniteDuration()));
+  way_.reset();
 }
 
 // It is unreachable while the client connects to its cluster, and no call asks
@@ -354,10 +357,7 @@ TEST_F(ClustersTest, ASilentSeedIsAskedUntilItHasAnswered) {
   two_.Become("alpha", kBeta, 1, {two_.address()});
   two_.FailNext();
   auto timer = std::make_unique<Timer>();
-  directory_ = std::make_unique<Directory>(
-      std::vector<std::string>{one_.address(), two_.address()},
-      /*chain_id=*/0, /*credentials=*/nullptr,
-      /*question_timeout=*/absl::Hours(1), timer.get());
+  Make({one_.address(), two_.address()}, timer.get());
   RefreshUntilHeadIs(one_.address());
   EXPECT_TRUE(two_.AwaitQuestions(2)) << "it was not asked again";
   while (directory_->seeds_error().ok()) Refresh();
@@ -367,7 +367,7 @@ TEST_F(ClustersTest, ASilentSeedIsAskedUntilItHasAnswered) {
     EXPECT_TRUE(absl::StrContains(error.message(), part)) << error;
   }
   EXPECT_EQ(Head(), "");
-  EXPECT_TRUE(directory_->Stop(absl::InfiniteDuration()));
+  EXPECT_TRUE(finder_->Stop(absl::InfiniteDuration()));
   timer.reset();
 }
 
@@ -377,14 +377,11 @@ TEST_F(ClustersTest, ASilentSeedDelaysNoEnd) {
   Silent silent;
   const Served served(&silent);
   auto timer = std::make_unique<Timer>();
-  directory_ = std::make_unique<Directory>(
-      std::vector<std::string>{one_.address(), served.address()},
-      /*chain_id=*/0, /*credentials=*/nullptr,
-      /*question_timeout=*/absl::Hours(1), timer.get());
+  Make({one_.address(), served.address()}, timer.get());
   RefreshUntilHeadIs(one_.address());
-  EXPECT_TRUE(directory_->Stop(absl::InfiniteDuration()));
+  EXPECT_TRUE(finder_->Stop(absl::InfiniteDuration()));
   timer.reset();
-  directory_.reset();
+  way_.reset();
 }
 
 // No question of the first rounds reaches it.

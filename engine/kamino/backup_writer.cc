@@ -17,7 +17,7 @@ bool Pinned(const TransactionState::Object& object) {
 void BackupWriter::MarkBlocks(const TransactionState& state) {
   for (const TransactionState::Object& object : state.objects) {
     if (object.allocated == object.freed) continue;
-    heap_->StoreState(object.id, object.allocated);
+    heap_->states().Store(object.id, object.allocated);
   }
 }
 
@@ -35,7 +35,7 @@ bool BackupWriter::Prepare(TransactionState* state) {
   if (!any) return false;
   for (const TransactionState::Object& object : state->objects) {
     if (!object.allocated && !object.freed) continue;
-    heap_->FlushState(object.id);
+    heap_->states().Flush(object.id);
     heap_->region()->Flush(object.cleared.data(), object.cleared.size());
   }
   return true;

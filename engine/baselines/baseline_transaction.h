@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "engine/baselines/baseline_scheme.h"
 #include "engine/baselines/held_objects.h"
 #include "engine/kamino/lock_table.h"
 #include "engine/transaction.h"
@@ -27,10 +28,10 @@ struct ObjectLocks {
   std::atomic<LockTable::Owner> next_owner{1};
 };
 
-// A scheme fills in the private functions, and may record
+// A scheme fills in BaselineScheme's functions, and may record
 // CommitOptions::sequence. hold_locks is kUnimplemented: only Kamino's stores
 // are part of a chain.
-class BaselineTransaction : public Transaction {
+class BaselineTransaction : public BaselineScheme {
  public:
   // A clock can be asked so far ahead.
   static constexpr absl::Duration kForEver = absl::Hours(24 * 365);
@@ -55,11 +56,6 @@ class BaselineTransaction : public Transaction {
   void ForgetConflict() final { conflict_.reset(); }
 
  protected:
-  struct NewObject {
-    ObjectId id = kNullObject;
-    absl::Span<std::byte> bytes;  // zeroed
-  };
-
   // `locks` must outlive this.
   BaselineTransaction(ObjectLocks* locks, absl::Duration lock_wait)
       : locks_(locks),
@@ -73,40 +69,11 @@ class BaselineTransaction : public Transaction {
   void Unlock(HeldObject& held);
 
  private:
-  virtual ObjectId root() const = 0;
-  virtual void PrefetchPayload(ObjectId id) const = 0;
-  // The payload of a live object. kNotFound.
-  virtual absl::StatusOr<absl::Span<std::byte>> Find(ObjectId id) = 0;
-
-  // The payload as the transaction left it, to be shown.
-  virtual absl::StatusOr<absl::Span<const std::byte>> Show(HeldObject& held) {
-    return held.bytes;
-  }
-
-  // A range of an object that is live and was not allocated here; returns the
-  // bytes to store to.
-  virtual absl::StatusOr<std::byte*> DeclareWrite(HeldObject& held,
-                                                  uint32_t offset,
-                                                  uint32_t length) = 0;
-  // Several, none of them empty, of objects that are held.
-  virtual absl::Status DeclareWrites(absl::Span<const Intent> writes);
-  // The same with the bytes, which are not none.
-  virtual absl::Status Put(HeldObject& held, uint32_t offset,
-                           absl::Span<const std::byte> bytes);
-
-  // Takes space that no other transaction sees; PutBack when its lock cannot be
-  // had.
-  virtual absl::StatusOr<NewObject> Take(uint32_t size) = 0;
-  virtual void PutBack(ObjectId id) = 0;
-  virtual absl::Status DeclareAlloc(HeldObject& held) = 0;
-  virtual absl::Status DeclareFree(HeldObject& held) = 0;
-
-  // Commit but for the locks, and its opposite. After an error of the first
-  // comes the second.
-  virtual absl::Status MakeDurable(const CommitOptions& options) = 0;
-  virtual absl::Status TakeBack() = 0;
-  // The locks have fallen: space may be used again.
-  virtual void ReleaseSpace(bool committed) = 0;
+  // One DeclareWrite for each.
+  absl::Status DeclareWrites(absl::Span<const Intent> writes) override;
+  // A DeclareWrite, and the stores.
+  absl::Status Put(HeldObject& held, uint32_t offset,
+                   absl::Span<const std::byte> bytes) override;
 
   // The object's entry, locked.
   absl::StatusOr<HeldObject*> Hold(ObjectId id, bool exclusive);

@@ -52,7 +52,7 @@ class CowTransaction final : public HeapTransaction {
   absl::Status MakeDurable(const CommitOptions& options) override {
     FlushAllocated();
     RETURN_IF_ERROR(LogChanges());
-    if (!slot().has_value() && !options.before_mark.has_value()) {
+    if (!slot().taken() && !options.before_mark.has_value()) {
       return absl::OkStatus();
     }
     // The mark covers the log, but not the bytes of new objects.
@@ -60,13 +60,13 @@ class CowTransaction final : public HeapTransaction {
     if (options.before_mark.has_value()) {
       RETURN_IF_ERROR((*options.before_mark)(write_set()));
     }
-    if (!slot().has_value()) return absl::OkStatus();
-    log().AppendMark(*slot());
+    if (!slot().taken()) return absl::OkStatus();
+    slot().AppendMark();
     region().Drain();
     PutInPlace();
     MarkStates();
     region().Drain();
-    Retire();
+    slot().Retire();
     return absl::OkStatus();
   }
 
@@ -74,16 +74,16 @@ class CowTransaction final : public HeapTransaction {
     for (const Range& range : ranges()) {
       const HeldObject& object = held()[range.object];
       if (object.freed || range.length == 0) continue;
-      RETURN_IF_ERROR(Append({object.id, range.offset, range.length},
-                             object.bytes.data() + range.offset));
+      RETURN_IF_ERROR(slot().Append({object.id, range.offset, range.length},
+                                    object.bytes.data() + range.offset));
     }
     if (!states_change()) return absl::OkStatus();
     for (const HeldObject& object : held()) {
       if (object.allocated == object.freed) continue;
-      RETURN_IF_ERROR(
-          Append({object.id, 0, static_cast<uint32_t>(object.bytes.size()),
-                  object.allocated ? IntentKind::kAlloc : IntentKind::kFree},
-                 nullptr));
+      RETURN_IF_ERROR(slot().Append(
+          {object.id, 0, static_cast<uint32_t>(object.bytes.size()),
+           object.allocated ? IntentKind::kAlloc : IntentKind::kFree},
+          nullptr));
     }
     return absl::OkStatus();
   }
@@ -107,7 +107,7 @@ class CowTransaction final : public HeapTransaction {
 
   absl::Status TakeBack() override {
     // Entries without a mark, of a commit that failed.
-    Retire();
+    slot().Retire();
     return absl::OkStatus();
   }
 };

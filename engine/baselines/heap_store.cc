@@ -6,8 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/baselines/zeroed_block.h"
-#include "engine/resource_error.h"
-#include "glog/logging.h"
 
 namespace kamino::engine {
 
@@ -196,9 +194,9 @@ void HeapTransaction::MarkStates() {
   for (const HeldObject& object : held()) {
     if (object.allocated == object.freed) continue;
     if (object.allocated) {
-      heap().MarkAllocated(object.id);
+      heap().states().MarkAllocated(object.id);
     } else {
-      heap().MarkFree(object.id);
+      heap().states().MarkFree(object.id);
     }
     DrainIfEach();
   }
@@ -208,31 +206,8 @@ void HeapTransaction::StoreStates() {
   if (!states_change_) return;
   for (const HeldObject& object : held()) {
     if (object.allocated == object.freed) continue;
-    heap().StoreState(object.id, object.allocated);
+    heap().states().Store(object.id, object.allocated);
   }
-}
-
-// --- The slot.
-
-absl::Status HeapTransaction::Append(const Intent& intent,
-                                     const std::byte* bytes) {
-  if (!slot_.has_value()) {
-    slot_ = log().Acquire();
-    if (!slot_.has_value()) {
-      return ResourceError(Resource::kLog,
-                           "as many transactions as the log has slots are "
-                           "unfinished");
-    }
-  }
-  return log().Append(*slot_, intent, bytes);
-}
-
-void HeapTransaction::Retire() {
-  if (!slot_.has_value()) return;
-  log().Retire(*slot_);
-  region().Drain();
-  log().Recycle(*slot_);
-  slot_.reset();
 }
 
 }  // namespace kamino::engine

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/baselines/baseline_transaction.h"
 #include "engine/baselines/declared_ranges.h"
+#include "engine/baselines/log_slot.h"
 #include "engine/baselines/transaction_log.h"
 #include "engine/heap/heap.h"
 #include "engine/transactional_store.h"
@@ -104,7 +105,8 @@ class HeapTransaction : public BaselineTransaction {
       : BaselineTransaction(&store->locks_, lock_wait),
         store_(store),
         drains_each_(store->scheme_ == HeapScheme::kUnsafeEach ||
-                     store->scheme_ == HeapScheme::kUndoEach) {}
+                     store->scheme_ == HeapScheme::kUndoEach),
+        slot_(&store->log_, store->heap_->region()) {}
 
   // A declared range of an object.
   struct Range {
@@ -125,9 +127,6 @@ class HeapTransaction : public BaselineTransaction {
     store_->heap_->Prefetch(id, 0);
   }
 
-  // Adds to the transaction's slot, which it takes when it has none yet.
-  absl::Status Append(const Intent& intent, const std::byte* bytes);
-
   // Flushes what was stored in place, except in objects that are freed.
   void FlushRanges();
   void FlushAllocated();
@@ -147,9 +146,7 @@ class HeapTransaction : public BaselineTransaction {
   Heap& heap() const { return *store_->heap_; }
   Region& region() const { return *store_->heap_->region(); }
   TransactionLog& log() const { return store_->log_; }
-  std::optional<TransactionLog::Slot> slot() const { return slot_; }
-  // Retires the slot, durably, if there is one.
-  void Retire();
+  LogSlot& slot() { return slot_; }
 
   DeclaredRanges<Range>& ranges() { return ranges_; }
 
@@ -166,7 +163,7 @@ class HeapTransaction : public BaselineTransaction {
 
   HeapStore* const store_;
   const bool drains_each_;
-  std::optional<TransactionLog::Slot> slot_;
+  LogSlot slot_;
   DeclaredRanges<Range> ranges_;
   bool states_change_ = false;
 };

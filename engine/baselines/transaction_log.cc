@@ -216,7 +216,7 @@ void TransactionLog::RetireAll() {
 
 absl::Status TransactionLog::SetAllocated(const Intent& intent,
                                           bool allocated) const {
-  return heap_->RecoverState(intent.object, intent.length, allocated);
+  return heap_->states().Recover(intent.object, intent.length, allocated);
 }
 
 absl::Status TransactionLog::PutBytes(const Record& record) const {

@@ -45,7 +45,7 @@ class UndoTransaction final : public HeapTransaction {
         range->flushed = false;
         continue;
       }
-      RETURN_IF_ERROR(Append(write, held.bytes.data() + write.offset));
+      RETURN_IF_ERROR(slot().Append(write, held.bytes.data() + write.offset));
       AddRange(held, write.offset, write.length, /*flushed=*/false);
       any = true;
     }
@@ -56,7 +56,7 @@ class UndoTransaction final : public HeapTransaction {
   // The old bytes are durable on return, and all entries before.
   absl::Status Save(const HeldObject& held, uint32_t offset, uint32_t length) {
     RETURN_IF_ERROR(
-        Append({held.id, offset, length}, held.bytes.data() + offset));
+        slot().Append({held.id, offset, length}, held.bytes.data() + offset));
     DrainEntries();
     return absl::OkStatus();
   }
@@ -69,7 +69,7 @@ class UndoTransaction final : public HeapTransaction {
   // Headers change at commit only, so these wait for a drain that comes anyway.
   absl::Status LogState(const Intent& intent) override {
     state_waits_ = true;
-    return Append(intent, nullptr);
+    return slot().Append(intent, nullptr);
   }
 
   absl::Status MakeDurable(const CommitOptions& options) override {
@@ -77,20 +77,20 @@ class UndoTransaction final : public HeapTransaction {
     FlushAllocated();
     if (state_waits_) region().Drain();
     MarkStates();
-    if (!drains_each() && slot().has_value()) region().Drain();
+    if (!drains_each() && slot().taken()) region().Drain();
     if (options.before_mark.has_value()) {
       RETURN_IF_ERROR((*options.before_mark)(write_set()));
     }
-    Retire();
+    slot().Retire();
     return absl::OkStatus();
   }
 
   absl::Status TakeBack() override {
-    if (!slot().has_value()) return absl::OkStatus();
-    ASSIGN_OR_RETURN(auto contents, log().Read(*slot()));
+    if (!slot().taken()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(auto contents, slot().Read());
     RETURN_IF_ERROR(RollBack(log(), contents));
     region().Drain();
-    Retire();
+    slot().Retire();
     return absl::OkStatus();
   }
 

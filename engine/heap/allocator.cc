@@ -1,7 +1,6 @@
 #include "engine/heap/allocator.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
@@ -37,11 +36,10 @@ BlockHeader* Allocator::HeaderAt(ObjectId id) const {
 absl::Status Allocator::Walk(
     absl::FunctionRef<void(ObjectId, uint64_t)> visit) {
   MutexLock lock(&mutex_);
-  by_address_.clear();
-  by_size_.clear();
+  extents_.Clear();
   for (std::vector<ObjectId>& blocks : ready_) blocks.clear();
-  free_units_ = taken_ = reserve_.whole = 0;
-  marks_.fill(begin_);
+  free_units_ = taken_ = 0;
+  marks_.Reset(begin_);
   uint64_t at = begin_;
   while (at < end_) {
     const uint64_t word = HeaderAt(at)->word;
@@ -52,7 +50,7 @@ absl::Status Allocator::Walk(
     }
     visit(at, word);
     if (StateOf(word) == BlockState::kFree) {
-      Insert(at, units);
+      extents_.Insert(at, units);
       free_units_ += units;
     } else {
       ++taken_;
@@ -62,43 +60,13 @@ absl::Status Allocator::Walk(
   return absl::OkStatus();
 }
 
-void Allocator::Insert(ObjectId id, uint64_t units) {
-  auto next = by_address_.lower_bound(id);
-  if (next != by_address_.begin()) {
-    auto previous = std::prev(next);
-    if (previous->first + previous->second * kUnitBytes == id) {
-      id = previous->first;
-      units += previous->second;
-      Erase(previous);
-    }
-  }
-  if (next != by_address_.end() && id + units * kUnitBytes == next->first) {
-    units += next->second;
-    Erase(next);
-  }
-  by_address_.emplace(id, units);
-  by_size_.emplace(units, id);
-  reserve_.whole += Whole(units);
-}
-
-void Allocator::Erase(Extents::iterator extent) {
-  reserve_.whole -= Whole(extent->second);
-  by_size_.erase({extent->second, extent->first});
-  by_address_.erase(extent);
-}
-
-Allocator::Extents::iterator Allocator::Fit(uint64_t units) {
-  const auto found = by_size_.lower_bound({units, 0});
-  return found == by_size_.end() ? by_address_.end()
-                                 : by_address_.find(found->second);
-}
-
 bool Allocator::Cuts(uint64_t size, uint64_t units) const {
   // The space left free would be less than the reserve.
-  if (free_units_ < reserve_.kept + units) return true;
+  if (free_units_ < kept_ + units) return true;
   // The reserve has no extents this small.
-  if (size < kWholeUnits) return false;
-  return reserve_.whole - size + Whole(size - units) < reserve_.kept;
+  if (size < FreeExtents::kWholeUnits) return false;
+  return extents_.whole_units() - size + FreeExtents::Whole(size - units) <
+         kept_;
 }
 
 uint64_t Allocator::BlocksToCut(uint64_t size, uint64_t units) const {
@@ -106,16 +74,6 @@ uint64_t Allocator::BlocksToCut(uint64_t size, uint64_t units) const {
   const uint64_t slab = std::min(BlocksPerSlab(units), size / units);
   // Ready blocks are too small to count as whole extents of the reserve.
   return Cuts(size, slab * units) ? 1 : slab;
-}
-
-Allocator::Extents::iterator Allocator::FindExtent(ObjectId id,
-                                                   uint64_t units) {
-  auto extent = by_address_.upper_bound(id);
-  if (extent == by_address_.begin()) return by_address_.end();
-  --extent;
-  const uint64_t end = extent->first + extent->second * kUnitBytes;
-  const bool contains = id < end && units <= (end - id) / kUnitBytes;
-  return contains ? extent : by_address_.end();
 }
 
 void Allocator::StoreFree(ObjectId id, uint64_t units) {
@@ -126,17 +84,15 @@ void Allocator::StoreFree(ObjectId id, uint64_t units) {
   region_->Flush(header, sizeof(*header));
 }
 
-void Allocator::Carve(Extents::iterator extent, ObjectId id, uint64_t units) {
+void Allocator::Carve(Extent extent, ObjectId id, uint64_t units) {
   const ObjectId start = extent->first;
   const uint64_t total = extent->second;
   const uint64_t before = (id - start) / kUnitBytes;
   const uint64_t blocks = BlocksToCut(total - before, units);
   const uint64_t after = total - before - blocks * units;
   const ObjectId rest = id + blocks * units * kUnitBytes;
-  Erase(extent);
-  for (ObjectId& mark : marks_) {
-    if (mark > start && mark < start + total * kUnitBytes) mark = start;
-  }
+  extents_.Erase(extent);
+  marks_.Merge(start, start + total * kUnitBytes);
 
   // An extent's start is the start of a block, so this is a header.
   if (HeaderAt(start)->word != MakeWord(BlockState::kFree, total)) {
@@ -156,8 +112,8 @@ void Allocator::Carve(Extents::iterator extent, ObjectId id, uint64_t units) {
     region_->Drain();
   }
 
-  if (before > 0) Insert(start, before);
-  if (after > 0) Insert(rest, after);
+  if (before > 0) extents_.Insert(start, before);
+  if (after > 0) extents_.Insert(rest, after);
   for (uint64_t i = 1; i < blocks; ++i) {
     // The lowest is taken next.
     ready_[units].push_back(id + (blocks - i) * units * kUnitBytes);
@@ -182,38 +138,38 @@ bool Allocator::TakeReady(ObjectId id, uint64_t units) {
 
 void Allocator::MergeReady() {
   for (uint64_t units = 1; units <= kMostSlabUnits; ++units) {
-    for (ObjectId id : ready_[units]) Insert(id, units);
+    for (ObjectId id : ready_[units]) extents_.Insert(id, units);
     ready_[units].clear();
   }
 }
 
 absl::Status Allocator::Full(uint64_t units) const {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the heap is full: no room for an object of ",
-                   units * kUnitBytes, " bytes, ", free_units_ * kUnitBytes,
-                   " bytes are free in ", by_address_.size(), " pieces"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the heap is full: no room for an object of ", units * kUnitBytes,
+      " bytes, ", free_units_ * kUnitBytes, " bytes are free in ",
+      extents_.by_address().size(), " pieces"));
 }
 
 absl::StatusOr<ObjectId> Allocator::Take(uint64_t units, bool may_cut) {
   MutexLock lock(&mutex_);
-  const bool all_is_reserve = free_units_ < reserve_.kept + units;
+  const bool all_is_reserve = free_units_ < kept_ + units;
   if (all_is_reserve && !may_cut) return Full(units);
   if (units <= kMostSlabUnits && !ready_[units].empty()) {
-    if (all_is_reserve) ++reserve_.cuts;
+    if (all_is_reserve) ++cuts_;
     const ObjectId id = ready_[units].back();
     ready_[units].pop_back();
     CountTaken(units);
     return id;
   }
-  auto extent = Fit(units);
-  if (extent == by_address_.end() || Cuts(extent->second, units)) {
+  Extent extent = extents_.Fit(units);
+  if (extent == extents_.end() || Cuts(extent->second, units)) {
     MergeReady();
-    extent = Fit(units);
+    extent = extents_.Fit(units);
   }
-  if (extent == by_address_.end()) return Full(units);
+  if (extent == extents_.end()) return Full(units);
   if (Cuts(extent->second, units)) {
     if (!may_cut) return Full(units);
-    ++reserve_.cuts;
+    ++cuts_;
   }
   const ObjectId id = extent->first;
   Carve(extent, id, units);
@@ -224,12 +180,12 @@ absl::Status Allocator::TakeAt(ObjectId id, uint64_t units) {
   MutexLock lock(&mutex_);
   if (id % kUnitBytes == 0 && units > 0) {
     if (TakeReady(id, units)) return absl::OkStatus();
-    auto extent = FindExtent(id, units);
-    if (extent == by_address_.end()) {
+    Extent extent = extents_.Find(id, units);
+    if (extent == extents_.end()) {
       MergeReady();
-      extent = FindExtent(id, units);
+      extent = extents_.Find(id, units);
     }
-    if (extent != by_address_.end()) {
+    if (extent != extents_.end()) {
       Carve(extent, id, units);
       return absl::OkStatus();
     }
@@ -247,29 +203,29 @@ void Allocator::Give(ObjectId id, uint64_t units) {
   // A neighbour may be in use.
   const uint64_t slab = BlocksPerSlab(units);
   // While the reserve lacks extents, freed blocks merge with their neighbours.
-  const bool lacks = reserve_.whole < reserve_.kept;
+  const bool lacks = extents_.whole_units() < kept_;
   if (slab > 1 && !lacks && ready_[units].size() < 2 * slab) {
     ready_[units].push_back(id);
     return;
   }
-  Insert(id, units);
+  extents_.Insert(id, units);
 }
 
 void Allocator::KeepReserve(uint64_t units) {
   MutexLock lock(&mutex_);
-  reserve_.kept = units;
+  kept_ = units;
 }
 
 Allocator::Reserve Allocator::reserve() const {
   MutexLock lock(&mutex_);
-  return reserve_;
+  return {kept_, extents_.whole_units(), cuts_};
 }
 
 std::vector<std::pair<ObjectId, uint64_t>> Allocator::WholeExtents(
     uint64_t units) const {
   std::vector<std::pair<ObjectId, uint64_t>> whole;
   MutexLock lock(&mutex_);
-  for (const auto& [id, size] : by_address_) {
+  for (const auto& [id, size] : extents_.by_address()) {
     const uint64_t word = HeaderAt(id)->word;
     if (size >= units && StateOf(word) == BlockState::kFree &&
         UnitsOf(word) == size) {
@@ -277,16 +233,6 @@ std::vector<std::pair<ObjectId, uint64_t>> Allocator::WholeExtents(
     }
   }
   return whole;
-}
-
-void Allocator::SetMark(size_t which, ObjectId id) {
-  MutexLock lock(&mutex_);
-  marks_[which] = id;
-}
-
-ObjectId Allocator::mark(size_t which) const {
-  MutexLock lock(&mutex_);
-  return marks_[which];
 }
 
 uint64_t Allocator::free_bytes() const {

@@ -25,8 +25,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -35,7 +33,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/explore.h"
+#include "engine/heap/free_extents.h"
 #include "engine/heap/heap_format.h"
+#include "engine/heap/walk_marks.h"
 #include "engine/pmem/region.h"
 #include "engine/transaction.h"
 
@@ -51,13 +51,11 @@ class Allocator {
  public:
   // For the blocks in [begin, end), bytes from the region's start.
   Allocator(Region* region, uint64_t begin, uint64_t end)
-      : region_(region), begin_(begin), end_(end) {
-    marks_.fill(begin);
-  }
+      : region_(region), begin_(begin), end_(end), marks_(begin) {}
 
   // Finds the free blocks by walking all headers; forgets taken blocks. Calls
-  // `visit` with every block's id and header. kDataLoss: the headers do not
-  // tile.
+  // `visit` with every block's id and header; resets the marks. kDataLoss: the
+  // headers do not tile.
   absl::Status Walk(absl::FunctionRef<void(ObjectId id, uint64_t word)> visit);
 
   // A block of exactly that size: a ready one, else from the smallest extent
@@ -75,12 +73,9 @@ class Allocator {
 
   // --- The reserve.
 
-  // The smallest extent that counts as whole: a page of the index.
-  static constexpr uint64_t kWholeUnits = 4096 / heap_format::kUnitBytes;
-
   struct Reserve {
     uint64_t kept = 0;   // its size in units, as KeepReserve set it
-    uint64_t whole = 0;  // units of extents of kWholeUnits or more
+    uint64_t whole = 0;  // units of whole extents (FreeExtents)
     uint64_t cuts = 0;   // by Take since the allocator was made
   };
   // Sets the size of the reserve; 0: none. Moves no block: a reserve that the
@@ -92,19 +87,14 @@ class Allocator {
   // order.
   std::vector<std::pair<ObjectId, uint64_t>> WholeExtents(uint64_t units) const;
 
-  // Marks: starts of blocks, for a thread that walks the heap piece by piece
-  // while it is in use. When a block becomes part of a larger one, its mark
-  // moves to the start of that. `id` must be the start of a block. Walk resets
-  // all marks to the first block.
-  static constexpr size_t kMarks = 2;
-  void SetMark(size_t which, ObjectId id);
-  ObjectId mark(size_t which) const;
+  // For a walk that goes on while blocks are taken.
+  WalkMarks& marks() { return marks_; }
 
   uint64_t free_bytes() const;
   uint64_t blocks_taken() const;
 
  private:
-  using Extents = std::map<ObjectId, uint64_t>;  // units
+  using Extent = FreeExtents::Map::iterator;
 
   // A slab is cut at once into blocks of one size, at least two; larger blocks
   // have none.
@@ -117,21 +107,10 @@ class Allocator {
     return units > kMostSlabUnits ? 1 : std::min(kMost, kSlabUnits / units);
   }
 
-  // An extent's share in Reserve::whole.
-  static constexpr uint64_t Whole(uint64_t units) {
-    return units < kWholeUnits ? 0 : units;
-  }
-
   heap_format::BlockHeader* HeaderAt(ObjectId id) const;
   // Stores a free block's header and flushes it.
   void StoreFree(ObjectId id, uint64_t units);
 
-  // Adds the space to the extents, and merges it with its neighbours.
-  void Insert(ObjectId id, uint64_t units)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Erase(Extents::iterator extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The smallest extent of `units` or more, or the end.
-  Extents::iterator Fit(uint64_t units) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether taking `units` from an extent of `size` would cut the reserve.
   bool Cuts(uint64_t size, uint64_t units) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -139,12 +118,9 @@ class Allocator {
   uint64_t BlocksToCut(uint64_t size, uint64_t units) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Full(uint64_t units) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The extent that contains all of [id, id + units), or the end.
-  Extents::iterator FindExtent(ObjectId id, uint64_t units)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes [id, id + units) out of `extent`, which contains it, and makes the
   // rest of its slab ready.
-  void Carve(Extents::iterator extent, ObjectId id, uint64_t units)
+  void Carve(Extent extent, ObjectId id, uint64_t units)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // False: that block is not ready.
   bool TakeReady(ObjectId id, uint64_t units)
@@ -155,18 +131,18 @@ class Allocator {
   Region* const region_;
   const uint64_t begin_;
   const uint64_t end_;
+  WalkMarks marks_;
 
   mutable Mutex mutex_;
-  Extents by_address_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::pair<uint64_t, ObjectId>> by_size_ ABSL_GUARDED_BY(mutex_);
+  FreeExtents extents_ ABSL_GUARDED_BY(mutex_);
   // By units; the block given back last, whose header is in the cache, is at
   // the end. Nothing here allocates memory for long.
   std::array<std::vector<ObjectId>, kMostSlabUnits + 1> ready_
       ABSL_GUARDED_BY(mutex_);
   uint64_t free_units_ ABSL_GUARDED_BY(mutex_) = 0;  // of both
-  Reserve reserve_ ABSL_GUARDED_BY(mutex_);
-  uint64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;  // blocks
-  std::array<ObjectId, kMarks> marks_ ABSL_GUARDED_BY(mutex_);
+  uint64_t kept_ ABSL_GUARDED_BY(mutex_) = 0;        // of the reserve
+  uint64_t cuts_ ABSL_GUARDED_BY(mutex_) = 0;        // blocks cut from it
+  uint64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;       // blocks
 };
 
 }  // namespace kamino::engine

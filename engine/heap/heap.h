@@ -30,7 +30,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "engine/heap/block_map.h"
+#include "engine/heap/block_states.h"
 #include "engine/heap/heap_format.h"
 #include "engine/pmem/region.h"
 #include "engine/transaction.h"
@@ -38,6 +38,7 @@
 namespace kamino::engine {
 
 class Allocator;
+class WalkMarks;
 
 using HeapUuid = std::array<uint8_t, 16>;
 
@@ -152,63 +153,32 @@ class Heap {
   void KeepReserve(uint64_t bytes);
   HeapReserve reserve() const;
 
-  // Stores the header's state, atomically, and flushes it; durable with the
-  // caller's next Drain. Idempotent.
-  void MarkAllocated(ObjectId id);
-  void MarkFree(ObjectId id);
-  // The two steps of that.
-  void StoreState(ObjectId id, bool allocated);
-  void FlushState(ObjectId id);
-
-  // Recovery, before Load: makes a block at `id` with that capacity (of an
-  // intent) allocated or free. kDataLoss: no block starts there.
-  absl::Status RecoverState(ObjectId id, uint32_t capacity, bool allocated);
+  // The states of blocks on media.
+  BlockStates& states() { return states_; }
 
   // Free ranges of at least `bytes`, free on media too, with meaningless
   // content: [first, second) of each, without headers, ascending.
   std::vector<std::pair<size_t, size_t>> UnusedRanges(size_t bytes) const;
 
-  // --- To make it equal to another heap page by page.
-
-  // The allocated blocks, by the headers. kDataLoss: they do not tile.
-  absl::StatusOr<BlockMap> AllocatedBlocks() const;
-  // Makes exactly those blocks, whose headers exist, allocated, and everything
-  // else free for a walk; durable with the next Drain. Before Load. kDataLoss:
-  // there are no such blocks.
-  absl::Status Retile(const BlockMap& allocated);
-  // Records blocks that become allocated or free from here on; null: none. It
-  // must outlive that. No transaction may be running.
-  void NoteStates(BlockChanges* changes) { changes_ = changes; }
-
-  // --- For a walk piece by piece (engine/kamino/range_walk.h).
-
   // The end of the last block.
   ObjectId objects_end() const { return objects_end_; }
-  // As Allocator's.
-  void SetMark(size_t which, ObjectId id);
-  ObjectId mark(size_t which) const;
+  // For a walk piece by piece (engine/kamino/range_walk.h).
+  WalkMarks& marks();
 
   HeapStats stats() const;
 
  private:
-  explicit Heap(Region* region);  // with a checked superblock
-
-  // Makes [from, to) free for a walk.
-  void TileFree(ObjectId from, ObjectId to);
-
-  static absl::StatusOr<std::unique_ptr<Heap>> CreateIn(Region* region,
-                                                        absl::string_view label,
-                                                        size_t min_bytes,
-                                                        size_t log_bytes);
+  // With a checked superblock.
+  Heap(Region* region, const heap_format::Superblock& superblock);
 
   Region* const region_;
   HeapUuid uuid_{};
   std::string label_;
-  ObjectId root_ = kNullObject;
-  uint64_t objects_begin_ = 0;
-  uint64_t objects_end_ = 0;
-  std::unique_ptr<Allocator> allocator_;
-  BlockChanges* changes_ = nullptr;
+  const ObjectId root_;
+  const uint64_t objects_begin_;
+  const uint64_t objects_end_;
+  BlockStates states_;
+  const std::unique_ptr<Allocator> allocator_;
 };
 
 }  // namespace kamino::engine

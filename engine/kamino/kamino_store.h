@@ -37,28 +37,26 @@
 #ifndef KAMINO_ENGINE_KAMINO_KAMINO_STORE_H_
 #define KAMINO_ENGINE_KAMINO_KAMINO_STORE_H_
 
-#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <vector>
+#include <utility>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "engine/heap/heap.h"
 #include "engine/heap/open_snapshots.h"
 #include "engine/kamino/backup.h"
+#include "engine/kamino/backup_writer.h"
 #include "engine/kamino/commit_log.h"
+#include "engine/kamino/commit_pipeline.h"
 #include "engine/kamino/lock_table.h"
-#include "engine/kamino/spin_lock.h"
+#include "engine/kamino/range_saver.h"
 #include "engine/kamino/sticky_intents.h"
-#include "engine/kamino/transaction_state.h"
 #include "engine/transaction.h"
 #include "engine/transactional_store.h"
 
@@ -106,7 +104,7 @@ class KaminoStore final : public TransactionalStore {
   std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override;
   ObjectId root() const override { return heap_->root(); }
   // Except transactions with hold_locks.
-  void Quiesce() override { PropagateAll(); }
+  void Quiesce() override { pipeline_.PropagateAll(); }
   uint64_t bytes_used() const override;
   // Only the last sequence is known.
   RecoveryReport recovery_report() const override {
@@ -120,27 +118,29 @@ class KaminoStore final : public TransactionalStore {
   size_t PropagateToBackup(size_t max);
   // How many committed transactions the backup lacks; may leave out commits
   // that other threads have just made. Cheap.
-  size_t LackedByBackup() const;
+  size_t LackedByBackup() const { return pipeline_.lanes().PendingOfMine(); }
 
   // Over an undo log: this thread has made its flushes durable, in all regions.
   // Releases locks that waited for that, and saves a drain.
-  void OnDrained();
+  void OnDrained() { pipeline_.OnDrained(); }
 
   // See CommitOptions::hold_locks. A sequence that is not held is ignored.
-  void ReleaseHold(uint64_t sequence);
+  void ReleaseHold(uint64_t sequence) { pipeline_.ReleaseHold(sequence); }
 
   // Section 5.2: locks the objects of a transaction that this heap already
   // holds (executed as a replica), until ReleaseHold(sequence). Space that it
   // freed is not reused until then. In ascending order of sequence, before any
   // Begin.
-  void HoldLocks(uint64_t sequence, const WriteSet& write_set);
+  void HoldLocks(uint64_t sequence, const WriteSet& write_set) {
+    pipeline_.HoldLocks(sequence, write_set);
+  }
 
   // Called, with no lock of the store held, on the thread that released or
   // aborted, with the objects whose exclusive lock was released. Null to unset.
   // Set while no transaction runs.
   void SetUnlockListener(
       std::function<void(absl::Span<const ObjectId>)> listener) {
-    listener_ = std::move(listener);
+    pipeline_.SetUnlockListener(std::move(listener));
   }
 
   // Largest CommitOptions::sequence of all transactions that had committed by
@@ -152,138 +152,20 @@ class KaminoStore final : public TransactionalStore {
   KaminoStats stats() const;
 
  private:
-  friend class KaminoTransaction;
-  using State = std::unique_ptr<TransactionState>;
-
-  // Threads are spread over lanes, so that they seldom contend.
-  struct alignas(64) Lane {
-    // The last transaction committed on this lane, if its changes are not
-    // durably in the backup yet; else null. A thread that begins to commit puts
-    // Taken() in its place, so that its drain also covers those changes, and
-    // puts its own transaction there when that is committed. In between no
-    // other thread may store here. So that thread can use plain stores: a
-    // locked instruction would wait for the flushes that are under way.
-    std::atomic<TransactionState*> last{nullptr};
-    // Only the thread that has put Taken() there stores to both.
-    std::atomic<uint64_t> committed_last{0};  // transactions that were `last`
-    std::atomic<uint64_t> sequence_last{0};   // the largest of theirs
-
-    // Committed while another thread of the lane had put Taken() there, or
-    // without copy_at_commit.
-    mutable SpinLock mutex;
-    std::vector<State> pending ABSL_GUARDED_BY(mutex);
-    // A hint whether there are any.
-    std::atomic<bool> any{false};
-    std::atomic<uint64_t> sequence{0};  // largest of those; changes with mutex
-    uint64_t committed ABSL_GUARDED_BY(mutex) = 0;
-    uint64_t aborted ABSL_GUARDED_BY(mutex) = 0;
-  };
-  static constexpr size_t kLanes = 64;
-  static TransactionState* Taken();
-
-  // A thread's state between its last commit and the next.
-  struct Turn {
-    State before;        // changes that the next drain can also propagate
-    bool taken = false;  // this thread has taken the lane's last
-  };
-
   KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
               const KaminoOptions& options);
-
-  Lane& MyLane() const;
-  // The lane of the thread that made the owner.
-  Lane& LaneOf(LockTable::Owner owner) const;
-  static LockTable::Owner NewOwner();
-
-  // --- For transactions.
-
-  // An object is about to be locked and read, or `length` bytes of it written.
-  // Any id is allowed.
-  void PrefetchToRead(ObjectId id) const {
-    locks_.Prefetch(id);
-    heap_->Prefetch(id, 0);
-  }
-  void PrefetchToWrite(ObjectId id, size_t length) const {
-    locks_.Prefetch(id);
-    heap_->Prefetch(id, length);
-    sticky_.Prefetch(id);
-  }
-  // Calls `take`, which tries to lock the object, with how long it may wait.
-  // Meanwhile releases locks that only wait for a drain.
-  bool LockOrPropagate(ObjectId id, absl::Duration wait,
-                       absl::FunctionRef<bool(absl::Duration)> take);
-  void BeforeChange(ObjectId id, IntentKind kind) {
-    if (snapshots_ != nullptr) snapshots_->BeforeChange({id, 0, 0, kind});
-  }
-  // Room in the log; waits for other threads' commits if it must.
-  CommitLog::Claim ClaimRecord(size_t entries);
-  Turn TakeTurn();
-  // The record is durable; so are the copies of turn.before.
-  void Committed(State state, Turn turn);
-  // The largest of all that have committed.
-  uint64_t Sequence() const;
-  void CommittedNothing(State state);
-  // Everything is rolled back, durably.
-  void Aborted(State state);
-
-  // --- The undo log; not null.
-
-  // Saves the bytes of the transaction's ranges, as far as they are not saved,
-  // and of `more`. kResourceExhausted: there is no room.
-  absl::Status SaveRanges(TransactionState* state,
-                          absl::Span<const Intent> more);
-  // Stores the saved bytes back, durably.
-  void RestoreSaved(const TransactionState& state);
-
-  // --- The backup.
-
-  // Stores the states of blocks, visible to all.
-  void MarkBlocks(const TransactionState& state);
-  // Stores and flushes everything that must be durable before the locks are
-  // released, in two steps: first the part that takes locks, then plain stores.
-  // False: there was nothing.
-  bool PrepareBackup(TransactionState* state);
-  void CopyToBackup(const TransactionState& state);
-  // Adds up to `max` committed transactions, whose locks are held.
-  void TakePending(Lane& lane, size_t max, std::vector<State>* batch);
-  // Copies, drains, and releases the locks. Returns how many there were.
-  size_t PropagateBatch(std::vector<State> batch);
-  // Makes this thread's flushes in either or both durable.
-  void Drain(bool backup, bool heap);
-  // False: there was nothing.
-  bool PropagateAll() { return PropagateSome(SIZE_MAX) > 0; }
-  size_t PropagateSome(size_t max);
-  static size_t PendingIn(const Lane& lane)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
-  size_t CountPending() const;
-  // The backup durably holds its changes.
-  void Propagated(State state);
-  // Releases the locks and gives freed space back.
-  void Unlock(State state);
 
   Heap* const heap_;
   OpenSnapshots* const snapshots_;
   const std::unique_ptr<Backup> backup_;
-  UndoLog* const undo_log_;          // the backup's; may be null
-  uint64_t undo_committed_ = 0;      // the largest of all that have committed
-  LockTable::Owner undo_owner_ = 0;  // the owner with saved bytes; 0: none
-  const bool copy_at_commit_;
-  const bool one_drain_;  // serves for heap and backup
+  bool recovered_ = false;  // else the destructor must leave the log alone
+  uint64_t last_sequence_ = 0;
   CommitLog log_;
   LockTable locks_;
   StickyIntents sticky_;
-  uint64_t last_sequence_ = 0;
-  std::function<void(absl::Span<const ObjectId>)> listener_;
-  const std::unique_ptr<Lane[]> lanes_;
-
-  mutable absl::Mutex mutex_;
-  // By sequence: committed with hold_locks and not released. The state is set
-  // once the backup has the changes.
-  struct Held {
-    State state;
-    bool released = false;
-  };
-  std::map<uint64_t, Held> held_ ABSL_GUARDED_BY(mutex_);
+  RangeSaver saver_;
+  BackupWriter writer_;
+  CommitPipeline pipeline_;
 };
 
 }  // namespace kamino::engine

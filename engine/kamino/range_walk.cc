@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/heap/heap_format.h"
+#include "engine/heap/walk_marks.h"
 #include "engine/kamino/checksum.h"
 #include "glog/logging.h"
 
@@ -51,8 +52,8 @@ uint64_t RangeWalk::WordAt(ObjectId id) const {
 
 bool RangeWalk::Reach(uint64_t range, size_t most_blocks) {
   const ObjectId begin = Begin(range);
-  ObjectId at = heap_->mark(kEnd);
-  if (at > begin) at = heap_->mark(kBegin);
+  ObjectId at = heap_->marks().Get(kEnd);
+  if (at > begin) at = heap_->marks().Get(kBegin);
   if (at > begin) at = heap_->root();
   bool found = false;
   for (size_t i = 0; i <= most_blocks; ++i) {
@@ -63,15 +64,15 @@ bool RangeWalk::Reach(uint64_t range, size_t most_blocks) {
     if (found || i == most_blocks) break;
     at = next;
   }
-  heap_->SetMark(kBegin, at);
-  if (heap_->mark(kEnd) < at) heap_->SetMark(kEnd, at);
+  heap_->marks().Set(kBegin, at);
+  if (heap_->marks().Get(kEnd) < at) heap_->marks().Set(kEnd, at);
   return found;
 }
 
 uint64_t RangeWalk::Digest(uint64_t range) {
   const ObjectId begin = Begin(range);
   const ObjectId end = Begin(range + 1);
-  ObjectId at = heap_->mark(kBegin);
+  ObjectId at = heap_->marks().Get(kBegin);
   ObjectId last = at;
   uint64_t digest = 0;
   while (at < end) {
@@ -89,7 +90,7 @@ uint64_t RangeWalk::Digest(uint64_t range) {
     last = at;
     at += UnitsOf(word) * kUnitBytes;
   }
-  heap_->SetMark(kEnd, last);
+  heap_->marks().Set(kEnd, last);
   return std::max<uint64_t>(1, digest);
 }
 

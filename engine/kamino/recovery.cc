@@ -174,9 +174,9 @@ void Recovery::Mark(ObjectId id, bool allocated) {
   block.allocated = allocated;
   marked_ = true;
   if (allocated) {
-    heap_->MarkAllocated(id);
+    heap_->states().MarkAllocated(id);
   } else {
-    heap_->MarkFree(id);
+    heap_->states().MarkFree(id);
   }
 }
 

@@ -116,7 +116,7 @@ absl::Status ReplicaTransaction::Make(const Intent& intent) {
   RETURN_IF_ERROR(heap_->ReserveAt(intent.object, intent.length));
   const absl::Span<std::byte> payload = heap_->BlockPayload(intent.object);
   std::memset(payload.data(), 0, payload.size());
-  heap_->MarkAllocated(intent.object);
+  heap_->states().MarkAllocated(intent.object);
   return absl::OkStatus();
 }
 
@@ -145,7 +145,7 @@ absl::Status ReplicaTransaction::Commit(const CommitOptions& options) {
 void ReplicaTransaction::Store() {
   for (const Intent& intent : declared_) {
     if (intent.kind == IntentKind::kFree) {
-      heap_->MarkFree(intent.object);
+      heap_->states().MarkFree(intent.object);
     } else if (!freed_.contains(intent.object)) {
       heap_->region()->Flush(
           heap_->BlockPayload(intent.object).data() + intent.offset,

@@ -258,7 +258,7 @@ void ArchaptStore::Carry(const Work& work) {
   }
   bool headers = false;
   for (const PendingCommit* commit : work.commits) {
-    for (ObjectId id : commit->headers) heap_->FlushState(id);
+    for (ObjectId id : commit->headers) heap_->states().Flush(id);
     headers |= !commit->headers.empty();
   }
   for (const LiveMatrix* live : work.sealing) {

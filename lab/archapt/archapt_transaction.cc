@@ -227,7 +227,7 @@ absl::Status ArchaptTransaction::MakeDurable(const CommitOptions& options) {
   }
   for (const HeldObject& object : held()) {
     if (object.allocated == object.freed) continue;
-    heap().StoreState(object.id, object.allocated);
+    heap().states().Store(object.id, object.allocated);
     commit.headers.push_back(object.id);
     if (object.freed) commit.freed.push_back(object.id);
   }

@@ -259,8 +259,8 @@ void RewindTransaction::AddHeaders(std::vector<Draft>* drafts) {
 void RewindTransaction::StoreHeaders() {
   for (const Header& header : headers_) {
     const HeldObject& object = held()[header.object];
-    heap().StoreState(object.id, object.allocated);
-    if (options().force) heap().FlushState(object.id);
+    heap().states().Store(object.id, object.allocated);
+    if (options().force) heap().states().Flush(object.id);
   }
 }
 

@@ -96,7 +96,7 @@ void WrapTransaction::StoreStates() {
   if (!states_change_) return;
   for (const HeldObject& object : held()) {
     if (object.allocated != object.freed) {
-      heap().StoreState(object.id, object.allocated);
+      heap().states().Store(object.id, object.allocated);
     }
     if (object.freed) wrap_.freed.push_back(object.id);
   }

@@ -35,7 +35,7 @@ absl::Status AddPagesOf(const Intent& intent, PageSet* pages) {
 void ChangedPages::Keep(uint64_t since, const replica::LogRing& ring) {
   if (moments_.empty()) {
     blocks_.emplace(region_->size());
-    heap_->NoteStates(&*blocks_);
+    heap_->states().NoteIn(&*blocks_);
   }
   moments_.push_back({since, std::make_unique<PageSet>(region_->pages())});
   region_->Collect(moments_.back().pages.get());
@@ -72,7 +72,7 @@ void ChangedPages::ForgetBefore(uint64_t since) {
 void ChangedPages::Forget() {
   if (moments_.empty()) return;
   region_->Collect(nullptr);
-  heap_->NoteStates(nullptr);
+  heap_->states().NoteIn(nullptr);
   moments_.clear();
   blocks_.reset();
 }

@@ -5,11 +5,13 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "engine/heap/heap_tiling.h"
 #include "glog/logging.h"
 
 namespace kamino::node {
 
 using engine::BlockMap;
+using engine::HeapTiling;
 using engine::Intent;
 using engine::IntentKind;
 using engine::PageSet;
@@ -114,7 +116,8 @@ absl::StatusOr<std::vector<PageRun>> StorageCopy::BeginReceivingChanges(
                      ", but the log of this node is from ", ring.cleaned(),
                      " to ", ring.applied()));
   }
-  ASSIGN_OR_RETURN(BlockMap blocks, storage_->heap()->AllocatedBlocks());
+  ASSIGN_OR_RETURN(BlockMap blocks,
+                   HeapTiling(*storage_->heap()).AllocatedBlocks());
   PageSet pages(storage_->heap_region()->pages());
   RETURN_IF_ERROR(TakeOut(after, &pages, &blocks));
   ASSIGN_OR_RETURN(std::vector<PageRun> runs, RunsOf(pages));
@@ -155,7 +158,7 @@ absl::StatusOr<replica::StateCopy::Taken> StorageCopy::Take(
 absl::Status StorageCopy::FinishReceiving(uint64_t sequence) {
   reader_.reset();
   if (blocks_.has_value()) {
-    RETURN_IF_ERROR(storage_->heap()->Retile(*blocks_));
+    RETURN_IF_ERROR(HeapTiling(*storage_->heap()).Retile(*blocks_));
     blocks_.reset();
   }
   return storage_->FinishReceiving(sequence);

@@ -45,9 +45,9 @@ absl::Status RestoreBlocks(const InterruptedBlocks& blocks, Heap* heap) {
     }
     if (!is_block || found->second.allocated == before.allocated) continue;
     if (before.allocated) {
-      heap->MarkAllocated(id);
+      heap->states().MarkAllocated(id);
     } else {
-      heap->MarkFree(id);
+      heap->states().MarkFree(id);
     }
     changed = true;
   }

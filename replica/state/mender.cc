@@ -115,13 +115,13 @@ absl::Status Mender::MakeAllocated(const Intent& intent,
     block = {intent.length, true};
   }
   RETURN_IF_ERROR(Store(intent, bytes));
-  if (!allocated) heap_->MarkAllocated(intent.object);
+  if (!allocated) heap_->states().MarkAllocated(intent.object);
   return absl::OkStatus();
 }
 
 void Mender::MakeFree(const Intent& intent) {
   if (!IsAllocated(intent.object)) return;
-  heap_->MarkFree(intent.object);
+  heap_->states().MarkFree(intent.object);
   heap_->Release(intent.object);
   freed_ = true;
   blocks_[intent.object].allocated = false;

@@ -29,7 +29,7 @@ class SnapshotReader final : public ByteSink {
   // Stores the part of `scope` into `region`, which must outlive this.
   // `blocks`: takes only changes, into a heap that has the rest and those
   // allocated blocks. The heap becomes the chain's by the stores and by
-  // Heap::Retile of the remaining blocks at the end. Must outlive this.
+  // HeapTiling::Retile of the remaining blocks at the end. Must outlive this.
   SnapshotReader(engine::Region* region, const SnapshotScope& scope,
                  engine::BlockMap* blocks = nullptr)
       : region_(region), scope_(scope), blocks_(blocks) {}

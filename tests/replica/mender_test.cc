@@ -42,7 +42,7 @@ class AdoptingTest : public ::testing::Test {
 
   ObjectId NewObject() {
     const ObjectId id = *heap_->Reserve(kSize);
-    heap_->MarkAllocated(id);
+    heap_->states().MarkAllocated(id);
     region_.Drain();
     return id;
   }

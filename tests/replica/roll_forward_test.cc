@@ -95,7 +95,7 @@ class RollForwardTest : public ::testing::Test {
     const auto heap = *Heap::CreateTiny(&region, "test", 4096);
     const auto make = [&](uint32_t size) {
       const ObjectId id = *heap->Reserve(size);
-      heap->MarkAllocated(id);
+      heap->states().MarkAllocated(id);
       const auto payload = heap->BlockPayload(id);
       std::memset(payload.data(), 'o', payload.size());
       region.Persist(payload.data(), payload.size());
@@ -155,7 +155,7 @@ class RollForwardTest : public ::testing::Test {
       if (change.kind == IntentKind::kAlloc) {
         ASSERT_TRUE(heap.ReserveAt(id, length).ok());
         std::memset(heap.BlockPayload(id).data(), 0, length);
-        heap.MarkAllocated(id);
+        heap.states().MarkAllocated(id);
         image.filled.push_back(static_cast<uint32_t>(change.text.size()));
       } else if (change.kind == IntentKind::kWrite) {
         length = static_cast<uint32_t>(change.text.size());
@@ -171,7 +171,7 @@ class RollForwardTest : public ::testing::Test {
     Append(write_set, image);
     for (const Change& change : changes) {
       if (change.kind != IntentKind::kFree) continue;
-      heap.MarkFree(change.object);
+      heap.states().MarkFree(change.object);
       heap.region()->Drain();
       heap.Release(change.object);
     }

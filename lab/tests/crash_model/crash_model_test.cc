@@ -141,7 +141,7 @@ TEST_F(RecoverTest, AnObjectThatIsGoneIsAnError) {
   store_->Quiesce();
   region_.Crash(1, image_.base());
   // Its header says that the block is free.
-  heap_->StoreState(id, false);
+  heap_->states().Store(id, false);
   std::memcpy(image_.base() + id - 16, region_.base() + id - 16, 16);
   EXPECT_THAT(std::string(RecoverImage().status().message()),
               HasSubstr("recovery found 1 objects of 2"));

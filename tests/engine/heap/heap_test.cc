@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/heap/allocator.h"
+#include "engine/heap/heap_tiling.h"
 #include "engine/pmem/sim_region.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -31,12 +32,12 @@ std::unique_ptr<Heap> MakeHeap(SimRegion* region) {
 ObjectId Allocate(Heap* heap, uint32_t size) {
   auto id = heap->Reserve(size);
   EXPECT_TRUE(id.ok()) << id.status();
-  heap->MarkAllocated(*id);
+  heap->states().MarkAllocated(*id);
   return *id;
 }
 
 void Free(Heap* heap, ObjectId id) {
-  heap->MarkFree(id);
+  heap->states().MarkFree(id);
   heap->region()->Drain();
   heap->Release(id);
 }
@@ -66,7 +67,7 @@ TEST(HeapTest, IsTiledAnewByItsBlocks) {
   }
   for (ObjectId id : freed) Free(heap.get(), id);
   const HeapStats stats = heap->stats();
-  auto blocks = heap->AllocatedBlocks();
+  auto blocks = HeapTiling(*heap).AllocatedBlocks();
   ASSERT_TRUE(blocks.ok()) << blocks.status();
   EXPECT_TRUE(blocks->Has(heap->root()));
   for (ObjectId id : kept) EXPECT_TRUE(blocks->Has(id));
@@ -75,18 +76,18 @@ TEST(HeapTest, IsTiledAnewByItsBlocks) {
   for (ObjectId id : freed) {
     std::memset(heap_format::HeaderOf(region.base(), id), 0x4b, 16);
   }
-  EXPECT_FALSE(heap->AllocatedBlocks().ok());
-  ASSERT_TRUE(heap->Retile(*blocks).ok());
+  EXPECT_FALSE(HeapTiling(*heap).AllocatedBlocks().ok());
+  ASSERT_TRUE(HeapTiling(*heap).Retile(*blocks).ok());
   region.Drain();
   ASSERT_TRUE(heap->Load().ok());
   EXPECT_EQ(heap->stats().objects, stats.objects);
   EXPECT_EQ(heap->stats().bytes_used, stats.bytes_used);
   // The block map must match the sizes that objects tell.
   blocks->Set(freed[5], true);
-  EXPECT_FALSE(heap->Retile(*blocks).ok());
+  EXPECT_FALSE(HeapTiling(*heap).Retile(*blocks).ok());
   blocks->Set(freed[5], false);
   blocks->Set(kept[7] + 64, true);
-  EXPECT_FALSE(heap->Retile(*blocks).ok());
+  EXPECT_FALSE(HeapTiling(*heap).Retile(*blocks).ok());
 }
 
 TEST(HeapTest, TellsWhichBlocksChange) {
@@ -94,20 +95,20 @@ TEST(HeapTest, TellsWhichBlocksChange) {
   auto heap = MakeHeap(&region);
   const ObjectId old = Allocate(heap.get(), 100);
   const ObjectId other = Allocate(heap.get(), 100);
-  BlockMap before = *heap->AllocatedBlocks();
+  BlockMap before = *HeapTiling(*heap).AllocatedBlocks();
   BlockChanges changes(region.size());
-  heap->NoteStates(&changes);
+  heap->states().NoteIn(&changes);
   Free(heap.get(), old);
   const ObjectId young = Allocate(heap.get(), 5000);
   const ObjectId passing = Allocate(heap.get(), 300);
   Free(heap.get(), passing);
-  heap->NoteStates(nullptr);
+  heap->states().NoteIn(nullptr);
   for (size_t page = 0; page < before.pages(); ++page) {
     const BlockChanges::Page& changed = changes.page(page);
     before.set_word(page,
                     (before.word(page) & ~changed.touched) | changed.allocated);
   }
-  const BlockMap now = *heap->AllocatedBlocks();
+  const BlockMap now = *HeapTiling(*heap).AllocatedBlocks();
   for (size_t page = 0; page < now.pages(); ++page) {
     EXPECT_EQ(before.word(page), now.word(page)) << page;
   }
@@ -177,7 +178,7 @@ TEST(HeapTest, FullThenEmptyThenWholeAgain) {
       EXPECT_TRUE(absl::IsResourceExhausted(id.status()));
       break;
     }
-    heap->MarkAllocated(*id);
+    heap->states().MarkAllocated(*id);
     ids.push_back(*id);
   }
   EXPECT_GT(ids.size(), 1000u);
@@ -211,7 +212,7 @@ TEST(HeapTest, ReserveAtFollowsAnotherHeap) {
     leader->Release(*aborted);
     const uint32_t capacity = leader->Payload(id)->size();
     ASSERT_TRUE(follower->ReserveAt(id, capacity).ok()) << i;
-    follower->MarkAllocated(id);
+    follower->states().MarkAllocated(id);
     ASSERT_EQ(follower->Payload(id)->size(), capacity);
     live.push_back(id);
   }
@@ -293,7 +294,7 @@ TEST(HeapTest, TilesAfterACrashWhileReservingAnywhere) {
     const absl::Status status = heap->ReserveAt(id, bytes - 16);
     ASSERT_EQ(status.ok(), free) << i << ": " << status;
     if (!free) continue;
-    heap->MarkAllocated(id);
+    heap->states().MarkAllocated(id);
     region.Drain();
     // Users' data may look like headers.
     auto payload = heap->Payload(id);

@@ -28,14 +28,14 @@ TEST(HeapThreadsTest, ThreadsAllocateWithoutOverlap) {
       for (int i = 0; i < 3000; ++i) {
         if (mine.size() > 100) {
           std::swap(mine[random() % mine.size()], mine.back());
-          heap->MarkFree(mine.back());
+          heap->states().MarkFree(mine.back());
           heap->region()->Drain();
           heap->Release(mine.back());
           mine.pop_back();
         }
         auto id = heap->Reserve(1 + random() % 5000);
         ASSERT_TRUE(id.ok()) << id.status();
-        heap->MarkAllocated(*id);
+        heap->states().MarkAllocated(*id);
         mine.push_back(*id);
         auto payload = heap->Payload(*id);
         ASSERT_TRUE(payload.ok());

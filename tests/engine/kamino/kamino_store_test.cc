@@ -323,7 +323,7 @@ TEST_P(KaminoStoreTest, EveryBoundHasItsOwnError) {
 TEST_P(KaminoStoreTest, HoldLocksOfWhatAReplicaExecuted) {
   const ObjectId id = under_.Make("first");
   const ObjectId freed = under_.Make("freed");
-  under_.heap().MarkFree(freed);
+  under_.heap().states().MarkFree(freed);
   under_.heap().Release(freed);
   under_.store().HoldLocks(
       7, {{id, 0, 5, IntentKind::kWrite}, {freed, 0, 48, IntentKind::kFree}});

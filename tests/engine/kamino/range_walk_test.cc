@@ -27,10 +27,10 @@ struct Node {
   void Make(ObjectId id, char byte) {
     const auto payload = heap->BlockPayload(id);
     std::memset(payload.data(), byte, payload.size());
-    heap->MarkAllocated(id);
+    heap->states().MarkAllocated(id);
   }
   void Free(ObjectId id) {
-    heap->MarkFree(id);
+    heap->states().MarkFree(id);
     heap->Release(id);
   }
   uint64_t Digest(uint64_t range) {

@@ -23,7 +23,7 @@ class UndoLogTest : public ::testing::Test {
         log_(*UndoLog::Create(heap_.get(), &region_)) {
     for (ObjectId* id : {&a_, &b_}) {
       *id = *heap_->Reserve(kBytes);
-      heap_->MarkAllocated(*id);
+      heap_->states().MarkAllocated(*id);
     }
     Store(a_, std::string(kBytes, 'a'));
     Store(b_, std::string(kBytes, 'b'));

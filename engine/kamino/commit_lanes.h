@@ -1,0 +1,107 @@
+// The committed transactions whose changes the backup lacks, and how many
+// transactions have ended. Threads are spread over lanes, so that they seldom
+// contend. Private to the store.
+//
+// Thread-safe. Owns the states of these transactions.
+#ifndef KAMINO_ENGINE_KAMINO_COMMIT_LANES_H_
+#define KAMINO_ENGINE_KAMINO_COMMIT_LANES_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "engine/kamino/lock_table.h"
+#include "engine/kamino/spin_lock.h"
+#include "engine/kamino/transaction_state.h"
+
+namespace kamino::engine {
+
+class CommitLanes {
+ public:
+  using State = std::unique_ptr<TransactionState>;
+
+  // A thread's state between its last commit and the next.
+  struct Turn {
+    State before;        // changes that the next drain can also propagate
+    bool taken = false;  // this thread has taken the lane's last
+  };
+
+  struct Counts {
+    uint64_t committed = 0;
+    uint64_t aborted = 0;
+    uint64_t pending = 0;
+  };
+
+  CommitLanes() : lanes_(new Lane[kLanes]) {}
+
+  // A new owner, which names the lane of this thread.
+  static LockTable::Owner NewOwner();
+  // Whether a transaction of that owner is in this thread's lane.
+  bool IsMine(LockTable::Owner owner) const;
+
+  // Before a commit that may propagate the changes of the one before. Add ends
+  // the turn.
+  Turn TakeTurn();
+  // Counts the transaction, and keeps it until it is taken. Returns it instead
+  // if it is `propagated`, and thus not lacked by the backup.
+  State Add(State state, bool taken, bool propagated);
+  // For transactions without changes.
+  void CountEmpty();
+  void CountAborted();
+
+  // Each adds up to `max` committed transactions, whose locks are held: of any
+  // lane, this thread's, the owner's.
+  void Take(size_t max, std::vector<State>* batch);
+  void TakeMine(std::vector<State>* batch);
+  void TakeOf(LockTable::Owner owner, std::vector<State>* batch);
+
+  // How many can be taken; may leave out what other threads have just added.
+  size_t Pending() const;
+  size_t PendingOfMine() const;
+
+  // The largest sequence of all that were added.
+  uint64_t LargestSequence() const;
+  Counts counts() const;
+
+ private:
+  struct alignas(64) Lane {
+    // The last transaction committed on this lane, if its changes are not
+    // durably in the backup yet; else null. A thread that begins to commit puts
+    // Taken() in its place, so that its drain also covers those changes, and
+    // puts its own transaction there when that is committed. In between no
+    // other thread may store here. So that thread can use plain stores: a
+    // locked instruction would wait for the flushes that are under way.
+    std::atomic<TransactionState*> last{nullptr};
+    // Only the thread that has put Taken() there stores to both.
+    std::atomic<uint64_t> committed_last{0};  // transactions that were `last`
+    std::atomic<uint64_t> sequence_last{0};   // the largest of theirs
+
+    // Committed while another thread of the lane had put Taken() there, or by a
+    // thread that takes no turns.
+    mutable SpinLock mutex;
+    std::vector<State> pending ABSL_GUARDED_BY(mutex);
+    // A hint whether there are any.
+    std::atomic<bool> any{false};
+    std::atomic<uint64_t> sequence{0};  // largest of those; changes with mutex
+    uint64_t committed ABSL_GUARDED_BY(mutex) = 0;
+    uint64_t aborted ABSL_GUARDED_BY(mutex) = 0;
+  };
+  static constexpr size_t kLanes = 64;
+  static TransactionState* Taken();
+
+  Lane& MyLane() const;
+  // The lane of the thread that made the owner.
+  Lane& LaneOf(LockTable::Owner owner) const;
+  static void TakePending(Lane& lane, size_t max, std::vector<State>* batch);
+  static size_t PendingIn(const Lane& lane)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
+
+  const std::unique_ptr<Lane[]> lanes_;
+};
+
+}  // namespace kamino::engine
+
+#endif  // KAMINO_ENGINE_KAMINO_COMMIT_LANES_H_

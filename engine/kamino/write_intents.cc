@@ -1,0 +1,88 @@
+#include "engine/kamino/write_intents.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "engine/heap/heap_format.h"
+#include "engine/resource_error.h"
+
+namespace kamino::engine {
+
+absl::Status WriteIntents::EnsureCopyAndIntent(Object* object) {
+  for (bool again = true;; again = false) {
+    if (object->copy == nullptr) {
+      auto copy = backup_->EnsureCopy(object->id);
+      if (!copy.ok() && again && pipeline_->PropagateAll()) continue;
+      if (!copy.ok()) return ExplainNoCopy(*object, copy.status());
+      object->copy = *copy;
+    }
+    const StickyIntents::Added added = sticky_->Add(object->id);
+    switch (added) {
+      case StickyIntents::Added::kNew:
+      case StickyIntents::Added::kReplaced:
+        undrained_.push_back(
+            {object->id, added == StickyIntents::Added::kReplaced});
+        object->intended = true;
+        if (!gathers_) Drain();
+        return absl::OkStatus();
+      case StickyIntents::Added::kWasThere:
+        object->intended = true;
+        return absl::OkStatus();
+      case StickyIntents::Added::kNoRoom:
+        if (again && pipeline_->PropagateAll()) continue;
+        return ResourceError(
+            locks_->exclusive() > state_->objects.size()
+                ? Resource::kLog
+                : Resource::kTransaction,
+            "as many objects are locked as the log has room for intents");
+    }
+  }
+}
+
+void WriteIntents::Drain() {
+  if (undrained_.empty()) return;
+  heap_->region()->Drain();
+  for (const Undrained& one : undrained_) {
+    if (one.replaced) sticky_->Drained(one.id);
+  }
+  undrained_.clear();
+}
+
+absl::Status WriteIntents::ExplainNoCopy(const Object& object,
+                                         const absl::Status& error) {
+  if (ResourceOf(error) != Resource::kBackup) return error;
+  const auto bytes_of = [this](const Object& one) {
+    const size_t bytes = heap_->BlockPayload(one.id).size();
+    return heap_format::UnitsFor(bytes) * heap_format::kUnitBytes;
+  };
+  uint64_t needs = bytes_of(object);
+  for (const Object& other : state_->objects) {
+    if (other.copy != nullptr && !other.allocated) needs += bytes_of(other);
+  }
+  const uint64_t room = backup_->stats().bytes_total;
+  parts_backup_ = needs <= room;
+  if (parts_backup_) return error;
+  return ResourceError(
+      Resource::kTransaction,
+      absl::StrCat("the transaction writes to objects of at least ", needs,
+                   " bytes in all, and the undo copy has room for ", room,
+                   ": split it, or give the nodes a larger undo copy"));
+}
+
+absl::Status WriteIntents::EnsureAll(std::vector<ObjectId> lacking) {
+  std::sort(lacking.begin(), lacking.end());
+  lacking.erase(std::unique(lacking.begin(), lacking.end()), lacking.end());
+  const std::vector<std::byte*> copies = backup_->EnsureCopies(lacking);
+  for (size_t i = 0; i < lacking.size(); ++i) {
+    state_->Find(lacking[i])->copy = copies[i];
+  }
+  Gather();
+  absl::Status made;
+  for (size_t i = 0; i < lacking.size() && made.ok(); ++i) {
+    made = EnsureCopyAndIntent(state_->Find(lacking[i]));
+  }
+  DrainGathered();
+  return made;
+}
+
+}  // namespace kamino::engine

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "glog/logging.h"
+#include "security/certificates.h"
 
 namespace kamino::transport {
 
@@ -168,7 +169,7 @@ absl::Status LoopLink::KnowPeer(
     identity_ = identity;
   }
   // May be called during a check of certificates, so it must not block there.
-  believed_ = options().certificates->WatchPeer(
+  believed_ = options().certificates->watches()->WatchPeer(
       *peer, [link = weak_from_this(),
               context = std::weak_ptr(context_)](const absl::Status& why) {
         const auto held = context.lock();

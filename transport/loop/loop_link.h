@@ -19,7 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/log_limit.h"
 #include "security/certificate.h"
-#include "security/certificates.h"
+#include "security/peer_watches.h"
 #include "transport/link.h"
 #include "transport/loop/accept_gate.h"
 #include "transport/loop/event_loop.h"
@@ -186,7 +186,7 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
   // The loop's thread only.
   std::shared_ptr<LinkHandler> handler_;
   std::shared_ptr<AcceptGate> gate_;  // null: this side connects
-  std::unique_ptr<security::Certificates::Watch> believed_;
+  std::unique_ptr<security::PeerWatches::Watch> believed_;
   EventLoop::Id timer_ = 0;
 };
 

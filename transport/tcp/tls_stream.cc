@@ -106,8 +106,10 @@ absl::StatusOr<std::shared_ptr<const TlsSetup>> TlsSetup::Make(
     uint64_t bytes_of_key) {
   std::shared_ptr<TlsSetup> setup(new TlsSetup);
   setup->bytes_of_key_ = bytes_of_key;
-  ASSIGN_OR_RETURN(setup->to_connect_, certificates->NewClientContext({}));
-  ASSIGN_OR_RETURN(setup->to_accept_, certificates->NewServerContext({}));
+  ASSIGN_OR_RETURN(setup->to_connect_,
+                   security::NewClientContext(*certificates));
+  ASSIGN_OR_RETURN(setup->to_accept_,
+                   security::NewServerContext(*certificates));
   for (SSL_CTX* const context :
        {setup->to_connect_.get(), setup->to_accept_.get()}) {
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);

@@ -17,6 +17,7 @@
 #include "openssl/types.h"
 #include "security/certificate.h"
 #include "security/certificates.h"
+#include "security/tls_context.h"
 #include "transport/link.h"
 #include "transport/tcp/byte_sink.h"
 #include "transport/tcp/tls_buffers.h"
@@ -44,8 +45,8 @@ class TlsSetup {
  private:
   TlsSetup() = default;
   std::shared_ptr<security::Certificates> certificates_;  // outlive the others
-  security::Certificates::Context to_connect_;
-  security::Certificates::Context to_accept_;
+  security::TlsContext to_connect_;
+  security::TlsContext to_accept_;
   uint64_t bytes_of_key_ = kBytesOfKey;
 };
 

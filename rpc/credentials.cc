@@ -20,6 +20,7 @@ namespace {
 
 using grpc::experimental::CertificateVerifier;
 using security::Certificates;
+using security::PeerWatches;
 
 constexpr unsigned int kRefreshSeconds = 1;
 
@@ -82,7 +83,7 @@ class Connected {
         target_(std::move(target)) {}
 
   void To(const security::Certificate& peer) {
-    auto watch = certificates_->WatchPeer(
+    auto watch = certificates_->watches()->WatchPeer(
         peer, [ends = ends_, target = target_](const absl::Status& why) {
           LOG(WARNING) << "ends its connections to " << target << ": "
                        << why.message();
@@ -97,7 +98,7 @@ class Connected {
   const std::shared_ptr<ConnectionEnds> ends_;
   const std::string target_;
   absl::Mutex mutex_;
-  std::unique_ptr<Certificates::Watch> watch_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<PeerWatches::Watch> watch_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -102,7 +102,7 @@ bool Peers::Knows(const std::string& address) {
 void Peers::Add(const std::string& address, const security::Certificate& peer) {
   // Watches begin and end without the lock.
   Peer added = {peer.fingerprint(),
-                credentials_->certificates()->WatchPeer(
+                credentials_->certificates()->watches()->WatchPeer(
                     peer, [ends = credentials_->ends(), port = port_,
                            address](const absl::Status& why) {
                       LOG(WARNING) << "ends the connection from " << address

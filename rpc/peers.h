@@ -39,7 +39,7 @@ class Peers {
  private:
   struct Peer {
     std::string fingerprint;
-    std::unique_ptr<security::Certificates::Watch> watch;
+    std::unique_ptr<security::PeerWatches::Watch> watch;
   };
   void Add(const std::string& address, const security::Certificate& peer);
 

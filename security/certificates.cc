@@ -2,10 +2,8 @@
 
 #include <pthread.h>
 
-#include <iterator>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/clock.h"
@@ -157,7 +155,7 @@ void Certificates::OnLook(std::function<void()> looked) {
 
 void Certificates::Look() {
   Reload();
-  EndWatched([this](const Certificate& peer) { return Check(peer); });
+  watches_.EndWatched([this](const Certificate& peer) { return Check(peer); });
   std::vector<std::function<void()>*> looked;
   {
     absl::MutexLock lock(&look_mutex_);
@@ -227,50 +225,12 @@ void Certificates::TellAge(const Set& set) {
   age_told_ = now;
 }
 
-std::unique_ptr<Certificates::Watch> Certificates::WatchPeer(
-    const Certificate& peer, std::function<void(const absl::Status&)> end) {
-  absl::MutexLock lock(&watch_mutex_);
-  watched_.push_back({peer, std::move(end)});
-  return std::unique_ptr<Watch>(new Watch(this, std::prev(watched_.end())));
-}
-
-Certificates::Watch::~Watch() {
-  absl::MutexLock lock(&certificates_->watch_mutex_);
-  certificates_->watched_.erase(at_);
-}
-
-void Certificates::EndWatched(
-    const std::function<absl::Status(const Certificate& peer)>& why) {
-  // Each certificate once, and without blocking watches that begin or end.
-  absl::flat_hash_map<std::string, Certificate> peers;
-  {
-    absl::MutexLock lock(&watch_mutex_);
-    for (const Watched& one : watched_) {
-      if (!one.ended) peers.emplace(one.peer.fingerprint(), one.peer);
-    }
-  }
-  absl::flat_hash_map<std::string, absl::Status> gone;
-  for (const auto& [fingerprint, peer] : peers) {
-    absl::Status status = why(peer);
-    if (!status.ok()) gone.emplace(fingerprint, std::move(status));
-  }
-  if (gone.empty()) return;
-  absl::MutexLock lock(&watch_mutex_);
-  for (Watched& one : watched_) {
-    const auto found = gone.find(one.peer.fingerprint());
-    if (one.ended || found == gone.end()) continue;
-    one.ended = true;
-    ended_.fetch_add(1, std::memory_order_relaxed);
-    one.end(found->second);
-  }
-}
-
 Certificates::Counts Certificates::counts() const {
   Counts counts;
   counts.reloads = reloads_.load(std::memory_order_relaxed);
   counts.failed_reloads = failed_reloads_.load(std::memory_order_relaxed);
   counts.refused = refused_.load(std::memory_order_relaxed);
-  counts.ended = ended_.load(std::memory_order_relaxed);
+  counts.ended = watches_.ended();
   return counts;
 }
 

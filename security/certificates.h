@@ -6,9 +6,9 @@
 // holder), the log says so, and the former ones remain in use until they do.
 //
 // TLS checks a certificate only when a connection is made. Owners of open
-// connections therefore watch them (Watch): the watch's callback runs within
-// kMaxLateness after the peer's certificate expires, is revoked, or loses its
-// authority.
+// connections therefore watch them (PeerWatches): the watch's callback runs
+// within kMaxLateness after the peer's certificate expires, is revoked, or
+// loses its authority.
 #ifndef KAMINO_SECURITY_CERTIFICATES_H_
 #define KAMINO_SECURITY_CERTIFICATES_H_
 
@@ -27,9 +27,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/log_limit.h"
-#include "openssl/types.h"
 #include "security/certificate.h"
 #include "security/identity.h"
+#include "security/peer_watches.h"
 #include "security/tls_files.h"
 #include "security/tls_texts.h"
 #include "security/trust.h"
@@ -100,32 +100,8 @@ class Certificates {
   // for the life of this object.
   void OnLook(std::function<void()> looked);
 
-  // Until the watch is destroyed, `end` is called, once, if the certificate is
-  // no longer trusted. It must be quick, for example shut down a socket or set
-  // a flag, and must not begin or end a watch. It does not run after the
-  // destruction.
-  class Watch;
-  std::unique_ptr<Watch> WatchPeer(
-      const Certificate& peer, std::function<void(const absl::Status&)> end);
-  // Ends the watches for which `why` returns an error, for example after a
-  // change of roles.
-  void EndWatched(
-      const std::function<absl::Status(const Certificate& peer)>& why);
-
-  // Configures an OpenSSL context that uses the present certificates for each
-  // new connection. Session resumption is off, because it would bypass the
-  // check. The context must not outlive this object.
-  struct ContextOptions {
-    int min_version = 0x0304;        // TLS 1.3, as OpenSSL numbers them
-    bool peer_must_be_known = true;  // otherwise it may have no certificate
-  };
-  absl::Status SetUp(const ContextOptions& options, SSL_CTX* context) const;
-  struct ContextDeleter {
-    void operator()(SSL_CTX* context) const;
-  };
-  using Context = std::unique_ptr<SSL_CTX, ContextDeleter>;
-  absl::StatusOr<Context> NewServerContext(const ContextOptions& options) const;
-  absl::StatusOr<Context> NewClientContext(const ContextOptions& options) const;
+  // Watches of peers whose certificates are checked by each Look.
+  PeerWatches* watches() { return &watches_; }
 
   // Checks the files and the watched certificates, as the thread does at each
   // interval.
@@ -140,12 +116,6 @@ class Certificates {
   Counts counts() const;
 
  private:
-  struct Watched {
-    Certificate peer;
-    std::function<void(const absl::Status&)> end;
-    bool ended = false;
-  };
-
   explicit Certificates(const Options& options);
   absl::StatusOr<std::shared_ptr<const Set>> Take(const TlsTexts& texts) const;
   Verdict CheckAt(const Set& set, const Certificate& peer) const;
@@ -153,8 +123,6 @@ class Certificates {
   void Reload();
   void TellAge(const Set& set) ABSL_EXCLUSIVE_LOCKS_REQUIRED(look_mutex_);
   void Run();
-  static int ShowOwn(SSL* connection, void* self);
-  static int CheckPeer(X509_STORE_CTX* check, void* self);
 
   const Options options_;
   const std::function<absl::Time()> now_;
@@ -166,37 +134,20 @@ class Certificates {
   std::shared_ptr<const Set> current_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
 
-  absl::Mutex look_mutex_;  // held during a check; taken before the next two
+  absl::Mutex look_mutex_;  // held during a check; taken before mutex_
   TlsTexts seen_ ABSL_GUARDED_BY(look_mutex_);
   absl::Time age_told_ ABSL_GUARDED_BY(look_mutex_) = absl::InfinitePast();
   std::vector<std::function<void(const Set&)>> changed_
       ABSL_GUARDED_BY(look_mutex_);
   std::list<std::function<void()>> looked_ ABSL_GUARDED_BY(look_mutex_);
 
-  absl::Mutex watch_mutex_;
-  std::list<Watched> watched_ ABSL_GUARDED_BY(watch_mutex_);
+  PeerWatches watches_;
 
   mutable LogLimit refusals_;
   mutable std::atomic<uint64_t> refused_{0};
   std::atomic<uint64_t> reloads_{0};
   std::atomic<uint64_t> failed_reloads_{0};
-  std::atomic<uint64_t> ended_{0};
   std::thread thread_;
-};
-
-class Certificates::Watch {
- public:
-  ~Watch();
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
-
- private:
-  friend class Certificates;
-  Watch(Certificates* certificates, std::list<Watched>::iterator at)
-      : certificates_(certificates), at_(at) {}
-
-  Certificates* const certificates_;
-  const std::list<Watched>::iterator at_;
 };
 
 }  // namespace kamino::security

@@ -40,7 +40,7 @@ absl::StatusOr<FlaggedRoles> FlaggedRoles::Open(
   roles.access_ = std::move(access);
   roles.access_->OnChange(
       [certificates](const RoleMap& before, const RoleMap& now) {
-        certificates->EndWatched([&](const Certificate& peer) {
+        certificates->watches()->EndWatched([&](const Certificate& peer) {
           return ChangedFor(peer, before, now);
         });
       });

@@ -1,5 +1,5 @@
-// Certificates for users of OpenSSL. A context has none itself: they are looked
-// up for each connection, so that contexts survive changes of the files.
+#include "security/tls_context.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -14,7 +14,7 @@
 #include "openssl/ssl.h"
 #include "openssl/x509_vfy.h"
 #include "openssl/x509v3.h"
-#include "security/certificates.h"
+#include "security/certificate.h"
 
 namespace kamino::security {
 namespace {
@@ -58,14 +58,35 @@ std::vector<X509Pointer> ChainIn(X509_STORE_CTX* check) {
   return chain;
 }
 
-}  // namespace
-
-void Certificates::ContextDeleter::operator()(SSL_CTX* context) const {
-  SSL_CTX_free(context);
+int ShowOwn(SSL* connection, void* argument) {
+  const auto set = static_cast<const Certificates*>(argument)->Current();
+  const auto& chain = set->own.chain();
+  STACK_OF(X509)* const others = sk_X509_new_null();
+  if (others == nullptr) return 0;
+  for (size_t i = 1; i < chain.size(); ++i) {
+    sk_X509_push(others, chain[i].get());
+  }
+  const int shown = SSL_use_cert_and_key(connection, chain.front().get(),
+                                         set->key.get(), others, 1);
+  sk_X509_free(others);
+  return shown;
 }
 
-absl::Status Certificates::SetUp(const ContextOptions& options,
-                                 SSL_CTX* context) const {
+int CheckPeer(X509_STORE_CTX* check, void* argument) {
+  const auto& certificates = *static_cast<const Certificates*>(argument);
+  auto* const connection = static_cast<SSL*>(
+      X509_STORE_CTX_get_ex_data(check, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  const Certificates::Admission admission = certificates.Admit(
+      ChainIn(check), SSL_is_server(connection) ? Certificates::Peer::kCalls
+                                                : Certificates::Peer::kServes);
+  X509_STORE_CTX_set_error(check, admission.x509_error);
+  if (admission.peer.ok()) return 1;
+  certificates.TellRefused(AddressOf(connection), admission.peer.status());
+  return 0;
+}
+
+absl::Status SetUp(const Certificates& certificates,
+                   const TlsContextOptions& options, SSL_CTX* context) {
   if (SSL_CTX_set_min_proto_version(context, options.min_version) != 1) {
     return absl::InternalError(OpenSslError());
   }
@@ -79,52 +100,32 @@ absl::Status Certificates::SetUp(const ContextOptions& options,
       SSL_VERIFY_PEER |
           (options.peer_must_be_known ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
       nullptr);
-  void* const self = const_cast<Certificates*>(this);
-  SSL_CTX_set_cert_cb(context, &Certificates::ShowOwn, self);
-  SSL_CTX_set_cert_verify_callback(context, &Certificates::CheckPeer, self);
+  void* const argument = const_cast<Certificates*>(&certificates);
+  SSL_CTX_set_cert_cb(context, &ShowOwn, argument);
+  SSL_CTX_set_cert_verify_callback(context, &CheckPeer, argument);
   return absl::OkStatus();
 }
 
-absl::StatusOr<Certificates::Context> Certificates::NewServerContext(
-    const ContextOptions& options) const {
-  Context context(SSL_CTX_new(TLS_server_method()));
+}  // namespace
+
+void TlsContextDeleter::operator()(SSL_CTX* context) const {
+  SSL_CTX_free(context);
+}
+
+absl::StatusOr<TlsContext> NewServerContext(const Certificates& certificates,
+                                            const TlsContextOptions& options) {
+  TlsContext context(SSL_CTX_new(TLS_server_method()));
   if (context == nullptr) return absl::ResourceExhaustedError(OpenSslError());
-  RETURN_IF_ERROR(SetUp(options, context.get()));
+  RETURN_IF_ERROR(SetUp(certificates, options, context.get()));
   return context;
 }
 
-absl::StatusOr<Certificates::Context> Certificates::NewClientContext(
-    const ContextOptions& options) const {
-  Context context(SSL_CTX_new(TLS_client_method()));
+absl::StatusOr<TlsContext> NewClientContext(const Certificates& certificates,
+                                            const TlsContextOptions& options) {
+  TlsContext context(SSL_CTX_new(TLS_client_method()));
   if (context == nullptr) return absl::ResourceExhaustedError(OpenSslError());
-  RETURN_IF_ERROR(SetUp(options, context.get()));
+  RETURN_IF_ERROR(SetUp(certificates, options, context.get()));
   return context;
-}
-
-int Certificates::ShowOwn(SSL* connection, void* self) {
-  const auto set = static_cast<const Certificates*>(self)->Current();
-  const auto& chain = set->own.chain();
-  STACK_OF(X509)* const others = sk_X509_new_null();
-  if (others == nullptr) return 0;
-  for (size_t i = 1; i < chain.size(); ++i) {
-    sk_X509_push(others, chain[i].get());
-  }
-  const int shown = SSL_use_cert_and_key(connection, chain.front().get(),
-                                         set->key.get(), others, 1);
-  sk_X509_free(others);
-  return shown;
-}
-
-int Certificates::CheckPeer(X509_STORE_CTX* check, void* self) {
-  const auto& certificates = *static_cast<const Certificates*>(self);
-  auto* const connection = static_cast<SSL*>(
-      X509_STORE_CTX_get_ex_data(check, SSL_get_ex_data_X509_STORE_CTX_idx()));
-  const Admission admission = certificates.Admit(
-      ChainIn(check), SSL_is_server(connection) ? Peer::kCalls : Peer::kServes);
-  X509_STORE_CTX_set_error(check, admission.x509_error);
-  if (admission.peer.ok()) return 1;
-  certificates.TellRefused(AddressOf(connection), admission.peer.status());
-  return 0;
 }
 
 }  // namespace kamino::security

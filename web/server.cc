@@ -18,6 +18,7 @@
 #include "base/status_macros.h"
 #include "openssl/tls1.h"
 #include "security/access_table.h"
+#include "security/tls_context.h"
 #include "web/connections.h"
 #include "web/timed_stream.h"
 
@@ -48,7 +49,7 @@ bool SetNonBlocking(int descriptor) {
 class Server::Listener final : public httplib::Server {
  public:
   // `tls` may be null.
-  Listener(const ServerOptions& options, security::Certificates::Context tls,
+  Listener(const ServerOptions& options, security::TlsContext tls,
            std::vector<Route> routes)
       : options_(options), tls_(std::move(tls)) {
     for (Route& route : routes) {
@@ -143,7 +144,7 @@ class Server::Listener final : public httplib::Server {
   }
 
   const ServerOptions options_;
-  const security::Certificates::Context tls_;
+  const security::TlsContext tls_;
   std::map<std::string, Route> routes_;
   Connections* connections_ = nullptr;  // while it runs
   absl::Notification runs_;
@@ -154,12 +155,13 @@ Server::Server() = default;
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     const ServerOptions& options, std::vector<Route> routes) {
   ASSIGN_OR_RETURN(const HostPort listen, ParseAddress(options.listen));
-  security::Certificates::Context tls;
+  security::TlsContext tls;
   if (options.certificates != nullptr) {
     // Scrapers and browsers may lack newer versions; probes have no
     // certificate.
     ASSIGN_OR_RETURN(
-        tls, options.certificates->NewServerContext(
+        tls, security::NewServerContext(
+                 *options.certificates,
                  {.min_version = TLS1_2_VERSION, .peer_must_be_known = false}));
   }
   auto server = absl::WrapUnique(new Server);

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "engine/pmem/region.h"
 
 namespace kamino::node {
@@ -37,6 +38,12 @@ class Media {
 
   // For error texts: the file's path.
   virtual std::string Name(Part part) const = 0;
+
+  // Adds the part's name to an error.
+  absl::Status WithName(const absl::Status& status, Part part) const {
+    return absl::Status(status.code(),
+                        absl::StrCat(Name(part), ": ", status.message()));
+  }
 };
 
 }  // namespace kamino::node

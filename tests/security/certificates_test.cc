@@ -225,9 +225,10 @@ TEST_F(CertificatesTest, EndsTheWatchedWhenTheyAreBelievedNoMore) {
     };
   };
   const Certificate peer = *Certificate::Parse(app.certificate_pem);
-  const auto one = certificates->WatchPeer(peer, note("one"));
-  auto left = certificates->WatchPeer(peer, note("left"));
-  const auto other = certificates->WatchPeer(Peer(kNode1), note("other"));
+  const auto one = certificates->watches()->WatchPeer(peer, note("one"));
+  auto left = certificates->watches()->WatchPeer(peer, note("left"));
+  const auto other =
+      certificates->watches()->WatchPeer(Peer(kNode1), note("other"));
   certificates->Look();
   EXPECT_TRUE(ended.empty());
   left.reset();

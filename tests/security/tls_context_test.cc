@@ -1,4 +1,6 @@
 // Two ends of a TLS connection that go by Certificates, in one thread.
+#include "security/tls_context.h"
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -69,9 +71,9 @@ Met Shake(SSL_CTX* client_context, SSL_CTX* server_context) {
 class TlsContextTest : public testing::Test {
  protected:
   Met Meet(const Certificates& client, const Certificates& server,
-           const Certificates::ContextOptions& options = {}) {
-    const auto client_context = client.NewClientContext(options);
-    const auto server_context = server.NewServerContext(options);
+           const TlsContextOptions& options = {}) {
+    const auto client_context = NewClientContext(client, options);
+    const auto server_context = NewServerContext(server, options);
     return Shake(client_context->get(), server_context->get());
   }
 
@@ -137,14 +139,15 @@ TEST_F(TlsContextTest, AClientsCertificateServesNobody) {
 
 TEST_F(TlsContextTest, WhoShowsNoneIsTakenOnlyWhereThatIsFine) {
   const auto server = authority_.Load(kNode2);
-  Certificates::ContextOptions options;
+  TlsContextOptions options;
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> nobody(
       SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);
-  EXPECT_NE(Shake(nobody.get(), server->NewServerContext(options)->get())
+  EXPECT_NE(Shake(nobody.get(), NewServerContext(*server, options)->get())
                 .client_error,
             "");
   options.peer_must_be_known = false;
-  const Met met = Shake(nobody.get(), server->NewServerContext(options)->get());
+  const Met met =
+      Shake(nobody.get(), NewServerContext(*server, options)->get());
   EXPECT_EQ(met.client_error, "");
   EXPECT_EQ(met.server_saw, "");
 }
@@ -153,11 +156,11 @@ TEST_F(TlsContextTest, OlderProtocolsAreRefused) {
   const auto server = authority_.Load(kNode2);
   const auto client = authority_.Load(kNode1);
   const auto at_most = [&](int version, int min_version) {
-    Certificates::ContextOptions options;
+    TlsContextOptions options;
     options.min_version = min_version;
-    const auto server_context = server->NewServerContext(options);
+    const auto server_context = NewServerContext(*server, options);
     options.min_version = 0;
-    const auto client_context = client->NewClientContext(options);
+    const auto client_context = NewClientContext(*client, options);
     SSL_CTX_set_max_proto_version(client_context->get(), version);
     return Shake(client_context->get(), server_context->get()).client_error;
   };
@@ -172,8 +175,8 @@ TEST_F(TlsContextTest, AContextShowsWhatIsThereNow) {
   options.look = absl::InfiniteDuration();
   const auto client = *Certificates::Load(options);
   const auto server = authority_.Load(kNode2);
-  const auto client_context = client->NewClientContext({});
-  const auto server_context = server->NewServerContext({});
+  const auto client_context = NewClientContext(*client);
+  const auto server_context = NewServerContext(*server);
   const Issued next = authority_.Issue(kNode1);
   authority_.Revoke(client->Current()->certificate_pem, options.files);
   WriteText(options.files.certificate, next.certificate_pem);

@@ -64,7 +64,7 @@ std::string ReadAll(int socket) {
 RawTls::RawTls(const security::Certificates* certificates,
                const std::string& address, const std::string& protocol)
     : socket_(KnockAtPort(address)) {
-  auto context = certificates->NewClientContext({});
+  auto context = security::NewClientContext(*certificates);
   EXPECT_TRUE(context.ok()) << context.status();
   context_ = *std::move(context);
   ssl_ = SSL_new(context_.get());

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "openssl/types.h"
 #include "security/certificates.h"
+#include "security/tls_context.h"
 
 namespace kamino::transport {
 
@@ -43,7 +44,7 @@ class RawTls {
   SSL* ssl() const { return ssl_; }
 
  private:
-  security::Certificates::Context context_;
+  security::TlsContext context_;
   int socket_;
   SSL* ssl_;
   bool ended_ = false;

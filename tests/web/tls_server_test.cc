@@ -15,6 +15,7 @@
 #include "openssl/ssl.h"
 #include "security/access.h"
 #include "security/certificates.h"
+#include "security/tls_context.h"
 #include "tests/patience.h"
 #include "tests/security/test_certificates.h"
 #include "web/server.h"
@@ -86,7 +87,8 @@ class TlsServerTest : public testing::Test {
     return answer;
   }
   std::string GetAs(const Certificates& who, const std::string& path) {
-    const auto context = who.NewClientContext({.min_version = TLS1_2_VERSION});
+    const auto context =
+        security::NewClientContext(who, {.min_version = TLS1_2_VERSION});
     EXPECT_EQ(context.status(), absl::OkStatus());
     return Ask(context->get(), path);
   }

@@ -107,6 +107,12 @@ LoopLink* AcceptGate::InTheWay() const {
   return most->link;
 }
 
+std::vector<LoopLink*> AcceptGate::WaitingLinks() const {
+  std::vector<LoopLink*> links;
+  for (const Waiting& one : waiting_) links.push_back(one.link);
+  return links;
+}
+
 void AcceptGate::Came(LoopLink* link, const std::string& host, absl::Time now) {
   Host& from = hosts_[host];
   ++from.half_open;
@@ -168,6 +174,21 @@ void AcceptGate::Left(LoopLink* link, absl::Time now) {
     if (--same->second == 0) identities_.erase(same);
   }
   links_.erase(found);
+}
+
+LinkRefusal AcceptGate::RefusalOf(const absl::Status& why) {
+  switch (why.code()) {
+    case absl::StatusCode::kDeadlineExceeded:
+      return LinkRefusal::kTimeout;
+    case absl::StatusCode::kUnauthenticated:
+      return LinkRefusal::kCertificate;
+    case absl::StatusCode::kPermissionDenied:
+      return LinkRefusal::kNotAdmitted;
+    case absl::StatusCode::kFailedPrecondition:
+      return LinkRefusal::kProtocol;
+    default:
+      return LinkRefusal::kOther;
+  }
 }
 
 void AcceptGate::TellRefusal(absl::string_view peer, LinkRefusal why,

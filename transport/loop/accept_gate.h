@@ -7,6 +7,7 @@
 #include <list>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/node_hash_map.h"
@@ -47,10 +48,16 @@ class AcceptGate {
   // An incoming link is gone.
   void Left(LoopLink* link, absl::Time now);
 
+  // Incoming links that are not established, the oldest first.
+  std::vector<LoopLink*> WaitingLinks() const;
+
   size_t half_open() const { return waiting_.size(); }
   size_t all() const { return links_.size(); }
   size_t hosts() const { return hosts_.size(); }  // known hosts
 
+  // The count for an incoming link that closes for `why` before it is
+  // established.
+  static LinkRefusal RefusalOf(const absl::Status& why);
   // Counts a refusal of `peer`, and logs it unless there were too many lately.
   // `told`: the log already has it.
   void TellRefusal(absl::string_view peer, LinkRefusal why,

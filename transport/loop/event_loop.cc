@@ -28,10 +28,6 @@ constexpr int kRoundsPerWait = 32;
 
 constexpr int kEventsPerWait = 64;
 
-// After kMostWorth futile spins it spins only once in so many turns of work:
-// the thread whose answer it awaits may need the processor.
-constexpr int kSkippedSpins = 32;
-
 int64_t Now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
@@ -84,9 +80,7 @@ absl::StatusOr<std::shared_ptr<EventLoop>> EventLoop::Start(absl::Duration spin,
 }
 
 EventLoop::EventLoop(absl::Duration spin, UniqueFd epoll, UniqueFd wake)
-    : spin_nanos_(absl::ToInt64Nanoseconds(spin)),
-      epoll_(std::move(epoll)),
-      wake_(std::move(wake)) {}
+    : epoll_(std::move(epoll)), wake_(std::move(wake)), policy_(spin) {}
 
 EventLoop::~EventLoop() { CHECK(!thread_.joinable()) << "not stopped"; }
 
@@ -205,11 +199,7 @@ void EventLoop::Run() {
     if (attention_.load(std::memory_order_acquire) && !RunPosted()) return;
     const Work found = PollAll();
     worked |= found != Work::kNone;
-    if (found == Work::kNone) {
-      spun_ |= awake;
-    } else if (std::exchange(spun_, false)) {
-      worth_ = kMostWorth;
-    }
+    policy_.OnPolled(found != Work::kNone, awake);
     if (awake && found != Work::kMuch && ++rounds < kRoundsPerWait) {
       Relax();
       continue;
@@ -219,7 +209,7 @@ void EventLoop::Run() {
     RunTimers(now);
     if (worked) last_work = now;
     // If there is no spinning, the next wait finds work too.
-    awake = spinning_ > 0 && IsWorthSpinning(worked, now - last_work);
+    awake = spinning_ > 0 && policy_.MaySpin(worked, now - last_work);
     worked = false;
     if (awake) {
       if (Wait(0, /*armed=*/false)) last_work = Now();
@@ -231,17 +221,6 @@ void EventLoop::Run() {
       last_work = Now();
     }
   }
-}
-
-bool EventLoop::IsWorthSpinning(bool worked, int64_t idle_nanos) {
-  if (worked) {
-    may_spin_ = worth_ > 0 || ++skipped_ % kSkippedSpins == 0;
-    return may_spin_;
-  }
-  if (may_spin_ && idle_nanos < spin_nanos_) return true;
-  if (std::exchange(spun_, false) && worth_ > 0) --worth_;
-  may_spin_ = false;
-  return false;
 }
 
 // False when the loop is to end.

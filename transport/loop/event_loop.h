@@ -24,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "transport/loop/spin_policy.h"
 #include "transport/loop/unique_fd.h"
 
 namespace kamino::transport {
@@ -96,8 +97,6 @@ class EventLoop {
 
   EventLoop(absl::Duration spin, UniqueFd epoll, UniqueFd wake);
 
-  static constexpr int kMostWorth = 32;
-
   enum class Work {
     kNone,
     kSome,
@@ -114,12 +113,8 @@ class EventLoop {
   // until the loop is awake.
   bool Wait(int timeout_ms, bool armed);
   int MillisUntilTimer() const;
-  // Whether to poll again rather than sleep, given whether the last round
-  // `worked` and how long the loop has been idle.
-  bool IsWorthSpinning(bool worked, int64_t idle_nanos);
 
   // Constant after Start.
-  const int64_t spin_nanos_;
   const UniqueFd epoll_;
   const UniqueFd wake_;
   std::thread thread_;
@@ -143,11 +138,7 @@ class EventLoop {
   };
   std::vector<Polled> pollers_;
   int spinning_ = 0;  // pollers that spin
-  // Futile spins that are left before the loop spins seldom.
-  int worth_ = kMostWorth;
-  uint64_t skipped_ = 0;   // turns of work that no spin may follow
-  bool may_spin_ = false;  // after the last turn of work
-  bool spun_ = false;      // since, and has found nothing yet
+  SpinPolicy policy_;
 };
 
 }  // namespace kamino::transport

@@ -1,10 +1,12 @@
 #include "transport/loop/loop_link.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "glog/logging.h"
+#include "security/certificates.h"
 
 namespace kamino::transport {
 
@@ -33,13 +35,33 @@ void LinkContext::CloseAll(const std::shared_ptr<LinkContext>& context) {
   });
 }
 
-void ShutGate(LinkContext& context, AcceptGate* gate) {
+absl::Status LinkContext::CheckEra(uint64_t era) const {
+  const uint64_t own = this->era();
+  if (era >= own) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("its era ", era, " is over; this side is at ", own));
+}
+
+void LinkContext::TellFailure(absl::string_view peer, const absl::Status& why) {
+  const auto end = failures.Take(MonotonicNow());
+  LOG_IF(WARNING, end.has_value())
+      << "no link to " << peer << ": " << why.message() << *end;
+}
+
+void LinkContext::TellEnd(absl::string_view peer, const absl::Status& why) {
+  const auto end = ends.Take(MonotonicNow());
+  LOG_IF(WARNING, end.has_value())
+      << "ends the link to " << peer << ": " << why.message() << *end;
+}
+
+void ShutGate(AcceptGate* gate) {
   gate->open = false;
-  const auto links = context.links;
+  std::vector<std::shared_ptr<LoopLink>> links;
+  for (LoopLink* const link : gate->WaitingLinks()) {
+    links.push_back(link->shared_from_this());
+  }
   for (const std::shared_ptr<LoopLink>& link : links) {
-    if (link->Awaits(gate)) {
-      link->Fail(absl::CancelledError("the listener was destroyed"));
-    }
+    link->Fail(absl::CancelledError("the listener was destroyed"));
   }
 }
 
@@ -79,13 +101,6 @@ absl::Status LoopLink::CheckSendLocked(size_t length) const {
   return absl::OkStatus();
 }
 
-absl::Status LoopLink::CheckEra(uint64_t era) const {
-  const uint64_t own = this->era();
-  if (era >= own) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("its era ", era, " is over; this side is at ", own));
-}
-
 void LoopLink::Close() {
   absl::MutexLock lock(&mu_);
   BeginCloseLocked(absl::CancelledError("closed by this side"));
@@ -96,10 +111,11 @@ void LoopLink::BeginCloseLocked(const absl::Status& why) {
   why_ = why;
   closing_.store(true, std::memory_order_release);
   // Refused only when the loop has stopped, and then the link is closed.
-  loop().Post([self = shared_from_this()] { self->Finish(); });
+  loop().Post([self = shared_from_this(), why] { self->Fail(why); });
 }
 
-void LoopLink::Fail(const absl::Status& why) {
+void LoopLink::Fail(const absl::Status& why, std::optional<LinkRefusal> refusal,
+                    bool told) {
   {
     absl::MutexLock lock(&mu_);
     if (!closing()) {
@@ -107,84 +123,17 @@ void LoopLink::Fail(const absl::Status& why) {
       closing_.store(true, std::memory_order_release);
     }
   }
-  Finish();
-}
-
-void LoopLink::FailAs(LinkRefusal refusal, const absl::Status& why, bool told) {
-  refusal_ = refusal;
-  told_ = told;
-  Fail(why);
-}
-
-LinkRefusal LoopLink::RefusalOf(const absl::Status& why) const {
-  if (refusal_.has_value()) return *refusal_;
-  switch (why.code()) {
-    case absl::StatusCode::kDeadlineExceeded:
-      return LinkRefusal::kTimeout;
-    case absl::StatusCode::kUnauthenticated:
-      return LinkRefusal::kCertificate;
-    case absl::StatusCode::kPermissionDenied:
-      return LinkRefusal::kNotAdmitted;
-    case absl::StatusCode::kFailedPrecondition:
-      return LinkRefusal::kProtocol;
-    default:
-      return LinkRefusal::kOther;
-  }
-}
-
-std::string LoopLink::peer_identity() const {
-  absl::MutexLock lock(&mu_);
-  return identity_;
-}
-
-absl::Status LoopLink::KnowPeer(const security::Certificate& peer) {
-  const std::string identity = security::ToString(peer.identity());
-  {
-    absl::MutexLock lock(&mu_);
-    identity_ = identity;
-  }
-  // May be called during a check of certificates, so it must not block there.
-  believed_ = options().certificates->WatchPeer(
-      peer, [link = weak_from_this(),
-             context = std::weak_ptr(context_)](const absl::Status& why) {
-        const auto held = context.lock();
-        if (held == nullptr) return;
-        held->loop->Post([link, why] {
-          if (const auto self = link.lock()) self->OnBelievedNoMore(why);
-        });
-      });
-  if (gate_ == nullptr) return handler_->OnPeerKnown(identity);
-  return options().admit ? options().admit(identity) : absl::OkStatus();
-}
-
-absl::Status LoopLink::KnowPeerBy(
-    const std::optional<security::Certificate>& proof) {
-  if (options().certificates == nullptr) return absl::OkStatus();
-  if (proof.has_value()) return KnowPeer(*proof);
-  return absl::UnauthenticatedError(
-      "it was set up without TLS, but this side has certificates");
-}
-
-void LoopLink::OnBelievedNoMore(const absl::Status& why) {
-  if (closing()) return;
-  const auto end = context_->ends.Take(MonotonicNow());
-  LOG_IF(WARNING, end.has_value())
-      << "ends the link to " << peer_ << ": " << why.message() << *end;
-  Fail(why);
-}
-
-void LoopLink::Finish() {
   if (state_ == State::kClosed) return;
   const std::shared_ptr<LoopLink> keep = shared_from_this();
   if (timer_ != 0) loop().CancelTimer(timer_);
   if (state_ == State::kOpen) OnStopping();
   Detach();
-  absl::Status why;
+  absl::Status first;  // why it closes
   {
     absl::MutexLock lock(&mu_);
     state_ = State::kClosed;
     ReleaseLocked();
-    why = why_;
+    first = why_;
   }
   believed_ = nullptr;
   context_->links.erase(keep);
@@ -193,12 +142,47 @@ void LoopLink::Finish() {
     if (options().accepted != nullptr) --*options().accepted;
   }
   if (handler_ != nullptr) {
-    handler_->OnClosed(why);
+    handler_->OnClosed(first);
     handler_ = nullptr;
-  } else if (gate_ != nullptr && !absl::IsCancelled(why)) {
-    gate_->TellRefusal(peer_, RefusalOf(why), why.message(), told_);
+  } else if (gate_ != nullptr && !absl::IsCancelled(first)) {
+    gate_->TellRefusal(peer_, refusal.value_or(AcceptGate::RefusalOf(first)),
+                       first.message(), told);
   }
   gate_ = nullptr;
+}
+
+std::string LoopLink::peer_identity() const {
+  absl::MutexLock lock(&mu_);
+  return identity_;
+}
+
+absl::Status LoopLink::KnowPeer(
+    const std::optional<security::Certificate>& peer) {
+  if (options().certificates == nullptr) return absl::OkStatus();
+  if (!peer.has_value()) {
+    return absl::UnauthenticatedError(
+        "it was set up without TLS, but this side has certificates");
+  }
+  const std::string identity = security::ToString(peer->identity());
+  {
+    absl::MutexLock lock(&mu_);
+    identity_ = identity;
+  }
+  // May be called during a check of certificates, so it must not block there.
+  believed_ = options().certificates->watches()->WatchPeer(
+      *peer, [link = weak_from_this(),
+              context = std::weak_ptr(context_)](const absl::Status& why) {
+        const auto held = context.lock();
+        if (held == nullptr) return;
+        held->loop->Post([link, why] {
+          const auto self = link.lock();
+          if (self == nullptr || self->closing()) return;
+          self->context().TellEnd(self->peer(), why);
+          self->Fail(why);
+        });
+      });
+  if (gate_ == nullptr) return handler_->OnPeerKnown(identity);
+  return options().admit ? options().admit(identity) : absl::OkStatus();
 }
 
 // The common part of both kinds of start; false when the link is closed.
@@ -209,7 +193,7 @@ bool LoopLink::Begin() {
     Fail(absl::CancelledError("the transport is being destroyed"));
     return false;
   }
-  // A Close that came first has its Finish posted behind this.
+  // A Close that came first has posted its Fail behind this.
   if (closing()) return false;
   timer_ = loop().StartTimer(options().connect_timeout, [this] {
     timer_ = 0;
@@ -235,27 +219,21 @@ bool LoopLink::BeginAccepting(std::shared_ptr<AcceptGate> gate,
   return Begin();
 }
 
-bool LoopLink::Awaits(const AcceptGate* gate) const {
-  return gate_.get() == gate && handler_ == nullptr && !deciding_;
-}
-
-// No kind of link gets past this without an authenticated peer, if there are
-// certificates.
-bool LoopLink::PassGate() {
+bool LoopLink::Open(size_t max_message) {
+  // No kind of link gets past this without an authenticated peer, if there are
+  // certificates.
   const std::string identity = peer_identity();
   if (options().certificates != nullptr && identity.empty()) {
     Fail(absl::UnauthenticatedError("the identity of the peer is unknown"));
     return false;
   }
-  if (gate_ == nullptr) return true;
-  const auto refused = gate_->Open(this, identity, MonotonicNow());
-  if (!refused.has_value()) return true;
-  FailAs(refused->why, refused->status);
-  return false;
-}
-
-bool LoopLink::Open(size_t max_message) {
-  if (!PassGate()) return false;
+  if (gate_ != nullptr) {
+    const auto refused = gate_->Open(this, identity, MonotonicNow());
+    if (refused.has_value()) {
+      Fail(refused->status, refused->why);
+      return false;
+    }
+  }
   loop().CancelTimer(timer_);
   timer_ = 0;
   {
@@ -276,9 +254,7 @@ bool LoopLink::HandOver() {
   }
   // The acceptor may destroy its listener; both outlive the call.
   const std::shared_ptr<AcceptGate> gate = gate_;
-  deciding_ = true;
   if (gate->open) handler_ = gate->acceptor(shared_from_this());
-  deciding_ = false;
   if (handler_ == nullptr) {
     Fail(absl::CancelledError("refused by the acceptor"));
     return false;

@@ -19,7 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/log_limit.h"
 #include "security/certificate.h"
-#include "security/certificates.h"
+#include "security/peer_watches.h"
 #include "transport/link.h"
 #include "transport/loop/accept_gate.h"
 #include "transport/loop/event_loop.h"
@@ -55,6 +55,17 @@ struct LinkContext {
   // After that, no callback of a link or port runs any more.
   void EndLoop();
 
+  // This side's current era.
+  uint64_t era() const { return options.era ? options.era() : 0; }
+  // For the accepting side. kUnavailable: the connector's `era` is over.
+  absl::Status CheckEra(uint64_t era) const;
+
+  // Log one line, unless there were too many lately: a link that this side
+  // connects failed for a reason that the operator should know, and this side
+  // does not believe the peer of a link any more.
+  void TellFailure(absl::string_view peer, const absl::Status& why);
+  void TellEnd(absl::string_view peer, const absl::Status& why);
+
   const TransportOptions options;
   const std::shared_ptr<EventLoop> loop;
 
@@ -70,9 +81,8 @@ struct LinkContext {
   LogLimit failures;
 };
 
-// Shuts `gate` and drops the links of `context` that it has not decided on. The
-// loop's thread only.
-void ShutGate(LinkContext& context, AcceptGate* gate);
+// Shuts `gate` and drops the links that wait at it. The loop's thread only.
+void ShutGate(AcceptGate* gate);
 
 // The Listener over a LoopPort.
 class LoopListener final : public Listener {
@@ -99,14 +109,12 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
   Capabilities capabilities() const final;
 
   // The loop's thread only, never below a handler's callback. Closes with
-  // `why` unless the link is closing already; OnClosed has run on return.
-  void Fail(const absl::Status& why);
-  // The same for a link that is not established. `refusal`: what its listener
-  // counts. `told`: the log already has it.
-  void FailAs(LinkRefusal refusal, const absl::Status& why, bool told = false);
-
-  // The loop's thread only. Whether `gate` has not decided on this link.
-  bool Awaits(const AcceptGate* gate) const;
+  // `why` unless the link is closing already; OnClosed has run on return. For
+  // an incoming link that is not established: `refusal` is what its listener
+  // counts, if `why` does not tell; `told`: the log already has it.
+  void Fail(const absl::Status& why,
+            std::optional<LinkRefusal> refusal = std::nullopt,
+            bool told = false);
 
  protected:
   // Hooks; the loop's thread, mu_ not held.
@@ -128,13 +136,11 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
   // `host` tells hosts apart; "": it is not known.
   bool BeginAccepting(std::shared_ptr<AcceptGate> gate,
                       const std::string& host = "");
-  // The peer has proved that it holds that certificate: checks whether the link
-  // is allowed. From now on the link ends with the certificate. With
-  // certificates: called once, before Open.
-  absl::Status KnowPeer(const security::Certificate& peer);
-  // The same for a certificate that another channel has proved. Without
+  // The peer has proved, here or over another channel, that it holds that
+  // certificate: checks whether the link is allowed. From now on the link ends
+  // with the certificate. With certificates: called once, before Open. Without
   // certificates it does nothing.
-  absl::Status KnowPeerBy(const std::optional<security::Certificate>& proof);
+  absl::Status KnowPeer(const std::optional<security::Certificate>& peer);
   // The link is established: makes it known to its user. False when it is
   // closed or closing.
   bool Open(size_t max_message);
@@ -149,10 +155,6 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
   EventLoop& loop() const { return *context_->loop; }
   // May turn true at any time; callbacks other than OnClosed end then.
   bool closing() const { return closing_.load(std::memory_order_acquire); }
-  // This side's current era.
-  uint64_t era() const { return options().era ? options().era() : 0; }
-  // For the accepting side. kUnavailable: the connector's `era` is over.
-  absl::Status CheckEra(uint64_t era) const;
   // Whether Send may send `length` bytes, credits aside.
   absl::Status CheckSendLocked(size_t length) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -166,12 +168,7 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
   enum class State { kNew, kStarting, kOpen, kClosed };
 
   bool Begin();
-  bool PassGate();
   bool HandOver();
-  void Finish();
-  void OnBelievedNoMore(const absl::Status& why);
-  // A listener's count for an incoming link that it has not admitted.
-  LinkRefusal RefusalOf(const absl::Status& why) const;
 
   // Constant after construction.
   const std::shared_ptr<LinkContext> context_;
@@ -189,10 +186,7 @@ class LoopLink : public Link, public std::enable_shared_from_this<LoopLink> {
   // The loop's thread only.
   std::shared_ptr<LinkHandler> handler_;
   std::shared_ptr<AcceptGate> gate_;  // null: this side connects
-  bool deciding_ = false;             // gate_->acceptor is being asked
-  std::unique_ptr<security::Certificates::Watch> believed_;
-  std::optional<LinkRefusal> refusal_;
-  bool told_ = false;  // the log has why the link was refused
+  std::unique_ptr<security::PeerWatches::Watch> believed_;
   EventLoop::Id timer_ = 0;
 };
 

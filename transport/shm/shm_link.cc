@@ -24,6 +24,8 @@ void RaiseFlag(std::atomic<uint32_t>& flag) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
+static_assert(ExtraBytes(SocketKind::kShmWithPass) == kPassBytes);
+
 SocketKind KindFor(const TransportOptions& options) {
   return options.certificates != nullptr ? SocketKind::kShmWithPass
                                          : SocketKind::kShm;
@@ -85,9 +87,17 @@ void ShmLink::OnGranted(const absl::StatusOr<PassSource::Granted>& granted) {
   ReadyToConnect(status);
 }
 
+bool ShmLink::Secure() {
+  if (!connector_ || !with_pass()) return true;
+  const absl::Status checked = CheckPeerProcess();
+  if (checked.ok()) return true;
+  context().TellFailure(peer(), checked);
+  Fail(checked);
+  return false;
+}
+
 // Any process at that address would get the pass and the memory.
-absl::Status ShmLink::CheckSocket() {
-  if (!with_pass()) return absl::OkStatus();
+absl::Status ShmLink::CheckPeerProcess() const {
   ucred peer = {};
   socklen_t length = sizeof(peer);
   if (::getsockopt(socket(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) {
@@ -97,13 +107,6 @@ absl::Status ShmLink::CheckSocket() {
   return absl::UnauthenticatedError(
       absl::StrCat("a process of user ", peer.uid,
                    " listens there, not one of user ", granted_->pass.user));
-}
-
-size_t ShmLink::ExtraExpected() const { return with_pass() ? kPassBytes : 0; }
-
-std::string ShmLink::OwnExtra() {
-  if (!with_pass()) return "";
-  return connector_ ? granted_->pass.token : proof_;
 }
 
 absl::Status ShmLink::TakePass(absl::string_view extra) {
@@ -127,7 +130,13 @@ absl::Status ShmLink::TakePass(absl::string_view extra) {
 // --- Set-up.
 
 SocketLink::Offer ShmLink::MakeOffer() {
-  return {rings_.ring_bytes(), offered_.get()};
+  Offer offer;
+  if (with_pass()) offer.extra = connector_ ? granted_->pass.token : proof_;
+  if (connector_) {
+    offer.ring_bytes = rings_.ring_bytes();
+    offer.fd = offered_.get();
+  }
+  return offer;
 }
 
 absl::StatusOr<size_t> ShmLink::OnPreface(const Preface& preface,

@@ -37,15 +37,14 @@ class ShmLink final : public RingLink<SocketLink> {
 
  private:
   void Prepare() override;
-  absl::Status CheckSocket() override;
-  size_t ExtraExpected() const override;
-  std::string OwnExtra() override;
+  bool Secure() override;
   Offer MakeOffer() override;
   absl::StatusOr<size_t> OnPreface(const Preface& preface,
                                    absl::string_view extra,
                                    UniqueFd fd) override;
   bool with_pass() const { return options().certificates != nullptr; }
   void OnGranted(const absl::StatusOr<PassSource::Granted>& granted);
+  absl::Status CheckPeerProcess() const;
   absl::Status TakePass(absl::string_view extra);
   void OnOpen() override;
   void OnSocketEvents(uint32_t events) override;

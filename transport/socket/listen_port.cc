@@ -56,7 +56,7 @@ void ListenPort::Close() {
   if (retry_ != 0) context_->loop->CancelTimer(retry_);
   Release();
   context_->ports.erase(keep);
-  ShutGate(*context_, gate_.get());
+  ShutGate(gate_.get());
 }
 
 void ListenPort::Release() {
@@ -98,10 +98,10 @@ void ListenPort::Admit(UniqueFd socket) {
     return;
   }
   if (LoopLink* const slow = gate_->InTheWay()) {
-    slow->FailAs(
-        LinkRefusal::kHalfOpen,
+    slow->Fail(
         absl::ResourceExhaustedError(
-            "it was too slow to be established, and other connections came"));
+            "it was too slow to be established, and other connections came"),
+        LinkRefusal::kHalfOpen);
   }
   link->StartAccepting(std::move(socket), gate_, host);
 }

@@ -43,6 +43,11 @@ static_assert(offsetof(Preface, ring_bytes) == 16);
 static_assert(offsetof(Preface, era) == 24);
 static_assert(offsetof(Preface, checksum) == 32);
 
+// Bytes that follow the preface.
+inline constexpr size_t ExtraBytes(SocketKind kind) {
+  return kind == SocketKind::kShmWithPass ? 32 : 0;
+}
+
 Preface MakePreface(SocketKind kind, SocketSide role, uint32_t max_message,
                     uint64_t ring_bytes, uint64_t era = 0);
 

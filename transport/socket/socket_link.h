@@ -6,8 +6,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
@@ -17,24 +17,11 @@
 #include "transport/loop/event_loop.h"
 #include "transport/loop/loop_link.h"
 #include "transport/loop/unique_fd.h"
+#include "transport/socket/dialer.h"
+#include "transport/socket/incoming_preface.h"
 #include "transport/socket/preface.h"
-#include "transport/socket/resolver.h"
-#include "transport/socket/socket_address.h"
 
 namespace kamino::transport {
-
-// Where a link connects to.
-struct SocketTarget {
-  // Tried in this order. Empty if `host` must be looked up.
-  std::vector<SocketAddress> addresses;
-  std::string host;  // a name; "": no lookup
-  uint16_t port = 0;
-  std::shared_ptr<Resolver> resolver;
-  // When the lookup of `host` is late or fails, the link connects to the
-  // addresses of the last good one. Its user must then check the peer's
-  // identity.
-  bool last_good = false;
-};
 
 class SocketLink : public LoopLink {
  public:
@@ -54,13 +41,10 @@ class SocketLink : public LoopLink {
   // For the connector, before there is a socket: calls ReadyToConnect once, now
   // or later, with an error if there is one.
   virtual void Prepare() { ReadyToConnect(absl::OkStatus()); }
-  // The connector's socket is connected: whether the link may send on it.
-  virtual absl::Status CheckSocket() { return absl::OkStatus(); }
-  // Authenticates the peer. Called with each event before the preface until it
-  // returns true.
-  virtual absl::StatusOr<bool> Secure() { return true; }
-  // Secure has failed: ends the link.
-  virtual void EndInsecurely(const absl::Status& why) { Fail(why); }
+  // Authenticates the peer, after the connector's socket is connected. Called
+  // with each event before the preface until it returns true. False: it waits
+  // for more, or has ended the link.
+  virtual bool Secure() { return true; }
   // Receives at most as many bytes as `to` has room for; 0: none are there now.
   // kUnavailable: the peer ended the stream, or the socket is broken. A
   // descriptor that comes along is stored in `fd`, unless `fd` has one.
@@ -69,15 +53,14 @@ class SocketLink : public LoopLink {
   // Sends all bytes, or returns an error: a fresh socket has room for a
   // preface. `fd`: -1, or a descriptor to pass along.
   virtual absl::Status SendAll(absl::Span<const std::byte> bytes, int fd);
-  // How many bytes follow the peer's preface, and which bytes follow this
-  // side's. Called once; for the acceptor after OnPreface.
-  virtual size_t ExtraExpected() const { return 0; }
-  virtual std::string OwnExtra() { return ""; }
 
-  // The connector's own part of the preface; `fd` (or -1) is passed along.
+  // This side's part of the preface; `extra` follows it, ExtraBytes long, and
+  // `fd` (or -1) is passed along. Called once; for the acceptor after
+  // OnPreface.
   struct Offer {
     uint64_t ring_bytes = 0;
     int fd = -1;
+    std::string extra;
   };
   virtual Offer MakeOffer() { return {}; }
   // The peer's preface is valid; `extra`: the bytes that followed it. Prepares
@@ -97,9 +80,6 @@ class SocketLink : public LoopLink {
   void ReadyToConnect(const absl::Status& status);
   // Tells a connector that it is authenticated but refused.
   void SayRefused();
-  // A link that this side connects failed for a reason that the operator should
-  // know: logs one line, unless there were too many lately.
-  void TellFailure(const absl::Status& why);
 
  private:
   enum class Phase { kConnecting, kSecuring, kPreface, kOpen };
@@ -107,24 +87,15 @@ class SocketLink : public LoopLink {
   void Detach() final;
   void ReleaseLocked() final ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  void LookUp();
-  void OnFound(const absl::StatusOr<Resolver::Addresses>& found);
-  void OnLate();
-  // False when there is no such address.
-  bool GoToLastGood(absl::string_view why);
-  void AddCandidates(const Resolver::Addresses& addresses);
-  void FoundSome();
   void TryNextCandidate();
-  bool TryCandidate(const SocketAddress& address);
-  void SetSocket(UniqueFd socket);
-  absl::Status WatchSocket();
+  absl::Status UseSocket(UniqueFd socket);
   void DropSocket();
   void OnEvents(uint32_t events);
   void OnConnectDone();
   void GoOnSecuring();
   bool SendPreface(const Offer& offer);
   void ReadPreface();
-  void OnBadPreface(const absl::Status& why);
+  void OnNoPreface(const absl::Status& why);
   void OnPrefaceComplete();
 
   const SocketKind kind_;
@@ -135,18 +106,10 @@ class SocketLink : public LoopLink {
 
   // The loop's thread only.
   Phase phase_ = Phase::kConnecting;
-  SocketTarget target_;
-  bool finding_ = false;  // it has no address to try yet
-  EventLoop::Id late_ = 0;
-  std::vector<SocketAddress> candidates_;
-  size_t next_candidate_ = 0;
-  std::string connect_error_;
+  std::optional<Dialer> dialer_;  // the connector's
   EventLoop::Id watch_ = 0;
   uint32_t hung_up_ = 0;  // such events so far
-  Preface received_ = {};
-  size_t received_bytes_ = 0;  // including the extra bytes
-  std::string received_extra_;
-  UniqueFd received_fd_;
+  std::optional<IncomingPreface> incoming_;
 };
 
 }  // namespace kamino::transport

@@ -76,7 +76,14 @@ TcpLink::TcpLink(std::shared_ptr<LinkContext> context, std::string peer,
 
 // --- Before the link is open, when only the loop's thread is there.
 
-absl::StatusOr<bool> TcpLink::Secure() {
+bool TcpLink::Secure() {
+  const absl::StatusOr<bool> done = Handshake();
+  if (closing()) return false;
+  if (!done.ok()) EndInsecurely(done.status());
+  return done.value_or(false);
+}
+
+absl::StatusOr<bool> TcpLink::Handshake() {
   if (setup_ == nullptr) return true;
   absl::StatusOr<security::Certificate> shown = absl::UnknownError("");
   {
@@ -105,7 +112,9 @@ void TcpLink::EndInsecurely(const absl::Status& why) {
     }
   }
   // Timeouts and an absent peer are not worth a report.
-  if (connector() && !told && !absl::IsUnavailable(why)) TellFailure(why);
+  if (connector() && !told && !absl::IsUnavailable(why)) {
+    context().TellFailure(peer(), why);
+  }
   if (!connector() && absl::IsPermissionDenied(why)) SayRefused();
   if (refusal == LinkRefusal::kPlaintext) {
     SayAlert(socket());
@@ -113,7 +122,7 @@ void TcpLink::EndInsecurely(const absl::Status& why) {
     EndPolitely(socket());
   }
   if (refusal == LinkRefusal::kOther) return Fail(why);
-  FailAs(refusal, why, told);
+  Fail(why, refusal, told);
 }
 
 absl::StatusOr<size_t> TcpLink::Receive(absl::Span<std::byte> to,

@@ -27,8 +27,9 @@ class TcpLink final : public SocketLink {
   Held held() const override;
 
  private:
-  absl::StatusOr<bool> Secure() override;
-  void EndInsecurely(const absl::Status& why) override;
+  bool Secure() override;
+  absl::StatusOr<bool> Handshake();
+  void EndInsecurely(const absl::Status& why);
   absl::StatusOr<size_t> Receive(absl::Span<std::byte> to,
                                  UniqueFd* fd) override;
   absl::Status SendAll(absl::Span<const std::byte> bytes, int fd) override;

@@ -1,9 +1,5 @@
 #include "transport/tcp/tls_stream.h"
 
-#include <errno.h>
-#include <string.h>
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -13,7 +9,6 @@
 #include "openssl/bio.h"
 #include "openssl/err.h"
 #include "openssl/ssl.h"
-#include "transport/socket/tls_signs.h"
 
 namespace kamino::transport {
 namespace {
@@ -29,11 +24,6 @@ constexpr size_t kRecord = 16384;
 constexpr uint64_t kRecordCost = 64;
 // Records gather up to this size, and leave together.
 constexpr size_t kGathered = size_t{64} << 10;
-// Cuts off a peer that causes answers and does not receive them.
-constexpr size_t kMostWaiting = size_t{256} << 10;
-constexpr size_t kInput = size_t{64} << 10;
-// Most memory kept for a thread; more than the gathered records.
-constexpr size_t kMostSpare = size_t{256} << 10;
 // Limit of a peer's certificates, which a stranger may make as large as it
 // likes.
 constexpr long kMostCertificates = 32 << 10;
@@ -44,11 +34,6 @@ constexpr char kCiphers[] =
 
 // Per thread: where small pieces become a record.
 thread_local std::unique_ptr<std::byte[]> gathered;
-// Per thread: input buffer, unless a stream still needs its input.
-thread_local std::unique_ptr<std::byte[]> spare_input;
-// Per thread: where records gather, unless a stream has waiting ones. Empty.
-thread_local std::string spare_output;
-
 int SelectProtocol(SSL*, const unsigned char** selected, unsigned char* length,
                    const unsigned char* offered, unsigned int offered_bytes,
                    void*) {
@@ -121,8 +106,10 @@ absl::StatusOr<std::shared_ptr<const TlsSetup>> TlsSetup::Make(
     uint64_t bytes_of_key) {
   std::shared_ptr<TlsSetup> setup(new TlsSetup);
   setup->bytes_of_key_ = bytes_of_key;
-  ASSIGN_OR_RETURN(setup->to_connect_, certificates->NewClientContext({}));
-  ASSIGN_OR_RETURN(setup->to_accept_, certificates->NewServerContext({}));
+  ASSIGN_OR_RETURN(setup->to_connect_,
+                   security::NewClientContext(*certificates));
+  ASSIGN_OR_RETURN(setup->to_accept_,
+                   security::NewServerContext(*certificates));
   for (SSL_CTX* const context :
        {setup->to_connect_.get(), setup->to_accept_.get()}) {
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
@@ -148,13 +135,11 @@ struct TlsStream::Method {
   static int Read(BIO* bio, char* to, size_t size, size_t* got) {
     auto* const self = static_cast<TlsStream*>(BIO_get_data(bio));
     BIO_clear_retry_flags(bio);
-    *got = std::min(size, self->in_end_ - self->in_begin_);
+    *got = self->input_.Take(to, size);
     if (*got == 0) {
       BIO_set_retry_read(bio);
       return 0;
     }
-    std::memcpy(to, self->in_.get() + self->in_begin_, *got);
-    self->in_begin_ += *got;
     self->fed_ += *got;
     return 1;
   }
@@ -162,12 +147,10 @@ struct TlsStream::Method {
   static int Write(BIO* bio, const char* from, size_t size, size_t* written) {
     auto* const self = static_cast<TlsStream*>(BIO_get_data(bio));
     BIO_clear_retry_flags(bio);
-    if (self->waiting() + size > kMostWaiting) {
+    if (!self->output_.Add(from, size)) {
       BIO_set_retry_write(bio);
       return 0;
     }
-    if (self->out_.empty()) self->out_.swap(spare_output);
-    self->out_.append(from, size);
     *written = size;
     return 1;
   }
@@ -217,82 +200,14 @@ absl::StatusOr<std::unique_ptr<TlsStream>> TlsStream::Make(
 }
 
 TlsStream::~TlsStream() {
-  DropInput();
   if (ssl_ != nullptr) SSL_free(ssl_);
-}
-
-// --- The socket.
-
-void TlsStream::OnReadable(bool hung_up) {
-  readable_ = true;
-  hung_up_ |= hung_up;
-}
-
-void TlsStream::DropInput() {
-  if (in_ != nullptr && spare_input == nullptr) spare_input = std::move(in_);
-  in_ = nullptr;
-  in_begin_ = in_end_ = 0;
-}
-
-absl::StatusOr<TlsStream::Filled> TlsStream::Fill() {
-  if (!readable_) {
-    DropInput();
-    return Filled::kNothing;
-  }
-  if (in_ == nullptr) in_ = std::move(spare_input);
-  if (in_ == nullptr) in_.reset(new std::byte[kInput]);
-  while (true) {
-    const ssize_t count = ::recv(socket_, in_.get(), kInput, MSG_DONTWAIT);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno == EAGAIN) {
-      readable_ = false;
-      DropInput();
-      return Filled::kNothing;
-    }
-    if (count < 0) {
-      return absl::UnavailableError(
-          absl::StrCat("lost the peer: ", ::strerror(errno)));
-    }
-    if (count == 0) return Filled::kEnd;
-    in_begin_ = 0;
-    in_end_ = static_cast<size_t>(count);
-    // Later data has its own edge, except the stream's end if its edge came
-    // with these bytes.
-    if (in_end_ < kInput && !hung_up_) readable_ = false;
-    if (!std::exchange(begun_, true) && !BeginsTls(in_[0])) return NotTls();
-    return Filled::kSome;
-  }
-}
-
-absl::StatusOr<bool> TlsStream::Flush() {
-  while (waiting() > 0) {
-    const ssize_t sent = ::send(socket_, out_.data() + out_begin_, waiting(),
-                                MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && errno == EAGAIN) return false;
-    if (sent < 0) {
-      return absl::UnavailableError(
-          absl::ErrnoToStatus(errno, "send").message());
-    }
-    out_begin_ += static_cast<size_t>(sent);
-  }
-  if (!out_.empty()) DropOutput();
-  return true;
-}
-
-void TlsStream::DropOutput() {
-  out_.clear();
-  out_begin_ = 0;
-  if (spare_output.capacity() < out_.capacity() &&
-      out_.capacity() <= kMostSpare) {
-    spare_output.swap(out_);
-  }
-  out_ = std::string();
 }
 
 // --- Errors.
 
-absl::Status TlsStream::NotTls() {
+absl::StatusOr<TlsInput::Filled> TlsStream::Fill() {
+  ASSIGN_OR_RETURN(const TlsInput::Filled filled, input_.Fill());
+  if (filled != TlsInput::Filled::kNotTls) return filled;
   broken_ = true;
   refusal_ = LinkRefusal::kPlaintext;
   return absl::FailedPreconditionError(
@@ -362,9 +277,9 @@ absl::StatusOr<bool> TlsStream::Handshake() {
     }
     RETURN_IF_ERROR(Flush().status());
     if (done_) break;
-    ASSIGN_OR_RETURN(const Filled filled, Fill());
-    if (filled == Filled::kNothing) return false;
-    if (filled == Filled::kEnd) {
+    ASSIGN_OR_RETURN(const TlsInput::Filled filled, Fill());
+    if (filled == TlsInput::Filled::kNothing) return false;
+    if (filled == TlsInput::Filled::kEnd) {
       broken_ = true;
       return absl::UnavailableError("the peer left during the TLS handshake");
     }
@@ -412,9 +327,9 @@ absl::StatusOr<size_t> TlsStream::Receive(absl::Span<std::byte> to) {
       }
     }
     RETURN_IF_ERROR(Flush().status());  // an answer of OpenSSL's own
-    ASSIGN_OR_RETURN(const Filled filled, Fill());
-    if (filled == Filled::kNothing) return size_t{0};
-    if (filled == Filled::kEnd) {
+    ASSIGN_OR_RETURN(const TlsInput::Filled filled, Fill());
+    if (filled == TlsInput::Filled::kNothing) return size_t{0};
+    if (filled == TlsInput::Filled::kEnd) {
       broken_ = true;
       return absl::UnavailableError(
           "cut: the connection ended without a TLS close of the peer");

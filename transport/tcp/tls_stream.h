@@ -17,8 +17,10 @@
 #include "openssl/types.h"
 #include "security/certificate.h"
 #include "security/certificates.h"
+#include "security/tls_context.h"
 #include "transport/link.h"
 #include "transport/tcp/byte_sink.h"
+#include "transport/tcp/tls_buffers.h"
 
 namespace kamino::transport {
 
@@ -43,8 +45,8 @@ class TlsSetup {
  private:
   TlsSetup() = default;
   std::shared_ptr<security::Certificates> certificates_;  // outlive the others
-  security::Certificates::Context to_connect_;
-  security::Certificates::Context to_accept_;
+  security::TlsContext to_connect_;
+  security::TlsContext to_accept_;
   uint64_t bytes_of_key_ = kBytesOfKey;
 };
 
@@ -71,7 +73,7 @@ class TlsStream final : public ByteSink {
 
   // The socket may be readable; `hung_up`: and the peer sends nothing after
   // that.
-  void OnReadable(bool hung_up);
+  void OnReadable(bool hung_up) { input_.OnReadable(hung_up); }
   // Receives at most as many bytes as `to` has room for; 0: none are there.
   // kUnavailable: the peer has ended the stream, or it was cut, as the text
   // says. kDataLoss: the bytes are not those that the peer sent.
@@ -79,9 +81,9 @@ class TlsStream final : public ByteSink {
 
   absl::StatusOr<size_t> Write(const iovec* pieces, size_t count) override;
   // Sends waiting bytes; false: the socket is full.
-  absl::StatusOr<bool> Flush();
+  absl::StatusOr<bool> Flush() { return output_.Flush(); }
   // Bytes that the socket has not taken: some records at most.
-  size_t waiting() const { return out_.size() - out_begin_; }
+  size_t waiting() const { return output_.waiting(); }
   // Bytes of an incomplete record.
   size_t unfinished() const { return fed_; }
 
@@ -93,40 +95,31 @@ class TlsStream final : public ByteSink {
 
  private:
   struct Method;
-  enum class Filled { kSome, kNothing, kEnd };
 
   TlsStream(std::shared_ptr<const TlsSetup> setup, int socket)
-      : setup_(std::move(setup)), socket_(socket) {}
+      : setup_(std::move(setup)),
+        socket_(socket),
+        input_(socket),
+        output_(socket) {}
 
-  // Reads from the socket if all earlier input is used up.
-  absl::StatusOr<Filled> Fill();
-  void DropInput();
-  void DropOutput();
+  // Reads from the socket.
+  absl::StatusOr<TlsInput::Filled> Fill();
   // OpenSSL's last error.
   absl::Status Failure();
   absl::Status AlertFailure(int alert);
   absl::Status RenewKey();
-  absl::Status NotTls();
 
   const std::shared_ptr<const TlsSetup> setup_;
   const int socket_;
   SSL* ssl_ = nullptr;
-  bool begun_ = false;    // something has arrived
-  bool done_ = false;     // the handshake
-  bool broken_ = false;   // nothing more can be sent
-  bool readable_ = true;  // the socket may have something
-  bool hung_up_ = false;
+  bool done_ = false;    // the handshake
+  bool broken_ = false;  // nothing more can be sent
   LinkRefusal refusal_ = LinkRefusal::kOther;
   bool told_ = false;
 
-  // Input that OpenSSL has not taken; null: none.
-  std::unique_ptr<std::byte[]> in_;
-  size_t in_begin_ = 0;
-  size_t in_end_ = 0;
+  TlsInput input_;
   size_t fed_ = 0;  // bytes that OpenSSL has taken since it last returned some
-
-  std::string out_;
-  size_t out_begin_ = 0;
+  TlsOutput output_;
   uint64_t sent_by_key_ = 0;  // bytes
   uint64_t keys_taken_ = 0;
 };

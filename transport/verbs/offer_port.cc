@@ -58,7 +58,7 @@ void OfferPort::Close() {
   const std::shared_ptr<OfferPort> keep = shared_from_this();
   context_->rendezvous().StopListening(gate_->address);
   context_->ports.erase(keep);
-  ShutGate(*context_, gate_.get());
+  ShutGate(gate_.get());
 }
 
 void OfferPort::OnOffer(const VerbsEndpoint& offer,

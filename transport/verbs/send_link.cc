@@ -44,7 +44,7 @@ absl::Status SendLink::MakeWire() {
 VerbsEndpoint SendLink::Endpoint() const {
   VerbsEndpoint own = wire_->Endpoint();
   own.max_message = options().max_message;
-  own.era = era();
+  own.era = context().era();
   own.token = token_;
   return own;
 }
@@ -67,7 +67,7 @@ void SendLink::StartConnecting(const std::string& address,
 
 void SendLink::OnAnswer(const absl::StatusOr<VerbsEndpoint>& answer) {
   absl::Status status = answer.status();
-  if (status.ok()) status = KnowPeerBy(answer->sender);
+  if (status.ok()) status = KnowPeer(answer->sender);
   if (closing()) return;
   if (status.ok()) status = ConnectTo(*answer);
   if (!status.ok()) {
@@ -96,8 +96,8 @@ void SendLink::StartAccepting(const VerbsEndpoint& offer,
   counted_ = true;
   sends_->CountSetUp(+1);
   token_ = RandomToken();
-  absl::Status status = KnowPeerBy(offer.sender);
-  if (status.ok()) status = CheckEra(offer.era);
+  absl::Status status = KnowPeer(offer.sender);
+  if (status.ok()) status = context().CheckEra(offer.era);
   if (status.ok()) status = MakeWire();
   if (status.ok()) status = ConnectTo(offer);
   if (!status.ok()) {

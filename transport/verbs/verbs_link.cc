@@ -28,7 +28,7 @@ VerbsLink::VerbsLink(std::shared_ptr<VerbsContext> context, std::string peer,
 VerbsEndpoint VerbsLink::Endpoint() const {
   VerbsEndpoint own = wire_->Endpoint();
   own.max_message = options().max_message;
-  own.era = era();
+  own.era = context().era();
   return own;
 }
 
@@ -47,7 +47,7 @@ void VerbsLink::StartConnecting(const std::string& address,
 
 void VerbsLink::OnAnswer(const absl::StatusOr<VerbsEndpoint>& answer) {
   absl::Status status = answer.status();
-  if (status.ok()) status = KnowPeerBy(answer->sender);
+  if (status.ok()) status = KnowPeer(answer->sender);
   if (closing()) return;
   if (status.ok()) status = ConnectTo(*answer);
   if (!status.ok()) {
@@ -74,8 +74,8 @@ void VerbsLink::StartAccepting(const VerbsEndpoint& offer,
     reply(absl::UnavailableError("the transport is being destroyed"));
     return;
   }
-  absl::Status status = KnowPeerBy(offer.sender);
-  if (status.ok()) status = CheckEra(offer.era);
+  absl::Status status = KnowPeer(offer.sender);
+  if (status.ok()) status = context().CheckEra(offer.era);
   if (status.ok()) status = ConnectTo(offer);
   if (!status.ok()) {
     reply(status);

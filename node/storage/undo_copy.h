@@ -1,0 +1,55 @@
+// The region of a node's undo copy, and the engine's Backup in it.
+//
+// Not thread-safe: as Storage, which owns it.
+#ifndef KAMINO_NODE_STORAGE_UNDO_COPY_H_
+#define KAMINO_NODE_STORAGE_UNDO_COPY_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/heap/heap.h"
+#include "engine/kamino/backup.h"
+#include "engine/pmem/region.h"
+#include "node/storage/media.h"
+#include "node/storage/storage_options.h"
+
+namespace kamino::node {
+
+class UndoCopy {
+ public:
+  // Both must outlive it. Has no region yet.
+  UndoCopy(const StorageOptions* options, Media* media)
+      : options_(*options), media_(media) {}
+
+  // For error texts.
+  std::string name() const { return media_->Name(Media::Part::kUndoCopy); }
+  engine::Region* region() { return region_.get(); }
+  // Size of a new one.
+  size_t NewBytes() const;
+
+  // Opens the region that an earlier start left. kFailedPrecondition: it is
+  // truncated, or of another heap.
+  absl::Status Open(const engine::Heap& heap);
+  // Finds the backup in the opened region.
+  absl::StatusOr<std::unique_ptr<engine::Backup>> OpenBackup(
+      engine::Heap* heap);
+  // The region is not used again if a new one would have another size.
+  void DropOtherSize();
+
+  // Makes sure that there is a region; it is reused if it has the right size.
+  absl::Status Reserve();
+  // An empty backup in a reserved region; an earlier one must be gone.
+  absl::StatusOr<std::unique_ptr<engine::Backup>> NewBackup(engine::Heap* heap);
+
+ private:
+  const StorageOptions& options_;
+  Media* const media_;
+  std::unique_ptr<engine::Region> region_;
+};
+
+}  // namespace kamino::node
+
+#endif  // KAMINO_NODE_STORAGE_UNDO_COPY_H_

@@ -68,14 +68,14 @@ namespace kamino::engine {
   X(kIntentCleared)                                                         \
   X(kIntentClearedNone)                                                     \
   X(kIntentClearedReplaced) /* by another thread, without a drain so far */ \
-  /* The backup. */                                                         \
+  /* The undo_copy. */                                                      \
   X(kCopyThere)                                                             \
   X(kCopyMade)                                                              \
   X(kCopyEvicted)                                                           \
   X(kCopyPinnedStays)                                                       \
   X(kCopyDropped)                                                           \
   X(kCopyOfNew)                                                             \
-  X(kBackupFull)                                                            \
+  X(kUndoCopyFull)                                                          \
   /* Recovery. */                                                           \
   X(kRecordOld)                                                             \
   X(kRecordMatches)                                                         \

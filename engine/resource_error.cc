@@ -24,7 +24,7 @@ std::optional<Resource> ResourceOf(const absl::Status& status) {
   if (!payload.has_value()) return std::nullopt;
   const std::string name(*payload);
   for (Resource resource : {Resource::kHeap, Resource::kTransaction,
-                            Resource::kLog, Resource::kBackup}) {
+                            Resource::kLog, Resource::kUndoCopy}) {
     if (name == kNames[static_cast<int>(resource)]) return resource;
   }
   return std::nullopt;

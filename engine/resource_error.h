@@ -15,7 +15,7 @@ enum class Resource {
   kTransaction,  // one transaction is too large for log or heap: split it
   kLog,          // other transactions fill the log, or are as many as allowed:
                  // wait for them to end, then begin again
-  kBackup,       // all copies are of locked objects: wait
+  kUndoCopy,     // all copies are of locked objects: wait
 };
 
 absl::Status ResourceError(Resource resource, absl::string_view message);

@@ -101,7 +101,7 @@ struct CommitOptions {
   // survives a crash. Initially 0: it survives as soon as Commit returns.
   uint64_t* durable_at = nullptr;
 
-  // When set, the locks of the written objects stay held after the backup
+  // When set, the locks of the written objects stay held after the undo copy
   // has the changes, until the scheme's ReleaseHold(sequence) (section 5.1:
   // until the tail's completion).
   bool hold_locks = false;
@@ -126,9 +126,8 @@ class Transaction : public Reader {
   // gets no intent.
   //
   // kNotFound: no live object. kOutOfRange: range outside the payload.
-  // kResourceExhausted: log or backup full. kAborted: conflict(). kDataLoss: as
-  // Read's.
-  // After an error the transaction can only be aborted, except by
+  // kResourceExhausted: log or undo copy full. kAborted: conflict(). kDataLoss:
+  // as Read's. After an error the transaction can only be aborted, except by
   // ForgetConflict. A Commit nevertheless fails with that error, or commits
   // what was declared before it.
   virtual absl::StatusOr<std::byte*> Write(ObjectId id, uint32_t offset,

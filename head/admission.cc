@@ -192,7 +192,8 @@ bool Admission::has_ready() const {
 }
 
 bool Admission::UndoCopyIsFarBehind() const {
-  return context_.store->LackedByBackup() >= context_.options.max_unpropagated;
+  return context_.store->LackedByUndoCopy() >=
+         context_.options.max_unpropagated;
 }
 
 void Admission::OnTick(absl::Time now) {

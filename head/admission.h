@@ -85,8 +85,8 @@ class Admission {
 
   // Copies up to `max` committed transactions to the undo copy and releases
   // their locks. Returns how many are left.
-  size_t PropagateToBackup(size_t max) {
-    return context_.store->PropagateToBackup(max);
+  size_t PropagateToUndoCopy(size_t max) {
+    return context_.store->PropagateToUndoCopy(max);
   }
 
   // Stops executing, as Retire does; but new requests wait until there is

@@ -271,7 +271,7 @@ Attempt BatchExecutor::NoteFailure(Transaction& transaction,
   attempt.lacks_room =
       replica::ReasonOf(attempt.outcome.status) == kamino::v1::REASON_HEAP_FULL;
   attempt.lacks_copies =
-      engine::ResourceOf(status) == engine::Resource::kBackup;
+      engine::ResourceOf(status) == engine::Resource::kUndoCopy;
   attempt.damaged = absl::IsDataLoss(status) &&
                     replica::ReasonOf(status) == kamino::v1::REASON_UNSPECIFIED;
   // If nothing was changed before it, a lock conflict, or an error of the

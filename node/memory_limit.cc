@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "engine/kamino/backup.h"
+#include "engine/kamino/undo_copy.h"
 #include "node/storage/file_media.h"
 #include "node/storage/media.h"
 #include "replica/state/local_undo.h"
@@ -153,11 +153,12 @@ bool IsInMemory(const std::string& folder) {
 uint64_t UndoCopyBytes(const StorageOptions& options) {
   switch (options.undo_copy) {
     case UndoCopyKind::kSimple:
-      return engine::SimpleBackupBytes(options.heap_bytes);
+      return engine::SimpleUndoCopyBytes(options.heap_bytes);
     case UndoCopyKind::kDynamic:
-      return engine::DynamicBackupBytes(options.heap_bytes, options.alpha);
+      return engine::DynamicUndoCopyBytes(options.heap_bytes, options.alpha);
     case UndoCopyKind::kLog:
-      return engine::LogBackupBytes(replica::UndoLogBytes(options.ring_bytes));
+      return engine::LogUndoCopyBytes(
+          replica::UndoLogBytes(options.ring_bytes));
   }
   return 0;
 }

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/heap/heap_format.h"
-#include "engine/kamino/backup_format.h"
+#include "engine/kamino/undo_copy_format.h"
 #include "proto/session_frame.h"
 #include "proto/version.h"
 #include "replica/log/log_entry_format.h"
@@ -435,7 +435,7 @@ void DescribeBuild(Families* families) {
       "1; the program's version, and those of its formats.", 1,
       {{"version", kVersion},
        {"heap", absl::StrCat(engine::heap_format::kHeapVersion)},
-       {"undo_copy", absl::StrCat(engine::backup_format::kBackupVersion)},
+       {"undo_copy", absl::StrCat(engine::undo_copy_format::kUndoCopyVersion)},
        {"ring", absl::StrCat(replica::ring_format::kRingVersion)},
        {"entry", absl::StrCat(replica::log_entry_format::kEntryVersion)},
        {"state", absl::StrCat(replica::state_format::kStateVersion)},

@@ -124,16 +124,16 @@ absl::Status RunRound(Runner& runner, const Suite& suite, const Cell& cell,
   const size_t kinds = suite.kinds().size();
   Tally& tally = runner.tallies[delay];
   SetDrain(runner, delay, options);
-  const engine::BackupStats before =
-      runner.open.backup ? runner.open.backup() : engine::BackupStats();
+  const engine::UndoCopyStats before =
+      runner.open.undo_copy ? runner.open.undo_copy() : engine::UndoCopyStats();
   auto slice = RunSlice(*runner.open.store, *runner.dataset, cell, kinds,
                         round + 1, {options.slice, suite.MaxTransactions()});
   if (!slice.ok()) {
     return Annotate(slice.status(),
                     absl::StrCat(runner.spec.Name(), ": ", cell.Name()));
   }
-  if (runner.open.backup) {
-    const engine::BackupStats after = runner.open.backup();
+  if (runner.open.undo_copy) {
+    const engine::UndoCopyStats after = runner.open.undo_copy();
     tally.hits += after.hits - before.hits;
     tally.misses += after.misses - before.misses;
   }

@@ -52,7 +52,7 @@ struct Row {
   uint64_t bytes_storage = 0;
   // The log's part of bytes_storage. Nothing: no log, or libpmemobj's.
   std::optional<double> bytes_log;
-  std::optional<double> hit_rate;  // of the backup, in the timed slices
+  std::optional<double> hit_rate;  // of the undo copy, in the timed slices
 };
 
 // Opens a store of each spec, fills them, runs each cell on each with each

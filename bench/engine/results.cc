@@ -161,7 +161,7 @@ constexpr View kViews[] = {
      kReferences[1]},
     {"latency in ns, p50/p99", Latency, nullptr},
     {"fences/lines flushed per transaction", Flushes, nullptr},
-    {"storage in MiB, and the hit rate of the backup", Storage, nullptr},
+    {"storage in MiB, and the hit rate of the undo copy", Storage, nullptr},
 };
 
 // The names of a suite's cells and stores, in the order they came.

@@ -19,7 +19,7 @@ enum class Stage {
   kRecords,  // intents, checksums, records; a writable pointer's own stores
   kFences,   // the drains, of a single line each
   kFlushes,  // stores past the cache, or flushes, to the heap and its log
-  kCopies,   // the same to the backup
+  kCopies,   // the same to the undo copy
 };
 inline constexpr std::array<Stage, 6> kStages = {
     Stage::kLookUp, Stage::kLocks,   Stage::kRecords,

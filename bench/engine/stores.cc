@@ -192,7 +192,7 @@ class WatchedStore final : public engine::ForwardingStore {
   }
   void DoStages(const DoneStages& done) {
     files_->heap().staged()->Do(done.heap);
-    if (files_->copy() != nullptr) files_->copy()->staged()->Do(done.backup);
+    if (files_->copy() != nullptr) files_->copy()->staged()->Do(done.undo_copy);
   }
   PmemCounts counts() const {
     PmemCounts sum = files_->heap().counts();
@@ -240,9 +240,9 @@ uint64_t HeapBytes(const StoreSpec& spec, uint64_t bytes) {
 }
 
 uint64_t CopyBytes(const StoreSpec& spec, uint64_t heap_bytes) {
-  if (spec.scheme == kSimple) return engine::SimpleBackupBytes(heap_bytes);
+  if (spec.scheme == kSimple) return engine::SimpleUndoCopyBytes(heap_bytes);
   if (spec.scheme != kDynamic) return 0;
-  return engine::DynamicBackupBytes(heap_bytes, spec.alpha.value_or(kAlpha));
+  return engine::DynamicUndoCopyBytes(heap_bytes, spec.alpha.value_or(kAlpha));
 }
 
 }  // namespace
@@ -282,7 +282,7 @@ absl::StatusOr<OpenedStore> OpenForBench(const StoreSpec& spec,
   ASSIGN_OR_RETURN(auto watched, WatchedStore::Open(spec, std::move(files),
                                                     /*fresh=*/true));
   WatchedStore* const ours = watched.get();
-  opened.backup = ours->parts().copy_stats;
+  opened.undo_copy = ours->parts().copy_stats;
   opened.heap = ours->parts().objects;
   opened.details = ours->parts().counters;
   if (spec.drains_vary) {
@@ -307,7 +307,7 @@ absl::StatusOr<Reopened> ReopenAfterCrash(const StoreSpec& spec,
                                           const std::string& path) {
   const auto* const store =
       dynamic_cast<const WatchedStore*>(crashed.store.get());
-  if (store == nullptr || !spec.alone() || crashed.backup ||
+  if (store == nullptr || !spec.alone() || crashed.undo_copy ||
       store->parts().heap == nullptr) {
     return absl::UnimplementedError(absl::StrCat(
         spec.Name(), " may work while it is copied, or is not one region"));

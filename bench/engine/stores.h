@@ -14,7 +14,7 @@
 #include "bench/engine/staged_region.h"
 #include "bench/engine/store_spec.h"
 #include "engine/heap/heap.h"
-#include "engine/kamino/backup.h"
+#include "engine/kamino/undo_copy.h"
 #include "engine/pmem/counting_region.h"
 #include "engine/transactional_store.h"
 
@@ -28,17 +28,18 @@ enum class Watch {
   kDirtiness,  // a DirtinessRegion
 };
 
-// The operations that the StagedRegions of the heap and of the backup perform.
+// The operations that the StagedRegions of the heap and of the undo copy
+// perform.
 struct DoneStages {
   StagedRegion::Does heap = StagedRegion::Does::kAll;
-  StagedRegion::Does backup = StagedRegion::Does::kAll;
+  StagedRegion::Does undo_copy = StagedRegion::Does::kAll;
 };
 
 struct OpenedStore {
   std::unique_ptr<engine::TransactionalStore> store;
   const engine::Heap* heap = nullptr;  // null where there is none of ours
-  // Empty where there is no backup.
-  std::function<engine::BackupStats()> backup;
+  // Empty where there is no undo copy.
+  std::function<engine::UndoCopyStats()> undo_copy;
   // Empty where nothing is counted.
   std::function<engine::PmemCounts()> counts;
   // The part of these that is done beside transactions (BackgroundWork).

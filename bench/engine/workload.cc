@@ -42,7 +42,7 @@ bool WorthRetrying(const absl::Status& status, uint64_t attempt) {
     const auto resource = engine::ResourceOf(status);
     const bool passes =
         resource.has_value() && (*resource == engine::Resource::kLog ||
-                                 *resource == engine::Resource::kBackup);
+                                 *resource == engine::Resource::kUndoCopy);
     if (!passes) return false;
   }
   Wait(attempt);

@@ -67,7 +67,7 @@ class RecordCount {
 std::unique_ptr<Suite> MakeYcsbSuite(Scale scale);
 
 // A, B, C, D and F, zipfian, on 2 threads, in a heap that fits the data
-// closely: the backup's alpha is of the heap.
+// closely: the undo copy's alpha is of the heap.
 std::unique_ptr<Suite> MakeAlphaSuite(Scale scale);
 
 }  // namespace kamino::bench

@@ -8,26 +8,26 @@
 #include "engine/baselines/heap_store.h"
 #include "engine/baselines/pmemobj_store.h"
 #include "engine/baselines/scheme.h"
-#include "engine/kamino/backup_propagator.h"
 #include "engine/kamino/kamino_store.h"
+#include "engine/kamino/undo_copy_propagator.h"
 
 namespace kamino::engine {
 namespace {
 
-absl::StatusOr<std::unique_ptr<Backup>> OpenUndoCopy(
+absl::StatusOr<std::unique_ptr<UndoCopy>> OpenUndoCopy(
     bool simple, Heap* heap, StoreRegions& regions,
     const StoreOptions& options) {
   const uint64_t heap_bytes = heap->region()->size();
-  ASSIGN_OR_RETURN(
-      Region* const region,
-      regions.OpenCopy(simple ? SimpleBackupBytes(heap_bytes)
-                              : DynamicBackupBytes(heap_bytes, options.alpha)));
+  ASSIGN_OR_RETURN(Region* const region,
+                   regions.OpenCopy(simple ? SimpleUndoCopyBytes(heap_bytes)
+                                           : DynamicUndoCopyBytes(
+                                                 heap_bytes, options.alpha)));
   if (options.fresh) {
-    return simple ? CreateSimpleBackup(heap, region)
-                  : CreateDynamicBackup(heap, region);
+    return simple ? CreateSimpleUndoCopy(heap, region)
+                  : CreateDynamicUndoCopy(heap, region);
   }
-  return simple ? OpenSimpleBackup(heap, region)
-                : OpenDynamicBackup(heap, region);
+  return simple ? OpenSimpleUndoCopy(heap, region)
+                : OpenDynamicUndoCopy(heap, region);
 }
 
 Scheme Kamino(const std::string& name, bool simple) {
@@ -47,9 +47,9 @@ Scheme Kamino(const std::string& name, bool simple) {
                      KaminoStore::Open(made.heap.get(), std::move(copy)));
     KaminoStore* const kamino = store.get();
     made.objects = made.heap.get();
-    made.copy_stats = [kamino] { return kamino->stats().backup; };
+    made.copy_stats = [kamino] { return kamino->stats().undo_copy; };
     if (options.background) {
-      made.worker = std::make_shared<BackupPropagator>(kamino);
+      made.worker = std::make_shared<UndoCopyPropagator>(kamino);
     }
     made.store = std::move(store);
     return made;

@@ -20,7 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/baselines/store_options.h"
 #include "engine/heap/heap.h"
-#include "engine/kamino/backup.h"
+#include "engine/kamino/undo_copy.h"
 #include "engine/pmem/region.h"
 #include "engine/transactional_store.h"
 
@@ -50,7 +50,7 @@ struct SchemeStore {
   // For benches. The heap of the objects; null: it is not of Kamino's format.
   const Heap* objects = nullptr;
   // Empty: the store has no undo copy.
-  std::function<BackupStats()> copy_stats;
+  std::function<UndoCopyStats()> copy_stats;
   // The scheme's own counters by name, since the opening. Empty: it has none.
   std::function<std::vector<std::pair<std::string, double>>()> counters;
 };

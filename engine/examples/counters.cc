@@ -13,9 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/heap/heap.h"
-#include "engine/kamino/backup.h"
-#include "engine/kamino/backup_propagator.h"
 #include "engine/kamino/kamino_store.h"
+#include "engine/kamino/undo_copy.h"
+#include "engine/kamino/undo_copy_propagator.h"
 #include "engine/pmem/file_region.h"
 
 namespace {
@@ -30,15 +30,15 @@ constexpr absl::Duration kLockWait = absl::Milliseconds(100);
 // Members in the order in which they depend on each other.
 struct Store {
   std::unique_ptr<FileRegion> heap_region;
-  std::unique_ptr<FileRegion> backup_region;
+  std::unique_ptr<FileRegion> undo_copy_region;
   std::unique_ptr<Heap> heap;
   std::unique_ptr<KaminoStore> store;
-  std::unique_ptr<BackupPropagator> propagator;
+  std::unique_ptr<UndoCopyPropagator> propagator;
 };
 
 absl::StatusOr<Store> Open(const std::string& folder) {
   const std::string heap_path = folder + "/heap";
-  const std::string backup_path = folder + "/backup";
+  const std::string undo_copy_path = folder + "/backup";
   Store opened;
   // kForce: the file system need not be on persistent memory.
   auto region = FileRegion::Open(heap_path, PmemMode::kForce);
@@ -52,21 +52,22 @@ absl::StatusOr<Store> Open(const std::string& folder) {
                      : Heap::Open(opened.heap_region.get());
   if (!heap.ok()) return heap.status();
   opened.heap = *std::move(heap);
-  region = is_new
-               ? FileRegion::Create(backup_path, SimpleBackupBytes(kHeapBytes),
-                                    PmemMode::kForce)
-               : FileRegion::Open(backup_path, PmemMode::kForce);
+  region = is_new ? FileRegion::Create(undo_copy_path,
+                                       SimpleUndoCopyBytes(kHeapBytes),
+                                       PmemMode::kForce)
+                  : FileRegion::Open(undo_copy_path, PmemMode::kForce);
   if (!region.ok()) return region.status();
-  opened.backup_region = *std::move(region);
-  ASSIGN_OR_RETURN(
-      auto backup,
-      is_new ? CreateSimpleBackup(opened.heap.get(), opened.backup_region.get())
-             : OpenSimpleBackup(opened.heap.get(), opened.backup_region.get()));
+  opened.undo_copy_region = *std::move(region);
+  ASSIGN_OR_RETURN(auto undo_copy,
+                   is_new ? CreateSimpleUndoCopy(opened.heap.get(),
+                                                 opened.undo_copy_region.get())
+                          : OpenSimpleUndoCopy(opened.heap.get(),
+                                               opened.undo_copy_region.get()));
   // Recovers what a crash left.
-  auto store = KaminoStore::Open(opened.heap.get(), std::move(backup));
+  auto store = KaminoStore::Open(opened.heap.get(), std::move(undo_copy));
   if (!store.ok()) return store.status();
   opened.store = *std::move(store);
-  opened.propagator = std::make_unique<BackupPropagator>(opened.store.get());
+  opened.propagator = std::make_unique<UndoCopyPropagator>(opened.store.get());
   return opened;
 }
 

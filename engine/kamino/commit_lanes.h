@@ -1,4 +1,4 @@
-// The committed transactions whose changes the backup lacks, and how many
+// The committed transactions whose changes the undo copy lacks, and how many
 // transactions have ended. Threads are spread over lanes, so that they seldom
 // contend. Private to the store.
 //
@@ -46,7 +46,7 @@ class CommitLanes {
   // the turn.
   Turn TakeTurn();
   // Counts the transaction, and keeps it until it is taken. Returns it instead
-  // if it is `propagated`, and thus not lacked by the backup.
+  // if it is `propagated`, and thus not lacked by the undo copy.
   State Add(State state, bool taken, bool propagated);
   // For transactions without changes.
   void CountEmpty();
@@ -69,9 +69,9 @@ class CommitLanes {
  private:
   struct alignas(64) Lane {
     // The last transaction committed on this lane, if its changes are not
-    // durably in the backup yet; else null. A thread that begins to commit puts
-    // Taken() in its place, so that its drain also covers those changes, and
-    // puts its own transaction there when that is committed. In between no
+    // durably in the undo copy yet; else null. A thread that begins to commit
+    // puts Taken() in its place, so that its drain also covers those changes,
+    // and puts its own transaction there when that is committed. In between no
     // other thread may store here. So that thread can use plain stores: a
     // locked instruction would wait for the flushes that are under way.
     std::atomic<TransactionState*> last{nullptr};

@@ -96,7 +96,7 @@ size_t CommitPipeline::PropagateBatch(std::vector<State> batch) {
   }
   for (const State& state : batch) writer_->Prepare(state.get());
   for (const State& state : batch) writer_->Copy(*state);
-  writer_->Drain(/*backup=*/true, /*heap=*/true);
+  writer_->Drain(/*undo_copy=*/true, /*heap=*/true);
   for (State& state : batch) Propagated(std::move(state));
   return batch.size();
 }

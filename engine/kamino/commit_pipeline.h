@@ -1,5 +1,5 @@
 // The way of a transaction from its end to the release of its locks: its
-// changes are propagated to the backup, by the thread's next commit or by
+// changes are propagated to the undo copy, by the thread's next commit or by
 // whichever thread needs its locks or its place in the log; then it may be
 // held. Private to the store.
 //
@@ -18,13 +18,13 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "engine/heap/heap.h"
-#include "engine/kamino/backup_writer.h"
 #include "engine/kamino/commit_lanes.h"
 #include "engine/kamino/commit_log.h"
 #include "engine/kamino/held_transactions.h"
 #include "engine/kamino/lock_table.h"
 #include "engine/kamino/range_saver.h"
 #include "engine/kamino/transaction_state.h"
+#include "engine/kamino/undo_copy_writer.h"
 #include "engine/transaction.h"
 
 namespace kamino::engine {
@@ -41,7 +41,7 @@ class CommitPipeline {
     LockTable* locks;
     CommitLog* log;
     RangeSaver* saver;
-    BackupWriter* writer;
+    UndoCopyWriter* writer;
   };
   CommitPipeline(const Parts& parts, bool copy_at_commit)
       : heap_(parts.heap),
@@ -93,7 +93,7 @@ class CommitPipeline {
  private:
   // Copies, drains, and releases the locks. Returns how many there were.
   size_t PropagateBatch(std::vector<State> batch);
-  // The backup durably holds its changes.
+  // The undo copy durably holds its changes.
   void Propagated(State state);
   // Releases the locks and gives freed space back.
   void Unlock(State state);
@@ -102,7 +102,7 @@ class CommitPipeline {
   LockTable* const locks_;
   CommitLog* const log_;
   RangeSaver* const saver_;
-  BackupWriter* const writer_;
+  UndoCopyWriter* const writer_;
   const bool copy_at_commit_;
   CommitLanes lanes_;
   HeldTransactions held_;

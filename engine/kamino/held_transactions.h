@@ -1,6 +1,6 @@
 // Transactions that committed with CommitOptions::hold_locks, by sequence,
-// until ReleaseHold: their locks stay held although the backup has the changes.
-// Private to the store.
+// until ReleaseHold: their locks stay held although the undo copy has the
+// changes. Private to the store.
 //
 // Thread-safe. Owns the states that wait only for their release.
 #ifndef KAMINO_ENGINE_KAMINO_HELD_TRANSACTIONS_H_
@@ -24,8 +24,8 @@ class HeldTransactions {
   // A transaction has committed that is to be released.
   void Expect(uint64_t sequence);
 
-  // The backup has the changes of an expected transaction. Returns it if it was
-  // released before; else keeps it and returns null.
+  // The undo copy has the changes of an expected transaction. Returns it if it
+  // was released before; else keeps it and returns null.
   State Keep(State state);
 
   // Keeps a transaction that was not expected.
@@ -39,7 +39,7 @@ class HeldTransactions {
   size_t kept() const;
 
  private:
-  // The state is set once the backup has the changes.
+  // The state is set once the undo copy has the changes.
   struct Held {
     State state;
     bool released = false;

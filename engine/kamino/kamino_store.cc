@@ -10,19 +10,19 @@
 
 namespace kamino::engine {
 
-KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
+KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<UndoCopy> undo_copy,
                          const KaminoOptions& options)
     : heap_(heap),
       snapshots_(options.snapshots),
-      backup_(std::move(backup)),
+      undo_copy_(std::move(undo_copy)),
       log_(heap->region(), heap->log_area(),
            [this] {
              return std::max(last_sequence_,
                              pipeline_.lanes().LargestSequence());
            }),
       sticky_(heap->region(), &locks_, heap->log_area()),
-      saver_(backup_->undo_log(), heap->region()),
-      writer_(heap, backup_.get(), &sticky_),
+      saver_(undo_copy_->undo_log(), heap->region()),
+      writer_(heap, undo_copy_.get(), &sticky_),
       pipeline_({heap, &locks_, &log_, &saver_, &writer_},
                 options.copy_at_commit && !saver_.saves()) {}
 
@@ -37,15 +37,16 @@ KaminoStore::~KaminoStore() {
 }
 
 absl::StatusOr<std::unique_ptr<KaminoStore>> KaminoStore::Open(
-    Heap* heap, std::unique_ptr<Backup> backup, const KaminoOptions& options) {
+    Heap* heap, std::unique_ptr<UndoCopy> undo_copy,
+    const KaminoOptions& options) {
   auto store =
-      absl::WrapUnique(new KaminoStore(heap, std::move(backup), options));
+      absl::WrapUnique(new KaminoStore(heap, std::move(undo_copy), options));
   ASSIGN_OR_RETURN(store->last_sequence_,
-                   RecoverHeap(heap, store->backup_.get(), &store->log_,
+                   RecoverHeap(heap, store->undo_copy_.get(), &store->log_,
                                &store->sticky_, options.on_recovered));
   store->recovered_ = true;
   store->saver_.StartAfter(store->last_sequence_);
-  store->backup_->SetEvictionListener(
+  store->undo_copy_->SetEvictionListener(
       [writer = &store->writer_](absl::Span<const ObjectId> victims) {
         writer->ClearIntents(victims);
       });
@@ -53,22 +54,22 @@ absl::StatusOr<std::unique_ptr<KaminoStore>> KaminoStore::Open(
 }
 
 std::unique_ptr<Transaction> KaminoStore::Begin(absl::Duration lock_wait) {
-  const StoreParts parts = {heap_,   snapshots_, backup_.get(),
+  const StoreParts parts = {heap_,   snapshots_, undo_copy_.get(),
                             &locks_, &log_,      &sticky_,
                             &saver_, &writer_,   &pipeline_};
   return absl::make_unique<KaminoTransaction>(parts, CommitLanes::NewOwner(),
                                               lock_wait);
 }
 
-size_t KaminoStore::PropagateToBackup(size_t max) {
+size_t KaminoStore::PropagateToUndoCopy(size_t max) {
   pipeline_.PropagateSome(max);
   return pipeline_.lanes().Pending();
 }
 
 uint64_t KaminoStore::bytes_used() const {
-  // A backup's space is set aside whether used or not.
+  // An undo copy's space is set aside whether used or not.
   return heap_->stats().bytes_used + heap_->log_area().size() +
-         backup_->stats().bytes_total;
+         undo_copy_->stats().bytes_total;
 }
 
 KaminoStats KaminoStore::stats() const {
@@ -79,7 +80,7 @@ KaminoStats KaminoStore::stats() const {
   stats.unpropagated = counts.pending;
   stats.held = pipeline_.held().kept();
   stats.locked_objects = locks_.exclusive();
-  stats.backup = backup_->stats();
+  stats.undo_copy = undo_copy_->stats();
   return stats;
 }
 

@@ -1,6 +1,6 @@
 // Kamino-Tx on one heap (sections 3 and 4): transactions write in place, and
-// can be aborted by a backup to which changes are propagated off the critical
-// path.
+// can be aborted by an undo copy to which changes are propagated off the
+// critical path.
 //
 // A commit takes one drain where the paper's takes three. The intents of
 // recently written objects are durable already (StickyIntents), and the commit
@@ -12,17 +12,18 @@
 //      for it, are durable.
 //   2. A transaction is committed once its record and all its changes are
 //      durable. The record's checksum shows that.
-//   3. An object is locked exclusively from its first intent until the backup
+//   3. An object is locked exclusively from its first intent until the undo
+//   copy
 //      durably holds the transaction's changes and, with hold_locks, until
-//      ReleaseHold. So the backup's copy of a locked object is its state before
-//      the transaction, and of any other its current state.
+//      ReleaseHold. So the undo copy's copy of a locked object is its state
+//      before the transaction, and of any other its current state.
 //   4. A transaction's locks are released, its record is dropped and its freed
-//      space given back only when all of its changes are in the backup,
+//      space given back only when all of its changes are in the undo copy,
 //      durably.
 //   5. The states of blocks are stored after the commit; recovery stores them
 //      if a crash came before.
 //
-// Over an undo log (Backup::undo_log) it is undo logging: the bytes of an
+// Over an undo log (Undo copy::undo_log) it is undo logging: the bytes of an
 // intent are saved, durably, before a store to them, and not needed any more
 // once the transaction is committed. There are no copies and no intents that
 // outlive their transaction, and locks are released once the states of blocks
@@ -50,13 +51,13 @@
 #include "absl/types/span.h"
 #include "engine/heap/heap.h"
 #include "engine/heap/open_snapshots.h"
-#include "engine/kamino/backup.h"
-#include "engine/kamino/backup_writer.h"
 #include "engine/kamino/commit_log.h"
 #include "engine/kamino/commit_pipeline.h"
 #include "engine/kamino/lock_table.h"
 #include "engine/kamino/range_saver.h"
 #include "engine/kamino/sticky_intents.h"
+#include "engine/kamino/undo_copy.h"
+#include "engine/kamino/undo_copy_writer.h"
 #include "engine/transaction.h"
 #include "engine/transactional_store.h"
 
@@ -65,15 +66,15 @@ namespace kamino::engine {
 struct KaminoStats {
   uint64_t committed = 0;
   uint64_t aborted = 0;
-  uint64_t unpropagated = 0;    // committed, not yet in the backup
-  uint64_t held = 0;            // in the backup, waiting for ReleaseHold
+  uint64_t unpropagated = 0;    // committed, not yet in the undo copy
+  uint64_t held = 0;            // in the undo copy, waiting for ReleaseHold
   uint64_t locked_objects = 0;  // exclusively
-  BackupStats backup;
+  UndoCopyStats undo_copy;
 };
 
 struct KaminoOptions {
-  // When changes are propagated to the backup: by the thread's next Commit,
-  // whose drain serves for both, or by PropagateToBackup only. The former is
+  // When changes are propagated to the undo copy: by the thread's next Commit,
+  // whose drain serves for both, or by PropagateToUndoCopy only. The former is
   // cheaper; the latter keeps it off the critical path altogether.
   bool copy_at_commit = true;
   // Called by Open with the future last_sequence(), for a user that stores it
@@ -91,16 +92,16 @@ class KaminoStore final : public TransactionalStore {
   // Recovers after a crash: rolls back transactions that did not commit, rolls
   // the committed ones forward, then loads the heap. Repeating it after another
   // crash has the same result. No transaction may be running on the heap, which
-  // must outlive the store. kDataLoss: log, backup or heap are damaged.
+  // must outlive the store. kDataLoss: log, undo copy or heap are damaged.
   static absl::StatusOr<std::unique_ptr<KaminoStore>> Open(
-      Heap* heap, std::unique_ptr<Backup> backup,
+      Heap* heap, std::unique_ptr<UndoCopy> undo_copy,
       const KaminoOptions& options = {});
 
   // No transaction may be live. Propagates all remaining changes, so that
   // nothing needs recovery.
   ~KaminoStore() override;
 
-  absl::string_view scheme() const override { return backup_->scheme(); }
+  absl::string_view scheme() const override { return undo_copy_->scheme(); }
   std::unique_ptr<Transaction> Begin(absl::Duration lock_wait) override;
   ObjectId root() const override { return heap_->root(); }
   // Except transactions with hold_locks.
@@ -115,10 +116,10 @@ class KaminoStore final : public TransactionalStore {
 
   // Propagates the changes of up to `max` committed transactions, durably, and
   // releases their locks. Returns how many transactions are left.
-  size_t PropagateToBackup(size_t max);
-  // How many committed transactions the backup lacks; may leave out commits
+  size_t PropagateToUndoCopy(size_t max);
+  // How many committed transactions the undo copy lacks; may leave out commits
   // that other threads have just made. Cheap.
-  size_t LackedByBackup() const { return pipeline_.lanes().PendingOfMine(); }
+  size_t LackedByUndoCopy() const { return pipeline_.lanes().PendingOfMine(); }
 
   // Over an undo log: this thread has made its flushes durable, in all regions.
   // Releases locks that waited for that, and saves a drain.
@@ -152,19 +153,19 @@ class KaminoStore final : public TransactionalStore {
   KaminoStats stats() const;
 
  private:
-  KaminoStore(Heap* heap, std::unique_ptr<Backup> backup,
+  KaminoStore(Heap* heap, std::unique_ptr<UndoCopy> undo_copy,
               const KaminoOptions& options);
 
   Heap* const heap_;
   OpenSnapshots* const snapshots_;
-  const std::unique_ptr<Backup> backup_;
+  const std::unique_ptr<UndoCopy> undo_copy_;
   bool recovered_ = false;  // else the destructor must leave the log alone
   uint64_t last_sequence_ = 0;
   CommitLog log_;
   LockTable locks_;
   StickyIntents sticky_;
   RangeSaver saver_;
-  BackupWriter writer_;
+  UndoCopyWriter writer_;
   CommitPipeline pipeline_;
 };
 

@@ -292,14 +292,14 @@ absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
     parts_.pipeline->CommittedNothing(std::move(state_));
     return absl::OkStatus();
   }
-  BackupWriter* const writer = parts_.writer;
+  UndoCopyWriter* const writer = parts_.writer;
   CommitPipeline::Turn turn = parts_.pipeline->TakeTurn();
   if (turn.before != nullptr) writer->Prepare(turn.before.get());
   // From here to the drain nothing but stores.
   ranges_.StoreAll();
   parts_.log->Write(state_->record);
   if (turn.before != nullptr) writer->Copy(*turn.before);
-  writer->Drain(/*backup=*/turn.before != nullptr, /*heap=*/true);
+  writer->Drain(/*undo_copy=*/turn.before != nullptr, /*heap=*/true);
   parts_.pipeline->Committed(std::move(state_), std::move(turn));
   return absl::OkStatus();
 }

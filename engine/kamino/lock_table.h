@@ -1,6 +1,6 @@
 // Locks of objects: shared for objects that a transaction has read, exclusive
 // for those it has declared (section 3: an object stays locked until its
-// changes are in the backup).
+// changes are in the undo copy).
 #ifndef KAMINO_ENGINE_KAMINO_LOCK_TABLE_H_
 #define KAMINO_ENGINE_KAMINO_LOCK_TABLE_H_
 

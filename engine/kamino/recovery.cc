@@ -1,16 +1,15 @@
 // How recovery decides the state of an object.
 //
 // Let T be the last transaction in the log that names an object O. A later
-// transaction could lock O only when T was completely in the backup; so T's
+// transaction could lock O only when T was completely in the undo copy; so T's
 // effects may be incomplete only if T is the last one for all its objects, and
-// earlier transactions do not matter.
-// names, and the others are of no interest.
+// earlier transactions do not matter:
 //   - T's checksum is right: T has committed and its bytes are in the heap.
-//     They stay, and are copied to the backup. The rest of O is taken from the
-//     backup: an unfinished transaction may have stored there.
-//   - It is wrong: T did not commit, or it did, is in the backup, and an
+//     They stay, and are copied to the undo copy. The rest of O is taken from
+//     the undo copy: an unfinished transaction may have stored there.
+//   - It is wrong: T did not commit, or it did, is in the undo copy, and an
 //     unfinished transaction has overwritten its bytes. In both cases O is
-//     taken from the backup.
+//     taken from the undo copy.
 // An unfinished transaction has an intent for every object it stored to, so
 // only objects with an intent need to be examined.
 //
@@ -50,8 +49,9 @@ IntentKind KindOf(const Entry& entry) {
 
 class Recovery {
  public:
-  Recovery(Heap* heap, Backup* backup, CommitLog* log, StickyIntents* sticky)
-      : heap_(heap), backup_(backup), log_(log), sticky_(sticky) {}
+  Recovery(Heap* heap, UndoCopy* undo_copy, CommitLog* log,
+           StickyIntents* sticky)
+      : heap_(heap), undo_copy_(undo_copy), log_(log), sticky_(sticky) {}
 
   absl::StatusOr<uint64_t> Run(
       const std::function<absl::Status(uint64_t)>& tell);
@@ -67,7 +67,8 @@ class Recovery {
   std::optional<uint64_t> ChecksumOf(
       const Entry& entry, const absl::flat_hash_set<ObjectId>& freed) const;
   void Complete(const CommitRecord& record);
-  void CopyToBackup(ObjectId id, bool is_new, uint32_t offset, uint32_t length);
+  void CopyToUndoCopy(ObjectId id, bool is_new, uint32_t offset,
+                      uint32_t length);
   absl::Status Restore(ObjectId id);
 
   const std::byte* At(ObjectId id) const {
@@ -76,7 +77,7 @@ class Recovery {
   void Mark(ObjectId id, bool allocated);
 
   Heap* const heap_;
-  Backup* const backup_;
+  UndoCopy* const undo_copy_;
   CommitLog* const log_;
   StickyIntents* const sticky_;
 
@@ -187,27 +188,27 @@ void Recovery::Complete(const CommitRecord& record) {
   }
   for (ObjectId id : freed) {
     Mark(id, false);
-    backup_->Drop(id);
+    undo_copy_->Drop(id);
   }
   for (const Entry& entry : record.entries) {
     const ObjectId id = ObjectOf(entry);
     if (freed.contains(id)) continue;
     const bool is_new = KindOf(entry) == IntentKind::kAlloc;
     if (is_new) Mark(id, true);
-    CopyToBackup(id, is_new, is_new ? 0 : entry.offset, entry.length);
+    CopyToUndoCopy(id, is_new, is_new ? 0 : entry.offset, entry.length);
   }
 }
 
-void Recovery::CopyToBackup(ObjectId id, bool is_new, uint32_t offset,
-                            uint32_t length) {
+void Recovery::CopyToUndoCopy(ObjectId id, bool is_new, uint32_t offset,
+                              uint32_t length) {
   std::byte* copy = nullptr;
   if (is_new) {
-    copy = backup_->CopyOfNew(id);
-  } else if (auto there = backup_->Copy(id); there.ok()) {
+    copy = undo_copy_->CopyOfNew(id);
+  } else if (auto there = undo_copy_->Copy(id); there.ok()) {
     copy = there->data();
   }
   if (copy == nullptr) return;
-  backup_->region()->CopyFlush(copy + offset, At(id) + offset, length);
+  undo_copy_->region()->CopyFlush(copy + offset, At(id) + offset, length);
 }
 
 absl::Status Recovery::Restore(ObjectId id) {
@@ -217,7 +218,7 @@ absl::Status Recovery::Restore(ObjectId id) {
     Reached(Branch::kRestoredFreed);
     return absl::OkStatus();
   }
-  auto copy = backup_->Copy(id);
+  auto copy = undo_copy_->Copy(id);
   if (!copy.ok()) return copy.status();
   const uint32_t capacity = block->second.capacity;
   if (copy->size() != capacity) {
@@ -258,7 +259,7 @@ absl::StatusOr<uint64_t> Recovery::Run(
       in_doubt.push_back(&record);
     }
   }
-  if (UndoLog* const undo_log = backup_->undo_log()) {
+  if (UndoLog* const undo_log = undo_copy_->undo_log()) {
     // A saved range for a number shows that all numbers before had committed,
     // as does reused space. So only the transactions that must be rolled back
     // are in doubt.
@@ -283,20 +284,21 @@ absl::StatusOr<uint64_t> Recovery::Run(
     }
     last_sequence = record->sequence;
   }
-  backup_->region()->Drain();
+  undo_copy_->region()->Drain();
   heap_->region()->Drain();
   if (tell) {
     RETURN_IF_ERROR(tell(last_sequence));
   }
   for (const CommitRecord* record : completed) {
     for (const Entry& entry : record->entries) {
-      if (KindOf(entry) == IntentKind::kFree) backup_->Unpin(ObjectOf(entry));
+      if (KindOf(entry) == IntentKind::kFree)
+        undo_copy_->Unpin(ObjectOf(entry));
     }
   }
   sticky_->Reset();
   log_->Reset(last_sequence);
   // Only now, because it may be the proof of what is committed.
-  if (UndoLog* const undo_log = backup_->undo_log()) undo_log->Forget();
+  if (UndoLog* const undo_log = undo_copy_->undo_log()) undo_log->Forget();
   if (marked_) {
     RETURN_IF_ERROR(heap_->Load());
   }
@@ -306,9 +308,9 @@ absl::StatusOr<uint64_t> Recovery::Run(
 }  // namespace
 
 absl::StatusOr<uint64_t> RecoverHeap(
-    Heap* heap, Backup* backup, CommitLog* log, StickyIntents* sticky,
+    Heap* heap, UndoCopy* undo_copy, CommitLog* log, StickyIntents* sticky,
     const std::function<absl::Status(uint64_t)>& tell) {
-  return Recovery(heap, backup, log, sticky).Run(tell);
+  return Recovery(heap, undo_copy, log, sticky).Run(tell);
 }
 
 }  // namespace kamino::engine

@@ -6,7 +6,7 @@
 // Invariants:
 //   1. An object has an entry, durably, before anything is stored to it.
 //   2. An entry is replaced only while its object is not locked; then the
-//      backup has the object's current state, and keeps the copy until the
+//      undo copy has the object's current state, and keeps the copy until the
 //      entry is gone from media, whichever entry has replaced it.
 #ifndef KAMINO_ENGINE_KAMINO_STICKY_INTENTS_H_
 #define KAMINO_ENGINE_KAMINO_STICKY_INTENTS_H_
@@ -51,7 +51,7 @@ class StickyIntents {
 
   // Removes the intent, and returns what must be flushed and drained so that
   // none is left on media. After that, Forget frees its place. The caller holds
-  // the object's lock, or the backup its copy.
+  // the object's lock, or the undo copy its copy.
   struct Cleared {
     absl::Span<const std::byte> bytes;  // to be flushed, if any
     bool drain = false;  // anything to drain, flushed here or not

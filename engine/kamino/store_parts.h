@@ -5,25 +5,25 @@
 
 #include "engine/heap/heap.h"
 #include "engine/heap/open_snapshots.h"
-#include "engine/kamino/backup.h"
-#include "engine/kamino/backup_writer.h"
 #include "engine/kamino/commit_log.h"
 #include "engine/kamino/commit_pipeline.h"
 #include "engine/kamino/lock_table.h"
 #include "engine/kamino/range_saver.h"
 #include "engine/kamino/sticky_intents.h"
+#include "engine/kamino/undo_copy.h"
+#include "engine/kamino/undo_copy_writer.h"
 
 namespace kamino::engine {
 
 struct StoreParts {
   Heap* heap;
   OpenSnapshots* snapshots;  // may be null
-  Backup* backup;
+  UndoCopy* undo_copy;
   LockTable* locks;
   CommitLog* log;
   StickyIntents* sticky;
   RangeSaver* saver;
-  BackupWriter* writer;
+  UndoCopyWriter* writer;
   CommitPipeline* pipeline;
 };
 

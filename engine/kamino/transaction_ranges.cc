@@ -15,7 +15,7 @@ using commit_log_format::kLineBytes;
 
 namespace {
 
-// Bytes of a transaction that are kept in memory for the backup; others are
+// Bytes of a transaction that are kept in memory for the undo copy; others are
 // read back from the heap.
 constexpr size_t kMostKept = (kExplores ? 8u : 64u) << 10;
 
@@ -206,7 +206,7 @@ void TransactionRanges::HashRange(const Intent& intent, Range* range) {
       absl::MakeConstSpan(object.payload.data() + intent.offset, intent.length);
   range->hash = Checksum(bytes);
   range->hashed = true;
-  // Bytes flushed now would have to be read again for the backup.
+  // Bytes flushed now would have to be read again for the undo copy.
   if (!copies_at_commit_) return;
   range->kept = Keep(intent.offset, {}, bytes);
   if (range->kept >= 0) FillWords(intent, *range);

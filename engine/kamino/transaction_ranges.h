@@ -32,7 +32,7 @@ class TransactionRanges {
   };
 
   // `region` is the heap's. `state` is used until the transaction ends.
-  // `copies_at_commit`: the next commit copies the ranges to the backup.
+  // `copies_at_commit`: the next commit copies the ranges to the undo copy.
   TransactionRanges(Region* region, TransactionState* state,
                     bool copies_at_commit)
       : region_(region), state_(state), copies_at_commit_(copies_at_commit) {}

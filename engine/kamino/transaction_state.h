@@ -54,7 +54,7 @@ struct TransactionState {
     bool exclusive = false;
     bool allocated = false;
     bool freed = false;
-    std::byte* copy = nullptr;  // pinned in the backup
+    std::byte* copy = nullptr;  // pinned in the undo copy
     bool intended = false;  // its intent is stored; DrainIntents completes it
     absl::Span<const std::byte> cleared;  // freed: its intent, to be flushed
     // Allocated: false while the payload still has old content. It must be

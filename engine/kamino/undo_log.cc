@@ -6,18 +6,18 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "engine/kamino/backup_header.h"
 #include "engine/kamino/checksum.h"
+#include "engine/kamino/undo_copy_header.h"
 #include "engine/resource_error.h"
 
 namespace kamino::engine {
 namespace {
 
-using backup_format::kHeaderBytes;
-using backup_format::Kind;
-using backup_format::kUndoAlignment;
-using backup_format::UndoPiece;
-using backup_format::UndoRecord;
+using undo_copy_format::kHeaderBytes;
+using undo_copy_format::Kind;
+using undo_copy_format::kUndoAlignment;
+using undo_copy_format::UndoPiece;
+using undo_copy_format::UndoRecord;
 
 constexpr uint64_t kMostSmall = 4096;
 
@@ -62,13 +62,13 @@ absl::StatusOr<std::unique_ptr<UndoLog>> UndoLog::Create(const Heap* heap,
   ++log->round();
   region->Persist(&log->round(), sizeof(uint64_t));
   log->Reuse();
-  WriteBackupHeader(*heap, Kind::kLog, region);
+  WriteUndoCopyHeader(*heap, Kind::kLog, region);
   return log;
 }
 
 absl::StatusOr<std::unique_ptr<UndoLog>> UndoLog::Open(const Heap* heap,
                                                        Region* region) {
-  RETURN_IF_ERROR(CheckBackupHeader(*heap, Kind::kLog, *region));
+  RETURN_IF_ERROR(CheckUndoCopyHeader(*heap, Kind::kLog, *region));
   auto log = absl::WrapUnique(new UndoLog(heap, region));
   log->Reuse();
   log->Scan();
@@ -207,7 +207,7 @@ void UndoLog::Reuse() {
 
 uint64_t& UndoLog::round() const {
   return *reinterpret_cast<uint64_t*>(region_->base() +
-                                      backup_format::kUndoRoundOffset);
+                                      undo_copy_format::kUndoRoundOffset);
 }
 
 void UndoLog::Forget() {

@@ -26,7 +26,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/heap/heap.h"
-#include "engine/kamino/backup_format.h"
+#include "engine/kamino/undo_copy_format.h"
 #include "engine/pmem/region.h"
 #include "engine/transaction.h"
 
@@ -38,8 +38,8 @@ class UndoLog {
   static size_t RegionBytes(size_t bytes);
   // Size of a record that saves so many ranges of so many bytes in total.
   static constexpr uint64_t BytesFor(uint64_t ranges, uint64_t bytes) {
-    constexpr uint64_t kHeader = sizeof(backup_format::UndoRecord) + 64;
-    return kHeader + ranges * (sizeof(backup_format::UndoPiece) + 8) + bytes;
+    constexpr uint64_t kHeader = sizeof(undo_copy_format::UndoRecord) + 64;
+    return kHeader + ranges * (sizeof(undo_copy_format::UndoPiece) + 8) + bytes;
   }
 
   // An empty log, durably. Both must outlive it.
@@ -69,9 +69,9 @@ class UndoLog {
   void Forget();
 
   Region* region() const { return region_; }
-  uint64_t bytes_used() const { return end_ - backup_format::kHeaderBytes; }
+  uint64_t bytes_used() const { return end_ - undo_copy_format::kHeaderBytes; }
   uint64_t bytes_total() const {
-    return region_->size() - backup_format::kHeaderBytes;
+    return region_->size() - undo_copy_format::kHeaderBytes;
   }
 
  private:
@@ -89,16 +89,16 @@ class UndoLog {
   uint64_t CheckedBytes(uint64_t offset) const;
   bool LiesWithin(const Intent& intent) const;
   // Stores a record of pieces_ at end_, and computes its checksum.
-  void Store(backup_format::UndoRecord* record);
+  void Store(undo_copy_format::UndoRecord* record);
   void StoreBack(const Record& record);
 
   const Heap* const heap_;
   Region* const region_;
   std::vector<Record> records_;
-  uint64_t end_ = backup_format::kHeaderBytes;
+  uint64_t end_ = undo_copy_format::kHeaderBytes;
   uint64_t seed_ = 0;  // the last record's checksum; round() for the first one
   // During Save.
-  std::vector<backup_format::UndoPiece> pieces_;
+  std::vector<undo_copy_format::UndoPiece> pieces_;
   std::vector<std::byte> small_;
 };
 

@@ -11,7 +11,7 @@ namespace kamino::engine {
 absl::Status WriteIntents::EnsureCopyAndIntent(Object* object) {
   for (bool again = true;; again = false) {
     if (object->copy == nullptr) {
-      auto copy = backup_->EnsureCopy(object->id);
+      auto copy = undo_copy_->EnsureCopy(object->id);
       if (!copy.ok() && again && pipeline_->PropagateAll()) continue;
       if (!copy.ok()) return ExplainNoCopy(*object, copy.status());
       object->copy = *copy;
@@ -50,7 +50,7 @@ void WriteIntents::Drain() {
 
 absl::Status WriteIntents::ExplainNoCopy(const Object& object,
                                          const absl::Status& error) {
-  if (ResourceOf(error) != Resource::kBackup) return error;
+  if (ResourceOf(error) != Resource::kUndoCopy) return error;
   const auto bytes_of = [this](const Object& one) {
     const size_t bytes = heap_->BlockPayload(one.id).size();
     return heap_format::UnitsFor(bytes) * heap_format::kUnitBytes;
@@ -59,9 +59,9 @@ absl::Status WriteIntents::ExplainNoCopy(const Object& object,
   for (const Object& other : state_->objects) {
     if (other.copy != nullptr && !other.allocated) needs += bytes_of(other);
   }
-  const uint64_t room = backup_->stats().bytes_total;
-  parts_backup_ = needs <= room;
-  if (parts_backup_) return error;
+  const uint64_t room = undo_copy_->stats().bytes_total;
+  parts_undo_copy_ = needs <= room;
+  if (parts_undo_copy_) return error;
   return ResourceError(
       Resource::kTransaction,
       absl::StrCat("the transaction writes to objects of at least ", needs,
@@ -72,7 +72,7 @@ absl::Status WriteIntents::ExplainNoCopy(const Object& object,
 absl::Status WriteIntents::EnsureAll(std::vector<ObjectId> lacking) {
   std::sort(lacking.begin(), lacking.end());
   lacking.erase(std::unique(lacking.begin(), lacking.end()), lacking.end());
-  const std::vector<std::byte*> copies = backup_->EnsureCopies(lacking);
+  const std::vector<std::byte*> copies = undo_copy_->EnsureCopies(lacking);
   for (size_t i = 0; i < lacking.size(); ++i) {
     state_->Find(lacking[i])->copy = copies[i];
   }

@@ -24,7 +24,7 @@ class WriteIntents {
   // `state` is used until the transaction ends.
   WriteIntents(const StoreParts& parts, TransactionState* state)
       : heap_(parts.heap),
-        backup_(parts.backup),
+        undo_copy_(parts.undo_copy),
         locks_(parts.locks),
         sticky_(parts.sticky),
         pipeline_(parts.pipeline),
@@ -52,13 +52,13 @@ class WriteIntents {
   // After an abort, which ends the pins.
   void EvictAfterAbort() {
     // Its copies would stay in place, which left no room for the others.
-    if (parts_backup_) backup_->EvictAll();
+    if (parts_undo_copy_) undo_copy_->EvictAll();
   }
 
  private:
   absl::Status EnsureCopyAndIntent(Object* object);
-  // `error`: the backup has no room for a copy of `object`. Returns another
-  // error if the copies of this transaction alone exceed the backup.
+  // `error`: the undo copy has no room for a copy of `object`. Returns another
+  // error if the copies of this transaction alone exceed the undo copy.
   absl::Status ExplainNoCopy(const Object& object, const absl::Status& error);
   // Makes the stored intents durable.
   void Drain();
@@ -70,7 +70,7 @@ class WriteIntents {
   };
 
   Heap* const heap_;
-  Backup* const backup_;
+  UndoCopy* const undo_copy_;
   LockTable* const locks_;
   StickyIntents* const sticky_;
   CommitPipeline* const pipeline_;
@@ -78,9 +78,9 @@ class WriteIntents {
   TransactionState* const state_;
   bool gathers_ = false;
   std::vector<Undrained> undrained_;
-  // The backup had no room for a copy because of fragmentation: it may have
+  // The undo copy had no room for a copy because of fragmentation: it may have
   // room for all copies of this transaction once it holds no other.
-  bool parts_backup_ = false;
+  bool parts_undo_copy_ = false;
 };
 
 }  // namespace kamino::engine

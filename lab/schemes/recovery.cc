@@ -153,8 +153,8 @@ absl::Status RecoverOne(Setting& setting, const StoreSpec& spec, Full full) {
   return absl::OkStatus();
 }
 
-// Size of a file that the store's objects nearly fill. Kamino's backup has the
-// heap's size, or a part of it.
+// Size of a file that the store's objects nearly fill. Kamino's undo copy has
+// the heap's size, or a part of it.
 uint64_t CloseFileBytes(const StoreSpec& spec, uint64_t objects) {
   // With its header, a multiple of 64; libpmemobj needs more.
   const uint64_t bytes = objects * (kKiB + 64) + kMiB;

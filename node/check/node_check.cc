@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "engine/heap/heap.h"
 #include "engine/heap/heap_check.h"
-#include "engine/kamino/backup_header.h"
 #include "engine/kamino/commit_log_format.h"
+#include "engine/kamino/undo_copy_header.h"
 #include "head/admission.h"
 #include "node/storage/media_age.h"
 #include "node/storage/stamp_format.h"
@@ -340,16 +340,17 @@ class Check {
     }
     const std::string& name = media_.undo_copy()->name;
     engine::Region* const region = media_.undo_copy()->region.get();
-    if (region->size() < engine::backup_format::kHeaderBytes) {
+    if (region->size() < engine::undo_copy_format::kHeaderBytes) {
       return Find(name, 0, absl::StrCat("it has ", region->size(), " bytes"));
     }
     if (!layout_.has_value()) return;  // reported before
     auto heap = engine::Heap::Open(media_.heap()->region.get());
     if (!heap.ok()) return;  // likewise
-    engine::backup_format::BackupHeader header;
+    engine::undo_copy_format::UndoCopyHeader header;
     std::memcpy(&header, region->base(), sizeof(header));
-    absl::Status status = engine::CheckBackupHeader(
-        **heap, static_cast<engine::backup_format::Kind>(header.kind), *region);
+    absl::Status status = engine::CheckUndoCopyHeader(
+        **heap, static_cast<engine::undo_copy_format::Kind>(header.kind),
+        *region);
     const bool known = header.kind >= 1 && header.kind <= 3;
     if (status.ok() && !known) {
       status = absl::DataLossError(

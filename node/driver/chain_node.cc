@@ -118,10 +118,10 @@ Actions ChainNode::EndOfBatch(absl::Time now) {
   return last;
 }
 
-bool ChainNode::PropagateToBackup(size_t max) {
+bool ChainNode::PropagateToUndoCopy(size_t max) {
   if (context_.failed()) return false;
   replica::LocalUndo* const undo = context_.storage->local_undo();
-  if (undo == nullptr) return head_.PropagateToBackup(max);
+  if (undo == nullptr) return head_.PropagateToUndoCopy(max);
   context_.options.doing("bringing the undo copy up to date", 0);
   return undo->Propagate(max);
 }

@@ -3,7 +3,7 @@
 // drive it as node/driver/node.h does.
 //
 // Use: any number of inputs, then EndOfBatch, then carry out the actions (see
-// replica::Actions for the order), then PropagateToBackup, which is thus off
+// replica::Actions for the order), then PropagateToUndoCopy, which is thus off
 // the critical path.
 //
 // Not thread-safe: the core thread owns it.
@@ -64,7 +64,7 @@ class ChainNode {
 
   // Copies up to `max` committed transactions to the undo copy. Returns whether
   // there is more to do: another EndOfBatch is due.
-  bool PropagateToBackup(size_t max);
+  bool PropagateToUndoCopy(size_t max);
 
   // Builds more of the summary for range comparisons
   // (replica::StateMachine::Summarize), for less than a millisecond. Returns

@@ -59,7 +59,7 @@ bool CoreHooks::EndOfBatch() {
 bool CoreHooks::BringUndoCopyUpToDate() {
   const size_t step = std::min(context_.propagation_step(), pace_.step());
   const absl::Time began = context_.Now();
-  const bool more = context_.chain->PropagateToBackup(step);
+  const bool more = context_.chain->PropagateToUndoCopy(step);
   pace_.Took(step, context_.Now() - began);
   return more;
 }

@@ -9,7 +9,7 @@
 namespace kamino::node {
 namespace {
 
-kamino::v1::UndoCopyStatus ToProto(const engine::BackupStats& stats,
+kamino::v1::UndoCopyStatus ToProto(const engine::UndoCopyStats& stats,
                                    const StorageOptions& options) {
   kamino::v1::UndoCopyStatus undo_copy;
   switch (options.undo_copy) {
@@ -134,7 +134,7 @@ void Node::Describe(ChainNode& node,
   response->set_objects(heap.objects);
   if (const auto stats = node.head().store_stats()) {
     auto* undo_copy = response->mutable_undo_copy();
-    *undo_copy = ToProto(stats->backup, storage.options());
+    *undo_copy = ToProto(stats->undo_copy, storage.options());
     undo_copy->set_pending_transactions(stats->unpropagated);
   } else if (const auto* undo = storage.local_undo()) {
     *response->mutable_undo_copy() = ToProto(undo->stats(), storage.options());

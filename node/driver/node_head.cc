@@ -106,16 +106,16 @@ void NodeHead::BecomeIfDue(absl::Time now) {
 
 absl::Status NodeHead::Become(absl::Time now) {
   context_.options.doing("becoming the head", 0);
-  auto backup = context_.storage->NewUndoCopy();
-  if (!backup.ok()) return backup.status();
+  auto undo_copy = context_.storage->NewUndoCopy();
+  if (!undo_copy.ok()) return undo_copy.status();
   // The chain receives a transaction before the backup does.
   engine::KaminoOptions engine_options;
   engine_options.copy_at_commit = false;
   engine_options.snapshots = &context_.snapshots;
   ASSIGN_OR_RETURN(
       store_, engine::KaminoStore::Open(context_.storage->heap(),
-                                        std::move(*backup), engine_options));
-  // From here on a restart rolls back by the backup.
+                                        std::move(*undo_copy), engine_options));
+  // From here on a restart rolls back by the undo_copy.
   replica::NodeState state = context_.storage->record()->state();
   state.was_head = true;
   context_.storage->record()->Update(state);
@@ -167,10 +167,10 @@ void NodeHead::Execute(absl::Time now) {
   }
 }
 
-bool NodeHead::PropagateToBackup(size_t max) {
+bool NodeHead::PropagateToUndoCopy(size_t max) {
   if (admission_ == nullptr) return false;
   context_.options.doing("bringing the undo copy up to date", 0);
-  const size_t left = admission_->PropagateToBackup(max);
+  const size_t left = admission_->PropagateToUndoCopy(max);
   return left > 0 || admission_->has_ready();
 }
 

@@ -47,8 +47,8 @@ class NodeHead {
   void OnTick(absl::Time now);
   // Executes the requests that are ready.
   void Execute(absl::Time now);
-  // As ChainNode::PropagateToBackup, for the undo copy of the head.
-  bool PropagateToBackup(size_t max);
+  // As ChainNode::PropagateToUndoCopy, for the undo copy of the head.
+  bool PropagateToUndoCopy(size_t max);
   // Waits until the store's changes are flushed.
   void Quiesce();
 

@@ -15,8 +15,8 @@ using membership::Condition;
 using replica::LogRing;
 using replica::NodeState;
 
-CommonAge::CommonAge(StoredHeap* heap, StoredRing* ring, UndoCopy* undo_copy,
-                     uint64_t salt)
+CommonAge::CommonAge(StoredHeap* heap, StoredRing* ring,
+                     StoredUndoCopy* undo_copy, uint64_t salt)
     : heap_(heap),
       ring_(ring),
       undo_copy_(undo_copy),

@@ -20,7 +20,7 @@ namespace kamino::node {
 class CommonAge {
  public:
   // `salt` is random for each start. The others must outlive it.
-  CommonAge(StoredHeap* heap, StoredRing* ring, UndoCopy* undo_copy,
+  CommonAge(StoredHeap* heap, StoredRing* ring, StoredUndoCopy* undo_copy,
             uint64_t salt);
 
   // For a new heap and ring.
@@ -48,7 +48,7 @@ class CommonAge {
 
   StoredHeap* const heap_;
   StoredRing* const ring_;
-  UndoCopy* const undo_copy_;
+  StoredUndoCopy* const undo_copy_;
   const uint64_t salt_;
   MediaAge heap_age_;
   std::optional<MediaAge> undo_copy_age_;  // while it may be needed

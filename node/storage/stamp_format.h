@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "engine/heap/heap_format.h"
-#include "engine/kamino/backup_format.h"
+#include "engine/kamino/undo_copy_format.h"
 #include "replica/log/ring_format.h"
 
 namespace kamino::node::stamp_format {
@@ -27,11 +27,11 @@ struct alignas(64) StampLine {
 
 static_assert(sizeof(StampLine) == 64);
 static_assert(kStampOffset >= sizeof(engine::heap_format::Superblock));
-static_assert(kStampOffset >= sizeof(engine::backup_format::BackupHeader));
+static_assert(kStampOffset >= sizeof(engine::undo_copy_format::UndoCopyHeader));
 static_assert(kAppliedOffset == kStampOffset + sizeof(StampLine));
 static_assert(kAppliedOffset + 2 * sizeof(replica::ring_format::AppliedLine) <=
-              engine::backup_format::kHeaderBytes);
-static_assert(engine::backup_format::kHeaderBytes ==
+              engine::undo_copy_format::kHeaderBytes);
+static_assert(engine::undo_copy_format::kHeaderBytes ==
               engine::heap_format::kSuperblockBytes);
 
 }  // namespace kamino::node::stamp_format

@@ -37,13 +37,14 @@ absl::Status StartRecovery::Finish(const absl::Status& done) {
 }
 
 absl::Status StartRecovery::RollBackHead() {
-  ASSIGN_OR_RETURN(auto backup, undo_copy_.OpenBackup(heap_.heap()));
+  ASSIGN_OR_RETURN(auto undo_copy, undo_copy_.OpenUndoCopy(heap_.heap()));
   engine::KaminoOptions options;
   // Before the log forgets it: after a crash in between it must still be
   // committed.
   options.on_recovered = [this](uint64_t last) { return KeepCommitted(last); };
-  ASSIGN_OR_RETURN(auto store,
-                   KaminoStore::Open(heap_.heap(), std::move(backup), options));
+  ASSIGN_OR_RETURN(
+      auto store,
+      KaminoStore::Open(heap_.heap(), std::move(undo_copy), options));
   // An entry without a commit record was never sent.
   ring_.ring()->TruncateAfter(ring_.ring()->applied());
   return absl::OkStatus();
@@ -76,8 +77,8 @@ absl::Status StartRecovery::RollBackReplica() {
   const bool disputed =
       state.disputed == ring.applied() + 1 && state.disputed_whole;
   if (disputed) return heap_.heap()->Load();
-  ASSIGN_OR_RETURN(const auto backup, undo_copy_.OpenBackup(heap_.heap()));
-  return replica::TakeBackInterrupted(heap_.heap(), ring, backup.get());
+  ASSIGN_OR_RETURN(const auto undo_copy, undo_copy_.OpenUndoCopy(heap_.heap()));
+  return replica::TakeBackInterrupted(heap_.heap(), ring, undo_copy.get());
 }
 
 }  // namespace kamino::node

@@ -18,7 +18,7 @@ namespace kamino::node {
 class StartRecovery {
  public:
   // `age` has checked the regions. All must outlive it.
-  StartRecovery(StoredHeap* heap, StoredRing* ring, UndoCopy* undo_copy,
+  StartRecovery(StoredHeap* heap, StoredRing* ring, StoredUndoCopy* undo_copy,
                 CommonAge* age)
       : heap_(*heap), ring_(*ring), undo_copy_(*undo_copy), age_(*age) {}
 
@@ -38,7 +38,7 @@ class StartRecovery {
 
   StoredHeap& heap_;
   StoredRing& ring_;
-  UndoCopy& undo_copy_;
+  StoredUndoCopy& undo_copy_;
   CommonAge& age_;
 };
 

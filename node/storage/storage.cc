@@ -16,8 +16,8 @@
 namespace kamino::node {
 namespace {
 
-using engine::Backup;
 using engine::Region;
+using engine::UndoCopy;
 using membership::Condition;
 using replica::NodeState;
 using Part = Media::Part;
@@ -113,26 +113,26 @@ absl::Status Storage::BeginAnewIfUnused() {
 
 // --- The undo copy.
 
-absl::StatusOr<std::unique_ptr<Backup>> Storage::NewUndoCopy() {
+absl::StatusOr<std::unique_ptr<UndoCopy>> Storage::NewUndoCopy() {
   ring_->EndUndoCopy();
   age_->ForgetUndoCopy();
   local_undo_.reset();
-  local_backup_.reset();
+  local_undo_copy_.reset();
   RETURN_IF_ERROR(undo_copy_.Reserve());
-  ASSIGN_OR_RETURN(auto backup, undo_copy_.NewBackup(heap()));
+  ASSIGN_OR_RETURN(auto undo_copy, undo_copy_.NewUndoCopy(heap()));
   age_->AddUndoCopy();
-  return backup;
+  return undo_copy;
 }
 
 absl::StatusOr<replica::LocalUndo*> Storage::BeginLocalUndo() {
   if (local_undo_ != nullptr) return local_undo_.get();
   CHECK(!record()->state().was_head)
       << "the head rolls back with its undo copy";
-  ASSIGN_OR_RETURN(local_backup_, NewUndoCopy());
+  ASSIGN_OR_RETURN(local_undo_copy_, NewUndoCopy());
   // An undo log tells its records from old ones by the number of its round, so
   // that number is durable before any record of the round is.
   if (drains_.deferred()) drains_.DrainNow();
-  local_undo_ = replica::MakeLocalUndo(heap(), ring(), local_backup_.get());
+  local_undo_ = replica::MakeLocalUndo(heap(), ring(), local_undo_copy_.get());
   NodeState state = record()->state();
   state.local_undo = true;
   Record(state);
@@ -143,7 +143,7 @@ absl::StatusOr<replica::LocalUndo*> Storage::BeginLocalUndo() {
 
 void Storage::BeginReceiving() {
   local_undo_.reset();
-  local_backup_.reset();
+  local_undo_copy_.reset();
   NodeState state = record()->state();
   state.condition = Condition::kReceiving;
   state.was_head = state.local_undo = false;

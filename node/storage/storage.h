@@ -1,9 +1,10 @@
 // A node's persistent state: heap, log ring with the node's record, and a
-// head's undo copy: the engine's class Backup, under a name that operators do
+// head's undo copy: the engine's class UndoCopy, under a name that operators do
 // not confuse with their own backups.
 //
-// StoredHeap, StoredRing and UndoCopy open or create one region each. CommonAge
-// keeps them at one age, and StartRecovery rolls back what a crash interrupted.
+// StoredHeap, StoredRing and StoredUndoCopy open or create one region each.
+// CommonAge keeps them at one age, and StartRecovery rolls back what a crash
+// interrupted.
 #ifndef KAMINO_NODE_STORAGE_STORAGE_H_
 #define KAMINO_NODE_STORAGE_STORAGE_H_
 
@@ -15,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/heap/heap.h"
-#include "engine/kamino/backup.h"
+#include "engine/kamino/undo_copy.h"
 #include "engine/pmem/deferred_drains.h"
 #include "engine/pmem/tracked_region.h"
 #include "node/storage/common_age.h"
@@ -56,7 +57,7 @@ class Storage final : public replica::LocalUndoSource {
 
   // An empty undo copy that replaces an earlier one, which must be gone.
   // Nothing may still need to be rolled back from that one.
-  absl::StatusOr<std::unique_ptr<engine::Backup>> NewUndoCopy();
+  absl::StatusOr<std::unique_ptr<engine::UndoCopy>> NewUndoCopy();
 
   // By the undo copy, as long as this node does not execute as head: until
   // another one is created, or the heap is received.
@@ -92,10 +93,10 @@ class Storage final : public replica::LocalUndoSource {
   const std::unique_ptr<Media> media_;
   std::unique_ptr<StoredHeap> heap_;
   std::unique_ptr<StoredRing> ring_;
-  UndoCopy undo_copy_;
+  StoredUndoCopy undo_copy_;
   std::optional<CommonAge> age_;  // of the three above
-  std::unique_ptr<engine::Backup> local_backup_;
-  std::unique_ptr<replica::LocalUndo> local_undo_;  // by local_backup_
+  std::unique_ptr<engine::UndoCopy> local_undo_copy_;
+  std::unique_ptr<replica::LocalUndo> local_undo_;  // by local_undo_copy_
 };
 
 }  // namespace kamino::node

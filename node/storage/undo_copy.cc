@@ -4,39 +4,41 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "engine/kamino/backup_format.h"
-#include "engine/kamino/backup_header.h"
+#include "engine/kamino/undo_copy_format.h"
+#include "engine/kamino/undo_copy_header.h"
 #include "node/storage/stamp_format.h"
 #include "replica/log/applied_mark.h"
 #include "replica/state/local_undo.h"
 
 namespace kamino::node {
 
-using engine::Backup;
 using engine::Heap;
+using engine::UndoCopy;
 using Part = Media::Part;
 
 static_assert(stamp_format::kAppliedOffset + replica::AppliedMark::kBytes <=
               replica::LocalUndo::kMarkOffset);
-static_assert(replica::LocalUndo::kEnd <= engine::backup_format::kHeaderBytes);
+static_assert(replica::LocalUndo::kEnd <=
+              engine::undo_copy_format::kHeaderBytes);
 
-size_t UndoCopy::NewBytes() const {
+size_t StoredUndoCopy::NewBytes() const {
   switch (options_.undo_copy) {
     case UndoCopyKind::kSimple:
-      return engine::SimpleBackupBytes(options_.heap_bytes);
+      return engine::SimpleUndoCopyBytes(options_.heap_bytes);
     case UndoCopyKind::kDynamic:
-      return engine::DynamicBackupBytes(options_.heap_bytes, options_.alpha);
+      return engine::DynamicUndoCopyBytes(options_.heap_bytes, options_.alpha);
     case UndoCopyKind::kLog:
-      return engine::LogBackupBytes(replica::UndoLogBytes(options_.ring_bytes));
+      return engine::LogUndoCopyBytes(
+          replica::UndoLogBytes(options_.ring_bytes));
   }
   return 0;
 }
 
 // --- When the node starts.
 
-absl::Status UndoCopy::Open(const Heap& heap) {
+absl::Status StoredUndoCopy::Open(const Heap& heap) {
   ASSIGN_OR_RETURN(region_, media_->Open(Part::kUndoCopy));
-  if (region_->size() < engine::backup_format::kHeaderBytes) {
+  if (region_->size() < engine::undo_copy_format::kHeaderBytes) {
     return absl::FailedPreconditionError(
         absl::StrCat(name(), " is truncated to ", region_->size(), " bytes"));
   }
@@ -54,33 +56,34 @@ absl::Status UndoCopy::Open(const Heap& heap) {
 
 // By the kind with which it was made, which may differ from the current one: so
 // damage is reported as such, and not as a wrong kind.
-absl::StatusOr<std::unique_ptr<Backup>> UndoCopy::OpenBackup(Heap* heap) {
+absl::StatusOr<std::unique_ptr<UndoCopy>> StoredUndoCopy::OpenUndoCopy(
+    Heap* heap) {
   const auto& header =
-      *reinterpret_cast<const engine::backup_format::BackupHeader*>(
+      *reinterpret_cast<const engine::undo_copy_format::UndoCopyHeader*>(
           region_->base());
-  absl::StatusOr<std::unique_ptr<Backup>> backup;
-  switch (static_cast<engine::backup_format::Kind>(header.kind)) {
-    case engine::backup_format::Kind::kDynamic:
-      backup = engine::OpenDynamicBackup(heap, region_.get());
+  absl::StatusOr<std::unique_ptr<UndoCopy>> undo_copy;
+  switch (static_cast<engine::undo_copy_format::Kind>(header.kind)) {
+    case engine::undo_copy_format::Kind::kDynamic:
+      undo_copy = engine::OpenDynamicUndoCopy(heap, region_.get());
       break;
-    case engine::backup_format::Kind::kLog:
-      backup = engine::OpenLogBackup(heap, region_.get());
+    case engine::undo_copy_format::Kind::kLog:
+      undo_copy = engine::OpenLogUndoCopy(heap, region_.get());
       break;
     default:  // simple, or no valid header: reported likewise
-      backup = engine::OpenSimpleBackup(heap, region_.get());
+      undo_copy = engine::OpenSimpleUndoCopy(heap, region_.get());
       break;
   }
-  if (backup.ok()) return backup;
-  return media_->WithName(backup.status(), Part::kUndoCopy);
+  if (undo_copy.ok()) return undo_copy;
+  return media_->WithName(undo_copy.status(), Part::kUndoCopy);
 }
 
-void UndoCopy::DropOtherSize() {
+void StoredUndoCopy::DropOtherSize() {
   if (region_->size() != NewBytes()) region_.reset();
 }
 
 // --- While it runs.
 
-absl::Status UndoCopy::Reserve() {
+absl::Status StoredUndoCopy::Reserve() {
   if (region_ != nullptr) return absl::OkStatus();
   if (media_->Exists(Part::kUndoCopy)) {
     ASSIGN_OR_RETURN(auto region, media_->Open(Part::kUndoCopy));
@@ -97,21 +100,22 @@ absl::Status UndoCopy::Reserve() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Backup>> UndoCopy::NewBackup(Heap* heap) {
-  absl::StatusOr<std::unique_ptr<Backup>> backup;
+absl::StatusOr<std::unique_ptr<UndoCopy>> StoredUndoCopy::NewUndoCopy(
+    Heap* heap) {
+  absl::StatusOr<std::unique_ptr<UndoCopy>> undo_copy;
   switch (options_.undo_copy) {
     case UndoCopyKind::kSimple:
-      backup = engine::CreateSimpleBackup(heap, region_.get());
+      undo_copy = engine::CreateSimpleUndoCopy(heap, region_.get());
       break;
     case UndoCopyKind::kDynamic:
-      backup = engine::CreateDynamicBackup(heap, region_.get());
+      undo_copy = engine::CreateDynamicUndoCopy(heap, region_.get());
       break;
     case UndoCopyKind::kLog:
-      backup = engine::CreateLogBackup(heap, region_.get());
+      undo_copy = engine::CreateLogUndoCopy(heap, region_.get());
       break;
   }
-  if (backup.ok()) return backup;
-  return media_->WithName(backup.status(), Part::kUndoCopy);
+  if (undo_copy.ok()) return undo_copy;
+  return media_->WithName(undo_copy.status(), Part::kUndoCopy);
 }
 
 }  // namespace kamino::node

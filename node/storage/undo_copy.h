@@ -1,4 +1,4 @@
-// The region of a node's undo copy, and the engine's Backup in it.
+// The region of a node's undo copy, and the engine's UndoCopy in it.
 //
 // Not thread-safe: as Storage, which owns it.
 #ifndef KAMINO_NODE_STORAGE_UNDO_COPY_H_
@@ -11,17 +11,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/heap/heap.h"
-#include "engine/kamino/backup.h"
+#include "engine/kamino/undo_copy.h"
 #include "engine/pmem/region.h"
 #include "node/storage/media.h"
 #include "node/storage/storage_options.h"
 
 namespace kamino::node {
 
-class UndoCopy {
+class StoredUndoCopy {
  public:
   // Both must outlive it. Has no region yet.
-  UndoCopy(const StorageOptions* options, Media* media)
+  StoredUndoCopy(const StorageOptions* options, Media* media)
       : options_(*options), media_(media) {}
 
   // For error texts.
@@ -34,7 +34,7 @@ class UndoCopy {
   // truncated, or of another heap.
   absl::Status Open(const engine::Heap& heap);
   // Finds the backup in the opened region.
-  absl::StatusOr<std::unique_ptr<engine::Backup>> OpenBackup(
+  absl::StatusOr<std::unique_ptr<engine::UndoCopy>> OpenUndoCopy(
       engine::Heap* heap);
   // The region is not used again if a new one would have another size.
   void DropOtherSize();
@@ -42,7 +42,8 @@ class UndoCopy {
   // Makes sure that there is a region; it is reused if it has the right size.
   absl::Status Reserve();
   // An empty backup in a reserved region; an earlier one must be gone.
-  absl::StatusOr<std::unique_ptr<engine::Backup>> NewBackup(engine::Heap* heap);
+  absl::StatusOr<std::unique_ptr<engine::UndoCopy>> NewUndoCopy(
+      engine::Heap* heap);
 
  private:
   const StorageOptions& options_;

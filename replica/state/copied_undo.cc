@@ -36,11 +36,11 @@ std::vector<ObjectId> ObjectsOf(const WriteSet& write_set, IntentKind kind) {
 
 }  // namespace
 
-CopiedUndo::CopiedUndo(Heap* heap, LogRing* ring, engine::Backup* backup)
+CopiedUndo::CopiedUndo(Heap* heap, LogRing* ring, engine::UndoCopy* undo_copy)
     : heap_(heap),
       ring_(ring),
-      backup_(backup),
-      mark_(backup->region(), kMarkOffset) {
+      undo_copy_(undo_copy),
+      mark_(undo_copy->region(), kMarkOffset) {
   mark_.Reset(ring->applied());
   ring_->SetBeforeCleaned([this](uint64_t cleaned) { PropagateTo(cleaned); });
 }
@@ -72,7 +72,7 @@ absl::Status CopiedUndo::Prepare(const LogEntry& entry,
   if (absl::IsResourceExhausted(pinned)) {
     // Its own copies, between older ones that had to make room, leave no gap
     // that is large enough. All of them had room at the head.
-    backup_->EvictAll();
+    undo_copy_->EvictAll();
     pinned = Pin(write_set, &work);
   }
   RETURN_IF_ERROR(pinned);
@@ -101,13 +101,13 @@ absl::Status CopiedUndo::Pin(const WriteSet& write_set, Work* work) {
       [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<ObjectId> ids;
   for (const auto& [size, id] : objects) ids.push_back(id);
-  const std::vector<std::byte*> copies = backup_->EnsureCopies(ids);
+  const std::vector<std::byte*> copies = undo_copy_->EnsureCopies(ids);
   for (size_t i = 0; i < ids.size(); ++i) {
     if (copies[i] != nullptr) work->copies[ids[i]] = copies[i];
   }
   for (ObjectId id : ids) {
     if (work->copies.contains(id)) continue;
-    const auto copy = backup_->EnsureCopy(id);
+    const auto copy = undo_copy_->EnsureCopy(id);
     if (!copy.ok()) {
       Unpin(*work);
       work->copies.clear();
@@ -119,7 +119,7 @@ absl::Status CopiedUndo::Pin(const WriteSet& write_set, Work* work) {
 }
 
 void CopiedUndo::Unpin(const Work& work) {
-  for (const auto& [id, copy] : work.copies) backup_->Unpin(id);
+  for (const auto& [id, copy] : work.copies) undo_copy_->Unpin(id);
 }
 
 absl::Status CopiedUndo::TakeBack() {
@@ -148,8 +148,8 @@ void CopiedUndo::Forget(const Work& work) {
 }
 
 void CopiedUndo::CopyChanges(const Work& work) {
-  engine::Region* const region = backup_->region();
-  for (ObjectId id : work.freed) backup_->Drop(id);
+  engine::Region* const region = undo_copy_->region();
+  for (ObjectId id : work.freed) undo_copy_->Drop(id);
   for (const Intent& intent : work.write_set) {
     const ObjectId id = intent.object;
     if (std::find(work.freed.begin(), work.freed.end(), id) !=
@@ -158,7 +158,7 @@ void CopiedUndo::CopyChanges(const Work& work) {
     }
     std::byte* copy = nullptr;
     if (intent.kind == IntentKind::kAlloc) {
-      copy = backup_->CopyOfNew(id);
+      copy = undo_copy_->CopyOfNew(id);
     } else if (const auto found = work.copies.find(id);
                found != work.copies.end()) {
       copy = found->second;
@@ -183,14 +183,14 @@ void CopiedUndo::PropagateSome(uint64_t sequence, size_t max) {
     work_.pop_front();
     CopyChanges(batch.back());
   }
-  backup_->region()->Drain();
+  undo_copy_->region()->Drain();
   mark_.Mark(batch.back().last);
   mark_.region()->Drain();
   mark_.OnDrained();
   for (const Work& work : batch) {
     Unpin(work);
     for (ObjectId id : work.freed) {
-      if (!work.copies.contains(id)) backup_->Unpin(id);
+      if (!work.copies.contains(id)) undo_copy_->Unpin(id);
     }
     Forget(work);
   }
@@ -204,8 +204,8 @@ bool CopiedUndo::Propagate(size_t max) {
 // --- After a restart.
 
 absl::Status TakeBackByCopies(Heap* heap, const LogRing& ring,
-                              engine::Backup* backup) {
-  AppliedMark mark(backup->region(), LocalUndo::kMarkOffset);
+                              engine::UndoCopy* undo_copy) {
+  AppliedMark mark(undo_copy->region(), LocalUndo::kMarkOffset);
   RETURN_IF_ERROR(mark.Open());
   if (mark.end() < ring.cleaned()) {
     return absl::DataLossError(absl::StrCat(
@@ -236,7 +236,7 @@ absl::Status TakeBackByCopies(Heap* heap, const LogRing& ring,
     }
     const auto payload = heap->Payload(intent.object);
     if (!payload.ok()) continue;  // it did not exist either
-    const auto copy = backup->Copy(intent.object);
+    const auto copy = undo_copy->Copy(intent.object);
     if (!copy.ok() || copy->size() != payload->size()) continue;
     heap->region()->CopyFlush(payload->data(), copy->data(), copy->size());
   }

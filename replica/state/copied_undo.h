@@ -25,14 +25,14 @@ namespace kamino::replica {
 class CopiedUndo final : public LocalUndo {
  public:
   // On return the mark at ring.applied() is durable.
-  CopiedUndo(engine::Heap* heap, LogRing* ring, engine::Backup* backup);
+  CopiedUndo(engine::Heap* heap, LogRing* ring, engine::UndoCopy* undo_copy);
   ~CopiedUndo() override;
 
   absl::Status Prepare(const LogEntry& entry,
                        const engine::WriteSet& write_set) override;
   absl::Status TakeBack() override;
   bool Propagate(size_t max) override;
-  engine::BackupStats stats() const override { return backup_->stats(); }
+  engine::UndoCopyStats stats() const override { return undo_copy_->stats(); }
 
  private:
   // An entry whose changes are not in the copies yet.
@@ -59,7 +59,7 @@ class CopiedUndo final : public LocalUndo {
 
   engine::Heap* const heap_;
   LogRing* const ring_;
-  engine::Backup* const backup_;
+  engine::UndoCopy* const undo_copy_;
   AppliedMark mark_;
   std::deque<Work> work_;  // the last one may not be applied yet
   // By object: the last entry in work_ that writes it.
@@ -69,7 +69,7 @@ class CopiedUndo final : public LocalUndo {
 
 // As TakeBackInterrupted.
 absl::Status TakeBackByCopies(engine::Heap* heap, const LogRing& ring,
-                              engine::Backup* backup);
+                              engine::UndoCopy* undo_copy);
 
 }  // namespace kamino::replica
 

@@ -26,18 +26,18 @@ absl::Status CheckUndoLogsHold(const engine::WriteSet& write_set,
 }
 
 std::unique_ptr<LocalUndo> MakeLocalUndo(engine::Heap* heap, LogRing* ring,
-                                         engine::Backup* backup) {
-  if (backup->undo_log() != nullptr) {
-    return absl::make_unique<LoggedUndo>(heap, ring, backup);
+                                         engine::UndoCopy* undo_copy) {
+  if (undo_copy->undo_log() != nullptr) {
+    return absl::make_unique<LoggedUndo>(heap, ring, undo_copy);
   }
-  return absl::make_unique<CopiedUndo>(heap, ring, backup);
+  return absl::make_unique<CopiedUndo>(heap, ring, undo_copy);
 }
 
 absl::Status TakeBackInterrupted(engine::Heap* heap, const LogRing& ring,
-                                 engine::Backup* backup) {
-  return backup->undo_log() != nullptr
-             ? TakeBackByLog(heap, ring, backup->undo_log())
-             : TakeBackByCopies(heap, ring, backup);
+                                 engine::UndoCopy* undo_copy) {
+  return undo_copy->undo_log() != nullptr
+             ? TakeBackByLog(heap, ring, undo_copy->undo_log())
+             : TakeBackByCopies(heap, ring, undo_copy);
 }
 
 }  // namespace kamino::replica

@@ -23,7 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/heap/heap.h"
-#include "engine/kamino/backup.h"
+#include "engine/kamino/undo_copy.h"
 #include "engine/transaction.h"
 #include "replica/log/applied_mark.h"
 #include "replica/log/log_entry.h"
@@ -52,7 +52,7 @@ class LocalUndo {
   // do.
   virtual bool Propagate(size_t /*max*/) { return false; }
 
-  virtual engine::BackupStats stats() const = 0;
+  virtual engine::UndoCopyStats stats() const = 0;
 };
 
 // Provides a node's LocalUndo.
@@ -76,13 +76,13 @@ absl::Status CheckUndoLogsHold(const engine::WriteSet& write_set,
 // With `backup`, an empty one, for the entries after ring.applied(). All must
 // outlive it.
 std::unique_ptr<LocalUndo> MakeLocalUndo(engine::Heap* heap, LogRing* ring,
-                                         engine::Backup* backup);
+                                         engine::UndoCopy* undo_copy);
 
 // After a restart: rolls back by `backup`, durably, stores of entries that the
 // ring does not mark applied, and loads the heap. Repeating it after a crash
 // has the same result. kDataLoss: damaged.
 absl::Status TakeBackInterrupted(engine::Heap* heap, const LogRing& ring,
-                                 engine::Backup* backup);
+                                 engine::UndoCopy* undo_copy);
 
 }  // namespace kamino::replica
 

@@ -10,20 +10,23 @@ namespace kamino::replica {
 
 class LoggedUndo final : public LocalUndo {
  public:
-  LoggedUndo(engine::Heap* heap, LogRing* ring, engine::Backup* backup)
-      : heap_(heap), ring_(ring), backup_(backup), log_(backup->undo_log()) {}
+  LoggedUndo(engine::Heap* heap, LogRing* ring, engine::UndoCopy* undo_copy)
+      : heap_(heap),
+        ring_(ring),
+        undo_copy_(undo_copy),
+        log_(undo_copy->undo_log()) {}
 
   absl::Status Prepare(const LogEntry& entry,
                        const engine::WriteSet& write_set) override;
   absl::Status TakeBack() override;
-  engine::BackupStats stats() const override { return backup_->stats(); }
+  engine::UndoCopyStats stats() const override { return undo_copy_->stats(); }
 
  private:
   void ForgetApplied();
 
   engine::Heap* const heap_;
   LogRing* const ring_;
-  const engine::Backup* const backup_;
+  const engine::UndoCopy* const undo_copy_;
   engine::UndoLog* const log_;
   bool frees_ = false;  // an entry that frees is not durably applied
 };

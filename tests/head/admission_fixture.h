@@ -132,7 +132,7 @@ class LoneHead {
   // The tail has applied everything, and the undo copy is in sync.
   void Complete() {
     admission_->OnCompleted(ring_->applied());
-    while (admission_->PropagateToBackup(10) > 0) {
+    while (admission_->PropagateToUndoCopy(10) > 0) {
     }
   }
 

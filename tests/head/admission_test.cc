@@ -86,7 +86,7 @@ TEST_F(AdmissionTest, ADependentRequestWaitsForTheLock) {
   Execute();
   EXPECT_TRUE(Answered(first));
   EXPECT_EQ(Get("a"), "1");
-  while (admission_->PropagateToBackup(10) > 0) {
+  while (admission_->PropagateToUndoCopy(10) > 0) {
   }
   EXPECT_TRUE(admission_->has_ready());
   Execute();
@@ -323,7 +323,7 @@ class PipelinesTest : public AdmissionTest {
 
   // The undo copy has everything; the tail has completed nothing.
   void Propagate() {
-    while (admission_->PropagateToBackup(10) > 0) {
+    while (admission_->PropagateToUndoCopy(10) > 0) {
     }
   }
 
@@ -530,7 +530,7 @@ class PipelinedTest : public ::testing::Test, protected LoneHead {
     return options;
   }
   void Propagate() {
-    while (admission_->PropagateToBackup(10) > 0) {
+    while (admission_->PropagateToUndoCopy(10) > 0) {
     }
   }
 };

@@ -53,7 +53,7 @@ size_t ExecutedWithoutTheUndoCopy() {
   LoneHead head(std::move(options));
   SubmitPuts(head, 20);
   const size_t executed = EntriesOf(head).size();
-  while (head.admission_->PropagateToBackup(3) > 2) {
+  while (head.admission_->PropagateToUndoCopy(3) > 2) {
   }
   EXPECT_EQ(head.admission_->has_ready(), executed < 20);
   return executed;

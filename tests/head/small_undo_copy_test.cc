@@ -19,7 +19,7 @@ class SmallUndoCopyTest : public AdmissionTest {
  protected:
   SmallUndoCopyTest()
       : AdmissionTest({}, CoreOptions(), engine::Scheme::kDynamic),
-        room_(under_.store().stats().backup.bytes_total) {
+        room_(under_.store().stats().undo_copy.bytes_total) {
     for (const char* key : {"a", "b", "c", "d"}) {
       EXPECT_TRUE(
           Do(Put(key, std::string(room_ * 31 / 100, 'v'), ++client_)).ok());

@@ -28,11 +28,11 @@
 namespace kamino::replica {
 namespace {
 
-using engine::Backup;
 using engine::Heap;
 using engine::IntentKind;
 using engine::ObjectId;
 using engine::SimRegion;
+using engine::UndoCopy;
 using engine::WriteSet;
 
 constexpr size_t kHeapBytes = 256u << 10;
@@ -73,8 +73,9 @@ class Head {
  public:
   explicit Head(uint64_t seed) : random_(seed) {
     heap_ = *Heap::CreateTiny(&heap_region_, "test", 16384);
-    auto backup = *engine::CreateSimpleBackup(heap_.get(), &backup_region_);
-    store_ = *engine::KaminoStore::Open(heap_.get(), std::move(backup));
+    auto undo_copy =
+        *engine::CreateSimpleUndoCopy(heap_.get(), &undo_copy_region_);
+    store_ = *engine::KaminoStore::Open(heap_.get(), std::move(undo_copy));
   }
 
   Change Next() {
@@ -104,7 +105,7 @@ class Head {
     };
     options.before_mark.emplace(keep);
     EXPECT_TRUE(transaction->Commit(options).ok());
-    while (store_->PropagateToBackup(100) > 0) {
+    while (store_->PropagateToUndoCopy(100) > 0) {
     }
     contents_ = ContentsOf(*heap_, objects);
     change.after = contents_;
@@ -142,7 +143,7 @@ class Head {
 
   std::mt19937_64 random_;
   SimRegion heap_region_{kHeapBytes};
-  SimRegion backup_region_{engine::SimpleBackupBytes(kHeapBytes)};
+  SimRegion undo_copy_region_{engine::SimpleUndoCopyBytes(kHeapBytes)};
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<engine::KaminoStore> store_;
   uint64_t sequence_ = 0;
@@ -179,23 +180,24 @@ void Head::Do(Change::Step* step, engine::Transaction* transaction,
 enum class Kind { kLog, kSimple, kDynamic };
 
 size_t BackupBytes(Kind kind) {
-  return kind == Kind::kLog      ? engine::LogBackupBytes(kRingBytes / 2)
-         : kind == Kind::kSimple ? engine::SimpleBackupBytes(kHeapBytes)
-                                 : engine::DynamicBackupBytes(kHeapBytes, 0.3);
+  return kind == Kind::kLog ? engine::LogUndoCopyBytes(kRingBytes / 2)
+         : kind == Kind::kSimple
+             ? engine::SimpleUndoCopyBytes(kHeapBytes)
+             : engine::DynamicUndoCopyBytes(kHeapBytes, 0.3);
 }
 
-std::unique_ptr<Backup> OpenBackup(Kind kind, bool make, Heap* heap,
-                                   SimRegion* region) {
+std::unique_ptr<Backup> OpenUndoCopy(Kind kind, bool make, Heap* heap,
+                                     SimRegion* region) {
   switch (kind) {
     case Kind::kLog:
-      return *(make ? engine::CreateLogBackup : engine::OpenLogBackup)(heap,
-                                                                       region);
+      return *(make ? engine::CreateLogUndoCopy : engine::OpenLogUndoCopy)(
+          heap, region);
     case Kind::kSimple:
-      return *(make ? engine::CreateSimpleBackup : engine::OpenSimpleBackup)(
-          heap, region);
+      return *(make ? engine::CreateSimpleUndoCopy
+                    : engine::OpenSimpleUndoCopy)(heap, region);
     case Kind::kDynamic:
-      return *(make ? engine::CreateDynamicBackup : engine::OpenDynamicBackup)(
-          heap, region);
+      return *(make ? engine::CreateDynamicUndoCopy
+                    : engine::OpenDynamicUndoCopy)(heap, region);
   }
   return nullptr;
 }
@@ -227,7 +229,7 @@ class Replica {
   }
 
   absl::Status Recover() {
-    backup_ = OpenBackup(kind_, false, heap_.get(), regions_[2].get());
+    backup_ = OpenUndoCopy(kind_, false, heap_.get(), regions_[2].get());
     absl::Status done = TakeBackInterrupted(heap_.get(), *ring_, backup_.get());
     recovered_ = true;
     return done;
@@ -235,7 +237,7 @@ class Replica {
   // Continues with an empty undo copy.
   void Begin() {
     undo_.reset();
-    backup_ = OpenBackup(kind_, true, heap_.get(), regions_[2].get());
+    backup_ = OpenUndoCopy(kind_, true, heap_.get(), regions_[2].get());
     undo_ = MakeLocalUndo(heap_.get(), ring_.get(), backup_.get());
   }
 
@@ -509,7 +511,7 @@ TEST(CopiedUndoTest, ALongBacklogIsWorkedOffInPart) {
 // here two of 34 KiB around one of 44, and one of 43 must be made, in 120.
 bool MakesRoom() {
   Replica replica(Kind::kDynamic,
-                  engine::DynamicBackupBytes(120 << 10, /*alpha=*/1));
+                  engine::DynamicUndoCopyBytes(120 << 10, /*alpha=*/1));
   Head head(1);
   const auto execute = [&](std::vector<Change::Step> steps) {
     size_t done = 0;
@@ -546,7 +548,7 @@ TEST(CheckUndoLogsHoldTest, CountsWhatIsWrittenOver) {
   constexpr uint32_t kEach = 1024;
   SimRegion heap_region(1 << 20);
   const auto heap = *Heap::CreateTiny(&heap_region, "test", 16384);
-  SimRegion region(engine::LogBackupBytes(UndoLogBytes(kRing)));
+  SimRegion region(engine::LogUndoCopyBytes(UndoLogBytes(kRing)));
   const auto log = *engine::UndoLog::Create(heap.get(), &region);
   const ObjectId object = *heap->Reserve(kEach);
   WriteSet write_set = {{object, 0, 1 << 30, IntentKind::kFree}};

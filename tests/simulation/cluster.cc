@@ -175,9 +175,10 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
   options.storage.heap_bytes = kHeapBytes;
   options.storage.ring_bytes = kRingBytes;
   options.storage.tiny_log_bytes = kLogBytes;
-  options.storage.undo_copy = options_.undo_log        ? UndoCopyKind::kLog
-                              : options_.simple_backup ? UndoCopyKind::kSimple
-                                                       : UndoCopyKind::kDynamic;
+  options.storage.undo_copy = options_.undo_log ? UndoCopyKind::kLog
+                              : options_.simple_undo_copy
+                                  ? UndoCopyKind::kSimple
+                                  : UndoCopyKind::kDynamic;
   options.storage.alpha = 0.5;
   options.storage.restart_limit = options_.restart_limit;
   options.node.restarts = options_.restarts;

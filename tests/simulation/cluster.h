@@ -34,7 +34,7 @@ struct ClusterOptions {
   absl::Duration think = absl::Milliseconds(120);
   uint64_t abandon_percent = 0;
   uint64_t astray_percent = 0;
-  bool simple_backup = false;
+  bool simple_undo_copy = false;
   bool undo_log = false;  // rather than an undo copy
   bool drains_all = true;
   // Small, so that some records are dropped; 0: the maximum.

@@ -47,7 +47,7 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
       random->Between(absl::Milliseconds(20), absl::Milliseconds(200));
   options.abandon_percent = random->OneIn(3) ? 20 : 0;
   options.astray_percent = random->OneIn(3) ? 25 : 2;
-  options.simple_backup = random->OneIn(3);
+  options.simple_undo_copy = random->OneIn(3);
   options.drains_all = !random->OneIn(4);
   if (random->OneIn(3)) {
     options.client_records = options.clients + 1 + random->Pick(3);

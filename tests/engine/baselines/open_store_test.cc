@@ -95,7 +95,7 @@ TEST_F(OpenStoreTest, WhoFailsLeavesWhatAnotherHasMade) {
 
 // Dangling links: no file exists, and none can be made.
 TEST_F(OpenStoreTest, OnlyWhatItHasMadeIsRemoved) {
-  const std::string backup = path_ + ".backup";
+  const std::string undo_copy = path_ + ".backup";
   for (const std::string& scheme : AllSchemeNames()) {
     std::filesystem::create_symlink(path_ + ".nowhere", path_);
     EXPECT_EQ(CodeOf(scheme, kMinStoreBytes), absl::StatusCode::kAlreadyExists)
@@ -103,12 +103,12 @@ TEST_F(OpenStoreTest, OnlyWhatItHasMadeIsRemoved) {
     EXPECT_TRUE(std::filesystem::is_symlink(path_)) << scheme;
     std::filesystem::remove(path_);
   }
-  std::filesystem::create_symlink(path_ + ".nowhere", backup);
+  std::filesystem::create_symlink(path_ + ".nowhere", undo_copy);
   EXPECT_EQ(CodeOf("kamino-simple", kMinStoreBytes),
             absl::StatusCode::kAlreadyExists);
   EXPECT_FALSE(std::filesystem::exists(path_));
-  EXPECT_TRUE(std::filesystem::is_symlink(backup));
-  std::filesystem::remove(backup);
+  EXPECT_TRUE(std::filesystem::is_symlink(undo_copy));
+  std::filesystem::remove(undo_copy);
 }
 
 TEST_F(OpenStoreTest, WhatIsNoStoreIsRefused) {

@@ -5,8 +5,8 @@
 #include "absl/memory/memory.h"
 #include "engine/baselines/heap_store.h"
 #include "engine/heap/heap.h"
-#include "engine/kamino/backup.h"
 #include "engine/kamino/kamino_store.h"
+#include "engine/kamino/undo_copy.h"
 #include "tests/engine/crash/rig.h"
 
 namespace kamino::engine::crash {
@@ -29,7 +29,7 @@ class KaminoRig final : public Rig {
 
   TransactionalStore& store() override { return *store_; }
   void Sync(size_t transactions) override {
-    store_->PropagateToBackup(transactions);
+    store_->PropagateToUndoCopy(transactions);
   }
   bool can_hold() const override { return true; }
   void ReleaseHold(uint64_t sequence) override {
@@ -58,25 +58,27 @@ class BaselineRig final : public Rig {
   std::unique_ptr<HeapStore> store_;
 };
 
-using BackupMaker = absl::StatusOr<std::unique_ptr<Backup>> (*)(const Heap*,
-                                                                Region*);
+using BackupMaker = absl::StatusOr<std::unique_ptr<UndoCopy>> (*)(const Heap*,
+                                                                  Region*);
 
-Scheme Kamino(std::string name, size_t backup_bytes, BackupMaker make_backup,
-              BackupMaker open_backup, bool copy_at_commit) {
+Scheme Kamino(std::string name, size_t undo_copy_bytes,
+              BackupMaker make_undo_copy, BackupMaker open_undo_copy,
+              bool copy_at_commit) {
   Scheme scheme;
   scheme.name = std::move(name);
-  scheme.areas = {{"heap", kHeapBytes}, {"backup", backup_bytes}};
+  scheme.areas = {{"heap", kHeapBytes}, {"backup", undo_copy_bytes}};
   scheme.switches_within_calls = true;
   scheme.open = [=](const std::vector<Region*>& regions,
                     bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
     auto heap = make ? Heap::CreateTiny(regions[0], "crash", kKaminoLogBytes)
                      : Heap::Open(regions[0]);
     if (!heap.ok()) return heap.status();
-    auto backup = (make ? make_backup : open_backup)(heap->get(), regions[1]);
-    if (!backup.ok()) return backup.status();
+    auto undo_copy =
+        (make ? make_undo_copy : open_undo_copy)(heap->get(), regions[1]);
+    if (!undo_copy.ok()) return undo_copy.status();
     KaminoOptions options;
     options.copy_at_commit = copy_at_commit;
-    auto store = KaminoStore::Open(heap->get(), std::move(*backup), options);
+    auto store = KaminoStore::Open(heap->get(), std::move(*undo_copy), options);
     if (!store.ok()) return store.status();
     return absl::make_unique<KaminoRig>(std::move(*heap), std::move(*store));
   };
@@ -84,8 +86,8 @@ Scheme Kamino(std::string name, size_t backup_bytes, BackupMaker make_backup,
 }
 
 Scheme UndoLogged() {
-  Scheme scheme = Kamino("undo-log", LogBackupBytes(kUndoLogBytes),
-                         CreateLogBackup, OpenLogBackup,
+  Scheme scheme = Kamino("undo-log", LogUndoCopyBytes(kUndoLogBytes),
+                         CreateLogUndoCopy, OpenLogUndoCopy,
                          /*copy_at_commit=*/false);
   scheme.one_at_a_time = true;
   return scheme;
@@ -110,13 +112,15 @@ Scheme Baseline(HeapScheme which) {
 
 std::vector<Scheme> MakeSchemes() {
   return {
-      Kamino("kamino-simple", SimpleBackupBytes(kHeapBytes), CreateSimpleBackup,
-             OpenSimpleBackup, /*copy_at_commit=*/true),
-      Kamino("kamino-dynamic", DynamicBackupBytes(kHeapBytes, kAlpha),
-             CreateDynamicBackup, OpenDynamicBackup, /*copy_at_commit=*/true),
+      Kamino("kamino-simple", SimpleUndoCopyBytes(kHeapBytes),
+             CreateSimpleUndoCopy, OpenSimpleUndoCopy, /*copy_at_commit=*/true),
+      Kamino("kamino-dynamic", DynamicUndoCopyBytes(kHeapBytes, kAlpha),
+             CreateDynamicUndoCopy, OpenDynamicUndoCopy,
+             /*copy_at_commit=*/true),
       // As at the head of a chain.
-      Kamino("kamino-later", DynamicBackupBytes(kHeapBytes, kAlpha),
-             CreateDynamicBackup, OpenDynamicBackup, /*copy_at_commit=*/false),
+      Kamino("kamino-later", DynamicUndoCopyBytes(kHeapBytes, kAlpha),
+             CreateDynamicUndoCopy, OpenDynamicUndoCopy,
+             /*copy_at_commit=*/false),
       UndoLogged(),
       Baseline(HeapScheme::kUndo),
       Baseline(HeapScheme::kCopyOnWrite),

@@ -112,11 +112,12 @@ class FaultyRegion final : public Region {
 std::unique_ptr<Region> MakeFaultyRegion(absl::string_view fault, size_t area,
                                          Region* memory) {
   // "backup:region-..." names the second area.
-  constexpr absl::string_view kBackup = "backup:";
+  constexpr absl::string_view kUndoCopy = "backup:";
   const absl::string_view name = fault;
-  const bool backup = fault.substr(0, kBackup.size()) == kBackup;
-  if (backup) fault.remove_prefix(kBackup.size());
-  if (fault.substr(0, 7) != "region-" || backup != (area == 1)) return nullptr;
+  const bool undo_copy = fault.substr(0, kUndoCopy.size()) == kUndoCopy;
+  if (undo_copy) fault.remove_prefix(kUndoCopy.size());
+  if (fault.substr(0, 7) != "region-" || undo_copy != (area == 1))
+    return nullptr;
   return absl::make_unique<FaultyRegion>(name, fault, memory);
 }
 

@@ -11,8 +11,8 @@
 #include "absl/time/time.h"
 #include "engine/explore.h"
 #include "engine/heap/heap.h"
-#include "engine/kamino/backup.h"
 #include "engine/kamino/kamino_store.h"
+#include "engine/kamino/undo_copy.h"
 #include "engine/pmem/plain_region.h"
 #include "glog/logging.h"
 #include "tests/engine/crash/coverage.h"
@@ -98,10 +98,10 @@ class Crew {
   static void TakeNumber() {
     constexpr size_t kBytes = Heap::kMinTinyBytes;
     PlainRegion memory(kBytes);
-    PlainRegion copies(SimpleBackupBytes(kBytes));
+    PlainRegion copies(SimpleUndoCopyBytes(kBytes));
     auto heap = Heap::CreateTiny(&memory, "numbers", heap_format::kMinLogBytes);
     auto store = KaminoStore::Open(heap->get(),
-                                   *CreateSimpleBackup(heap->get(), &copies));
+                                   *CreateSimpleUndoCopy(heap->get(), &copies));
     CHECK((*store)->Begin(absl::ZeroDuration())->Abort().ok());
   }
 

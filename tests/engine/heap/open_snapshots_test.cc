@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/index/key_value.h"
-#include "engine/kamino/backup.h"
 #include "engine/kamino/kamino_store.h"
 #include "engine/kamino/replica_transaction.h"
+#include "engine/kamino/undo_copy.h"
 #include "engine/pmem/sim_region.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -36,16 +36,16 @@ class OpenSnapshotsTest : public ::testing::Test {
     store_.reset();
     snapshots_.reset();
     heap_region_ = std::make_unique<SimRegion>(kHeapBytes);
-    backup_region_ =
-        std::make_unique<SimRegion>(DynamicBackupBytes(kHeapBytes, 0.3));
+    undo_copy_region_ =
+        std::make_unique<SimRegion>(DynamicUndoCopyBytes(kHeapBytes, 0.3));
     heap_ = *Heap::Create(heap_region_.get(), "test");
     snapshots_ = std::make_unique<OpenSnapshots>(heap_.get(), options);
     KaminoOptions store;
     store.copy_at_commit = false;
     store.snapshots = snapshots_.get();
     store_ = *KaminoStore::Open(
-        heap_.get(), *CreateDynamicBackup(heap_.get(), backup_region_.get()),
-        store);
+        heap_.get(),
+        *CreateDynamicUndoCopy(heap_.get(), undo_copy_region_.get()), store);
     sequence_ = 0;
     ids_.clear();
     Commit([this](Transaction& transaction) {
@@ -68,7 +68,7 @@ class OpenSnapshotsTest : public ::testing::Test {
     CommitOptions options;
     options.sequence = ++sequence_;
     ASSERT_TRUE(transaction->Commit(options).ok());
-    store_->PropagateToBackup(1000);
+    store_->PropagateToUndoCopy(1000);
   }
   void Put(const std::string& key, const std::string& value) {
     Commit([&](Transaction& transaction) {
@@ -143,7 +143,7 @@ class OpenSnapshotsTest : public ::testing::Test {
   }
 
   std::unique_ptr<SimRegion> heap_region_;
-  std::unique_ptr<SimRegion> backup_region_;
+  std::unique_ptr<SimRegion> undo_copy_region_;
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<OpenSnapshots> snapshots_;
   std::unique_ptr<KaminoStore> store_;

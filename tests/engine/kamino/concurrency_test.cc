@@ -4,9 +4,9 @@
 #include <thread>
 
 #include "engine/heap/heap.h"
-#include "engine/kamino/backup.h"
-#include "engine/kamino/backup_propagator.h"
 #include "engine/kamino/kamino_store.h"
+#include "engine/kamino/undo_copy.h"
+#include "engine/kamino/undo_copy_propagator.h"
 #include "engine/pmem/plain_region.h"
 #include "gtest/gtest.h"
 #include "tests/engine/kamino/fixture.h"
@@ -18,20 +18,21 @@ class ConcurrencyTest : public ::testing::TestWithParam<Scheme> {
  protected:
   ConcurrencyTest() {
     const bool simple = IsSimple(GetParam());
-    backup_region_ = std::make_unique<PlainRegion>(
-        simple ? SimpleBackupBytes(kTestHeapBytes)
-               : DynamicBackupBytes(kTestHeapBytes, 0.3));
+    undo_copy_region_ = std::make_unique<PlainRegion>(
+        simple ? SimpleUndoCopyBytes(kTestHeapBytes)
+               : DynamicUndoCopyBytes(kTestHeapBytes, 0.3));
     std::memset(heap_region_.base(), 0, heap_region_.size());
-    std::memset(backup_region_->base(), 0, backup_region_->size());
+    std::memset(undo_copy_region_->base(), 0, undo_copy_region_->size());
     heap_ = *Heap::Create(&heap_region_, "test");
     store_ = *KaminoStore::Open(
         heap_.get(),
-        *(simple ? CreateSimpleBackup(heap_.get(), backup_region_.get())
-                 : CreateDynamicBackup(heap_.get(), backup_region_.get())));
+        *(simple
+              ? CreateSimpleUndoCopy(heap_.get(), undo_copy_region_.get())
+              : CreateDynamicUndoCopy(heap_.get(), undo_copy_region_.get())));
   }
 
   PlainRegion heap_region_{kTestHeapBytes};
-  std::unique_ptr<PlainRegion> backup_region_;
+  std::unique_ptr<PlainRegion> undo_copy_region_;
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<KaminoStore> store_;
 };
@@ -43,7 +44,7 @@ TEST_P(ConcurrencyTest, SpaceGivenBackIsAllocatedAtOnce) {
   constexpr int kObjects = 40;
   const HeapStats before = heap_->stats();
   {
-    BackupPropagator applier(store_.get());
+    UndoCopyPropagator applier(store_.get());
     const auto churn = [&](bool commits) {
       for (int i = 0; i < kRounds; ++i) {
         auto transaction = store_->Begin(absl::ZeroDuration());

@@ -19,7 +19,7 @@ class KaminoSubject final : public CrashSubject {
       : scheme_(scheme), under_(scheme, images[0], images[1]) {}
 
   std::vector<SimRegion*> regions() override {
-    return {&under_.heap_region(), &under_.backup_region()};
+    return {&under_.heap_region(), &under_.undo_copy_region()};
   }
   std::unique_ptr<CrashSubject> After(
       const std::vector<SimRegion::Image>& images) const override {
@@ -31,7 +31,7 @@ class KaminoSubject final : public CrashSubject {
   std::unique_ptr<Transaction> Begin() override { return under_.Begin(); }
 
   void Pass(std::mt19937_64& random) override {
-    if (random() % 3 == 0) under_.store().PropagateToBackup(random() % 4);
+    if (random() % 3 == 0) under_.store().PropagateToUndoCopy(random() % 4);
     if (!held_.empty() && random() % 3 == 0) {
       under_.store().ReleaseHold(*held_.begin());
       held_.erase(held_.begin());
@@ -46,7 +46,7 @@ class KaminoSubject final : public CrashSubject {
     return options;
   }
 
-  uint64_t evictions() { return under_.store().stats().backup.evictions; }
+  uint64_t evictions() { return under_.store().stats().undo_copy.evictions; }
 
  private:
   const Scheme scheme_;
@@ -90,7 +90,7 @@ TEST_P(CrashTest, LastSequenceIsThatOfTheLastMark) {
   ASSERT_TRUE(transaction->Write(id, 0, 5).ok());
   ASSERT_TRUE(transaction->Commit(options).ok());
   StoreUnderTest after(GetParam(), under.heap_region().CrashImage(1),
-                       under.backup_region().CrashImage(1));
+                       under.undo_copy_region().CrashImage(1));
   ASSERT_TRUE(after.Recover().ok());
   EXPECT_EQ(after.store().last_sequence(), 42u);
 }

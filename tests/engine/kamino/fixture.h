@@ -8,14 +8,14 @@
 #include <utility>
 
 #include "engine/heap/heap.h"
-#include "engine/kamino/backup.h"
 #include "engine/kamino/kamino_store.h"
+#include "engine/kamino/undo_copy.h"
 #include "engine/pmem/sim_region.h"
 #include "gtest/gtest.h"
 
 namespace kamino::engine {
 
-// Later: only PropagateToBackup brings changes into the undo copy. kLog: of
+// Later: only PropagateToUndoCopy brings changes into the undo copy. kLog: of
 // kTestUndoBytes; it is not opened again.
 enum class Scheme { kSimple, kDynamic, kSimpleLater, kDynamicLater, kLog };
 
@@ -52,30 +52,31 @@ class StoreUnderTest {
   explicit StoreUnderTest(Scheme scheme)
       : scheme_(scheme),
         heap_region_(kTestHeapBytes),
-        backup_region_(BackupBytes(scheme)) {
+        undo_copy_region_(UndoCopyBytes(scheme)) {
     heap_ = *Heap::Create(&heap_region_, "test");
     Open(*(scheme == Scheme::kLog
-               ? CreateLogBackup(heap_.get(), &backup_region_)
+               ? CreateLogUndoCopy(heap_.get(), &undo_copy_region_)
            : IsSimple(scheme)
-               ? CreateSimpleBackup(heap_.get(), &backup_region_)
-               : CreateDynamicBackup(heap_.get(), &backup_region_)));
+               ? CreateSimpleUndoCopy(heap_.get(), &undo_copy_region_)
+               : CreateDynamicUndoCopy(heap_.get(), &undo_copy_region_)));
   }
 
   // Opens the images of a crash.
   StoreUnderTest(Scheme scheme, const SimRegion::Image& heap,
-                 const SimRegion::Image& backup)
-      : scheme_(scheme), heap_region_(heap), backup_region_(backup) {}
+                 const SimRegion::Image& undo_copy)
+      : scheme_(scheme), heap_region_(heap), undo_copy_region_(undo_copy) {}
 
   // Recovers; only after the second constructor.
   absl::Status Recover() {
     auto heap = Heap::Open(&heap_region_);
     if (!heap.ok()) return heap.status();
     heap_ = std::move(*heap);
-    auto backup = IsSimple(scheme_)
-                      ? OpenSimpleBackup(heap_.get(), &backup_region_)
-                      : OpenDynamicBackup(heap_.get(), &backup_region_);
-    if (!backup.ok()) return backup.status();
-    auto store = KaminoStore::Open(heap_.get(), std::move(*backup), Options());
+    auto undo_copy = IsSimple(scheme_)
+                         ? OpenSimpleUndoCopy(heap_.get(), &undo_copy_region_)
+                         : OpenDynamicUndoCopy(heap_.get(), &undo_copy_region_);
+    if (!undo_copy.ok()) return undo_copy.status();
+    auto store =
+        KaminoStore::Open(heap_.get(), std::move(*undo_copy), Options());
     if (!store.ok()) return store.status();
     store_ = std::move(*store);
     return absl::OkStatus();
@@ -84,7 +85,7 @@ class StoreUnderTest {
   KaminoStore& store() { return *store_; }
   Heap& heap() { return *heap_; }
   SimRegion& heap_region() { return heap_region_; }
-  SimRegion& backup_region() { return backup_region_; }
+  SimRegion& undo_copy_region() { return undo_copy_region_; }
 
   std::unique_ptr<Transaction> Begin() {
     return store_->Begin(absl::ZeroDuration());
@@ -103,7 +104,7 @@ class StoreUnderTest {
 
   // Everything committed is in the undo copy, and no locks are left.
   void Propagate() {
-    while (store_->PropagateToBackup(100) > 0) {
+    while (store_->PropagateToUndoCopy(100) > 0) {
     }
   }
 
@@ -119,18 +120,18 @@ class StoreUnderTest {
     options.copy_at_commit = !IsLater(scheme_);
     return options;
   }
-  static size_t BackupBytes(Scheme scheme) {
-    if (scheme == Scheme::kLog) return LogBackupBytes(kTestUndoBytes);
-    return IsSimple(scheme) ? SimpleBackupBytes(kTestHeapBytes)
-                            : DynamicBackupBytes(kTestHeapBytes, 0.3);
+  static size_t UndoCopyBytes(Scheme scheme) {
+    if (scheme == Scheme::kLog) return LogUndoCopyBytes(kTestUndoBytes);
+    return IsSimple(scheme) ? SimpleUndoCopyBytes(kTestHeapBytes)
+                            : DynamicUndoCopyBytes(kTestHeapBytes, 0.3);
   }
-  void Open(std::unique_ptr<Backup> backup) {
-    store_ = *KaminoStore::Open(heap_.get(), std::move(backup), Options());
+  void Open(std::unique_ptr<UndoCopy> undo_copy) {
+    store_ = *KaminoStore::Open(heap_.get(), std::move(undo_copy), Options());
   }
 
   const Scheme scheme_;
   SimRegion heap_region_;
-  SimRegion backup_region_;
+  SimRegion undo_copy_region_;
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<KaminoStore> store_;
 };

@@ -44,7 +44,7 @@ TEST_P(KaminoStoreTest, CommitKeepsAndAbortTakesBack) {
 
 // Words of 8 bytes go to the undo copy: those of a range include bytes of its
 // neighbour, which may change until the commit.
-TEST_P(KaminoStoreTest, StoresThroughAnEarlierPointerReachTheBackup) {
+TEST_P(KaminoStoreTest, StoresThroughAnEarlierPointerReachTheUndoCopy) {
   const ObjectId id = under_.Make("aaaabbbbcccc");
   auto transaction = under_.Begin();
   std::byte* pointer = *transaction->Write(id, 0, 4);
@@ -103,7 +103,7 @@ TEST_P(KaminoStoreTest, MadeAndFreedInOneTransaction) {
   EXPECT_EQ(under_.heap().stats().bytes_used, before.bytes_used);
 }
 
-TEST_P(KaminoStoreTest, LockedUntilTheBackupHoldsIt) {
+TEST_P(KaminoStoreTest, LockedUntilTheUndoCopyHoldsIt) {
   const ObjectId id = under_.Make("first");
   auto writer = under_.Begin();
   Overwrite(*writer, id, "other");
@@ -123,7 +123,7 @@ TEST_P(KaminoStoreTest, LockedUntilTheBackupHoldsIt) {
   ASSERT_TRUE(reader->Abort().ok());
 
   unlocked_.clear();
-  EXPECT_EQ(under_.store().PropagateToBackup(10), 0u);
+  EXPECT_EQ(under_.store().PropagateToUndoCopy(10), 0u);
   EXPECT_THAT(unlocked_, ElementsAre(id));
   auto second = under_.Begin();
   EXPECT_TRUE(second->Read(id).ok());
@@ -343,7 +343,7 @@ INSTANTIATE_TEST_SUITE_P(Schemes, KaminoStoreTest,
                          ::testing::ValuesIn(kAllSchemes), SchemeName);
 
 // 0.3 of the heap is too small for all objects: cold ones lose their copies.
-TEST(DynamicBackupTest, EvictsWhatIsNotLockedAndNeverWhatIs) {
+TEST(DynamicUndoCopyTest, EvictsWhatIsNotLockedAndNeverWhatIs) {
   StoreUnderTest under(Scheme::kDynamic);
   std::vector<ObjectId> ids;
   for (int i = 0; i < 8; ++i) {
@@ -359,7 +359,7 @@ TEST(DynamicBackupTest, EvictsWhatIsNotLockedAndNeverWhatIs) {
       ASSERT_EQ(under.Text(ids[i], 5), std::string(5, 'a' + i));
     }
   }
-  EXPECT_GT(under.store().stats().backup.evictions, 0u);
+  EXPECT_GT(under.store().stats().undo_copy.evictions, 0u);
 
   auto greedy = under.Begin();
   absl::Status status;
@@ -368,15 +368,16 @@ TEST(DynamicBackupTest, EvictsWhatIsNotLockedAndNeverWhatIs) {
     status = greedy->Write(ids[written++], 0, 1).status();
   }
   EXPECT_EQ(ResourceOf(status), Resource::kTransaction) << status;
-  EXPECT_THAT(std::string(status.message()),
-              ::testing::HasSubstr(absl::StrCat(
-                  "has room for ", under.store().stats().backup.bytes_total)));
+  EXPECT_THAT(
+      std::string(status.message()),
+      ::testing::HasSubstr(absl::StrCat(
+          "has room for ", under.store().stats().undo_copy.bytes_total)));
   ASSERT_TRUE(greedy->Abort().ok());
   EXPECT_TRUE(under.Begin()->Write(ids.back(), 0, 1).ok());
 }
 
 // Copies for expected writes that do not come are not pinned for good.
-TEST(DynamicBackupTest, ExpectedWritesThatDoNotComeLeaveNoPin) {
+TEST(DynamicUndoCopyTest, ExpectedWritesThatDoNotComeLeaveNoPin) {
   StoreUnderTest under(Scheme::kDynamic);
   std::vector<ObjectId> ids;
   for (int i = 0; i < 8; ++i) {
@@ -392,7 +393,7 @@ TEST(DynamicBackupTest, ExpectedWritesThatDoNotComeLeaveNoPin) {
 
 // An object whose copy was made, but whose intent found no room, gets its
 // intent with the write.
-TEST(DynamicBackupTest, AWriteAfterAFailedExpectWritesHasAnIntent) {
+TEST(DynamicUndoCopyTest, AWriteAfterAFailedExpectWritesHasAnIntent) {
   StoreUnderTest under(Scheme::kSimple);
   auto transaction = under.Begin();
   ObjectId id = kNullObject;
@@ -404,9 +405,9 @@ TEST(DynamicBackupTest, AWriteAfterAFailedExpectWritesHasAnIntent) {
 
 // Copies that fit together, but not in their present places: earlier copies are
 // in the way. Once those are given up, the new ones are made side by side.
-TEST(DynamicBackupTest, WhatFitsItAtAllFitsTheSecondTime) {
+TEST(DynamicUndoCopyTest, WhatFitsItAtAllFitsTheSecondTime) {
   StoreUnderTest under(Scheme::kDynamic);
-  const uint64_t room = under.store().stats().backup.bytes_total;
+  const uint64_t room = under.store().stats().undo_copy.bytes_total;
   const ObjectId in_the_way = under.Make(std::string(room / 10, 'w'));
   std::vector<ObjectId> ids;
   for (int i = 0; i < 3; ++i) {
@@ -424,23 +425,23 @@ TEST(DynamicBackupTest, WhatFitsItAtAllFitsTheSecondTime) {
     return absl::OkStatus();
   };
   auto second = under.Begin();
-  EXPECT_EQ(ResourceOf(write_all(*second)), Resource::kBackup);
+  EXPECT_EQ(ResourceOf(write_all(*second)), Resource::kUndoCopy);
   ASSERT_TRUE(second->Abort().ok());
   auto third = under.Begin();
   EXPECT_EQ(write_all(*third), absl::OkStatus());
   EXPECT_TRUE(third->Commit().ok());
 }
 
-TEST(BackupTest, RefusesAnotherHeapsBackup) {
+TEST(UndoCopyTest, RefusesAnotherHeapsUndoCopy) {
   StoreUnderTest one(Scheme::kSimple);
   StoreUnderTest two(Scheme::kSimple);
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      OpenSimpleBackup(&one.heap(), &two.backup_region()).status()));
+      OpenSimpleUndoCopy(&one.heap(), &two.undo_copy_region()).status()));
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      OpenDynamicBackup(&one.heap(), &one.backup_region()).status()));
-  one.backup_region().base()[20] ^= std::byte{1};
+      OpenDynamicUndoCopy(&one.heap(), &one.undo_copy_region()).status()));
+  one.undo_copy_region().base()[20] ^= std::byte{1};
   EXPECT_TRUE(absl::IsDataLoss(
-      OpenSimpleBackup(&one.heap(), &one.backup_region()).status()));
+      OpenSimpleUndoCopy(&one.heap(), &one.undo_copy_region()).status()));
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ class RecoveryTest : public ::testing::TestWithParam<Scheme> {
     for (uint64_t seed = 1; seed <= 20; ++seed) {
       SCOPED_TRACE(seed);
       StoreUnderTest after(GetParam(), under_.heap_region().CrashImage(seed),
-                           under_.backup_region().CrashImage(seed));
+                           under_.undo_copy_region().CrashImage(seed));
       ASSERT_TRUE(after.Recover().ok());
       look(after);
     }
@@ -54,7 +54,7 @@ TEST_P(RecoveryTest, RollingForwardDoesNotEvictWhatRollingBackNeeds) {
   Overwrite(*running, id, "torn");
 
   StoreUnderTest after(GetParam(), under_.heap_region().CrashImage(1),
-                       under_.backup_region().CrashImage(1));
+                       under_.undo_copy_region().CrashImage(1));
   const absl::Status recovered = after.Recover();
   ASSERT_TRUE(recovered.ok()) << recovered;
   EXPECT_EQ(after.Text(id, 4), "cccc");
@@ -97,10 +97,10 @@ TEST_P(RecoveryTest, LastSequenceIsKnownAfterASecondCrash) {
   Overwrite(*transaction, id, "other");
   Commit(*transaction);
   StoreUnderTest once(GetParam(), under_.heap_region().CrashImage(1),
-                      under_.backup_region().CrashImage(1));
+                      under_.undo_copy_region().CrashImage(1));
   ASSERT_TRUE(once.Recover().ok());
   StoreUnderTest twice(GetParam(), once.heap_region().CrashImage(1),
-                       once.backup_region().CrashImage(1));
+                       once.undo_copy_region().CrashImage(1));
   ASSERT_TRUE(twice.Recover().ok());
   EXPECT_EQ(twice.store().last_sequence(), 42u);
 }
@@ -116,10 +116,10 @@ class TinyLogTest : public ::testing::Test {
 
   TinyLogTest()
       : heap_region_(kHeapBytes),
-        backup_region_(DynamicBackupBytes(kHeapBytes, 0.2)) {
+        undo_copy_region_(DynamicUndoCopyBytes(kHeapBytes, 0.2)) {
     heap_ = *Heap::CreateTiny(&heap_region_, "test", heap_format::kMinLogBytes);
     store_ = *KaminoStore::Open(
-        heap_.get(), *CreateDynamicBackup(heap_.get(), &backup_region_));
+        heap_.get(), *CreateDynamicUndoCopy(heap_.get(), &undo_copy_region_));
     for (uint32_t i = 0; i < kObjects; ++i) ids_.push_back(Make(40));
   }
 
@@ -142,20 +142,20 @@ class TinyLogTest : public ::testing::Test {
   absl::StatusOr<uint64_t> RecoverDurable() {
     SimRegion heap_region(SimRegion::Image(
         heap_region_.durable(), heap_region_.durable() + heap_region_.size()));
-    SimRegion backup_region(
-        SimRegion::Image(backup_region_.durable(),
-                         backup_region_.durable() + backup_region_.size()));
+    SimRegion undo_copy_region(SimRegion::Image(
+        undo_copy_region_.durable(),
+        undo_copy_region_.durable() + undo_copy_region_.size()));
     auto heap = Heap::Open(&heap_region);
     if (!heap.ok()) return heap.status();
-    auto backup = OpenDynamicBackup(heap->get(), &backup_region);
-    if (!backup.ok()) return backup.status();
-    auto store = KaminoStore::Open(heap->get(), std::move(*backup));
+    auto undo_copy = OpenDynamicUndoCopy(heap->get(), &undo_copy_region);
+    if (!undo_copy.ok()) return undo_copy.status();
+    auto store = KaminoStore::Open(heap->get(), std::move(*undo_copy));
     if (!store.ok()) return store.status();
     return (*store)->last_sequence();
   }
 
   SimRegion heap_region_;
-  SimRegion backup_region_;
+  SimRegion undo_copy_region_;
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<KaminoStore> store_;
   std::vector<ObjectId> ids_;

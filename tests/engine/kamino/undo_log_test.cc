@@ -140,7 +140,8 @@ TEST_F(UndoLogTest, FindsNothingThatIsTorn) {
   ASSERT_TRUE(Save(7, {{b_, 0, 100, IntentKind::kWrite}}).ok());
   const uint64_t both = log_->bytes_used();
   for (uint64_t at = 0; at < 32 + 16 + 100; ++at) {
-    std::byte* byte = region_.base() + backup_format::kHeaderBytes + first + at;
+    std::byte* byte =
+        region_.base() + undo_copy_format::kHeaderBytes + first + at;
     *byte ^= std::byte{1};
     EXPECT_EQ((*UndoLog::Open(heap_.get(), &region_))->bytes_used(), first)
         << at;

@@ -16,8 +16,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/index/index_format.h"
-#include "engine/kamino/backup_format.h"
 #include "engine/kamino/kamino_store.h"
+#include "engine/kamino/undo_copy_format.h"
 #include "engine/pmem/file_region.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -232,7 +232,8 @@ TEST_F(NodeCheckTest, AHeadThatCannotTakeBackIsFound) {
 
 TEST_F(NodeCheckTest, ADamagedUndoCopyIsFoundWhereItIsNeeded) {
   EndAsHead(1);
-  const size_t id = offsetof(engine::backup_format::BackupHeader, heap_uuid);
+  const size_t id =
+      offsetof(engine::undo_copy_format::UndoCopyHeader, heap_uuid);
   Flip(PathOf(Part::kUndoCopy), id);
   EXPECT_THAT(Findings(), ElementsAre(HasSubstr("undo_copy.pmem at 0: ")));
   EXPECT_FALSE(Starts());

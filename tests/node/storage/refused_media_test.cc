@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/chain_mode.h"
 #include "base/undo_copy_kind.h"
-#include "engine/kamino/backup_format.h"
 #include "engine/kamino/kamino_store.h"
+#include "engine/kamino/undo_copy_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "node/storage/storage.h"
@@ -21,7 +21,7 @@ namespace {
 using engine::CommitOptions;
 using engine::KaminoStore;
 using engine::WriteSet;
-using engine::backup_format::BackupHeader;
+using engine::undo_copy_format::UndoCopyHeader;
 using membership::Condition;
 using replica::NodeState;
 using ::testing::AllOf;
@@ -84,7 +84,8 @@ TEST_F(RefusedMediaTest, WhatIsWrongWithAnUndoCopyIsSaid) {
     CommitOneAndCrash(kind);
     const SimDisk::Images whole = disk_.Copy();
     SimDisk::Images damaged = whole;
-    damaged[Part::kUndoCopy][offsetof(BackupHeader, heap_uuid)] ^= std::byte{1};
+    damaged[Part::kUndoCopy][offsetof(UndoCopyHeader, heap_uuid)] ^=
+        std::byte{1};
     disk_.PutBack(damaged);
     absl::Status refused = TryOpen().status();
     EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
@@ -94,8 +95,8 @@ TEST_F(RefusedMediaTest, WhatIsWrongWithAnUndoCopyIsSaid) {
     if (kind == UndoCopyKind::kDynamic) {
       damaged = whole;
       std::memset(
-          &damaged[Part::kUndoCopy][engine::backup_format::kHeaderBytes], 0xa5,
-          64);
+          &damaged[Part::kUndoCopy][engine::undo_copy_format::kHeaderBytes],
+          0xa5, 64);
       disk_.PutBack(damaged);
       refused = TryOpen().status();
       EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;

@@ -1,6 +1,6 @@
 // Several threads, one propagator, a real file: money moves between objects,
 // and the sum stays.
-#include "engine/kamino/backup_propagator.h"
+#include "engine/kamino/undo_copy_propagator.h"
 
 #include <cstdint>
 #include <cstdlib>
@@ -22,15 +22,16 @@ constexpr int kThreads = 3;
 constexpr int kTransfers = 2000;
 constexpr uint64_t kEach = 1000;
 
-class BackupPropagatorTest : public ::testing::Test {
+class UndoCopyPropagatorTest : public ::testing::Test {
  protected:
-  BackupPropagatorTest() {
+  UndoCopyPropagatorTest() {
     heap_region_ = MakeRegion("heap", 16 << 20);
     heap_ = *Heap::Create(heap_region_.get(), "test");
-    backup_region_ =
-        MakeRegion("backup", DynamicBackupBytes(heap_region_->size(), 0.3));
+    undo_copy_region_ =
+        MakeRegion("backup", DynamicUndoCopyBytes(heap_region_->size(), 0.3));
     store_ = *KaminoStore::Open(
-        heap_.get(), *CreateDynamicBackup(heap_.get(), backup_region_.get()));
+        heap_.get(),
+        *CreateDynamicUndoCopy(heap_.get(), undo_copy_region_.get()));
     auto transaction = store_->Begin(absl::InfiniteDuration());
     for (ObjectId& id : ids_) {
       id = *transaction->Alloc(sizeof(kEach));
@@ -80,15 +81,15 @@ class BackupPropagatorTest : public ::testing::Test {
   }
 
   std::unique_ptr<FileRegion> heap_region_;
-  std::unique_ptr<FileRegion> backup_region_;
+  std::unique_ptr<FileRegion> undo_copy_region_;
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<KaminoStore> store_;
   ObjectId ids_[kObjects];
 };
 
-TEST_F(BackupPropagatorTest, ThreadsMoveMoneyAndNoneIsLost) {
+TEST_F(UndoCopyPropagatorTest, ThreadsMoveMoneyAndNoneIsLost) {
   {
-    BackupPropagator propagator(store_.get());
+    UndoCopyPropagator propagator(store_.get());
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([this, t] {

@@ -1,20 +1,20 @@
 // Layouts of the undo copies; docs/formats/undo_copy.md explains them. Numbers
-// here are on media: never change them without a new kBackupVersion.
-#ifndef KAMINO_ENGINE_KAMINO_BACKUP_FORMAT_H_
-#define KAMINO_ENGINE_KAMINO_BACKUP_FORMAT_H_
+// here are on media: never change them without a new kUndoCopyVersion.
+#ifndef KAMINO_ENGINE_KAMINO_UNDO_COPY_FORMAT_H_
+#define KAMINO_ENGINE_KAMINO_UNDO_COPY_FORMAT_H_
 
 #include <cstddef>
 #include <cstdint>
 
-namespace kamino::engine::backup_format {
+namespace kamino::engine::undo_copy_format {
 
-inline constexpr uint64_t kBackupMagic = 0x4b43414269614bull;  // "KaiBACK"
-inline constexpr uint32_t kBackupVersion = 2;
+inline constexpr uint64_t kUndoCopyMagic = 0x4b43414269614bull;  // "KaiBACK"
+inline constexpr uint32_t kUndoCopyVersion = 2;
 inline constexpr size_t kHeaderBytes = 4096;
 
 enum class Kind : uint32_t { kSimple = 1, kDynamic = 2, kLog = 3 };
 
-struct BackupHeader {
+struct UndoCopyHeader {
   uint64_t magic;
   uint32_t version;
   uint32_t kind;          // Kind
@@ -58,9 +58,9 @@ struct UndoPiece {
 static_assert(sizeof(UndoRecord) == 32);
 static_assert(offsetof(UndoRecord, number) == 8);
 static_assert(sizeof(UndoPiece) == 16);
-static_assert(sizeof(BackupHeader) == 56);
-static_assert(offsetof(BackupHeader, checksum) == 48);
+static_assert(sizeof(UndoCopyHeader) == 56);
+static_assert(offsetof(UndoCopyHeader, checksum) == 48);
 
-}  // namespace kamino::engine::backup_format
+}  // namespace kamino::engine::undo_copy_format
 
-#endif  // KAMINO_ENGINE_KAMINO_BACKUP_FORMAT_H_
+#endif  // KAMINO_ENGINE_KAMINO_UNDO_COPY_FORMAT_H_

@@ -21,16 +21,14 @@
 #include "base/status_macros.h"
 #include "engine/explore.h"
 #include "engine/heap/allocator.h"
-#include "engine/kamino/backup.h"
-#include "engine/kamino/backup_header.h"
+#include "engine/kamino/undo_copy.h"
+#include "engine/kamino/undo_copy_header.h"
 #include "engine/resource_error.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
 namespace {
 
-using backup_format::kHeaderBytes;
-using backup_format::Kind;
 using heap_format::BlockHeader;
 using heap_format::BlockState;
 using heap_format::IsBlock;
@@ -39,6 +37,8 @@ using heap_format::MakeWord;
 using heap_format::StateOf;
 using heap_format::UnitsFor;
 using heap_format::UnitsOf;
+using undo_copy_format::kHeaderBytes;
+using undo_copy_format::Kind;
 
 constexpr uint64_t kFirstBlock = kHeaderBytes + kUnitBytes;
 
@@ -46,9 +46,9 @@ uint64_t EndOf(const Region& region) {
   return region.size() / kUnitBytes * kUnitBytes;
 }
 
-class DynamicBackup final : public Backup {
+class DynamicUndoCopy final : public UndoCopy {
  public:
-  DynamicBackup(const Heap* heap, Region* region)
+  DynamicUndoCopy(const Heap* heap, Region* region)
       : heap_(heap),
         region_(region),
         allocator_(region, kFirstBlock, EndOf(*region)) {}
@@ -70,11 +70,11 @@ class DynamicBackup final : public Backup {
     MutexLock lock(&mutex_);
     eviction_listener_ = std::move(listener);
   }
-  BackupStats stats() const override;
+  UndoCopyStats stats() const override;
 
  private:
   struct CopyOf {
-    uint64_t block = 0;  // offset of its bytes in the backup
+    uint64_t block = 0;  // offset of its bytes in the undo copy
     uint64_t units = 0;
     uint32_t pins = 0;
     bool dropped = false;
@@ -119,10 +119,10 @@ class DynamicBackup final : public Backup {
   absl::flat_hash_map<ObjectId, CopyOf> copies_ ABSL_GUARDED_BY(mutex_);
   std::list<ObjectId> recency_ ABSL_GUARDED_BY(mutex_);  // latest first
   EvictionListener eviction_listener_ ABSL_GUARDED_BY(mutex_);
-  BackupStats counters_ ABSL_GUARDED_BY(mutex_);
+  UndoCopyStats counters_ ABSL_GUARDED_BY(mutex_);
 };
 
-absl::Status DynamicBackup::Load() {
+absl::Status DynamicUndoCopy::Load() {
   MutexLock lock(&mutex_);
   ObjectId twice = kNullObject;
   absl::Status walked = allocator_.Walk([&](uint64_t block, uint64_t word) {
@@ -143,7 +143,7 @@ absl::Status DynamicBackup::Load() {
       absl::StrCat("the undo copy is damaged: two copies of object ", twice));
 }
 
-bool DynamicBackup::Evict(uint64_t units) {
+bool DynamicUndoCopy::Evict(uint64_t units) {
   std::vector<ObjectId> victims;
   uint64_t found = 0;
   for (auto victim = recency_.rbegin();
@@ -172,8 +172,8 @@ bool DynamicBackup::Evict(uint64_t units) {
   return true;
 }
 
-absl::StatusOr<DynamicBackup::CopyOf*> DynamicBackup::Make(ObjectId id,
-                                                           uint64_t to_evict) {
+absl::StatusOr<DynamicUndoCopy::CopyOf*> DynamicUndoCopy::Make(
+    ObjectId id, uint64_t to_evict) {
   Reached(Branch::kCopyMade);
   ++counters_.misses;
   const absl::Span<std::byte> payload = heap_->BlockPayload(id);
@@ -181,10 +181,10 @@ absl::StatusOr<DynamicBackup::CopyOf*> DynamicBackup::Make(ObjectId id,
   auto block = allocator_.Take(units);
   while (!block.ok() && Evict(to_evict)) block = allocator_.Take(units);
   if (!block.ok()) {
-    Reached(Branch::kBackupFull);
+    Reached(Branch::kUndoCopyFull);
     return ResourceError(
-        Resource::kBackup,
-        absl::StrCat("the backup has no room for object ", id, " of ",
+        Resource::kUndoCopy,
+        absl::StrCat("the undo copy has no room for object ", id, " of ",
                      payload.size(),
                      " bytes: all its copies are of locked objects"));
   }
@@ -200,7 +200,7 @@ absl::StatusOr<DynamicBackup::CopyOf*> DynamicBackup::Make(ObjectId id,
   return &copies_.emplace(id, copy).first->second;
 }
 
-std::byte* DynamicBackup::PinExisting(ObjectId id) {
+std::byte* DynamicUndoCopy::PinExisting(ObjectId id) {
   const auto found = copies_.find(id);
   if (found == copies_.end()) return nullptr;
   Reached(Branch::kCopyThere);
@@ -210,7 +210,7 @@ std::byte* DynamicBackup::PinExisting(ObjectId id) {
   return BytesOf(found->second);
 }
 
-absl::StatusOr<std::byte*> DynamicBackup::EnsureCopy(ObjectId id) {
+absl::StatusOr<std::byte*> DynamicUndoCopy::EnsureCopy(ObjectId id) {
   MutexLock lock(&mutex_);
   if (std::byte* there = PinExisting(id); there != nullptr) return there;
   ASSIGN_OR_RETURN(auto copy, Make(id, /*to_evict=*/1));
@@ -220,7 +220,7 @@ absl::StatusOr<std::byte*> DynamicBackup::EnsureCopy(ObjectId id) {
   return BytesOf(*copy);
 }
 
-std::vector<std::byte*> DynamicBackup::EnsureCopies(
+std::vector<std::byte*> DynamicUndoCopy::EnsureCopies(
     absl::Span<const ObjectId> ids) {
   MutexLock lock(&mutex_);
   std::vector<std::byte*> copies;
@@ -247,7 +247,7 @@ std::vector<std::byte*> DynamicBackup::EnsureCopies(
   return copies;
 }
 
-absl::StatusOr<absl::Span<std::byte>> DynamicBackup::Copy(ObjectId id) {
+absl::StatusOr<absl::Span<std::byte>> DynamicUndoCopy::Copy(ObjectId id) {
   MutexLock lock(&mutex_);
   const auto found = copies_.find(id);
   if (found == copies_.end()) {
@@ -259,7 +259,7 @@ absl::StatusOr<absl::Span<std::byte>> DynamicBackup::Copy(ObjectId id) {
 }
 
 // It is not evicted until then: its space is given back once, by Unpin.
-void DynamicBackup::Drop(ObjectId id) {
+void DynamicUndoCopy::Drop(ObjectId id) {
   MutexLock lock(&mutex_);
   const auto found = copies_.find(id);
   if (found == copies_.end()) return;
@@ -268,7 +268,7 @@ void DynamicBackup::Drop(ObjectId id) {
   found->second.dropped = true;
 }
 
-void DynamicBackup::Unpin(ObjectId id) {
+void DynamicUndoCopy::Unpin(ObjectId id) {
   MutexLock lock(&mutex_);
   const auto found = copies_.find(id);
   if (found == copies_.end()) return;
@@ -283,14 +283,14 @@ void DynamicBackup::Unpin(ObjectId id) {
   copies_.erase(found);
 }
 
-void DynamicBackup::EvictAll() {
+void DynamicUndoCopy::EvictAll() {
   MutexLock lock(&mutex_);
   Evict(UINT64_MAX);
 }
 
-BackupStats DynamicBackup::stats() const {
+UndoCopyStats DynamicUndoCopy::stats() const {
   MutexLock lock(&mutex_);
-  BackupStats stats = counters_;
+  UndoCopyStats stats = counters_;
   stats.bytes_total = EndOf(*region_) - kFirstBlock;
   stats.bytes_used = stats.bytes_total - allocator_.free_bytes();
   return stats;
@@ -298,13 +298,13 @@ BackupStats DynamicBackup::stats() const {
 
 }  // namespace
 
-std::vector<std::byte*> Backup::EnsureCopies(absl::Span<const ObjectId> ids) {
+std::vector<std::byte*> UndoCopy::EnsureCopies(absl::Span<const ObjectId> ids) {
   std::vector<std::byte*> copies;
   for (ObjectId id : ids) copies.push_back(EnsureCopy(id).value_or(nullptr));
   return copies;
 }
 
-size_t DynamicBackupBytes(size_t heap_bytes, double alpha) {
+size_t DynamicUndoCopyBytes(size_t heap_bytes, double alpha) {
   // Never too small for two copies of the largest object, except for a tiny
   // heap, which has no such objects.
   const size_t least = heap_bytes < Heap::kMinBytes
@@ -315,31 +315,31 @@ size_t DynamicBackupBytes(size_t heap_bytes, double alpha) {
          (std::max(least, wanted) + 4095) / 4096 * 4096;
 }
 
-absl::StatusOr<std::unique_ptr<Backup>> CreateDynamicBackup(const Heap* heap,
-                                                            Region* region) {
-  if (region->size() < DynamicBackupBytes(heap->region()->size(), 0)) {
+absl::StatusOr<std::unique_ptr<UndoCopy>> CreateDynamicUndoCopy(
+    const Heap* heap, Region* region) {
+  if (region->size() < DynamicUndoCopyBytes(heap->region()->size(), 0)) {
     return absl::InvalidArgumentError(
         absl::StrCat("a dynamic undo copy of ", region->size(),
                      " bytes; it must be at least ",
-                     DynamicBackupBytes(heap->region()->size(), 0)));
+                     DynamicUndoCopyBytes(heap->region()->size(), 0)));
   }
   BlockHeader* all = heap_format::HeaderOf(region->base(), kFirstBlock);
   all->word =
       MakeWord(BlockState::kFree, (EndOf(*region) - kFirstBlock) / kUnitBytes);
   all->copy_of = 0;
   region->Persist(all, sizeof(*all));
-  WriteBackupHeader(*heap, Kind::kDynamic, region);
-  auto backup = absl::make_unique<DynamicBackup>(heap, region);
-  RETURN_IF_ERROR(backup->Load());
-  return std::unique_ptr<Backup>(std::move(backup));
+  WriteUndoCopyHeader(*heap, Kind::kDynamic, region);
+  auto undo_copy = absl::make_unique<DynamicUndoCopy>(heap, region);
+  RETURN_IF_ERROR(undo_copy->Load());
+  return std::unique_ptr<UndoCopy>(std::move(undo_copy));
 }
 
-absl::StatusOr<std::unique_ptr<Backup>> OpenDynamicBackup(const Heap* heap,
-                                                          Region* region) {
-  RETURN_IF_ERROR(CheckBackupHeader(*heap, Kind::kDynamic, *region));
-  auto backup = absl::make_unique<DynamicBackup>(heap, region);
-  RETURN_IF_ERROR(backup->Load());
-  return std::unique_ptr<Backup>(std::move(backup));
+absl::StatusOr<std::unique_ptr<UndoCopy>> OpenDynamicUndoCopy(const Heap* heap,
+                                                              Region* region) {
+  RETURN_IF_ERROR(CheckUndoCopyHeader(*heap, Kind::kDynamic, *region));
+  auto undo_copy = absl::make_unique<DynamicUndoCopy>(heap, region);
+  RETURN_IF_ERROR(undo_copy->Load());
+  return std::unique_ptr<UndoCopy>(std::move(undo_copy));
 }
 
 }  // namespace kamino::engine

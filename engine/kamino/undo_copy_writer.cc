@@ -1,4 +1,4 @@
-#include "engine/kamino/backup_writer.h"
+#include "engine/kamino/undo_copy_writer.h"
 
 #include <vector>
 
@@ -14,21 +14,21 @@ bool Pinned(const TransactionState::Object& object) {
 
 }  // namespace
 
-void BackupWriter::MarkBlocks(const TransactionState& state) {
+void UndoCopyWriter::MarkBlocks(const TransactionState& state) {
   for (const TransactionState::Object& object : state.objects) {
     if (object.allocated == object.freed) continue;
     heap_->states().Store(object.id, object.allocated);
   }
 }
 
-bool BackupWriter::Prepare(TransactionState* state) {
+bool UndoCopyWriter::Prepare(TransactionState* state) {
   bool any = false;
   for (TransactionState::Object& object : state->objects) {
     if (object.freed) {
       object.cleared = sticky_->Clear(object.id).bytes;
-      backup_->Drop(object.id);
+      undo_copy_->Drop(object.id);
     } else if (object.allocated) {
-      object.copy = backup_->CopyOfNew(object.id);
+      object.copy = undo_copy_->CopyOfNew(object.id);
     }
     any |= object.freed || object.allocated;
   }
@@ -41,7 +41,7 @@ bool BackupWriter::Prepare(TransactionState* state) {
   return true;
 }
 
-void BackupWriter::Copy(const TransactionState& state) {
+void UndoCopyWriter::Copy(const TransactionState& state) {
   for (size_t i = 0; i < state.write_set.size(); ++i) {
     const Intent& intent = state.write_set[i];
     const TransactionState::Range& range = state.ranges[i];
@@ -51,24 +51,24 @@ void BackupWriter::Copy(const TransactionState& state) {
     const size_t end = WordsEnd(intent.offset + size_t{intent.length});
     const std::byte* bytes = range.kept >= 0 ? state.bytes.data() + range.kept
                                              : object.payload.data() + begin;
-    backup_->region()->CopyFlush(object.copy + begin, bytes, end - begin);
+    undo_copy_->region()->CopyFlush(object.copy + begin, bytes, end - begin);
   }
 }
 
-void BackupWriter::Finish(const TransactionState& state) {
+void UndoCopyWriter::Finish(const TransactionState& state) {
   for (const TransactionState::Object& object : state.objects) {
-    if (Pinned(object) || object.freed) backup_->Unpin(object.id);
+    if (Pinned(object) || object.freed) undo_copy_->Unpin(object.id);
     if (object.freed) sticky_->Forget(object.id);
   }
 }
 
-void BackupWriter::Unpin(const TransactionState& state) {
+void UndoCopyWriter::Unpin(const TransactionState& state) {
   for (const TransactionState::Object& object : state.objects) {
-    if (Pinned(object)) backup_->Unpin(object.id);
+    if (Pinned(object)) undo_copy_->Unpin(object.id);
   }
 }
 
-void BackupWriter::ClearIntents(absl::Span<const ObjectId> victims) {
+void UndoCopyWriter::ClearIntents(absl::Span<const ObjectId> victims) {
   std::vector<ObjectId> cleared;
   for (ObjectId id : victims) {
     const StickyIntents::Cleared intent = sticky_->Clear(id);

@@ -1,27 +1,27 @@
-// Brings the changes of committed transactions into the backup, and the states
-// of their blocks into the heap. Private to the store.
+// Brings the changes of committed transactions into the undo copy, and the
+// states of their blocks into the heap. Private to the store.
 //
 // Thread-safe, as far as each transaction is one thread's; its locks are held.
-#ifndef KAMINO_ENGINE_KAMINO_BACKUP_WRITER_H_
-#define KAMINO_ENGINE_KAMINO_BACKUP_WRITER_H_
+#ifndef KAMINO_ENGINE_KAMINO_UNDO_COPY_WRITER_H_
+#define KAMINO_ENGINE_KAMINO_UNDO_COPY_WRITER_H_
 
 #include "absl/types/span.h"
 #include "engine/heap/heap.h"
-#include "engine/kamino/backup.h"
 #include "engine/kamino/sticky_intents.h"
 #include "engine/kamino/transaction_state.h"
+#include "engine/kamino/undo_copy.h"
 
 namespace kamino::engine {
 
-class BackupWriter {
+class UndoCopyWriter {
  public:
   // All outlive this.
-  BackupWriter(Heap* heap, Backup* backup, StickyIntents* sticky)
+  UndoCopyWriter(Heap* heap, UndoCopy* undo_copy, StickyIntents* sticky)
       : heap_(heap),
-        backup_(backup),
+        undo_copy_(undo_copy),
         sticky_(sticky),
         one_drain_(heap->region()->DrainsAll() &&
-                   backup->region()->DrainsAll()) {}
+                   undo_copy->region()->DrainsAll()) {}
 
   // Stores the states of blocks, visible to all.
   void MarkBlocks(const TransactionState& state);
@@ -32,27 +32,27 @@ class BackupWriter {
   bool Prepare(TransactionState* state);
   void Copy(const TransactionState& state);
   // Makes this thread's flushes in either or both durable.
-  void Drain(bool backup, bool heap) {
-    if (backup && !(heap && one_drain_)) backup_->region()->Drain();
+  void Drain(bool undo_copy, bool heap) {
+    if (undo_copy && !(heap && one_drain_)) undo_copy_->region()->Drain();
     if (heap) heap_->region()->Drain();
   }
 
-  // The backup durably has its changes.
+  // The undo copy durably has its changes.
   void Finish(const TransactionState& state);
   // It has changed nothing in the end.
   void Unpin(const TransactionState& state);
 
-  // Before the backup evicts the copies of these objects: no intent may be left
-  // that needs them.
+  // Before the undo copy evicts the copies of these objects: no intent may be
+  // left that needs them.
   void ClearIntents(absl::Span<const ObjectId> victims);
 
  private:
   Heap* const heap_;
-  Backup* const backup_;
+  UndoCopy* const undo_copy_;
   StickyIntents* const sticky_;
-  const bool one_drain_;  // serves for heap and backup
+  const bool one_drain_;  // serves for heap and undo copy
 };
 
 }  // namespace kamino::engine
 
-#endif  // KAMINO_ENGINE_KAMINO_BACKUP_WRITER_H_
+#endif  // KAMINO_ENGINE_KAMINO_UNDO_COPY_WRITER_H_

@@ -1,8 +1,8 @@
 // Propagates changes of threads that have committed and then do nothing, for
 // programs that use a store without a chain: until a drain their copies are not
 // durable and their locks stay held. (A node does it on its core thread.)
-#ifndef KAMINO_ENGINE_KAMINO_BACKUP_PROPAGATOR_H_
-#define KAMINO_ENGINE_KAMINO_BACKUP_PROPAGATOR_H_
+#ifndef KAMINO_ENGINE_KAMINO_UNDO_COPY_PROPAGATOR_H_
+#define KAMINO_ENGINE_KAMINO_UNDO_COPY_PROPAGATOR_H_
 
 #include <thread>
 
@@ -11,14 +11,14 @@
 
 namespace kamino::engine {
 
-class BackupPropagator {
+class UndoCopyPropagator {
  public:
   // The store must outlive this.
-  explicit BackupPropagator(KaminoStore* store);
+  explicit UndoCopyPropagator(KaminoStore* store);
   // Propagates everything before it ends.
-  ~BackupPropagator();
-  BackupPropagator(const BackupPropagator&) = delete;
-  BackupPropagator& operator=(const BackupPropagator&) = delete;
+  ~UndoCopyPropagator();
+  UndoCopyPropagator(const UndoCopyPropagator&) = delete;
+  UndoCopyPropagator& operator=(const UndoCopyPropagator&) = delete;
 
  private:
   void Run();
@@ -30,4 +30,4 @@ class BackupPropagator {
 
 }  // namespace kamino::engine
 
-#endif  // KAMINO_ENGINE_KAMINO_BACKUP_PROPAGATOR_H_
+#endif  // KAMINO_ENGINE_KAMINO_UNDO_COPY_PROPAGATOR_H_

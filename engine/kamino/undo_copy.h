@@ -1,7 +1,7 @@
 // Keeps the old content of a transaction's objects, so that it can be rolled
 // back (section 4). docs/formats/undo_copy.md describes the layouts.
-#ifndef KAMINO_ENGINE_KAMINO_BACKUP_H_
-#define KAMINO_ENGINE_KAMINO_BACKUP_H_
+#ifndef KAMINO_ENGINE_KAMINO_UNDO_COPY_H_
+#define KAMINO_ENGINE_KAMINO_UNDO_COPY_H_
 
 #include <cstdint>
 #include <functional>
@@ -20,7 +20,7 @@ namespace kamino::engine {
 
 class UndoLog;
 
-struct BackupStats {
+struct UndoCopyStats {
   uint64_t hits = 0;    // intents whose object had a copy
   uint64_t misses = 0;  // copies made in the critical path
   uint64_t evictions = 0;
@@ -29,9 +29,9 @@ struct BackupStats {
 };
 
 // Thread-safe while the callers hold the objects' exclusive locks.
-class Backup {
+class UndoCopy {
  public:
-  virtual ~Backup() = default;
+  virtual ~UndoCopy() = default;
 
   // "kamino-simple", "kamino-dynamic" or "undo-log".
   virtual absl::string_view scheme() const = 0;
@@ -78,38 +78,38 @@ class Backup {
   using EvictionListener = std::function<void(absl::Span<const ObjectId>)>;
   virtual void SetEvictionListener(EvictionListener listener) = 0;
 
-  virtual BackupStats stats() const = 0;
+  virtual UndoCopyStats stats() const = 0;
 };
 
-// Size of a backup region: as large as the heap and a little more.
-size_t SimpleBackupBytes(size_t heap_bytes);
+// Size of an undo copy region: as large as the heap and a little more.
+size_t SimpleUndoCopyBytes(size_t heap_bytes);
 // alpha in (0, 1]: fraction of the heap's size.
-size_t DynamicBackupBytes(size_t heap_bytes, double alpha);
+size_t DynamicUndoCopyBytes(size_t heap_bytes, double alpha);
 
 // kamino-simple (section 4.1): a mirror of the heap at the same offsets, which
 // starts empty and fills on demand. `heap` and `region` must outlive it.
-absl::StatusOr<std::unique_ptr<Backup>> CreateSimpleBackup(const Heap* heap,
-                                                           Region* region);
-// kFailedPrecondition: another heap's, not a simple backup, another version.
-absl::StatusOr<std::unique_ptr<Backup>> OpenSimpleBackup(const Heap* heap,
-                                                         Region* region);
+absl::StatusOr<std::unique_ptr<UndoCopy>> CreateSimpleUndoCopy(const Heap* heap,
+                                                               Region* region);
+// kFailedPrecondition: another heap's, not a simple undo copy, another version.
+absl::StatusOr<std::unique_ptr<UndoCopy>> OpenSimpleUndoCopy(const Heap* heap,
+                                                             Region* region);
 
 // kamino-dynamic (section 4.2): copies of the objects written last, in a
 // bounded region.
-absl::StatusOr<std::unique_ptr<Backup>> CreateDynamicBackup(const Heap* heap,
-                                                            Region* region);
-absl::StatusOr<std::unique_ptr<Backup>> OpenDynamicBackup(const Heap* heap,
-                                                          Region* region);
+absl::StatusOr<std::unique_ptr<UndoCopy>> CreateDynamicUndoCopy(
+    const Heap* heap, Region* region);
+absl::StatusOr<std::unique_ptr<UndoCopy>> OpenDynamicUndoCopy(const Heap* heap,
+                                                              Region* region);
 
 // Undo logging: bytes are copied in the critical path before they are
 // overwritten, and dropped at the commit. For `bytes` in total, records
 // included.
-size_t LogBackupBytes(size_t bytes);
-absl::StatusOr<std::unique_ptr<Backup>> CreateLogBackup(const Heap* heap,
-                                                        Region* region);
-absl::StatusOr<std::unique_ptr<Backup>> OpenLogBackup(const Heap* heap,
-                                                      Region* region);
+size_t LogUndoCopyBytes(size_t bytes);
+absl::StatusOr<std::unique_ptr<UndoCopy>> CreateLogUndoCopy(const Heap* heap,
+                                                            Region* region);
+absl::StatusOr<std::unique_ptr<UndoCopy>> OpenLogUndoCopy(const Heap* heap,
+                                                          Region* region);
 
 }  // namespace kamino::engine
 
-#endif  // KAMINO_ENGINE_KAMINO_BACKUP_H_
+#endif  // KAMINO_ENGINE_KAMINO_UNDO_COPY_H_

@@ -1,24 +1,24 @@
-// undo-log: the backup class of a store that keeps no copies.
+// undo-log: the undo copy class of a store that keeps no copies.
 #include <memory>
 #include <utility>
 
 #include "base/status_macros.h"
-#include "engine/kamino/backup.h"
+#include "engine/kamino/undo_copy.h"
 #include "engine/kamino/undo_log.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
 namespace {
 
-class LogBackup final : public Backup {
+class LogUndoCopy final : public UndoCopy {
  public:
-  explicit LogBackup(std::unique_ptr<UndoLog> log) : log_(std::move(log)) {}
+  explicit LogUndoCopy(std::unique_ptr<UndoLog> log) : log_(std::move(log)) {}
 
   absl::string_view scheme() const override { return "undo-log"; }
   UndoLog* undo_log() override { return log_.get(); }
   Region* region() const override { return log_->region(); }
-  BackupStats stats() const override {
-    BackupStats stats;
+  UndoCopyStats stats() const override {
+    UndoCopyStats stats;
     stats.bytes_used = log_->bytes_used();
     stats.bytes_total = log_->bytes_total();
     return stats;
@@ -41,18 +41,18 @@ class LogBackup final : public Backup {
 
 }  // namespace
 
-size_t LogBackupBytes(size_t bytes) { return UndoLog::RegionBytes(bytes); }
+size_t LogUndoCopyBytes(size_t bytes) { return UndoLog::RegionBytes(bytes); }
 
-absl::StatusOr<std::unique_ptr<Backup>> CreateLogBackup(const Heap* heap,
-                                                        Region* region) {
+absl::StatusOr<std::unique_ptr<UndoCopy>> CreateLogUndoCopy(const Heap* heap,
+                                                            Region* region) {
   ASSIGN_OR_RETURN(auto log, UndoLog::Create(heap, region));
-  return std::unique_ptr<Backup>(new LogBackup(std::move(log)));
+  return std::unique_ptr<UndoCopy>(new LogUndoCopy(std::move(log)));
 }
 
-absl::StatusOr<std::unique_ptr<Backup>> OpenLogBackup(const Heap* heap,
-                                                      Region* region) {
+absl::StatusOr<std::unique_ptr<UndoCopy>> OpenLogUndoCopy(const Heap* heap,
+                                                          Region* region) {
   ASSIGN_OR_RETURN(auto log, UndoLog::Open(heap, region));
-  return std::unique_ptr<Backup>(new LogBackup(std::move(log)));
+  return std::unique_ptr<UndoCopy>(new LogUndoCopy(std::move(log)));
 }
 
 }  // namespace kamino::engine

@@ -1,4 +1,4 @@
-#include "engine/kamino/backup_header.h"
+#include "engine/kamino/undo_copy_header.h"
 
 #include <xxhash.h>
 
@@ -8,28 +8,28 @@
 
 namespace kamino::engine {
 
-using backup_format::BackupHeader;
-using backup_format::kBackupMagic;
-using backup_format::kBackupVersion;
-using backup_format::Kind;
+using undo_copy_format::Kind;
+using undo_copy_format::kUndoCopyMagic;
+using undo_copy_format::kUndoCopyVersion;
+using undo_copy_format::UndoCopyHeader;
 
 namespace {
 
-uint64_t ChecksumOf(const BackupHeader& header) {
-  return XXH3_64bits(&header, offsetof(BackupHeader, checksum));
+uint64_t ChecksumOf(const UndoCopyHeader& header) {
+  return XXH3_64bits(&header, offsetof(UndoCopyHeader, checksum));
 }
 
-bool IsOf(const BackupHeader& header, const Heap& heap) {
+bool IsOf(const UndoCopyHeader& header, const Heap& heap) {
   return std::memcmp(header.heap_uuid, heap.uuid().data(),
                      heap.uuid().size()) == 0;
 }
 
 }  // namespace
 
-void WriteBackupHeader(const Heap& heap, Kind kind, Region* region) {
-  BackupHeader header{};
-  header.magic = kBackupMagic;
-  header.version = kBackupVersion;
+void WriteUndoCopyHeader(const Heap& heap, Kind kind, Region* region) {
+  UndoCopyHeader header{};
+  header.magic = kUndoCopyMagic;
+  header.version = kUndoCopyVersion;
   header.kind = static_cast<uint32_t>(kind);
   header.size = region->size();
   header.heap_bytes = heap.region()->size();
@@ -39,17 +39,17 @@ void WriteBackupHeader(const Heap& heap, Kind kind, Region* region) {
   region->Drain();
 }
 
-absl::Status CheckBackupHeader(const Heap& heap, Kind kind,
-                               const Region& region) {
-  const auto& header = *reinterpret_cast<const BackupHeader*>(region.base());
-  if (region.size() < backup_format::kHeaderBytes ||
-      header.magic != kBackupMagic) {
+absl::Status CheckUndoCopyHeader(const Heap& heap, Kind kind,
+                                 const Region& region) {
+  const auto& header = *reinterpret_cast<const UndoCopyHeader*>(region.base());
+  if (region.size() < undo_copy_format::kHeaderBytes ||
+      header.magic != kUndoCopyMagic) {
     return absl::FailedPreconditionError("not a Kamino undo copy");
   }
-  if (header.version != kBackupVersion) {
+  if (header.version != kUndoCopyVersion) {
     return absl::FailedPreconditionError(
         absl::StrCat("undo copy format is version ", header.version,
-                     "; this program reads version ", kBackupVersion));
+                     "; this program reads version ", kUndoCopyVersion));
   }
   if (header.checksum != ChecksumOf(header)) {
     return absl::DataLossError("the undo copy's header is damaged: checksum");
@@ -71,9 +71,9 @@ absl::Status CheckBackupHeader(const Heap& heap, Kind kind,
 }
 
 bool IsOfAnotherHeap(const Heap& heap, const Region& region) {
-  const auto& header = *reinterpret_cast<const BackupHeader*>(region.base());
-  return region.size() >= backup_format::kHeaderBytes &&
-         header.magic == kBackupMagic && header.version == kBackupVersion &&
+  const auto& header = *reinterpret_cast<const UndoCopyHeader*>(region.base());
+  return region.size() >= undo_copy_format::kHeaderBytes &&
+         header.magic == kUndoCopyMagic && header.version == kUndoCopyVersion &&
          header.checksum == ChecksumOf(header) && !IsOf(header, heap);
 }
 

@@ -1,4 +1,4 @@
-#include "engine/kamino/backup_propagator.h"
+#include "engine/kamino/undo_copy_propagator.h"
 
 #include <pthread.h>
 
@@ -14,15 +14,15 @@ constexpr absl::Duration kPeriod = absl::Milliseconds(5);
 
 }  // namespace
 
-BackupPropagator::BackupPropagator(KaminoStore* store)
+UndoCopyPropagator::UndoCopyPropagator(KaminoStore* store)
     : store_(store), thread_([this] { Run(); }) {}
 
-BackupPropagator::~BackupPropagator() {
+UndoCopyPropagator::~UndoCopyPropagator() {
   stopping_.Notify();
   thread_.join();
 }
 
-void BackupPropagator::Run() {
+void UndoCopyPropagator::Run() {
   pthread_setname_np(pthread_self(), "propagator");
   const BackgroundWork background;
   while (!stopping_.WaitForNotificationWithTimeout(kPeriod)) {

@@ -11,21 +11,21 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/explore.h"
-#include "engine/kamino/backup.h"
-#include "engine/kamino/backup_header.h"
+#include "engine/kamino/undo_copy.h"
+#include "engine/kamino/undo_copy_header.h"
 
 namespace kamino::engine {
 namespace {
 
-using backup_format::BitmapBytes;
-using backup_format::kHeaderBytes;
-using backup_format::Kind;
+using undo_copy_format::BitmapBytes;
+using undo_copy_format::kHeaderBytes;
+using undo_copy_format::Kind;
 
 constexpr size_t kUnit = heap_format::kUnitBytes;
 
-class SimpleBackup final : public Backup {
+class SimpleUndoCopy final : public UndoCopy {
  public:
-  SimpleBackup(const Heap* heap, Region* region)
+  SimpleUndoCopy(const Heap* heap, Region* region)
       : heap_(heap),
         region_(region),
         bitmap_(reinterpret_cast<uint64_t*>(region->base() + kHeaderBytes)),
@@ -91,8 +91,8 @@ class SimpleBackup final : public Backup {
 
   void SetEvictionListener(EvictionListener) override {}
 
-  BackupStats stats() const override {
-    BackupStats stats;
+  UndoCopyStats stats() const override {
+    UndoCopyStats stats;
     for (const Counts& counts : counts_) {
       stats.hits += counts.hits.value();
       stats.misses += counts.misses.value();
@@ -158,28 +158,28 @@ class SimpleBackup final : public Backup {
 
 }  // namespace
 
-size_t SimpleBackupBytes(size_t heap_bytes) {
+size_t SimpleUndoCopyBytes(size_t heap_bytes) {
   return kHeaderBytes + BitmapBytes(heap_bytes) + heap_bytes;
 }
 
-absl::StatusOr<std::unique_ptr<Backup>> CreateSimpleBackup(const Heap* heap,
-                                                           Region* region) {
+absl::StatusOr<std::unique_ptr<UndoCopy>> CreateSimpleUndoCopy(const Heap* heap,
+                                                               Region* region) {
   const size_t heap_bytes = heap->region()->size();
-  if (region->size() < SimpleBackupBytes(heap_bytes)) {
+  if (region->size() < SimpleUndoCopyBytes(heap_bytes)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a simple undo copy of ", region->size(),
-        " bytes; it must be at least ", SimpleBackupBytes(heap_bytes)));
+        " bytes; it must be at least ", SimpleUndoCopyBytes(heap_bytes)));
   }
   region->ZeroFlush(region->base() + kHeaderBytes, BitmapBytes(heap_bytes));
   region->Drain();
-  WriteBackupHeader(*heap, Kind::kSimple, region);
-  return std::unique_ptr<Backup>(new SimpleBackup(heap, region));
+  WriteUndoCopyHeader(*heap, Kind::kSimple, region);
+  return std::unique_ptr<UndoCopy>(new SimpleUndoCopy(heap, region));
 }
 
-absl::StatusOr<std::unique_ptr<Backup>> OpenSimpleBackup(const Heap* heap,
-                                                         Region* region) {
-  RETURN_IF_ERROR(CheckBackupHeader(*heap, Kind::kSimple, *region));
-  return std::unique_ptr<Backup>(new SimpleBackup(heap, region));
+absl::StatusOr<std::unique_ptr<UndoCopy>> OpenSimpleUndoCopy(const Heap* heap,
+                                                             Region* region) {
+  RETURN_IF_ERROR(CheckUndoCopyHeader(*heap, Kind::kSimple, *region));
+  return std::unique_ptr<UndoCopy>(new SimpleUndoCopy(heap, region));
 }
 
 }  // namespace kamino::engine

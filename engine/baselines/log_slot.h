@@ -22,7 +22,8 @@ class LogSlot {
 
   bool taken() const { return slot_.has_value(); }
 
-  // Adds a record. kResourceExhausted: no slot is free, or this one is full.
+  // Adds a record. kResourceExhausted: no slot is free, or the heap has no room
+  // for a longer one.
   absl::Status Append(const Intent& intent, const std::byte* bytes);
 
   // Retires the slot, durably, if it is taken.

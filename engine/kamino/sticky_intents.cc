@@ -164,6 +164,7 @@ void StickyIntents::Reset() {
   for (size_t i = 0; i < kShards; ++i) {
     SpinLockHolder lock(&shards_[i].mutex);
     shards_[i].index.clear();
+    shards_[i].index.reserve(per_shard_);  // clear() frees the memory
     shards_[i].replaced.clear();
     shards_[i].slots.assign(per_shard_, {});
   }

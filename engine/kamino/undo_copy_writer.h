@@ -37,9 +37,9 @@ class UndoCopyWriter {
     if (heap) heap_->region()->Drain();
   }
 
-  // The undo copy durably has its changes.
+  // The undo copy durably has the transaction's changes.
   void Finish(const TransactionState& state);
-  // It has changed nothing in the end.
+  // The transaction changed nothing.
   void Unpin(const TransactionState& state);
 
   // Before the undo copy evicts the copies of these objects: no intent may be

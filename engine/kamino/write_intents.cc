@@ -60,8 +60,8 @@ absl::Status WriteIntents::ExplainNoCopy(const Object& object,
     if (other.copy != nullptr && !other.allocated) needs += bytes_of(other);
   }
   const uint64_t room = undo_copy_->stats().bytes_total;
-  parts_undo_copy_ = needs <= room;
-  if (parts_undo_copy_) return error;
+  fragmented_ = needs <= room;
+  if (fragmented_) return error;
   return ResourceError(
       Resource::kTransaction,
       absl::StrCat("the transaction writes to objects of at least ", needs,

@@ -52,7 +52,7 @@ class WriteIntents {
   // After an abort, which ends the pins.
   void EvictAfterAbort() {
     // Its copies would stay in place, which left no room for the others.
-    if (parts_undo_copy_) undo_copy_->EvictAll();
+    if (fragmented_) undo_copy_->EvictAll();
   }
 
  private:
@@ -80,7 +80,7 @@ class WriteIntents {
   std::vector<Undrained> undrained_;
   // The undo copy had no room for a copy because of fragmentation: it may have
   // room for all copies of this transaction once it holds no other.
-  bool parts_undo_copy_ = false;
+  bool fragmented_ = false;
 };
 
 }  // namespace kamino::engine

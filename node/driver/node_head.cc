@@ -115,7 +115,7 @@ absl::Status NodeHead::Become(absl::Time now) {
   ASSIGN_OR_RETURN(
       store_, engine::KaminoStore::Open(context_.storage->heap(),
                                         std::move(*undo_copy), engine_options));
-  // From here on a restart rolls back by the undo_copy.
+  // From here on a restart rolls back by the undo copy.
   replica::NodeState state = context_.storage->record()->state();
   state.was_head = true;
   context_.storage->record()->Update(state);

@@ -90,7 +90,7 @@ absl::Status Storage::OpenExisting() {
 }
 
 absl::Status Storage::BeginAnewIfUnused() {
-  const std::string& name = heap_->name();
+  const std::string name = heap_->name();
   const uint64_t size_mb = heap_->region()->size() >> 20;
   if (record()->state().condition != Condition::kFresh) {
     return absl::FailedPreconditionError(absl::StrCat(

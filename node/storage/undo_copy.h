@@ -33,7 +33,7 @@ class StoredUndoCopy {
   // Opens the region that an earlier start left. kFailedPrecondition: it is
   // truncated, or of another heap.
   absl::Status Open(const engine::Heap& heap);
-  // Finds the backup in the opened region.
+  // Opens the undo copy in the opened region.
   absl::StatusOr<std::unique_ptr<engine::UndoCopy>> OpenUndoCopy(
       engine::Heap* heap);
   // The region is not used again if a new one would have another size.
@@ -41,7 +41,7 @@ class StoredUndoCopy {
 
   // Makes sure that there is a region; it is reused if it has the right size.
   absl::Status Reserve();
-  // An empty backup in a reserved region; an earlier one must be gone.
+  // An empty undo copy in a reserved region; an earlier one must be gone.
   absl::StatusOr<std::unique_ptr<engine::UndoCopy>> NewUndoCopy(
       engine::Heap* heap);
 

@@ -227,9 +227,8 @@ class ChaosCluster(LocalCluster):
   def _end_restless(self):
     """Those with a thread that is held do not end by SIGTERM."""
     for name in self.state.get("processes", {}):
-      if self.alive(name) and any(
-          held_thread.state(self.pid(name), tid)[0] == held_thread.STOPPED
-          for tid in held_thread.threads(self.pid(name))):
+      if (self.alive(name) and
+          held_thread.STOPPED in held_thread.states(self.pid(name))):
         self.kill(name)
 
   # --- Clients.
@@ -400,8 +399,7 @@ class ChaosCluster(LocalCluster):
 
   def _await_state(self, name, wanted, what):
     pid = self.pid(name)
-    wait_until(lambda: all(wanted(held_thread.state(pid, tid)[0])
-                           for tid in held_thread.threads(pid)), ENDS_S,
+    wait_until(lambda: all(map(wanted, held_thread.states(pid))), ENDS_S,
                f"{name} {what}")
 
   def hold_thread(self, name, dice, *names):

@@ -79,6 +79,14 @@ class HeldThreadTest(unittest.TestCase):
       with self.assertRaisesRegex(ThreadError, "was held and ran"):
         held.let_go()
 
+  def test_a_thread_that_ends_meanwhile_has_no_state(self):
+    pid = self.process.pid
+    known = held_thread.threads(pid)
+    ended = 1 << 22  # no thread has this id
+    with mock.patch("held_thread.threads",
+                    return_value={**known, ended: "ended"}):
+      self.assertEqual(len(held_thread.states(pid)), len(known))
+
   def test_there_is_no_such_thread(self):
     with self.assertRaisesRegex(ThreadError, "No such process"):
       HeldThread(self.process.pid, 1 << 22)

@@ -39,6 +39,17 @@ def state(pid, tid):
   return fields[0], int(fields[11]) + int(fields[12])
 
 
+def states(pid):
+  """The letters of all threads that have not ended."""
+  found = []
+  for tid in threads(pid):
+    try:
+      found.append(state(pid, tid)[0])
+    except OSError:
+      continue  # it ended after threads() found it
+  return found
+
+
 class HeldThread:
   """Holds a thread of another process. ThreadError if it cannot be held."""
 

@@ -179,15 +179,15 @@ void Head::Do(Change::Step* step, engine::Transaction* transaction,
 
 enum class Kind { kLog, kSimple, kDynamic };
 
-size_t BackupBytes(Kind kind) {
+size_t UndoCopyBytes(Kind kind) {
   return kind == Kind::kLog ? engine::LogUndoCopyBytes(kRingBytes / 2)
          : kind == Kind::kSimple
              ? engine::SimpleUndoCopyBytes(kHeapBytes)
              : engine::DynamicUndoCopyBytes(kHeapBytes, 0.3);
 }
 
-std::unique_ptr<Backup> OpenUndoCopy(Kind kind, bool make, Heap* heap,
-                                     SimRegion* region) {
+std::unique_ptr<UndoCopy> OpenUndoCopy(Kind kind, bool make, Heap* heap,
+                                       SimRegion* region) {
   switch (kind) {
     case Kind::kLog:
       return *(make ? engine::CreateLogUndoCopy : engine::OpenLogUndoCopy)(
@@ -207,10 +207,10 @@ class Replica {
  public:
   using Images = std::vector<SimRegion::Image>;
 
-  explicit Replica(Kind kind) : Replica(kind, BackupBytes(kind)) {}
-  Replica(Kind kind, size_t backup_bytes, size_t ring_bytes = kRingBytes)
+  explicit Replica(Kind kind) : Replica(kind, UndoCopyBytes(kind)) {}
+  Replica(Kind kind, size_t undo_copy_bytes, size_t ring_bytes = kRingBytes)
       : kind_(kind) {
-    for (const size_t bytes : {kHeapBytes, ring_bytes, backup_bytes}) {
+    for (const size_t bytes : {kHeapBytes, ring_bytes, undo_copy_bytes}) {
       regions_.push_back(std::make_unique<SimRegion>(bytes));
     }
     heap_ = *Heap::CreateTiny(regions_[0].get(), "test", 16384);
@@ -229,16 +229,17 @@ class Replica {
   }
 
   absl::Status Recover() {
-    backup_ = OpenUndoCopy(kind_, false, heap_.get(), regions_[2].get());
-    absl::Status done = TakeBackInterrupted(heap_.get(), *ring_, backup_.get());
+    undo_copy_ = OpenUndoCopy(kind_, false, heap_.get(), regions_[2].get());
+    absl::Status done =
+        TakeBackInterrupted(heap_.get(), *ring_, undo_copy_.get());
     recovered_ = true;
     return done;
   }
   // Continues with an empty undo copy.
   void Begin() {
     undo_.reset();
-    backup_ = OpenUndoCopy(kind_, true, heap_.get(), regions_[2].get());
-    undo_ = MakeLocalUndo(heap_.get(), ring_.get(), backup_.get());
+    undo_copy_ = OpenUndoCopy(kind_, true, heap_.get(), regions_[2].get());
+    undo_ = MakeLocalUndo(heap_.get(), ring_.get(), undo_copy_.get());
   }
 
   absl::Status Append(const Change& change) {
@@ -302,7 +303,7 @@ class Replica {
   std::vector<std::unique_ptr<SimRegion>> regions_;
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<LogRing> ring_;
-  std::unique_ptr<Backup> backup_;
+  std::unique_ptr<UndoCopy> undo_copy_;
   std::unique_ptr<LocalUndo> undo_;
   bool recovered_ = false;
   int countdown_ = 0;
@@ -481,7 +482,7 @@ TEST(CopiedUndoTest, CleaningAnEntryDoesNotWaitForTheCopies) {
 bool IsWorkedOffInPart() {
   constexpr int kMany = 140;
   // The ring has room for all: a full ring brings the copies up to date.
-  Replica replica(Kind::kSimple, BackupBytes(Kind::kSimple), 1 << 20);
+  Replica replica(Kind::kSimple, UndoCopyBytes(Kind::kSimple), 1 << 20);
   Head head(1);
   for (int i = 0; i < kMany; ++i) {
     bool done = false;

@@ -83,10 +83,14 @@ AsyncClient::AsyncClient(ClientOptions options,
           options_.seeds, options_.chain_id, options_.max_outstanding,
           ConnectionsFor(options_, std::move(credentials)))) {}
 
-AsyncClient::~AsyncClient() {
+AsyncClient::~AsyncClient() { End(); }
+
+void AsyncClient::End() {
+  if (runner_ == nullptr) return;
   // In a forked child the client's threads and session belong to the parent.
   const bool ends = runner_->CheckForks().ok() && runner_->Stop();
   if (!ends) (void)runner_.release();
+  runner_.reset();
 }
 
 absl::Time AsyncClient::Deadline() const {

@@ -58,6 +58,9 @@ class AsyncClient {
               std::shared_ptr<const rpc::Credentials> credentials);
   ~AsyncClient();
 
+  // Ends outstanding calls and waits for them. Call it in the destructor of the
+  // whole client, since callbacks of these calls may use the client.
+  void End();
   const ClientOptions& options() const { return options_; }
   Runner* runner() const { return runner_.get(); }
   // The deadline of a call that begins now.

@@ -75,13 +75,15 @@ absl::Status ChainFinder::last_error() const {
 }
 
 void ChainFinder::Refresh(std::function<void()> done) {
-  questions_.Begin(
-      directory_->Addresses(),
-      directory_->known() ? Questions::Until::kFirst : Questions::Until::kAll,
-      [this, done = std::move(done)] {
-        Meet();
-        done();
-      });
+  // Before the addresses: a chain that is found between the two calls must not
+  // end a round of seeds at the first answer.
+  const auto until =
+      directory_->known() ? Questions::Until::kFirst : Questions::Until::kAll;
+  questions_.Begin(directory_->Addresses(), until,
+                   [this, done = std::move(done)] {
+                     Meet();
+                     done();
+                   });
 }
 
 void ChainFinder::Ask(const std::string& address, Questions::Ended ended) {

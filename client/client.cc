@@ -64,7 +64,7 @@ Client::Client(ClientOptions options,
                std::shared_ptr<const rpc::Credentials> credentials)
     : AsyncClient(std::move(options), std::move(credentials)) {}
 
-Client::~Client() = default;
+Client::~Client() { End(); }
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
   if (options.seeds.empty()) {

@@ -38,7 +38,8 @@ class Connections {
   using Refused =
       std::function<void(const std::string& address, const absl::Status& why)>;
 
-  // `lanes` and `timer` must outlive this, which has tasks at the timer.
+  // `lanes` must outlive this. `timer` ends after Stop and before this object,
+  // which its tasks use.
   Connections(ConnectionsOptions options, LanePool* lanes, Timer* timer,
               Refused refused, Dialer::Head head);
   // Call Stop before.

@@ -50,7 +50,8 @@ class Dialer {
   };
   using Done = std::function<void(Outcome outcome)>;
 
-  // `session` and `timer` must outlive this, which has tasks at the timer.
+  // `session` must outlive this. `timer` ends after Stop and before this
+  // object, which its tasks use.
   Dialer(DialerOptions options, Session* session, Timer* timer, Head head);
 
   // Calls `done` once, on another thread, as the attempt's last act: this may
@@ -58,7 +59,7 @@ class Dialer {
   // which Session::BeginAttempt was called.
   void Dial(const std::string& address, bool mutates, ChainId chain_id,
             Done done);
-  // Gives up the attempts that are under way. Call no Dial afterwards.
+  // Gives up the attempts that are under way, and soon those that begin later.
   void Stop();
 
  private:

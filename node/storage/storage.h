@@ -1,6 +1,5 @@
 // A node's persistent state: heap, log ring with the node's record, and a
-// head's undo copy: the engine's class UndoCopy, under a name that operators do
-// not confuse with their own backups.
+// head's undo copy.
 //
 // StoredHeap, StoredRing and StoredUndoCopy open or create one region each.
 // CommonAge keeps them at one age, and StartRecovery rolls back what a crash

@@ -98,6 +98,15 @@ absl::Status MeetCaller(const ClusterIdentity& cluster,
   return cluster.CheckAsked(UuidIn(context->client_metadata()), counts_unnamed);
 }
 
+absl::Status MeetClient(const ClusterIdentity& cluster,
+                        grpc::CallbackServerContext* context) {
+  std::string uuid = cluster.uuid();
+  if (!uuid.empty()) {
+    context->AddInitialMetadata(kClusterUuidKey, std::move(uuid));
+  }
+  return cluster.CheckServed(UuidIn(context->client_metadata()));
+}
+
 std::string ClusterUuidIn(const grpc::ClientContext& context) {
   return std::string(UuidIn(context.GetServerInitialMetadata()));
 }

@@ -13,9 +13,13 @@
 
 namespace kamino::rpc {
 
-// Every method of a service must call this first, once: it names the server's
-// cluster in the answer, and checks the one that the request names
-// (CheckAsked). On an error the method returns it and does nothing else.
+// Every method of a service must call one of these first, once: it names the
+// server's cluster in the answer, and checks the one that the request names. On
+// an error the method returns it and does nothing else. MeetClient is for
+// methods that read or change data (CheckServed), MeetCaller for the others
+// (CheckAsked).
+absl::Status MeetClient(const ClusterIdentity& cluster,
+                        grpc::CallbackServerContext* context);
 absl::Status MeetCaller(const ClusterIdentity& cluster,
                         grpc::CallbackServerContext* context,
                         bool counts_unnamed = true);

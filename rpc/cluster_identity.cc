@@ -56,6 +56,12 @@ void ClusterIdentity::Set(absl::string_view cluster_id,
   absl::MutexLock lock(&mutex_);
   cluster_id_ = std::string(cluster_id);
   if (!uuid.empty()) uuid_ = std::string(uuid);
+  is_set_ = true;
+}
+
+void ClusterIdentity::SetName(absl::string_view cluster_id) {
+  absl::MutexLock lock(&mutex_);
+  cluster_id_ = std::string(cluster_id);
 }
 
 bool ClusterIdentity::Pin(absl::string_view cluster_id,
@@ -89,6 +95,25 @@ absl::Status ClusterIdentity::CheckAsked(absl::string_view uuid,
       ": another cluster has this address now. A client asks its other seeds; "
       "after a restore into a new cluster, or where all nodes have moved, "
       "restart it with that cluster's seeds"));
+}
+
+absl::Status ClusterIdentity::CheckServed(absl::string_view uuid) const {
+  bool is_set;
+  {
+    absl::MutexLock lock(&mutex_);
+    is_set = is_set_;
+  }
+  if (!uuid.empty() && !is_set) {
+    absl::Status status = absl::UnavailableError(absl::StrCat(
+        "this process does not know its cluster yet, and the request is for "
+        "the cluster of uuid ",
+        absl::Utf8SafeCEscape(uuid.substr(0, kMaxShown)), "; retry"));
+    kamino::v1::ErrorDetail detail;
+    detail.set_reason(kamino::v1::REASON_RECONFIGURING);
+    SetDetail(detail, &status);
+    return status;
+  }
+  return CheckAsked(uuid);
 }
 
 }  // namespace kamino::rpc

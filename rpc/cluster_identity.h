@@ -31,9 +31,11 @@ class ClusterIdentity {
   std::string uuid() const;
   std::string ToString() const;  // ClusterName
 
-  // Sets a server's own cluster. Ignores an empty uuid: a view of an older
-  // release may lack one.
+  // Sets a server's own cluster, once the server knows it. Ignores an empty
+  // uuid: a view of an older release may lack one.
   void Set(absl::string_view cluster_id, absl::string_view uuid);
+  // Sets the name for messages of a server that does not know its cluster yet.
+  void SetName(absl::string_view cluster_id);
 
   // Sets the cluster that a client has met, unless one is known already. False:
   // another one is known.
@@ -49,10 +51,17 @@ class ClusterIdentity {
   absl::Status CheckAsked(absl::string_view uuid,
                           bool counts_unnamed = true) const;
 
+  // As CheckAsked, for requests that read or change data, and for sessions. A
+  // server that does not know its cluster yet refuses one that names a cluster:
+  // kUnavailable, REASON_RECONFIGURING. Otherwise a session, or a request that
+  // waits, could outlast that time, and be served by another cluster.
+  absl::Status CheckServed(absl::string_view uuid) const;
+
  private:
   mutable absl::Mutex mutex_;
   std::string cluster_id_ ABSL_GUARDED_BY(mutex_);
   std::string uuid_ ABSL_GUARDED_BY(mutex_);
+  bool is_set_ ABSL_GUARDED_BY(mutex_) = false;  // by Set
 };
 
 }  // namespace kamino::rpc

@@ -27,10 +27,14 @@ NodeContext::NodeContext(NodeOptions options_of_node, NodeRuntime runtime,
       core(std::move(runtime.executor)) {
   const replica::NodeState& state = storage->record()->state();
   const bool holds_state = state.condition != membership::Condition::kReceiving;
-  cluster->Set(
-      options.chain.cluster_id,
+  const std::string uuid =
       holds_state ? absl::BytesToHexString(replica::BytesOf(state.cluster_uuid))
-                  : "");
+                  : "";
+  if (uuid.empty()) {
+    cluster->SetName(options.chain.cluster_id);
+  } else {
+    cluster->Set(options.chain.cluster_id, uuid);
+  }
 }
 
 }  // namespace kamino::node

@@ -57,7 +57,7 @@ absl::Status CheckRecords(absl::string_view records) {
 absl::Status BackupService::CheckMaySave(
     grpc::CallbackServerContext* context,
     const kamino::v1::SaveRequest& request) {
-  RETURN_IF_ERROR(rpc::MeetCaller(node_->cluster(), context));
+  RETURN_IF_ERROR(rpc::MeetClient(node_->cluster(), context));
   RETURN_IF_ERROR(CheckAsked(request.chain_id(), node_->chain_id()));
   RETURN_IF_ERROR(CheckBackupId(request.backup_id()));
   if (saves_.load() <= kMaxSaves) return absl::OkStatus();
@@ -96,7 +96,7 @@ std::string BackupService::LineOf(const Step& step,
 absl::StatusOr<replica::Mutation> BackupService::MutationOf(
     grpc::CallbackServerContext* context, const RestoreRequest& request) const {
   // The cluster that receives the restore; the backup's origin does not matter.
-  RETURN_IF_ERROR(rpc::MeetCaller(node_->cluster(), context));
+  RETURN_IF_ERROR(rpc::MeetClient(node_->cluster(), context));
   RETURN_IF_ERROR(CheckAsked(request.chain_id(), node_->chain_id()));
   replica::Mutation mutation;
   if (!request.has_give_up()) {

@@ -133,7 +133,12 @@ class KaminoService final : public kamino::v1::KaminoService::CallbackService {
     // A client learns by GetChain which cluster this is.
     constexpr bool kNamesCluster =
         !std::is_same_v<Request, kamino::v1::GetChainRequest>;
-    RETURN_IF_ERROR(rpc::MeetCaller(node_->cluster(), context, kNamesCluster));
+    constexpr bool kOfData =
+        kNamesCluster &&
+        !std::is_same_v<Request, kamino::v1::GetNodeStatusRequest>;
+    RETURN_IF_ERROR(
+        kOfData ? rpc::MeetClient(node_->cluster(), context)
+                : rpc::MeetCaller(node_->cluster(), context, kNamesCluster));
     return CheckAsked(request.chain_id(), node_->chain_id());
   }
   void FillHeader(uint64_t view_id, uint64_t sequence,

@@ -14,7 +14,7 @@ ScanStream* ScanStream::Start(Node* node, grpc::CallbackServerContext* context,
                               const kamino::v1::ScanRequest& request,
                               security::Access* access) {
   auto* stream = new ScanStream(node, context, deadline, request, access);
-  absl::Status ok = rpc::MeetCaller(node->cluster(), context);
+  absl::Status ok = rpc::MeetClient(node->cluster(), context);
   if (ok.ok()) ok = CheckAsked(request.chain_id(), node->chain_id());
   if (ok.ok()) ok = CheckScan(request);
   if (!ok.ok()) {

@@ -92,7 +92,7 @@ grpc::ServerUnaryReactor* SessionService::GetLinkPass(
 absl::Status SessionService::Check(grpc::CallbackServerContext* context,
                                    ChainId chain_id) const {
   const Node& node = *server_->node();
-  RETURN_IF_ERROR(rpc::MeetCaller(node.cluster(), context));
+  RETURN_IF_ERROR(rpc::MeetClient(node.cluster(), context));
   return CheckAsked(chain_id, node.chain_id());
 }
 

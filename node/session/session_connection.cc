@@ -91,7 +91,7 @@ void SessionConnection::OnHello(absl::string_view body, absl::Time now) {
         hello.max_version(), " of the session format; this node speaks ",
         session::kVersion)));
   }
-  absl::Status asked = node_->cluster().CheckAsked(hello.cluster_uuid());
+  absl::Status asked = node_->cluster().CheckServed(hello.cluster_uuid());
   if (asked.ok()) asked = CheckAsked(hello.chain_id(), node_->chain_id());
   if (!asked.ok()) return Goodbye(asked);
   if (!hello.has_session()) return Welcome(nullptr);

@@ -11,6 +11,7 @@
 #include "kamino/v1/kamino.grpc.pb.h"
 #include "rpc/channel.h"
 #include "rpc/cluster_calls.h"
+#include "rpc/detail.h"
 #include "rpc/server.h"
 #include "rpc/status.h"
 #include "tests/faults/planted.h"
@@ -31,11 +32,13 @@ class Service final : public kamino::v1::KaminoService::CallbackService {
  public:
   ClusterIdentity cluster;
   bool compares = true;
+  bool serves_data = false;
   int executed = 0;
 
  private:
   absl::Status Meet(grpc::CallbackServerContext* context) {
-    absl::Status met = MeetCaller(cluster, context);
+    absl::Status met = serves_data ? MeetClient(cluster, context)
+                                   : MeetCaller(cluster, context);
     if (!compares) met = absl::OkStatus();
     if (met.ok()) ++executed;
     return met;
@@ -123,6 +126,31 @@ TEST_F(ClusterIdentityTest, WhatIsNotKnownYetFits) {
   client_->Pin("alpha", kAlpha);
   EXPECT_EQ(Put(), absl::OkStatus()) << "the server knows of no cluster";
   EXPECT_EQ(answered_, "");
+}
+
+TEST_F(ClusterIdentityTest, DataIsNotServedBeforeTheServerKnowsItsCluster) {
+  service_.serves_data = true;
+  service_.cluster.SetName("beta");
+  EXPECT_EQ(Put(), absl::OkStatus()) << "it names no cluster";
+  client_->Pin("alpha", kAlpha);
+  const absl::Status refused = Put();
+  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  EXPECT_EQ(DetailIn<kamino::v1::ErrorDetail>(refused)->reason(),
+            kamino::v1::REASON_RECONFIGURING);
+  EXPECT_THAT(refused.message(), HasSubstr("does not know its cluster yet"));
+  EXPECT_EQ(service_.executed, 1);
+  // A view of a release without uuids.
+  service_.cluster.Set("alpha", "");
+  EXPECT_EQ(Put(), absl::OkStatus());
+  service_.cluster.Set("beta", kBeta);
+  EXPECT_TRUE(IsOtherCluster(Put()));
+}
+
+TEST_F(ClusterIdentityTest, AServerThatServesBeforeItKnowsIsNoticed) {
+  const faults::Planted fault("cluster-is-served-before-it-is-known");
+  client_->Pin("alpha", kAlpha);
+  service_.serves_data = true;
+  EXPECT_EQ(Put(), absl::OkStatus());
 }
 
 TEST_F(ClusterIdentityTest, AClientThatNamesNoneIsServed) {

@@ -27,7 +27,7 @@ const std::vector<Share>& Shares() {
       {"kamino-simple",
        {""},
        {"kIntentClearedReplaced", "kCopyMade", "kCopyEvicted",
-        "kCopyPinnedStays", "kCopyDropped", "kBackupFull"}},
+        "kCopyPinnedStays", "kCopyDropped", "kUndoCopyFull"}},
       {"kamino-later", {"kHeldForRelease", "kReleased"}, {}},
       {"undo-log", {}, {}},
       {"undo-each", {}, {}},

@@ -209,6 +209,28 @@ TEST_F(ClusterNamesTest, ANodeThatDoesNotCompareIsNoticed) {
   EXPECT_EQ(Status().admission().committed(), 1u);
 }
 
+// A session that is set up before the first view would be served by whatever
+// cluster that view makes.
+TEST_F(NodeServerTest, BeforeTheFirstViewNoSessionOfAKnownClusterIsSetUp) {
+  const auto sessions = kamino::v1::SessionService::NewStub(channel_);
+  const auto ask = [&](const std::string& uuid) {
+    grpc::ClientContext context;
+    if (!uuid.empty()) context.AddMetadata(rpc::kClusterUuidKey, uuid);
+    kamino::v1::GetCarriersResponse response;
+    return sessions->GetCarriers(&context, {}, &response);
+  };
+  EXPECT_TRUE(ask("").ok());
+  EXPECT_EQ(DetailOf(ask(kOurs)).reason(), kamino::v1::REASON_RECONFIGURING);
+  {
+    const faults::Planted fault("cluster-is-served-before-it-is-known");
+    EXPECT_TRUE(ask(kOurs).ok());
+  }
+  views_.cluster_uuid_ = absl::HexStringToBytes(kOurs);
+  views_.Install(1);
+  Status();  // the core thread has the view by then
+  EXPECT_TRUE(ask(kOurs).ok());
+}
+
 // Before the first view of a new cluster, or of one that a release without
 // uuids made.
 TEST_F(NodeServerTest, ANodeThatKnowsOfNoClusterServesAll) {

@@ -68,7 +68,7 @@ namespace kamino::engine {
   X(kIntentCleared)                                                         \
   X(kIntentClearedNone)                                                     \
   X(kIntentClearedReplaced) /* by another thread, without a drain so far */ \
-  /* The undo copy. */                                                      \
+  /* The undo_copy. */                                                      \
   X(kCopyThere)                                                             \
   X(kCopyMade)                                                              \
   X(kCopyEvicted)                                                           \

@@ -1,8 +1,8 @@
 // Makes one heap equal to another page by page: tells which blocks are
 // allocated, and cuts the object area anew around the blocks that are to be.
 //
-// Only while no transaction runs; Retile only before Heap::Load. The heap must
-// outlive this.
+// Only while no transaction runs, and before Heap::Load. The heap must outlive
+// this.
 #ifndef KAMINO_ENGINE_HEAP_HEAP_TILING_H_
 #define KAMINO_ENGINE_HEAP_HEAP_TILING_H_
 

@@ -2,8 +2,7 @@
 // while it is in use (engine/kamino/range_walk.h). When a block becomes part of
 // a larger one, its mark moves to the start of that.
 //
-// Thread-safe. While the allocator carves a block, a thread that follows a mark
-// may meet headers that are being rewritten: RangeWalk allows no transaction.
+// Thread-safe.
 #ifndef KAMINO_ENGINE_HEAP_WALK_MARKS_H_
 #define KAMINO_ENGINE_HEAP_WALK_MARKS_H_
 

@@ -52,8 +52,8 @@ class CommitLanes {
   void CountEmpty();
   void CountAborted();
 
-  // Each adds committed transactions, whose locks are held: up to `max` of any
-  // lane, all of this thread's lane, or all of the owner's.
+  // Each adds up to `max` committed transactions, whose locks are held: of any
+  // lane, this thread's, the owner's.
   void Take(size_t max, std::vector<State>* batch);
   void TakeMine(std::vector<State>* batch);
   void TakeOf(LockTable::Owner owner, std::vector<State>* batch);

@@ -1,5 +1,6 @@
 // A node's persistent state: heap, log ring with the node's record, and a
-// head's undo copy.
+// head's undo copy: the engine's class UndoCopy, under a name that operators do
+// not confuse with their own backups.
 //
 // StoredHeap, StoredRing and StoredUndoCopy open or create one region each.
 // CommonAge keeps them at one age, and StartRecovery rolls back what a crash

@@ -86,24 +86,27 @@ class Factory final
   const std::string address_;
 };
 
+// Names the server's cluster in the answer, once the server knows it.
+void NameServer(const ClusterIdentity& cluster,
+                grpc::CallbackServerContext* context) {
+  std::string uuid = cluster.uuid();
+  if (!uuid.empty()) {
+    context->AddInitialMetadata(kClusterUuidKey, std::move(uuid));
+  }
+}
+
 }  // namespace
 
 absl::Status MeetCaller(const ClusterIdentity& cluster,
                         grpc::CallbackServerContext* context,
                         bool counts_unnamed) {
-  std::string uuid = cluster.uuid();
-  if (!uuid.empty()) {
-    context->AddInitialMetadata(kClusterUuidKey, std::move(uuid));
-  }
+  NameServer(cluster, context);
   return cluster.CheckAsked(UuidIn(context->client_metadata()), counts_unnamed);
 }
 
 absl::Status MeetClient(const ClusterIdentity& cluster,
                         grpc::CallbackServerContext* context) {
-  std::string uuid = cluster.uuid();
-  if (!uuid.empty()) {
-    context->AddInitialMetadata(kClusterUuidKey, std::move(uuid));
-  }
+  NameServer(cluster, context);
   return cluster.CheckServed(UuidIn(context->client_metadata()));
 }
 

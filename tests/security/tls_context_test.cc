@@ -140,14 +140,14 @@ TEST_F(TlsContextTest, AClientsCertificateServesNobody) {
 TEST_F(TlsContextTest, WhoShowsNoneIsTakenOnlyWhereThatIsFine) {
   const auto server = authority_.Load(kNode2);
   TlsContextOptions options;
-  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> nobody(
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> uncertified(
       SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);
-  EXPECT_NE(Shake(nobody.get(), NewServerContext(*server, options)->get())
+  EXPECT_NE(Shake(uncertified.get(), NewServerContext(*server, options)->get())
                 .client_error,
             "");
   options.peer_must_be_known = false;
   const Met met =
-      Shake(nobody.get(), NewServerContext(*server, options)->get());
+      Shake(uncertified.get(), NewServerContext(*server, options)->get());
   EXPECT_EQ(met.client_error, "");
   EXPECT_EQ(met.server_saw, "");
 }

@@ -220,6 +220,18 @@ TEST_F(NodeServerTest, BeforeTheFirstViewNoSessionOfAKnownClusterIsSetUp) {
     return sessions->GetCarriers(&context, {}, &response);
   };
   EXPECT_TRUE(ask("").ok());
+  // Data calls, too; GetNodeStatus is answered.
+  grpc::ClientContext get_context;
+  get_context.AddMetadata(rpc::kClusterUuidKey, kOurs);
+  kamino::v1::GetRequest get;
+  get.set_key("a");
+  kamino::v1::GetResponse got;
+  EXPECT_THAT(stub_->Get(&get_context, get, &got).error_message(),
+              ::testing::HasSubstr("does not know its cluster yet"));
+  grpc::ClientContext status_context;
+  status_context.AddMetadata(rpc::kClusterUuidKey, kOurs);
+  kamino::v1::GetNodeStatusResponse status;
+  EXPECT_TRUE(stub_->GetNodeStatus(&status_context, {}, &status).ok());
   EXPECT_EQ(DetailOf(ask(kOurs)).reason(), kamino::v1::REASON_RECONFIGURING);
   {
     const faults::Planted fault("cluster-is-served-before-it-is-known");

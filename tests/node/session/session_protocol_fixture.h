@@ -123,9 +123,10 @@ inline Error ErrorIn(absl::string_view body) {
 
 class SessionProtocolTest : public NodeServerTest {
  protected:
-  explicit SessionProtocolTest(const SessionServerOptions& options = {})
+  explicit SessionProtocolTest(const SessionServerOptions& options = {},
+                               bool installs_view = true)
       : NodeServerTest({}, {}, options) {
-    views_.Install(1);
+    if (installs_view) views_.Install(1);
     Connect();
   }
 

@@ -245,5 +245,28 @@ TEST_F(SessionProtocolTest, AHelloForAnotherClusterOpensNothing) {
   }
 }
 
+// A node before its first view.
+class SessionBeforeViewTest : public SessionProtocolTest {
+ protected:
+  SessionBeforeViewTest() : SessionProtocolTest({}, /*installs_view=*/false) {}
+};
+
+TEST_F(SessionBeforeViewTest, AHelloThatNamesAClusterIsRefused) {
+  for (const char* const uuid : {kOurs, kAnother}) {
+    Connect();
+    SendHelloFor(uuid);
+    const Error refused = AwaitGoodbye();
+    EXPECT_EQ(refused.reason, kamino::v1::REASON_RECONFIGURING);
+    EXPECT_THAT(refused.message, HasSubstr(uuid));
+  }
+
+  views_.cluster_uuid_ = absl::HexStringToBytes(kOurs);
+  views_.Install(1);
+  EXPECT_EQ(Status().admission().sessions(), 0u);
+  Connect();
+  SendHelloFor(kOurs);
+  EXPECT_EQ(AwaitWelcome().cluster_uuid(), kOurs);
+}
+
 }  // namespace
 }  // namespace kamino::node

@@ -44,22 +44,25 @@ std::shared_ptr<Connection> Connections::Find(const std::string& address,
                                               bool mutates, ChainId chain_id) {
   if (unary_) return nullptr;
   const RouteTable::Key key{address, mutates};
+  std::optional<kamino::v1::SessionName> session;
   {
     absl::MutexLock lock(&mutex_);
     auto connection = routes_.Find(key);
     if (connection != nullptr) return connection;
     routes_.CountCall(key);
-    if (stopping_ || !routes_.WantsDial(key, MonotonicNow()) ||
-        (mutates && !session_.BeginAttempt())) {
-      return nullptr;
+    if (stopping_ || !routes_.WantsDial(key, MonotonicNow())) return nullptr;
+    if (mutates) {
+      session = session_.BeginAttempt();
+      if (!session.has_value()) return nullptr;
     }
     routes_.BeginDial(key);
     ++attempts_;
     chain_id_ = chain_id;
   }
-  dialer_.Dial(address, mutates, chain_id,
-               [this, key](Dialer::Outcome outcome) {
-                 OnDialed(key, std::move(outcome));
+  const bool opens_session = mutates && session->epoch() == 0;
+  dialer_.Dial(address, std::move(session), chain_id,
+               [this, key, opens_session](Dialer::Outcome outcome) {
+                 OnDialed(key, opens_session, std::move(outcome));
                });
   return nullptr;
 }
@@ -84,7 +87,7 @@ void Connections::Expired(uint64_t id) {
   if (session_.OnExpired(id)) routes_.RetireForMutations();
 }
 
-void Connections::OnDialed(const RouteTable::Key& key,
+void Connections::OnDialed(const RouteTable::Key& key, bool opens_session,
                            Dialer::Outcome outcome) {
   const bool opened = outcome.status.ok();
   if (!opened) {
@@ -93,7 +96,7 @@ void Connections::OnDialed(const RouteTable::Key& key,
   }
   {
     absl::MutexLock lock(&mutex_);
-    if (key.mutates) session_.EndAttempt();
+    session_.EndAttempt(opens_session);
     if (!opened && outcome.connection != nullptr) {
       routes_.Retire(std::move(outcome.connection));
       outcome.connection = nullptr;

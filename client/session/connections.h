@@ -62,7 +62,8 @@ class Connections {
   void Stop();
 
  private:
-  void OnDialed(const RouteTable::Key& key, Dialer::Outcome outcome);
+  void OnDialed(const RouteTable::Key& key, bool opens_session,
+                Dialer::Outcome outcome);
   void Tick();
   void KeepAlive(ChainId chain_id);
   bool Quiet() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

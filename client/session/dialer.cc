@@ -1,5 +1,6 @@
 #include "client/session/dialer.h"
 
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,7 @@ constexpr int kMaxAnswerBytes = 6 << 20;  // a frame, and what gRPC adds
 // Opens one connection, trying one way after the other.
 struct Dialer::Attempt {
   std::string address;
-  bool mutates = false;
+  std::optional<kamino::v1::SessionName> session;  // in the next hello
   ChainId chain_id = 0;
   Done done;
   std::shared_ptr<SessionService::Stub> stub;
@@ -40,7 +41,9 @@ struct Dialer::Attempt {
   kamino::v1::GetCarriersResponse carriers;
   std::vector<WireMaker> ways;
   size_t next_way = 0;
-  uint64_t session_id = 0;  // that its hello names
+  Outcome outcome;  // complete when End is called
+  // End, and each TryWay that runs, is a use. The last one to end calls `done`.
+  std::atomic<int> uses{1};
 };
 
 Dialer::Dialer(DialerOptions options, Session* session, Timer* timer, Head head)
@@ -64,11 +67,12 @@ std::shared_ptr<grpc::Channel> Dialer::ConnectTo(
   return rpc::MakeChannel(address, channel);
 }
 
-void Dialer::Dial(const std::string& address, bool mutates, ChainId chain_id,
-                  Done done) {
+void Dialer::Dial(const std::string& address,
+                  std::optional<kamino::v1::SessionName> session,
+                  ChainId chain_id, Done done) {
   auto attempt = std::make_shared<Attempt>();
   attempt->address = address;
-  attempt->mutates = mutates;
+  attempt->session = std::move(session);
   attempt->chain_id = chain_id;
   attempt->done = std::move(done);
   attempt->stub = stubs_.At(address);
@@ -84,7 +88,7 @@ void Dialer::Dial(const std::string& address, bool mutates, ChainId chain_id,
       });
 }
 
-void Dialer::TryWay(std::shared_ptr<Attempt> attempt) {
+void Dialer::TryWay(const std::shared_ptr<Attempt>& attempt) {
   if (attempt->next_way >= attempt->ways.size()) {
     return End(attempt, absl::UnavailableError("no carrier reaches the node"),
                nullptr);
@@ -97,13 +101,15 @@ void Dialer::TryWay(std::shared_ptr<Attempt> attempt) {
     hello.set_cluster_uuid(options_.cluster->uuid());
   }
   bool opens_session = false;
-  if (attempt->mutates) {
-    *hello.mutable_session() = session_->name();
-    attempt->session_id = hello.session().id();
-    opens_session = hello.session().epoch() == 0;
+  if (attempt->session.has_value()) {
+    *hello.mutable_session() = *attempt->session;
+    attempt->outcome.session_id = attempt->session->id();
+    opens_session = attempt->session->epoch() == 0;
   }
   const WireMaker& way = attempt->ways[attempt->next_way++];
-  auto opening =
+  // The way may end on another thread before Open returns.
+  attempt->uses.fetch_add(1);
+  const std::weak_ptr<Connection> opening =
       Connection::Open(hello, way, MonotonicNow,
                        [this, attempt](const auto& connection, auto welcome) {
                          OnOpened(attempt, connection, std::move(welcome));
@@ -113,6 +119,7 @@ void Dialer::TryWay(std::shared_ptr<Attempt> attempt) {
   } else {
     GiveUpAt(MonotonicNow() + kAskTimeout, /*head=*/"", opening);
   }
+  Leave(attempt);
 }
 
 void Dialer::GiveUpAt(absl::Time deadline, const std::string& head,
@@ -151,7 +158,9 @@ void Dialer::OnOpened(const std::shared_ptr<Attempt>& attempt,
     }
     return End(attempt, status, connection);
   }
-  if (attempt->mutates) session_->OnHelloFailed(attempt->session_id);
+  if (attempt->session.has_value()) {
+    attempt->session = session_->OnHelloFailed(*attempt->session);
+  }
   if (welcomed) {
     connection->Close();
     return End(attempt, status, connection);
@@ -168,10 +177,17 @@ void Dialer::End(const std::shared_ptr<Attempt>& attempt,
                  const absl::Status& status,
                  std::shared_ptr<Connection> connection) {
   if (rpc::IsOtherCluster(status)) stubs_.Renew(attempt->address);
+  attempt->outcome.status = status;
+  attempt->outcome.connection = std::move(connection);
+  Leave(attempt);
+}
+
+void Dialer::Leave(const std::shared_ptr<Attempt>& attempt) {
+  if (attempt->uses.fetch_sub(1) > 1) return;
   // They hold the channel, and an attempt may end on a gRPC thread.
   attempt->stub.reset();
   attempt->ways.clear();
-  attempt->done({status, std::move(connection), attempt->session_id});
+  attempt->done(std::move(attempt->outcome));
 }
 
 void Dialer::Stop() {

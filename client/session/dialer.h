@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -55,9 +56,10 @@ class Dialer {
   Dialer(DialerOptions options, Session* session, Timer* timer, Head head);
 
   // Calls `done` once, on another thread, as the attempt's last act: this may
-  // end before `done` returns. `mutates`: the connection has the session, for
-  // which Session::BeginAttempt was called.
-  void Dial(const std::string& address, bool mutates, ChainId chain_id,
+  // end before `done` returns. `session`: as from Session::BeginAttempt; null:
+  // the connection has no session.
+  void Dial(const std::string& address,
+            std::optional<kamino::v1::SessionName> session, ChainId chain_id,
             Done done);
   // Gives up the attempts that are under way, and soon those that begin later.
   void Stop();
@@ -66,7 +68,7 @@ class Dialer {
   struct Attempt;
 
   std::shared_ptr<grpc::Channel> ConnectTo(const std::string& address) const;
-  void TryWay(std::shared_ptr<Attempt> attempt);
+  void TryWay(const std::shared_ptr<Attempt>& attempt);
   // Closes `opening` at `deadline` if it is not open by then; earlier when this
   // object stops, or when the node at `head` is no longer the head. An empty
   // `head`: the connection does not depend on which node is the head.
@@ -80,6 +82,9 @@ class Dialer {
                 absl::StatusOr<kamino::v1::SessionWelcome> welcome);
   void End(const std::shared_ptr<Attempt>& attempt, const absl::Status& status,
            std::shared_ptr<Connection> connection);
+  // Ends one use of the attempt. The last use calls `done`, after which this
+  // object may no longer exist.
+  void Leave(const std::shared_ptr<Attempt>& attempt);
   bool stopping() const {
     absl::MutexLock lock(&mutex_);
     return stopping_;

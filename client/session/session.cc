@@ -50,16 +50,16 @@ bool Session::IsOpen(uint64_t id) const {
 
 // --- Opening and losing the session.
 
-bool Session::BeginAttempt() {
+std::optional<SessionName> Session::BeginAttempt() {
   absl::MutexLock lock(&mutex_);
-  if (opening_) return false;
+  if (opening_) return std::nullopt;
   opening_ = name_.epoch() == 0;
-  return true;
+  return name_;
 }
 
-void Session::EndAttempt() {
+void Session::EndAttempt(bool opens) {
   absl::MutexLock lock(&mutex_);
-  opening_ = false;
+  if (opens) opening_ = false;
 }
 
 void Session::OnWelcome(const SessionName& welcomed, absl::Time now) {
@@ -71,9 +71,11 @@ void Session::OnWelcome(const SessionName& welcomed, absl::Time now) {
   if (is_new) lanes_->OpenSession(welcomed.id(), welcomed.window());
 }
 
-void Session::OnHelloFailed(uint64_t id) {
+SessionName Session::OnHelloFailed(const SessionName& hello) {
   absl::MutexLock lock(&mutex_);
-  if (name_.id() == id && name_.epoch() == 0) Replace();
+  if (hello.epoch() != 0) return hello;
+  if (name_.id() == hello.id() && name_.epoch() == 0) Replace();
+  return name_;
 }
 
 bool Session::OnExpired(uint64_t id) {
@@ -101,12 +103,13 @@ void Session::KeepAliveSoon(absl::Time now) {
 void Session::SendKeepAlive(
     Connection* connection,
     std::function<void(const absl::Status& why, uint64_t id)> failed) {
-  connection->Send(
-      session::Method::kKeepAlive, 0, kKeepAliveTimeout, "",
-      [failed = std::move(failed), id = connection->welcome().session().id()](
-          const Connection::Answer& answer) {
-        if (!answer.status.ok()) failed(answer.status, id);
-      });
+  const uint64_t id = connection->welcome().session().id();
+  const bool sent =
+      connection->Send(session::Method::kKeepAlive, 0, kKeepAliveTimeout, "",
+                       [failed, id](const Connection::Answer& answer) {
+                         if (!answer.status.ok()) failed(answer.status, id);
+                       });
+  if (!sent) failed(absl::UnavailableError("the connection has ended"), id);
 }
 
 void Session::Close(Connection* connection) {

@@ -7,7 +7,8 @@
 //   1. The id of a session that the chain has opened is not opened again. A
 //      late first hello could reopen a session that was used and closed
 //      meanwhile, and its numbers would be used again.
-//   2. At most one hello that opens the session is in flight.
+//   2. At most one attempt at a time opens a session. An attempt to continue a
+//      session never opens the one that has replaced it.
 //   3. The lane pool has the slots of this session, once it is open.
 #ifndef KAMINO_CLIENT_SESSION_SESSION_H_
 #define KAMINO_CLIENT_SESSION_SESSION_H_
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/random/random.h"
@@ -42,22 +44,24 @@ class Session {
   // `lanes` must outlive this.
   Session(const SessionOptions& options, LanePool* lanes);
 
-  // The name for a hello; epoch 0: the hello opens the session.
+  // The present session; epoch 0: it is not open yet.
   kamino::v1::SessionName name() const;
   // Whether `id` is the present session, open or not.
   bool Is(uint64_t id) const;
   // Whether the chain has opened the session `id`, and it is the present one.
   bool IsOpen(uint64_t id) const;
 
-  // Call before an attempt to connect in this session. False: the hello of
-  // another attempt is opening the session, so there must be no attempt now.
-  bool BeginAttempt();
-  void EndAttempt();
+  // Begins an attempt to connect in this session. Returns the name for its
+  // hello; epoch 0: the hello opens the session. Null: another attempt is
+  // opening the session, so there must be no attempt now.
+  std::optional<kamino::v1::SessionName> BeginAttempt();
+  // `opens`: the epoch of the attempt's first name was 0.
+  void EndAttempt(bool opens);
   // A node has welcomed a hello of the session.
   void OnWelcome(const kamino::v1::SessionName& welcomed, absl::Time now);
-  // A hello of the session `id` was not welcomed. If it was to open the
-  // session, the next hello names another one.
-  void OnHelloFailed(uint64_t id);
+  // A node did not welcome the hello of an attempt. Returns the name for the
+  // attempt's next hello: another session if the hello was to open this one.
+  kamino::v1::SessionName OnHelloFailed(const kamino::v1::SessionName& hello);
   // The session `id` has ended, and the next hello opens another one. False: it
   // is not the present one.
   bool OnExpired(uint64_t id);
@@ -69,7 +73,7 @@ class Session {
   void KeepAliveSoon(absl::Time now);
   // Sends a keep-alive over an open connection of a session. `failed` is called
   // with the id of that session if the node answers with an error or not at
-  // all.
+  // all, or if the connection has ended.
   void SendKeepAlive(
       Connection* connection,
       std::function<void(const absl::Status& why, uint64_t id)> failed);
@@ -86,9 +90,9 @@ class Session {
   LanePool* const lanes_;
 
   mutable absl::Mutex mutex_;
-  // The session in the next hello; epoch 0: not open yet.
+  // The present session; epoch 0: not open yet.
   kamino::v1::SessionName name_ ABSL_GUARDED_BY(mutex_);
-  // A hello that opens the session is in flight.
+  // An attempt that opens the session is under way.
   bool opening_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Time keep_alive_at_ ABSL_GUARDED_BY(mutex_);
   absl::BitGen random_ ABSL_GUARDED_BY(mutex_);

@@ -58,22 +58,41 @@ TEST_F(SessionTest, AnotherWelcomeChangesNoLane) {
 }
 
 TEST_F(SessionTest, OneHelloAtATimeOpensIt) {
-  EXPECT_TRUE(session_.BeginAttempt());
-  EXPECT_FALSE(session_.BeginAttempt());
-  session_.EndAttempt();
-  EXPECT_TRUE(session_.BeginAttempt());
+  const auto first = session_.BeginAttempt();
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->id(), session_.name().id());
+  EXPECT_EQ(first->epoch(), 0u);
+  EXPECT_FALSE(session_.BeginAttempt().has_value());
+  session_.EndAttempt(/*opens=*/true);
+  EXPECT_TRUE(session_.BeginAttempt().has_value());
 }
 
 TEST_F(SessionTest, AnyNumberOfHellosContinuesIt) {
   Open();
-  EXPECT_TRUE(session_.BeginAttempt());
-  EXPECT_TRUE(session_.BeginAttempt());
+  EXPECT_TRUE(session_.BeginAttempt().has_value());
+  EXPECT_TRUE(session_.BeginAttempt().has_value());
+}
+
+// An attempt to continue a session is under way when the session ends. It
+// neither opens the next session nor lets a second attempt open it.
+TEST_F(SessionTest, AnAttemptToContinueItOpensNoOther) {
+  Open();
+  const auto late = session_.BeginAttempt();
+  session_.OnExpired(late->id());
+  const auto opening = session_.BeginAttempt();
+  EXPECT_EQ(opening->epoch(), 0u);
+  EXPECT_EQ(session_.OnHelloFailed(*late).id(), late->id());
+  session_.EndAttempt(/*opens=*/false);
+  EXPECT_FALSE(session_.BeginAttempt().has_value());
+  EXPECT_EQ(session_.name().id(), opening->id());
 }
 
 TEST_F(SessionTest, AFailedFirstHelloIsNotRepeated) {
   const uint64_t id = session_.name().id();
-  session_.OnHelloFailed(id);
-  EXPECT_FALSE(session_.Is(id));
+  const SessionName next = session_.OnHelloFailed(session_.name());
+  EXPECT_NE(next.id(), id);
+  EXPECT_EQ(next.epoch(), 0u);
+  EXPECT_TRUE(session_.Is(next.id()));
   SessionName late;
   late.set_id(id);
   late.set_epoch(7);
@@ -85,7 +104,7 @@ TEST_F(SessionTest, AFailedFirstHelloIsNotRepeated) {
 TEST_F(SessionTest, AFailedHelloOfAnOpenOneIsRepeated) {
   Open();
   const uint64_t id = session_.name().id();
-  session_.OnHelloFailed(id);
+  EXPECT_EQ(session_.OnHelloFailed(session_.name()).id(), id);
   EXPECT_TRUE(session_.IsOpen(id));
 }
 

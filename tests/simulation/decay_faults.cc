@@ -48,6 +48,25 @@ void Faults::LookAfter(SimNode* node) {
   });
 }
 
+// The same for a node that may have rolled back to wrong data.
+void Faults::TakeOutDifferent(SimNode* node) {
+  world_->After(absl::Seconds(2), [this, node] {
+    if (!node->may_differ()) return;
+    const bool in_doubt =
+        std::any_of(cluster_->nodes().begin(), cluster_->nodes().end(),
+                    [](const auto& each) {
+                      return each->has_core() &&
+                             !each->node()->core().soundness().beyond_doubt();
+                    });
+    if (in_doubt && !operator_.Wants(node->name())) {
+      operator_.TakeOut(
+          node->name(), Operator::Removal::kForced,
+          [this, node] { Repair(node); }, /*insists=*/true);
+    }
+    TakeOutDifferent(node);
+  });
+}
+
 // The node is out of the chain: its machine is exchanged, with its disk or
 // without. Its data is of no use in either case.
 void Faults::Repair(SimNode* node) {

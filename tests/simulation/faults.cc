@@ -374,6 +374,7 @@ void Faults::MixFiles() {
           Restart(node, Between(5, 1000));
           node->PutBackSome(*copy);
           world_->tally().Count(Kind::kMixedFiles);
+          if (node->may_differ()) TakeOutDifferent(node);
         });
 }
 

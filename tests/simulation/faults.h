@@ -124,6 +124,7 @@ class Faults {
   void WatchDecayed();
   bool OthersHold(const SimNode& node) const;
   void LookAfter(SimNode* node);
+  void TakeOutDifferent(SimNode* node);
   void Repair(SimNode* node);
   void Pause();
   void CutSome();

@@ -266,6 +266,8 @@ void SimNode::GoDown(Crash crash) {
   if (storage_ != nullptr) {
     applied_before_ = storage_->ring()->marks().own().begin();
     was_receiving_ = FilesSayReceiving();
+    const replica::NodeState& state = storage_->record()->state();
+    needs_undo_copy_ = state.was_head || state.local_undo;
   }
   // Longer than the node's own clock shows.
   const absl::Duration long_life = options_.node.restarts.long_life * 1.2;
@@ -318,10 +320,10 @@ void SimNode::OnFatal(const absl::Status& status) {
   }
   if (TellsOldFile(status)) return BeginAnewLater(status);
   // It is told which operation it was.
-  if (has_erred_ && absl::IsDataLoss(status) &&
+  if ((has_erred_ || may_differ_) && absl::IsDataLoss(status) &&
       absl::StrContains(status.message(), "the result of mutation")) {
     Trace("ends: ", status.message());
-    has_erred_ = false;
+    Forgive();
     GoDown(Crash::kProcess);
     world()->After(kSupervisorDelay, [this] {
       if (!up()) Start();
@@ -371,7 +373,7 @@ void SimNode::OnStaysDown(const absl::Status& status) {
 }
 
 void SimNode::OnConvicted(const absl::Status& status) {
-  bool changed = false;
+  bool changed = may_differ_;
   for (const std::string& value : options_.cold) {
     changed |= Find(value) == nullptr;
   }
@@ -382,7 +384,7 @@ void SimNode::OnConvicted(const absl::Status& status) {
     return;
   }
   Trace("ends: ", status.message());
-  decayed_ = false;
+  decayed_ = may_differ_ = false;
   GoDown(Crash::kProcess);
   world()->After(kSupervisorDelay, [this] {
     if (!up()) Start();

@@ -131,7 +131,7 @@ class SimNode final : public Process {
   bool errs_next() const { return errs_next_; }
   bool has_erred() const { return has_erred_; }
   // It is out of the chain: its result no longer counts.
-  void Forgive() { has_erred_ = false; }
+  void Forgive() { has_erred_ = may_differ_ = false; }
   // Flips a bit of a value that no client reads, in its heap, while it is up:
   // the others must find that out, and it must end and join anew.
   void Decay();
@@ -171,6 +171,10 @@ class SimNode final : public Process {
   // since than with one drain, the node must refuse them and name the old ones.
   // Its files are then moved away.
   void PutBackSome(const Copy& copy);
+  // Its last start may have rolled back by an undo copy of another time than
+  // its heap's, but of the same drain: its data may be wrong
+  // (docs/formats/stamp.md).
+  bool may_differ() const { return may_differ_; }
 
   // --- Clients: called as their messages arrive. `reply` sends the answer.
 
@@ -265,6 +269,8 @@ class SimNode final : public Process {
   // The last mutation applied one drain before it went down.
   uint64_t applied_before_ = 0;
   bool was_receiving_ = false;
+  bool needs_undo_copy_ = false;  // a start would roll back by it
+  bool may_differ_ = false;
   bool rotten_ = false;  // bits of its files have flipped; as long
   absl::Duration drain_takes_;
   absl::Duration medium_time_before_;  // of the last hang of its medium

@@ -32,7 +32,7 @@ void SimNode::LoseDisk() {
   put_back_ = false;
   old_files_.clear();
   must_tell_old_files_ = false;
-  has_erred_ = false;
+  Forgive();
   rotten_ = false;
   decayed_ = false;
   deaths_ = 0;
@@ -92,7 +92,7 @@ void SimNode::PutBack(const Copy& copy) {
   put_back_ = true;
   deaths_ = kMany;
   old_files_.clear();
-  must_tell_old_files_ = false;
+  must_tell_old_files_ = may_differ_ = false;
 }
 
 void SimNode::PutBackSome(const Copy& copy) {
@@ -118,6 +118,8 @@ void SimNode::PutBackSome(const Copy& copy) {
       copy.incarnation == incarnation_ && copy.applied >= applied_before_;
   must_tell_old_files_ =
       one_of_two && !one_drain && !copy.receiving && !was_receiving_;
+  may_differ_ = needs_undo_copy_ && old.count(SimMedia::Part::kHeap) !=
+                                        old.count(SimMedia::Part::kUndoCopy);
   Trace("has older copies of ", absl::StrJoin(old_files_, ", "));
   disk_->PutBack(old);
   deaths_ = kMany;

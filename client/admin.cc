@@ -221,8 +221,10 @@ absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
     Pause(std::min(pause, end - MonotonicNow()));
   }
   return absl::DeadlineExceededError(
-      absl::StrCat("no manager that leads has answered",
-                   why.empty() ? "" : "; last heard of ", why));
+      why.empty()
+          ? "no manager has answered"
+          : absl::StrCat("no manager that leads has answered; last heard of ",
+                         why));
 }
 
 absl::StatusOr<GetClusterResponse> Admin::GetCluster() {

@@ -33,7 +33,7 @@ inline absl::Status OutcomeUnknown(const Lane& lane,
                                    const absl::Status& cause) {
   return MakeError(
       absl::StatusCode::kDeadlineExceeded, kamino::v1::REASON_OUTCOME_UNKNOWN,
-      absl::StrCat("the outcome is unknown; it is told by: kamino outcome ",
+      absl::StrCat("the outcome is unknown; to learn it: kamino outcome ",
                    lane.client_id, " ", lane.number, " ",
                    lane.in_session ? "session" : absl::StrCat(lane.since),
                    " (last error: ", cause.message(), ")"));

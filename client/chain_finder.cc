@@ -24,8 +24,8 @@ absl::Status From(const std::string& address, const absl::Status& error) {
   if (absl::IsUnimplemented(error)) {
     return absl::InvalidArgumentError(
         absl::StrCat(address,
-                     " answers, but is no node (a manager or etcd, "
-                     "perhaps)"));
+                     " answers, but is no node (a manager or etcd, perhaps); "
+                     "check --seeds"));
   }
   return MakeError(error.code(), DetailOf(error),
                    absl::StrCat(address, ": ", error.message()));

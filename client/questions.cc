@@ -128,9 +128,10 @@ void Questions::OnPatienceOver(const std::shared_ptr<Round>& round) {
                        [](const auto& each) { return each.second.in_flight; });
       error = absl::DeadlineExceededError(absl::StrCat(
           silent->first, " has not answered yet; asked ",
-          absl::FormatDuration(options_.clock() - silent->second.asked),
-          " ago (if it stays so: the process hangs, another program has the "
-          "address, or its host is not reached)"));
+          absl::FormatDuration(absl::Trunc(
+              options_.clock() - silent->second.asked, absl::Milliseconds(1))),
+          " ago (if this continues: the process hangs, another program has "
+          "the address, or its host is not reached)"));
     }
     waiters = EndRound(error);
     ++busy_;

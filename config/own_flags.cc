@@ -11,13 +11,20 @@
 namespace kamino::config {
 namespace {
 
+bool IsUnsigned(const absl::CommandLineFlag& flag) {
+  return flag.IsOfType<uint16_t>() || flag.IsOfType<uint32_t>() ||
+         flag.IsOfType<uint64_t>() ||
+         flag.IsOfType<unsigned long long>();  // NOLINT: Abseil's flag type
+}
+
 absl::string_view Takes(const absl::CommandLineFlag& flag) {
   if (flag.IsOfType<absl::Duration>()) return "a duration such as 500ms or 5m";
   switch (KindOf(flag)) {
     case ValueKind::kBool:
       return "true or false";
     case ValueKind::kWhole:
-      return "a whole number in its range";
+      return IsUnsigned(flag) ? "a whole number of 0 or more"
+                              : "a whole number";
     case ValueKind::kReal:
       return "a number";
     case ValueKind::kText:
@@ -45,11 +52,9 @@ ValueKind KindOf(const absl::CommandLineFlag& flag) {
   if (flag.IsOfType<double>() || flag.IsOfType<float>()) {
     return ValueKind::kReal;
   }
-  if (flag.IsOfType<int16_t>() || flag.IsOfType<uint16_t>() ||
-      flag.IsOfType<int32_t>() || flag.IsOfType<uint32_t>() ||
-      flag.IsOfType<int64_t>() || flag.IsOfType<uint64_t>() ||
-      flag.IsOfType<long long>() ||           // NOLINT: Abseil's flag type
-      flag.IsOfType<unsigned long long>()) {  // NOLINT
+  if (IsUnsigned(flag) || flag.IsOfType<int16_t>() ||
+      flag.IsOfType<int32_t>() || flag.IsOfType<int64_t>() ||
+      flag.IsOfType<long long>()) {  // NOLINT: Abseil's flag type
     return ValueKind::kWhole;
   }
   return ValueKind::kText;

@@ -14,8 +14,8 @@ ABSL_FLAG(std::string, config, "",
           "Settings file, TOML: its keys are the names of flags, and the "
           "command line overrides it; docs/operate/configuration.md.");
 ABSL_FLAG(bool, check_config, false,
-          "Only checks the settings, all of them: ends with 0 where the "
-          "program could start with them, else with 2.");
+          "Only checks all settings. Exits with 0 if the program can start "
+          "with them, else with 2.");
 ABSL_FLAG(bool, check_config_file, false,
           "Only checks the names and values in the file of --config. Accepts a "
           "file without required settings, which the command line may set. "
@@ -33,12 +33,6 @@ absl::Status FindPath(int argc, const char* const* argv, std::string* path) {
     if (word == "--") break;
     if (!absl::ConsumePrefix(&word, "-")) continue;
     absl::ConsumePrefix(&word, "-");
-    // Flags in that file would be neither on the command line nor in the
-    // configuration file.
-    if (word == "flagfile" || absl::StartsWith(word, "flagfile=")) {
-      return absl::InvalidArgumentError(
-          "--flagfile is not for this program; --config names a file");
-    }
     const bool has_value = absl::ConsumePrefix(&word, "config=");
     if (!has_value && (word != "config" || i + 1 == argc)) continue;
     *path = has_value ? std::string(word) : argv[i + 1];
@@ -165,7 +159,7 @@ absl::Status ProgramConfig::Adopt(const std::function<absl::Status()>& check) {
   LOG_IF(WARNING, !for_a_restart.empty())
       << "SIGHUP: " << Dashed(for_a_restart)
       << (for_a_restart.size() == 1 ? " has" : " have") << " changed in "
-      << path_ << ", which takes effect after a restart of this process";
+      << path_ << "; restart this process to apply";
   return absl::OkStatus();
 }
 

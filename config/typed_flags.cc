@@ -46,6 +46,16 @@ absl::Status SetByWord(absl::string_view word, const char* next,
   const absl::string_view name = word.substr(0, equals);
   std::optional<absl::string_view> value;
   if (equals != absl::string_view::npos) value = word.substr(equals + 1);
+  // The configuration file would not override flags of these sources, and
+  // messages could not name their places.
+  for (const char* const source :
+       {"flagfile", "fromenv", "tryfromenv", "undefok"}) {
+    if (name != source) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", name,
+                     " is not for this program; set flags on the command line, "
+                     "or in a file that --config names"));
+  }
   absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
   absl::string_view positive = name;
   if (flag == nullptr && absl::ConsumePrefix(&positive, "no")) {
@@ -71,7 +81,6 @@ absl::Status SetByWord(absl::string_view word, const char* next,
 }  // namespace
 
 absl::Status SetTypedFlags(int argc, const char* const* argv) {
-  if (TypedFlags(argc, argv).count("undefok") > 0) return absl::OkStatus();
   for (int i = 1; i < argc; ++i) {
     absl::string_view word = argv[i];
     if (word == "--") break;

@@ -7,9 +7,10 @@
 namespace kamino::config {
 
 // Sets the program's own flags from the command line. kInvalidArgument: an
-// unknown flag, or a value that a flag rejects; the flags after it are not set.
-// Ignores Abseil's own flags, and with --undefok all flags:
-// absl::ParseCommandLine handles them afterwards.
+// unknown flag, a value that a flag rejects, or a flag of Abseil that sets
+// flags from another source or accepts unknown ones; the flags after it are not
+// set. Ignores Abseil's other flags: absl::ParseCommandLine handles them
+// afterwards.
 absl::Status SetTypedFlags(int argc, const char* const* argv);
 
 }  // namespace kamino::config

@@ -56,16 +56,17 @@ ABSL_FLAG(std::string, etcd_prefix, "/kamino", "Prefix of the keys at etcd.");
 ABSL_FLAG(int, chain_length, 4,
           "Nodes of the first view: f + 2 to survive f failures, or f + 1 in "
           "the modes traditional and images.");
-ABSL_FLAG(int, failure_timeout_ms, 1000,
-          "A node that is silent for so long is dropped from the chain.");
+ABSL_FLAG(
+    int, failure_timeout_ms, 1000,
+    "The manager drops a node from the chain that is silent for this long.");
 ABSL_FLAG(int, heartbeat_interval_ms, 0,
           "Time between two heartbeats of a node; 0: a tenth of the failure "
           "timeout, 100 at most.");
 ABSL_FLAG(absl::Duration, away_limit, absl::Minutes(5),
-          "How long the place of a node is kept after a planned stop; then "
-          "another node may take it.");
+          "How long the manager keeps the place of a node after a planned "
+          "stop; then another node may take it.");
 ABSL_FLAG(int, leader_ttl_s, 3,
-          "A leader that is cut off from etcd for so long loses leadership.");
+          "A leader that is cut off from etcd for this long loses leadership.");
 ABSL_FLAG(bool, compact_etcd, true,
           "Whether the leader drops etcd's history older than an hour, which "
           "grows with each renewal. Turn it off if other programs at this etcd "

@@ -118,7 +118,7 @@ void AddFormerNames(std::vector<MetricFamily>* families) {
       MetricFamily copy = (*families)[i];
       copy.name = former;
       copy.help = absl::StrCat("Renamed to ", name,
-                               "; this name ends with a later release.");
+                               "; a later release removes this name.");
       families->push_back(std::move(copy));
     }
   }

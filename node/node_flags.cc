@@ -29,7 +29,7 @@ ABSL_FLAG(std::string, device, "",
           "Device of persistent memory (devdax) that holds the node's data, "
           "such as /dev/dax0.0, in place of files in --data_dir.");
 ABSL_FLAG(bool, format_device, false,
-          "Formats --device even if it is not empty, unless it is a device of "
+          "Formats --device even if it holds other data, but never a device of "
           "Kamino, damaged or not.");
 ABSL_FLAG(std::string, listen, "",
           "host:port for clients, gRPC (required). Port 0 picks one.");
@@ -38,11 +38,13 @@ ABSL_FLAG(std::string, advertise, "",
 ABSL_FLAG(
     std::string, peer_listen, "",
     "host:port for the other nodes' calls, gRPC; the host is the one that "
-    "--advertise or --listen names. By default any port with "
-    "certificates; without they come to --listen.");
-ABSL_FLAG(std::string, session_listen, "",
-          "host:port on which clients' sessions come over plain TCP, besides "
-          "--listen; by default any port of --listen's host.");
+    "--advertise or --listen names. By default any port if there are "
+    "certificates, else that of --listen.");
+ABSL_FLAG(
+    std::string, session_listen, "",
+    "host:port on which clients' sessions come over TCP (with TLS if there "
+    "are certificates), besides "
+    "--listen; by default any port of --listen's host.");
 ABSL_FLAG(std::string, link_listen, "127.0.0.1:0",
           "host:port for chain links over tcp. Port 0 picks one.");
 ABSL_FLAG(std::string, link_advertise, "",
@@ -71,16 +73,16 @@ ABSL_FLAG(uint64_t, ring_mb, 64,
           "Size of the log ring in MiB; the same on all nodes.");
 ABSL_FLAG(std::string, chain_mode, "kamino",
           "How the chain recovers mutations that a crash interrupts: kamino (f "
-          "+ 2 nodes for f failures, no copies), traditional (f + 1, each with "
+          "+ 2 nodes for f failures, an undo copy at the head only), "
+          "traditional (f + 1, each with "
           "undo copies) or images (f + 1; log entries carry after-images). The "
           "same on all nodes; it cannot change later.");
 ABSL_FLAG(
     std::string, undo_copy, "dynamic",
-    "Kind of undo copy, by which the node rolls back transactions while it is "
-    "head, or always with --chain_mode=traditional: simple (a copy of the "
-    "whole heap), dynamic (of the objects that were written last) or, only in "
-    "a traditional chain, log (each transaction copies the data that it "
-    "overwrites, and drops the copies when it commits). In a traditional chain "
+    "Kind of undo copy: simple (a copy of the whole heap), dynamic (of the "
+    "objects that were written last) or log (each transaction copies the data "
+    "that it overwrites; for --chain_mode=traditional only). The head rolls "
+    "back transactions with it; in a traditional chain every node does, and "
     "this flag and --alpha must be the same on all nodes.");
 ABSL_FLAG(double, alpha, 0.25,
           "With --undo_copy=dynamic: the size of the undo copy, as a fraction "
@@ -95,10 +97,10 @@ ABSL_FLAG(uint64_t, transfer_mb_per_s, 600,
           "clients.");
 ABSL_FLAG(
     uint32_t, keep_changes_s, 300,
-    "How long, in seconds after members have left the chain, this node "
-    "remembers which data changes, so that a returning node receives only "
-    "that; 0: it remembers nothing, and requests the whole heap when it "
-    "returns itself. Choose it to fit the managers' --away_limit.");
+    "How long, in seconds, this node remembers the changed data after a member "
+    "leaves. A member that returns in time receives only these changes. 0: the "
+    "node remembers nothing, and requests the whole heap when it returns "
+    "itself. It should be at least the managers' --away_limit.");
 ABSL_FLAG(
     uint64_t, snapshot_mb, 256,
     "Memory in MiB for the data that changes while a backup is saved from this "
@@ -123,14 +125,16 @@ ABSL_FLAG(uint32_t, slow_operation_ms, 1000,
           "milliseconds at this node, with the time of each stage "
           "(docs/operate/logs.md); 0: logs none. Read again at SIGHUP.");
 ABSL_FLAG(std::string, pmem, "auto",
-          "auto: as the medium demands; force: treat the files' memory as "
+          "auto: flush cache lines on persistent memory, sync files elsewhere; "
+          "force: treat the files' memory as "
           "persistent even if it is not (tmpfs).");
 ABSL_FLAG(
     uint32_t, pmem_delay_drain_ns, 0,
     "For tests and benches: how much longer, in nanoseconds, each drain "
     "of the persistent memory takes, as if it were slower; 0: no longer.");
 ABSL_FLAG(uint32_t, pmem_delay_line_ns, 0,
-          "The same of each cache line that is written back.");
+          "For tests: by how many nanoseconds each write-back of a cache line "
+          "takes longer.");
 
 namespace kamino::node {
 

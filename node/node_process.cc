@@ -306,7 +306,8 @@ void NodeProcess::TellAddress() const {
       servers_.peer_address().empty()
           ? ""
           : absl::StrCat(" and for other nodes as ", servers_.peer_address()),
-      ", and asks to be taken in by ", absl::StrJoin(flags_.managers, " or "));
+      ", and registers with the manager at ",
+      absl::StrJoin(flags_.managers, " or "));
   LOG(INFO) << listens;
   TellServiceIsReady(listens);
 }

@@ -2,18 +2,23 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace kamino::security {
 
 std::string ToString(RoleSet roles) {
-  std::string text;
+  std::vector<absl::string_view> names;
   for (Role role : kRoles) {
-    if (!roles.Has(role)) continue;
-    absl::StrAppend(&text, text.empty() ? "" : " or ", RoleName(role));
+    if (roles.Has(role)) names.push_back(RoleName(role));
   }
-  return text.empty() ? "no role" : text;
+  if (names.empty()) return "no role";
+  const absl::string_view last = names.back();
+  names.pop_back();
+  if (names.empty()) return std::string(last);
+  return absl::StrCat(absl::StrJoin(names, ", "), " or ", last);
 }
 
 bool Matches(absl::string_view pattern, absl::string_view text) {

@@ -5,7 +5,8 @@
 #include "base/address.h"
 
 ABSL_FLAG(std::string, web_listen, "",
-          "host:port for metrics (/metrics) and probes (/livez, /readyz): "
+          "host:port for metrics (/metrics) and probes (/livez, /readyz), and "
+          "for a manager's live page (/): "
           "HTTPS with certificates (--tls_cert), else HTTP. Port 0 picks one; "
           "by default there is none.");
 

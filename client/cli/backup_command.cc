@@ -189,10 +189,10 @@ void AddSave(CLI::App* backup, Cli* cli) {
   auto options = std::make_shared<SaveOptions>();
   CLI::App* save = AddCommand(
       backup, cli, "save",
-      "Saves all objects as they are at one moment, while the cluster goes on. "
-      "The file is there once it is whole. Ends with 1 where it could not be "
-      "saved or written, with 2 where the file cannot be made, and with 3 "
-      "where the tail was lost.",
+      "Saves all objects as they are at one moment, while the cluster serves. "
+      "The file appears once it is complete. Exits with 1 if the objects "
+      "cannot be saved or written, 2 if the file cannot be made, 3 if the tail "
+      "is lost.",
       "  kamino backup save monday.kmb\n"
       "  kamino backup save --compress --rate=50 /backups/monday.kmb\n"
       "  kamino backup save - | ssh elsewhere 'cat > monday.kmb'");
@@ -200,7 +200,7 @@ void AddSave(CLI::App* backup, Cli* cli) {
       ->required()
       ->type_name("");
   save->add_flag("--force", options->force,
-                 "Overwrites a file, once the new one is whole.");
+                 "Overwrites a file, once the new one is complete.");
   save->add_flag("--compress", options->compress,
                  "Compresses the file with zstd.");
   save->add_option("--rate", options->rate,
@@ -223,7 +223,7 @@ void AddSave(CLI::App* backup, Cli* cli) {
 
 void AddBackupCommand(CLI::App* app, Cli* cli) {
   CLI::App* backup = app->add_subcommand(
-      "backup", "Saves all objects to a file, and brings them back.");
+      "backup", "Saves all objects to a file, and restores them.");
   AddSettings(backup, &cli->settings());
   backup->require_subcommand(1);
   AddSave(backup, cli);
@@ -231,9 +231,9 @@ void AddBackupCommand(CLI::App* app, Cli* cli) {
   auto path = std::make_shared<std::string>();
   CLI::App* verify = AddCommand(
       backup, cli, "verify",
-      "Reads all of a backup, checks it, and tells what is in it. Asks no "
-      "node. Ends with 0 where it is good, with 1 where it is damaged or no "
-      "backup, and says where, and with 2 where it cannot be read.",
+      "Reads all of a backup, checks it, and prints what is in it. Calls no "
+      "node. Exits with 0 if the backup is sound; 1 if it is damaged or no "
+      "backup, and says where; 2 if it cannot be read.",
       "  kamino backup verify monday.kmb\n"
       "  ssh elsewhere 'cat monday.kmb' | kamino backup verify -");
   verify->add_option("FILE", *path, "The file; -: standard input.")

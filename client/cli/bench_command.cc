@@ -341,13 +341,14 @@ void AddKeys(CLI::App* load, BenchOptions* options) {
 }  // namespace
 
 void AddBenchCommand(CLI::App* app, Cli* cli) {
-  CLI::App* bench =
-      app->add_subcommand("bench", "A load of one kind of call, measured.");
+  CLI::App* bench = app->add_subcommand(
+      "bench", "Makes many calls of one kind and measures them.");
   AddSettings(bench, &cli->settings());
   bench->require_subcommand(1);
   auto options = std::make_shared<BenchOptions>();
   CLI::App* transfer =
-      AddLoad(bench, cli, "transfer", "Money between accounts, by a procedure.",
+      AddLoad(bench, cli, "transfer",
+              "Transfers money between accounts with a procedure.",
               "  kamino bench transfer --setup --accounts=1000 --count=100000",
               options);
   AddNumber(transfer, "--accounts", &options->accounts,

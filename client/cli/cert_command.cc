@@ -332,7 +332,7 @@ void AddShow(CLI::App* cert, Cli* cli) {
 void AddCertCommand(CLI::App* app, Cli* cli) {
   CLI::App* cert = app->add_subcommand(
       "cert",
-      "Makes certificates, for trying and for small clusters, by an authority "
+      "Issues certificates for tests and small clusters, with an authority "
       "in a folder.");
   cert->footer(
       "Examples:\n  kamino cert ca --cluster_id=shop\n"

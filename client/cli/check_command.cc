@@ -41,10 +41,9 @@ void AddCheckCommand(CLI::App* app, Cli* cli) {
   auto path = std::make_shared<std::string>();
   CLI::App* check = AddCommand(
       app, cli, "check",
-      "Looks at the data of a node that does not run, and prints what is wrong "
-      "with it; never changes a byte. Ends with 0 where all is sound, with 1 "
-      "where something is wrong or cannot be printed, and with 2 where it "
-      "cannot be examined.",
+      "Checks the data of a stopped node; changes nothing. Exits with 0 if the "
+      "data is sound, 1 if it is not or the report cannot be printed, 2 if the "
+      "data cannot be examined.",
       "  kamino check /var/lib/kamino/n1\n  kamino check /dev/dax0.0 --json");
   check->add_option("PATH", *path, "The node's data folder, or its device.")
       ->required()

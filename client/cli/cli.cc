@@ -52,9 +52,10 @@ std::string Advice(const absl::Status& status, const Settings& settings) {
       ReasonOf(status) != kamino::v1::REASON_UNSPECIFIED) {
     return "";
   }
-  return absl::StrCat("; asked with the certificate ", settings.tls.certificate,
-                      ": take another (--tls_cert, --tls_key), or have an "
-                      "operator grant it by the servers' --roles");
+  return absl::StrCat("; the call used the certificate ",
+                      settings.tls.certificate,
+                      ": use another one (--tls_cert, --tls_key), or have an "
+                      "operator grant it in the servers' --roles");
 }
 
 void PrintErrorJson(
@@ -190,7 +191,8 @@ CLI::Validator Decimal() {
         }
         return absl::StartsWith(text, "-")
                    ? text + " is below 0"
-                   : absl::StrCat(text, " is no number up to ", UINT64_MAX);
+                   : absl::StrCat(text, " is no whole number up to ",
+                                  UINT64_MAX);
       },
       "");
 }

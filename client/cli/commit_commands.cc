@@ -41,7 +41,7 @@ absl::Status Conflict(const CommitResponse& response, KeyEncoding keys) {
   return MakeError(
       absl::StatusCode::kAborted, detail,
       absl::StrCat(
-          "conditions did not hold: ",
+          "conditions on these keys did not hold: ",
           absl::StrJoin(response.failed_keys(), ", ",
                         [keys](std::string* text, const std::string& key) {
                           text->append(EncodeKey(keys, key));
@@ -154,18 +154,20 @@ class CommitFormatter : public CLI::Formatter {
 };
 
 void AddCommit(CLI::App* app, Cli* cli) {
-  CLI::App* commit = AddCommand(
-      app, cli, "commit",
-      absl::StrCat("Several operations at once, or none: ", kCommitUsage, "."),
-      "  kamino commit put a 1 put b 2\n"
-      "  kamino commit if version a 7 then put a 2 else get a\n"
-      "  kamino commit if absent lock then put lock me\n"
-      "Conditions: exists K, absent K, version K N, value K TEXT,\n"
-      "            unchanged START END SEQUENCE\n"
-      "Operations: put K V, patch K OFFSET DATA, del K, get K\n"
-      "K is a key, V its whole value, N a version as put prints "
-      "it, DATA the bytes\n"
-      "to write from byte OFFSET on.");
+  CLI::App* commit =
+      AddCommand(app, cli, "commit",
+                 absl::StrCat("Executes several operations atomically, or none "
+                              "if a condition does not hold: ",
+                              kCommitUsage, "."),
+                 "  kamino commit put a 1 put b 2\n"
+                 "  kamino commit if version a 7 then put a 2 else get a\n"
+                 "  kamino commit if absent lock then put lock me\n"
+                 "Conditions: exists K, absent K, version K N, value K TEXT,\n"
+                 "            unchanged START END SEQUENCE\n"
+                 "Operations: put K V, patch K OFFSET DATA, del K, get K\n"
+                 "K is a key, V its whole value, N a version as put prints "
+                 "it, DATA the bytes\n"
+                 "to write from byte OFFSET on.");
   auto formatter = std::make_shared<CommitFormatter>();
   formatter->column_width(app->get_formatter()->get_column_width());
   commit->formatter(formatter);

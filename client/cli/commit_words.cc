@@ -25,13 +25,20 @@ class Parser {
   std::string Word(const char* what) {
     if (status_.ok() && next_ == words_.size()) {
       status_ = absl::InvalidArgumentError(
-          absl::StrCat("the command ends where a ", what, " should be"));
+          absl::StrCat("the command ends where the ", what, " should be"));
     }
     return status_.ok() ? words_[next_++] : "";
   }
 
   std::string Key(const char* what = "key") {
-    auto key = DecodeKey(keys_, KeyPlace::kWord, Word(what));
+    const std::string word = Word(what);
+    // More often a forgotten key than an object of that name.
+    if (status_.ok() && (word == "if" || word == "then" || word == "else")) {
+      status_ = absl::InvalidArgumentError(absl::StrCat(
+          "\"", word, "\" stands where a ", what,
+          " should be; --key_encoding=hex can name a key of these letters"));
+    }
+    auto key = DecodeKey(keys_, KeyPlace::kWord, word);
     if (status_.ok()) status_ = key.status();
     return status_.ok() ? *std::move(key) : "";
   }
@@ -46,10 +53,11 @@ class Parser {
     return number;
   }
 
-  void Unknown(const std::string& word) {
+  // `what` it should be, and which words are.
+  void Unknown(const std::string& word, const char* what, const char* words) {
     if (status_.ok()) {
-      status_ = absl::InvalidArgumentError(
-          absl::StrCat("\"", word, "\" is not expected there"));
+      status_ = absl::InvalidArgumentError(absl::StrCat(
+          "\"", word, "\" is no ", what, "; it is one of ", words));
     }
   }
 
@@ -79,7 +87,8 @@ void ParseCondition(Parser* parser, Precondition* condition) {
     range->set_end_key(parser->Key("end key"));
     range->set_sequence(parser->Number("sequence"));
   } else {
-    parser->Unknown(kind);
+    parser->Unknown(kind, "condition",
+                    "exists, absent, version, value and unchanged");
   }
 }
 
@@ -97,7 +106,7 @@ void ParseOperation(Parser* parser, Operation* operation) {
   } else if (kind == "get") {
     operation->mutable_get()->set_key(parser->Key());
   } else {
-    parser->Unknown(kind);
+    parser->Unknown(kind, "operation", "put, patch, del and get");
   }
 }
 
@@ -115,9 +124,11 @@ absl::StatusOr<CommitRequest> ParseCommit(const std::vector<std::string>& words,
   while (!parser.AtEnd() && parser.Peek() != "else") {
     ParseOperation(&parser, request.add_then_operations());
   }
-  if (!parser.AtEnd()) parser.Word("else");
-  while (!parser.AtEnd()) {
-    ParseOperation(&parser, request.add_else_operations());
+  if (!parser.AtEnd()) {
+    parser.Word("else");
+    do {
+      ParseOperation(&parser, request.add_else_operations());
+    } while (!parser.AtEnd());
   }
   if (!parser.status().ok()) return parser.status();
   if (words.empty()) return absl::InvalidArgumentError("nothing to commit");

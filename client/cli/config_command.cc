@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <iostream>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,8 +32,8 @@ constexpr char kHead[] =
     R"(# Settings of Kamino's programs (docs/operate/configuration.md).
 # Each program reads its own section: kamino_node and kamino_manager with
 # --config=FILE, kamino with --config=FILE, KAMINO_CONFIG or from
-# ~/.config/kamino/config.toml. Flags override the file. A value behind a # is
-# the default.
+# ~/.config/kamino/config.toml. Flags override the file. A commented value is
+# the default, or an example where there is none.
 #
 # Settings that several programs share may stand here, above all sections:
 #cluster_id = "c"
@@ -48,6 +49,14 @@ managers = ["127.0.0.1:7000"]
 [client]
 )";
 
+// A value that the option accepts.
+std::string ExampleOf(const std::string& option, const CLI::Option& of) {
+  static const std::map<std::string, std::string> kExamples = {
+      {"timeout", "10s"}, {"carrier", "shm"}, {"key_encoding", "raw"}};
+  const auto found = kExamples.find(option);
+  return found != kExamples.end() ? found->second : of.get_type_name();
+}
+
 std::string ClientExample(CLI::App* command) {
   std::string text = kClientHead;
   for (const std::string& name : OptionsOfFiles()) {
@@ -58,7 +67,7 @@ std::string ClientExample(CLI::App* command) {
     if (flag) {
       absl::StrAppend(&text, "false\n");
     } else {
-      absl::StrAppend(&text, "\"", option->get_type_name(), "\"\n");
+      absl::StrAppend(&text, "\"", ExampleOf(name, *option), "\"\n");
     }
   }
   return text;
@@ -235,8 +244,8 @@ ServerSettings SettingsOfServers() {
 }
 
 void AddConfigCommand(CLI::App* app, Cli* cli) {
-  CLI::App* config =
-      app->add_subcommand("config", "The programs' configuration file.");
+  CLI::App* config = app->add_subcommand(
+      "config", "Prints or checks the programs' configuration file.");
   config->footer(
       "Examples:\n  kamino config example node\n"
       "  kamino config check /etc/kamino/kamino.toml");

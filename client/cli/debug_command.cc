@@ -331,7 +331,7 @@ void AddDebugCommand(CLI::App* app, Cli* cli) {
       debug, cli, "dump",
       "Writes an archive with the states, views, settings, metrics and last "
       "log lines of all nodes and managers; no keys, no values, no secrets. "
-      "Ends with 1 if one of them refuses or the archive cannot be written, "
+      "Exits with 1 if one of them refuses or the archive cannot be written, "
       "else with 3 if one cannot be reached; missing.txt in the archive says "
       "which.",
       "  kamino debug dump\n  kamino debug dump /tmp/at-noon.tar.gz\n"

@@ -35,7 +35,7 @@ namespace kamino::client {
 namespace {
 
 constexpr char kExitCodes[] =
-    R"(Words behind -- are taken as they are, and so are numbers such as -5.
+    R"(Words after -- are literal, and so are numbers such as -5.
 Exit codes: 0 done, 1 the service refused, 2 the command line is wrong,
 3 no answer in time.
 

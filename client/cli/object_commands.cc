@@ -193,7 +193,8 @@ void AddGet(CLI::App* app, Cli* cli) {
   get->add_flag("--hex", options->hex, "Print hexadecimal digits.")
       ->excludes(file);
   get->add_flag("--any_replica", options->any_replica,
-                "Ask any node but the head, and the tail if it cannot tell.");
+                "Asks any node except the head; asks the tail if that node "
+                "cannot answer.");
   get->callback([=] {
     cli->run = [=] { return RunGet(*cli, *options, file->count() > 0); };
   });

@@ -271,11 +271,10 @@ void AddRestoreCommand(CLI::App* backup, Cli* cli) {
   auto options = std::make_shared<Options>();
   CLI::App* restore = AddCommand(
       backup, cli, "restore",
-      "Brings the objects of a backup into a cluster that has none. The "
+      "Restores the objects of a backup into a cluster that has none. The "
       "cluster serves no client until all are restored; after an interruption, "
-      "run the command again. Ends with 1 where the backup is damaged or the "
-      "cluster refuses it, with 2 where the file cannot be read, and with 3 "
-      "where no node answered.",
+      "run the command again. Exits with 1 if the backup is damaged or the "
+      "cluster refuses it, 2 if the file cannot be read, 3 if no node answers.",
       "  kamino backup restore monday.kmb --cluster=new\n"
       "  kamino backup restore --give_up --cluster=new");
   restore->add_option("FILE", options->file, "The file; -: standard input.")

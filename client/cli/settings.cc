@@ -224,11 +224,11 @@ void AddTls(CLI::App* app, Settings* settings) {
   add("--tls_key", &tls->key, "FILE",
       "The certificate's key (PEM) [KAMINO_TLS_KEY].");
   add("--tls_ca", &tls->authorities, "FILE",
-      "Authorities whose certificates are believed (PEM) [KAMINO_TLS_CA].");
+      "Trusted authorities (PEM) [KAMINO_TLS_CA].");
   add("--tls_crl_dir", &tls->revoked, "FOLDER",
       "Lists of revoked certificates (PEM) [KAMINO_TLS_CRL_DIR].");
   app->add_flag("--insecure", settings->insecure,
-                "Goes without certificates to other machines, too "
+                "Calls other machines without certificates, too "
                 "[KAMINO_INSECURE=1].")
       ->group(kGroup);
 }

@@ -137,7 +137,7 @@ std::string AwayLine(const kamino::v1::Chain& chain) {
   if (chain.away().empty()) return "";
   return absl::StrCat(
       "away, in a planned stop: ", absl::StrJoin(chain.away(), ", "),
-      "; kamino admin status says for how long their places are kept\n");
+      "; kamino admin status shows how long the manager keeps a place\n");
 }
 
 std::string TableOf(const std::string& spare, const kamino::v1::Chain& chain,
@@ -219,11 +219,11 @@ void AddStatusCommand(CLI::App* app, Cli* cli) {
   auto watch = std::make_shared<bool>(false);
   CLI::App* status =
       AddCommand(app, cli, "status",
-                 "The chain as a table. Ends with 1 or 3 where no node tells "
-                 "its state: 1 where they refuse, 3 where none answers.",
+                 "Shows the chain as a table. If no node tells its state, "
+                 "exits with 1 if nodes refuse, with 3 if none answers.",
                  "  kamino status\n  kamino status --watch\n"
                  "  kamino status --json        # the chain, then each node");
-  status->add_flag("--watch", *watch, "Show it anew every second.");
+  status->add_flag("--watch", *watch, "Repeats the output every second.");
   status->callback([=] { cli->run = [=] { return RunStatus(*cli, *watch); }; });
 }
 

@@ -20,8 +20,8 @@ absl::StatusOr<char> HexByte(absl::string_view text, size_t at) {
   const absl::string_view digits = text.substr(at, 2);
   if (digits.size() < 2 || !absl::ascii_isxdigit(digits[0]) ||
       !absl::ascii_isxdigit(digits[1])) {
-    return WrongAt(at, absl::StrCat("\"", digits,
-                                    "\" is no byte of two hexadecimal digits"));
+    return WrongAt(
+        at, absl::StrCat("\"", digits, "\" is not two hexadecimal digits"));
   }
   return absl::HexStringToBytes(digits)[0];
 }

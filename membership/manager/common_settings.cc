@@ -31,7 +31,7 @@ absl::Status CommonSettings::CheckHeap(const Member& member,
   }
   return absl::FailedPreconditionError(absl::StrCat(
       "node ", member.node_id, " has a heap of ", member.heap_bytes >> 20,
-      " MiB, node ", other->node_id, " one of ", other->heap_bytes >> 20,
+      " MiB, member ", other->node_id, " one of ", other->heap_bytes >> 20,
       " MiB; heaps of one chain are equal: start it with --heap_mb=",
       other->heap_bytes >> 20));
 }

@@ -116,7 +116,8 @@ void PrintReport(const CheckReport& report, bool json) {
     number("sessions", report.sessions);
     number("pages", report.pages);
     number("blocks", report.blocks);
-    number("blockBytes", report.block_bytes);
+    number("block_bytes", report.block_bytes);
+    number("blockBytes", report.block_bytes);  // the former name
     number("received", report.received);
     number("applied", report.applied);
     number("cleaned", report.cleaned);

@@ -72,7 +72,7 @@ absl::Duration ViewFollower::Rest() const {
     LOG(WARNING) << "node " << context_.options.chain.node_id << " has died "
                  << restarts
                  << " times, each time soon after its start; it waits for "
-                 << rest << " before it asks to be taken in";
+                 << rest << " before it registers";
   }
   return rest;
 }

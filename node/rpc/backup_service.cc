@@ -81,7 +81,9 @@ std::string BackupService::LineOf(const Step& step,
   const RestoreRequest& request = *step.request;
   const char* const verb = request.has_begin()    ? "began"
                            : request.has_finish() ? "finished"
-                                                  : "gave up";
+                           : step.response->nothing_to_give_up()
+                               ? "found nothing to give up of"
+                               : "gave up";
   return absl::StrCat(
       CallerOf(*step.context), " ", verb, " a restore",
       request.has_give_up()

@@ -127,7 +127,9 @@ int MaxLinks(const transport::Capabilities& kind) {
   LOG_IF(WARNING, links < kMaxTcpLinks)
       << "sessions: " << links << " links over tcp, not " << kMaxTcpLinks
       << ": the process may have " << DescriptorLimit()
-      << " descriptors; see docs/operate/operations.md, Connections";
+      << " descriptors; raise the hard limit of open files to "
+      << kMaxTcpLinks + kDescriptorsOfOthers
+      << " (docs/operate/operations.md, Connections)";
   return links;
 }
 

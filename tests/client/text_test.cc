@@ -72,7 +72,7 @@ TEST(TextTest, WhatNobodyEscapedIsRefused) {
   EXPECT_THAT(std::string(Unescape("\\x1").status().message()),
               HasSubstr("two hexadecimal digits"));
   EXPECT_THAT(std::string(Unescape("ab\\x0g").status().message()),
-              HasSubstr("at byte 4 (counted from 0): \"0g\" is no byte"));
+              HasSubstr("at byte 4 (counted from 0): \"0g\" is not two hex"));
   EXPECT_THAT(std::string(Unescape("\\t\\q").status().message()),
               HasSubstr("at byte 2 (counted from 0): a backslash"));
   EXPECT_FALSE(Unescape("\\xg0").ok());

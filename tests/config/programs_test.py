@@ -138,18 +138,25 @@ class ProgramsTest(unittest.TestCase):
       self.assertIn(f"\n#{option} = ", self.example("client"))
 
   def test_a_flag_that_is_wrong_is_said_as_other_settings_are(self):
+    other_source = (" is not for this program; set flags on the command line, "
+                    "or in a file that --config names")
     for words, said in (
         (("--hep_mb=16",), "there is no flag --hep_mb (did you mean "
          "--heap_mb?); --help lists all flags"),
         (("--heap_mb=x",), '--heap_mb cannot be "x": it takes a whole number '
-         "in its range"),
+         "of 0 or more"),
         (("--heap_mb",), "--heap_mb needs a value"),
         (("--insecure=maybe",), '--insecure cannot be "maybe": it takes true '
          "or false"),
         (("--noinsecure=1",), "--noinsecure=1 is no form of --insecure"),
         (("--noheap_mb",), "--noheap_mb is no form of --heap_mb"),
         (("-noinsecure", "--heap_mb", "-1"), '--heap_mb cannot be "-1": it '
-         "takes a whole number in its range"),
+         "takes a whole number of 0 or more"),
+        # Flags of Abseil for other sources of settings.
+        (("--flagfile=x",), "--flagfile" + other_source),
+        (("--fromenv=listen",), "--fromenv" + other_source),
+        (("--tryfromenv", "listen"), "--tryfromenv" + other_source),
+        (("--undefok=zzz", "--zzz=1"), "--undefok" + other_source),
         # The first one.
         (("--foo_bar_baz=1", "--heap_mb=x"), "there is no flag --foo_bar_baz; "
          "--help lists all flags")):
@@ -501,7 +508,7 @@ chain_length = {length}
                "the manager to listen")
     for length, said in (
         (2, f"SIGHUP: --chain_length has changed in {self.path('kamino.toml')}"
-            ", which takes effect after a restart"),
+            "; restart this process to apply"),
         ('"two"', ":8: chain_length must be a whole number, not a text"),
         (99, ":8: --chain_length must be from 1 to 16, not 99")):
       config(length)

@@ -196,7 +196,7 @@ class BadNodeTest(NodeThatMustNotStart):
 
     alone = start(f"127.0.0.1:{free_port()}")
     wait_until(lambda: says("; trying again"), 30, "the node to complain")
-    self.assertTrue(says("asks to be taken in by 127.0.0.1:"))
+    self.assertTrue(says("registers with the manager at 127.0.0.1:"))
     self.assertFalse(says("serves on"))
     alone.terminate()
     self.assertEqual(alone.wait(patience(30)), 0)

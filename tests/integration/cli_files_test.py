@@ -194,7 +194,8 @@ class CliFilesTest(ClusterTest):
           self.kamino("commit", told, "if", "value", key, "Value", "then",
                       "get", key).splitlines()[0], f"{key}\tValue")
       self.kamino("commit", told, "if", "absent", key, expect=1,
-                  stderr=f"conditions did not hold: {key} [conflict]")
+                  stderr=f"conditions on these keys did not hold: {key} "
+                  "[conflict]")
       lines = self.kamino("scan", told)
       self.kamino("del", told, key)
       self.assertEqual(self.kamino("scan"), "")

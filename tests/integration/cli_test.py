@@ -196,8 +196,8 @@ class CliTest(ClusterTest):
     done = self.cluster.kamino(*words, check=False)
     self.assertEqual(done.returncode, 1)
     self.assertIn("a\t1\nconditions did not hold, version ", done.stdout)
-    self.assertEqual(done.stderr, "kamino: conditions did not hold: a, a "
-                                  "[conflict]\n")
+    self.assertEqual(done.stderr, "kamino: conditions on these keys did not "
+                                  "hold: a, a [conflict]\n")
     done = self.cluster.kamino(*words, "--json", check=False)
     self.assertEqual(done.returncode, 1)
     self.assertFalse(json.loads(done.stdout)["succeeded"])

@@ -109,7 +109,8 @@ class RolesTest(ClusterTest):
     self.assertIn("nodes/n1 of ", done.stderr)
     self.assertIn("requires the role operator", done.stderr)
     self.assertRegex(done.stderr.splitlines()[-1],
-                     "^kamino: .*; asked with the certificate .*: take another")
+                     "^kamino: .*; the call used the certificate .*: use "
+                     "another one")
 
   def status_of_who_may_not_look(self):
     """A whole chain is not shown as one that does not answer."""
@@ -120,11 +121,11 @@ class RolesTest(ClusterTest):
     self.assertEqual([row.split()[0] for row in rows if "not allowed" in row],
                      ["n1", "n2", "n3", "n4", "not"])
     self.assertNotIn("unreachable", done.stdout)
-    why = ("GetNodeStatus requires the role manager or operator or reader; "
+    why = ("GetNodeStatus requires the role manager, operator or reader; "
            "kamino://local/writer/all has the role writer")
     self.assertIn(why, rows[-1])
     self.assertRegex(done.stderr, f"^kamino: .*{why}; so no node's state is "
-                     r"known; asked with the certificate .*\n$")
+                     r"known; the call used the certificate .*\n$")
     done = self.denied_to("writer/all", "status", "--json")
     self.assertEqual(done.returncode, 1)
     self.assertEqual(len(json.loads(done.stdout)["nodes"]), 4)
@@ -157,9 +158,9 @@ class RolesTest(ClusterTest):
     done = self.denied_to(scoped, "put", SECRET_KEY, "x")
     self.assertRegex(
         done.stderr, r'^kamino: the key "b/.*" is outside of what this '
-        r'identity may touch, which is "a/"; asked with the certificate \S+: '
-        r"take another \(--tls_cert, --tls_key\), or have an operator grant it "
-        r"by the servers' --roles\n$")
+        r'identity may touch, which is "a/"; the call used the certificate '
+        r"\S+: use another one \(--tls_cert, --tls_key\), or have an operator "
+        r"grant it in the servers' --roles\n$")
     self.as_who(scoped, "scan", "a/", SECRET_KEY, **outside)
     self.as_who(scoped, "scan", **outside)
     self.as_who(scoped, "scan", "a/", "b/2", **outside)

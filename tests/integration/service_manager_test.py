@@ -66,7 +66,7 @@ class ServiceManagerTest(unittest.TestCase):
 
   def test_nobody_watches(self):
     process = self.node()
-    self.assertIn("asks to be taken in", self.await_line("STATUS="))
+    self.assertIn("registers with the manager at", self.await_line("STATUS="))
     process.send_signal(signal.SIGTERM)
     while True:
       line = self.socket.recv(4096).decode()

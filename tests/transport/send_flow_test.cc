@@ -54,6 +54,17 @@ TEST(SendFlowTest, AProbeMakesACreditDueUnlessAMessageReportsIt) {
   EXPECT_FALSE(flow.CreditDue());
 }
 
+// The send queue was full when the probe came. A message that needs credit
+// reports it, and a credit that follows would acknowledge too often.
+TEST(SendFlowTest, AMessageThatReportsAProbeAnswersIt) {
+  SendFlow flow;
+  ASSERT_EQ(flow.OnHead(Head(SendKind::kProbe, 0)), absl::OkStatus());
+  flow.OnBuffersPosted();
+  flow.CountReport();
+  Receive(&flow, 1);
+  EXPECT_FALSE(flow.CreditDue());
+}
+
 TEST(SendFlowTest, APeerThatExceedsItsCreditIsNoticed) {
   SendFlow flow;
   Receive(&flow, kSendWindow);

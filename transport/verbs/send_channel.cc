@@ -62,7 +62,6 @@ absl::Status SendChannel::OnBuffersPosted() {
   RETURN_IF_ERROR(Push());
   // A piece may have reported everything already.
   if (!flow_.CreditDue() || !wire_->CanNotify()) return absl::OkStatus();
-  flow_.OnCreditSent();
   return Notify(SendKind::kCredit, {});
 }
 

@@ -27,14 +27,8 @@ absl::Status SendFlow::OnHead(const SendHead& head) {
   if (++received_ > told_ + kSendWindow) {
     return absl::DataLossError("it sent more than its credit");
   }
-  owes_taken_ |= head.kind == SendKind::kProbe;
+  if (head.kind == SendKind::kProbe) probed_ = received_;
   return absl::OkStatus();
-}
-
-bool SendFlow::CreditDue() {
-  const uint64_t untold = taken_ - told_;
-  if (untold == 0) owes_taken_ = false;
-  return owes_taken_ || untold >= kTakenPerCredit;
 }
 
 }  // namespace kamino::transport

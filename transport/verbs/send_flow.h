@@ -38,10 +38,11 @@ class SendFlow {
   absl::Status OnHead(const SendHead& head);
   // The buffers of all messages received so far are posted again.
   void OnBuffersPosted() { taken_ = received_; }
-  // Call after OnBuffersPosted. True: a credit is due. It stays due until
-  // OnCreditSent, or until another message reports everything.
-  bool CreditDue();
-  void OnCreditSent() { owes_taken_ = false; }
+  // Call after OnBuffersPosted. True: a credit is due, until a message reports
+  // everything (CountReport).
+  bool CreditDue() const {
+    return told_ < probed_ || taken_ - told_ >= kTakenPerCredit;
+  }
 
  private:
   // Messages of this side: sent; taken by the peer.
@@ -53,7 +54,7 @@ class SendFlow {
   uint64_t received_ = 0;
   uint64_t taken_ = 0;
   uint64_t told_ = 0;
-  bool owes_taken_ = false;  // the peer has probed
+  uint64_t probed_ = 0;  // received_ at the peer's newest probe
 
   uint64_t seen_covered_ = 0;  // covered_ at the last period
   int quiet_ = 0;

@@ -226,7 +226,8 @@ class TidyTest(unittest.TestCase):
       with open(os.path.join(folder, "a.h"), "w", encoding="utf-8") as f:
         f.write("class A {\n public:\n  A(int a, std::map<int, int> b);\n"
                 "  void F();\n  void F(int);\n  int G() const { return b_; }\n"
-                " private:\n  bool R() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);\n"
+                " private:\n"
+                "  bool R() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);\n"
                 "  static constexpr int kC = 1;\n  int b_;\n"
                 "  int g_ ABSL_GUARDED_BY(mu_) = 0;\n};\n"
                 "int H() {\n  return 1;\n}\n")

@@ -127,6 +127,7 @@ std::vector<GetManagerResponse> Admin::GetManagers() {
 }
 
 absl::Status Admin::NotOfTheSeeds(const std::string& manager,
+                                  const std::string& cluster_id,
                                   const grpc::ClientContext& context) const {
   return MakeError(
       absl::StatusCode::kInvalidArgument, kamino::v1::REASON_OTHER_CLUSTER,
@@ -134,15 +135,22 @@ absl::Status Admin::NotOfTheSeeds(const std::string& manager,
                    "seeds are of ",
                    cluster_->ToString(), ", and the manager ", manager,
                    " is of the cluster of ",
-                   rpc::ClusterName("", rpc::ClusterUuidIn(context)),
+                   rpc::ClusterName(cluster_id, rpc::ClusterUuidIn(context)),
                    "; name seeds and managers of one cluster"));
 }
 
 absl::Status Admin::MeetCluster() {
   auto looks = LookAtManagers();
   for (const auto& look : looks) {
-    if (cluster_ != met_ && rpc::IsOtherCluster(rpc::FromGrpc(look->status))) {
-      return NotOfTheSeeds(look->address, look->context);
+    if (cluster_ == met_) break;
+    // A manager that does not know its cluster's uuid yet knows the name.
+    const bool other_name =
+        look->status.ok() && look->uuid.empty() &&
+        Differ(look->answer.cluster_id(), cluster_->cluster_id());
+    if (other_name || rpc::IsOtherCluster(rpc::FromGrpc(look->status))) {
+      return NotOfTheSeeds(look->address,
+                           other_name ? look->answer.cluster_id() : "",
+                           look->context);
     }
   }
   std::erase_if(looks, [](const auto& look) { return !look->status.ok(); });
@@ -195,7 +203,7 @@ absl::Status Admin::AskLeader(Call call, absl::Duration attempt) {
     // Another process may use the address of the named leader by now.
     const bool moved = redirected && rpc::IsOtherCluster(status);
     if (cluster_ != met_ && !moved && rpc::IsOtherCluster(status)) {
-      return NotOfTheSeeds(manager, context);
+      return NotOfTheSeeds(manager, /*cluster_id=*/"", context);
     }
     if (!IsPassing(status) && !moved) return status;
     const bool late = absl::IsDeadlineExceeded(status);

@@ -63,8 +63,9 @@ class Admin {
   // leader: the first manager to answer must not decide which cluster is meant.
   absl::Status MeetCluster();
   // The error if `manager`, which `context` has called, belongs to another
-  // cluster than the seeds.
+  // cluster than the seeds. `cluster_id`: of that cluster, or "".
   absl::Status NotOfTheSeeds(const std::string& manager,
+                             const std::string& cluster_id,
                              const grpc::ClientContext& context) const;
   // One attempt at one manager.
   using Call = absl::FunctionRef<absl::Status(Stub*, grpc::ClientContext*)>;

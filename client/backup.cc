@@ -11,6 +11,7 @@
 #include "base/pause.h"
 #include "base/status_macros.h"
 #include "client/error.h"
+#include "client/retry.h"
 #include "kamino/v1/backup.grpc.pb.h"
 #include "proto/backup_records.h"
 #include "rpc/channel.h"
@@ -47,17 +48,7 @@ absl::Status EndOfSave(const std::string& tail, const absl::Status& status) {
 }  // namespace
 
 bool MayBeDone(const absl::Status& status) {
-  switch (ReasonOf(status)) {
-    case kamino::v1::REASON_NOT_HEAD:
-    case kamino::v1::REASON_RECONFIGURING:
-    case kamino::v1::REASON_OUTCOME_UNKNOWN:
-    case kamino::v1::REASON_OVERLOADED:
-      return true;
-    case kamino::v1::REASON_UNSPECIFIED:
-      return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-    default:
-      return false;
-  }
+  return DecideAfter(status, /*attempt=*/1, /*random=*/0).outcome_unknown;
 }
 
 absl::StatusOr<BackupTrailer> SaveBackup(const std::string& tail,
@@ -127,10 +118,12 @@ std::shared_ptr<Restorer::Stub> Restorer::StubOf(const std::string& address) {
 
 absl::StatusOr<RestoreResponse> Restorer::Step(const RestoreRequest& request) {
   const absl::Time end = MonotonicNow() + options_.timeout;
+  bool answer_lost = false;  // of some attempt
   while (true) {
     const std::string head = options_.head();
-    absl::Status status =
-        absl::UnavailableError("no node is known to be the head");
+    absl::Status status = MakeError(absl::StatusCode::kUnavailable,
+                                    kamino::v1::REASON_RECONFIGURING,
+                                    "no node is known to be the head");
     if (!head.empty()) {
       const auto stub = StubOf(head);
       grpc::ClientContext context;
@@ -141,8 +134,17 @@ absl::StatusOr<RestoreResponse> Restorer::Step(const RestoreRequest& request) {
       status = rpc::FromGrpc(stub->stub->Restore(&context, request, &response));
       if (status.ok()) return response;
     }
-    // A retry may succeed, also at another node.
-    if (!MayBeDone(status) || MonotonicNow() >= end) return status;
+    const Decision decision = DecideAfter(status, /*attempt=*/1, /*random=*/0);
+    answer_lost |= decision.outcome_unknown;
+    // A final answer is that of the step's own cluster, which executes a step
+    // once: it tells the outcome of all attempts.
+    if (!decision.retry) return status;
+    if (MonotonicNow() >= end) {
+      if (!answer_lost || decision.outcome_unknown) return status;
+      return MakeError(status.code(), kamino::v1::REASON_OUTCOME_UNKNOWN,
+                       absl::StrCat(status.message(),
+                                    " (an earlier attempt had no answer)"));
+    }
     Pause(kPause);
   }
 }

@@ -394,7 +394,8 @@ class Mutation : public Call<Request> {
 
   void FinishUnknown(const absl::Status& cause) {
     this->runner_->GiveUp(*lane_);
-    this->Finish(OutcomeUnknown(*lane_, cause));
+    this->Finish(OutcomeUnknown(
+        *lane_, this->runner_->directory().cluster()->uuid(), cause));
   }
 
   void SettleThenFinish(const absl::Status& refusal) {

@@ -3,6 +3,7 @@
 #define KAMINO_CLIENT_CALL_ERRORS_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -29,13 +30,16 @@ inline absl::Status NoRoomInWindow(uint32_t window) {
                    " mutations of this client that may be under way at once"));
 }
 
+// `cluster_uuid`: of the cluster that got the mutation; "": not known.
 inline absl::Status OutcomeUnknown(const Lane& lane,
+                                   const std::string& cluster_uuid,
                                    const absl::Status& cause) {
   return MakeError(
       absl::StatusCode::kDeadlineExceeded, kamino::v1::REASON_OUTCOME_UNKNOWN,
       absl::StrCat("the outcome is unknown; to learn it: kamino outcome ",
                    lane.client_id, " ", lane.number, " ",
                    lane.in_session ? "session" : absl::StrCat(lane.since),
+                   cluster_uuid.empty() ? "" : " --cluster_uuid=", cluster_uuid,
                    " (last error: ", cause.message(), ")"));
 }
 

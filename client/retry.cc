@@ -21,6 +21,8 @@ Decision DecideAfter(const absl::Status& status, int attempt, double random) {
   switch (ReasonOf(status)) {
     case kamino::v1::REASON_NOT_HEAD:
     case kamino::v1::REASON_NOT_TAIL:
+    // A read of any replica went to the node that was the tail.
+    case kamino::v1::REASON_NOT_CLEAN:
     case kamino::v1::REASON_RECONFIGURING:
     // The node has executed nothing, and another address may be right.
     case kamino::v1::REASON_OTHER_CLUSTER:

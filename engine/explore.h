@@ -68,7 +68,7 @@ namespace kamino::engine {
   X(kIntentCleared)                                                         \
   X(kIntentClearedNone)                                                     \
   X(kIntentClearedReplaced) /* by another thread, without a drain so far */ \
-  /* The undo_copy. */                                                      \
+  /* The undo copy. */                                                      \
   X(kCopyThere)                                                             \
   X(kCopyMade)                                                              \
   X(kCopyEvicted)                                                           \

@@ -273,8 +273,8 @@ absl::Status Serve(const Deployment& deployment,
                    rpc::Credentials::MakeIfAny(certificates));
   ChainPage chain_page(&manager, server_options.credentials);
   server::DebugService debug(
-      "kamino_manager", [&pages] { return pages.Metrics(); }, &audit_thread,
-      audit.get());
+      "kamino_manager", &manager.cluster(),
+      [&pages] { return pages.Metrics(); }, &audit_thread, audit.get());
   server_options.max_idle = kMaxIdle;
   server_options.listen = absl::GetFlag(FLAGS_listen);
   server_options.max_request_bytes = kMaxRequestBytes;

@@ -46,7 +46,8 @@ void NodeServers::MakeServices(Node* node, membership::MembershipAgent* agent) {
   session_service_.emplace(&*sessions_);
   backups_.emplace(node, &audit_thread_);
   debug_.emplace(
-      "kamino_node", [this] { return pages_.Metrics(); }, &audit_thread_);
+      "kamino_node", &node->cluster(), [this] { return pages_.Metrics(); },
+      &audit_thread_);
 }
 
 absl::Status NodeServers::Start(Node* node, membership::MembershipAgent* agent,

@@ -46,6 +46,11 @@ std::string ClusterIdentity::uuid() const {
   return uuid_;
 }
 
+std::string ClusterIdentity::cluster_id() const {
+  absl::MutexLock lock(&mutex_);
+  return cluster_id_;
+}
+
 std::string ClusterIdentity::ToString() const {
   absl::MutexLock lock(&mutex_);
   return ClusterName(cluster_id_, uuid_);
@@ -104,9 +109,11 @@ absl::Status ClusterIdentity::CheckServed(absl::string_view uuid) const {
     is_set = is_set_;
   }
   if (!uuid.empty() && !is_set) {
+    const std::string name = ToString();
     absl::Status status = absl::UnavailableError(absl::StrCat(
-        "this process does not know its cluster yet, and the request is for "
-        "the cluster of uuid ",
+        "this process", name.empty() ? "" : " of a cluster named ", name,
+        " does not know its cluster's uuid yet, and the request is for the "
+        "cluster of uuid ",
         absl::Utf8SafeCEscape(uuid.substr(0, kMaxShown)), "; retry"));
     kamino::v1::ErrorDetail detail;
     detail.set_reason(kamino::v1::REASON_RECONFIGURING);

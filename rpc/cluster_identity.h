@@ -29,7 +29,8 @@ bool IsOtherCluster(const absl::Status& status);
 class ClusterIdentity {
  public:
   std::string uuid() const;
-  std::string ToString() const;  // ClusterName
+  std::string cluster_id() const;  // "": not known
+  std::string ToString() const;    // ClusterName
 
   // Sets a server's own cluster, once the server knows it. Ignores an empty
   // uuid: a view of an older release may lack one.

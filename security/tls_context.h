@@ -1,9 +1,11 @@
-// OpenSSL contexts that use a process's present certificates. A context has
-// none itself: they are looked up for each connection, so that contexts survive
-// changes of the files. Session resumption is off, because it would bypass the
-// check of the peer.
+// OpenSSL contexts for connections that use this process's certificates. A
+// context holds no certificate: each handshake asks the Certificates object for
+// the current ones, so that a context stays valid when the files change.
+// Session resumption is off, because a resumed session would bypass the check
+// of the peer.
 //
-// Thread-safe.
+// Threads: any thread may create a context, and several threads may create
+// connections from one context at a time. The caller owns the context.
 #ifndef KAMINO_SECURITY_TLS_CONTEXT_H_
 #define KAMINO_SECURITY_TLS_CONTEXT_H_
 
@@ -16,8 +18,8 @@
 namespace kamino::security {
 
 struct TlsContextOptions {
-  int min_version = 0x0304;        // TLS 1.3, as OpenSSL numbers them
-  bool peer_must_be_known = true;  // otherwise it may have no certificate
+  int min_version = 0x0304;        // OpenSSL's number of TLS 1.3
+  bool peer_must_be_known = true;  // false: the peer may show no certificate
 };
 
 struct TlsContextDeleter {
@@ -25,8 +27,9 @@ struct TlsContextDeleter {
 };
 using TlsContext = std::unique_ptr<SSL_CTX, TlsContextDeleter>;
 
-// The context must not outlive `certificates`. kResourceExhausted, kInternal:
-// OpenSSL cannot.
+// The context refers to `certificates`, which must outlive it and all of its
+// connections. kResourceExhausted: OpenSSL cannot allocate the context.
+// kInternal: OpenSSL refuses `options`.
 absl::StatusOr<TlsContext> NewServerContext(
     const Certificates& certificates, const TlsContextOptions& options = {});
 absl::StatusOr<TlsContext> NewClientContext(

@@ -17,6 +17,7 @@
 #include "rpc/answer.h"
 #include "rpc/call_counts.h"
 #include "rpc/call_guard.h"
+#include "rpc/cluster_calls.h"
 
 namespace kamino::server {
 namespace {
@@ -105,6 +106,10 @@ grpc::ServerUnaryReactor* DebugService::GetDebug(
     AuditRefusal(RecordOf(*context, why));
     rpc::Finish<kamino::v1::GetDebugRequest>(reactor, began, why);
   };
+  if (absl::Status met = rpc::MeetCaller(cluster_, context); !met.ok()) {
+    refuse(met);
+    return reactor;
+  }
   const absl::Status begun =
       audit_thread_->Begin([=, this](const logs::AuditThread::PlacePtr&,
                                      const absl::Status& admitted) {

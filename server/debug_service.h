@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "kamino/v1/debug.grpc.pb.h"
 #include "logs/audit_thread.h"
+#include "rpc/cluster_identity.h"
 #include "server/audit_log.h"
 
 namespace kamino::server {
@@ -21,13 +22,16 @@ std::string Redacted(absl::string_view name, absl::string_view value);
 
 class DebugService final : public kamino::v1::DebugService::CallbackService {
  public:
-  // `metrics` may be null; any thread calls it. Calls run on `audit_thread`.
-  // `audit` gets a record of each call; null: the program's log gets a line. A
-  // call whose record cannot be written fails. `audit_thread` and `audit` must
+  // `cluster`: of this process; a call for another one is refused. `metrics`
+  // may be null; any thread calls it. Calls run on `audit_thread`. `audit` gets
+  // a record of each call; null: the program's log gets a line. A call whose
+  // record cannot be written fails. `cluster`, `audit_thread` and `audit` must
   // outlive the calls.
-  DebugService(std::string program, std::function<std::string()> metrics,
+  DebugService(std::string program, const rpc::ClusterIdentity* cluster,
+               std::function<std::string()> metrics,
                logs::AuditThread* audit_thread, AuditLog* audit = nullptr)
       : program_(std::move(program)),
+        cluster_(*cluster),
         metrics_(std::move(metrics)),
         audit_thread_(audit_thread),
         audit_(audit) {}
@@ -45,6 +49,7 @@ class DebugService final : public kamino::v1::DebugService::CallbackService {
   void Fill(kamino::v1::GetDebugResponse* response);
 
   const std::string program_;
+  const rpc::ClusterIdentity& cluster_;
   const std::function<std::string()> metrics_;
   logs::AuditThread* const audit_thread_;
   AuditLog* const audit_;

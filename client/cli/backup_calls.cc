@@ -79,6 +79,7 @@ bool MayGoWellAgain(const absl::Status& status) {
   switch (ReasonOf(status)) {
     case kamino::v1::REASON_NOT_TAIL:
     case kamino::v1::REASON_RECONFIGURING:
+    case kamino::v1::REASON_OTHER_CLUSTER:  // another address may be right
     case kamino::v1::REASON_OVERLOADED:
       return true;
     default:

@@ -12,6 +12,7 @@
 #include "client/cli/cli.h"
 #include "client/cli/commit_words.h"
 #include "client/error.h"
+#include "rpc/cluster_identity.h"
 
 namespace kamino::client {
 namespace {
@@ -88,13 +89,31 @@ struct OutcomeOptions {
   uint64_t client_id = 0;
   uint64_t number = 0;
   std::string since = "0";
+  std::string cluster_uuid;  // "": any
 };
 
 constexpr char kInSession[] = "session";
 
+// Another cluster would answer "not committed".
+absl::Status CheckSent(const std::string& cluster_uuid, const Client& client) {
+  const rpc::ClusterIdentity& asked = *client.cluster();
+  if (cluster_uuid.empty() || asked.Fits(cluster_uuid)) {
+    return absl::OkStatus();
+  }
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, kamino::v1::REASON_OTHER_CLUSTER,
+      absl::StrCat("the seeds are of cluster ", asked.ToString(),
+                   ", and the mutation was sent to the cluster of uuid ",
+                   cluster_uuid, "; name seeds of that cluster"));
+}
+
 int RunOutcome(Cli& cli, const OutcomeOptions& options) {
   auto client = cli.Connect();
   if (!client.ok()) return cli.Fail(client.status());
+  if (absl::Status same = CheckSent(options.cluster_uuid, **client);
+      !same.ok()) {
+    return cli.Fail(same);
+  }
   const bool in_session = options.since == kInSession;
   uint64_t since = 0;
   if (!in_session && !absl::SimpleAtoi(options.since, &since)) {
@@ -226,6 +245,11 @@ void AddOutcome(CLI::App* app, Cli* cli) {
                    "sent; without it the outcome may not be known. Or the word "
                    "session, if CLIENT_ID is the id of a session.")
       ->type_name("");
+  outcome
+      ->add_option("--cluster_uuid", options->cluster_uuid,
+                   "The uuid of the cluster that the mutation was sent to. "
+                   "Refuses to ask another cluster, which knows nothing of it.")
+      ->type_name("UUID");
   outcome->callback(
       [=] { cli->run = [=] { return RunOutcome(*cli, *options); }; });
 }

@@ -93,4 +93,11 @@ std::string StrangerLine(const Member& node, const StatusOfNode& status) {
       "--advertise or --listen\n");
 }
 
+std::string NoViewLine(const GetNodeStatusResponse& status) {
+  if (status.header().view_id() != 0) return "";
+  return absl::StrCat(Printable(status.node_id()),
+                      " has no view yet and does not know its cluster's uuid: "
+                      "it may be of another cluster of the same name\n");
+}
+
 }  // namespace kamino::client

@@ -26,6 +26,9 @@ std::vector<std::string> RowOf(const kamino::v1::Member& node,
 std::string StrangerLine(const kamino::v1::Member& node,
                          const StatusOfNode& status);
 
+// Says that the node has no view; one line with its line end. "": it has one.
+std::string NoViewLine(const kamino::v1::GetNodeStatusResponse& status);
+
 }  // namespace kamino::client
 
 #endif  // KAMINO_CLIENT_CLI_NODE_ROW_H_

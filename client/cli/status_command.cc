@@ -84,7 +84,14 @@ using Statuses = std::vector<StatusOfNode>;
 Statuses Ask(Client* client, const kamino::v1::Chain& chain) {
   Statuses statuses;
   for (const Member& node : chain.nodes()) {
-    statuses.push_back(client->NodeStatus(node.address()));
+    StatusOfNode& status =
+        statuses.emplace_back(client->NodeStatus(node.address()));
+    // Before its first view a node knows its cluster's name alone.
+    if (status.ok() && status->cluster_id() != chain.cluster_id()) {
+      status = rpc::OtherCluster(absl::StrCat(
+          node.address(), " is of cluster ", Printable(status->cluster_id()),
+          ", not of cluster ", client->cluster()->ToString()));
+    }
   }
   return statuses;
 }
@@ -158,6 +165,7 @@ std::string TableOf(const std::string& spare, const kamino::v1::Chain& chain,
     rows.push_back(RowOf(node, status));
     strangers += StrangerLine(node, status);
     if (!status.ok() || IsStranger(node, status)) continue;
+    strangers += NoViewLine(*status);
     disputes += DisputeOf(node.node_id(), status->disputed());
     unlinked += MissingLinks(*status);
     transfers += TransferLine(*status);

@@ -2,7 +2,7 @@
 // while it is in use (engine/kamino/range_walk.h). When a block becomes part of
 // a larger one, its mark moves to the start of that.
 //
-// Thread-safe.
+// Thread-safe. While the heap is tiled anew (Reset), no thread may walk it.
 #ifndef KAMINO_ENGINE_HEAP_WALK_MARKS_H_
 #define KAMINO_ENGINE_HEAP_WALK_MARKS_H_
 

@@ -46,15 +46,17 @@ class CommitLanes {
   // the turn.
   Turn TakeTurn();
   // Counts the transaction, and keeps it until it is taken. Returns it instead
-  // if it is `propagated`, and thus not lacked by the undo copy.
+  // if it is `propagated`: the undo copy has its changes. `taken`: as in the
+  // thread's Turn, which never has a propagated one.
   State Add(State state, bool taken, bool propagated);
   // For transactions without changes.
   void CountEmpty();
   void CountAborted();
 
-  // Each adds up to `max` committed transactions, whose locks are held: of any
-  // lane, this thread's, the owner's.
+  // Adds up to `max` committed transactions of any lanes to the batch. Their
+  // locks are held.
   void Take(size_t max, std::vector<State>* batch);
+  // The same for all transactions of this thread's lane, or of the owner's.
   void TakeMine(std::vector<State>* batch);
   void TakeOf(LockTable::Owner owner, std::vector<State>* batch);
 

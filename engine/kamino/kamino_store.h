@@ -13,8 +13,7 @@
 //   2. A transaction is committed once its record and all its changes are
 //      durable. The record's checksum shows that.
 //   3. An object is locked exclusively from its first intent until the undo
-//   copy
-//      durably holds the transaction's changes and, with hold_locks, until
+//      copy durably holds the transaction's changes and, with hold_locks, until
 //      ReleaseHold. So the undo copy's copy of a locked object is its state
 //      before the transaction, and of any other its current state.
 //   4. A transaction's locks are released, its record is dropped and its freed
@@ -23,7 +22,7 @@
 //   5. The states of blocks are stored after the commit; recovery stores them
 //      if a crash came before.
 //
-// Over an undo log (Undo copy::undo_log) it is undo logging: the bytes of an
+// Over an undo log (UndoCopy::undo_log) it is undo logging: the bytes of an
 // intent are saved, durably, before a store to them, and not needed any more
 // once the transaction is committed. There are no copies and no intents that
 // outlive their transaction, and locks are released once the states of blocks

@@ -55,7 +55,7 @@ struct TransactionState {
     bool allocated = false;
     bool freed = false;
     std::byte* copy = nullptr;  // pinned in the undo copy
-    bool intended = false;  // its intent is stored; DrainIntents completes it
+    bool intended = false;  // its intent is stored, and durable after a drain
     absl::Span<const std::byte> cleared;  // freed: its intent, to be flushed
     // Allocated: false while the payload still has old content. It must be
     // zeroed before a read, unless its one range covers it.

@@ -13,7 +13,7 @@
 #include "node/storage/media_age.h"
 #include "node/storage/stored_heap.h"
 #include "node/storage/stored_ring.h"
-#include "node/storage/undo_copy.h"
+#include "node/storage/stored_undo_copy.h"
 
 namespace kamino::node {
 

@@ -11,7 +11,7 @@
 #include "node/storage/common_age.h"
 #include "node/storage/stored_heap.h"
 #include "node/storage/stored_ring.h"
-#include "node/storage/undo_copy.h"
+#include "node/storage/stored_undo_copy.h"
 
 namespace kamino::node {
 

@@ -1,6 +1,5 @@
-// A node's persistent state: heap, log ring with the node's record, and a
-// head's undo copy: the engine's class UndoCopy, under a name that operators do
-// not confuse with their own backups.
+// A node's persistent state: heap, log ring with the node's record, and undo
+// copy.
 //
 // StoredHeap, StoredRing and StoredUndoCopy open or create one region each.
 // CommonAge keeps them at one age, and StartRecovery rolls back what a crash
@@ -25,7 +24,7 @@
 #include "node/storage/storage_options.h"
 #include "node/storage/stored_heap.h"
 #include "node/storage/stored_ring.h"
-#include "node/storage/undo_copy.h"
+#include "node/storage/stored_undo_copy.h"
 #include "replica/log/log_ring.h"
 #include "replica/log/node_record.h"
 #include "replica/state/local_undo.h"

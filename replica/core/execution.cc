@@ -1,6 +1,7 @@
 #include "replica/core/execution.h"
 
 #include "absl/strings/str_cat.h"
+#include "replica/errors.h"
 
 namespace kamino::replica {
 
@@ -33,6 +34,13 @@ std::optional<Execution::Dissent> Execution::ExecuteNext() {
   const auto executed = executor_->Execute(entry);
   if (absl::IsDataLoss(executed.status())) {
     return Dissent{entry, executed.status()};
+  }
+  if (ReasonOf(executed.status()) == kamino::v1::REASON_UNKNOWN_PROCEDURE) {
+    outbox_->Fail(absl::FailedPreconditionError(absl::StrCat(
+        "mutation ", entry.first(), ": ", executed.status().message(),
+        " in this program, and the chain may have executed it: start this node "
+        "with a release that has it")));
+    return std::nullopt;
   }
   if (!executed.ok()) {
     // Lack of room for undo data loses nothing.

@@ -115,6 +115,8 @@ void Arbitration::OnAsked(LinkId link, absl::string_view bytes, bool sound) {
     return;
   }
   const auto hash = executor_->Try(*entry);
+  // This program cannot judge.
+  if (ReasonOf(hash.status()) == kamino::v1::REASON_UNKNOWN_PROCEDURE) return;
   LOG(WARNING) << "the result of mutation " << entry->first()
                << " at the predecessor differs from the head's; here "
                << (!hash.ok()

@@ -29,7 +29,8 @@ class Executor {
   // Returns the hash of the result (engine::AfterImage), or the entry's own
   // where this executor has none. kDataLoss: this execution differs from the
   // head's, and has stopped at some point. After another error the node must
-  // stop.
+  // stop; REASON_UNKNOWN_PROCEDURE: this program lacks a procedure of the
+  // entry.
   virtual absl::StatusOr<uint64_t> Execute(const LogEntry& entry) = 0;
   // The same without effect. All entries before it are executed.
   virtual absl::StatusOr<uint64_t> Try(const LogEntry& entry) = 0;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/kamino/replica_transaction.h"
+#include "replica/errors.h"
 
 namespace kamino::replica {
 
@@ -32,6 +33,8 @@ absl::StatusOr<uint64_t> HeapExecutor::Run(const LogEntry& entry, bool trial) {
   if (done.ok()) {
     done = static_cast<engine::Transaction&>(transaction).Commit();
   }
+  // Not a divergence: this program cannot execute the entry.
+  if (ReasonOf(done) == kamino::v1::REASON_UNKNOWN_PROCEDURE) return done;
   if (!done.ok()) return absl::DataLossError(done.message());
   return hash;
 }

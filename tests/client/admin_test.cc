@@ -293,6 +293,23 @@ TEST_F(SeedsClusterTest, AManagerOfAnotherOneIsAnErrorThatNamesBoth) {
   EXPECT_EQ(first_.asked() + second_.asked(), 0);
 }
 
+// A manager before its first view knows the name of its cluster alone.
+TEST_F(SeedsClusterTest, SoIsOneOfAnotherName) {
+  auto seeds = std::make_shared<rpc::ClusterIdentity>();
+  seeds->Set("alpha", std::string(32, 'a'));
+  Manager manager;
+  manager.cluster_id = "beta";
+  const absl::Status error =
+      Admin({manager.address()}, Patience(absl::Seconds(20)),
+            /*credentials=*/nullptr, seeds)
+          .GetCluster()
+          .status();
+  EXPECT_TRUE(absl::IsInvalidArgument(error)) << error;
+  EXPECT_TRUE(absl::StrContains(error.message(), " is of the cluster of beta;"))
+      << error;
+  EXPECT_EQ(manager.asked(), 0);
+}
+
 // It does not answer the look at all managers.
 TEST_F(SeedsClusterTest, SoIsOneThatAnswersLate) {
   first_.cluster.Set("alpha", std::string(32, 'b'));

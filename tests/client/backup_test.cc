@@ -3,6 +3,7 @@
 #include "client/backup.h"
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -35,7 +36,8 @@ class FakeNode final : public kamino::v1::BackupService::Service {
   grpc::Status Restore(grpc::ServerContext* context,
                        const kamino::v1::RestoreRequest*,
                        kamino::v1::RestoreResponse*) override {
-    ++steps_;
+    const int step = ++steps_;
+    if (on_step_ != nullptr) on_step_(step);
     const auto named = context->client_metadata().find(rpc::kClusterUuidKey);
     if (named != context->client_metadata().end()) {
       asked_for_ = std::string(named->second.data(), named->second.size());
@@ -48,8 +50,9 @@ class FakeNode final : public kamino::v1::BackupService::Service {
   bool begins_ = true;
   grpc::Status answer_;
   std::atomic<int> steps_{0};
-  std::string uuid_;       // of its cluster
-  std::string asked_for_;  // that the last step named
+  std::function<void(int step)> on_step_;  // before its answer
+  std::string uuid_;                       // of its cluster
+  std::string asked_for_;                  // that the last step named
 };
 
 class BackupTest : public ::testing::Test {
@@ -127,9 +130,31 @@ TEST_F(BackupTest, AStepIsForTheClusterThatTakesTheBackup) {
   EXPECT_EQ(node_.asked_for_, std::string(32, 'a'));
   // A node of a third cluster took over the head's address.
   node_.uuid_ = std::string(32, 'b');
-  const absl::Status refused = Step(absl::Seconds(30));
+  const absl::Status refused = Step(absl::ZeroDuration());
   EXPECT_EQ(ReasonOf(refused), kamino::v1::REASON_OTHER_CLUSTER);
-  EXPECT_EQ(node_.steps_, 2) << "it is not tried again there";
+  EXPECT_FALSE(MayBeDone(refused));
+}
+
+// The head's address leads to another cluster, until the client learns the next
+// head. The answer of the former head was lost.
+TEST_F(BackupTest, AStepGoesOnPastAnotherCluster) {
+  cluster_->Pin("new", std::string(32, 'a'));
+  node_.on_step_ = [this](int step) {
+    node_.uuid_ = std::string(32, step < 3 ? 'b' : 'a');
+  };
+  EXPECT_EQ(Step(Patience(absl::Seconds(30))), absl::OkStatus());
+  EXPECT_EQ(node_.steps_, 3);
+
+  node_.steps_ = 0;
+  node_.on_step_ = [this](int step) {
+    node_.uuid_ = step == 1 ? "" : std::string(32, 'b');
+    node_.answer_ = step == 1 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "")
+                              : grpc::Status::OK;
+  };
+  const absl::Status lost = Step(absl::Milliseconds(200));
+  EXPECT_TRUE(MayBeDone(lost));
+  EXPECT_THAT(std::string(lost.message()),
+              HasSubstr("(an earlier attempt had no answer)"));
 }
 
 TEST_F(BackupTest, AStepWithoutAnAnswerIsTriedAgainAndMayBeDone) {

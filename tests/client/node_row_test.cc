@@ -50,6 +50,14 @@ TEST(NodeRowTest, SilenceAndRefusalAreNoStrangers) {
   EXPECT_EQ(StrangerLine(Node1(), refused), "");
 }
 
+TEST(NodeRowTest, ANodeWithoutAViewIsNamed) {
+  kamino::v1::GetNodeStatusResponse status;
+  status.set_node_id("n1");
+  EXPECT_THAT(NoViewLine(status), HasSubstr("n1 has no view yet"));
+  status.mutable_header()->set_view_id(1);
+  EXPECT_EQ(NoViewLine(status), "");
+}
+
 TEST(NodeRowTest, ANodeOfAnotherClusterIsNamedSo) {
   const StatusOfNode status = rpc::OtherCluster("another one");
   EXPECT_TRUE(IsStranger(Node1(), status));

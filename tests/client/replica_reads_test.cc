@@ -38,7 +38,7 @@ struct Shared {
   absl::Mutex mutex;
   Mode mode ABSL_GUARDED_BY(mutex) = Mode::kAnswer;
   std::map<std::string, int> asked ABSL_GUARDED_BY(mutex);  // by node
-  kamino::v1::Chain chain;  // before the first call
+  kamino::v1::Chain chain ABSL_GUARDED_BY(mutex);
 };
 
 grpc::Status Refusal(grpc::StatusCode code, kamino::v1::Reason reason) {
@@ -59,6 +59,7 @@ class Service final : public kamino::v1::KaminoService::Service {
   grpc::Status GetChain(grpc::ServerContext*,
                         const kamino::v1::GetChainRequest*,
                         kamino::v1::GetChainResponse* response) override {
+    absl::MutexLock lock(&shared_->mutex);
     *response->mutable_chain() = shared_->chain;
     return grpc::Status::OK;
   }
@@ -84,7 +85,9 @@ class Service final : public kamino::v1::KaminoService::Service {
   grpc::Status MayAnswer(bool any_replica) {
     absl::MutexLock lock(&shared_->mutex);
     ++shared_->asked[id_];
-    if (id_ == kNodes.back()) return grpc::Status::OK;
+    if (id_ == shared_->chain.nodes().rbegin()->node_id()) {
+      return grpc::Status::OK;
+    }
     const auto answers = [this]()
                              ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) {
                                return shared_->mode != Mode::kHang;
@@ -106,6 +109,7 @@ class Service final : public kamino::v1::KaminoService::Service {
 class ReplicaReadsTest : public ::testing::Test {
  protected:
   ReplicaReadsTest() {
+    absl::MutexLock lock(&shared_.mutex);
     shared_.chain.set_cluster_id("c");
     shared_.chain.set_chain_id(1);
     shared_.chain.set_view_id(1);
@@ -120,14 +124,15 @@ class ReplicaReadsTest : public ::testing::Test {
       node->set_node_id(id);
       node->set_address(absl::StrCat("127.0.0.1:", port));
     }
-    Connect(Reads::kAnyReplica);
+    seed_ = shared_.chain.nodes(0).address();
   }
+  void SetUp() override { Connect(Reads::kAnyReplica); }
 
   void Connect(Reads reads,
                absl::Duration timeout = Patience(absl::Seconds(10))) {
     ClientOptions options;
     options.timeout = timeout;
-    options.seeds = {shared_.chain.nodes(0).address()};
+    options.seeds = {seed_};
     options.reads = reads;
     options.carrier = "unary";
     auto client = Client::Connect(options);
@@ -138,6 +143,13 @@ class ReplicaReadsTest : public ::testing::Test {
   void SetMode(Mode mode) {
     absl::MutexLock lock(&shared_.mutex);
     shared_.mode = mode;
+  }
+
+  // The last two nodes of the chain change their places.
+  void SwapTails() {
+    absl::MutexLock lock(&shared_.mutex);
+    shared_.chain.set_view_id(shared_.chain.view_id() + 1);
+    shared_.chain.mutable_nodes()->SwapElements(1, 2);
   }
 
   int asked(const std::string& node) {
@@ -158,6 +170,7 @@ class ReplicaReadsTest : public ::testing::Test {
   }
 
   Shared shared_;
+  std::string seed_;
   std::vector<std::unique_ptr<Service>> services_;
   std::vector<std::unique_ptr<grpc::Server>> servers_;
   std::unique_ptr<Client> client_;
@@ -223,6 +236,18 @@ TEST_F(ReplicaReadsTest, NorDoesOneThatKnowsNothingOfIt) {
   SetMode(Mode::kOnlyTails);
   EXPECT_THAT(Read(10), ElementsAre(Pair("n3", 10)));
   EXPECT_GE(asked("n2"), 1);
+}
+
+// The former tail answers as a replica now.
+TEST_F(ReplicaReadsTest, ATailThatIsOneNoMoreIsNotTheLastOneAsked) {
+  SetMode(Mode::kNotClean);
+  SwapTails();
+  for (int i = 0; i < 10; ++i) {
+    const auto got = client_->Get("key");
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ(got->header().served_by(), "n2");
+  }
+  EXPECT_GE(asked("n3"), 1);
 }
 
 }  // namespace

@@ -70,6 +70,7 @@ void FakeHeap::ExecutePart(absl::string_view text, size_t writes) {
 }
 
 absl::StatusOr<uint64_t> FakeHeap::Execute(const LogEntry& entry) {
+  if (lacks_procedure) return Try(entry);
   if (falters_after.has_value()) {
     ExecutePart(TextOf(entry), *std::exchange(falters_after, std::nullopt));
     return absl::DataLossError("diverged: it touches what the head did not");
@@ -82,6 +83,10 @@ absl::StatusOr<uint64_t> FakeHeap::Execute(const LogEntry& entry) {
 }
 
 absl::StatusOr<uint64_t> FakeHeap::Try(const LogEntry& entry) {
+  if (lacks_procedure) {
+    return MakeError(kamino::v1::REASON_UNKNOWN_PROCEDURE,
+                     "no procedure is named f");
+  }
   return diverges ? kWrongHash : entry.image_hash();
 }
 

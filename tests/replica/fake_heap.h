@@ -40,6 +40,8 @@ class FakeHeap final : public Executor, public StateCopy, public ScrubbedHeap {
   void ExecutePart(absl::string_view text, size_t writes);
   // Entries that are executed get other results than at the head.
   bool diverges = false;
+  // This node's program lacks the procedure of all entries.
+  bool lacks_procedure = false;
   // The next entry that is executed here fails after that many writes.
   std::optional<size_t> falters_after;
   // A chunk of a snapshot is an object, "a=1", or the end, "after 3"; the next

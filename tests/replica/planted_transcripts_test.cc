@@ -31,6 +31,7 @@ constexpr Trial kTrials[] = {
     {"scrub-rests-while-in-doubt", "scrub_off_in_doubt"},
     {"scrub-keeps-doubts-to-itself", "scrub_off_untold"},
     {"damage-ends-the-node-unheard", "scrub_ends_when_heard"},
+    {"chain-takes-another-release-for-damage", "lacks_procedure"},
 };
 
 class PlantedTranscriptsTest : public ::testing::TestWithParam<Trial> {};

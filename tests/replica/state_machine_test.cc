@@ -316,6 +316,19 @@ TEST_F(StateMachineTest, AStateIsMadeOnce) {
   EXPECT_EQ(Get("a"), "1");
 }
 
+// That is not a divergence: the replica's program is another release.
+TEST_F(StateMachineTest, AReplicaThatLacksAProcedureSaysSo) {
+  HeapExecutor executor(&store_.heap(), &state_);
+  Mutation request;
+  request.function = "newer";
+  request.client_id = 1;
+  request.number = 1;
+  const std::string entry = EntryOf(2, request, {});
+  const absl::Status lacks = executor.Execute(*LogEntry::Check(entry)).status();
+  EXPECT_EQ(ReasonOf(lacks), kamino::v1::REASON_UNKNOWN_PROCEDURE) << lacks;
+  EXPECT_TRUE(absl::StrContains(lacks.message(), "newer")) << lacks;
+}
+
 // A replica's execution of a head's mutations leads to the same state.
 TEST_F(StateMachineTest, AReplicaFollows) {
   StoreUnderTest replica(Scheme::kSimple);

@@ -86,16 +86,16 @@ class Player {
         {"submit", &Player::Submit},   {"append", &Player::Submit},
         {"deliver", &Player::Deliver}, {"drop", &Player::Deliver},
         {"damage", &Player::Harm},     {"diverge", &Player::Harm},
-        {"flip", &Player::Flip},       {"scrub", &Player::Scrub},
-        {"rot", &Player::Harm},        {"kill", &Player::Harm},
-        {"copy", &Player::Harm},       {"tear", &Player::Harm},
-        {"falter", &Player::Harm},     {"break", &Player::Links},
-        {"cut", &Player::Links},       {"heal", &Player::Links},
-        {"tick", &Player::Time},       {"settle", &Player::Time},
-        {"rounds", &Player::Time},     {"restart", &Player::Restart},
-        {"invite", &Player::Invite},   {"uninvite", &Player::Invite},
-        {"say", &Player::Forge},       {"show", &Player::Show},
-        {"links", &Player::ShowLinks},
+        {"lack", &Player::Harm},       {"flip", &Player::Flip},
+        {"scrub", &Player::Scrub},     {"rot", &Player::Harm},
+        {"kill", &Player::Harm},       {"copy", &Player::Harm},
+        {"tear", &Player::Harm},       {"falter", &Player::Harm},
+        {"break", &Player::Links},     {"cut", &Player::Links},
+        {"heal", &Player::Links},      {"tick", &Player::Time},
+        {"settle", &Player::Time},     {"rounds", &Player::Time},
+        {"restart", &Player::Restart}, {"invite", &Player::Invite},
+        {"uninvite", &Player::Invite}, {"say", &Player::Forge},
+        {"show", &Player::Show},       {"links", &Player::ShowLinks},
     };
     const auto command = commands->find(words[0]);
     if (command == commands->end()) return "there is no such command";
@@ -152,6 +152,7 @@ class Player {
     if (!network_.IsUp(words[1])) return Say(words[1] + " is down");
     if (words[0] == "damage") network_.DamageNext(words[1]);
     if (words[0] == "diverge") network_.Diverge(words[1]);
+    if (words[0] == "lack") network_.LackProcedure(words[1]);
     if (words[0] == "rot") network_.Rot(words[1]);
     if (words[0] == "kill") network_.Kill(words[1]);
     if (words[0] == "copy") network_.SaveCopy(words[1]);

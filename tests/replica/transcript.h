@@ -27,6 +27,7 @@
 //                            first: only ranges in doubt
 //   flip n2 a=7              changes bits of an object of its heap
 //   diverge n2               n2's next executions differ from the head's
+//   lack n2                  n2 lacks the procedure of all operations
 //   falter n2 1              n2 cannot execute the next operation as the head
 //                            did, and stops after one write of it
 //   kill n2                  the power fails; only durable data is left

@@ -214,6 +214,10 @@ void TranscriptNetwork::Diverge(const std::string& name) {
   At(name).heap->diverges = true;
 }
 
+void TranscriptNetwork::LackProcedure(const std::string& name) {
+  At(name).heap->lacks_procedure = true;
+}
+
 void TranscriptNetwork::Flip(const std::string& name,
                              const std::string& write) {
   At(name).heap->objects[write[0]] = write.substr(2);

@@ -67,6 +67,7 @@ class TranscriptNetwork {
   void Restart(const std::string& name, Files files);
   void TearNext(const std::string& name, size_t writes);
   void Diverge(const std::string& name);
+  void LackProcedure(const std::string& name);
   void Falter(const std::string& name, size_t writes);
   void Rot(const std::string& name);
   void DamageNext(const std::string& name);

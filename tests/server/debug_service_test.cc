@@ -8,8 +8,10 @@
 #include "gtest/gtest.h"
 #include "logs/audit_thread.h"
 #include "rpc/channel.h"
+#include "rpc/cluster_identity.h"
 #include "rpc/credentials.h"
 #include "rpc/server.h"
+#include "rpc/status.h"
 #include "tests/security/test_certificates.h"
 
 namespace kamino::server {
@@ -28,7 +30,9 @@ TEST(DebugServiceTest, WhoIsToldIsInTheAuditLog) {
   const auto audit = AuditLog::Open(path);
   ASSERT_TRUE(audit.ok()) << audit.status();
   logs::AuditThread audit_thread;
-  DebugService service("kamino_manager", nullptr, &audit_thread, audit->get());
+  const rpc::ClusterIdentity cluster;
+  DebugService service("kamino_manager", &cluster, nullptr, &audit_thread,
+                       audit->get());
   rpc::ServerOptions options;
   options.listen = "127.0.0.1:0";
   options.credentials = credentials(security::Role::kManager, "m1");
@@ -51,6 +55,28 @@ TEST(DebugServiceTest, WhoIsToldIsInTheAuditLog) {
   EXPECT_THAT(line, HasSubstr(R"("from":"ipv4:127.0.0.1:)"));
   EXPECT_THAT(line, HasSubstr(R"("call":"/kamino.v1.DebugService/GetDebug")"));
   EXPECT_THAT(line, HasSubstr(R"("outcome":"OK")"));
+}
+
+TEST(DebugServiceTest, AnotherClusterIsToldNothing) {
+  logs::AuditThread audit_thread;
+  rpc::ClusterIdentity cluster;
+  cluster.Set("beta", std::string(32, 'b'));
+  DebugService service("kamino_node", &cluster, nullptr, &audit_thread);
+  rpc::ServerOptions options;
+  options.listen = "127.0.0.1:0";
+  const auto server = rpc::Server::Start(options, {&service});
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto asked = std::make_shared<rpc::ClusterIdentity>();
+  asked->Pin("alpha", std::string(32, 'a'));
+  rpc::ChannelOptions channel;
+  channel.cluster = asked;
+  const auto stub = kamino::v1::DebugService::NewStub(
+      rpc::MakeChannel(absl::StrCat("127.0.0.1:", (*server)->port()), channel));
+  grpc::ClientContext context;
+  kamino::v1::GetDebugResponse response;
+  const grpc::Status refused = stub->GetDebug(&context, {}, &response);
+  EXPECT_TRUE(rpc::IsOtherCluster(rpc::FromGrpc(refused)));
+  EXPECT_EQ(response.settings_size(), 0);
 }
 
 TEST(RedactedTest, SecretsAreNotShown) {

@@ -335,7 +335,7 @@ void SimNode::OnFatal(const absl::Status& status) {
     return OnConvicted(status);
   }
   if (TellsRot(status)) return BeginAnewLater(status);
-  if (IsMisfit(status)) return OnMisfit(status);
+  if (IsMisfit(status) || LacksProcedure(status)) return OnMisfit(status);
   const bool refused = agent_ != nullptr && agent_->refused();
   const bool old_copy =
       refused && put_back_ && absl::IsFailedPrecondition(status);

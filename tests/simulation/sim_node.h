@@ -240,6 +240,8 @@ class SimNode final : public Process {
   bool OthersAreUp() const;
   // It or another node differs from the others, and is refused for that.
   bool IsMisfit(const absl::Status& status) const;
+  // Its older program lacks a procedure that the chain has executed.
+  bool LacksProcedure(const absl::Status& status) const;
   // Whether others may be refused because of how it was started.
   bool CountsAsMisfit(const membership::View& stored) const;
   void OnMisfit(const absl::Status& status);

@@ -54,6 +54,12 @@ bool SimNode::IsMisfit(const absl::Status& status) const {
   return somebody;
 }
 
+// A recovered view may have been formed without the node that has the entry.
+bool SimNode::LacksProcedure(const absl::Status& status) const {
+  return !newer_ && absl::IsFailedPrecondition(status) &&
+         absl::StrContains(status.message(), "with a release that has it");
+}
+
 // A manager may count on the node's former life for as long as that was silent,
 // and the stored view names it until the manager hears the present one.
 bool SimNode::CountsAsMisfit(const membership::View& stored) const {

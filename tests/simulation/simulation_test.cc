@@ -155,6 +155,12 @@ TEST(SeedsThatFailedTest, HoldNow) {
       // All members stop as planned and return, except for one that an operator
       // removes meanwhile.
       {ChainMode::kKamino, 9100276},
+      // The head of a chain of two rolls back by an undo copy of another
+      // moment, which lies within one drain.
+      {ChainMode::kKamino, 20000110},
+      // Etcd is restored from before the first view. The chain recovers with a
+      // member whose program lacks a procedure of an entry of the head.
+      {ChainMode::kKamino, 20002377},
       // No rule detects these (docs/design/fault_model.md, Two undetected
       // faults): the runs do not reach them any more.
       {ChainMode::kKamino, 1009357},

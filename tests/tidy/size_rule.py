@@ -14,6 +14,11 @@ ALLOWED_FILE = "tests/tidy/size_allowed.txt"
 # Of a function: lines. Of a constructor: parameters.
 LIMITS = {"methods": 25, "fields": 15, "lines": 70, "parameters": 5}
 OPENING, CLOSING = "<({[", ">)}]"
+# Annotations that ctags would take for the name of the field or function.
+MACROS = ("ABSL_ASSERT_EXCLUSIVE_LOCK", "ABSL_EXCLUSIVE_LOCKS_REQUIRED",
+          "ABSL_EXCLUSIVE_LOCK_FUNCTION", "ABSL_GUARDED_BY",
+          "ABSL_LOCKS_EXCLUDED", "ABSL_PT_GUARDED_BY",
+          "ABSL_SHARED_LOCKS_REQUIRED", "ABSL_UNLOCK_FUNCTION")
 
 
 class CannotCount(Exception):
@@ -32,7 +37,8 @@ def parameters(signature):
 
 def tags_of(root, names):
   """What ctags finds in files of the tree: dictionaries."""
-  command = ["ctags", "--languages=C++", "--kinds-C++=csfpm",
+  command = ["ctags", *(f"-D{macro}(x)=" for macro in MACROS),
+             "--languages=C++", "--kinds-C++=csfpm",
              "--fields=+neKSs", "--output-format=json", "-f", "-", "-L", "-"]
   try:
     done = subprocess.run(command, input="\n".join(names), cwd=root, text=True,

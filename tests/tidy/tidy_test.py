@@ -226,12 +226,15 @@ class TidyTest(unittest.TestCase):
       with open(os.path.join(folder, "a.h"), "w", encoding="utf-8") as f:
         f.write("class A {\n public:\n  A(int a, std::map<int, int> b);\n"
                 "  void F();\n  void F(int);\n  int G() const { return b_; }\n"
-                " private:\n  static constexpr int kC = 1;\n  int b_;\n};\n"
+                " private:\n"
+                "  bool R() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);\n"
+                "  static constexpr int kC = 1;\n  int b_;\n"
+                "  int g_ ABSL_GUARDED_BY(mu_) = 0;\n};\n"
                 "int H() {\n  return 1;\n}\n")
       found = size_rule.sizes(size_rule.tags_of(folder, ["a.h"]))
     self.assertEqual(found, {
-        ("a.h", "A", "parameters"): 2, ("a.h", "A", "methods"): 3,
-        ("a.h", "A", "fields"): 1, ("a.h", "A::G", "lines"): 1,
+        ("a.h", "A", "parameters"): 2, ("a.h", "A", "methods"): 4,
+        ("a.h", "A", "fields"): 2, ("a.h", "A::G", "lines"): 1,
         ("a.h", "H", "lines"): 3})
 
   def test_sizes_may_become_smaller_only(self):

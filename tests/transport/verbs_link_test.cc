@@ -18,7 +18,7 @@
 #include "transport/verbs/local_rendezvous.h"
 #include "transport/verbs/verbs_format.h"
 #include "transport/verbs/verbs_transport.h"
-#include "transport/verbs/verbs_wire.h"
+#include "transport/verbs/write_queue.h"
 
 namespace kamino::transport {
 namespace {
@@ -211,7 +211,7 @@ TEST_F(VerbsLinkTest, SmallMessagesAreInlinedAndFewAreSignaled) {
   EXPECT_GE(after.inlined - before.inlined, 1000u);
   EXPECT_LE(after.writes - before.writes, 1000 + 1000 / kTailsPerHead + 50);
   EXPECT_LE(after.signaled - before.signaled,
-            1000 / VerbsWire::kSignalEvery + 50);
+            1000 / WriteQueue::kSignalEvery + 50);
 }
 
 // While writes do not get through, what follows is gathered.

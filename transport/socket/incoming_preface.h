@@ -1,7 +1,9 @@
-// The peer's preface, as it arrives: the preface itself, the bytes that follow
-// it for some kinds of links, and a descriptor that may come along.
+// Reads the peer's preface from a socket, as its bytes arrive: the preface
+// itself, the extra bytes that some kinds of links send behind it (ExtraBytes),
+// and a file descriptor that the peer may pass with them.
 //
-// Not thread-safe.
+// Not thread-safe: a SocketLink owns it and uses it on the loop's thread. It
+// owns the received descriptor until TakeFd.
 #ifndef KAMINO_TRANSPORT_SOCKET_INCOMING_PREFACE_H_
 #define KAMINO_TRANSPORT_SOCKET_INCOMING_PREFACE_H_
 
@@ -19,21 +21,24 @@ namespace kamino::transport {
 
 class IncomingPreface {
  public:
-  // For a link of that kind, whose other end is `sender`.
+  // `kind`: of the link. `sender`: the side that sends this preface.
   IncomingPreface(SocketKind kind, SocketSide sender);
 
-  // Receives at most as many bytes as `to` has room for; 0: none are there now.
-  // Stores a descriptor in `fd`.
+  // Receives up to to.size() bytes and returns their number; 0: none have
+  // arrived yet. Stores a descriptor that arrives with them in `fd`.
   using Receive = std::function<absl::StatusOr<size_t>(absl::Span<std::byte> to,
                                                        UniqueFd* fd)>;
-  // Receives what is there; true: the preface is complete and valid. An error
-  // is that of `receive`, or, if unsound(), that of CheckPreface.
+  // Calls `receive` until the preface is complete (true) or no more bytes have
+  // arrived (false; call again when they have). Returns the error of `receive`,
+  // or that of CheckPreface, which makes the preface unsound.
   absl::StatusOr<bool> Read(const Receive& receive);
+  // CheckPreface has refused the preface.
   bool unsound() const { return unsound_; }
-  // For an unsound one: the peer wants TLS.
+  // The peer's first byte begins TLS. Only if unsound().
   bool wants_tls() const;
 
-  // Once Read has returned true.
+  // Only after Read has returned true. TakeFd returns an invalid descriptor if
+  // none has arrived.
   const Preface& preface() const { return preface_; }
   const std::string& extra() const { return extra_; }
   UniqueFd TakeFd();
@@ -43,7 +48,7 @@ class IncomingPreface {
   const SocketSide sender_;
   Preface preface_ = {};
   std::string extra_;
-  size_t received_ = 0;  // bytes, including the extra ones
+  size_t received_ = 0;  // bytes of the preface and of `extra_`
   bool unsound_ = false;
   UniqueFd fd_;
 };

@@ -6,28 +6,19 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
-#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
 
 namespace kamino::transport {
-namespace {
-
-// A live peer takes microseconds.
-constexpr absl::Duration kByePatience = absl::Seconds(1);
-// A device that reports drained pairs does so sooner; soft-RoCE, which does
-// not, needs the time of its thread's next look.
-constexpr absl::Duration kDrainTime = absl::Milliseconds(100);
-constexpr size_t kSlabBuffers = kLinkReceives + kLinkSends;
-
-}  // namespace
 
 SendHub::SendHub(EventLoop* loop, const OpenedPort& port,
                  std::shared_ptr<VerbsGroup> group, size_t max_unfinished)
     : loop_(loop),
       port_(port),
-      max_unfinished_(max_unfinished),
-      group_(std::move(group)) {}
+      buffers_(group.get()),
+      group_(std::move(group)),
+      leaving_(loop, [this] { PollAll(); }),
+      unfinished_(max_unfinished) {}
 
 absl::StatusOr<std::unique_ptr<SendHub>> SendHub::Create(
     EventLoop* loop, const OpenedPort& port, size_t max_inline, int max_links,
@@ -58,121 +49,29 @@ SendHub::~SendHub() {
 
 // --- Wires.
 
-absl::Status SendHub::AddSlab() {
-  ASSIGN_OR_RETURN(auto memory,
-                   PinnedMemory::Allocate(kSlabBuffers * kSendBuffer));
-  ASSIGN_OR_RETURN(const uint32_t key, group_->Register(memory.bytes()));
-  const uint64_t first = slabs_.size() * kLinkReceives;
-  slabs_.push_back({std::move(memory), key});
-  std::array<GroupReceive, kLinkReceives> receives;
-  for (size_t i = 0; i < receives.size(); ++i) {
-    receives[i] = ReceiveOf(first + i);
-  }
-  // On failure some may be posted: keeps the memory, but not for sends.
-  RETURN_IF_ERROR(group_->PostReceives(receives));
-  free_.push_back(slabs_.size() - 1);
-  return absl::OkStatus();
-}
-
-GroupReceive SendHub::ReceiveOf(uint64_t id) {
-  Slab& slab = slabs_[id / kLinkReceives];
-  return {id,
-          slab.memory.bytes().subspan(id % kLinkReceives * kSendBuffer,
-                                      kSendBuffer),
-          slab.key};
-}
-
 absl::StatusOr<std::unique_ptr<SendWire>> SendHub::MakeWire() {
-  if (free_.empty()) {
-    if (no_more_ || slabs_.size() >= static_cast<size_t>(group_->max_pairs())) {
+  if (!buffers_.has_free()) {
+    if (no_more_ ||
+        buffers_.slabs() >= static_cast<size_t>(group_->max_pairs())) {
       return absl::ResourceExhaustedError("too many links without rings");
     }
-    RETURN_IF_ERROR(AddSlab());
+    RETURN_IF_ERROR(buffers_.AddSlab());
   }
   ASSIGN_OR_RETURN(auto pair, group_->CreatePair());
-  const size_t slab = free_.back();
-  free_.pop_back();
-  ++wires_;
-  const SendWire::Buffers sends = {
-      slabs_[slab].memory.bytes().subspan(kLinkReceives * kSendBuffer),
-      slabs_[slab].key};
-  return std::make_unique<SendWire>(port_.choice, std::move(pair), sends,
-                                    [this, slab] {
-                                      free_.push_back(slab);
-                                      --wires_;
-                                    });
+  const size_t slab = buffers_.Take();
+  return std::make_unique<SendWire>(port_.choice, std::move(pair),
+                                    buffers_.SendsOf(slab),
+                                    [this, slab] { buffers_.GiveBack(slab); });
 }
 
 void SendHub::Attach(const SendWire& wire, SendUser* user) {
   users_[wire.number()] = user;
 }
 
-// --- End of a wire.
-
 void SendHub::TakeBack(std::unique_ptr<SendWire> wire, bool at_once,
                        std::function<void()> done) {
-  const uint32_t number = wire->number();
-  users_.erase(number);
-  Leaving& leaving = leaving_[number];
-  leaving.wire = std::move(wire);
-  leaving.done = std::move(done);
-  if (at_once) return Drain(number);
-  leaving.timer = loop_->StartTimer(kByePatience, [this, number] {
-    leaving_.at(number).timer = 0;
-    Drain(number);
-  });
-  Proceed(number, nullptr);
-}
-
-// Continues with a wire that is saying bye; `completion` belongs to it, or is
-// null.
-void SendHub::Proceed(uint32_t number, const GroupCompletion* completion) {
-  Leaving& leaving = leaving_.at(number);
-  if (leaving.draining) return;
-  if (completion != nullptr) {
-    if (completion->error != nullptr) return Drain(number);
-    if (!completion->received) leaving.wire->OnComplete(completion->id);
-  }
-  if (!leaving.said_bye && leaving.wire->CanNotify()) {
-    leaving.said_bye = true;
-    const SendHead bye = {SendKind::kBye, {}, 0, 0};
-    if (!leaving.wire->Send(bye, {}, /*signaled=*/true).ok()) {
-      return Drain(number);
-    }
-  }
-  if (leaving.said_bye && leaving.wire->all_complete()) Drain(number);
-}
-
-void SendHub::Drain(uint32_t number) {
-  Leaving& leaving = leaving_.at(number);
-  leaving.draining = true;
-  if (leaving.timer != 0) loop_->CancelTimer(leaving.timer);
-  leaving.wire->Stop();
-  leaving.timer = loop_->StartTimer(
-      no_more_ ? absl::ZeroDuration() : kDrainTime, [this, number] {
-        leaving_.at(number).timer = 0;
-        Destroy(number);
-      });
-}
-
-void SendHub::OnDrained(uint32_t number) {
-  const auto found = leaving_.find(number);
-  if (found == leaving_.end() || !found->second.draining) return;
-  if (found->second.timer != 0) loop_->CancelTimer(found->second.timer);
-  found->second.timer = 0;
-  Destroy(number);
-}
-
-void SendHub::Destroy(uint32_t number) {
-  // Its completions must not count for another pair with that number. The queue
-  // holds no more than this takes.
-  const size_t most = slabs_.size() * kSlabBuffers / completions_.size() + 1;
-  for (size_t i = 0; i < most && Poll(); ++i) {
-  }
-  const auto found = leaving_.find(number);
-  const std::function<void()> done = std::move(found->second.done);
-  leaving_.erase(found);
-  if (done) done();
+  users_.erase(wire->number());
+  leaving_.Add(std::move(wire), at_once, std::move(done));
 }
 
 // --- Completions.
@@ -194,6 +93,14 @@ bool SendHub::Poll() {
   return true;
 }
 
+void SendHub::PollAll() {
+  // The queue holds no more than this takes.
+  const size_t most =
+      buffers_.slabs() * SendBuffers::kSlabBuffers / completions_.size() + 1;
+  for (size_t i = 0; i < most && Poll(); ++i) {
+  }
+}
+
 SendUser* SendHub::Touch(uint32_t pair) {
   const auto found = users_.find(pair);
   if (found == users_.end()) return nullptr;
@@ -206,10 +113,8 @@ SendUser* SendHub::Touch(uint32_t pair) {
 }
 
 void SendHub::Dispatch(const GroupCompletion& completion) {
-  if (completion.received) used_.push_back(ReceiveOf(completion.id));
-  if (leaving_.count(completion.pair) != 0) {
-    return Proceed(completion.pair, &completion);
-  }
+  if (completion.received) used_.push_back(buffers_.ReceiveOf(completion.id));
+  if (leaving_.Has(completion.pair)) return leaving_.OnCompletion(completion);
   SendUser* const user = Touch(completion.pair);
   if (user == nullptr) return;
   if (completion.error != nullptr) {
@@ -256,32 +161,6 @@ bool SendHub::Arm() {
   }
   completion_count_ = *count;
   return completion_count_ == 0;
-}
-
-// --- Unfinished messages.
-
-uint64_t SendHub::BeginUnfinished(SendUser* user) {
-  unfinished_[next_unfinished_] = {user, 0};
-  return next_unfinished_++;
-}
-
-void SendHub::GrowUnfinished(uint64_t number, size_t bytes) {
-  unfinished_.at(number).bytes += bytes;
-  unfinished_bytes_ += bytes;
-  while (unfinished_bytes_ > max_unfinished_) {
-    const auto oldest = unfinished_.begin();
-    SendUser* const user = oldest->second.user;
-    const std::shared_ptr<void> keep = user->Keep();
-    EndUnfinished(oldest->first);
-    user->OnTooMuchUnfinished();
-  }
-}
-
-void SendHub::EndUnfinished(uint64_t number) {
-  const auto found = unfinished_.find(number);
-  if (found == unfinished_.end()) return;
-  unfinished_bytes_ -= found->second.bytes;
-  unfinished_.erase(found);
 }
 
 }  // namespace kamino::transport

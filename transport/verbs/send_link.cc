@@ -1,6 +1,7 @@
 #include "transport/verbs/send_link.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <random>
 #include <utility>
@@ -8,14 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
+#include "transport/verbs/send_wire.h"
 
 namespace kamino::transport {
 namespace {
 
 // Probes in one peer_timeout.
 constexpr int kProbesPerTimeout = 4;
-// Overhead of a waiting message besides its bytes.
-constexpr size_t kMessageCost = 64;
 
 SendLink::Token RandomToken() {
   std::random_device random;
@@ -37,12 +37,14 @@ absl::Status SendLink::MakeWire() {
   ASSIGN_OR_RETURN(auto wire, hub->MakeWire());
   absl::MutexLock lock(&mu_);
   hub_ = hub;
-  wire_ = std::move(wire);
+  channel_.emplace(std::move(wire), options().send_buffer);
+  assembler_.emplace(&hub->unfinished(), static_cast<SendUser*>(this),
+                     options().max_message);
   return absl::OkStatus();
 }
 
 VerbsEndpoint SendLink::Endpoint() const {
-  VerbsEndpoint own = wire_->Endpoint();
+  VerbsEndpoint own = channel_->wire().Endpoint();
   own.max_message = options().max_message;
   own.era = context().era();
   own.token = token_;
@@ -79,8 +81,7 @@ void SendLink::OnAnswer(const absl::StatusOr<VerbsEndpoint>& answer) {
   }
   {
     absl::MutexLock lock(&mu_);
-    status = NotifyLocked(
-        SendKind::kHello,
+    status = channel_->SendHello(
         {reinterpret_cast<const std::byte*>(&answer->token), sizeof(Token)});
   }
   if (!status.ok()) return Fail(status);
@@ -111,11 +112,12 @@ absl::Status SendLink::ConnectTo(const VerbsEndpoint& peer) {
   if (peer.max_message == 0) {
     return absl::FailedPreconditionError("the peer accepts no message");
   }
-  RETURN_IF_ERROR(wire_->Connect(peer, PatienceFor(options().peer_timeout)));
+  SendWire& wire = channel_->wire();
+  RETURN_IF_ERROR(wire.Connect(peer, PatienceFor(options().peer_timeout)));
   connected_ = true;
   largest_ = std::min<size_t>(options().max_message, peer.max_message);
-  hub_->Attach(*wire_, this);
-  sends_->AddPair({hub_->device().get(), wire_->number()}, this, wire_->port());
+  hub_->Attach(wire, this);
+  sends_->AddPair({hub_->device().get(), wire.number()}, this, wire.port());
   return absl::OkStatus();
 }
 
@@ -124,18 +126,16 @@ absl::Status SendLink::ConnectTo(const VerbsEndpoint& peer) {
 void SendLink::Detach() {
   if (probe_timer_ != 0) loop().CancelTimer(probe_timer_);
   if (std::exchange(counted_, false)) sends_->CountSetUp(-1);
-  if (unfinished_ != 0) hub_->EndUnfinished(std::exchange(unfinished_, 0));
-  message_ = std::string();
+  if (assembler_.has_value()) assembler_->Clear();
   if (!connected_) return;
-  sends_->RemovePair({hub_->device().get(), wire_->number()});
+  sends_->RemovePair({hub_->device().get(), channel_->wire().number()});
 }
 
 void SendLink::ReleaseLocked() {
-  waiting_.clear();
-  waiting_bytes_ = 0;
-  if (wire_ == nullptr) return;
+  if (!channel_.has_value()) return;
   const bool at_once = !connected_ || cut_off_;
-  sends_->TakeBack(std::exchange(hub_, nullptr), std::move(wire_), at_once);
+  sends_->TakeBack(std::exchange(hub_, nullptr), channel_->TakeWire(), at_once);
+  channel_.reset();
 }
 
 void SendLink::CutOff(absl::string_view why) {
@@ -151,7 +151,6 @@ void SendLink::OnPairFailed(const char* why) {
 }
 
 void SendLink::OnTooMuchUnfinished() {
-  unfinished_ = 0;
   CutOff("too many messages are unfinished, and its message is the oldest");
 }
 
@@ -169,94 +168,43 @@ void SendLink::StartProbing() {
 
 absl::Status SendLink::Probe() {
   absl::MutexLock lock(&mu_);
-  const bool has_probed = probe_ > covered_;
-  const bool waits = has_probed || sent_ - covered_ >= wire_->window();
-  quiet_ = waits && covered_ == seen_covered_ ? quiet_ + 1 : 0;
-  seen_covered_ = covered_;
-  if (quiet_ >= kProbesPerTimeout) {
+  if (channel_->CountQuietPeriod() >= kProbesPerTimeout) {
     return absl::UnavailableError(
         absl::StrCat("it has taken nothing for ",
                      absl::FormatDuration(options().peer_timeout)));
   }
-  if (has_probed || !HasCreditLocked()) return absl::OkStatus();
-  probe_ = ++sent_;
-  return NotifyLocked(SendKind::kProbe, {});
+  return channel_->Probe();
 }
 
 Link::Held SendLink::held() const {
   absl::MutexLock lock(&mu_);
-  return {.unsent = waiting_bytes_ - offset_, .unfinished = message_.size()};
+  return {.unsent = channel_.has_value() ? channel_->unsent() : 0,
+          .unfinished = assembler_.has_value() ? assembler_->bytes() : 0};
 }
 
-// --- Sending; mu_ is held.
+// --- Sending; any thread.
 
 absl::Status SendLink::Send(absl::Span<const std::byte> header,
                             absl::Span<const std::byte> payload) {
   absl::MutexLock lock(&mu_);
   const size_t length = header.size() + payload.size();
   RETURN_IF_ERROR(CheckSendLocked(length));
-  if (waiting_bytes_ + length + kMessageCost > options().send_buffer) {
-    refused_ = true;
-    return absl::ResourceExhaustedError(
-        absl::StrCat(waiting_bytes_, " bytes wait on the link to ", peer()));
+  if (!channel_->HasRoom(length)) {
+    channel_->OnRefused();
+    return absl::ResourceExhaustedError(absl::StrCat(
+        channel_->waiting_bytes(), " bytes wait on the link to ", peer()));
   }
-  std::string& message = waiting_.emplace_back();
-  message.reserve(length);
-  message.append(reinterpret_cast<const char*>(header.data()), header.size());
-  message.append(reinterpret_cast<const char*>(payload.data()), payload.size());
-  waiting_bytes_ += length + kMessageCost;
-  const absl::Status pushed = PushLocked();
-  if (pushed.ok()) return pushed;
-  BeginCloseLocked(pushed);
+  const absl::Status sent = channel_->Send(header, payload);
+  if (sent.ok()) return sent;
+  BeginCloseLocked(sent);
   return absl::UnavailableError("the link is closing");
-}
-
-absl::Status SendLink::PushLocked() {
-  while (!waiting_.empty() && HasCreditLocked()) {
-    const std::string& message = waiting_.front();
-    const bool first = offset_ == 0;
-    const size_t length = std::min(message.size() - offset_, kSendPayload);
-    const SendHead head = {first ? SendKind::kFirst : SendKind::kMore,
-                           {},
-                           first ? static_cast<uint32_t>(message.size()) : 0,
-                           taken_};
-    const absl::Span<const std::byte> piece(
-        reinterpret_cast<const std::byte*>(message.data()) + offset_, length);
-    // A refused sender waits for the completion.
-    RETURN_IF_ERROR(wire_->Send(head, piece, /*signaled=*/refused_));
-    ++sent_;
-    told_ = taken_;
-    offset_ += length;
-    if (offset_ < message.size()) continue;
-    waiting_bytes_ -= message.size() + kMessageCost;
-    waiting_.pop_front();
-    offset_ = 0;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status SendLink::NotifyLocked(SendKind kind,
-                                    absl::Span<const std::byte> payload) {
-  told_ = taken_;
-  return wire_->Send({kind, {}, 0, taken_}, payload, /*signaled=*/false);
-}
-
-// Unless a sent message has reported it already.
-absl::Status SendLink::SayTakenLocked() {
-  const uint64_t untold = taken_ - told_;
-  if (untold == 0) owes_taken_ = false;
-  if ((!owes_taken_ && untold < kTakenPerCredit) || !wire_->CanNotify()) {
-    return absl::OkStatus();
-  }
-  owes_taken_ = false;
-  return NotifyLocked(SendKind::kCredit, {});
 }
 
 // --- Receiving; the loop's thread.
 
 void SendLink::OnSent(uint64_t id) {
   absl::MutexLock lock(&mu_);
-  if (wire_ != nullptr) wire_->OnComplete(id);
+  if (channel_.has_value()) channel_->OnComplete(id);
 }
 
 void SendLink::OnBatchEnd() {
@@ -265,38 +213,11 @@ void SendLink::OnBatchEnd() {
   bool writable = false;
   {
     absl::MutexLock lock(&mu_);
-    taken_ = received_;
-    status = PushLocked();
-    if (status.ok()) status = SayTakenLocked();
-    writable =
-        refused_ && open() && waiting_bytes_ <= options().send_buffer / 2;
-    if (writable) refused_ = false;
+    status = channel_->OnBuffersPosted();
+    writable = open() && channel_->TakeWritable();
   }
   if (!status.ok()) return Fail(status);
   if (writable) handler().OnWritable();
-}
-
-absl::Status SendLink::TakeHead(const SendHead& head) {
-  absl::MutexLock lock(&mu_);
-  if (head.taken < covered_ || head.taken > sent_) {
-    return absl::DataLossError("it acknowledged messages that were not sent");
-  }
-  // Otherwise it could use up other links' receives.
-  if (head.kind == SendKind::kCredit &&
-      head.taken - covered_ < kTakenPerCredit &&
-      (probe_ <= covered_ || head.taken < probe_)) {
-    return absl::DataLossError("it acknowledges too often");
-  }
-  covered_ = head.taken;
-  const bool counts = head.kind == SendKind::kFirst ||
-                      head.kind == SendKind::kMore ||
-                      head.kind == SendKind::kProbe;
-  if (!counts) return absl::OkStatus();
-  if (++received_ > told_ + kSendWindow) {
-    return absl::DataLossError("it sent more than its credit");
-  }
-  owes_taken_ |= head.kind == SendKind::kProbe;
-  return absl::OkStatus();
 }
 
 void SendLink::OnReceived(absl::Span<const std::byte> bytes) {
@@ -313,9 +234,12 @@ void SendLink::OnReceived(absl::Span<const std::byte> bytes) {
     cut_off_ = true;
     return Fail(absl::UnavailableError("closed by the peer"));
   }
-  if (absl::Status taken = TakeHead(head); !taken.ok()) {
-    return CutOff(taken.message());
+  absl::Status allowed;
+  {
+    absl::MutexLock lock(&mu_);
+    allowed = channel_->OnHead(head);
   }
+  if (!allowed.ok()) return CutOff(allowed.message());
   switch (head.kind) {
     case SendKind::kFirst:
     case SendKind::kMore:
@@ -344,35 +268,16 @@ void SendLink::TakeHello(absl::Span<const std::byte> payload) {
 
 void SendLink::TakePiece(const SendHead& head,
                          absl::Span<const std::byte> payload) {
-  const bool first = head.kind == SendKind::kFirst;
-  if (first != (unfinished_ == 0)) return CutOff("it sent pieces out of order");
-  if (first) {
-    if (head.length > options().max_message) {
-      return CutOff(absl::StrCat("a message of ", head.length, " bytes"));
-    }
-    length_ = head.length;
+  if (absl::Status sound = assembler_->Check(head, payload); !sound.ok()) {
+    return CutOff(sound.message());
   }
-  const size_t left = length_ - message_.size();
-  // Partly filled ones would cost the peer little and this side much.
-  if (payload.size() != std::min(left, kSendPayload)) {
-    return CutOff("it sent a piece of a wrong size");
-  }
-  if (!first) return TakeUnfinished(payload);
-  if (payload.size() == length_) return handler().OnMessage(payload);
-  unfinished_ = hub_->BeginUnfinished(this);
-  TakeUnfinished(payload);
-}
-
-void SendLink::TakeUnfinished(absl::Span<const std::byte> payload) {
-  message_.append(reinterpret_cast<const char*>(payload.data()),
-                  payload.size());
-  if (message_.size() < length_) {
-    return hub_->GrowUnfinished(unfinished_, payload.size());
-  }
-  hub_->EndUnfinished(std::exchange(unfinished_, 0));
-  const std::string message = std::exchange(message_, std::string());
+  const bool whole =
+      head.kind == SendKind::kFirst && payload.size() == head.length;
+  if (whole) return handler().OnMessage(payload);
+  const std::optional<std::string> message = assembler_->Add(head, payload);
+  if (!message.has_value()) return;
   handler().OnMessage(
-      {reinterpret_cast<const std::byte*>(message.data()), message.size()});
+      {reinterpret_cast<const std::byte*>(message->data()), message->size()});
 }
 
 }  // namespace kamino::transport

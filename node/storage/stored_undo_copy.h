@@ -1,8 +1,8 @@
 // The region of a node's undo copy, and the engine's UndoCopy in it.
 //
 // Not thread-safe: as Storage, which owns it.
-#ifndef KAMINO_NODE_STORAGE_UNDO_COPY_H_
-#define KAMINO_NODE_STORAGE_UNDO_COPY_H_
+#ifndef KAMINO_NODE_STORAGE_STORED_UNDO_COPY_H_
+#define KAMINO_NODE_STORAGE_STORED_UNDO_COPY_H_
 
 #include <cstddef>
 #include <memory>
@@ -53,4 +53,4 @@ class StoredUndoCopy {
 
 }  // namespace kamino::node
 
-#endif  // KAMINO_NODE_STORAGE_UNDO_COPY_H_
+#endif  // KAMINO_NODE_STORAGE_STORED_UNDO_COPY_H_

@@ -1,4 +1,4 @@
-#include "node/storage/undo_copy.h"
+#include "node/storage/stored_undo_copy.h"
 
 #include <utility>
 

@@ -71,21 +71,29 @@ struct Links {
   std::vector<ObjectId> objects;  // what the pages hold
 };
 
+// The links that one thread changes. Threads have places of their own, as they
+// have in a program that knows what it does.
+struct LinkShare {
+  Links* links = nullptr;
+  uint64_t first = 0;
+  uint64_t count = 0;
+};
+
+LinkShare ShareOf(Links* links, const Cell& cell, int thread) {
+  const uint64_t count = kLinks / cell.threads;
+  return {links, count * thread, count};
+}
+
 class MicroWorker final : public Worker {
  public:
-  MicroWorker(TransactionalStore* store, const Objects* objects, Links* links,
-              const Cell& cell, int thread, uint64_t seed)
+  MicroWorker(TransactionalStore* store, const Objects* objects,
+              const LinkShare& share, const Cell& cell, uint64_t seed)
       : store_(*store),
         objects_(objects),
-        links_(links),
+        share_(share),
         what_(static_cast<What>(cell.what)),
         how_(static_cast<How>(cell.how)),
         random_(seed) {
-    // Threads have places of their own, as they have in a program that knows
-    // what it does.
-    const uint64_t share = kLinks / cell.threads;
-    first_link_ = share * thread;
-    link_count_ = share;
     for (std::byte& byte : content_) byte = std::byte(random_.Next());
   }
 
@@ -106,7 +114,7 @@ class MicroWorker final : public Worker {
     }
     ++drawn_;
     if (what_ == kAllocLinkFree) {
-      at_ = first_link_ + random_.Below(link_count_);
+      at_ = share_.first + random_.Below(share_.count);
     }
     // No two transactions write the same bytes.
     std::memcpy(content_.data(), &drawn_, sizeof(drawn_));
@@ -167,7 +175,7 @@ class MicroWorker final : public Worker {
   }
 
   absl::Status RunAllocLinkFree() {
-    const ObjectId page = links_->pages[at_ / kLinksPerPage];
+    const ObjectId page = share_.links->pages[at_ / kLinksPerPage];
     const uint32_t offset =
         static_cast<uint32_t>(at_ % kLinksPerPage * sizeof(ObjectId));
     ObjectId made = kNullObject;
@@ -180,20 +188,18 @@ class MicroWorker final : public Worker {
           ASSIGN_OR_RETURN(const auto place,
                            transaction.Write(page, offset, sizeof(made)));
           std::memcpy(place, &made, sizeof(made));
-          return transaction.Free(links_->objects[at_]);
+          return transaction.Free(share_.links->objects[at_]);
         });
-    if (done.ok()) links_->objects[at_] = made;
+    if (done.ok()) share_.links->objects[at_] = made;
     return done;
   }
 
   TransactionalStore& store_;
   const Objects* const objects_;
-  Links* const links_;
+  const LinkShare share_;
   const What what_;
   const How how_;
   Random random_;
-  uint64_t first_link_;
-  uint64_t link_count_;
   uint64_t at_ = 0;
   uint64_t drawn_ = 0;
   alignas(64) std::array<std::byte, 4096> content_;
@@ -227,9 +233,9 @@ class MicroDataset final : public Dataset {
     const auto set = std::find_if(
         sets_.begin(), sets_.end(),
         [&cell](const Objects& set) { return set.size == cell.value_size; });
-    return absl::make_unique<MicroWorker>(store_,
-                                          set == sets_.end() ? nullptr : &*set,
-                                          &links_, cell, thread, seed);
+    return absl::make_unique<MicroWorker>(
+        store_, set == sets_.end() ? nullptr : &*set,
+        ShareOf(&links_, cell, thread), cell, seed);
   }
 
  private:

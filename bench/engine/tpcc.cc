@@ -33,12 +33,9 @@ constexpr uint64_t kItemFootprint = 256;
 // A terminal whose tables are B+trees of a store.
 class TerminalWorker final : public Worker {
  public:
-  TerminalWorker(TransactionalStore* store, const TpccScale& scale,
-                 const tpcc::Roots& roots, bool mix, uint32_t home,
-                 uint32_t writer, uint32_t* history, uint64_t seed)
-      : store_(*store),
-        roots_(roots),
-        terminal_(scale, mix, home, writer, history, seed) {}
+  TerminalWorker(TransactionalStore* store, const tpcc::Roots& roots,
+                 tpcc::Terminal terminal)
+      : store_(*store), roots_(roots), terminal_(std::move(terminal)) {}
 
   int Draw() override { return terminal_.Draw(); }
   absl::Status Run() override {
@@ -70,9 +67,11 @@ class TablesDataset final : public TpccDataset {
   std::unique_ptr<Worker> MakeWorker(const Cell& cell, int thread,
                                      uint64_t seed) override {
     const auto number = static_cast<uint32_t>(thread);
+    const tpcc::HistoryNumbers history{number + 1, &history_[number].next};
     return absl::make_unique<TerminalWorker>(
-        &store_, scale_, roots_, cell.what != 0, number % scale_.warehouses + 1,
-        number + 1, &history_[number].next, seed);
+        &store_, roots_,
+        tpcc::Terminal(scale_, /*mix=*/cell.what != 0,
+                       number % scale_.warehouses + 1, history, seed));
   }
 
   // Takes the oldest orders away, delivered or not, until each district has as

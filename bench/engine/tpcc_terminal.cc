@@ -107,7 +107,7 @@ absl::Status Terminal::Run(Transactor transact) {
     }
   });
   if (absl::IsCancelled(done)) return absl::OkStatus();
-  if (done.ok() && kind_ == kPayment) ++history_;
+  if (done.ok() && kind_ == kPayment) ++*history_.next;
   return done;
 }
 
@@ -259,7 +259,8 @@ absl::Status Terminal::Payment(Rows& rows) {
                   {}};
   inputs_.Fill(&history.data, absl::StrCat(View(warehouse.name), "    ",
                                            View(district->name)));
-  return rows.Put(kHistory, HistoryKey(writer_, history_), history);
+  return rows.Put(kHistory, HistoryKey(history_.writer, *history_.next),
+                  history);
 }
 
 absl::Status Terminal::OrderStatus(Rows& rows) {

@@ -10,18 +10,22 @@
 
 namespace kamino::bench::tpcc {
 
+// The keys of the rows that a terminal adds to HISTORY.
+struct HistoryNumbers {
+  uint32_t writer = 0;       // no two terminals have the same one
+  uint32_t* next = nullptr;  // number of the writer's next row
+};
+
 // Not thread-safe.
 class Terminal {
  public:
-  // `home` is the terminal's warehouse. `*history` numbers the rows that it
-  // adds to HISTORY, as its writer `writer`.
-  Terminal(const TpccScale& scale, bool mix, uint32_t home, uint32_t writer,
-           uint32_t* history, uint64_t seed)
+  // `home` is the terminal's warehouse. `*history.next` must outlive this.
+  Terminal(const TpccScale& scale, bool mix, uint32_t home,
+           const HistoryNumbers& history, uint64_t seed)
       : scale_(scale),
         mix_(mix),
         home_(home),
-        writer_(writer),
-        history_(*history),
+        history_(history),
         inputs_(scale, seed) {}
 
   // From now on new orders look for all of their items before they store
@@ -78,8 +82,7 @@ class Terminal {
   const TpccScale scale_;
   const bool mix_;
   const uint32_t home_;
-  const uint32_t writer_;
-  uint32_t& history_;
+  const HistoryNumbers history_;
   Inputs inputs_;
   bool items_first_ = false;
 

@@ -103,7 +103,8 @@ Outcome RunTerminals(Subject* subject, const TpccScale& scale, int terminals,
     tpcc::Terminal terminal(
         scale, /*mix=*/true,
         static_cast<uint32_t>(number % scale.warehouses) + 1,
-        static_cast<uint32_t>(writer) + 1, &history, FnvHash(writer));
+        tpcc::HistoryNumbers{static_cast<uint32_t>(writer) + 1, &history},
+        FnvHash(writer));
     for (bool well = true; well && !stop.load();) {
       const int kind = terminal.Draw();
       const Nanos begin = NowNanos();

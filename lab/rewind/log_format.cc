@@ -39,6 +39,16 @@ CheckedWords WordsOf(const Heap& heap, LogFormat format) {
   return {heap.region(), LogSeed(heap.uuid()), format == LogFormat::kChecked};
 }
 
+rewind_format::ListState* ListOf(const Heap& heap, LogFormat format) {
+  LogHeader* const header = LogHeaderOf(heap);
+  return format == LogFormat::kPlain ? &header->plain_list : &header->list;
+}
+
+rewind_format::Marks* MarksOf(const Heap& heap, LogFormat format) {
+  LogHeader* const header = LogHeaderOf(heap);
+  return format == LogFormat::kPlain ? &header->plain_marks : &header->marks;
+}
+
 absl::StatusOr<LogFormat> LogFormatOf(const Heap& heap) {
   const LogHeader& header = *LogHeaderOf(heap);
   const uint64_t head = header.plain_list.head;

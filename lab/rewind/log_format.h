@@ -19,6 +19,12 @@ rewind_format::LogHeader* LogHeaderOf(const Heap& heap);
 // How the log's words that change in place are written.
 CheckedWords WordsOf(const Heap& heap, rewind_format::LogFormat format);
 
+// Where a log of that format has its list, and its marks.
+rewind_format::ListState* ListOf(const Heap& heap,
+                                 rewind_format::LogFormat format);
+rewind_format::Marks* MarksOf(const Heap& heap,
+                              rewind_format::LogFormat format);
+
 // kPlain: also a new heap's, whose log is all 0. kChecked: FinishChecked comes
 // before anything else. kFailedPrecondition: it is of a later release;
 // kDataLoss: damaged.

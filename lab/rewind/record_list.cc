@@ -28,15 +28,15 @@ size_t UnitsFor(size_t bytes) { return (bytes + kUnitBytes - 1) / kUnitBytes; }
 
 RecordList::RecordList(const CheckedWords& words,
                        rewind_format::ListState* state, LogSpace* space,
-                       LogForm form, size_t bucket, size_t group)
+                       const ListShape& shape)
     : words_(words),
       region_(words.region()),
       space_(space),
-      form_(form),
-      bucket_(bucket),
-      group_(group),
+      form_(shape.form),
+      bucket_(shape.bucket),
+      group_(shape.group),
       list_(words, state, space) {
-  CHECK(bucket > 0 && group > 0);
+  CHECK(bucket_ > 0 && group_ > 0);
 }
 
 size_t RecordList::UnitsOf(size_t bucket) {

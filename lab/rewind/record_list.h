@@ -25,11 +25,19 @@
 
 namespace kamino::engine {
 
+// How a list takes records.
+struct ListShape {
+  LogForm form = LogForm::kBatch;
+  size_t bucket = 1;  // cells
+  size_t group = 1;   // records that share drains, of form batch
+};
+
 class RecordList final : public RecordIndex {
  public:
-  // All must outlive this. `bucket` cells, `group` records, both at least 1.
+  // `state` and `space` must outlive this. A bucket has a cell at least, and a
+  // group a record.
   RecordList(const CheckedWords& words, rewind_format::ListState* state,
-             LogSpace* space, LogForm form, size_t bucket, size_t group);
+             LogSpace* space, const ListShape& shape);
 
   bool Reserve(size_t records) override;
   void Unreserve(size_t records) override;

@@ -1,6 +1,5 @@
 // How records leave the log: with their transaction, or by checkpoints.
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "glog/logging.h"
@@ -27,6 +26,23 @@ size_t PieceOf(absl::Span<const OwnRecords> all) {
   return transactions;
 }
 
+// Flushes the lines that they have stored to.
+void FlushStored(Region* region, absl::Span<const OwnRecords> all) {
+  std::vector<uint64_t> lines;
+  for (const OwnRecords& own : all) {
+    for (const LogRecord& record : own.records) {
+      const uint64_t end = record.address + record.length;
+      for (uint64_t at = record.address / kUnitBytes * kUnitBytes; at < end;
+           at += kUnitBytes) {
+        lines.push_back(at);
+      }
+    }
+  }
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  for (uint64_t line : lines) region->Flush(region->base() + line, kUnitBytes);
+}
+
 }  // namespace
 
 std::vector<ObjectId> RewindLog::ClearAll(
@@ -42,14 +58,14 @@ std::vector<ObjectId> RewindLog::ClearAll(
   if (beside.has_value()) rest.push_back(beside->indexed);
   if (sequence != last_sequence) last_sequence_.Store(sequence);
   if (rest.empty()) region_->Drain();
-  index_->Remove(rest);
-  index_->Remove(ends);
+  records_.Remove(rest);
+  records_.Remove(ends);
   std::vector<ObjectId> freed;
-  if (beside.has_value()) GiveBack(*beside);
+  if (beside.has_value()) records_.GiveBack(*beside);
   for (OwnRecords& own : all) {
-    for (const LogRecord& record : own.records) GiveBack(record);
-    GiveBack(*own.end);
-    GiveKept(&own);
+    for (const LogRecord& record : own.records) records_.GiveBack(record);
+    records_.GiveBack(*own.end);
+    records_.GiveKept(&own);
     freed.insert(freed.end(), own.freed.begin(), own.freed.end());
     own = OwnRecords();
   }
@@ -58,14 +74,8 @@ std::vector<ObjectId> RewindLog::ClearAll(
 
 void RewindLog::FindLocked(const OwnRecords& own) const {
   if (!options_.scans || options_.layers != 1) return;
-  const auto offsets = index_->Scan();
-  CHECK(offsets.ok()) << offsets.status();
-  size_t found = 0;
-  for (const uint64_t offset : *offsets) {
-    const auto* record = reinterpret_cast<const RecordHeader*>(At(offset));
-    if (record->transaction == own.transaction) ++found;
-  }
-  CHECK_EQ(found, own.records.size() + (own.end.has_value() ? 1 : 0));
+  CHECK_EQ(records_.CountOf(own.transaction),
+           own.records.size() + (own.end.has_value() ? 1 : 0));
 }
 
 void RewindLog::Find(const OwnRecords& own) const {
@@ -76,69 +86,34 @@ void RewindLog::Find(const OwnRecords& own) const {
 std::vector<ObjectId> RewindLog::Clear(OwnRecords* own) {
   TurnLock lock(&mutex_);
   FindLocked(*own);
-  --live_;
+  transactions_.Leave();
   return ClearAll(absl::MakeSpan(own, 1), std::nullopt);
 }
 
 void RewindLog::Finished(OwnRecords* own) {
   TurnLock lock(&mutex_);
-  --live_;
-  storing_.erase(own->end->indexed.id);
-  blocks_ += own->freed.size();
-  finished_.push_back(std::move(*own));
+  waiting_blocks_ += own->freed.size();
+  transactions_.Finish(std::move(*own));
   *own = OwnRecords();
 }
 
-std::optional<LogRecord> RewindLog::MakeCheckpoint() {
-  // It is but a note: the floor says the same. A full log needs none.
-  if (!index_->Reserve(1)) return std::nullopt;
-  const auto unit = space_.Take(1);
-  if (!unit.has_value()) {
-    index_->Unreserve(1);
-    return std::nullopt;
-  }
-  LogRecord mark = WriteSmall(*unit, 0, RecordType::kCheckpoint, 0, {});
-  Index({&mark, 1}, /*in_order=*/true);
-  return mark;
-}
-
-void RewindLog::FlushStored(absl::Span<const OwnRecords> all) const {
-  if (options_.force) return;  // it was, before their ends
-  std::vector<uint64_t> lines;
-  for (const OwnRecords& own : all) {
-    for (const LogRecord& record : own.records) {
-      const uint64_t end = record.address + record.length;
-      for (uint64_t at = record.address / kUnitBytes * kUnitBytes; at < end;
-           at += kUnitBytes) {
-        lines.push_back(at);
-      }
-    }
-  }
-  std::sort(lines.begin(), lines.end());
-  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-  for (uint64_t line : lines) region_->Flush(At(line), kUnitBytes);
-}
-
 bool RewindLog::Checkpoint() {
+  if (!options_.keeps_finished()) return false;
   MutexLock one(&checkpoint_mutex_);
   std::vector<OwnRecords> done;
   std::optional<LogRecord> mark;
   uint64_t floor;
   {
     TurnLock lock(&mutex_);
-    if (finished_.empty()) return false;
-    mark = MakeCheckpoint();
-    floor = storing_.empty() ? next_id_ : std::min(next_id_, *storing_.begin());
-    const auto late = std::partition(
-        finished_.begin(), finished_.end(),
-        [floor](const OwnRecords& own) { return own.end->indexed.id < floor; });
-    done.assign(std::make_move_iterator(finished_.begin()),
-                std::make_move_iterator(late));
-    finished_.erase(finished_.begin(), late);
-    leaving_ = done.size();
-    records_since_checkpoint_ = 0;
+    if (!transactions_.any_finished()) return false;
+    // It is but a note: the floor says the same. A full log needs none.
+    mark = records_.AppendCheckpoint();
+    checkpoint_id_ = records_.next_id();
+    floor = transactions_.FloorBefore(checkpoint_id_);
+    done = transactions_.TakeFinished(floor);
   }
-  FlushStored(done);
+  // With force, what they stored was flushed before their ends.
+  if (!options_.force) FlushStored(region_, done);
   region_->Drain();
   words_.Persist(&marks_->floor, floor);
   absl::Span<OwnRecords> left = absl::MakeSpan(done);
@@ -149,10 +124,10 @@ bool RewindLog::Checkpoint() {
       TurnLock lock(&mutex_);
       for (ObjectId block : ClearAll(piece, mark)) {
         heap_->Release(block);
-        --blocks_;
+        --waiting_blocks_;
       }
       mark.reset();
-      leaving_ = left.size();
+      transactions_.SetLeaving(left.size());
     }
     if (!left.empty()) mutex_.LetOthers();
   } while (!left.empty());
@@ -160,11 +135,12 @@ bool RewindLog::Checkpoint() {
 }
 
 bool RewindLog::WantsCheckpoint() const {
+  if (!options_.keeps_finished()) return false;
   TurnLock lock(&mutex_);
   // Early enough that transactions need not make checkpoints themselves.
-  const bool filling = space_.free() < space_.size() / 2;
-  return !finished_.empty() &&
-         (filling || records_since_checkpoint_ >= options_.checkpoint_records);
+  const uint64_t records = records_.next_id() - checkpoint_id_;
+  return transactions_.any_finished() &&
+         (records_.filling() || records >= options_.checkpoint_records);
 }
 
 }  // namespace kamino::engine

@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "lab/rewind/log_format.h"
+#include "lab/rewind/record_table.h"
 #include "lab/rewind/rewind_recovery.h"
 #include "lab/rewind/rewind_transaction.h"
 
@@ -29,11 +30,11 @@ absl::Status CheckOptions(const RewindOptions& options, const Heap& heap) {
         absl::StrCat("a heap of ", heap.region()->size(),
                      " bytes: REWIND can have ", kMostChecked, " at most"));
   }
-  if (heap.log_area().size() < RewindLog::MinBytes(options)) {
+  if (heap.log_area().size() < RecordTable::MinBytes(options)) {
     return absl::InvalidArgumentError(
         absl::StrCat("the heap has ", heap.log_area().size(),
                      " bytes for the log; \"", options.Name(), "\" needs ",
-                     RewindLog::MinBytes(options), ": make the heap larger"));
+                     RecordTable::MinBytes(options), ": make the heap larger"));
   }
   return absl::OkStatus();
 }
@@ -82,13 +83,9 @@ uint64_t RewindStore::bytes_used() const {
   return heap_->stats().bytes_used + heap_->log_area().size();
 }
 
-bool RewindStore::Checkpoint() {
-  return options_.keeps_finished() && log_.Checkpoint();
-}
+bool RewindStore::Checkpoint() { return log_.Checkpoint(); }
 
-bool RewindStore::WantsCheckpoint() const {
-  return options_.keeps_finished() && log_.WantsCheckpoint();
-}
+bool RewindStore::WantsCheckpoint() const { return log_.WantsCheckpoint(); }
 
 bool RewindStore::WorkBeside() {
   if (WantsCheckpoint()) Checkpoint();

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -14,10 +14,8 @@
 
 namespace kamino::engine {
 
-using wrap_format::kLineBytes;
 using wrap_format::kMostRecordBytes;
 using wrap_format::Link;
-using wrap_format::Marker;
 using wrap_format::RecordBytes;
 
 namespace {
@@ -31,38 +29,40 @@ constexpr size_t kKeptPart = 8;
 // More than this part of the buckets is many.
 constexpr size_t kManyPart = 8;
 
-// Room for records in a piece.
-size_t CapacityOf(const LogPiece& piece, bool first) {
-  return piece.bytes - (first ? sizeof(Marker) : 0) - sizeof(Link);
+// A word of the log's header, which recovery has read.
+uint64_t Known(const absl::StatusOr<uint64_t>& word) {
+  CHECK(word.ok()) << word.status();
+  return *word;
+}
+
+// Stores what the records say to the objects' places.
+void StoreHome(const WrapLayout& layout, absl::Span<const Wrap> wraps) {
+  for (const Wrap& wrap : wraps) {
+    const bool whole = ForEachRecord(
+        wrap.records, [&](uint64_t address, absl::Span<const std::byte> bytes) {
+          layout.region()->CopyFlush(layout.At(address), bytes.data(),
+                                     bytes.size());
+        });
+    CHECK(whole);
+  }
 }
 
 }  // namespace
 
 WrapLog::WrapLog(const WrapLayout& layout, absl::Duration log_wait)
-    : layout_(layout), region_(layout.region()), log_wait_(log_wait) {
-  const auto retired = layout.Retired();
-  CHECK(retired.ok()) << retired.status();
-  const auto last_sequence = layout.LastSequence();
-  CHECK(last_sequence.ok()) << last_sequence.status();
-  MutexLock one(&retire_mutex_);
-  MutexLock lock(&mutex_);
-  // The first one is taken first.
-  for (size_t i = layout.buckets(); i > 0; --i) {
-    free_.push_back(layout.BucketAt(i - 1));
-  }
-  durable_ = handed_over_ = retired_ = *retired;
-  first_ = retired_ + 1;
-  last_commit_ = last_sequence_ = *last_sequence;
-}
+    : layout_(layout),
+      region_(layout.region()),
+      writer_(layout),
+      log_wait_(log_wait),
+      last_sequence_(Known(layout.LastSequence())),
+      room_(layout),
+      closes_(Known(layout.Retired()), last_sequence_) {}
 
 // --- Room.
 
 std::optional<uint64_t> WrapLog::TryTakeBucket(size_t kept) {
   MutexLock lock(&mutex_);
-  if (free_.size() <= kept) return std::nullopt;
-  const uint64_t bucket = free_.back();
-  free_.pop_back();
-  return bucket;
+  return room_.TakeBucket(kept);
 }
 
 std::optional<LogPiece> WrapLog::TryTakeBlock(size_t records) {
@@ -84,7 +84,7 @@ void WrapLog::RetireAllClosed() {
   uint64_t last;
   {
     MutexLock lock(&mutex_);
-    last = handed_over_;
+    last = closes_.handed_over();
   }
   // An earlier one may not be handed over yet; its thread needs nothing of us.
   while (retired() < last) {
@@ -94,7 +94,7 @@ void WrapLog::RetireAllClosed() {
 
 uint64_t WrapLog::given() const {
   MutexLock lock(&mutex_);
-  return given_;
+  return room_.given();
 }
 
 absl::Status WrapLog::Full(uint64_t given) const {
@@ -105,8 +105,7 @@ absl::Status WrapLog::Full(uint64_t given) const {
                                       open_, " unfinished transactions"));
   }
   // A smaller transaction would not help where room is on its way, or has come.
-  const bool retiring = retired_ + 1 != first_ + queue_.size();
-  if (retiring || !freed_.empty() || releasing_ > 0 || given != given_) {
+  if (closes_.retiring() || room_.releasing() || given != room_.given()) {
     return ResourceError(Resource::kLog,
                          "the log is full of what is about to be home");
   }
@@ -152,28 +151,15 @@ absl::Status WrapLog::AddPiece(Wrap* wrap, size_t bytes) {
     }
     YieldProcessor();
   }
-  wrap->room += CapacityOf(*piece, first);
-  wrap->pieces.push_back(*piece);
+  wrap->AddPiece(*piece);
   return absl::OkStatus();
 }
 
 absl::Status WrapLog::MakeRoom(Wrap* wrap, size_t bytes) {
-  while (wrap->room - wrap->records.size() < bytes) {
-    RETURN_IF_ERROR(
-        AddPiece(wrap, bytes - (wrap->room - wrap->records.size())));
+  while (wrap->free() < bytes) {
+    RETURN_IF_ERROR(AddPiece(wrap, bytes - wrap->free()));
   }
   return absl::OkStatus();
-}
-
-void WrapLog::Give(const Wrap& wrap) {
-  ++given_;
-  for (const LogPiece& piece : wrap.pieces) {
-    if (piece.block != kNullObject) {
-      freed_.push_back(piece.block);
-    } else {
-      free_.push_back(piece.offset);
-    }
-  }
 }
 
 // --- Writing.
@@ -193,89 +179,34 @@ absl::Status WrapLog::Open(Wrap* wrap) {
   return opened;
 }
 
-void WrapLog::Put(Wrap* wrap, uint64_t address,
-                  absl::Span<const std::byte> bytes) {
-  const uint64_t word = wrap_format::MakeRecordWord(address, bytes.size());
-  std::vector<std::byte>& records = wrap->records;
-  const size_t at = records.size();
-  // Records are padded to whole words with 0.
-  records.resize(at + RecordBytes(bytes.size()));
-  std::memcpy(records.data() + at, &word, sizeof(word));
-  std::memcpy(records.data() + at + sizeof(word), bytes.data(), bytes.size());
-}
-
 absl::Status WrapLog::Append(Wrap* wrap, uint64_t address,
                              absl::Span<const std::byte> bytes) {
   RETURN_IF_ERROR(Open(wrap));
   while (!bytes.empty()) {
     const size_t length = std::min<size_t>(bytes.size(), kMostRecordBytes);
     RETURN_IF_ERROR(MakeRoom(wrap, RecordBytes(length)));
-    Put(wrap, address, bytes.first(length));
-    WriteLines(wrap, /*all=*/false);
+    writer_.Append(wrap, address, bytes.first(length));
     address += length;
     bytes.remove_prefix(length);
   }
   return absl::OkStatus();
 }
 
-void WrapLog::WriteLines(Wrap* wrap, bool all) {
-  while (wrap->written < wrap->records.size()) {
-    const LogPiece& piece = wrap->pieces[wrap->piece];
-    const bool first = wrap->piece == 0;
-    const uint64_t begin = piece.offset + (first ? sizeof(Marker) : 0);
-    const size_t capacity = CapacityOf(piece, first);
-    const size_t end =
-        std::min(wrap->records.size(), wrap->piece_begin + capacity);
-    const bool fills = end == wrap->piece_begin + capacity;
-    size_t length = end - wrap->written;
-    if (!all && !fills) {
-      // `begin` is a line's, and so is what is written up to.
-      length = length / kLineBytes * kLineBytes;
-      if (length == 0) return;
-    }
-    if (length > 0) {
-      region_->CopyFlush(layout_.At(begin + wrap->written - wrap->piece_begin),
-                         wrap->records.data() + wrap->written, length);
-    }
-    wrap->written += length;
-    if (!fills || wrap->piece + 1 == wrap->pieces.size()) continue;
-    const LogPiece& next = wrap->pieces[++wrap->piece];
-    wrap->piece_begin += capacity;
-    const Link link{next.offset, next.bytes};
-    region_->CopyFlush(layout_.At(piece.offset + piece.bytes - sizeof(link)),
-                       &link, sizeof(link));
-  }
-}
-
 void WrapLog::Drain(Wrap* wrap) {
-  WriteLines(wrap, /*all=*/true);
+  writer_.Finish(wrap);
   region_->Drain();
 }
 
 void WrapLog::CloseWith(Wrap* wrap, std::optional<uint64_t> commit_sequence) {
   CHECK(wrap->open());
-  WriteLines(wrap, /*all=*/true);
-  Marker marker{};
+  writer_.Finish(wrap);
+  uint64_t durable;
   {
     MutexLock lock(&mutex_);
-    wrap->sequence = first_ + queue_.size();
-    queue_.emplace_back();
-    if (commit_sequence.has_value()) {
-      wrap->commit_sequence =
-          *commit_sequence != 0
-              ? *commit_sequence
-              : std::min(last_commit_ + 1, wrap_format::kSequenceMask);
-      last_commit_ = std::max(last_commit_, wrap->commit_sequence);
-    }
-    marker.durable = durable_;
+    closes_.Draw(wrap, commit_sequence);
+    durable = closes_.durable();
   }
-  marker.sequence = wrap->sequence;
-  marker.commit_sequence = wrap->commit_sequence;
-  marker.bytes = wrap->records.size();
-  const uint64_t offset = wrap->pieces.front().offset;
-  marker.own_check = layout_.OwnCheckOf(marker, offset);
-  marker.check = layout_.CheckOf(marker, offset, wrap->records);
-  region_->CopyFlush(layout_.At(offset), &marker, sizeof(marker));
+  writer_.WriteMarker(*wrap, durable);
   region_->Drain();
 }
 
@@ -285,18 +216,8 @@ void WrapLog::Close(Wrap* wrap, uint64_t commit_sequence) {
 
 void WrapLog::HandOver(Wrap wrap) {
   MutexLock lock(&mutex_);
-  const uint64_t sequence = wrap.sequence;
   --open_;
-  handed_over_ = std::max(handed_over_, sequence);
-  queue_[sequence - first_] = std::move(wrap);
-  if (sequence != durable_ + 1) {
-    Reached(LabBranch::kWrapOvertakes);
-    return;
-  }
-  while (durable_ + 1 - first_ < queue_.size() &&
-         queue_[durable_ + 1 - first_].sequence != 0) {
-    ++durable_;
-  }
+  closes_.HandOver(std::move(wrap));
 }
 
 void WrapLog::Forget(Wrap* wrap) {
@@ -309,10 +230,7 @@ void WrapLog::Forget(Wrap* wrap) {
   {
     MutexLock lock(&mutex_);
     --open_;
-    ++given_;
-    for (const LogPiece& piece : wrap->pieces) {
-      if (piece.block == kNullObject) free_.push_back(piece.offset);
-    }
+    room_.GiveBuckets(*wrap);
   }
   *wrap = Wrap();
 }
@@ -333,15 +251,14 @@ void WrapLog::OpenAnonymous(Wrap* wrap) {
     MutexLock lock(&mutex_);
     ++open_;
   }
-  wrap->pieces.push_back({*bucket, layout_.bucket_bytes()});
-  wrap->room = CapacityOf(wrap->pieces.front(), /*first=*/true);
+  wrap->AddPiece({*bucket, layout_.bucket_bytes()});
 }
 
 void WrapLog::AppendAnonymous(Wrap* wrap, uint64_t address,
                               absl::Span<const std::byte> bytes) {
   while (!bytes.empty()) {
     if (!wrap->open()) OpenAnonymous(wrap);
-    const size_t room = wrap->room - wrap->records.size();
+    const size_t room = wrap->free();
     // Less a word in front, in whole words.
     const size_t fits = room < 2 * sizeof(uint64_t)
                             ? 0
@@ -351,8 +268,7 @@ void WrapLog::AppendAnonymous(Wrap* wrap, uint64_t address,
       CloseAnonymous(wrap);
       continue;
     }
-    Put(wrap, address, bytes.first(length));
-    WriteLines(wrap, /*all=*/false);
+    writer_.Append(wrap, address, bytes.first(length));
     address += length;
     bytes.remove_prefix(length);
   }
@@ -366,29 +282,15 @@ void WrapLog::CloseAnonymous(Wrap* wrap) {
 
 // --- Retirement.
 
-void WrapLog::StoreHome(const std::vector<Wrap>& wraps) {
-  for (const Wrap& wrap : wraps) {
-    const bool whole = ForEachRecord(
-        wrap.records,
-        [this](uint64_t address, absl::Span<const std::byte> bytes) {
-          region_->CopyFlush(layout_.At(address), bytes.data(), bytes.size());
-        });
-    CHECK(whole);
-  }
-}
-
 size_t WrapLog::Retire(size_t most) {
   MutexLock one(&retire_mutex_);
   std::vector<Wrap> wraps;
   {
     MutexLock lock(&mutex_);
-    for (; wraps.size() < most && first_ <= durable_; ++first_) {
-      wraps.push_back(std::move(queue_.front()));
-      queue_.pop_front();
-    }
+    wraps = closes_.TakeDurable(most);
   }
   if (wraps.empty()) return 0;
-  StoreHome(wraps);
+  StoreHome(layout_, wraps);
   wrap_format::LogHeader* const header = layout_.header();
   uint64_t largest = last_sequence_;
   for (const Wrap& wrap : wraps) {
@@ -403,36 +305,34 @@ size_t WrapLog::Retire(size_t most) {
   layout_.StoreRetired(wraps.back().sequence);
   region_->Persist(&header->retired, sizeof(header->retired));
   MutexLock lock(&mutex_);
-  retired_ = wraps.back().sequence;
+  closes_.SetRetired(wraps.back().sequence);
   for (const Wrap& wrap : wraps) {
-    Give(wrap);
-    freed_.insert(freed_.end(), wrap.freed.begin(), wrap.freed.end());
+    room_.Give(wrap);
+    room_.GiveBlocks(wrap.freed);
   }
   return wraps.size();
 }
 
 bool WrapLog::WantsRetire() const {
   MutexLock lock(&mutex_);
-  return queue_.size() > layout_.buckets() / kManyPart;
+  return closes_.size() > layout_.buckets() / kManyPart;
 }
 
 void WrapLog::ReleaseFreed(absl::FunctionRef<void(ObjectId)> release) {
   std::vector<ObjectId> freed;
   {
     MutexLock lock(&mutex_);
-    if (freed_.empty()) return;
-    freed = std::exchange(freed_, {});
-    ++releasing_;
+    freed = room_.BeginRelease();
   }
+  if (freed.empty()) return;
   for (ObjectId block : freed) release(block);
   MutexLock lock(&mutex_);
-  --releasing_;
-  ++given_;
+  room_.EndRelease();
 }
 
 uint64_t WrapLog::retired() const {
   MutexLock lock(&mutex_);
-  return retired_;
+  return closes_.retired();
 }
 
 }  // namespace kamino::engine

@@ -17,9 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
@@ -29,39 +27,13 @@
 #include "engine/explore.h"
 #include "engine/heap/heap.h"
 #include "engine/transaction.h"
-#include "lab/wrap/wrap_format.h"
+#include "lab/wrap/close_queue.h"
+#include "lab/wrap/log_room.h"
+#include "lab/wrap/wrap.h"
 #include "lab/wrap/wrap_layout.h"
+#include "lab/wrap/wrap_writer.h"
 
 namespace kamino::engine {
-
-// Where some of a wrap's records lie.
-struct LogPiece {
-  uint64_t offset = 0;  // in the region, a multiple of a line
-  uint64_t bytes = 0;
-  ObjectId block = kNullObject;  // of the heap, that it is; else a bucket
-};
-
-// The stores of one wrap: a transaction's, or those outside of any. Its
-// owner's, and not thread-safe, until it is handed over.
-struct Wrap {
-  bool open() const { return !pieces.empty(); }
-
-  // A bucket first; none: it is not open.
-  std::vector<LogPiece> pieces;
-  // All of them, for the marker's check and the retirement: the log is read by
-  // recovery alone.
-  std::vector<std::byte> records;
-  size_t room = 0;     // for them in the pieces
-  size_t written = 0;  // of them to the pieces
-  // The piece that what comes next is written to, and where its records begin
-  // among all.
-  size_t piece = 0;
-  size_t piece_begin = 0;
-
-  uint64_t sequence = 0;         // of the close; 0: it has not closed
-  uint64_t commit_sequence = 0;  // 0: anonymous
-  std::vector<ObjectId> freed;   // blocks that it has made free
-};
 
 // Thread-safe.
 class WrapLog {
@@ -120,24 +92,17 @@ class WrapLog {
   // More room for `bytes` of records.
   absl::Status MakeRoom(Wrap* wrap, size_t bytes);
   absl::Status AddPiece(Wrap* wrap, size_t bytes);
-  // Number of times that buckets or blocks were given back.
-  uint64_t given() const;
+  uint64_t given() const;  // LogRoom's
   // There is no room for one that began to look for it at that given().
   absl::Status Full(uint64_t given) const;
-  void Give(const Wrap& wrap) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  static void Put(Wrap* wrap, uint64_t address,
-                  absl::Span<const std::byte> bytes);
-  // Writes what is appended to the pieces: whole lines, or all of it.
-  void WriteLines(Wrap* wrap, bool all);
   void CloseWith(Wrap* wrap, std::optional<uint64_t> commit_sequence);
-
-  void StoreHome(const std::vector<Wrap>& wraps);
   // Until all that has been handed over has retired.
   void RetireAllClosed();
 
   const WrapLayout layout_;
   Region* const region_;
+  const WrapWriter writer_;
   const absl::Duration log_wait_;
   Heap* heap_ = nullptr;
 
@@ -146,19 +111,9 @@ class WrapLog {
   uint64_t last_sequence_ ABSL_GUARDED_BY(retire_mutex_);  // in the header
 
   mutable Mutex mutex_;
-  std::vector<uint64_t> free_ ABSL_GUARDED_BY(mutex_);  // buckets
-  // Wraps that have drawn a sequence and are not being retired; those that have
-  // not been handed over have sequence 0.
-  std::deque<Wrap> queue_ ABSL_GUARDED_BY(mutex_);
-  uint64_t first_ ABSL_GUARDED_BY(mutex_);        // sequence of the first
-  uint64_t durable_ ABSL_GUARDED_BY(mutex_);      // all closes up to here are
-  uint64_t handed_over_ ABSL_GUARDED_BY(mutex_);  // the largest of those
-  uint64_t retired_ ABSL_GUARDED_BY(mutex_);
-  uint64_t last_commit_ ABSL_GUARDED_BY(mutex_);  // largest commit_sequence
-  size_t open_ ABSL_GUARDED_BY(mutex_) = 0;       // wraps
-  std::vector<ObjectId> freed_ ABSL_GUARDED_BY(mutex_);
-  size_t releasing_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that do
-  uint64_t given_ ABSL_GUARDED_BY(mutex_) = 0;
+  LogRoom room_ ABSL_GUARDED_BY(mutex_);
+  CloseQueue closes_ ABSL_GUARDED_BY(mutex_);
+  size_t open_ ABSL_GUARDED_BY(mutex_) = 0;  // wraps
 };
 
 }  // namespace kamino::engine

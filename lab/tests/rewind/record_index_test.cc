@@ -17,6 +17,7 @@
 #include "lab/rewind/linked_list.h"
 #include "lab/rewind/record_list.h"
 #include "lab/rewind/record_tree.h"
+#include "lab/rewind/word_log.h"
 #include "tests/faults/planted.h"
 
 namespace kamino::engine {
@@ -49,16 +50,18 @@ class Subject {
       : region_(region), space_(SpaceBegin(options), kBytes) {
     LogHeader* const header = HeaderOf(region);
     if (options.layers == 1) {
-      index_ = std::make_unique<RecordList>(CheckedWords(region, kSeed),
-                                            &header->list, &space_,
-                                            options.form, kBucket, kGroup);
+      index_ = std::make_unique<RecordList>(
+          CheckedWords(region, kSeed), &header->list, &space_,
+          ListShape{options.form, kBucket, kGroup});
     } else {
       RewindOptions small = options;
       small.bucket = kBucket;
       small.group = kGroup;
       index_ = std::make_unique<RecordTree>(
-          CheckedWords(region, kSeed), &header->list, &header->marks.root,
-          &space_, WordsBegin(), SpaceBegin(options), small);
+          CheckedWords(region, kSeed), &header->marks.root, &space_,
+          std::make_unique<WordLog>(CheckedWords(region, kSeed), &header->list,
+                                    WordsBegin(), SpaceBegin(options), small),
+          small);
     }
   }
 
@@ -78,8 +81,7 @@ class Subject {
  private:
   static uint64_t WordsBegin() { return 64 + sizeof(LogHeader); }
   static uint64_t SpaceBegin(const RewindOptions& options) {
-    return WordsBegin() +
-           (options.layers == 2 ? RecordTree::WordsBytes(kBytes) : 0);
+    return WordsBegin() + (options.layers == 2 ? WordLog::BytesOf(kBytes) : 0);
   }
 
   SimRegion* const region_;
@@ -371,8 +373,8 @@ class SharedBucketTest : public ::testing::Test {
   const CheckedWords words_{&region_, kSeed};
   rewind_format::ListState* const state_ = &HeaderOf(&region_)->list;
   LogSpace space_{64 + sizeof(LogHeader), kBytes};
-  RecordList list_{words_,  state_, &space_, LogForm::kOptimized,
-                   kBucket, kGroup};
+  RecordList list_{words_, state_, &space_,
+                   ListShape{LogForm::kOptimized, kBucket, kGroup}};
   const rewind_format::Node* first_ = nullptr;
   rewind_format::Node* second_ = nullptr;
 };
@@ -393,9 +395,9 @@ TEST_F(SharedBucketTest, OrItIsReadAgain) {
 }
 
 // The layout of the format's page.
-TEST(RecordTreeTest, RecordsBeginBehindTheWords) {
-  EXPECT_EQ(RecordTree::WordsBytes((256u << 10) - 64), 259u * 64);
-  EXPECT_EQ(RecordTree::WordsBytes(256u << 10), 771u * 64);
+TEST(WordLogTest, RecordsBeginBehindTheWords) {
+  EXPECT_EQ(WordLog::BytesOf((256u << 10) - 64), 259u * 64);
+  EXPECT_EQ(WordLog::BytesOf(256u << 10), 771u * 64);
 }
 
 // The costs of the forms, as on the format's page.
@@ -413,7 +415,8 @@ TEST(RecordListTest, DrainsOfARecord) {
     CreateHeader(&region);
     LogSpace space(64 + sizeof(LogHeader), kBytes);
     RecordList list(CheckedWords(&region, kSeed), &HeaderOf(&region)->list,
-                    &space, expected.form, /*bucket=*/100, /*group=*/8);
+                    &space,
+                    ListShape{expected.form, /*bucket=*/100, /*group=*/8});
     std::vector<Indexed> records;
     for (uint64_t i = 1; i <= 10; ++i) records.push_back(RecordNumber(i));
     ASSERT_TRUE(list.Reserve(10));

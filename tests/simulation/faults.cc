@@ -108,11 +108,13 @@ Faults::Faults(Cluster* cluster, const FaultPlan& plan)
       plan_(plan),
       operator_(cluster),
       random_(world_->random().Fork()),
-      nonsense_(random_) {}
+      nonsense_(random_),
+      releases_(cluster->options().unequal) {}
 
 void Faults::Start() {
   if (plan_.old_stores > 0) Operate();
   TalkNonsense();
+  if (cluster_->options().unequal != 0) FinalizeLater();
   if (plan_.damaged_one_in > 0 || plan_.damaged_entries_one_in > 0) {
     cluster_->network().SetFilter(DamagesMessages(
         world_, plan_.damaged_one_in, plan_.damaged_entries_one_in));

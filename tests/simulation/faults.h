@@ -104,6 +104,8 @@ class Faults {
   void ChurnManager(SimManager* manager, absl::Time until);
   void ChangeMembers();
   void Maintain(SimNode* node);
+  // Acts as an operator who finalizes a release now and then.
+  void FinalizeLater();
   void Doom(SimNode* node, Crash crash, uint64_t most_drains);
   void PowerCut();
   // The node among those that died at once that returns long before all others
@@ -177,6 +179,7 @@ class Faults {
   Operator operator_;
   Random random_;
   Random nonsense_;  // a stream of its own: other faults stay the same
+  Random releases_;  // likewise
   bool stopped_ = false;
   uint64_t struck_ = 0;
   bool all_are_old_ = false;            // no other fault strikes meanwhile

@@ -33,4 +33,25 @@ void Faults::Maintain(SimNode* node) {
   After(Between(5, 1500), [this, node] { operator_.Add(node->name()); });
 }
 
+// Nodes of the older release that are outside the chain, or return to it, are
+// refused from then on.
+void Faults::FinalizeLater() {
+  const absl::Duration pause =
+      releases_.Between(absl::Milliseconds(300), absl::Milliseconds(4000));
+  After(pause, [this] {
+    const bool force = releases_.OneIn(3);
+    for (const auto& manager : cluster_->managers()) {
+      if (!manager->leads() || manager->paused()) continue;
+      const absl::Status asked = manager->Administer(
+          [force](membership::ManagerCore* core, absl::Time now) {
+            return core->finalizing().Finalize(force, now);
+          });
+      manager->Trace("is asked to finalize", force ? " by force: " : ": ",
+                     asked.ok() ? "ok" : asked.message());
+      if (asked.ok()) world_->tally().Count(Kind::kFinalized);
+    }
+    FinalizeLater();
+  });
+}
+
 }  // namespace kamino::simulation

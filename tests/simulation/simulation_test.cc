@@ -37,7 +37,7 @@ class SimulationTest : public ::testing::TestWithParam<int> {
     for (const Kind kind :
          {Kind::kStorm, Kind::kRemoval, Kind::kDrain, Kind::kDecay,
           Kind::kError, Kind::kRot, Kind::kMixedFiles, Kind::kMisfit,
-          Kind::kLacks, Kind::kCleanRead, Kind::kNotClean,
+          Kind::kFinalized, Kind::kLacks, Kind::kCleanRead, Kind::kNotClean,
           Kind::kSessionExpired, Kind::kSessionClosed, Kind::kVoided,
           Kind::kStranger}) {
       EXPECT_GT(runs_.of(kind), 0u) << kKindNames[static_cast<size_t>(kind)];

@@ -21,6 +21,7 @@ enum class Kind : size_t {
   kRot,
   kMixedFiles,
   kMisfit,          // a node is refused, as it differs from the others
+  kFinalized,       // an operator finalizes a release
   kLacks,           // a member lacks what a client asks for
   kCleanRead,       // at a node other than the tail
   kNotClean,        // likewise, of objects being changed
@@ -50,6 +51,7 @@ inline constexpr std::array<const char*, static_cast<size_t>(Kind::kCount)>
                   "rot",
                   "mixed files",
                   "misfits",
+                  "finalizations",
                   "procedures that a member lacks",
                   "reads at clean replicas",
                   "reads of what was not clean",

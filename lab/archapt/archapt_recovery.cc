@@ -54,7 +54,7 @@ class Recovery {
   Region* const region_;
   UndoRing* const ring_;
   MatrixTable* const table_;
-  UndoRing::Contents log_;
+  UndoContents log_;
   std::vector<MatrixTable::Found> matrices_;
   // Ranges that are rolled back: end to begin.
   std::multimap<uint64_t, uint64_t> taken_back_;
@@ -62,7 +62,7 @@ class Recovery {
 };
 
 void Recovery::NoteTakenBack() {
-  for (const UndoRing::Found& update : log_.updates) {
+  for (const UndoContents::Update& update : log_.updates) {
     const uint64_t begin = update.record.address;
     taken_back_.emplace(begin + update.record.length, begin);
   }
@@ -190,8 +190,8 @@ absl::StatusOr<ArchaptLayout> LayoutOf(const Heap& heap) {
   layout.ring.header = reinterpret_cast<LogHeader*>(area.data());
   layout.ring.ring_begin = begin + ring;
   layout.ring.ring_end = begin + area.size() / kLineBytes * kLineBytes;
-  layout.ring.objects_begin = heap.objects_begin();
-  layout.ring.objects_end = heap.objects_end();
+  layout.ring.objects.begin = heap.objects_begin();
+  layout.ring.objects.end = heap.objects_end();
   return layout;
 }
 

@@ -38,32 +38,31 @@ LineRange WholeLines(const Intent& write, size_t bytes) {
 absl::StatusOr<absl::Span<const std::byte>> ArchaptTransaction::Show(
     HeldObject& held) {
   if (held.allocated) return held.bytes;
-  if (store_->IsLost(held.id)) return Lost(held.id);
+  if (store_.media->lost.Has(held.id)) return Lost(held.id);
   return held.bytes;
 }
 
 void ArchaptTransaction::Claim(HeldObject& held, const LineRange& logged) {
   if (held.claimed || held.allocated) return;
-  store_->BeforeWrite(held.id, logged, &unsettled_);
+  taken_.Take(held.id, logged);
   held.claimed = true;
 }
 
 absl::Status ArchaptTransaction::Append(absl::Span<const UndoDraft> drafts) {
   // Nothing is drained then, so nothing is settled.
   if (drafts.empty()) return absl::OkStatus();
-  absl::Status appended = store_->ring_.Append(&own_, drafts);
+  absl::Status appended = ring().Append(&own_, drafts);
   for (int attempt = 0; !appended.ok(); ++attempt) {
     // Others wait for these.
-    FinishFlushes();
+    taken_.Finish();
     // Room that other transactions give back does not help a record that never
     // fits.
     if (ResourceOf(appended) != Resource::kLog) return appended;
-    if (!store_->MakeRoom(attempt)) return appended;
-    appended = store_->ring_.Append(&own_, drafts);
+    if (!store_.room->MakeRoom(attempt)) return appended;
+    appended = ring().Append(&own_, drafts);
   }
   if (!appended.ok()) return appended;
-  unsettled_.owed.clear();
-  store_->Settle(&unsettled_);
+  taken_.Settle();
   return appended;
 }
 
@@ -81,7 +80,7 @@ absl::Status ArchaptTransaction::DeclareWrites(
   absl::InlinedVector<UndoDraft, 4> drafts;
   absl::InlinedVector<Range, 4> fresh;
   for (const Intent& write : writes) {
-    if (store_->IsLost(write.object)) return Lost(write.object);
+    if (store_.media->lost.Has(write.object)) return Lost(write.object);
   }
   for (const Intent& write : writes) {
     HeldObject& held = *this->held().Find(write.object);
@@ -104,8 +103,8 @@ absl::Status ArchaptTransaction::DeclareWrites(
 absl::StatusOr<BaselineTransaction::NewObject> ArchaptTransaction::Take(
     uint32_t size) {
   const auto make_room = [this] {
-    FinishFlushes();
-    store_->FreeBlocks();
+    taken_.Finish();
+    store_.room->FreeBlocks();
     return true;
   };
   ASSIGN_OR_RETURN(const ZeroedBlock block,
@@ -122,7 +121,7 @@ absl::Status ArchaptTransaction::DeclareFree(HeldObject& held) {
   states_change_ = true;
   Claim(held, {});
   // Nothing is logged before the commit, and others wait for what is taken.
-  FinishFlushes();
+  taken_.Finish();
   return absl::OkStatus();
 }
 
@@ -153,22 +152,13 @@ void ArchaptTransaction::ReleaseSpace(bool committed) {
   // The commit notes the objects that the transaction has stored to.
   for (const HeldObject& object : held()) {
     if (object.bytes.empty() || object.allocated || object.claimed) continue;
-    store_->Note({object.id, static_cast<uint32_t>(object.bytes.size())});
+    store_.advancer->Note(
+        {object.id, static_cast<uint32_t>(object.bytes.size())});
   }
-  if (own_.transaction != 0) store_->AdvanceIfLate();
+  if (own_.transaction != 0) store_.advancer->AdvanceIfLate();
 }
 
 // --- The end.
-
-void ArchaptTransaction::FinishFlushes() {
-  if (unsettled_.taken.empty()) return;
-  for (const Unsettled::Owed& owed : unsettled_.owed) {
-    store_->FlushLines(owed.id, owed.bytes, owed.lines);
-  }
-  unsettled_.owed.clear();
-  region().Drain();
-  store_->Settle(&unsettled_);
-}
 
 void ArchaptTransaction::ListWritten(LogicalCommit* commit) {
   absl::InlinedVector<LineRanges, 4> lines;
@@ -194,7 +184,7 @@ void ArchaptTransaction::ListWritten(LogicalCommit* commit) {
 
 void ArchaptTransaction::FlushAll(LogicalCommit* commit) {
   for (LogicalCommit::Object& one : commit->objects) {
-    store_->FlushLines(one.object.id, one.object.bytes, one.lines);
+    FlushLines(&region(), one.object.id, one.object.bytes, one.lines);
     one.lines.clear();
   }
   region().Drain();
@@ -202,16 +192,22 @@ void ArchaptTransaction::FlushAll(LogicalCommit* commit) {
 
 // It has changed nothing; but the transactions it read may yet be rolled back.
 absl::Status ArchaptTransaction::EndReading(const CommitOptions& options) {
-  FinishFlushes();
+  taken_.Finish();
   if (options.before_mark.has_value()) {
     RETURN_IF_ERROR((*options.before_mark)(write_set()));
   }
   if (options.durable_at != nullptr) {
-    const uint64_t sequence = store_->last_sequence();
-    const bool durable = sequence <= store_->durable_sequence();
+    const uint64_t sequence = store_.backlog->commits.last();
+    const bool durable = sequence <= store_.progress->durable();
     *options.durable_at = durable ? 0 : sequence;
   }
   return absl::OkStatus();
+}
+
+uint64_t ArchaptTransaction::CommitLogically(LogicalCommit commit) {
+  Backlog& backlog = *store_.backlog;
+  MutexLock lock(&backlog.mutex);
+  return backlog.commits.Append(std::move(commit), &backlog.pending);
 }
 
 absl::Status ArchaptTransaction::MakeDurable(const CommitOptions& options) {
@@ -220,7 +216,7 @@ absl::Status ArchaptTransaction::MakeDurable(const CommitOptions& options) {
   LogicalCommit commit;
   commit.transaction = own_.transaction;
   ListWritten(&commit);
-  FinishFlushes();
+  taken_.Finish();
   if (options.before_mark.has_value()) {
     if (!commit.objects.empty()) FlushAll(&commit);
     RETURN_IF_ERROR((*options.before_mark)(write_set()));
@@ -231,7 +227,7 @@ absl::Status ArchaptTransaction::MakeDurable(const CommitOptions& options) {
     commit.headers.push_back(object.id);
     if (object.freed) commit.freed.push_back(object.id);
   }
-  const uint64_t sequence = store_->CommitLogically(std::move(commit));
+  const uint64_t sequence = CommitLogically(std::move(commit));
   if (options.durable_at != nullptr) *options.durable_at = sequence;
   return absl::OkStatus();
 }
@@ -239,10 +235,10 @@ absl::Status ArchaptTransaction::MakeDurable(const CommitOptions& options) {
 absl::Status ArchaptTransaction::TakeBack() {
   for (auto record = own_.records.rbegin(); record != own_.records.rend();
        ++record) {
-    store_->ring_.TakeBack(*record);
+    ring().TakeBack(*record);
   }
-  if (own_.transaction != 0) store_->ring_.AppendAborted(&own_);
-  FinishFlushes();
+  if (own_.transaction != 0) ring().AppendAborted(&own_);
+  taken_.Finish();
   return absl::OkStatus();
 }
 

@@ -12,15 +12,36 @@
 #include "absl/types/span.h"
 #include "engine/baselines/baseline_transaction.h"
 #include "engine/baselines/declared_ranges.h"
-#include "lab/archapt/archapt_store.h"
+#include "lab/archapt/advancer.h"
+#include "lab/archapt/archapt_media.h"
+#include "lab/archapt/backlog.h"
+#include "lab/archapt/commit_list.h"
+#include "lab/archapt/durable_progress.h"
+#include "lab/archapt/line_ranges.h"
+#include "lab/archapt/matrix_keeper.h"
+#include "lab/archapt/room_maker.h"
+#include "lab/archapt/taken_flushes.h"
 #include "lab/archapt/undo_ring.h"
 
 namespace kamino::engine {
 
 class ArchaptTransaction final : public BaselineTransaction {
  public:
-  ArchaptTransaction(ArchaptStore* store, absl::Duration lock_wait)
-      : BaselineTransaction(&store->locks_, lock_wait), store_(store) {}
+  // The parts of a store that its transactions use; they outlive them.
+  struct Parts {
+    ObjectLocks* locks;
+    ArchaptMedia* media;
+    Backlog* backlog;
+    DurableProgress* progress;
+    MatrixKeeper* matrices;
+    Advancer* advancer;
+    RoomMaker* room;
+  };
+
+  ArchaptTransaction(const Parts& store, absl::Duration lock_wait)
+      : BaselineTransaction(store.locks, lock_wait),
+        store_(store),
+        taken_(store.media->region, store.backlog, store.matrices) {}
   ~ArchaptTransaction() override { AbortIfLive(); }
 
  private:
@@ -49,26 +70,26 @@ class ArchaptTransaction final : public BaselineTransaction {
   void ReleaseSpace(bool committed) override;
 
   // Prepares an object for a change after which the old bytes of `logged` are
-  // in the log: no other transaction's flush of it remains, except for what
-  // this one then owes, and it is in no matrix.
+  // in the log.
   void Claim(HeldObject& held, const LineRange& logged);
-  // Durably; again when there is more room. Nothing is owed then.
+  // Durably; again when there is more room. Settles what was taken.
   absl::Status Append(absl::Span<const UndoDraft> drafts);
   absl::Status LogHeaders();
   // Lists the ranges that this transaction has stored to.
   void ListWritten(LogicalCommit* commit);
   void FlushAll(LogicalCommit* commit);
   absl::Status EndReading(const CommitOptions& options);
-  // Makes the flushes durable that others wait for, and those that it owes.
-  void FinishFlushes();
+  // Returns the sequence.
+  uint64_t CommitLogically(LogicalCommit commit);
 
-  Heap& heap() const { return *store_->heap_; }
-  Region& region() const { return *store_->region_; }
+  Heap& heap() const { return *store_.media->heap; }
+  Region& region() const { return *store_.media->region; }
+  UndoRing& ring() const { return store_.media->ring; }
 
-  ArchaptStore* const store_;
+  const Parts store_;
   OwnUndo own_;
   DeclaredRanges<Range> ranges_;
-  Unsettled unsettled_;
+  TakenFlushes taken_;
   bool states_change_ = false;
 };
 

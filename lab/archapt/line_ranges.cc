@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
+#include "lab/archapt/archapt_format.h"
+
 namespace kamino::engine {
+
+using archapt_format::kLineBytes;
 
 LineRanges MergeRanges(LineRanges ranges) {
   if (ranges.size() < 2) return ranges;
@@ -38,6 +42,15 @@ SplitLines Split(const LineRanges& lines, const LineRange& some) {
     add(std::max(range.first, some.end), range.end, &split.rest);
   }
   return split;
+}
+
+void FlushLines(Region* region, ObjectId id, uint32_t bytes,
+                const LineRanges& lines) {
+  for (const LineRange& range : lines) {
+    const size_t begin = range.first * kLineBytes;
+    const size_t end = std::min<size_t>(range.end * kLineBytes, bytes);
+    region->Flush(region->base() + id + begin, end - begin);
+  }
 }
 
 }  // namespace kamino::engine

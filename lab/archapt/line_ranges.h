@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "absl/container/inlined_vector.h"
+#include "engine/pmem/region.h"
+#include "engine/transaction.h"
 
 namespace kamino::engine {
 
@@ -26,6 +28,10 @@ struct SplitLines {
   LineRanges rest;
 };
 SplitLines Split(const LineRanges& lines, const LineRange& some);
+
+// Flushes lines of an object whose payload has `bytes` bytes; drains nothing.
+void FlushLines(Region* region, ObjectId id, uint32_t bytes,
+                const LineRanges& lines);
 
 }  // namespace kamino::engine
 

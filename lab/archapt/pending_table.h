@@ -27,6 +27,13 @@ using ObjectIds = absl::InlinedVector<ObjectId, 2>;
 
 // A transaction that is committed logically, and not physically yet.
 struct PendingCommit {
+  // One of the flushes that it waits for is durable, or was skipped. What this
+  // thread did before is seen by a thread that sees all done.
+  void FlushDone() { outstanding.fetch_sub(1, std::memory_order_release); }
+  bool all_done() const {
+    return outstanding.load(std::memory_order_acquire) == 0;
+  }
+
   uint64_t sequence = 0;
   uint64_t transaction = 0;  // of the undo ring
   // Objects whose flush is pending, and one for the next Advance, which has

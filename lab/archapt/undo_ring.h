@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/inlined_vector.h"
@@ -28,6 +27,9 @@
 #include "engine/explore.h"
 #include "engine/pmem/region.h"
 #include "lab/archapt/archapt_format.h"
+#include "lab/archapt/undo_header.h"
+#include "lab/archapt/undo_records.h"
+#include "lab/archapt/undo_scan.h"
 
 namespace kamino::engine {
 
@@ -39,13 +41,8 @@ struct UndoDraft {
 
 // A transaction's records in the ring.
 struct OwnUndo {
-  struct Record {
-    uint64_t line = 0;
-    uint64_t address = 0;
-    uint32_t length = 0;
-  };
   uint64_t transaction = 0;  // 0: nothing yet
-  absl::InlinedVector<Record, 4> records;
+  absl::InlinedVector<LoggedRange, 4> records;
 };
 
 // Thread-safe, as far as each OwnUndo is one thread's.
@@ -56,13 +53,12 @@ class UndoRing {
       archapt_format::kBatchMask * archapt_format::kLineBytes;
 
   // Where the ring lies in the region, and what the objects take: [begin, end)
-  // of each. `ring` is a multiple of lines.
+  // of each. `ring_begin` is a multiple of lines.
   struct Place {
     archapt_format::LogHeader* header = nullptr;
     uint64_t ring_begin = 0;
     uint64_t ring_end = 0;
-    uint64_t objects_begin = 0;
-    uint64_t objects_end = 0;
+    ObjectArea objects;
   };
 
   // Not `checked`: records have no checks, and no crash is survived.
@@ -71,23 +67,14 @@ class UndoRing {
 
   // --- Recovery, before anything else.
 
-  struct Found {
-    archapt_format::RecordType type = archapt_format::RecordType::kUpdate;
-    OwnUndo::Record record;
-    uint64_t transaction = 0;
-  };
-  struct Contents {
-    uint64_t watermark = 0;
-    uint64_t given = 0;  // no commit has had a larger place, be it there or not
-    std::vector<Found> updates;  // oldest first, of transactions without an end
-    uint64_t transactions = 0;   // that those are of
-  };
   // kDataLoss: damaged.
-  absl::StatusOr<Contents> Scan() const;
+  absl::StatusOr<UndoContents> Scan() const {
+    return ScanUndo(header_, records_, objects_);
+  }
   // Whether the log was never used.
-  bool is_new() const { return place_.header->tail == 0; }
+  bool is_new() const { return header_.is_new(); }
   // Stores the old bytes again and flushes them; also a transaction's.
-  void TakeBack(const OwnUndo::Record& record) const;
+  void TakeBack(const LoggedRange& record) const;
   // Nothing is left to do: durably empty.
   void Reset(uint64_t watermark, uint64_t given);
 
@@ -110,52 +97,28 @@ class UndoRing {
   // and not while a commit is appended.
   void PublishTail();
 
-  uint64_t lines() const { return lines_; }
+  uint64_t lines() const { return records_.lines(); }
   // Lines that cannot be had at the moment.
   uint64_t lines_taken() const;
 
  private:
-  using RecordHeader = archapt_format::RecordHeader;
   using RecordType = archapt_format::RecordType;
 
-  std::byte* At(uint64_t line) const {
-    return ring_ + line % lines_ * archapt_format::kLineBytes;
-  }
-  static uint64_t LinesOf(uint64_t data_bytes);
-  // Seed of the check of a record's first word.
-  uint64_t SeedOfLine(const RecordHeader& header) const;
-  uint64_t CheckOf(const RecordHeader& header,
-                   absl::Span<const std::byte> data) const;
-  // The data of the record that begins there; from both ends of the ring, if it
-  // has to be.
-  std::vector<std::byte> DataOf(uint64_t line, uint32_t length) const;
-  // Nothing: no record is there that is whole.
-  std::optional<RecordHeader> Parse(uint64_t line, uint64_t end) const;
-  absl::Status CheckUpdate(const RecordHeader& header) const;
-  absl::Status CheckNew() const;
-  absl::Status CheckRest(uint64_t from, uint64_t end) const;
-
   uint64_t Free() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return lines_ - (head_ - durable_tail_) - open_count_;
+    return lines() - (head_ - durable_tail_) - open_count_;
   }
   void End(uint64_t transaction) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Full(const OwnUndo& own, uint64_t lines)
+  absl::Status Full(const OwnUndo& own, uint64_t wanted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Put(uint64_t* word, uint64_t number, uint64_t seed) const;
-  // Durably.
-  void PutWatermark(uint64_t watermark) const;
-  void PersistHeader() const;
   // Stores and flushes; the line it begins at.
   uint64_t Write(RecordType type, uint64_t batch, uint64_t transaction,
                  uint64_t address, absl::Span<const std::byte> data)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Region* const region_;
-  const Place place_;
-  std::byte* const ring_;
-  const uint64_t lines_;
-  const uint64_t seed_;
-  const bool checked_;
+  const ObjectArea objects_;
+  UndoHeader header_;
+  UndoRecords records_;
 
   mutable Mutex mutex_;
   uint64_t head_ ABSL_GUARDED_BY(mutex_) = 0;  // the next line

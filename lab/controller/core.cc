@@ -1,13 +1,9 @@
 #include "lab/controller/core.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace kamino::bench::controller {
 namespace {
-
-// Lines of a core's log area: more than any trace fills.
-constexpr LineNumber kLogArea = LineNumber{1} << 36;
 
 // An op of the processor that appends eight bytes past the cache.
 constexpr uint64_t kBytesPerCycle = kWordBytes;
@@ -16,17 +12,13 @@ constexpr uint64_t kBytesPerCycle = kWordBytes;
 
 Core::Core(int number, Method method, const Arrivals& arrivals,
            const std::vector<Event>* events, const Surroundings& around)
-    : method_(method),
-      arrivals_(arrivals),
-      events_(*events),
+    : arrivals_(arrivals),
       around_(around),
       machine_(*around.machine),
-      l1_(machine_.l1),
-      l2_(machine_.l2),
+      ops_(method, around.machine, events),
+      caches_(around.machine),
       buffers_(machine_.line_buffers),
-      log_line_(number * kLogArea) {
-  bucket_.first_line = log_line_;
-}
+      log_(number) {}
 
 void Core::Act(Time now, uint64_t what) {
   if (what >= kFlushLine) {
@@ -35,9 +27,9 @@ void Core::Act(Time now, uint64_t what) {
     if (done.has_value()) Sent(*done);
     return;
   }
-  while (next_op_ < ops_.size() || TranslateNext()) {
-    const Step step = Do(now, ops_[next_op_]);
-    if (step.done) ++next_op_;
+  while (const Op* const op = ops_.Current()) {
+    const Step step = Do(now, *op);
+    if (step.done) ops_.Advance();
     if (!step.then.has_value()) return;
     if (*step.then >= around_.queue->next()) {
       around_.queue->At(*step.then, this, kGoOn);
@@ -48,24 +40,6 @@ void Core::Act(Time now, uint64_t what) {
   if (!pieces_.empty() && pieces_.back().responded == 0) {
     pieces_.back().responded = now;
   }
-}
-
-bool Core::TranslateNext() {
-  ops_.clear();
-  next_op_ = 0;
-  while (ops_.empty()) {
-    if (next_event_ == events_.size()) return false;
-    size_t end = next_event_ + 1;
-    if (events_[next_event_].kind == EventKind::kOpen) {
-      while (events_[end - 1].kind != EventKind::kClose) ++end;
-    }
-    Translate(
-        method_, machine_,
-        absl::MakeConstSpan(events_).subspan(next_event_, end - next_event_),
-        &ops_);
-    next_event_ = end;
-  }
-  return true;
 }
 
 Core::Step Core::Do(Time now, const Op& op) {
@@ -83,22 +57,20 @@ Core::Step Core::Do(Time now, const Op& op) {
     case OpKind::kLog:
       return Log(now, op.value);
     case OpKind::kLogStored:
-      bucket_.records.push_back({stored_word_, stored_value_});
-      GoOnWith({OpKind::kLog, machine_.record_bytes});
+      log_.AddRecord({stored_word_, stored_value_});
+      ops_.Replace({OpKind::kLog, machine_.record_bytes});
       return {false, now};
     case OpKind::kPushLog:
       return PushLog(now);
     case OpKind::kNewLog:
-      if (log_bytes_ > 0) ++log_line_;
-      log_bytes_ = 0;
-      bucket_ = {log_line_, {}};
+      log_.StartBucket();
       return {true, now};
     case OpKind::kFence:
       return Fence(now);
     case OpKind::kOpenWrap:
       return OpenWrap(now);
     case OpKind::kCloseWrap:
-      around_.controller->CloseWrap(now, wrap_, std::move(bucket_));
+      around_.controller->CloseWrap(now, wrap_, log_.TakeBucket());
       return {true, now};
   }
   return {true, now};
@@ -114,28 +86,18 @@ Core::Step Core::Begin(Time now) {
   return {true, std::max(now, arrives)};
 }
 
-Time Core::HitLatency(LineNumber line) {
-  const bool in_l1 = l1_.Find(line) != nullptr;
-  const bool in_l2 = l2_.Find(line) != nullptr;
-  if (!in_l1) l1_.Take(l1_.Oldest(line), line, 0);
-  if (!in_l2) l2_.Take(l2_.Oldest(line), line, 0);
-  return Cycles(in_l1   ? machine_.l1.cycles
-                : in_l2 ? machine_.l2.cycles
-                        : machine_.l3.cycles);
-}
-
 Core::Step Core::Load(Time now, WordNumber word) {
   const LineNumber line = LineOf(word);
   const std::optional<Time> here = around_.cache->Find(line);
   Time then;
   if (here.has_value()) {
-    then = std::max(now + HitLatency(line), *here);
+    then = std::max(now + caches_.HitLatency(line), *here);
   } else {
-    if (const auto full = BuffersFullUntil(now)) return {false, *full};
+    if (const auto full = buffers_.FullUntil(now)) return {false, *full};
     ++counts_.misses;
-    HitLatency(line);
+    caches_.HitLatency(line);
     then = around_.cache->Fetch(now, line);
-    TakeBuffer(then);
+    buffers_.Take(then);
   }
   around_.cache->Load(word);
   return {true, then};
@@ -144,11 +106,11 @@ Core::Step Core::Load(Time now, WordNumber word) {
 Core::Step Core::Store(Time now, WordNumber word) {
   const LineNumber line = LineOf(word);
   if (!around_.cache->Find(line).has_value()) {
-    if (const auto full = BuffersFullUntil(now)) return {false, *full};
+    if (const auto full = buffers_.FullUntil(now)) return {false, *full};
     ++counts_.misses;
-    TakeBuffer(around_.cache->Fetch(now, line));
+    buffers_.Take(around_.cache->Fetch(now, line));
   }
-  HitLatency(line);
+  caches_.HitLatency(line);
   stored_word_ = word;
   stored_value_ = around_.cache->Store(word);
   return {true, now + Cycles(1)};
@@ -161,7 +123,7 @@ Core::Step Core::Flush(Time now, LineNumber line) {
     flushes_until_ = std::max(flushes_until_, *here);
     return {true, now + Cycles(1)};
   }
-  if (const auto full = BuffersFullUntil(now)) return {false, *full};
+  if (const auto full = buffers_.FullUntil(now)) return {false, *full};
   const auto done = around_.cache->Flush(now, line);
   if (done.has_value()) Sent(*done);
   return {true, now + Cycles(1)};
@@ -169,25 +131,23 @@ Core::Step Core::Flush(Time now, LineNumber line) {
 
 Core::Step Core::Log(Time now, uint64_t bytes) {
   // A line at a time, so that it can be waited for.
-  const uint64_t part = std::min(bytes, kLineBytes - log_bytes_);
-  if (log_bytes_ + part == kLineBytes) {
-    if (const auto full = BuffersFullUntil(now)) return {false, *full};
-    Sent(around_.controller->WriteLog(now, log_line_++));
-    log_bytes_ = 0;
-  } else {
-    log_bytes_ += part;
+  const uint64_t part = std::min(bytes, kLineBytes - log_.taken());
+  if (log_.taken() + part == kLineBytes) {
+    if (const auto full = buffers_.FullUntil(now)) return {false, *full};
+    Sent(around_.controller->WriteLog(now, log_.line()));
   }
+  log_.Append(part);
   counts_.log_bytes += part;
   const Time then = now + Cycles((part + kBytesPerCycle - 1) / kBytesPerCycle);
   if (part == bytes) return {true, then};
-  GoOnWith({OpKind::kLog, bytes - part});
+  ops_.Replace({OpKind::kLog, bytes - part});
   return {false, then};
 }
 
 Core::Step Core::PushLog(Time now) {
-  if (log_bytes_ == 0) return {true, now};
-  if (const auto full = BuffersFullUntil(now)) return {false, *full};
-  Sent(around_.controller->WriteLog(now, log_line_));
+  if (log_.taken() == 0) return {true, now};
+  if (const auto full = buffers_.FullUntil(now)) return {false, *full};
+  Sent(around_.controller->WriteLog(now, log_.line()));
   return {true, now + Cycles(1)};
 }
 
@@ -205,18 +165,8 @@ Core::Step Core::OpenWrap(Time now) {
   return {true, now};
 }
 
-std::optional<Time> Core::BuffersFullUntil(Time now) const {
-  const Time first = *std::min_element(buffers_.begin(), buffers_.end());
-  if (first <= now) return std::nullopt;
-  return first;
-}
-
-void Core::TakeBuffer(Time until) {
-  *std::min_element(buffers_.begin(), buffers_.end()) = until;
-}
-
 void Core::Sent(const Channel::Done& done) {
-  TakeBuffer(done.accepted + machine_.path);
+  buffers_.Take(done.accepted + machine_.path);
   durable_ = std::max(durable_, done.at + 2 * machine_.path);
 }
 

@@ -13,8 +13,12 @@
 #include <vector>
 
 #include "lab/controller/controller.h"
+#include "lab/controller/core_caches.h"
+#include "lab/controller/core_log.h"
 #include "lab/controller/event_queue.h"
+#include "lab/controller/line_buffers.h"
 #include "lab/controller/methods.h"
+#include "lab/controller/op_stream.h"
 #include "lab/controller/shared_cache.h"
 #include "lab/controller/trace.h"
 
@@ -76,8 +80,6 @@ class Core final : public Actor {
     std::optional<Time> then;
   };
 
-  // False: there are no more events.
-  bool TranslateNext();
   Step Do(Time now, const Op& op);
   Step Begin(Time now);
   Step Load(Time now, WordNumber word);
@@ -88,40 +90,25 @@ class Core final : public Actor {
   Step Fence(Time now);
   Step OpenWrap(Time now);
 
-  // How long the hit of a line takes by the caches of this core, which have it
-  // from now on.
-  Time HitLatency(LineNumber line);
-  // None is free: the time when one is.
-  std::optional<Time> BuffersFullUntil(Time now) const;
-  void TakeBuffer(Time until);
+  // A line is on its way to the controller.
   void Sent(const Channel::Done& done);
-  // In place of the operation that is being done.
-  void GoOnWith(const Op& op) { ops_[next_op_] = op; }
 
   Time Cycles(uint64_t count) const { return count * machine_.cycle; }
 
-  const Method method_;
   const Arrivals arrivals_;
-  const std::vector<Event>& events_;
   const Surroundings around_;
   const Machine& machine_;
 
-  size_t next_event_ = 0;
-  std::vector<Op> ops_;
-  size_t next_op_ = 0;
+  OpStream ops_;
+  CoreCaches caches_;
+  LineBuffers buffers_;
+  CoreLog log_;
 
-  SetAssociative<char> l1_;
-  SetAssociative<char> l2_;
-  std::vector<Time> buffers_;  // when each is free
-  Time durable_ = 0;           // all that was flushed or logged, as seen here
-  Time flushes_until_ = 0;     // flushes that wait for their line
-
-  LineNumber log_line_;     // in an area of its own
-  uint64_t log_bytes_ = 0;  // in it
+  Time durable_ = 0;        // all that was flushed or logged, as seen here
+  Time flushes_until_ = 0;  // flushes that wait for their line
   WordNumber stored_word_ = 0;
   uint64_t stored_value_ = 0;
   WrapNumber wrap_ = 0;
-  Bucket bucket_;
 
   std::vector<Piece> pieces_;
   CoreCounts counts_;

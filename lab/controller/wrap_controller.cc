@@ -18,6 +18,11 @@ WrapController::WrapController(const Machine& machine, EventQueue* queue,
                                  home_.Write(line, data);
                                  scm_.Write(now_, line);
                                })),
+      retirement_(machine, queue, &scm_, &log_,
+                  [this](Time now, WrapNumber wrap,
+                         const std::vector<LogRecord>& records) {
+                    Retire(now, wrap, records);
+                  }),
       check_(check) {}
 
 Controller::Fetched WrapController::Miss(Time now, LineNumber line) {
@@ -58,10 +63,7 @@ std::optional<WrapNumber> WrapController::OpenWrap(Time, Actor* waiting) {
 }
 
 void WrapController::CloseWrap(Time now, WrapNumber wrap, Bucket bucket) {
-  Closed closed{wrap, std::move(bucket)};
-  closed.lines = LinesOf(closed.bucket);
-  closed_.push_back(std::move(closed));
-  Pump(now);
+  retirement_.Add(now, wrap, std::move(bucket));
 }
 
 LineData WrapController::Visible(LineNumber line) {
@@ -87,87 +89,18 @@ ControllerCounts WrapController::counts() const {
   return counts;
 }
 
-void WrapController::Act(Time now, uint64_t what) {
+void WrapController::Retire(Time now, WrapNumber wrap,
+                            const std::vector<LogRecord>& records) {
   now_ = now;
-  if (what == kLineRead) {
-    // Reads come in the order in which they were asked for.
-    for (Closed& closed : closed_) {
-      if (closed.lines_here == closed.lines_asked) continue;
-      ++closed.lines_here;
-      break;
-    }
-  }
-  if (what == kRetire) Retire(now);
-  Pump(now);
-}
-
-uint64_t WrapController::LinesOf(const Bucket& bucket) const {
-  const uint64_t bytes =
-      bucket.records.size() * machine_.record_bytes + machine_.marker_bytes;
-  return (bytes + kLineBytes - 1) / kLineBytes;
-}
-
-uint64_t WrapController::RecordsIn(const Closed& closed, uint64_t lines) const {
-  return std::min<uint64_t>(closed.bucket.records.size(),
-                            lines * kLineBytes / machine_.record_bytes);
-}
-
-void WrapController::ReadAhead(Time now) {
-  for (Closed& closed : closed_) {
-    while (closed.lines_asked < closed.lines) {
-      if (reading_ == machine_.read_ahead) return;
-      ++reading_;
-      const LineNumber line = closed.bucket.first_line + closed.lines_asked++;
-      queue_->At(log_.Read(now, line).at, this, kLineRead);
-    }
-  }
-}
-
-bool WrapController::StoreHome(Time now, Closed* closed) {
-  while (closed->stored < RecordsIn(*closed, closed->lines_here)) {
-    if (now < full_until_) return false;
-    const LogRecord& record = closed->bucket.records[closed->stored++];
-    const Channel::Done done = scm_.Write(now, LineOf(record.word));
-    closed->durable = std::max(closed->durable, done.at);
-    if (done.accepted > now) {
-      full_until_ = done.accepted;
-      queue_->At(full_until_, this, kGoOn);
-    }
-  }
-  while (closed->lines_freed < closed->lines_here) {
-    ++closed->lines_freed;
-    --reading_;
-  }
-  return closed->lines_here == closed->lines;
-}
-
-// Algorithm 2, RetireWrap, over and over: logs are read ahead, and values are
-// stored of as many wraps as may go home together.
-void WrapController::Pump(Time now) {
-  uint32_t together = 0;
-  for (Closed& closed : closed_) {
-    if (together++ == machine_.retired_together) break;
-    if (closed.retiring) continue;
-    if (!StoreHome(now, &closed)) break;
-    closed.retiring = true;
-    last_retire_ = std::max({last_retire_, closed.durable, now});
-    queue_->At(last_retire_, this, kRetire);
-  }
-  ReadAhead(now);
-}
-
-void WrapController::Retire(Time now) {
-  const Closed closed = std::move(closed_.front());
-  closed_.pop_front();
-  for (const LogRecord& record : closed.bucket.records) {
+  for (const LogRecord& record : records) {
     home_.WriteWord(record.word, record.value);
     if (check_) retired_[record.word] = record.value;
     victims_->MarkClean(LineOf(record.word));
   }
-  victims_->Retire(closed.wrap);
+  victims_->Retire(wrap);
   ++counts_.retired;
   --open_;
-  NoteRetired(now, closed.wrap);
+  NoteRetired(now, wrap);
   if (!waiting_.empty()) {
     queue_->At(now, waiting_.front(), 0);
     waiting_.pop_front();

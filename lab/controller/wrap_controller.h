@@ -21,10 +21,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "lab/controller/controller.h"
+#include "lab/controller/retirement.h"
 
 namespace kamino::bench::controller {
 
-class WrapController final : public Controller, private Actor {
+class WrapController final : public Controller {
  public:
   // `queue` must outlive this. `check`: remembers what has retired, for
   // CheckHome, which looks whether invariant 2 holds.
@@ -44,49 +45,22 @@ class WrapController final : public Controller, private Actor {
   VictimCache& victims() { return *victims_; }
 
  private:
-  // Act's `what`.
-  enum What : uint64_t { kLineRead, kGoOn, kRetire };
-
-  // A closed wrap on its way home.
-  struct Closed {
-    WrapNumber wrap;
-    Bucket bucket;
-    uint64_t lines = 0;        // of its log
-    uint64_t lines_asked = 0;  // of these: reads begun
-    uint64_t lines_here = 0;   // reads that have come
-    uint64_t lines_freed = 0;  // of these, all records are stored
-    uint64_t stored = 0;       // records
-    Time durable = 0;          // those, at home
-    bool retiring = false;     // all are; kRetire is on its way
-  };
-
-  void Act(Time now, uint64_t what) override;
-  // Begins whatever can be.
-  void Pump(Time now);
-  void ReadAhead(Time now);
-  // Stores records of which lines have been read. False: the channel is full,
-  // or not all lines are here.
-  bool StoreHome(Time now, Closed* closed);
-  void Retire(Time now);
-  uint64_t LinesOf(const Bucket& bucket) const;
-  // Number of records that lie entirely in the first `lines` lines of the log.
-  uint64_t RecordsIn(const Closed& closed, uint64_t lines) const;
+  // The values of the wrap are at home.
+  void Retire(Time now, WrapNumber wrap, const std::vector<LogRecord>& records);
 
   const Machine machine_;
   EventQueue* const queue_;
   Channel scm_;
   Channel log_;
   Home home_;
-  Time now_ = 0;  // of the call that is being served
+  Time now_ = 0;  // when the victim cache was last used
   const std::unique_ptr<VictimCache> victims_;
+
+  Retirement retirement_;
 
   WrapNumber last_wrap_ = 0;
   uint64_t open_ = 0;  // and not retired
   std::deque<Actor*> waiting_;
-  std::deque<Closed> closed_;
-  uint64_t reading_ = 0;  // lines asked for, or here and not stored yet
-  Time full_until_ = 0;   // the channel to SCM
-  Time last_retire_ = 0;
   ControllerCounts counts_;
 
   const bool check_;

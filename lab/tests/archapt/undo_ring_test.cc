@@ -26,8 +26,8 @@ class UndoRingTest : public ::testing::Test {
     place.header = reinterpret_cast<archapt_format::LogHeader*>(region->base());
     place.ring_begin = kLine;
     place.ring_end = kLine + kRing;
-    place.objects_begin = kRing + kLine;
-    place.objects_end = kObjects;
+    place.objects.begin = kRing + kLine;
+    place.objects.end = kObjects;
     return UndoRing(region, place, /*seed=*/5);
   }
 
@@ -319,10 +319,10 @@ TEST_F(UndoRingTest, OldBytesThatLookLikeRecordsTakeNoTime) {
   UndoRing::Place place;
   place.header = reinterpret_cast<archapt_format::LogHeader*>(region.base());
   place.ring_begin = kLine;
-  place.ring_end = place.objects_begin = kLine + kLarge;
-  place.objects_end = region.size();
+  place.ring_end = place.objects.begin = kLine + kLarge;
+  place.objects.end = region.size();
   UndoRing ring(&region, place, /*seed=*/5);
-  std::byte* const data = region.base() + place.objects_begin;
+  std::byte* const data = region.base() + place.objects.begin;
   const size_t length = kLarge - 2 * kLine;
   for (uint64_t line = 1; line < kLines - 2; ++line) {
     archapt_format::RecordHeader header{};
@@ -332,7 +332,7 @@ TEST_F(UndoRingTest, OldBytesThatLookLikeRecordsTakeNoTime) {
     std::memcpy(data + line * kLine - sizeof(header), &header, sizeof(header));
   }
   OwnUndo own;
-  ASSERT_TRUE(ring.Append(&own, {{place.objects_begin, {data, length}}}).ok());
+  ASSERT_TRUE(ring.Append(&own, {{place.objects.begin, {data, length}}}).ok());
   // A crash has kept everything except its beginning.
   region.base()[kLine + 9] ^= std::byte{1};
   const auto scanned = UndoRing(&region, place, /*seed=*/5).Scan();

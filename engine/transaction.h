@@ -107,9 +107,9 @@ struct CommitOptions {
   bool hold_locks = false;
 
   // Called after everything that recovery needs to roll the transaction forward
-  // is durable, and before its commit record is. Some stores may not be in place
-  // yet; each scheme's store documents which. An error aborts the transaction,
-  // and Commit returns it.
+  // is durable, and before its commit record is. Some stores may not be in
+  // place yet; each scheme's store documents which. An error aborts the
+  // transaction, and Commit returns it.
   std::optional<absl::FunctionRef<absl::Status(const WriteSet&)>> before_mark;
 
   // If not null and the scheme knows it: filled in before that call.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
+#include "replica/errors.h"
 
 namespace kamino::replica {
 

@@ -172,18 +172,29 @@ void Faults::TakeOutDecayed() {
       in_doubt |=
           node->up() && !node->node()->core().soundness().beyond_doubt();
     }
-    for (const auto& node : cluster_->nodes()) {
-      if (!node->decayed() || !in_doubt || !OthersHold(*node)) continue;
-      if (!operator_.busy()) {
-        operator_.TakeOut(node->name(), Operator::Removal::kForced,
-                          [this, node = node.get()] { Repair(node); });
-      }
-      break;
+    SimNode* const wrong = in_doubt ? WrongMember() : nullptr;
+    if (wrong != nullptr && !operator_.busy()) {
+      operator_.TakeOut(wrong->name(), Operator::Removal::kForced,
+                        [this, wrong] { Repair(wrong); });
     }
     // Also while the nodes that hold the data are outside: they may return with
     // it.
-    if (!only_decayed_are_left_) TakeOutDecayed();
+    TakeOutDecayed();
   });
+}
+
+// The member that an operator removes, so that the others agree; null: none. If
+// all members are corrupt, and not in the same way, the others are copies of
+// one node.
+SimNode* Faults::WrongMember() const {
+  const membership::View view = cluster_->StoredView();
+  if (only_decayed_are_left_ && view.members.size() > 1) {
+    return cluster_->node(view.head().node_id);
+  }
+  for (const auto& node : cluster_->nodes()) {
+    if (node->decayed() && OthersHold(*node)) return node.get();
+  }
+  return nullptr;
 }
 
 }  // namespace kamino::simulation

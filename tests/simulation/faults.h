@@ -123,6 +123,7 @@ class Faults {
   void Rot();
   bool Decay();
   void TakeOutDecayed();
+  SimNode* WrongMember() const;
   void WatchDecayed();
   bool OthersHold(const SimNode& node) const;
   void LookAfter(SimNode* node);

@@ -161,6 +161,9 @@ TEST(SeedsThatFailedTest, HoldNow) {
       // Etcd is restored from before the first view. The chain recovers with a
       // member whose program lacks a procedure of an entry of the head.
       {ChainMode::kKamino, 20002377},
+      // Two members are corrupt, not in the same way, and the others are copies
+      // of one of them.
+      {ChainMode::kTraditional, 20003835},
       // No rule detects these (docs/design/fault_model.md, Two undetected
       // faults): the runs do not reach them any more.
       {ChainMode::kKamino, 1009357},

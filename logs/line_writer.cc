@@ -56,38 +56,32 @@ LineWriter::~LineWriter() {
   thread_.join();
 }
 
-void LineWriter::Push(std::string line, std::shared_ptr<Receipt> receipt) {
-  line.push_back('\n');
+void LineWriter::Push(LineQueue::Line line) {
   if (waiting_.fetch_add(1) == 0) progress_ = MonotonicNow();
-  ++added_;
-  bytes_ += line.size();
-  if (receipt != nullptr) receipt->number_ = added_;
-  lines_.push_back({.text = std::move(line), .receipt = std::move(receipt)});
+  queue_.Push(std::move(line));
 }
 
 void LineWriter::PushNotice() {
-  Push(options_.notice(untold_), nullptr);
-  lines_.back().tells_of = std::exchange(untold_, 0);
-  dropping_ = false;
+  const uint64_t untold = lost_.TakeUntold();
+  Push({.text = options_.notice(untold), .tells_of = untold});
 }
 
 void LineWriter::Add(std::string line) {
   absl::MutexLock lock(&mutex_);
   if (ended_) return;
   // All waiting lines have failed, so no later write would bring the notice.
-  if (dropping_ && bytes_ == 0) PushNotice();
-  const bool fits = bytes_ == 0 || bytes_ + line.size() < options_.most_bytes;
-  if (fits && !dropping_) return Push(std::move(line), nullptr);
-  dropping_ = true;
-  ++untold_;
-  ++dropped_;
+  if (lost_.dropping() && queue_.bytes() == 0) PushNotice();
+  const bool fits =
+      queue_.bytes() == 0 || queue_.bytes() + line.size() < options_.most_bytes;
+  if (fits && !lost_.dropping()) return Push({.text = std::move(line)});
+  lost_.Drop();
 }
 
 bool LineWriter::AddLast(std::string line) {
   absl::MutexLock lock(&mutex_);
   if (std::exchange(ended_, true)) return false;
-  if (untold_ > 0) PushNotice();
-  Push(std::move(line), nullptr);
+  if (lost_.untold() > 0) PushNotice();
+  Push({.text = std::move(line)});
   return true;
 }
 
@@ -95,20 +89,23 @@ absl::StatusOr<std::shared_ptr<LineWriter::Receipt>> LineWriter::Keep(
     std::string line) {
   absl::MutexLock lock(&mutex_);
   if (ended_) return absl::FailedPreconditionError("the process is ending");
-  if (bytes_ + line.size() >= options_.most_bytes_with_kept) return NotTaken();
+  if (queue_.bytes() + line.size() >= options_.most_bytes_with_kept) {
+    return NotTaken();
+  }
   auto receipt = std::make_shared<Receipt>();
-  Push(std::move(line), receipt);
+  Push({.text = std::move(line), .receipt = receipt});
   return receipt;
 }
 
 uint64_t LineWriter::dropped() const {
   absl::MutexLock lock(&mutex_);
-  return dropped_;
+  return lost_.total();
 }
 
 absl::Status LineWriter::NotTaken() const {
   return absl::FailedPreconditionError(absl::StrCat(
-      "the reader of stderr takes no lines of the log (", added_ - written_,
+      "the reader of stderr takes no lines of the log (",
+      queue_.added() - queue_.finished(),
       " are queued); restart the reader, or the process with another stderr"));
 }
 
@@ -116,7 +113,7 @@ bool LineWriter::AwaitNumber(uint64_t number, absl::Duration patience,
                              absl::Duration longest) {
   const absl::Time end = MonotonicNow() + longest;
   const auto written = [this, number]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return written_ >= number;
+    return queue_.finished() >= number;
   };
   while (!written()) {
     const absl::Duration left =
@@ -129,11 +126,13 @@ bool LineWriter::AwaitNumber(uint64_t number, absl::Duration patience,
 
 absl::Status LineWriter::AwaitWritten(const Receipt& receipt) {
   absl::MutexLock lock(&mutex_);
-  if (!AwaitNumber(receipt.number_, options_.patience, options_.longest_wait)) {
+  if (!AwaitNumber(queue_.NumberOf(receipt), options_.patience,
+                   options_.longest_wait)) {
     return NotTaken();
   }
-  if (receipt.error_ == 0) return absl::OkStatus();
-  return NotWritten(receipt.error_);
+  const int error = queue_.ErrorOf(receipt);
+  if (error == 0) return absl::OkStatus();
+  return NotWritten(error);
 }
 
 absl::Status LineWriter::NotWritten(int error) const {
@@ -145,8 +144,9 @@ absl::Status LineWriter::AwaitWritten() {
   {
     absl::MutexLock lock(&mutex_);
     // Only a write shows whether stderr is writable again.
-    if (last_error_ != 0 && bytes_ == 0 && !ended_) PushNotice();
-    if (!AwaitNumber(added_, options_.patience, options_.longest_wait)) {
+    if (last_error_ != 0 && queue_.bytes() == 0 && !ended_) PushNotice();
+    if (!AwaitNumber(queue_.added(), options_.patience,
+                     options_.longest_wait)) {
       return NotTaken();
     }
     if (last_error_ != 0) return NotWritten(last_error_);
@@ -159,7 +159,7 @@ absl::Status LineWriter::AwaitWritten() {
 
 bool LineWriter::Drain(absl::Duration longest) {
   absl::MutexLock lock(&mutex_);
-  return AwaitNumber(added_, absl::InfiniteDuration(), longest);
+  return AwaitNumber(queue_.added(), absl::InfiniteDuration(), longest);
 }
 
 void LineWriter::NoteProgress() {
@@ -185,20 +185,18 @@ int LineWriter::Write(absl::string_view bytes) {
   return 0;
 }
 
-void LineWriter::Finish(const Line& line, int error) {
+void LineWriter::Finish(const LineQueue::Line& line, int error) {
   absl::MutexLock lock(&mutex_);
-  ++written_;
-  bytes_ -= line.text.size();
+  queue_.Finish(line, error);
   last_error_ = error;
-  if (line.receipt != nullptr) line.receipt->error_ = error;
-  if (error != 0) {
-    const bool is_notice = line.tells_of > 0;
-    untold_ += is_notice ? line.tells_of : 1;
-    dropped_ += is_notice ? 0 : 1;
+  if (error != 0 && line.tells_of > 0) {
+    lost_.CountFailedNotice(line.tells_of);
+  } else if (error != 0) {
+    lost_.CountFailed();
   }
   // Only after a successful write, or the notice would be lost as well.
-  const bool tells = error == 0 && untold_ > 0 && !ended_;
-  if (tells && bytes_ <= options_.most_bytes / 2) PushNotice();
+  const bool tells = error == 0 && lost_.untold() > 0 && !ended_;
+  if (tells && queue_.bytes() <= options_.most_bytes / 2) PushNotice();
   waiting_.fetch_sub(1);
 }
 
@@ -206,16 +204,15 @@ void LineWriter::Run() {
   pthread_setname_np(pthread_self(), "log-writer");
   thread_id_ = gettid();
   const auto wakes = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return !lines_.empty() || stops_;
+    return !queue_.empty() || stops_;
   };
   while (true) {
-    Line line;
+    LineQueue::Line line;
     {
       absl::MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(&wakes));
       if (stops_) return;
-      line = std::move(lines_.front());
-      lines_.pop_front();
+      line = queue_.Take();
     }
     int error = 0;
     // A full disk may have taken a part of the previous line.

@@ -13,7 +13,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -25,6 +24,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "logs/line_queue.h"
+#include "logs/lost_lines.h"
 #include "logs/output.h"
 
 namespace kamino::logs {
@@ -50,12 +51,7 @@ class LineWriter {
     std::function<std::string(uint64_t dropped)> notice;
   };
   // A kept line, for AwaitWritten.
-  class Receipt {
-   private:
-    friend class LineWriter;
-    uint64_t number_ = 0;
-    int error_ = 0;  // errno of its write; guarded by the writer's mutex_
-  };
+  using Receipt = LineQueue::Receipt;
 
   explicit LineWriter(Options options);
   // Discards the lines that are still queued.
@@ -95,19 +91,13 @@ class LineWriter {
   const Output& output() const { return output_; }
 
  private:
-  struct Line {
-    std::string text;
-    std::shared_ptr<Receipt> receipt;  // of a kept line
-    uint64_t tells_of = 0;  // number of dropped lines that this notice reports
-  };
-
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
-  void Push(std::string line, std::shared_ptr<Receipt> receipt)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Push(LineQueue::Line line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PushNotice() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // 0, or the errno.
   int Write(absl::string_view bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Finish(const Line& line, int error) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Finish(const LineQueue::Line& line, int error)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteProgress() ABSL_LOCKS_EXCLUDED(mutex_);
   bool AwaitNumber(uint64_t number, absl::Duration patience,
                    absl::Duration longest)
@@ -125,16 +115,10 @@ class LineWriter {
   bool half_ = false;
 
   mutable absl::Mutex mutex_;
-  std::deque<Line> lines_ ABSL_GUARDED_BY(mutex_);
-  // Size of lines_ and of the line that is being written.
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t added_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t written_ ABSL_GUARDED_BY(mutex_) = 0;  // or failed
+  LineQueue queue_ ABSL_GUARDED_BY(mutex_);
+  LostLines lost_ ABSL_GUARDED_BY(mutex_);
   absl::Time progress_ ABSL_GUARDED_BY(mutex_);
   int last_error_ ABSL_GUARDED_BY(mutex_) = 0;  // errno of the last write
-  bool dropping_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t untold_ ABSL_GUARDED_BY(mutex_) = 0;  // dropped, not yet in a notice
-  uint64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::atomic<bool> stops_{false};
 

@@ -1,17 +1,13 @@
 #include "security/certificates.h"
 
-#include <pthread.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/clock.h"
 #include "base/status_macros.h"
 #include "glog/logging.h"
 #include "openssl/x509.h"
 #include "openssl/x509v3.h"
-#include "security/regular_file.h"
 
 namespace kamino::security {
 namespace {
@@ -22,75 +18,31 @@ constexpr absl::Duration kAgeTold = absl::Hours(1);
 
 // Calendar time is used only to check certificates.
 Certificates::Certificates(const Options& options)
-    : options_(options),
-      now_(options.now != nullptr ? options.now : [] { return absl::Now(); }) {}
+    : now_(options.now != nullptr ? options.now : [] { return absl::Now(); }),
+      files_(options.files) {}
 
 absl::StatusOr<std::unique_ptr<Certificates>> Certificates::Load(
     const Options& options) {
   std::unique_ptr<Certificates> made(new Certificates(options));
-  TlsTexts texts = ReadTlsFiles(options.files);
-  ASSIGN_OR_RETURN(auto set, made->Take(texts));
-  made->identity_ = set->own.identity();
-  made->cluster_ =
-      options.cluster.empty() ? made->identity_.cluster : options.cluster;
-  RETURN_IF_ERROR(made->CheckOwn(*set));
-  {
-    absl::MutexLock lock(&made->look_mutex_);
-    made->seen_ = std::move(texts);
-    made->TellAge(*set);
-  }
-  {
-    absl::MutexLock lock(&made->mutex_);
-    made->current_ = std::move(set);
-  }
+  RETURN_IF_ERROR(made->ReadFirst(options.cluster));
   if (options.look != absl::InfiniteDuration()) {
-    made->thread_ = std::thread([self = made.get()] { self->Run(); });
-    pthread_setname_np(made->thread_.native_handle(), "certificates");
+    made->thread_.emplace("certificates", options.look,
+                          [self = made.get()] { self->Look(); });
   }
   return made;
 }
 
-Certificates::~Certificates() {
-  {
-    absl::MutexLock lock(&mutex_);
-    ending_ = true;
-  }
-  if (thread_.joinable()) thread_.join();
-}
-
-void Certificates::Run() {
-  while (true) {
-    {
-      absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(&ending_), options_.look)) {
-        return;
-      }
-    }
-    Look();
-  }
-}
-
-absl::StatusOr<std::shared_ptr<const Certificates::Set>> Certificates::Take(
-    const TlsTexts& texts) const {
-  const TlsFiles& files = options_.files;
-  if (!texts.unreadable.empty()) {
-    return absl::InvalidArgumentError(texts.unreadable);
-  }
-  ASSIGN_OR_RETURN(OwnPair pair, ParseOwnPair(files, texts));
-  absl::StatusOr<Certificate> own = Certificate::Of(std::move(pair.chain));
-  if (!own.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(files.certificate, ": ", own.status().message()));
-  }
-  const auto before = Current();  // null at the start
-  absl::StatusOr<std::shared_ptr<const Trust>> trust =
-      before == nullptr
-          ? Trust::Parse(texts.authorities, texts.revoked)
-          : Trust::Parse(texts.authorities, texts.revoked, *before->trust);
-  if (!trust.ok()) return InFile(files.authorities + ":", trust.status());
-  return std::make_shared<const Set>(
-      Set{texts.certificate, texts.key, texts.authorities, *std::move(own),
-          std::move(pair.key), *std::move(trust)});
+absl::Status Certificates::ReadFirst(const std::string& cluster) {
+  absl::MutexLock lock(&look_mutex_);
+  files_.Read();
+  ASSIGN_OR_RETURN(auto set, files_.Parse(nullptr));
+  identity_ = set->own.identity();
+  cluster_ = cluster.empty() ? identity_.cluster : cluster;
+  RETURN_IF_ERROR(CheckOwn(*set));
+  TellAge(*set);
+  absl::MutexLock current(&mutex_);
+  current_ = std::move(set);
+  return absl::OkStatus();
 }
 
 Verdict Certificates::CheckAt(const Set& set, const Certificate& peer) const {
@@ -101,7 +53,7 @@ absl::Status Certificates::CheckOwn(const Set& set) const {
   const absl::Status status = CheckAt(set, set.own).status;
   if (status.ok()) return status;
   return absl::Status(status.code(),
-                      absl::StrCat(options_.files.certificate,
+                      absl::StrCat(files_.files().certificate,
                                    " would be refused: ", status.message()));
 }
 
@@ -134,14 +86,6 @@ Certificates::Admission Certificates::Admit(std::vector<X509Pointer> chain,
   return {*std::move(shown), X509_V_OK};
 }
 
-void Certificates::TellRefused(absl::string_view who,
-                               const absl::Status& why) const {
-  refused_.fetch_add(1, std::memory_order_relaxed);
-  if (const auto more = refusals_.Take(MonotonicNow())) {
-    LOG(WARNING) << "refused " << who << ": " << why.message() << *more;
-  }
-}
-
 void Certificates::OnChange(std::function<void(const Set&)> changed) {
   absl::MutexLock lock(&look_mutex_);
   changed(*Current());
@@ -166,16 +110,15 @@ void Certificates::Look() {
 
 void Certificates::Reload() {
   absl::MutexLock lock(&look_mutex_);
-  TellAge(*Current());
-  TlsTexts texts = ReadTlsFiles(options_.files);
-  if (texts == seen_) return;
-  absl::StatusOr<std::shared_ptr<const Set>> set = Take(texts);
+  const auto before = Current();
+  TellAge(*before);
+  if (!files_.Read()) return;
+  absl::StatusOr<std::shared_ptr<const Set>> set = files_.Parse(before.get());
   absl::Status status = set.status();
-  seen_ = std::move(texts);
   if (status.ok()) status = CheckOwn(**set);
   if (status.ok() && (*set)->own.identity() != identity_) {
     status = absl::InvalidArgumentError(
-        absl::StrCat(options_.files.certificate, " is now the certificate of ",
+        absl::StrCat(files_.files().certificate, " is now the certificate of ",
                      ToString((*set)->own.identity()),
                      "; a change of identity requires a restart"));
   }
@@ -198,7 +141,7 @@ void Certificates::Reload() {
   LOG_IF(WARNING, (*set)->trust->kept_lists() > 0)
       << (*set)->trust->kept_lists()
       << " lists of revoked certificates are gone "
-      << "from " << options_.files.revoked
+      << "from " << files_.files().revoked
       << "; they stay in force until other lists of these authorities are "
          "there, or until a restart";
   for (const auto& changed : changed_) changed(**set);
@@ -229,7 +172,7 @@ Certificates::Counts Certificates::counts() const {
   Counts counts;
   counts.reloads = reloads_.load(std::memory_order_relaxed);
   counts.failed_reloads = failed_reloads_.load(std::memory_order_relaxed);
-  counts.refused = refused_.load(std::memory_order_relaxed);
+  counts.refused = refused_.count();
   counts.ended = watches_.ended();
   return counts;
 }

@@ -17,8 +17,8 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -26,12 +26,13 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "base/log_limit.h"
+#include "base/periodic_thread.h"
 #include "security/certificate.h"
+#include "security/certificate_files.h"
 #include "security/identity.h"
 #include "security/peer_watches.h"
+#include "security/refused_peers.h"
 #include "security/tls_files.h"
-#include "security/tls_texts.h"
 #include "security/trust.h"
 
 namespace kamino::security {
@@ -58,19 +59,12 @@ class Certificates {
   static absl::StatusOr<std::unique_ptr<Certificates>> Load(
       const Options& options);
   // All watches must have ended, and contexts from this object must be unused.
-  ~Certificates();
+  ~Certificates() = default;
   Certificates(const Certificates&) = delete;
   Certificates& operator=(const Certificates&) = delete;
 
+  using Set = CertificateSet;
   // The present certificates.
-  struct Set {
-    std::string certificate_pem;
-    std::string key_pem;
-    std::string authorities_pem;
-    Certificate own;
-    KeyPointer key;
-    std::shared_ptr<const Trust> trust;
-  };
   std::shared_ptr<const Set> Current() const;
   // Constant for the life of this object.
   const Identity& identity() const { return identity_; }
@@ -89,7 +83,9 @@ class Certificates {
 
   // Logs a refused peer, at a limited rate, and counts it. `who`: the peer's
   // address, or what else identifies it.
-  void TellRefused(absl::string_view who, const absl::Status& why) const;
+  void TellRefused(absl::string_view who, const absl::Status& why) const {
+    refused_.Tell(who, why);
+  }
 
   // `changed` is called once at once, and then after each change of Current, on
   // the checking thread, for the life of this object. It must not call this
@@ -117,14 +113,14 @@ class Certificates {
 
  private:
   explicit Certificates(const Options& options);
-  absl::StatusOr<std::shared_ptr<const Set>> Take(const TlsTexts& texts) const;
+  // Reads the files for the first time. `cluster`: as in Options.
+  absl::Status ReadFirst(const std::string& cluster);
   Verdict CheckAt(const Set& set, const Certificate& peer) const;
-  absl::Status CheckOwn(const Set& set) const;
+  absl::Status CheckOwn(const Set& set) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(look_mutex_);
   void Reload();
   void TellAge(const Set& set) ABSL_EXCLUSIVE_LOCKS_REQUIRED(look_mutex_);
-  void Run();
 
-  const Options options_;
   const std::function<absl::Time()> now_;
   // Constant after Load.
   std::string cluster_;
@@ -132,10 +128,9 @@ class Certificates {
 
   mutable absl::Mutex mutex_;
   std::shared_ptr<const Set> current_ ABSL_GUARDED_BY(mutex_);
-  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
 
   absl::Mutex look_mutex_;  // held during a check; taken before mutex_
-  TlsTexts seen_ ABSL_GUARDED_BY(look_mutex_);
+  CertificateFiles files_ ABSL_GUARDED_BY(look_mutex_);
   absl::Time age_told_ ABSL_GUARDED_BY(look_mutex_) = absl::InfinitePast();
   std::vector<std::function<void(const Set&)>> changed_
       ABSL_GUARDED_BY(look_mutex_);
@@ -143,11 +138,10 @@ class Certificates {
 
   PeerWatches watches_;
 
-  mutable LogLimit refusals_;
-  mutable std::atomic<uint64_t> refused_{0};
+  mutable RefusedPeers refused_;
   std::atomic<uint64_t> reloads_{0};
   std::atomic<uint64_t> failed_reloads_{0};
-  std::thread thread_;
+  std::optional<PeriodicThread> thread_;  // looks
 };
 
 }  // namespace kamino::security

@@ -6,14 +6,11 @@
 #include <utility>
 
 #include "absl/random/random.h"
-#include "absl/strings/cord.h"
 #include "absl/strings/escaping.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "membership/etcd/etcd_call.h"
 #include "metrics/counters.h"
 #include "proto/version.h"
-#include "rpc/redirect.h"
 
 namespace kamino::membership {
 
@@ -63,7 +60,7 @@ Manager::Manager(Options options, std::unique_ptr<Etcd> etcd,
       clock_(std::move(clock)),
       on_turn_(std::move(on_turn)),
       loop_(WithProcess(std::move(options))),
-      stepped_at_(clock_()),
+      liveness_(clock_()),
       etcd_(std::move(etcd)),
       thread_([this] { Run(); }) {}
 
@@ -86,9 +83,9 @@ void Manager::Run() {
       mutex_.AwaitWithTimeout(absl::Condition(this, &Manager::IsDue), wait);
       if (stopping_) break;
       hurries_ = false;
-      stepped_at_ = clock_();
-      step = loop_.Next(stepped_at_);
-      calling_ = step.call.has_value();
+      const absl::Time now = clock_();
+      step = loop_.Next(now);
+      liveness_.OnStep(step.call.has_value(), now);
     }
     wait = step.wait;
     if (step.call.has_value()) CarryOutAndTell(*step.call);
@@ -110,12 +107,8 @@ void Manager::CarryOutAndTell(const EtcdCall& call) {
       .Of({NameOf(call.kind), absl::StatusCodeToString(answer.status.code())})
       ->Add(clock_() - began);
   absl::MutexLock lock(&mutex_);
-  calling_ = false;
-  stepped_at_ = clock_();
-  // etcd has answered, even if with a refusal.
-  etcd_failure_ =
-      absl::IsAborted(answer.status) ? absl::OkStatus() : answer.status;
-  etcd_answered_ |= etcd_failure_.ok();
+  liveness_.OnAnswer(clock_());
+  etcd_health_.OnAnswer(answer.status);
   loop_.OnAnswer(answer, clock_());
   cluster_.Set(loop_.core().options().cluster_id,
                absl::BytesToHexString(loop_.cluster_uuid()));
@@ -126,24 +119,18 @@ void Manager::CarryOutAndTell(const EtcdCall& call) {
 
 Manager::Standing Manager::standing() {
   absl::MutexLock lock(&mutex_);
-  return {leaderships_, etcd_answered_ && etcd_failure_.ok()};
+  return {leaderships_, etcd_health_.Check().ok()};
 }
 
 absl::Status Manager::CheckLive() {
   absl::MutexLock lock(&mutex_);
-  const absl::Duration still = clock_() - stepped_at_;
-  if (calling_ || still < kStuck) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("the manager has stood still for ",
-                   absl::FormatDuration(absl::Trunc(still, absl::Seconds(1)))));
+  return liveness_.Check(clock_());
 }
 
 absl::Status Manager::CheckReady() {
   absl::MutexLock lock(&mutex_);
   if (loop_.core().IsLeader(clock_())) return absl::OkStatus();
-  if (!etcd_failure_.ok()) return etcd_failure_;
-  if (etcd_answered_) return absl::OkStatus();
-  return absl::UnavailableError("etcd has not answered yet");
+  return etcd_health_.Check();
 }
 
 absl::Status Manager::Register(const RegisterRequest& request,
@@ -168,18 +155,7 @@ absl::Status Manager::Heartbeat(const HeartbeatRequest& request,
 absl::Status Manager::Administer(
     absl::FunctionRef<absl::Status(ManagerCore*, absl::Time)> request) {
   absl::MutexLock lock(&mutex_);
-  return WithEtcdsFailure(loop_.Administer(request, clock_()));
-}
-
-absl::Status Manager::WithEtcdsFailure(const absl::Status& status) const {
-  if (etcd_failure_.ok() || !rpc::LeaderIn(status).has_value()) return status;
-  absl::Status why(status.code(), absl::StrCat(status.message(), "; ",
-                                               etcd_failure_.message()));
-  status.ForEachPayload(
-      [&why](absl::string_view url, const absl::Cord& detail) {
-        why.SetPayload(url, detail);
-      });
-  return why;
+  return etcd_health_.Explain(loop_.Administer(request, clock_()));
 }
 
 void Manager::Recover(bool force, OnRecovered done) {
@@ -192,7 +168,7 @@ void Manager::Recover(bool force, OnRecovered done) {
       recovery_ = {*std::move(begun), clock_() + kStoringTime, std::move(done)};
       return;
     } else {
-      refused = WithEtcdsFailure(begun.status());
+      refused = etcd_health_.Explain(begun.status());
     }
   }
   done(refused);

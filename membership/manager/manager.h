@@ -20,8 +20,10 @@
 #include "kamino/internal/v1/membership.pb.h"
 #include "kamino/v1/admin.pb.h"
 #include "membership/etcd/etcd.h"
+#include "membership/manager/etcd_health.h"
 #include "membership/manager/manager_loop.h"
 #include "membership/manager/recovery_plan.h"
+#include "membership/manager/thread_liveness.h"
 #include "rpc/cluster_identity.h"
 
 namespace kamino::membership {
@@ -80,9 +82,8 @@ class Manager {
     bool etcd_reachable = false;
   };
   Standing standing();
-  // Not OK: its thread has stood still for kStuck, other than in a call to
-  // etcd, which has a deadline.
-  static constexpr absl::Duration kStuck = absl::Seconds(30);
+  // Not OK: its thread has stood still for ThreadLiveness::kStuck, other than
+  // in a call to etcd, which has a deadline.
   absl::Status CheckLive();
   // Not OK: it neither leads nor could, because etcd does not answer.
   absl::Status CheckReady();
@@ -96,9 +97,6 @@ class Manager {
   bool IsDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || hurries_;
   }
-  // Adds etcd's failure to a status that says that no manager leads.
-  absl::Status WithEtcdsFailure(const absl::Status& status) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   struct Recovery {
     RecoveryPlan recovery;
@@ -116,11 +114,9 @@ class Manager {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // A member has surrendered its lease, so a view may be due.
   bool hurries_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status etcd_failure_ ABSL_GUARDED_BY(mutex_);  // of the last call
+  EtcdHealth etcd_health_ ABSL_GUARDED_BY(mutex_);
+  ThreadLiveness liveness_ ABSL_GUARDED_BY(mutex_);
   std::optional<Recovery> recovery_ ABSL_GUARDED_BY(mutex_);
-  bool etcd_answered_ ABSL_GUARDED_BY(mutex_) = false;  // ever
-  bool calling_ ABSL_GUARDED_BY(mutex_) = false;        // etcd
-  absl::Time stepped_at_ ABSL_GUARDED_BY(mutex_);
   bool led_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t leaderships_ ABSL_GUARDED_BY(mutex_) = 0;
 

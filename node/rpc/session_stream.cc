@@ -5,11 +5,6 @@
 namespace kamino::node {
 namespace {
 
-// Frames of one stream that the core may have. Those that wait there are
-// answered together; a large frame is followed by at most one more.
-constexpr int kMostFrames = 64;
-constexpr size_t kMostBytes = 256 << 10;
-
 class StreamCarrier final : public SessionCarrier {
  public:
   explicit StreamCarrier(std::shared_ptr<SessionStream> stream)
@@ -48,8 +43,7 @@ void SessionStream::Send(std::string frame) {
   {
     absl::MutexLock lock(&mutex_);
     if (closing_) return;
-    unsent_ += frame.size();
-    waiting_.push_back(std::move(frame));
+    outgoing_.Add(std::move(frame));
     next = NextLocked();
   }
   Do(next);
@@ -57,7 +51,7 @@ void SessionStream::Send(std::string frame) {
 
 size_t SessionStream::unsent() const {
   absl::MutexLock lock(&mutex_);
-  return unsent_;
+  return outgoing_.unsent();
 }
 
 void SessionStream::Close() {
@@ -91,7 +85,7 @@ void SessionStream::ReadNext() {
   Next next;
   {
     absl::MutexLock lock(&mutex_);
-    --starting_reads_;
+    incoming_.OnReadStarted();
     next = NextLocked();
   }
   Do(next);
@@ -108,8 +102,7 @@ void SessionStream::OnReadDone(bool ok) {
   const size_t bytes = frame.size();
   {
     absl::MutexLock lock(&mutex_);
-    ++taken_frames_;
-    taken_bytes_ += bytes;
+    incoming_.Take(bytes);
   }
   const bool runs =
       server_->node()->Run([self, bytes, frame = std::move(frame)](ChainNode&) {
@@ -121,7 +114,7 @@ void SessionStream::OnReadDone(bool ok) {
     // Not before: another thread would read the next frame into the same place,
     // and might pass it to the node first.
     absl::MutexLock lock(&mutex_);
-    reading_ = false;
+    incoming_.EndRead();
     if (runs) next = ReadOrElseLocked();
   }
   if (runs) return Do(next);
@@ -133,8 +126,7 @@ void SessionStream::OnFrameTaken(size_t bytes) {
   Next next;
   {
     absl::MutexLock lock(&mutex_);
-    --taken_frames_;
-    taken_bytes_ -= bytes;
+    incoming_.Return(bytes);
     next = ReadOrElseLocked();
   }
   Do(next);
@@ -142,24 +134,17 @@ void SessionStream::OnFrameTaken(size_t bytes) {
 
 SessionStream::Next SessionStream::ReadOrElseLocked() {
   if (closing_) return NextLocked();
-  if (reading_ || taken_frames_ >= kMostFrames || taken_bytes_ >= kMostBytes) {
-    return Next::kNothing;
-  }
-  reading_ = true;
-  ++starting_reads_;
-  return Next::kRead;
+  return incoming_.BeginRead() ? Next::kRead : Next::kNothing;
 }
 
 void SessionStream::OnWriteDone(bool ok) {
   Next next;
   {
     absl::MutexLock lock(&mutex_);
-    writing_ = false;
-    unsent_ -= out_.frame().size();
+    outgoing_.EndWrite();
     if (!ok) {
       closing_ = true;
-      waiting_.clear();
-      unsent_ = 0;
+      outgoing_.Drop();
     }
     next = NextLocked();
   }
@@ -171,8 +156,7 @@ void SessionStream::OnCancel() {
   {
     absl::MutexLock lock(&mutex_);
     closing_ = true;
-    unsent_ = writing_ ? out_.frame().size() : 0;
-    waiting_.clear();
+    outgoing_.Drop();
     next = NextLocked();
   }
   Do(next);
@@ -185,17 +169,13 @@ void SessionStream::OnDone() {
 }
 
 SessionStream::Next SessionStream::NextLocked() {
-  if (writing_ || finished_) return Next::kNothing;
-  if (!waiting_.empty()) {
-    writing_ = true;
-    *out_.mutable_frame() = std::move(waiting_.front());
-    waiting_.pop_front();
+  if (outgoing_.writing() || finished_) return Next::kNothing;
+  if (auto frame = outgoing_.BeginWrite()) {
+    out_.set_frame(*std::move(frame));
     return Next::kWrite;
   }
   // A read, or this, follows each frame that the core has.
-  if (!closing_ || taken_frames_ > 0 || starting_reads_ > 0 || cancelling_) {
-    return Next::kNothing;
-  }
+  if (!closing_ || !incoming_.idle() || cancelling_) return Next::kNothing;
   finished_ = true;
   return Next::kFinish;
 }

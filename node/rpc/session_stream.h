@@ -5,13 +5,14 @@
 #define KAMINO_NODE_RPC_SESSION_STREAM_H_
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "kamino/v1/session.grpc.pb.h"
+#include "node/rpc/incoming_frames.h"
+#include "node/rpc/outgoing_frames.h"
 #include "node/session/session_server.h"
 #include "rpc/call_guard.h"
 
@@ -70,17 +71,10 @@ class SessionStream final
   kamino::v1::SessionFrame out_;  // gRPC's from StartWrite to OnWriteDone
 
   mutable absl::Mutex mutex_;
-  std::deque<std::string> waiting_ ABSL_GUARDED_BY(mutex_);
-  size_t unsent_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  // Frames that the core thread has.
-  int taken_frames_ ABSL_GUARDED_BY(mutex_) = 0;
-  size_t taken_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool reading_ ABSL_GUARDED_BY(mutex_) = true;
-  // Reads that are about to begin, which they may not after Finish. A read may
-  // be done, and the next one begin, before the call that began it returns.
-  int starting_reads_ ABSL_GUARDED_BY(mutex_) = 1;
-  bool cancelling_ ABSL_GUARDED_BY(mutex_) = false;  // likewise
+  OutgoingFrames outgoing_ ABSL_GUARDED_BY(mutex_);
+  IncomingFrames incoming_ ABSL_GUARDED_BY(mutex_);
+  // TryCancel is about to be called, which it may not after Finish.
+  bool cancelling_ ABSL_GUARDED_BY(mutex_) = false;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -60,7 +60,7 @@ void VerbsLink::OnAnswer(const absl::StatusOr<VerbsEndpoint>& answer) {
   }
   {
     absl::MutexLock lock(&mu_);
-    owe_hello_ = true;
+    owed_.AddHello();
     status = SendOwedLocked();
   }
   if (!status.ok()) return FailLoudly(status);
@@ -152,57 +152,24 @@ uint64_t VerbsLink::Acknowledged() {
 }
 
 absl::Status VerbsLink::RequestCredits() {
-  if (want_under_way_) return absl::OkStatus();
-  want_under_way_ = true;
-  owe_want_ = true;
+  if (!owed_.AddWant()) return absl::OkStatus();
   return SendOwedLocked();
 }
 
 absl::Status VerbsLink::SendOwedLocked() {
-  const struct {
-    bool* owed;
-    Notice notice;
-    uint64_t position;
-    // A blocked sender waits for the completion of all earlier writes, too.
-    bool signaled;
-  } notices[] = {{&owe_hello_, Notice::kHello, 0, false},
-                 {&owe_answer_, Notice::kAnswer, consumed_, false},
-                 {&owe_head_, Notice::kHead, consumed_, false},
-                 {&owe_want_, Notice::kWant, 0, true}};
   RETURN_IF_ERROR(wire_->PushRecords());
-  for (const auto& each : notices) {
-    if (!*each.owed) continue;
-    if (!wire_->CanNotify()) break;
-    *each.owed = false;
-    RETURN_IF_ERROR(
-        wire_->SendNotice(each.notice, each.position, each.signaled));
-  }
-  return absl::OkStatus();
+  return owed_.SendOver(wire_.get());
 }
 
 // --- The ring's feed; the loop's thread.
 
 void VerbsLink::Acknowledge(uint64_t head, bool may_wake) {
-  while (!tails_.empty() && tails_.front() <= head) {
-    tails_.pop_front();
-    ++tails_untold_;
-  }
-  const bool answer = wanted_ && may_wake;
-  if (!answer && head - told_ < wire_->ring_bytes() / 8 &&
-      tails_untold_ < kTailsPerHead) {
-    return;
-  }
-  told_ = head;
-  tails_untold_ = 0;
-  wanted_ = wanted_ && !answer;
-  absl::Status sent;
-  {
-    absl::MutexLock lock(&mu_);
-    consumed_ = head;
-    (answer ? owe_answer_ : owe_head_) = true;
-    sent = SendOwedLocked();
-    if (!sent.ok()) BeginCloseLocked(sent);
-  }
+  const auto report = incoming_.Consume(head, may_wake, wire_->ring_bytes());
+  if (!report.has_value()) return;
+  absl::MutexLock lock(&mu_);
+  owed_.AddReport(*report, head);
+  const absl::Status sent = SendOwedLocked();
+  if (!sent.ok()) BeginCloseLocked(sent);
 }
 
 // --- Completions; the loop's thread.
@@ -215,18 +182,17 @@ absl::StatusOr<size_t> VerbsLink::TakeCompletions() {
 void VerbsLink::OnNoticeLocked(uint32_t immediate) {
   switch (NoticeOf(immediate)) {
     case Notice::kTail:
-      published_ = PositionAfter(published_, immediate);
-      tails_.push_back(published_);
+      incoming_.OnTail(immediate);
       return;
     case Notice::kAnswer:
-      want_under_way_ = false;
+      owed_.OnAnswer();
       [[fallthrough]];
     case Notice::kHead:
       acknowledged_ = PositionAfter(acknowledged_, immediate);
       wire_->OnHead(acknowledged_);
       return;
     case Notice::kWant:
-      wanted_ = true;
+      incoming_.OnWant();
       return;
     case Notice::kHello:
       greeted_ = true;
@@ -281,7 +247,7 @@ bool VerbsLink::Poll() {
     return true;
   }
   const bool busy = RingLink::Poll();
-  if (wanted_ && !closing()) AcknowledgeAll();
+  if (incoming_.wanted() && !closing()) AcknowledgeAll();
   return busy;
 }
 

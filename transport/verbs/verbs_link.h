@@ -6,13 +6,14 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "transport/loop/loop_link.h"
 #include "transport/ring/ring_link.h"
+#include "transport/verbs/incoming_records.h"
+#include "transport/verbs/owed_notices.h"
 #include "transport/verbs/rendezvous.h"
 #include "transport/verbs/verbs_context.h"
 #include "transport/verbs/verbs_wire.h"
@@ -47,7 +48,7 @@ class VerbsLink final : public RingLink<LoopLink> {
                     absl::Span<const std::byte> second) override;
   uint64_t Acknowledged() override;
   absl::Status RequestCredits() override;
-  uint64_t Published() override { return published_; }
+  uint64_t Published() override { return incoming_.published(); }
   void Acknowledge(uint64_t head, bool may_wake) override;
 
   void OnAnswer(const absl::StatusOr<VerbsEndpoint>& answer);
@@ -68,14 +69,8 @@ class VerbsLink final : public RingLink<LoopLink> {
   // its send queue.
   std::unique_ptr<VerbsWire> wire_;
 
-  // Guarded by mu_.
   uint64_t acknowledged_ ABSL_GUARDED_BY(mu_) = 0;  // by the peer
-  bool want_under_way_ ABSL_GUARDED_BY(mu_) = false;
-  bool owe_want_ ABSL_GUARDED_BY(mu_) = false;
-  bool owe_head_ ABSL_GUARDED_BY(mu_) = false;
-  bool owe_answer_ ABSL_GUARDED_BY(mu_) = false;
-  bool owe_hello_ ABSL_GUARDED_BY(mu_) = false;
-  uint64_t consumed_ ABSL_GUARDED_BY(mu_) = 0;  // to be reported to the peer
+  OwedNotices owed_ ABSL_GUARDED_BY(mu_);
 
   // The loop's thread only.
   std::array<Completion, 64> completions_;
@@ -83,12 +78,8 @@ class VerbsLink final : public RingLink<LoopLink> {
   bool failed_ = false;          // the pair is in error
   bool connected_ = false;       // the pair is, or was
   bool greeted_ = false;         // the connector's hello came
-  bool wanted_ = false;          // the peer asked for an answer
-  uint64_t published_ = 0;
-  uint64_t told_ = 0;           // consumed_ as the peer knows it, or will
-  std::deque<uint64_t> tails_;  // of the peer's notices, not consumed
-  size_t tails_untold_ = 0;     // consumed and not reported to the peer
-  size_t largest_ = 0;          // message, once connected
+  size_t largest_ = 0;           // message, once connected
+  IncomingRecords incoming_;
   EventLoop::Id watch_ = 0;
   EventLoop::Id probe_ = 0;
 };

@@ -1,0 +1,15 @@
+#include "security/refused_peers.h"
+
+#include "base/clock.h"
+#include "glog/logging.h"
+
+namespace kamino::security {
+
+void RefusedPeers::Tell(absl::string_view who, const absl::Status& why) {
+  count_.fetch_add(1, std::memory_order_relaxed);
+  if (const auto more = lines_.Take(MonotonicNow())) {
+    LOG(WARNING) << "refused " << who << ": " << why.message() << *more;
+  }
+}
+
+}  // namespace kamino::security

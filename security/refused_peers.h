@@ -1,0 +1,30 @@
+// The log lines about refused peers, and their number.
+#ifndef KAMINO_SECURITY_REFUSED_PEERS_H_
+#define KAMINO_SECURITY_REFUSED_PEERS_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "base/log_limit.h"
+
+namespace kamino::security {
+
+// Thread-safe.
+class RefusedPeers {
+ public:
+  // Logs the refusal, at a limited rate, and counts it. `who`: the peer's
+  // address, or what else identifies it.
+  void Tell(absl::string_view who, const absl::Status& why);
+
+  uint64_t count() const { return count_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> count_{0};
+  LogLimit lines_;
+};
+
+}  // namespace kamino::security
+
+#endif  // KAMINO_SECURITY_REFUSED_PEERS_H_

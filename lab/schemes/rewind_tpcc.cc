@@ -126,7 +126,8 @@ class Orders {
       : name_(std::move(name)),
         opened_(std::move(opened)),
         scale_(scale),
-        terminal_(scale, /*mix=*/false, /*home=*/1, /*writer=*/1, &history_,
+        terminal_(scale, /*mix=*/false, /*home=*/1,
+                  tpcc::HistoryNumbers{/*writer=*/1, &history_},
                   /*seed=*/11) {
     // Stores without atomicity can run as well then.
     terminal_.LookForItemsFirst();

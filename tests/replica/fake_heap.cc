@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "replica/errors.h"
 #include "tests/replica/text_entry.h"
 
 namespace kamino::replica {

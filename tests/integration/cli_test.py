@@ -161,6 +161,9 @@ class CliTest(ClusterTest):
     self.kamino("patch", "number", "010", "X")
     self.assertEqual(self.kamino("get", "number", "--offset=08", "--length=4"),
                      "89Xb\n")
+    # Another cluster would answer "not committed".
+    self.kamino("outcome", "5", "1", "1", "--cluster_uuid=" + "f" * 32,
+                expect=2, stderr="sent to the cluster of uuid ffff")
     self.kamino("outcome", "99999999999999999999999", "1", expect=2,
                 stderr="no number")
     self.kamino("bench", "put", "--count=0x10", expect=2, stderr="no number")

@@ -165,8 +165,9 @@ class CliTest(ClusterTest):
     self.kamino("outcome", "5", "1", "1", "--cluster_uuid=" + "f" * 32,
                 expect=2, stderr="sent to the cluster of uuid ffff")
     self.kamino("outcome", "99999999999999999999999", "1", expect=2,
-                stderr="no number")
-    self.kamino("bench", "put", "--count=0x10", expect=2, stderr="no number")
+                stderr="no whole number")
+    self.kamino("bench", "put", "--count=0x10", expect=2,
+                stderr="no whole number")
     self.assertIn("number\t", self.kamino("scan", "--prefix="))
     self.kamino("scan", "--prefix=", "number", expect=2, stderr="--prefix")
     self.assertIn("bnVtYmVy\t", self.kamino(

@@ -137,7 +137,8 @@ TEST_F(ClusterIdentityTest, DataIsNotServedBeforeTheServerKnowsItsCluster) {
   EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
   EXPECT_EQ(DetailIn<kamino::v1::ErrorDetail>(refused)->reason(),
             kamino::v1::REASON_RECONFIGURING);
-  EXPECT_THAT(refused.message(), HasSubstr("does not know its cluster yet"));
+  EXPECT_THAT(refused.message(),
+              HasSubstr("does not know its cluster's uuid yet"));
   EXPECT_EQ(service_.executed, 1);
   // A view of a release without uuids.
   service_.cluster.Set("alpha", "");

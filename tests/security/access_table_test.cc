@@ -113,8 +113,7 @@ std::string RolesOf(const std::string& method) {
 }
 
 TEST(AccessTableTest, SaysWhatWasMeant) {
-  const std::string everybody =
-      "node or manager or operator or writer or reader";
+  const std::string everybody = "node, manager, operator, writer or reader";
   const std::string data = "writer or reader";
   const std::string looks = "operator or reader";
   const std::vector<std::pair<std::string, std::string>> meant = {
@@ -129,7 +128,7 @@ TEST(AccessTableTest, SaysWhatWasMeant) {
       {"GetOutcome", "writer"},
       {"GetChain", everybody},
       {"WatchChain", everybody},
-      {"GetNodeStatus", "manager or operator or reader"},
+      {"GetNodeStatus", "manager, operator or reader"},
       {"Connect", data},
       {"GetCarriers", data},
       {"ConnectPair", data},

@@ -227,7 +227,7 @@ TEST_F(NodeServerTest, BeforeTheFirstViewNoSessionOfAKnownClusterIsSetUp) {
   get.set_key("a");
   kamino::v1::GetResponse got;
   EXPECT_THAT(stub_->Get(&get_context, get, &got).error_message(),
-              ::testing::HasSubstr("does not know its cluster yet"));
+              ::testing::HasSubstr("does not know its cluster's uuid yet"));
   grpc::ClientContext status_context;
   status_context.AddMetadata(rpc::kClusterUuidKey, kOurs);
   kamino::v1::GetNodeStatusResponse status;

@@ -1,4 +1,8 @@
-// A thread that makes one call at each interval, until it is destroyed.
+// Calls a function on a thread of its own, again and again, with an interval
+// between the end of a call and the next one.
+//
+// Threads: the call runs on that thread and must not destroy this object; any
+// other thread may.
 #ifndef KAMINO_BASE_PERIODIC_THREAD_H_
 #define KAMINO_BASE_PERIODIC_THREAD_H_
 
@@ -13,7 +17,7 @@ namespace kamino {
 
 class PeriodicThread {
  public:
-  // The first call follows after `interval`. `name`: of at most 15 letters.
+  // The first call follows after `interval`. `name`: at most 15 bytes.
   PeriodicThread(const char* name, absl::Duration interval,
                  std::function<void()> call);
   // Waits for the end of a call that is under way.

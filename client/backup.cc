@@ -136,12 +136,16 @@ absl::StatusOr<RestoreResponse> Restorer::Step(const RestoreRequest& request) {
     }
     const Decision decision = DecideAfter(status, /*attempt=*/1, /*random=*/0);
     answer_lost |= decision.outcome_unknown;
-    // A final answer is that of the step's own cluster, which executes a step
-    // once: it tells the outcome of all attempts.
-    if (!decision.retry) return status;
-    if (MonotonicNow() >= end) {
+    // A final answer with a reason is that of the cluster, which executes a
+    // step once: it tells the outcome of all attempts.
+    const bool is_final =
+        !decision.retry && (!answer_lost || decision.outcome_unknown ||
+                            ReasonOf(status) != kamino::v1::REASON_UNSPECIFIED);
+    if (is_final) return status;
+    if (!decision.retry || MonotonicNow() >= end) {
       if (!answer_lost || decision.outcome_unknown) return status;
-      return MakeError(status.code(), kamino::v1::REASON_OUTCOME_UNKNOWN,
+      return MakeError(absl::StatusCode::kUnavailable,
+                       kamino::v1::REASON_OUTCOME_UNKNOWN,
                        absl::StrCat(status.message(),
                                     " (an earlier attempt had no answer)"));
     }

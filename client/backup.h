@@ -51,8 +51,8 @@ class Restorer {
   ~Restorer();
 
   // Retries until the step is done or refused, or the timeout has passed. After
-  // a timeout the step may have been executed, or still be, if an attempt had
-  // no answer (MayBeDone).
+  // an error the step may have been executed, or may be executed later, if an
+  // attempt had no answer (MayBeDone).
   absl::StatusOr<kamino::v1::RestoreResponse> Step(
       const kamino::v1::RestoreRequest& request);
 

@@ -21,7 +21,7 @@ Decision DecideAfter(const absl::Status& status, int attempt, double random) {
   switch (ReasonOf(status)) {
     case kamino::v1::REASON_NOT_HEAD:
     case kamino::v1::REASON_NOT_TAIL:
-    // A read of any replica went to the node that was the tail.
+    // The node was the tail when the read was sent, and is a replica now.
     case kamino::v1::REASON_NOT_CLEAN:
     case kamino::v1::REASON_RECONFIGURING:
     // The node has executed nothing, and another address may be right.

@@ -46,8 +46,8 @@ absl::Status SetByWord(absl::string_view word, const char* next,
   const absl::string_view name = word.substr(0, equals);
   std::optional<absl::string_view> value;
   if (equals != absl::string_view::npos) value = word.substr(equals + 1);
-  // The configuration file would not override flags of these sources, and
-  // messages could not name their places.
+  // The program would not know which flags the first three set: a SIGHUP would
+  // reset them. The last one hides misspelled flags.
   for (const char* const source :
        {"flagfile", "fromenv", "tryfromenv", "undefok"}) {
     if (name != source) continue;

@@ -25,7 +25,7 @@ struct CertificateSet {
   std::shared_ptr<const Trust> trust;
 };
 
-// Not thread-safe.
+// Not thread-safe: a mutex of Certificates guards it.
 class CertificateFiles {
  public:
   explicit CertificateFiles(TlsFiles files) : files_(std::move(files)) {}

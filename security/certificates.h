@@ -81,10 +81,10 @@ class Certificates {
   };
   Admission Admit(std::vector<X509Pointer> chain, Peer peer) const;
 
-  // Logs a refused peer, at a limited rate, and counts it. `who`: the peer's
-  // address, or what else identifies it.
-  void TellRefused(absl::string_view who, const absl::Status& why) const {
-    refused_.Tell(who, why);
+  // Logs a refused peer, at a limited rate, and counts it. `peer`: its address
+  // or its name.
+  void TellRefused(absl::string_view peer, const absl::Status& why) const {
+    refused_.Tell(peer, why);
   }
 
   // `changed` is called once at once, and then after each change of Current, on

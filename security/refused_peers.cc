@@ -5,10 +5,10 @@
 
 namespace kamino::security {
 
-void RefusedPeers::Tell(absl::string_view who, const absl::Status& why) {
+void RefusedPeers::Tell(absl::string_view peer, const absl::Status& why) {
   count_.fetch_add(1, std::memory_order_relaxed);
   if (const auto more = lines_.Take(MonotonicNow())) {
-    LOG(WARNING) << "refused " << who << ": " << why.message() << *more;
+    LOG(WARNING) << "refused " << peer << ": " << why.message() << *more;
   }
 }
 

@@ -1,4 +1,4 @@
-// The log lines about refused peers, and their number.
+// Logs refused peers at a limited rate, and counts all of them.
 #ifndef KAMINO_SECURITY_REFUSED_PEERS_H_
 #define KAMINO_SECURITY_REFUSED_PEERS_H_
 
@@ -14,9 +14,9 @@ namespace kamino::security {
 // Thread-safe.
 class RefusedPeers {
  public:
-  // Logs the refusal, at a limited rate, and counts it. `who`: the peer's
-  // address, or what else identifies it.
-  void Tell(absl::string_view who, const absl::Status& why);
+  // Logs the refusal, at a limited rate, and counts it. `peer`: its address or
+  // its name.
+  void Tell(absl::string_view peer, const absl::Status& why);
 
   uint64_t count() const { return count_.load(std::memory_order_relaxed); }
 

@@ -22,7 +22,7 @@ std::string Redacted(absl::string_view name, absl::string_view value);
 
 class DebugService final : public kamino::v1::DebugService::CallbackService {
  public:
-  // `cluster`: of this process; a call for another one is refused. `metrics`
+  // `cluster`: this process's; a call that names another one fails. `metrics`
   // may be null; any thread calls it. Calls run on `audit_thread`. `audit` gets
   // a record of each call; null: the program's log gets a line. A call whose
   // record cannot be written fails. `cluster`, `audit_thread` and `audit` must

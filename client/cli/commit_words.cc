@@ -31,14 +31,7 @@ class Parser {
   }
 
   std::string Key(const char* what = "key") {
-    const std::string word = Word(what);
-    // More often a forgotten key than an object of that name.
-    if (status_.ok() && (word == "if" || word == "then" || word == "else")) {
-      status_ = absl::InvalidArgumentError(absl::StrCat(
-          "\"", word, "\" stands where a ", what,
-          " should be; --key_encoding=hex can name a key of these letters"));
-    }
-    auto key = DecodeKey(keys_, KeyPlace::kWord, word);
+    auto key = DecodeKey(keys_, KeyPlace::kWord, Word(what));
     if (status_.ok()) status_ = key.status();
     return status_.ok() ? *std::move(key) : "";
   }
@@ -53,11 +46,11 @@ class Parser {
     return number;
   }
 
-  // `what` it should be, and which words are.
+  // `what`: the kind of word that must stand there. `words`: all of that kind.
   void Unknown(const std::string& word, const char* what, const char* words) {
     if (status_.ok()) {
-      status_ = absl::InvalidArgumentError(absl::StrCat(
-          "\"", word, "\" is no ", what, "; it is one of ", words));
+      status_ = absl::InvalidArgumentError(
+          absl::StrCat("\"", word, "\" is not ", what, "; one is ", words));
     }
   }
 
@@ -87,8 +80,8 @@ void ParseCondition(Parser* parser, Precondition* condition) {
     range->set_end_key(parser->Key("end key"));
     range->set_sequence(parser->Number("sequence"));
   } else {
-    parser->Unknown(kind, "condition",
-                    "exists, absent, version, value and unchanged");
+    parser->Unknown(kind, "a condition",
+                    "exists, absent, version, value or unchanged");
   }
 }
 
@@ -106,7 +99,7 @@ void ParseOperation(Parser* parser, Operation* operation) {
   } else if (kind == "get") {
     operation->mutable_get()->set_key(parser->Key());
   } else {
-    parser->Unknown(kind, "operation", "put, patch, del and get");
+    parser->Unknown(kind, "an operation", "put, patch, del or get");
   }
 }
 

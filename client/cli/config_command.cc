@@ -33,7 +33,7 @@ constexpr char kHead[] =
 # Each program reads its own section: kamino_node and kamino_manager with
 # --config=FILE, kamino with --config=FILE, KAMINO_CONFIG or from
 # ~/.config/kamino/config.toml. Flags override the file. A commented value is
-# the default, or an example where there is none.
+# the default, or an example if the setting has no default.
 #
 # Settings that several programs share may stand here, above all sections:
 #cluster_id = "c"
@@ -49,12 +49,12 @@ managers = ["127.0.0.1:7000"]
 [client]
 )";
 
-// A value that the option accepts.
-std::string ExampleOf(const std::string& option, const CLI::Option& of) {
+// An example value; by default the option's type name.
+std::string ExampleOf(const std::string& name, const CLI::Option& option) {
   static const std::map<std::string, std::string> kExamples = {
       {"timeout", "10s"}, {"carrier", "shm"}, {"key_encoding", "raw"}};
-  const auto found = kExamples.find(option);
-  return found != kExamples.end() ? found->second : of.get_type_name();
+  const auto found = kExamples.find(name);
+  return found != kExamples.end() ? found->second : option.get_type_name();
 }
 
 std::string ClientExample(CLI::App* command) {

@@ -55,9 +55,9 @@ class Dialer {
   // object, which its tasks use.
   Dialer(DialerOptions options, Session* session, Timer* timer, Head head);
 
-  // Calls `done` once, on another thread, as the attempt's last act: this may
-  // end before `done` returns. `session`: as from Session::BeginAttempt; null:
-  // the connection has no session.
+  // Calls `done` once, on another thread, as the attempt's last act: this
+  // object may be destroyed while `done` runs. `session`: as from
+  // Session::BeginAttempt; nullopt: the connection has no session.
   void Dial(const std::string& address,
             std::optional<kamino::v1::SessionName> session, ChainId chain_id,
             Done done);

@@ -1,7 +1,7 @@
-// The state of an Archapt store that waits to become durable, or was skipped:
-// logical commits, their pending flushes, and matrices. They refer to each
-// other, so that one mutex guards all of it. It is held for a few objects at a
-// time: transactions wait for it.
+// The state of an Archapt store that is not durable in place: logical commits,
+// their pending flushes, and matrices. They refer to each other, so that one
+// mutex guards all of it. It is held for a few objects at a time: transactions
+// wait for it.
 #ifndef KAMINO_LAB_ARCHAPT_BACKLOG_H_
 #define KAMINO_LAB_ARCHAPT_BACKLOG_H_
 
@@ -18,13 +18,14 @@
 
 namespace kamino::engine {
 
-// Objects, or commits, which take less, that a thread looks at before it lets
-// others have the mutex.
+// Number of objects, or of commits, which are cheaper, that a thread handles
+// before it releases the mutex.
 inline constexpr size_t kObjectsAtATime = 8;
 inline constexpr size_t kCommitsAtATime = 64;
 
 struct ArchaptStats {
-  uint64_t flushed_lines = 0;   // of objects, but for who needed it durable
+  uint64_t flushed_lines =
+      0;  // of objects, without flushes that a caller required
   uint64_t replaced_lines = 0;  // not flushed, as the next to store logged them
   uint64_t skipped_lines = 0;
   uint64_t matrices = 0;   // sealed

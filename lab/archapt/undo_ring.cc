@@ -24,7 +24,7 @@ UndoRing::UndoRing(Region* region, const Place& place, uint64_t seed,
 
 // --- Recovery.
 
-void UndoRing::TakeBack(const LoggedRange& record) const {
+void UndoRing::TakeBack(const UndoRange& record) const {
   const auto old_bytes = records_.DataOf(record.line, record.length);
   region_->CopyFlush(region_->base() + record.address, old_bytes.data(),
                      old_bytes.size());
@@ -43,7 +43,7 @@ void UndoRing::Reset(uint64_t watermark, uint64_t given) {
 absl::Status UndoRing::Full(const OwnUndo& own, uint64_t wanted) {
   // Lines needed in an empty ring; a transaction has one kept for its end.
   uint64_t needed = wanted + (own.transaction != 0 ? 1 : 0);
-  for (const LoggedRange& record : own.records) {
+  for (const UndoRange& record : own.records) {
     needed += UndoRecords::LinesOf(record.length);
   }
   if (needed > lines()) {

@@ -42,7 +42,7 @@ struct UndoDraft {
 // A transaction's records in the ring.
 struct OwnUndo {
   uint64_t transaction = 0;  // 0: nothing yet
-  absl::InlinedVector<LoggedRange, 4> records;
+  absl::InlinedVector<UndoRange, 4> records;
 };
 
 // Thread-safe, as far as each OwnUndo is one thread's.
@@ -74,7 +74,7 @@ class UndoRing {
   // Whether the log was never used.
   bool is_new() const { return header_.is_new(); }
   // Stores the old bytes again and flushes them; also a transaction's.
-  void TakeBack(const LoggedRange& record) const;
+  void TakeBack(const UndoRange& record) const;
   // Nothing is left to do: durably empty.
   void Reset(uint64_t watermark, uint64_t given);
 

@@ -13,7 +13,7 @@
 namespace kamino::engine {
 
 // Old bytes in the ring: those of [address, address + length) of the region.
-struct LoggedRange {
+struct UndoRange {
   uint64_t line = 0;  // of their record
   uint64_t address = 0;
   uint32_t length = 0;
@@ -21,7 +21,7 @@ struct LoggedRange {
 
 struct UndoContents {
   struct Update {
-    LoggedRange record;
+    UndoRange record;
     uint64_t transaction = 0;
   };
   uint64_t watermark = 0;

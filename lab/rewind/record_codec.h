@@ -18,7 +18,7 @@ namespace kamino::engine {
 // Immutable; thread-safe, as far as each record is one thread's.
 class RecordCodec {
  public:
-  // A record is of no more bytes of a change.
+  // Largest number of a change's bytes in one record.
   static constexpr uint32_t kMostLength = 16u << 10;
 
   // `heap` must outlive this.

@@ -44,7 +44,7 @@ class LogRoom {
  private:
   std::vector<uint64_t> free_;  // buckets
   std::vector<ObjectId> blocks_;
-  size_t releasing_ = 0;  // threads that do
+  size_t releasing_ = 0;  // threads between BeginRelease and EndRelease
   uint64_t given_ = 0;
 };
 

@@ -1,4 +1,7 @@
-// Whether etcd answers a manager, by the result of the manager's last call.
+// Tells whether etcd answers a manager, from the result of the manager's last
+// call.
+//
+// Not thread-safe: the manager's mutex guards it.
 #ifndef KAMINO_MEMBERSHIP_MANAGER_ETCD_HEALTH_H_
 #define KAMINO_MEMBERSHIP_MANAGER_ETCD_HEALTH_H_
 
@@ -6,7 +9,6 @@
 
 namespace kamino::membership {
 
-// Not thread-safe.
 class EtcdHealth {
  public:
   // A call to etcd has ended with `answered`. kAborted is an answer, too: etcd

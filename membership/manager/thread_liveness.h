@@ -1,5 +1,7 @@
 // Detects that a manager's thread stands still. A call to etcd does not count:
 // it has a deadline.
+//
+// Not thread-safe: the manager's mutex guards it.
 #ifndef KAMINO_MEMBERSHIP_MANAGER_THREAD_LIVENESS_H_
 #define KAMINO_MEMBERSHIP_MANAGER_THREAD_LIVENESS_H_
 
@@ -9,19 +11,19 @@
 
 namespace kamino::membership {
 
-// Not thread-safe. `now` is monotonic.
+// `now` is monotonic.
 class ThreadLiveness {
  public:
   static constexpr absl::Duration kStuck = absl::Seconds(30);
 
   explicit ThreadLiveness(absl::Time now) : moved_at_(now) {}
 
-  // The thread takes a step; `calls`: and then calls etcd.
+  // The thread begins a step. `calls`: the step calls etcd.
   void OnStep(bool calls, absl::Time now) {
     calling_ = calls;
     moved_at_ = now;
   }
-  // That call has ended.
+  // The call has ended.
   void OnAnswer(absl::Time now) { OnStep(false, now); }
 
   // Not OK: the thread has stood still for kStuck.
@@ -34,7 +36,7 @@ class ThreadLiveness {
   }
 
  private:
-  bool calling_ = false;  // etcd
+  bool calling_ = false;  // the thread is in a call to etcd
   absl::Time moved_at_;
 };
 

@@ -48,8 +48,8 @@ class IncomingFrames {
   int taken_ = 0;
   size_t taken_bytes_ = 0;
   bool reading_ = true;
-  // Reads that are about to begin, which they may not after Finish. A read may
-  // be done, and the next one begin, before the call that began it returns.
+  // Calls of StartRead that have not returned: Finish must wait for them. A
+  // read may be done, and the next one begin, before its call returns.
   int starting_ = 1;
 };
 

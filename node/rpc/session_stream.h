@@ -73,7 +73,7 @@ class SessionStream final
   mutable absl::Mutex mutex_;
   OutgoingFrames outgoing_ ABSL_GUARDED_BY(mutex_);
   IncomingFrames incoming_ ABSL_GUARDED_BY(mutex_);
-  // TryCancel is about to be called, which it may not after Finish.
+  // A thread is about to call TryCancel: Finish must wait for that call.
   bool cancelling_ ABSL_GUARDED_BY(mutex_) = false;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;

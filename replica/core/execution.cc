@@ -38,8 +38,9 @@ std::optional<Execution::Dissent> Execution::ExecuteNext() {
   if (ReasonOf(executed.status()) == kamino::v1::REASON_UNKNOWN_PROCEDURE) {
     outbox_->Fail(absl::FailedPreconditionError(absl::StrCat(
         "mutation ", entry.first(), ": ", executed.status().message(),
-        " in this program, and the chain may have executed it: start this node "
-        "with a release that has it")));
+        " in this program; the chain may have executed the mutation: start "
+        "this "
+        "node with a release that has the procedure")));
     return std::nullopt;
   }
   if (!executed.ok()) {

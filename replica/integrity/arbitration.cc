@@ -116,8 +116,14 @@ void Arbitration::OnAsked(LinkId link, absl::string_view bytes, bool sound) {
     return;
   }
   const auto hash = executor_->Try(*entry);
-  // This program cannot judge.
-  if (ReasonOf(hash.status()) == kamino::v1::REASON_UNKNOWN_PROCEDURE) return;
+  if (ReasonOf(hash.status()) == kamino::v1::REASON_UNKNOWN_PROCEDURE) {
+    LOG(WARNING) << "this node cannot judge mutation " << entry->first()
+                 << ", whose result differs at the predecessor: "
+                 << hash.status().message()
+                 << " in this program; start it with a release that has the "
+                    "procedure";
+    return;
+  }
   LOG(WARNING) << "the result of mutation " << entry->first()
                << " at the predecessor differs from the head's; here "
                << (!hash.ok()

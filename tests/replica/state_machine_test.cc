@@ -349,10 +349,11 @@ TEST_F(StateMachineTest, AReplicaFollows) {
     both(i, request);
   }
   // The replica's program is an older release: that is not a divergence.
-  request.function = "newer";
-  request.number = 300;
+  Mutation newer = request;
+  newer.function = "newer";
+  newer.number = 300;
   const absl::Status lacks =
-      executor.Execute(*LogEntry::Check(EntryOf(300, request, {}))).status();
+      executor.Execute(*LogEntry::Check(EntryOf(300, newer, {}))).status();
   EXPECT_EQ(ReasonOf(lacks), kamino::v1::REASON_UNKNOWN_PROCEDURE) << lacks;
   EXPECT_EQ(head.heap().stats().bytes_used, replica.heap().stats().bytes_used);
   engine::HeapReader one(&head.heap());

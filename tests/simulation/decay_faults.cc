@@ -48,7 +48,8 @@ void Faults::LookAfter(SimNode* node) {
   });
 }
 
-// The same for a node that may have rolled back to wrong data.
+// Removes a node that may have rolled back to wrong data, if the members' data
+// differs.
 void Faults::TakeOutDifferent(SimNode* node) {
   world_->After(absl::Seconds(2), [this, node] {
     if (!node->may_differ()) return;
@@ -184,8 +185,8 @@ void Faults::TakeOutDecayed() {
 }
 
 // The member that an operator removes, so that the others agree; null: none. If
-// all members are corrupt, and not in the same way, the others are copies of
-// one node.
+// all members are corrupt in different ways, the operator removes the head: the
+// other members are copies of one node.
 SimNode* Faults::WrongMember() const {
   const membership::View view = cluster_->StoredView();
   if (only_decayed_are_left_ && view.members.size() > 1) {

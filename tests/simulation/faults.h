@@ -104,7 +104,7 @@ class Faults {
   void ChurnManager(SimManager* manager, absl::Time until);
   void ChangeMembers();
   void Maintain(SimNode* node);
-  // Acts as an operator who finalizes a release now and then.
+  // Finalizes a release now and then, as an operator does.
   void FinalizeLater();
   void Doom(SimNode* node, Crash crash, uint64_t most_drains);
   void PowerCut();

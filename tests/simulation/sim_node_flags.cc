@@ -46,18 +46,19 @@ bool SimNode::IsMisfit(const absl::Status& status) const {
       !absl::StrContains(status.message(), "must have it in common")) {
     return false;
   }
-  bool somebody = misfit_ || !newer_;
+  bool differs = misfit_ || !newer_;
   const membership::View view = options_.stored_view();
   for (const auto& [name, node] : peers_->nodes) {
-    somebody |= node->CountsAsMisfit(view);
+    differs |= node->CountsAsMisfit(view);
   }
-  return somebody;
+  return differs;
 }
 
 // A recovered view may have been formed without the node that has the entry.
 bool SimNode::LacksProcedure(const absl::Status& status) const {
   return !newer_ && absl::IsFailedPrecondition(status) &&
-         absl::StrContains(status.message(), "with a release that has it");
+         absl::StrContains(status.message(),
+                           "with a release that has the procedure");
 }
 
 // A manager may count on the node's former life for as long as that was silent,

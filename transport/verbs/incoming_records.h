@@ -5,6 +5,8 @@
 // Invariant: a report is due for each eighth of the ring and for each
 // kTailsPerHead notices of the peer, so that the peer's notices never lack a
 // posted receive (transport/verbs/verbs_format.h).
+//
+// Threads: the loop's thread only.
 #ifndef KAMINO_TRANSPORT_VERBS_INCOMING_RECORDS_H_
 #define KAMINO_TRANSPORT_VERBS_INCOMING_RECORDS_H_
 
@@ -17,7 +19,6 @@
 
 namespace kamino::transport {
 
-// Not thread-safe: the link's loop uses it.
 class IncomingRecords {
  public:
   // A kTail notice.

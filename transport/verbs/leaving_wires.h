@@ -1,6 +1,6 @@
-// The wires of closed links. Each says bye to its peer, stops, and is destroyed
-// once its pair has drained: the group would lose a receive that the pair still
-// fills.
+// Owns the wires of closed links until they are destroyed. Each wire sends a
+// bye to its peer, stops, and is destroyed once its pair has drained. Otherwise
+// the group would lose a receive that the pair still fills.
 //
 // Threads: the loop's thread only. Owns the wires from Add on.
 #ifndef KAMINO_TRANSPORT_VERBS_LEAVING_WIRES_H_

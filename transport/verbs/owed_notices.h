@@ -1,6 +1,8 @@
 // The notices that a verbs link owes its peer until the send queue has room for
 // them. There is at most one of each kind: a later report of consumed records
 // includes the earlier ones, and one request for credits is enough.
+//
+// Not thread-safe: the link's mutex guards it.
 #ifndef KAMINO_TRANSPORT_VERBS_OWED_NOTICES_H_
 #define KAMINO_TRANSPORT_VERBS_OWED_NOTICES_H_
 
@@ -12,7 +14,6 @@
 
 namespace kamino::transport {
 
-// Not thread-safe: the link's mutex guards it.
 class OwedNotices {
  public:
   void AddHello() { hello_ = true; }

@@ -48,9 +48,10 @@ class SendChannel {
   absl::Status Send(absl::Span<const std::byte> header,
                     absl::Span<const std::byte> payload);
   absl::Status SendHello(absl::Span<const std::byte> token);
-  // Asks the peer for a credit, unless it was asked already.
+  // Asks the peer for a credit, unless the last probe has no answer yet, or the
+  // window or the queue is full.
   absl::Status Probe();
-  // Call before each Probe. As SendFlow's.
+  // SendFlow::CountQuietPeriod; call it before each Probe.
   int CountQuietPeriod() { return flow_.CountQuietPeriod(wire_->window()); }
 
   // A SEND has completed; so have all before it.

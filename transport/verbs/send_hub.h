@@ -1,11 +1,13 @@
-// The links without rings on one device: makes their wires on a group of pairs,
-// and brings the group's completions to the links.
+// Serves the links without rings on one device: it makes their wires on a group
+// of pairs, and brings the group's completions to the links.
 //
 // Invariants:
 //   1. For each pair kLinkReceives buffers are posted, or are being delivered
 //      right now: a peer that keeps to its window always finds one.
 //   2. A peer cannot address any memory here.
-//   3. A pair is destroyed only once it has drained, lest a receive be lost.
+//   3. A pair is destroyed only once it has drained; otherwise the group would
+//   lose
+//      a receive.
 //
 // Threads: the loop's thread only. Owns the wires that are leaving; a link owns
 // its wire until TakeBack. Users are not owned.

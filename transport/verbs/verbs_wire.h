@@ -1,14 +1,13 @@
-// One end of a verbs link: a queue pair, the ring that the peer writes into,
-// and what writes into the peer's ring: a copy of that ring, and the send
-// queue. The link decides which messages to send and when.
+// One end of a verbs link: a queue pair, the ring that the peer writes into, a
+// copy of the peer's ring, and the send queue that writes the copy into the
+// peer's ring. The link decides which messages to send and when.
 //
 // Invariants: those of RingCopy and WriteQueue, and:
 //   Records that do not fit the send queue wait in the copy and leave with one
 //   notice.
 //
-// Threads: the owner's mutex guards what posts, lays out and counts records and
-// writes; pair()'s own rules apply to the rest. Owns the pair and all memory
-// that it uses.
+// Threads: the owner's mutex guards the copy and the queue; pair()'s own rules
+// apply to the rest. Owns the pair and all memory that it uses.
 #ifndef KAMINO_TRANSPORT_VERBS_VERBS_WIRE_H_
 #define KAMINO_TRANSPORT_VERBS_VERBS_WIRE_H_
 
@@ -42,7 +41,8 @@ class VerbsWire {
   // kFailedPrecondition: the two cannot talk; the text says why.
   absl::Status Connect(const VerbsEndpoint& peer, const PairPatience& patience);
 
-  // Set by Connect. Bytes of each direction's ring.
+  // Bytes of each direction's ring: before Connect this side's offer, then the
+  // agreed size.
   size_t ring_bytes() const { return copy_.ring_bytes(); }
   // Where the peer writes.
   absl::Span<const std::byte> ring() const {

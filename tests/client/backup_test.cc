@@ -155,6 +155,26 @@ TEST_F(BackupTest, AStepGoesOnPastAnotherCluster) {
   EXPECT_TRUE(MayBeDone(lost));
   EXPECT_THAT(std::string(lost.message()),
               HasSubstr("(an earlier attempt had no answer)"));
+
+  // An error without a reason is of another program, and tells nothing of the
+  // first attempt. A refusal with a reason does.
+  node_.steps_ = 0;
+  node_.on_step_ = [this](int step) {
+    node_.uuid_ = "";
+    node_.answer_ = step == 1
+                        ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "")
+                        : grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "");
+  };
+  EXPECT_TRUE(MayBeDone(Step(Patience(absl::Seconds(30)))));
+  node_.steps_ = 0;
+  node_.on_step_ = [this](int step) {
+    node_.answer_ =
+        step == 1 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "")
+                  : rpc::ToGrpc(MakeError(absl::StatusCode::kFailedPrecondition,
+                                          kamino::v1::REASON_NOT_EMPTY,
+                                          "it has objects"));
+  };
+  EXPECT_FALSE(MayBeDone(Step(Patience(absl::Seconds(30)))));
 }
 
 TEST_F(BackupTest, AStepWithoutAnAnswerIsTriedAgainAndMayBeDone) {

@@ -34,27 +34,29 @@ absl::string_view ChainModeNameOf(uint64_t number);
 
 // Whether a node repairs interrupted entries without another node's data. If it
 // does, any single node of the chain can continue; otherwise two are needed.
-inline bool MendsAlone(ChainMode mode) { return mode != ChainMode::kKamino; }
+inline bool RepairsAlone(ChainMode mode) { return mode != ChainMode::kKamino; }
 
 // Whether a node rolls back the entry that its crash interrupted, and then
 // executes it again, before it takes part in the chain.
-inline bool TakesBackAlone(ChainMode mode) {
+inline bool RollsBackAlone(ChainMode mode) {
   return mode == ChainMode::kTraditional;
 }
 
 // Whether an entry is sent down the chain before the entries that it depends on
 // have completed. Not allowed where a node repairs itself from a neighbour's
 // data, because later entries have changed that data.
-inline bool Pipelines(ChainMode mode) { return MendsAlone(mode); }
+inline bool Pipelines(ChainMode mode) { return RepairsAlone(mode); }
 
 // The number of nodes that survives the failure of any one.
-inline uint64_t LeastNodes(ChainMode mode) { return MendsAlone(mode) ? 2 : 3; }
+inline uint64_t LeastNodes(ChainMode mode) {
+  return RepairsAlone(mode) ? 2 : 3;
+}
 
 // Planned stops do not reduce the chain below this number: that many members
 // can continue after any interruption. If nodes do not repair themselves, one
 // member repairs another.
 inline uint64_t LeastMembers(ChainMode mode) {
-  return MendsAlone(mode) ? 1 : 2;
+  return RepairsAlone(mode) ? 1 : 2;
 }
 
 // For operators: one line that says which failures a chain of fewer nodes does

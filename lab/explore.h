@@ -40,7 +40,7 @@ namespace kamino::engine {
   X(kArchaptLoses)                                                     \
   X(kArchaptLossIsTakenBack)                                           \
   X(kArchaptLostBefore) /* a slot says so */                           \
-  X(kArchaptTakesBack)                                                 \
+  X(kArchaptRollsBack)                                                 \
   X(kRewindAppendedAgain)                                              \
   X(kRewindRemovedAgain)                                               \
   X(kRewindWordsPutBack)                                               \

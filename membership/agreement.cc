@@ -80,8 +80,8 @@ size_t AgreementBytes(const Agreement& agreement) {
   return bytes;
 }
 
-std::string Misfit(const Agreement& a, absl::string_view a_node,
-                   const Agreement& b, absl::string_view b_node) {
+std::string MismatchOf(const Agreement& a, absl::string_view a_node,
+                       const Agreement& b, absl::string_view b_node) {
   for (const Agreement* each : {&a, &b}) {
     for (const auto& [name, range] : *each) {
       const Range here = RangeOf(a, name);
@@ -96,8 +96,8 @@ std::string Misfit(const Agreement& a, absl::string_view a_node,
   return "";
 }
 
-std::string Misfit(const Agreement& agreement, absl::string_view node,
-                   const InForce& in_force) {
+std::string MismatchOf(const Agreement& agreement, absl::string_view node,
+                       const InForce& in_force) {
   for (const auto& [name, value] : in_force) {
     const Range here = RangeOf(agreement, name);
     if (here.Has(value)) continue;

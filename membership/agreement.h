@@ -57,13 +57,13 @@ size_t AgreementBytes(const Agreement& agreement);
 // The first feature for which `a`, of node `a_node`, and `b` have no common
 // level, as "ring_mb is 16 at n2, but 64 at n1"; empty: none. If any two of
 // several nodes have a common level, all of them have one.
-std::string Misfit(const Agreement& a, absl::string_view a_node,
-                   const Agreement& b, absl::string_view b_node);
+std::string MismatchOf(const Agreement& a, absl::string_view a_node,
+                       const Agreement& b, absl::string_view b_node);
 
 // The same for the levels in force in a chain, which do not change for a node
 // that comes later.
-std::string Misfit(const Agreement& agreement, absl::string_view node,
-                   const InForce& in_force);
+std::string MismatchOf(const Agreement& agreement, absl::string_view node,
+                       const InForce& in_force);
 
 // The levels that finalizing puts in force: the highest that all nodes support,
 // or the lowest if every node that names the feature withdraws it. Any two

@@ -83,7 +83,7 @@ bool IsSame(const KnownView& known, const View& view) {
   return IsSame(known, KnownOf(view));
 }
 
-bool Outruns(const KnownView& known, const View& stored) {
+bool IsAheadOf(const KnownView& known, const View& stored) {
   const Kinship kinship = KinshipOf(known, stored);
   return kinship == Kinship::kAhead ||
          (kinship == Kinship::kAnother && known.id >= stored.id);

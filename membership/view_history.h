@@ -38,7 +38,7 @@ bool IsSame(const KnownView& a, const KnownView& b);
 bool IsSame(const KnownView& known, const View& view);
 
 // Whether the known view shows that `stored` is behind.
-bool Outruns(const KnownView& known, const View& stored);
+bool IsAheadOf(const KnownView& known, const View& stored);
 
 }  // namespace kamino::membership
 

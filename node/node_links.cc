@@ -26,7 +26,7 @@ absl::Status ChooseTransports(const NodeFlags& flags,
   // If the socket's path is too long, auto continues with the others.
   if (flags.transport == "shm" || (any && WhyNoSharedMemory(flags).empty())) {
     transport::ShmPasses of_shm;
-    if (passes != nullptr) of_shm = {passes->book(), passes};
+    if (passes != nullptr) of_shm = {passes->registry(), passes};
     links->offers.push_back(
         {transport::ShmTransports("/tmp", std::move(of_shm)), LinkSocket(flags),
          /*advertise=*/""});

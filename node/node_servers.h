@@ -11,7 +11,7 @@
 #include "base/memory_trimmer.h"
 #include "logs/audit_thread.h"
 #include "membership/agent/membership_agent.h"
-#include "membership/agent/vouch_calls.h"
+#include "membership/agent/peer_lease_calls.h"
 #include "membership/view.h"
 #include "node/driver/node.h"
 #include "node/listener_metrics.h"
@@ -96,7 +96,7 @@ class NodeServers {
 
   // Operators' calls end on this thread.
   logs::AuditThread audit_thread_;
-  std::optional<membership::VouchServer> vouches_;
+  std::optional<membership::PeerLeaseServer> grants_;
   MemoryTrimmer trimmer_;
   std::optional<SessionServer> sessions_;
   std::optional<SessionService> session_service_;

@@ -32,11 +32,11 @@ std::string KeyOf(absl::string_view token) {
 
 }  // namespace
 
-PassBook::PassBook() : PassBook(Options()) {}
+PassRegistry::PassRegistry() : PassRegistry(Options()) {}
 
-PassBook::PassBook(Options options) : options_(std::move(options)) {}
+PassRegistry::PassRegistry(Options options) : options_(std::move(options)) {}
 
-void PassBook::DropLocked(std::list<Given>::iterator given) {
+void PassRegistry::DropLocked(std::list<Given>::iterator given) {
   const auto count =
       of_holder_.find(security::ToString(given->holder.identity()));
   if (--count->second == 0) of_holder_.erase(count);
@@ -44,14 +44,15 @@ void PassBook::DropLocked(std::list<Given>::iterator given) {
   given_.erase(given);
 }
 
-void PassBook::DropOldLocked() {
+void PassRegistry::DropOldLocked() {
   const absl::Time now = options_.now ? options_.now() : MonotonicNow();
   while (!given_.empty() && given_.front().until <= now) {
     DropLocked(given_.begin());
   }
 }
 
-absl::StatusOr<LinkPass> PassBook::Issue(const security::Certificate& holder) {
+absl::StatusOr<LinkPass> PassRegistry::Issue(
+    const security::Certificate& holder) {
   LinkPass pass;
   for (std::string* half : {&pass.token, &pass.proof}) {
     absl::StatusOr<std::string> bytes = RandomBytes();
@@ -81,7 +82,8 @@ absl::StatusOr<LinkPass> PassBook::Issue(const security::Certificate& holder) {
   return pass;
 }
 
-absl::StatusOr<PassBook::Taken> PassBook::Take(absl::string_view token) {
+absl::StatusOr<PassRegistry::Taken> PassRegistry::Take(
+    absl::string_view token) {
   const std::string key = KeyOf(token);
   absl::MutexLock lock(&mutex_);
   DropOldLocked();
@@ -97,7 +99,7 @@ absl::StatusOr<PassBook::Taken> PassBook::Take(absl::string_view token) {
   return taken;
 }
 
-size_t PassBook::outstanding() const {
+size_t PassRegistry::outstanding() const {
   absl::MutexLock lock(&mutex_);
   return given_.size();
 }

@@ -34,7 +34,7 @@ struct LinkPass {
 };
 
 // Passes that were issued and not taken. Thread-safe.
-class PassBook {
+class PassRegistry {
  public:
   struct Options {
     size_t max_outstanding = 1024;
@@ -43,8 +43,8 @@ class PassBook {
     // Monotonic. Null: base/clock.h.
     std::function<absl::Time()> now = nullptr;
   };
-  PassBook();
-  explicit PassBook(Options options);
+  PassRegistry();
+  explicit PassRegistry(Options options);
 
   // `holder` asked, by the certificate of its call. kResourceExhausted: too
   // many passes are outstanding.

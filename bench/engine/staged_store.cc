@@ -89,7 +89,7 @@ const char* StageName(Stage stage) {
     case Stage::kCopies:
       break;
   }
-  return "backup copies";
+  return "undo copies";
 }
 
 StagedStore::StagedStore(OpenedStore* below)

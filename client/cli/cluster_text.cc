@@ -247,7 +247,7 @@ std::string Remarks(const GetClusterResponse& cluster) {
   // Until an operator decides, the stored view says nothing about the chain.
   for (const ClusterNode& node : cluster.nodes()) {
     absl::StrAppend(
-        &text, DisputeOf(node.member().node_id(), node.report().disputed()));
+        &text, DivergenceOf(node.member().node_id(), node.report().disputed()));
   }
   for (const std::string& why :
        {cluster.store_behind(), cluster.waits_for_newer()}) {

@@ -49,30 +49,30 @@ constexpr size_t kSlots = 4;  // files that one command has open at a time
 std::array<Slot, kSlots> unfinished_files;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-void RemoveUnfinished(int deadly) {
+void RemoveUnfinished(int fatal) {
   for (Slot& slot : unfinished_files) {
     if (slot.used.load(std::memory_order_acquire)) unlink(slot.path.data());
   }
   // The process ends by the signal as soon as this handler returns.
-  signal(deadly, SIG_DFL);
-  raise(deadly);
+  signal(fatal, SIG_DFL);
+  raise(fatal);
 }
 
 // Signals that the parent set to be ignored, as nohup does, stay ignored.
-void CatchDeadlySignals() {
-  for (const int deadly : {SIGINT, SIGTERM, SIGHUP}) {
+void CatchFatalSignals() {
+  for (const int fatal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction now = {};
-    if (sigaction(deadly, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) {
+    if (sigaction(fatal, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) {
       continue;
     }
     struct sigaction caught = {};
     caught.sa_handler = RemoveUnfinished;
-    sigaction(deadly, &caught, nullptr);
+    sigaction(fatal, &caught, nullptr);
   }
 }
 
 void RemoveAtSignals(const std::string& path) {
-  CatchDeadlySignals();
+  CatchFatalSignals();
   for (Slot& slot : unfinished_files) {
     if (slot.used.load(std::memory_order_relaxed)) continue;
     if (path.size() >= slot.path.size()) return;  // open refuses such a path

@@ -153,7 +153,7 @@ std::string TableOf(const std::string& spare, const kamino::v1::Chain& chain,
       {"NODE", "ROLE", "ADDRESS", "STATE", "VIEW", "LEASE", "RECEIVED",
        "APPLIED", "CLEANED", "HEAP", "UNDO COPY", "RESTARTS", "LINKS"}};
   std::string strangers;
-  std::string disputes;
+  std::string divergences;
   std::string unlinked;
   std::string heap;
   std::string scrub;
@@ -166,7 +166,7 @@ std::string TableOf(const std::string& spare, const kamino::v1::Chain& chain,
     strangers += StrangerLine(node, status);
     if (!status.ok() || IsStranger(node, status)) continue;
     strangers += NoViewLine(*status);
-    disputes += DisputeOf(node.node_id(), status->disputed());
+    divergences += DivergenceOf(node.node_id(), status->disputed());
     unlinked += MissingLinks(*status);
     transfers += TransferLine(*status);
     heap += HeapLine(*status);
@@ -181,7 +181,7 @@ std::string TableOf(const std::string& spare, const kamino::v1::Chain& chain,
   return absl::StrCat("cluster ", chain.cluster_id(), ", view ",
                       chain.view_id(), mode, "\n", FormatTable(rows),
                       NotAllowedLines(statuses), strangers, AwayLine(chain),
-                      spare, unlinked, disputes, transfers, heap, scrub);
+                      spare, unlinked, divergences, transfers, heap, scrub);
 }
 
 // Prints the chain. Not OK: why no node's state is known; or, with nothing

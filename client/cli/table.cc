@@ -36,7 +36,7 @@ std::string FormatBytes(uint64_t bytes) {
   return absl::StrFormat("%.1f GiB", bytes / 1073741824.0);
 }
 
-std::string DisputeOf(const std::string& node_id, uint64_t disputed) {
+std::string DivergenceOf(const std::string& node_id, uint64_t disputed) {
   if (disputed == 0) return "";
   return absl::StrCat(
       "the result of mutation ", disputed, " at ", node_id,

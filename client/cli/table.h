@@ -14,7 +14,7 @@ std::string FormatTable(const std::vector<std::vector<std::string>>& rows);
 
 // A line for a node whose result for the mutation `disputed` diverges from the
 // head's; "" if `disputed` is 0.
-std::string DisputeOf(const std::string& node_id, uint64_t disputed);
+std::string DivergenceOf(const std::string& node_id, uint64_t disputed);
 
 // "1.5 MiB"
 std::string FormatBytes(uint64_t bytes);

@@ -63,7 +63,7 @@ bool Carriers::Takes(const std::string& kind) const {
 absl::StatusOr<transport::TransportFactory> Carriers::FactoryOf(
     const std::string& kind) {
   if (kind == "shm") {
-    return transport::ShmTransports("/tmp", {/*book=*/nullptr, passes_});
+    return transport::ShmTransports("/tmp", {/*registry=*/nullptr, passes_});
   }
   if (kind == "tcp") return transport::TcpTransports();
   // Without a port, RDMA is neither tried nor logged.

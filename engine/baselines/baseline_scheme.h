@@ -58,7 +58,7 @@ class BaselineScheme : public Transaction {
   // Commit but for the locks, and its opposite. After an error of the first
   // comes the second.
   virtual absl::Status MakeDurable(const CommitOptions& options) = 0;
-  virtual absl::Status TakeBack() = 0;
+  virtual absl::Status RollBack() = 0;
   // The locks have fallen: space may be used again.
   virtual void ReleaseSpace(bool committed) = 0;
 };

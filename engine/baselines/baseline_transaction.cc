@@ -200,7 +200,7 @@ absl::Status BaselineTransaction::Commit(const CommitOptions& options) {
 absl::Status BaselineTransaction::Abort() {
   CHECK(!ended_);
   // On an error the objects stay locked: no transaction may build on them.
-  absl::Status done = TakeBack();
+  absl::Status done = RollBack();
   if (done.ok()) {
     End(/*committed=*/false);
   } else {

@@ -105,7 +105,7 @@ class CowTransaction final : public HeapTransaction {
     }
   }
 
-  absl::Status TakeBack() override {
+  absl::Status RollBack() override {
     // Entries without a mark, of a commit that failed.
     slot().Retire();
     return absl::OkStatus();

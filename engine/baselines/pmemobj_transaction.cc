@@ -133,7 +133,7 @@ absl::Status PmemobjTransaction::MakeDurable(const CommitOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status PmemobjTransaction::TakeBack() {
+absl::Status PmemobjTransaction::RollBack() {
   if (!begun_) return absl::OkStatus();
   CHECK_EQ(pmemobj_tx_stage(), TX_STAGE_WORK) << "not its thread";
   for (HeldObject& object : held()) {

@@ -42,7 +42,7 @@ class PmemobjTransaction final : public BaselineTransaction {
   // The object is freed at Commit, until when its lock keeps it.
   absl::Status DeclareFree(HeldObject& held) override;
   absl::Status MakeDurable(const CommitOptions& options) override;
-  absl::Status TakeBack() override;
+  absl::Status RollBack() override;
   void ReleaseSpace(bool) override {}  // libpmemobj did
 
   pmemoid OidOf(ObjectId id) const;

@@ -85,7 +85,7 @@ class UndoTransaction final : public HeapTransaction {
     return absl::OkStatus();
   }
 
-  absl::Status TakeBack() override {
+  absl::Status RollBack() override {
     if (!slot().taken()) return absl::OkStatus();
     ASSIGN_OR_RETURN(auto contents, slot().Read());
     RETURN_IF_ERROR(RollBack(log(), contents));

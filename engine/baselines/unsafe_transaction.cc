@@ -59,7 +59,7 @@ class UnsafeTransaction final : public HeapTransaction {
     return absl::OkStatus();
   }
 
-  absl::Status TakeBack() override { return absl::OkStatus(); }
+  absl::Status RollBack() override { return absl::OkStatus(); }
 
   bool flushes_nothing() const { return kind() == HeapScheme::kCached; }
 };

@@ -87,7 +87,7 @@ class KeyValueReader {
 class KeyValue : public KeyValueReader {
  public:
   // `summary` receives every change; the code that ends the transaction tells
-  // it how (VersionSummary::Keep, TakeBack).
+  // it how (VersionSummary::Keep, RollBack).
   KeyValue(Transaction* transaction, ObjectId root,
            VersionSummary* summary = nullptr, const KeyScope* scope = nullptr)
       : KeyValueReader(transaction, root, summary, scope),

@@ -29,7 +29,7 @@ void VersionSummary::Forget(ObjectId page) {
 
 void VersionSummary::Keep() { before_.clear(); }
 
-void VersionSummary::TakeBack() {
+void VersionSummary::RollBack() {
   for (auto change = before_.rbegin(); change != before_.rend(); ++change) {
     Change(change->page, change->newest);
   }

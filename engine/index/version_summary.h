@@ -50,8 +50,8 @@ class VersionSummary {
 
   // The transaction has committed: its changes stay.
   void Keep();
-  // It was aborted: restores the state at the last Keep or TakeBack.
-  void TakeBack();
+  // It was aborted: restores the state at the last Keep or RollBack.
+  void RollBack();
 
   // --- Notes from reading the tree; not within a transaction.
 

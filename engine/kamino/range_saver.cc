@@ -42,7 +42,7 @@ absl::Status RangeSaver::SaveUnforeseen(TransactionState* state,
 
 void RangeSaver::Restore(const TransactionState& state) {
   if (owner_ != state.owner) return;  // nothing was stored
-  log_->TakeBack(committed_);
+  log_->RollBack(committed_);
   heap_->Drain();
   log_->Reuse();
   owner_ = 0;

@@ -270,7 +270,7 @@ absl::StatusOr<uint64_t> Recovery::Run(
       if (!WasDone(*record)) continue;
       last_sequence = std::max(last_sequence, record->sequence);
     }
-    undo_log->TakeBack(last_sequence);
+    undo_log->RollBack(last_sequence);
     in_doubt.clear();
   }
   for (ObjectId id : suspects_) {

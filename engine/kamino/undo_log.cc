@@ -192,7 +192,7 @@ void UndoLog::StoreBack(const Record& record) {
   }
 }
 
-void UndoLog::TakeBack(uint64_t committed) {
+void UndoLog::RollBack(uint64_t committed) {
   for (auto record = records_.rbegin(); record != records_.rend(); ++record) {
     if (record->number <= committed) return;
     StoreBack(*record);

@@ -61,7 +61,7 @@ class UndoLog {
 
   // Stores back, and flushes, bytes saved with numbers over `committed`, the
   // last first.
-  void TakeBack(uint64_t committed);
+  void RollBack(uint64_t committed);
 
   // No saved bytes are needed any more: reuses the space.
   void Reuse();

@@ -47,7 +47,7 @@ class Recovery {
   bool IsTakenBack(const MatrixColumn& column) const;
   void RepairAll();
   void InvalidateAll();
-  void TakeBack();
+  void RollBack();
   void Account();
 
   Heap* const heap_;
@@ -116,11 +116,11 @@ void Recovery::InvalidateAll() {
   region_->Drain();
 }
 
-void Recovery::TakeBack() {
+void Recovery::RollBack() {
   for (auto update = log_.updates.rbegin(); update != log_.updates.rend();
        ++update) {
-    Reached(LabBranch::kArchaptTakesBack);
-    ring_->TakeBack(update->record);
+    Reached(LabBranch::kArchaptRollsBack);
+    ring_->RollBack(update->record);
   }
   region_->Drain();
 }
@@ -153,7 +153,7 @@ absl::StatusOr<ArchaptRecovery> Recovery::Run() {
   NoteTakenBack();
   RepairAll();
   InvalidateAll();
-  TakeBack();
+  RollBack();
   Account();
   ring_->Reset(log_.watermark, log_.given);
   return std::move(result_);

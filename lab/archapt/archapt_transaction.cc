@@ -232,10 +232,10 @@ absl::Status ArchaptTransaction::MakeDurable(const CommitOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status ArchaptTransaction::TakeBack() {
+absl::Status ArchaptTransaction::RollBack() {
   for (auto record = own_.records.rbegin(); record != own_.records.rend();
        ++record) {
-    ring().TakeBack(*record);
+    ring().RollBack(*record);
   }
   if (own_.transaction != 0) ring().AppendAborted(&own_);
   taken_.Finish();

@@ -66,7 +66,7 @@ class ArchaptTransaction final : public BaselineTransaction {
   absl::Status DeclareAlloc(HeldObject&) override;
   absl::Status DeclareFree(HeldObject& held) override;
   absl::Status MakeDurable(const CommitOptions& options) override;
-  absl::Status TakeBack() override;
+  absl::Status RollBack() override;
   void ReleaseSpace(bool committed) override;
 
   // Prepares an object for a change after which the old bytes of `logged` are

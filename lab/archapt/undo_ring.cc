@@ -24,7 +24,7 @@ UndoRing::UndoRing(Region* region, const Place& place, uint64_t seed,
 
 // --- Recovery.
 
-void UndoRing::TakeBack(const UndoRange& record) const {
+void UndoRing::RollBack(const UndoRange& record) const {
   const auto old_bytes = records_.DataOf(record.line, record.length);
   region_->CopyFlush(region_->base() + record.address, old_bytes.data(),
                      old_bytes.size());
@@ -160,8 +160,8 @@ void UndoRing::PublishTail() {
     // A long transaction may hold up the tail, but the header can still name a
     // later commit record.
     commit =
-        newest_commit_.has_value() ? newest_commit_->line : vouched_commit_;
-    if (tail <= durable_tail_ && commit == vouched_commit_) return;
+        newest_commit_.has_value() ? newest_commit_->line : recorded_commit_;
+    if (tail <= durable_tail_ && commit == recorded_commit_) return;
     tail = std::max(tail, durable_tail_);
   }
   // Others append meanwhile, behind it.
@@ -169,7 +169,7 @@ void UndoRing::PublishTail() {
   header_.StoreTail(tail, commit);
   MutexLock lock(&mutex_);
   durable_tail_ = tail;
-  vouched_commit_ = commit;
+  recorded_commit_ = commit;
 }
 
 uint64_t UndoRing::lines_taken() const {

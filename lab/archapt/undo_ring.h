@@ -74,7 +74,7 @@ class UndoRing {
   // Whether the log was never used.
   bool is_new() const { return header_.is_new(); }
   // Stores the old bytes again and flushes them; also a transaction's.
-  void TakeBack(const UndoRange& record) const;
+  void RollBack(const UndoRange& record) const;
   // Nothing is left to do: durably empty.
   void Reset(uint64_t watermark, uint64_t given);
 
@@ -129,7 +129,7 @@ class UndoRing {
     uint64_t watermark = 0;
   };
   std::optional<Commit> newest_commit_ ABSL_GUARDED_BY(mutex_);
-  uint64_t vouched_commit_ ABSL_GUARDED_BY(mutex_) = 0;  // by the header
+  uint64_t recorded_commit_ ABSL_GUARDED_BY(mutex_) = 0;  // by the header
   // Whether a transaction has found no room.
   bool wants_room_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t next_transaction_ ABSL_GUARDED_BY(mutex_) = 1;

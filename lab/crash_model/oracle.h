@@ -39,7 +39,7 @@ class Oracle {
   void Add(uint64_t sequence, absl::Span<const Change> changes,
            uint64_t durable);
   // It has not, after all: the one that was added last.
-  void TakeBack(uint64_t sequence, absl::Span<const Change> changes);
+  void RollBack(uint64_t sequence, absl::Span<const Change> changes);
 
   // The objects there are after transaction `sequence`, which is not before
   // what is durable; by id.

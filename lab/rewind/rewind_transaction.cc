@@ -194,7 +194,7 @@ absl::Status RewindTransaction::MakeDurable(const CommitOptions& options) {
                                 : CommitUnforced(options);
 }
 
-absl::Status RewindTransaction::TakeBack() {
+absl::Status RewindTransaction::RollBack() {
   group_.Clear();
   if (!log_.RollBack(writer_)) return absl::OkStatus();
   blocks_.Keep(/*committed=*/false, &log_);

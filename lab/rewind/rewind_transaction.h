@@ -42,7 +42,7 @@ class RewindTransaction final : public BaselineTransaction {
   absl::Status DeclareAlloc(HeldObject&) override;
   absl::Status DeclareFree(HeldObject&) override;
   absl::Status MakeDurable(const CommitOptions& options) override;
-  absl::Status TakeBack() override;
+  absl::Status RollBack() override;
   void ReleaseSpace(bool committed) override;
 
   // Logs and stores what is in the group.

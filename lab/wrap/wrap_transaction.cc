@@ -175,7 +175,7 @@ absl::Status WrapTransaction::MakeDurable(const CommitOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status WrapTransaction::TakeBack() {
+absl::Status WrapTransaction::RollBack() {
   std::vector<const Range*> ranges;
   for (const Range& range : ranges_) ranges.push_back(&range);
   // Newest first: they may overlap.

@@ -51,7 +51,7 @@ class WrapTransaction final : public BaselineTransaction {
   absl::Status DeclareAlloc(HeldObject&) override;
   absl::Status DeclareFree(HeldObject&) override;
   absl::Status MakeDurable(const CommitOptions& options) override;
-  absl::Status TakeBack() override;
+  absl::Status RollBack() override;
   void ReleaseSpace(bool committed) override;
 
   void AddRange(const HeldObject& held, uint32_t offset, uint32_t length,

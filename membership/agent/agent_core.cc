@@ -22,7 +22,7 @@ constexpr absl::Duration kComplainEvery = absl::Seconds(5);
 AgentCore::AgentCore(Options options)
     : options_(std::move(options)),
       steps_(options_.medium_time),
-      lease_(options_.vouch),
+      lease_(options_.peer_lease),
       known_(options_.cluster_id, options_.chain_id),
       turns_(options_.managers),
       clusters_(options_.managers),

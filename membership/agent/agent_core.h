@@ -42,7 +42,7 @@ class AgentCore {
     absl::Duration deadline = absl::Milliseconds(250);
     // Duration of a peer lease that this node grants. It delays the first view
     // of an incarnation, and a view soon after managers return.
-    absl::Duration vouch = absl::Milliseconds(500);
+    absl::Duration peer_lease = absl::Milliseconds(500);
     // The total time that the node's core has waited for its medium, for
     // example for syncs of a disk, including the present wait. Null: it never
     // waits. Any thread calls it.

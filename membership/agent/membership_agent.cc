@@ -58,7 +58,7 @@ absl::Status MembershipAgent::Start(const Member& self,
   }
   callbacks_ = std::move(callbacks);
   thread_ = std::thread([this] { Run(); });
-  asks_for_vouches_ = std::thread([this] { AskForVouches(); });
+  peer_lease_thread_ = std::thread([this] { AskForPeerLeases(); });
   return absl::OkStatus();
 }
 
@@ -74,7 +74,7 @@ void MembershipAgent::Stop() {
     core_.lease().End();
   }
   if (thread_.joinable()) thread_.join();
-  if (asks_for_vouches_.joinable()) asks_for_vouches_.join();
+  if (peer_lease_thread_.joinable()) peer_lease_thread_.join();
 }
 
 bool MembershipAgent::LeaseValid(uint64_t view_id) const {
@@ -119,7 +119,7 @@ void MembershipAgent::SetReport(const NodeReport& report) {
   core_.SetReport(report);
 }
 
-Vouching::Answer MembershipAgent::Vouch(
+PeerLeases::Answer MembershipAgent::Vouch(
     const kamino::internal::v1::VouchRequest& request) {
   absl::MutexLock lock(&mutex_);
   return core_.lease().Vouch(request, options_.clock());
@@ -127,31 +127,31 @@ Vouching::Answer MembershipAgent::Vouch(
 
 // --- The thread for peer leases.
 
-void MembershipAgent::AskForVouches() {
-  pthread_setname_np(pthread_self(), "vouching");
-  VouchCalls vouch_calls(
-      [this](const Vouching::Call& call, const Vouching::Answer& answer) {
+void MembershipAgent::AskForPeerLeases() {
+  pthread_setname_np(pthread_self(), "peer-lease");
+  PeerLeaseCalls peer_lease_calls(
+      [this](const PeerLeases::Call& call, const PeerLeases::Answer& answer) {
         absl::MutexLock lock(&mutex_);
-        core_.lease().OnVouch(call, answer);
+        core_.lease().OnPeerLease(call, answer);
       },
       options_.credentials);
   for (;;) {
-    std::vector<Vouching::Call> calls;
-    std::vector<std::string> vouchers;
+    std::vector<PeerLeases::Call> calls;
+    std::vector<std::string> grantors;
     absl::Duration deadline;
     {
       absl::MutexLock lock(&mutex_);
       if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_),
-                                  core_.lease().vouch_interval())) {
+                                  core_.lease().peer_lease_interval())) {
         return;
       }
-      calls = core_.lease().NextVouches(options_.clock());
-      vouchers = core_.lease().AddressesOfVouchers();
-      deadline = core_.lease().vouch_deadline();
+      calls = core_.lease().NextPeerLeaseCalls(options_.clock());
+      grantors = core_.lease().AddressesOfGrantors();
+      deadline = core_.lease().peer_lease_deadline();
     }
-    vouch_calls.KeepConnected(vouchers);
-    for (Vouching::Call& call : calls) {
-      vouch_calls.Begin(std::move(call), deadline);
+    peer_lease_calls.KeepConnected(grantors);
+    for (PeerLeases::Call& call : calls) {
+      peer_lease_calls.Begin(std::move(call), deadline);
     }
   }
 }

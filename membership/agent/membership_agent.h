@@ -14,8 +14,8 @@
 #include "grpcpp/channel.h"
 #include "membership/agent/agent_core.h"
 #include "membership/agent/manager_connections.h"
+#include "membership/agent/peer_lease_calls.h"
 #include "membership/agent/view_source.h"
-#include "membership/agent/vouch_calls.h"
 #include "membership/lease_clock.h"
 #include "rpc/cluster_identity.h"
 #include "rpc/credentials.h"
@@ -48,7 +48,7 @@ struct AgentOptions {
   std::shared_ptr<const rpc::ClusterIdentity> cluster;
 };
 
-class MembershipAgent final : public ViewSource, public Voucher {
+class MembershipAgent final : public ViewSource, public PeerLeaseGrantor {
  public:
   explicit MembershipAgent(AgentOptions options);
   ~MembershipAgent() override;  // Stop()
@@ -66,12 +66,12 @@ class MembershipAgent final : public ViewSource, public Voucher {
   void AskToPart() override;
   void Surrender() override;
   void SetReport(const NodeReport& report) override;
-  Vouching::Answer Vouch(
+  PeerLeases::Answer Vouch(
       const kamino::internal::v1::VouchRequest& request) override;
 
  private:
   void Run();
-  void AskForVouches();
+  void AskForPeerLeases();
   // False: stopped meanwhile.
   bool Wait(absl::Duration wait);
   // The result of options_.takes_lease; kUnavailable: stopped meanwhile.
@@ -96,7 +96,7 @@ class MembershipAgent final : public ViewSource, public Voucher {
   ManagerConnections connections_;
 
   std::thread thread_;
-  std::thread asks_for_vouches_;
+  std::thread peer_lease_thread_;
 };
 
 }  // namespace kamino::membership

@@ -11,19 +11,19 @@ namespace {
 
 // Requests to one member per lease, or per peer lease if that is shorter.
 constexpr int kAskedInALease = 8;
-constexpr absl::Duration kMinVouchInterval = absl::Milliseconds(5);
+constexpr absl::Duration kMinPeerLeaseInterval = absl::Milliseconds(5);
 
 }  // namespace
 
 bool NodeLease::LetsViewChange(absl::Time now) {
-  if (now >= vouching_.given_until()) return true;
-  vouching_.Supersede();
+  if (now >= peer_leases_.given_until()) return true;
+  peer_leases_.Supersede();
   return false;
 }
 
 void NodeLease::OnView(const View& view) {
   acts_in_ = view.id;
-  vouching_.SetView(view);
+  peer_leases_.SetView(view);
 }
 
 void NodeLease::Take(absl::Time sent, uint32_t lease_ms, uint64_t lease_view_id,
@@ -42,20 +42,20 @@ void NodeLease::End() {
 
 // --- Peer leases.
 
-absl::Duration NodeLease::vouch_interval() const {
-  return std::max(std::min(length_, vouching_.time()) / kAskedInALease,
-                  kMinVouchInterval);
+absl::Duration NodeLease::peer_lease_interval() const {
+  return std::max(std::min(length_, peer_leases_.time()) / kAskedInALease,
+                  kMinPeerLeaseInterval);
 }
 
-std::vector<Vouching::Call> NodeLease::NextVouches(absl::Time now) {
+std::vector<PeerLeases::Call> NodeLease::NextPeerLeaseCalls(absl::Time now) {
   NoteWhoAnswers(now);
   if (ended_ || !LacksManager(now)) return {};
-  return vouching_.Next(now);
+  return peer_leases_.Next(now);
 }
 
-void NodeLease::OnVouch(const Vouching::Call& call,
-                        const Vouching::Answer& answer) {
-  vouching_.OnAnswer(call, answer);
+void NodeLease::OnPeerLease(const PeerLeases::Call& call,
+                            const PeerLeases::Answer& answer) {
+  peer_leases_.OnAnswer(call, answer);
 }
 
 void NodeLease::NoteWhoAnswers(absl::Time now) {
@@ -71,15 +71,15 @@ void NodeLease::NoteWhoAnswers(absl::Time now) {
                               "do");
 }
 
-Vouching::Answer NodeLease::Vouch(
+PeerLeases::Answer NodeLease::Vouch(
     const kamino::internal::v1::VouchRequest& request, absl::Time now) {
-  Vouching::Answer answer;
+  PeerLeases::Answer answer;
   answer.status = ended_
                       ? absl::FailedPreconditionError("this node is stopping")
-                      : vouching_.Give(request, !LacksManager(now), now);
+                      : peer_leases_.Give(request, !LacksManager(now), now);
   if (answer.status.ok()) {
     answer.response.set_vouch_ms(
-        static_cast<uint32_t>(absl::ToInt64Milliseconds(vouching_.time())));
+        static_cast<uint32_t>(absl::ToInt64Milliseconds(peer_leases_.time())));
   }
   return answer;
 }

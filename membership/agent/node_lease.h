@@ -1,5 +1,5 @@
 // The lease of a node: the manager's, or, while no manager answers, peer leases
-// of all other members of its view (membership/agent/vouching.h).
+// of all other members of its view (membership/agent/peer_leases.h).
 #ifndef KAMINO_MEMBERSHIP_AGENT_NODE_LEASE_H_
 #define KAMINO_MEMBERSHIP_AGENT_NODE_LEASE_H_
 
@@ -9,7 +9,7 @@
 
 #include "absl/time/time.h"
 #include "kamino/internal/v1/membership.pb.h"
-#include "membership/agent/vouching.h"
+#include "membership/agent/peer_leases.h"
 #include "membership/lease_share.h"
 #include "membership/view.h"
 
@@ -18,12 +18,12 @@ namespace kamino::membership {
 // Not thread-safe. `now` is monotonic and the time of the call.
 class NodeLease {
  public:
-  // `vouch`: duration of a peer lease that this node grants.
-  explicit NodeLease(absl::Duration vouch) : vouching_(vouch) {}
+  // `peer_lease`: duration of a peer lease that this node grants.
+  explicit NodeLease(absl::Duration peer_lease) : peer_leases_(peer_lease) {}
 
   // Call once, first. `was_member`: of any view, in an earlier process.
   void Begin(const Member& self, bool was_member, absl::Time now) {
-    vouching_.Begin(self, was_member, now);
+    peer_leases_.Begin(self, was_member, now);
   }
   // Whether this node may act in a newer view now. False: it grants no more
   // peer leases in the present one, so that it may soon.
@@ -44,7 +44,7 @@ class NodeLease {
   // leases of all other members of its view.
   bool Valid(uint64_t view_id, absl::Time now) const {
     return !ended_ && view_id >= view_id_ &&
-           (now < until_ || vouching_.Holds(view_id, now));
+           (now < until_ || peer_leases_.Holds(view_id, now));
   }
   // Time since the request for the manager's last lease; infinite: there was
   // none.
@@ -61,23 +61,24 @@ class NodeLease {
 
   // Where to keep connections while no peer lease is needed. A member that
   // already has as many connections as it needs refuses new ones.
-  std::vector<std::string> AddressesOfVouchers() const {
-    return vouching_.Addresses();
+  std::vector<std::string> AddressesOfGrantors() const {
+    return peer_leases_.Addresses();
   }
-  // Requests for peer leases, to be sent every vouch_interval(), whether
+  // Requests for peer leases, to be sent every peer_lease_interval(), whether
   // earlier ones were answered or not; none while the manager answers.
-  std::vector<Vouching::Call> NextVouches(absl::Time now);
-  // Call with the answer to such a request, or after vouch_deadline() without
-  // one.
-  void OnVouch(const Vouching::Call& call, const Vouching::Answer& answer);
+  std::vector<PeerLeases::Call> NextPeerLeaseCalls(absl::Time now);
+  // Call with the answer to such a request, or after peer_lease_deadline()
+  // without one.
+  void OnPeerLease(const PeerLeases::Call& call,
+                   const PeerLeases::Answer& answer);
   // Several intervals fit in the rest of a lease at that time, and in a peer
   // lease.
-  absl::Duration vouch_interval() const;
+  absl::Duration peer_lease_interval() const;
   // A later peer lease is worth little.
-  absl::Duration vouch_deadline() const { return vouching_.time() / 2; }
+  absl::Duration peer_lease_deadline() const { return peer_leases_.time() / 2; }
   // Answers another member's request for a peer lease.
-  Vouching::Answer Vouch(const kamino::internal::v1::VouchRequest& request,
-                         absl::Time now);
+  PeerLeases::Answer Vouch(const kamino::internal::v1::VouchRequest& request,
+                           absl::Time now);
 
  private:
   // The lease will expire soon.
@@ -90,7 +91,7 @@ class NodeLease {
   uint64_t view_id_ = 0;
   uint64_t term_ = 0;
   absl::Duration length_ = absl::InfiniteDuration();
-  Vouching vouching_;
+  PeerLeases peer_leases_;
   uint64_t acts_in_ = 0;   // id of the view that this node knows
   bool stood_in_ = false;  // this node serves by peer leases; for the log
 };

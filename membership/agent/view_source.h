@@ -42,7 +42,7 @@ class ViewSource {
 
   // Whether a node in view `view_id` may serve now: it holds a lease of the
   // manager, granted under that view or an older one, or peer leases of all
-  // other members of that view (membership/agent/vouching.h).
+  // other members of that view (membership/agent/peer_leases.h).
   virtual bool LeaseValid(uint64_t view_id) const = 0;
 
   // Derived from the manager's leases; infinite: it has granted none.

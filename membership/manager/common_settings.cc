@@ -8,10 +8,10 @@
 
 namespace kamino::membership {
 
-absl::Status InCommon(absl::string_view misfit) {
-  if (misfit.empty()) return absl::OkStatus();
+absl::Status InCommon(absl::string_view mismatch) {
+  if (mismatch.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat(misfit, "; all nodes of a chain must have it in common"));
+      absl::StrCat(mismatch, "; all nodes of a chain must have it in common"));
 }
 
 absl::Status CommonSettings::CheckHeap(const Member& member,
@@ -43,41 +43,44 @@ bool CommonSettings::Binds(const Node& node, absl::Time now) const {
 
 absl::Status CommonSettings::CheckAgreement(const Member& member,
                                             absl::Time now) const {
-  std::string misfit;
+  std::string mismatch;
   bool kept = false;  // by a member that acts in the view
   for (const auto& [id, node] : registry_->nodes()) {
-    if (id == member.node_id || !Binds(node, now) || !misfit.empty()) continue;
+    if (id == member.node_id || !Binds(node, now) || !mismatch.empty())
+      continue;
     // Only restarted members must fit the others.
     if (context_->ActsInView(member) &&
         !context_->ActsInView(node.state.member)) {
       continue;
     }
-    misfit = Misfit(member.agreement, member.node_id,
-                    node.state.member.agreement, id);
-    kept |= Misfit(node.state.member.agreement, id, context_->view.in_force)
+    mismatch = MismatchOf(member.agreement, member.node_id,
+                          node.state.member.agreement, id);
+    kept |= MismatchOf(node.state.member.agreement, id, context_->view.in_force)
                 .empty();
   }
   // When all members are down, all can change together.
-  if (misfit.empty() && kept) {
-    misfit = Misfit(member.agreement, member.node_id, context_->view.in_force);
+  if (mismatch.empty() && kept) {
+    mismatch =
+        MismatchOf(member.agreement, member.node_id, context_->view.in_force);
   }
-  return InCommon(misfit);
+  return InCommon(mismatch);
 }
 
-void CommonSettings::ForgetMisfits(const Member& member, absl::Time now) {
+void CommonSettings::ForgetMismatches(const Member& member, absl::Time now) {
   if (!context_->HasPlace(member)) return;
   // The same for the levels in force, if a member keeps them: nodes that do not
   // fit could never join, and would be waited for forever.
   const bool keeps =
-      Misfit(member.agreement, member.node_id, context_->view.in_force).empty();
+      MismatchOf(member.agreement, member.node_id, context_->view.in_force)
+          .empty();
   registry_->EraseIf([&](Node* node) {
     const Member& other = node->state.member;
-    const bool fits =
-        Misfit(other.agreement, other.node_id, member.agreement, member.node_id)
-            .empty() &&
-        (!keeps ||
-         Misfit(other.agreement, other.node_id, context_->view.in_force)
-             .empty());
+    const bool fits = MismatchOf(other.agreement, other.node_id,
+                                 member.agreement, member.node_id)
+                          .empty() &&
+                      (!keeps || MismatchOf(other.agreement, other.node_id,
+                                            context_->view.in_force)
+                                     .empty());
     // It was admitted before members were heard that were not down, and the
     // levels in force must not fall below the ones that they use. Its former
     // data still counts.
@@ -95,11 +98,12 @@ void CommonSettings::ForgetMisfits(const Member& member, absl::Time now) {
   });
 }
 
-void CommonSettings::ForgetMisfits() {
+void CommonSettings::ForgetMismatches() {
   registry_->EraseIf([this](Node* node) {
     const Member& member = node->state.member;
     return !context_->HasPlace(member) &&
-           !Misfit(member.agreement, member.node_id, context_->view.in_force)
+           !MismatchOf(member.agreement, member.node_id,
+                       context_->view.in_force)
                 .empty();
   });
 }

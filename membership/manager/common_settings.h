@@ -15,7 +15,7 @@
 namespace kamino::membership {
 
 // kFailedPrecondition, with the setting that a node does not share; OK: "".
-absl::Status InCommon(absl::string_view misfit);
+absl::Status InCommon(absl::string_view mismatch);
 
 // Not thread-safe. `now` is monotonic.
 class CommonSettings {
@@ -30,9 +30,9 @@ class CommonSettings {
   // Makes nodes register again whose settings differ from a member's: nodes
   // outside the view that came while the member was away, and, if it was not
   // restarted, restarted members.
-  void ForgetMisfits(const Member& member, absl::Time now);
+  void ForgetMismatches(const Member& member, absl::Time now);
   // The same for the levels in force.
-  void ForgetMisfits();
+  void ForgetMismatches();
 
  private:
   using Node = NodeRegistry::Node;

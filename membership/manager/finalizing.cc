@@ -9,9 +9,9 @@ namespace kamino::membership {
 namespace {
 
 // A node that is not in the chain could not return.
-absl::Status LocksOut(const std::string& misfit) {
+absl::Status LocksOut(const std::string& mismatch) {
   return absl::FailedPreconditionError(
-      absl::StrCat(misfit,
+      absl::StrCat(mismatch,
                    " once the release is finalized: the node would be refused "
                    "for good; start it on the new release first, or force it"));
 }
@@ -52,8 +52,9 @@ absl::Status Finalizing::Finalize(bool force, absl::Time now) {
   }
   const InForce levels = context_->view.FinalLevels();
   for (const auto& [id, node] : registry_->nodes()) {
-    const std::string misfit = Misfit(node.state.member.agreement, id, levels);
-    if (!misfit.empty() && !force) return LocksOut(misfit);
+    const std::string mismatch =
+        MismatchOf(node.state.member.agreement, id, levels);
+    if (!mismatch.empty() && !force) return LocksOut(mismatch);
   }
   asked_ = !NotFinalized(context_->view).empty();
   return absl::OkStatus();

@@ -104,7 +104,7 @@ std::optional<View> ManagerCore::ProposeView(absl::Time now) {
   context_.proposed = stops_.HandedOver(now);
   if (!context_.proposed.has_value()) {
     if (context_.view.formed() &&
-        (!CanGoOn(context_.view, states) || !registry_.HearsAMember(now))) {
+        (!CanContinue(context_.view, states) || !registry_.HearsAMember(now))) {
       hold_ups_.Hold(options().failure_timeout, now);
     }
     if (context_.view.formed() && hold_ups_.holds(now)) {

@@ -128,7 +128,7 @@ class ManagerCore {
     KnownNode state;
     absl::Duration silent;  // since its last message
     bool joining;
-    // Another member accuses it of not answering; it is being expelled.
+    // Another member reports that it does not answer; it is being expelled.
     bool suspect;
     // It was expelled: how much longer it may not join.
     absl::Duration kept_out;

@@ -271,8 +271,8 @@ std::optional<Shortfall> ShortfallOf(const View& view, const KnownNodes& nodes,
   return shortfall;
 }
 
-bool CanGoOn(const View& view, const KnownNodes& nodes,
-             const Exclusions& excluded) {
+bool CanContinue(const View& view, const KnownNodes& nodes,
+                 const Exclusions& excluded) {
   size_t there = 0;
   size_t hopeless = 0;
   bool whole = false;
@@ -306,7 +306,7 @@ bool CanGoOn(const View& view, const KnownNodes& nodes,
   // If nodes repair themselves, one sound member is enough; a torn one still
   // needs a neighbour. But a returned node, perhaps on a stale copy, must be
   // confirmed before the live member leaves that can confirm it.
-  if (any_sound && MendsAlone(view.mode()) && !removed_lives) return true;
+  if (any_sound && RepairsAlone(view.mode()) && !removed_lives) return true;
   return whole && there >= 2;
 }
 
@@ -321,7 +321,7 @@ std::optional<View> NextView(const View& view, const KnownNodes& nodes,
   }
   NoteAway(view, nodes, &next);
   if (next.members.size() < view.members.size()) {
-    const bool can = !next.members.empty() && CanGoOn(view, nodes);
+    const bool can = !next.members.empty() && CanContinue(view, nodes);
     const bool any_stopped = std::any_of(
         view.members.begin(), view.members.end(), [&](const Member& member) {
           return IsWaitedFor(view, member, nodes, excluded);
@@ -394,7 +394,7 @@ bool ShouldLeave(const View& view, const KnownNodes& nodes, size_t chain_length,
   const auto found = excluded.find(node_id);
   if (found == excluded.end() || !IsInView(view, node_id)) return false;
   const bool drain = found->second;
-  if (!drain) return CanGoOn(view, nodes, excluded);
+  if (!drain) return CanContinue(view, nodes, excluded);
   // The chain must be complete without it, including the last node that joined.
   // The member itself need not be sound: it must not be admitted again once it
   // has been silent for long enough.

@@ -64,7 +64,7 @@ std::optional<Shortfall> ShortfallOf(const View& view, const KnownNodes& nodes,
 //     (Kamino-Tx, section 5.3), unless its heap is of no use or a stale copy. A
 //     member that is behind leaves if none that is not behind stays before it:
 //     it would become the head.
-//   - A member is dropped only if CanGoOn allows it.
+//   - A member is dropped only if CanContinue allows it.
 //   - If all members stay, are sound, and are fewer than `chain_length`, one
 //     node that has caught up in this view becomes the tail.
 //   - A node in `excluded` does not join; another one may take its place.
@@ -102,15 +102,16 @@ size_t NodesMissing(const View& view, const KnownNodes& nodes,
 //     (section 5.3, last paragraph).
 //   - All other members returned without their data.
 //   - The member is the only one.
-//   - Nodes repair themselves (MendsAlone), and one member holds everything. If
+//   - Nodes repair themselves (RepairsAlone), and one member holds everything.
+//   If
 //     it returned unconfirmed, no live member that is to be removed could
 //     confirm it.
 //
 // Members that are to be removed do not count, nor
 // does a member whose node returned with a stale copy, even if its former
 // process may hold a lease.
-bool CanGoOn(const View& view, const KnownNodes& nodes,
-             const Exclusions& excluded = {});
+bool CanContinue(const View& view, const KnownNodes& nodes,
+                 const Exclusions& excluded = {});
 
 // Whether the chain can do without this member, which an operator wants
 // removed. It may hold a lease and is dropped once it is silent, so the manager

@@ -169,7 +169,7 @@ std::vector<std::string> NodeRegistry::WaitingFor(absl::Time now) const {
   std::vector<std::string> lost;
   const KnownNodes states = States(now);
   if (!context_->view.formed()) return missing;
-  if (CanGoOn(context_->view, states)) {
+  if (CanContinue(context_->view, states)) {
     for (const Member& member : context_->view.members) {
       if (places_->Keeps(member, now)) missing.push_back(member.node_id);
     }

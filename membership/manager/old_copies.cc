@@ -173,7 +173,7 @@ const OldCopies::Node* OldCopies::Newest(absl::Time now, bool whole) const {
 
 std::string OldCopies::WhyWaits(absl::Time now) const {
   if (!context_->view.formed() ||
-      CanGoOn(context_->view, registry_->States(now)) ||
+      CanContinue(context_->view, registry_->States(now)) ||
       AnotherHoldsAll(/*but=*/"", now)) {
     return "";
   }

@@ -146,7 +146,7 @@ std::string OldCopyRecovery::WhyNotByRecovery(bool stands,
 absl::StatusOr<RecoveryPlan> OldCopyRecovery::Plan(absl::Time now) const {
   const bool all_old = !copies_->WhyWaits(now).empty();
   const bool stands = context_->view.formed() &&
-                      !CanGoOn(context_->view, registry_->States(now));
+                      !CanContinue(context_->view, registry_->States(now));
   const Node* outside =
       stands && !all_old ? NewestOutside(now, /*excluded=*/false) : nullptr;
   if (!all_old && outside == nullptr) return NothingToRecoverFrom(stands, now);

@@ -16,20 +16,21 @@ Parting PlannedStops::PartingFor(const std::string& node_id, absl::Time now) {
     return Parting::kStay;
   }
   if (found->state.surrendered()) return Parting::kWait;
-  return partings_.Answer(places_->WithoutGone(now), registry_->States(now),
-                          context_->excluded, member, now);
+  return stop_permissions_.Answer(places_->WithoutGone(now),
+                                  registry_->States(now), context_->excluded,
+                                  member, now);
 }
 
 absl::Duration PlannedStops::CallAgainAfter(const std::string& node_id,
                                             absl::Time now) {
-  return partings_.CallAgainAfter(context_->view, registry_->States(now),
-                                  node_id, now);
+  return stop_permissions_.CallAgainAfter(context_->view,
+                                          registry_->States(now), node_id, now);
 }
 
 bool PlannedStops::MayFollow(const View& next, const KnownNodes& states,
                              absl::Time now) const {
-  return partings_.MayFollow(context_->view, next, states, context_->excluded,
-                             now);
+  return stop_permissions_.MayFollow(context_->view, next, states,
+                                     context_->excluded, now);
 }
 
 bool PlannedStops::MayHandOver(absl::Time now) const {

@@ -12,7 +12,7 @@
 #include "membership/manager/manager_context.h"
 #include "membership/manager/next_view.h"
 #include "membership/manager/node_registry.h"
-#include "membership/manager/partings.h"
+#include "membership/manager/stop_permissions.h"
 #include "membership/manager/store_watch.h"
 #include "membership/view.h"
 
@@ -27,7 +27,7 @@ class PlannedStops {
         places_(places),
         registry_(registry),
         watch_(watch),
-        partings_(context->options.heartbeat_interval * 3) {}
+        stop_permissions_(context->options.heartbeat_interval * 3) {}
 
   // The answer to a node that has just called and is stopping.
   Parting PartingFor(const std::string& node_id, absl::Time now);
@@ -37,12 +37,12 @@ class PlannedStops {
 
   // The next view if it only drops members that have surrendered their leases.
   std::optional<View> HandedOver(absl::Time now) const;
-  // Whether `next` may follow the view (Partings::MayFollow).
+  // Whether `next` may follow the view (StopPermissions::MayFollow).
   bool MayFollow(const View& next, const KnownNodes& states,
                  absl::Time now) const;
   // The view of the context is stored.
-  void OnView() { partings_.OnView(context_->view); }
-  void Clear() { partings_.Clear(); }
+  void OnView() { stop_permissions_.OnView(context_->view); }
+  void Clear() { stop_permissions_.Clear(); }
 
  private:
   using Node = NodeRegistry::Node;
@@ -54,7 +54,7 @@ class PlannedStops {
   const KeptPlaces* const places_;
   const NodeRegistry* const registry_;
   const StoreWatch* const watch_;
-  Partings partings_;
+  StopPermissions stop_permissions_;
 };
 
 }  // namespace kamino::membership

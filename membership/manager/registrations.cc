@@ -142,7 +142,7 @@ absl::Status Registrations::TakeIn(const std::string& cluster_id,
   if (found != nullptr && report.IsOvertakenBy(found->state.report)) {
     return Overtaken(member.node_id);
   }
-  removals_->HeedDispute(member, report);
+  removals_->HeedDivergence(member, report);
   if (found != nullptr && removals_->Leaves(found->state.member, now)) {
     return absl::UnavailableError(
         absl::StrCat("node ", member.node_id, " is being removed"));
@@ -170,7 +170,7 @@ absl::Status Registrations::TakeIn(const std::string& cluster_id,
   registry_->EndWait(member.node_id);
   registry_->Put(std::move(node));
   copies_->NoteProgress();
-  settings_.ForgetMisfits(member, now);
+  settings_.ForgetMismatches(member, now);
   return watch_->CheckOthersHeard(member, now);
 }
 
@@ -189,7 +189,7 @@ absl::Status Registrations::Heartbeat(const std::string& cluster_id,
   if (beat.report.IsOvertakenBy(found->state.report)) {
     return Overtaken(beat.node_id);
   }
-  removals_->HeedDispute(member, beat.report);
+  removals_->HeedDivergence(member, beat.report);
   if (removals_->Leaves(member, now)) {
     return absl::NotFoundError(
         absl::StrCat("node ", beat.node_id, " is being removed"));

@@ -55,7 +55,7 @@ class Registrations {
   void ForgetRefusals() { refusals_.Clear(); }
   // The view of the context is stored: nodes that do not fit its levels in
   // force must register again.
-  void OnView() { settings_.ForgetMisfits(); }
+  void OnView() { settings_.ForgetMismatches(); }
 
  private:
   using Node = NodeRegistry::Node;

@@ -66,7 +66,7 @@ bool Removals::MayRemove(const std::string& node_id,
                          const KnownNodes& states) const {
   Exclusions wanted = context_->excluded;
   wanted[node_id] = false;
-  return CanGoOn(context_->view, states, wanted) &&
+  return CanContinue(context_->view, states, wanted) &&
          LastWithout(node_id, states, wanted).empty();
 }
 
@@ -129,7 +129,7 @@ absl::Status Removals::Exclude(const std::string& node_id, Removal how,
   Exclusions wanted = context_->excluded;
   wanted[node_id] = how == Removal::kDrain && member;
   const KnownNodes states = registry_->States(now);
-  if (member && !CanGoOn(context_->view, states, wanted)) {
+  if (member && !CanContinue(context_->view, states, wanted)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the chain could not go on without ", node_id,
         ": no other running member holds everything and was never away; ",
@@ -160,7 +160,7 @@ void Removals::ForgetSuspects() {
   suspects_ = Suspects(context_->options.failure_timeout);
 }
 
-void Removals::HeedDispute(const Member& member, const NodeReport& report) {
+void Removals::HeedDivergence(const Member& member, const NodeReport& report) {
   if (!context_->proposed.has_value()) {
     suspects_.Heed(context_->view, member, report);
   }

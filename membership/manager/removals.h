@@ -1,5 +1,5 @@
 // The nodes that are to leave the chain or to stay out of it: operators removed
-// them, or another member accuses them of not answering
+// them, or another member reports that they do not answer
 // (membership/manager/suspects.h).
 #ifndef KAMINO_MEMBERSHIP_MANAGER_REMOVALS_H_
 #define KAMINO_MEMBERSHIP_MANAGER_REMOVALS_H_
@@ -43,14 +43,14 @@ class Removals {
   // The node may join again.
   void Include(const std::string& node_id);
 
-  // --- Accusations.
+  // --- Suspicions.
 
   Suspects& suspects() { return suspects_; }
   const Suspects& suspects() const { return suspects_; }
   void ForgetSuspects();
   // Call before Leaves: a suspect whose result diverges from the head's stays,
   // unless a view without it is already proposed.
-  void HeedDispute(const Member& member, const NodeReport& report);
+  void HeedDivergence(const Member& member, const NodeReport& report);
 
   // The process is being removed and gets no answers until then.
   bool Leaves(const Member& member, absl::Time now) const;

@@ -41,7 +41,7 @@ bool CanServe(const View& view, const KnownNodes& nodes) {
   std::erase_if(able.members, [&](const Member& member) {
     return of(member).cursors.applied < cleaned;
   });
-  if (able.members.size() != 1) return CanGoOn(able, nodes);
+  if (able.members.size() != 1) return CanContinue(able, nodes);
   const Condition condition = of(able.head()).condition;
   return HoldsData(condition) && condition != Condition::kTorn;
 }
@@ -60,8 +60,8 @@ struct Missing {
 
 // Why `there`, the live members of a view, cannot continue, and which nodes are
 // needed: another member of that view, or better one of the newest view.
-absl::Status CannotGoOn(const View& there, const KnownNodes& nodes,
-                        const Missing& others, const Missing& of_newest) {
+absl::Status CannotContinue(const View& there, const KnownNodes& nodes,
+                            const Missing& others, const Missing& of_newest) {
   std::vector<std::string> torn;
   for (const Member& member : there.members) {
     if (nodes.at(member.node_id).report.condition == Condition::kTorn) {
@@ -149,7 +149,7 @@ absl::StatusOr<RecoveryPlan> StoreRecovery::Plan(absl::Time now) const {
     const auto found = states.find(member.node_id);
     return found != states.end() && found->second.alive &&
            found->second.member.heap_id == member.heap_id &&
-           watch_->MisfitWhileBehind(found->second, newest, now).empty();
+           watch_->MismatchWhileBehind(found->second, newest, now).empty();
   };
   const std::vector<KnownView> known = AllKnown();
   const bool is_newest =
@@ -160,7 +160,7 @@ absl::StatusOr<RecoveryPlan> StoreRecovery::Plan(absl::Time now) const {
   recovery.rather = WhatMakesComplete(newest_of_all, now);
   recovery.complete =
       is_newest && learned.epoch == newest.epoch && learned.id == newest.id &&
-      CanGoOn(newest, states) &&
+      CanContinue(newest, states) &&
       std::all_of(newest.members.begin(), newest.members.end(), is_there);
   recovery.view = View{context_->options.cluster_id,
                        newest.id + 1,
@@ -183,9 +183,9 @@ absl::StatusOr<RecoveryPlan> StoreRecovery::Plan(absl::Time now) const {
     }
   }
   if (!CanServe(recovery.view, states)) {
-    return CannotGoOn(recovery.view, states,
-                      {newest.id, MissingOf(KnownOf(newest), now)},
-                      {newest_of_all.id, MissingOf(newest_of_all, now)});
+    return CannotContinue(recovery.view, states,
+                          {newest.id, MissingOf(KnownOf(newest), now)},
+                          {newest_of_all.id, MissingOf(newest_of_all, now)});
   }
   recovery.view.Agree(newest.in_force);
   recovery.view.epoch = std::max(newest.epoch, uint64_t{1});

@@ -46,7 +46,8 @@ void StoreWatch::Begin(absl::Duration former_leases, absl::Time now) {
 }
 
 void StoreWatch::OnView() {
-  if (!ahead_.empty() && !Outruns(ahead_view_, context_->view)) ahead_.clear();
+  if (!ahead_.empty() && !IsAheadOf(ahead_view_, context_->view))
+    ahead_.clear();
 }
 
 std::string StoreWatch::WhyBehind() const {
@@ -72,7 +73,7 @@ void StoreWatch::GoByProgress() {
   }
   const KnownView known{context_->progress.epoch, context_->progress.view_id,
                         0};
-  if (!Outruns(known, context_->view)) return;
+  if (!IsAheadOf(known, context_->view)) return;
   ahead_ = "a former leader used";
   ahead_view_ = known;
   ahead_said_ = absl::InfiniteFuture();
@@ -87,7 +88,7 @@ bool StoreWatch::ForgetOldClaims(absl::Time now) {
 }
 
 bool StoreWatch::IsAhead(const NodeReport& report) const {
-  return Outruns(report.newest_view(), context_->view);
+  return IsAheadOf(report.newest_view(), context_->view);
 }
 
 absl::Status StoreWatch::CheckHistory(const std::string& node_id,
@@ -151,7 +152,7 @@ void StoreWatch::Learn(const View& view) {
 absl::Status StoreWatch::NoteWhileBehind(const Node& node, absl::Time now) {
   const Member& member = node.state.member;
   RETURN_IF_ERROR(
-      InCommon(MisfitWhileBehind(node.state, NewestKnown(now), now)));
+      InCommon(MismatchWhileBehind(node.state, NewestKnown(now), now)));
   Node* const found = registry_->FindMutable(member.node_id);
   if (found == nullptr) {
     if (registry_->MakeRoom(now).ok()) registry_->Put(node);
@@ -219,9 +220,9 @@ View StoreWatch::NewestKnown(absl::Time now) const {
   return view;
 }
 
-std::string StoreWatch::MisfitWhileBehind(const KnownNode& node,
-                                          const View& newest,
-                                          absl::Time now) const {
+std::string StoreWatch::MismatchWhileBehind(const KnownNode& node,
+                                            const View& newest,
+                                            absl::Time now) const {
   const Member& member = node.member;
   const auto acts_in_it = [&newest](const Member& each) {
     return newest.IndexOf(each.node_id, each.incarnation) >= 0;
@@ -235,15 +236,15 @@ std::string StoreWatch::MisfitWhileBehind(const KnownNode& node,
   for (const auto& [id, other] : registry_->nodes()) {
     const Member& there = other.state.member;
     if (!registry_->Alive(other, now) || !acts_in_it(there) ||
-        !Misfit(there.agreement, id, newest.in_force).empty()) {
+        !MismatchOf(there.agreement, id, newest.in_force).empty()) {
       continue;
     }
-    std::string misfit =
-        Misfit(member.agreement, member.node_id, there.agreement, id);
-    if (misfit.empty()) {
-      misfit = Misfit(member.agreement, member.node_id, newest.in_force);
+    std::string mismatch =
+        MismatchOf(member.agreement, member.node_id, there.agreement, id);
+    if (mismatch.empty()) {
+      mismatch = MismatchOf(member.agreement, member.node_id, newest.in_force);
     }
-    if (!misfit.empty()) return misfit;
+    if (!mismatch.empty()) return mismatch;
   }
   return "";
 }

@@ -71,8 +71,8 @@ class StoreWatch {
   // The first setting in which the node differs from the processes of `newest`,
   // the newest known view, because it was restarted with other settings. "":
   // none, or no such process is there: all of them may have been changed.
-  std::string MisfitWhileBehind(const KnownNode& node, const View& newest,
-                                absl::Time now) const;
+  std::string MismatchWhileBehind(const KnownNode& node, const View& newest,
+                                  absl::Time now) const;
 
  private:
   using Node = NodeRegistry::Node;

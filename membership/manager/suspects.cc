@@ -5,7 +5,7 @@
 namespace kamino::membership {
 namespace {
 
-// In failure timeouts: how long accusations count against their accusers after
+// In failure timeouts: how long suspicions count against their reporters after
 // the last one, and how long an expelled node is kept out at first.
 constexpr int kRemembered = 20;
 constexpr size_t kMostRemembered = 64;
@@ -18,16 +18,16 @@ constexpr int kMostDoubled = 64;
 void Suspects::Look(const View& view, const KnownNodes& nodes, absl::Time now) {
   if (present_.has_value()) {
     // Other members may have died meanwhile.
-    if (!CanGoOn(view, nodes, {{present_->suspect, false}})) LetGo();
+    if (!CanContinue(view, nodes, {{present_->suspect, false}})) LetGo();
     return;
   }
-  if (now - last_accused_ >= failure_timeout_ * kRemembered) lately_.clear();
+  if (now - last_report_ >= failure_timeout_ * kRemembered) lately_.clear();
   present_ = SuspectOf(view, nodes, failure_timeout_, lately_);
 }
 
 void Suspects::Heed(const View& view, const Member& member,
                     const NodeReport& report) {
-  if (DisputesWithHead(view, member, report)) LetGo();
+  if (DivergesFromHead(view, member, report)) LetGo();
 }
 
 void Suspects::OnView(const View& before, const View& after, absl::Time now) {
@@ -39,7 +39,7 @@ void Suspects::OnView(const View& before, const View& after, absl::Time now) {
     KeepOut(present_->suspect, now);
     if (lately_.size() == kMostRemembered) lately_.erase(lately_.begin());
     lately_.push_back(*present_);
-    last_accused_ = now;
+    last_report_ = now;
   }
   LetGo();
 }

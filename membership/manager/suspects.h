@@ -21,13 +21,13 @@ class Suspects {
   explicit Suspects(absl::Duration failure_timeout)
       : failure_timeout_(failure_timeout) {}
 
-  // Looks for a member to expel, or drops the accusation. Call it often while a
+  // Looks for a member to expel, or drops the suspicion. Call it often while a
   // view is in force and no hold-up is known.
   void Look(const View& view, const KnownNodes& nodes, absl::Time now);
   // `member` of `view` has sent `report`. If its result diverges from the
-  // head's, the accusation is dropped: the divergence may have begun after it.
+  // head's, the suspicion is dropped: the divergence may have begun after it.
   void Heed(const View& view, const Member& member, const NodeReport& report);
-  // Drops the accusation.
+  // Drops the suspicion.
   void LetGo() { present_.reset(); }
   // `after` follows the view `before`. Keeps an expelled member out for four
   // failure timeouts, and for twice as long each time it is expelled again
@@ -54,10 +54,10 @@ class Suspects {
 
   absl::Duration failure_timeout_;
   std::optional<Suspicion> present_;
-  // Accusations that led to an expulsion lately, last one last. Others say
-  // nothing about their accusers.
+  // Suspicions that led to an expulsion lately, last one last. Others say
+  // nothing about their reporters.
   std::vector<Suspicion> lately_;
-  absl::Time last_accused_ = absl::InfinitePast();
+  absl::Time last_report_ = absl::InfinitePast();
   std::map<std::string, Term> kept_out_;  // by node id; some have expired
 };
 

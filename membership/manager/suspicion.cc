@@ -6,7 +6,7 @@
 namespace kamino::membership {
 namespace {
 
-bool HasToMend(Condition condition) {
+bool NeedsRepair(Condition condition) {
   return condition != Condition::kSound && condition != Condition::kBehind;
 }
 
@@ -27,20 +27,20 @@ std::optional<std::vector<NodeReport>> Reports(const View& view,
   return reports;
 }
 
-std::optional<Suspicion> AccusationOf(const View& view,
-                                      const std::vector<NodeReport>& reports,
-                                      absl::Duration patience) {
+std::optional<Suspicion> SuspicionOf(const View& view,
+                                     const std::vector<NodeReport>& reports,
+                                     absl::Duration patience) {
   const auto& members = view.members;
   const bool due = std::any_of(
       reports.begin(), reports.end() - 1,
       [&](const NodeReport& each) { return each.append_debt >= patience; });
   // Members that follow from the same failure began to wait a little later.
-  const auto accuses = [&](size_t i) {
+  const auto has_waited = [&](size_t i) {
     return due && reports[i].append_debt >= patience / 2;
   };
   for (size_t i = members.size() - 1; i-- > 0;) {
-    if (!accuses(i)) continue;
-    const size_t by = i > 0 && accuses(i - 1) ? i - 1 : i;
+    if (!has_waited(i)) continue;
+    const size_t by = i > 0 && has_waited(i - 1) ? i - 1 : i;
     return Suspicion{members[by + 1].node_id, members[by].node_id,
                      reports[by].append_debt};
   }
@@ -55,13 +55,13 @@ std::optional<Suspicion> AccusationOf(const View& view,
 
 // A repair takes a few messages to a neighbour and back, and covers only
 // entries that were in flight.
-constexpr int kMending = 4;
+constexpr int kRepairing = 4;
 
 // `reports` of the members, in their order.
-bool AnyMemberDisputes(const View& view,
+bool AnyMemberDiverges(const View& view,
                        const std::vector<NodeReport>& reports) {
   for (size_t i = 0; i < reports.size(); ++i) {
-    if (DisputesWithHead(view, view.members[i], reports[i])) return true;
+    if (DivergesFromHead(view, view.members[i], reports[i])) return true;
   }
   return false;
 }
@@ -82,39 +82,39 @@ std::optional<Suspicion> SlowestOf(const View& view,
     found = {id, id, reports[i].late};
   }
   const bool another = !lately.empty() && found.has_value() &&
-                       lately.back().suspect == lately.back().accuser &&
+                       lately.back().suspect == lately.back().reporter &&
                        lately.back().suspect != found->suspect;
-  if (!found.has_value() || found->debt < kTooLate || another) {
+  if (!found.has_value() || found->waited < kTooLate || another) {
     return std::nullopt;
   }
   return found;
 }
 
-bool Accuses(const Suspicion& each, const std::string& accuser,
-             const std::string& suspect) {
-  return each.turned ? each.suspect == accuser && each.accuser == suspect
-                     : each.accuser == accuser && each.suspect == suspect;
+bool IsReportOf(const Suspicion& each, const std::string& reporter,
+                const std::string& suspect) {
+  return each.turned ? each.suspect == reporter && each.reporter == suspect
+                     : each.reporter == reporter && each.suspect == suspect;
 }
 
-bool IsAccusedByOthers(const std::string& id, const std::string& but,
+bool IsSuspectOfOthers(const std::string& id, const std::string& but,
                        const std::vector<Suspicion>& lately) {
   return std::any_of(lately.begin(), lately.end(), [&](const Suspicion& each) {
-    return !each.turned && each.suspect == id && each.accuser != id &&
-           each.accuser != but;
+    return !each.turned && each.suspect == id && each.reporter != id &&
+           each.reporter != but;
   });
 }
 
-// Whether the accuser's links are more likely to be bad.
+// Whether the reporter's links are more likely to be bad.
 bool IsTurned(const Suspicion& found, const std::vector<Suspicion>& lately) {
-  if (found.accuser == found.suspect ||
-      IsAccusedByOthers(found.suspect, found.accuser, lately)) {
+  if (found.reporter == found.suspect ||
+      IsSuspectOfOthers(found.suspect, found.reporter, lately)) {
     return false;
   }
   return std::any_of(lately.begin(), lately.end(), [&](const Suspicion& each) {
-    const std::string& other = each.turned ? each.accuser : each.suspect;
-    return other != found.suspect && other != found.accuser &&
-           Accuses(each, found.accuser, other) &&
-           !IsAccusedByOthers(other, found.accuser, lately);
+    const std::string& other = each.turned ? each.reporter : each.suspect;
+    return other != found.suspect && other != found.reporter &&
+           IsReportOf(each, found.reporter, other) &&
+           !IsSuspectOfOthers(other, found.reporter, lately);
   });
 }
 
@@ -124,20 +124,20 @@ std::optional<Suspicion> SuspectOf(const View& view, const KnownNodes& nodes,
                                    absl::Duration patience,
                                    const std::vector<Suspicion>& lately) {
   const auto reports = Reports(view, nodes);
-  if (!reports.has_value() || AnyMemberDisputes(view, *reports)) {
+  if (!reports.has_value() || AnyMemberDiverges(view, *reports)) {
     return std::nullopt;
   }
-  const bool mending = std::any_of(
+  const bool repairing = std::any_of(
       reports->begin(), reports->end(),
-      [](const NodeReport& each) { return HasToMend(each.condition); });
+      [](const NodeReport& each) { return NeedsRepair(each.condition); });
   auto found =
-      AccusationOf(view, *reports, mending ? patience * kMending : patience);
-  if (!found.has_value() && !mending) {
+      SuspicionOf(view, *reports, repairing ? patience * kRepairing : patience);
+  if (!found.has_value() && !repairing) {
     found = SlowestOf(view, *reports, lately);
   }
   if (!found.has_value()) return std::nullopt;
   if (IsTurned(*found, lately)) {
-    std::swap(found->accuser, found->suspect);
+    std::swap(found->reporter, found->suspect);
     found->turned = true;
   }
   const KnownNode& suspect = nodes.at(found->suspect);
@@ -145,13 +145,13 @@ std::optional<Suspicion> SuspectOf(const View& view, const KnownNodes& nodes,
   // before.
   const bool spared =
       view.members.size() > 2 || suspect.report.condition == Condition::kBehind;
-  if (!spared || !CanGoOn(view, nodes, {{found->suspect, false}})) {
+  if (!spared || !CanContinue(view, nodes, {{found->suspect, false}})) {
     return std::nullopt;
   }
   return found;
 }
 
-bool DisputesWithHead(const View& view, const Member& member,
+bool DivergesFromHead(const View& view, const Member& member,
                       const NodeReport& report) {
   return report.disputed != 0 &&
          view.IndexOf(member.node_id, member.incarnation) > 0;

@@ -16,11 +16,11 @@ namespace kamino::membership {
 
 struct Suspicion {
   std::string suspect;
-  std::string accuser;  // another member; or the suspect itself, if slow
-  // How long the accuser has waited, or how much of the last second it was
+  std::string reporter;  // another member; or the suspect itself, if slow
+  // How long the reporter has waited, or how much of the last second it was
   // slow.
-  absl::Duration debt;
-  // The suspect waited for the accuser. If one member waits for several others
+  absl::Duration waited;
+  // The suspect waited for the reporter. If one member waits for several others
   // in turn, its own links are bad.
   bool turned = false;
 
@@ -31,28 +31,28 @@ struct Suspicion {
 //
 //   - A member's successor that has acknowledged nothing for `patience` is
 //     suspect; of several, the one furthest down the chain. A member that both
-//     accuses and is accused is suspect rather than the one that it accuses,
-//     because it is at one end of both links. Once one member has waited that
-//     long, others that have waited half of it count.
+//     reports another and is reported is suspect rather than the member that
+//     it reports, because it is at one end of both links. Once one member has
+//     waited that long, others that have waited half of it count.
 //   - If there is none: the tail, if nothing completed at the head for
 //     `patience` although the tail has applied all that the head has.
 //   - If there is none: the only member whose core spent most of the last
 //     second in slow steps (NodeReport::late), for example on a slow medium. If
 //     others were slow as well, the cause may be the load; likewise if the last
-//     of `lately` was another member for this reason. The accuser is the member
-//     itself.
-//   - A member that accused another one in `lately`, and that no other has
-//     accused, is the suspect itself, unless others have accused the member
-//     that it accuses now: its end of the links is what both cases have in
-//     common. The last one of `lately` is the latest.
+//     of `lately` was another member for this reason. The reporter is the
+//     member itself.
+//   - A member that reported another one in `lately`, and that no other has
+//     reported, is the suspect itself, unless others have reported the member
+//     that it reports now: both cases have its end of the links in common.
+//     The last one of `lately` is the latest.
 //
 // While a member repairs its heap, which takes time, the limit is four times
 // `patience` and slowness does not count: that member may wait for a link, too.
 //
-// While a member's result diverges from the head's, no member is accused. The
+// While a member's result diverges from the head's, no member is suspect. The
 // votes of that member and its successor decide whether the head is wrong.
 //
-// No member is accused if only one would be left (not counting one that has
+// No member is suspect if only one would be left (not counting one that has
 // just joined and is behind), if the remaining ones could not continue, or
 // before all members are known to be in the view.
 std::optional<Suspicion> SuspectOf(const View& view, const KnownNodes& nodes,
@@ -62,7 +62,7 @@ std::optional<Suspicion> SuspectOf(const View& view, const KnownNodes& nodes,
 // Whether `report` says that the result of `member` diverges from that of the
 // head of `view`. A head whose result diverges from a former head's asks no
 // member for its vote.
-bool DisputesWithHead(const View& view, const Member& member,
+bool DivergesFromHead(const View& view, const Member& member,
                       const NodeReport& report);
 
 }  // namespace kamino::membership

@@ -26,7 +26,7 @@ ChainContext::ChainContext(ChainNodeOptions options_of_node,
              options.chain.scrub_range_bytes),
       snapshots(storage->heap(), options.snapshots),
       executor(storage->heap(), &state, &ranges,
-               TakesBackAlone(storage->options().mode) ? storage : nullptr,
+               RollsBackAlone(storage->options().mode) ? storage : nullptr,
                &snapshots) {}
 
 void ChainContext::Fail(absl::Status status) {

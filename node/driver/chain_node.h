@@ -84,7 +84,7 @@ class ChainNode {
   uint64_t incarnation() const { return context_.options.chain.incarnation; }
   // For the manager.
   membership::NodeReport report() const;
-  // Everything in a report except cursors, debts and transfers, which change
+  // Everything in a report except cursors, waits and transfers, which change
   // all the time.
   struct Standing {
     uint64_t record = 0;  // NodeRecord::serial

@@ -44,7 +44,7 @@ membership::Agreement AgreementOf(const Storage& storage,
   agreement["built-in functions' version"] = Exactly(replica::kBuiltinsVersion);
   agreement[std::string(membership::kChainModeTerm)] =
       Exactly(static_cast<uint64_t>(storage.options().mode));
-  if (TakesBackAlone(storage.options().mode)) {
+  if (RollsBackAlone(storage.options().mode)) {
     const UndoCopyKind kind = storage.options().undo_copy;
     agreement[std::string(membership::kUndoCopyTerm)] =
         Exactly(static_cast<uint64_t>(kind));

@@ -17,7 +17,7 @@ using replica::MakeError;
 absl::Status NodeHead::NotHead() const {
   if (context_.failed() || retiring_) return context_.Stopping();
   if (context_.core->place().is_head() &&
-      !context_.core->soundness().beyond_doubt()) {
+      !context_.core->soundness().no_damage_suspected()) {
     return MakeError(kamino::v1::REASON_RECONFIGURING,
                      "the members of the chain hold different data, and it is "
                      "undecided which node is wrong; an operator must find the "
@@ -37,7 +37,7 @@ absl::Status NodeHead::NotHead() const {
 
 absl::Status NodeHead::CheckMaySubmit() const {
   if (admission_ != nullptr && !context_.failed() &&
-      context_.core->soundness().beyond_doubt() && !retiring_) {
+      context_.core->soundness().no_damage_suspected() && !retiring_) {
     return absl::OkStatus();
   }
   return context_.core->view().formed()
@@ -151,7 +151,7 @@ void NodeHead::OnTick(absl::Time now) {
 void NodeHead::Execute(absl::Time now) {
   BecomeIfDue(now);
   while (admission_ != nullptr && !context_.failed()) {
-    if (context_.core->soundness().beyond_doubt()) {
+    if (context_.core->soundness().no_damage_suspected()) {
       admission_->ExecuteReady(now, &context_.pending);
     }
     if (!admission_->fatal().ok()) context_.Fail(admission_->fatal());

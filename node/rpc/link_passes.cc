@@ -50,7 +50,7 @@ LinkPasses::LinkPasses(std::string cluster_id, ChainId chain_id,
       chain_id_(chain_id),
       host_id_(std::move(host_id)),
       credentials_(std::move(credentials)),
-      book_(std::make_shared<transport::PassBook>()) {}
+      registry_(std::make_shared<transport::PassRegistry>()) {}
 
 LinkPasses::~LinkPasses() { Stop(); }
 
@@ -192,7 +192,7 @@ absl::StatusOr<LinkPass> LinkPasses::Give(
                        " in another life than that of view ", view_.id));
     }
   }
-  return book_->Issue(*holder);
+  return registry_->Issue(*holder);
 }
 
 grpc::ServerUnaryReactor* LinkPasses::GetPass(

@@ -39,7 +39,9 @@ class LinkPasses final
   void Stop();
 
   // Passes that this node has issued: for its listeners.
-  const std::shared_ptr<transport::PassBook>& book() const { return book_; }
+  const std::shared_ptr<transport::PassRegistry>& registry() const {
+    return registry_;
+  }
 
   // `address`: of a member; its path, without its host.
   void Ask(const std::string& address, absl::Duration timeout,
@@ -71,7 +73,7 @@ class LinkPasses final
   const ChainId chain_id_;
   const std::string host_id_;
   const std::shared_ptr<const rpc::Credentials> credentials_;
-  const std::shared_ptr<transport::PassBook> book_;
+  const std::shared_ptr<transport::PassRegistry> registry_;
 
   absl::Mutex mutex_;
   std::string node_id_ ABSL_GUARDED_BY(mutex_);

@@ -30,7 +30,9 @@ class SessionService final
   }
 
   // The passes for links over shared memory. Any thread.
-  const std::shared_ptr<transport::PassBook>& passes() const { return passes_; }
+  const std::shared_ptr<transport::PassRegistry>& passes() const {
+    return passes_;
+  }
 
   // Other carriers by which this node accepts connections; none before this
   // call.
@@ -63,8 +65,8 @@ class SessionService final
   SessionServer* const server_;
   const std::shared_ptr<SessionRendezvous> rendezvous_ =
       std::make_shared<SessionRendezvous>();
-  const std::shared_ptr<transport::PassBook> passes_ =
-      std::make_shared<transport::PassBook>();
+  const std::shared_ptr<transport::PassRegistry> passes_ =
+      std::make_shared<transport::PassRegistry>();
   absl::Mutex mutex_;
   std::vector<kamino::v1::Carrier> carriers_ ABSL_GUARDED_BY(mutex_);
 };

@@ -70,7 +70,7 @@ absl::Status CommonAge::Check() {
   }
   if (heap_age_.mark()->end() != ring.applied()) {
     heap_age_.mark()->Reset(applied);
-    ring.TakeBackApplied(applied);
+    ring.RollBackApplied(applied);
   }
   return absl::OkStatus();
 }

@@ -78,7 +78,7 @@ absl::Status StartRecovery::RollBackReplica() {
       state.disputed == ring.applied() + 1 && state.disputed_whole;
   if (disputed) return heap_.heap()->Load();
   ASSIGN_OR_RETURN(const auto undo_copy, undo_copy_.OpenUndoCopy(heap_.heap()));
-  return replica::TakeBackInterrupted(heap_.heap(), ring, undo_copy.get());
+  return replica::RollBackInterrupted(heap_.heap(), ring, undo_copy.get());
 }
 
 }  // namespace kamino::node

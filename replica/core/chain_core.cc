@@ -36,7 +36,7 @@ ChainCore::ChainCore(ChainOptions options, const ChainStorage& storage)
       views_(context_, &place_, &links_, &data_, &log_),
       messages_(context_, &links_, &data_, &log_, &link_table_) {
   outbox_.set_chain_id(options_.chain_id);
-  data_.disputed_result.Resume();
+  data_.divergent_result.Resume();
   log_.repair.OnRestart();
 }
 
@@ -85,9 +85,9 @@ void ChainCore::OnTick(absl::Time now, Actions* actions) {
   data_.scrub.OnTick(now);
   links_.downstream.OnTick(now);
   links_.completions.OnTick(now);
-  data_.mending.OnTick(now);
-  log_.execution.ContinueDispute(now);
-  log_.repair.TakeBackDisputed(now);
+  data_.neighbour_repair.OnTick(now);
+  log_.execution.ContinueDivergence(now);
+  log_.repair.RollBackDivergence(now);
   if (links_.donor.OnTick(now) && place_.is_tail()) {
     log_.progress.CompleteAsTail();
   }
@@ -142,7 +142,7 @@ absl::Status ChainCore::AppendLocal(absl::Span<const Mutation* const> mutations,
         "log entry of ", draft.bytes(),
         " bytes; the chain's links take at most ", options_.max_entry_bytes));
   }
-  if (TakesBackAlone(options_.mode)) {
+  if (RollsBackAlone(options_.mode)) {
     RETURN_IF_ERROR(
         CheckUndoLogsHold(write_set, context_.ring->space().total()));
   }
@@ -167,7 +167,7 @@ bool ChainCore::LeaveAsDamaged(const absl::Status& found, Actions* actions) {
   const bool held = links_.upstream.attached() ||
                     (SuccessorLink(links_.downstream) != kNoLink &&
                      links_.downstream.acked() >= log_.progress.settled());
-  if (!held || !place_.inside() || data_.dispute.open() ||
+  if (!held || !place_.inside() || data_.divergence.open() ||
       data_.soundness.condition() != Condition::kSound) {
     LOG_EVERY_N(ERROR, 100)
         << "this node's data is damaged, and no other node is known to hold "

@@ -21,12 +21,14 @@
 //       - Soundness: what the node may do with it;
 //       - Returning: a restarted node takes part once its neighbours have
 //         confirmed that it holds what it must;
-//       - Mending: torn entries are repaired from a neighbour's data (section
+//       - NeighbourRepair: torn entries are repaired from a neighbour's data
+//       (section
 //         5.3);
 //       - QuarantinedEntries: entries that may have crashed a node;
-//       - Dispute: a divergence, where an entry's result here differs from the
+//       - Divergence: a divergence, where an entry's result here differs from
+//       the
 //         head's; Arbitration asks and answers which node is right,
-//         DisputedResult handles this node's result;
+//         DivergentResult handles this node's result;
 //       - Scrub, and ScrubExchange over the links: members compare their data
 //         in the background;
 //       - Damage: this node's data is unusable.
@@ -47,9 +49,9 @@
 // The table MessageRules says which message may arrive on which link. A message
 // that may not, or that contradicts what its sender can know, ends the link and
 // never the node. The node accepts links from a peer that keeps sending such
-// messages only after growing pauses (Misfits). The head's own part (admission,
-// locks, outcomes) is in head/, which calls AppendLocal and CommitLocal and
-// learns of completion by Actions::completed.
+// messages only after growing pauses (RejectedPeers). The head's own part
+// (admission, locks, outcomes) is in head/, which calls AppendLocal and
+// CommitLocal and learns of completion by Actions::completed.
 //
 // Invariants:
 //   1. received here >= received at the successor; entries that the successor

@@ -16,7 +16,7 @@ ChainExecution::ChainExecution(const ChainContext& chain, Donor* donor,
 }
 
 void ChainExecution::ExecuteReceived() {
-  if (data_->mending.torn() || data_->dispute.open()) return;
+  if (data_->neighbour_repair.torn() || data_->divergence.open()) return;
   if (chain_.ring->applied() == chain_.ring->received()) return;
   const auto dissent = execution_.Run(*chain_.place);
   if (chain_.outbox->failed()) return;
@@ -25,7 +25,7 @@ void ChainExecution::ExecuteReceived() {
 }
 
 bool ChainExecution::AwaitsAdoption() const {
-  return !data_->mending.torn() && !data_->dispute.open() &&
+  return !data_->neighbour_repair.torn() && !data_->divergence.open() &&
          execution_.AwaitsAdoption(*chain_.place);
 }
 
@@ -34,14 +34,14 @@ void ChainExecution::OnDissent(const Execution::Dissent& dissent) {
   donor_->Stop();
   progress_->OnApplied();  // earlier entries
   if (chain_.outbox->failed()) return;
-  Dispute& dispute = data_->dispute;
-  dispute.Begin(dissent.entry, dissent.why, dissent.hash);
-  if (!dispute.whole() && TakesBackAlone(chain_.options->mode)) {
-    absl::Status taken_back = chain_.executor->TakeBack();
+  Divergence& divergence = data_->divergence;
+  divergence.Begin(dissent.entry, dissent.why, dissent.hash);
+  if (!divergence.whole() && RollsBackAlone(chain_.options->mode)) {
+    absl::Status taken_back = chain_.executor->RollBack();
     if (!taken_back.ok()) return chain_.outbox->Fail(std::move(taken_back));
   }
   if (!chain_.place->inside()) {  // it is a joining node
-    return data_->arbitration.Convict(dispute.first(), "the chain");
+    return data_->arbitration.GiveWay(divergence.first(), "the chain");
   }
   if (!chain_.place->is_head()) return data_->arbitration.TellPredecessor();
   // The entry came from another head, which is gone.
@@ -50,17 +50,17 @@ void ChainExecution::OnDissent(const Execution::Dissent& dissent) {
 }
 
 void ChainExecution::KeepOwnResult() {
-  data_->disputed_result.Keep();
-  if (!data_->dispute.open() && !chain_.outbox->failed()) {
+  data_->divergent_result.Keep();
+  if (!data_->divergence.open() && !chain_.outbox->failed()) {
     progress_->OnApplied();
   }
 }
 
-void ChainExecution::ContinueDispute(absl::Time now) {
-  if (!data_->dispute.open() || !data_->soundness.has_state()) return;
+void ChainExecution::ContinueDivergence(absl::Time now) {
+  if (!data_->divergence.open() || !data_->soundness.has_state()) return;
   if (!chain_.place->is_head()) return data_->arbitration.Continue(now);
   // The ring may have room now.
-  if (data_->dispute.whole()) KeepOwnResult();
+  if (data_->divergence.whole()) KeepOwnResult();
 }
 
 }  // namespace kamino::replica

@@ -1,6 +1,6 @@
 // Executes the entries that this node has received, and stops at one whose
 // result differs from the head's: that is a divergence
-// (replica/integrity/dispute.h).
+// (replica/integrity/divergence.h).
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_CORE_CHAIN_EXECUTION_H_
@@ -25,9 +25,9 @@ class ChainExecution {
   void ExecuteReceived();
   // Whether the next entry must be adopted, and could be now.
   bool AwaitsAdoption() const;
-  // Takes the next step of an open divergence. EntryRepair::TakeBackDisputed
+  // Takes the next step of an open divergence. EntryRepair::RollBackDivergence
   // rolls back a head's incomplete result.
-  void ContinueDispute(absl::Time now);
+  void ContinueDivergence(absl::Time now);
 
  private:
   // Begins the divergence. A head also ends it at once, because no node before

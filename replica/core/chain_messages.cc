@@ -37,12 +37,12 @@ ChainMessages::ChainMessages(const ChainContext& chain, LinkParts* links,
 void ChainMessages::OnMessage(LinkId link, const Message& message,
                               absl::string_view payload, absl::Time now) {
   if (Check(link, message, now)) Handle(link, message, payload, now);
-  table_->EndMisfits(now);
+  table_->EndRejectedLinks(now);
 }
 
 bool ChainMessages::Check(LinkId link, const Message& message, absl::Time now) {
   if (message.chain_id() != chain_.options->chain_id) {
-    chain_.outbox->Misfit(
+    chain_.outbox->ProtocolError(
         link, absl::StrCat("a message is of chain ", message.chain_id()));
     return false;
   }
@@ -54,7 +54,7 @@ bool ChainMessages::Check(LinkId link, const Message& message, absl::Time now) {
   if (!CheckView(link, message)) return false;
   const LinkUse use = table_->UseOf(link);
   if (MayCome(message.message_case(), use)) return true;
-  chain_.outbox->Misfit(
+  chain_.outbox->ProtocolError(
       link, absl::StrCat(NameOf(message.message_case()), " does not come from ",
                          LinkUseName(use)));
   return false;
@@ -136,17 +136,17 @@ void ChainMessages::Handle(LinkId link, const Message& message,
 
 void ChainMessages::OnReject(LinkId link, const Message& message,
                              absl::Time now) {
-  const Mending& mending = data_->mending;
+  const NeighbourRepair& neighbour_repair = data_->neighbour_repair;
   if (message.view_id() > chain_.place->view.id) chain_.outbox->FetchView();
   if (link == kNoLink) return;
-  if (mending.untouched() && mending.Asks(link) &&
+  if (neighbour_repair.untouched() && neighbour_repair.Asks(link) &&
       message.view_id() == chain_.place->view.id && message.reject().behind()) {
     return log_->repair.ExecuteAdopted();
   }
   if (links_->upstream.Has(link) &&
       message.view_id() == chain_.place->view.id && message.reject().behind() &&
       (data_->soundness.condition() == Condition::kBehind ||
-       (mending.Asks(link) && !data_->returning.trusted()))) {
+       (neighbour_repair.Asks(link) && !data_->returning.trusted()))) {
     LOG(WARNING) << "this node's state is no longer usable: "
                  << message.reject().reason();
     return replacement_.Discard();
@@ -161,7 +161,7 @@ void ChainMessages::OnAppend(LinkId link,
                              const kamino::internal::v1::Append& append,
                              absl::string_view entry) {
   if (!chain_.outbox->Belongs(links_->upstream.Has(link)) ||
-      data_->mending.torn()) {
+      data_->neighbour_repair.torn()) {
     return;
   }
   if (append.disputed()) {
@@ -186,9 +186,10 @@ void ChainMessages::OnCompletion(LinkId link, uint64_t applied) {
   }
   const uint64_t reached = std::min(applied, chain_.ring->applied());
   if (reached > chain_.ring->cleaned() && !chain_.ring->EndsEntry(reached)) {
-    return chain_.outbox->Misfit(link, absl::StrCat("mutation ", applied,
-                                                    " is completed, but no "
-                                                    "entry ends with it"));
+    return chain_.outbox->ProtocolError(link,
+                                        absl::StrCat("mutation ", applied,
+                                                     " is completed, but no "
+                                                     "entry ends with it"));
   }
   links_->completions.CompleteTo(reached);
   // The successor has what the tail has applied, and will say so later.
@@ -211,9 +212,9 @@ void ChainMessages::OnFetch(LinkId link, const Fetch& fetch) {
     return;
   }
   if (!of_predecessor) {
-    return data_->mending_source.AnswerSuccessor(link, fetch);
+    return data_->repair_source.AnswerSuccessor(link, fetch);
   }
-  if (data_->returning.trusted()) data_->mending_source.Answer(link, fetch);
+  if (data_->returning.trusted()) data_->repair_source.Answer(link, fetch);
 }
 
 }  // namespace kamino::replica

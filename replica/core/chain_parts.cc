@@ -23,23 +23,23 @@ DataParts::DataParts(const ChainContext& chain, LinkParts* links,
                         chain.record->state().condition == Condition::kSound
                     ? Returning::State::kReturned
                     : Returning::State::kTrusted),
-      mending(chain.ring, chain.executor, chain.outbox,
-              chain.options->fetch_timeout),
-      mending_source(chain.ring, chain.executor, chain.outbox),
+      neighbour_repair(chain.ring, chain.executor, chain.outbox,
+                       chain.options->fetch_timeout),
+      repair_source(chain.ring, chain.executor, chain.outbox),
       quarantined(chain.options->mode, chain.ring, chain.record),
-      dispute(chain.record, chain.options->fetch_timeout),
-      disputed_result(chain, &mending, &dispute),
+      divergence(chain.record, chain.options->fetch_timeout),
+      divergent_result(chain, &neighbour_repair, &divergence),
       damage(chain.record, chain.outbox),
       scrub(*chain.options, scrubbed),
       scrub_exchange(chain, {&links->upstream, &links->downstream}, &scrub,
                      &links->donor, &damage),
-      arbitration(chain, {&links->upstream, &links->downstream}, &dispute,
+      arbitration(chain, {&links->upstream, &links->downstream}, &divergence,
                   &scrub, &damage),
-      soundness(chain, {&returning, &mending, &dispute, &disputed_result,
-                        &damage, &scrub}) {}
+      soundness(chain, {&returning, &neighbour_repair, &divergence,
+                        &divergent_result, &damage, &scrub}) {}
 
 void DataParts::ForgetInterrupted() {
-  mending.Forget();
+  neighbour_repair.Forget();
   quarantined.Forget();
   quarantined.SetRedone(0);
 }

@@ -5,8 +5,8 @@
 
 #include "replica/integrity/arbitration.h"
 #include "replica/integrity/damage.h"
-#include "replica/integrity/dispute.h"
-#include "replica/integrity/disputed_result.h"
+#include "replica/integrity/divergence.h"
+#include "replica/integrity/divergent_result.h"
 #include "replica/integrity/scrub.h"
 #include "replica/integrity/scrub_exchange.h"
 #include "replica/integrity/soundness.h"
@@ -19,7 +19,7 @@
 #include "replica/log/quarantined_entries.h"
 #include "replica/repair/donor.h"
 #include "replica/repair/joiner.h"
-#include "replica/repair/mending.h"
+#include "replica/repair/neighbour_repair.h"
 #include "replica/repair/returning.h"
 #include "replica/state/scrubbed_heap.h"
 
@@ -44,7 +44,7 @@ struct LinkParts {
   Donor donor;
 };
 
-// The state of this node's data: doubts about it, votes, repairs.
+// The state of this node's data: what is known against it, votes, repairs.
 struct DataParts {
   // All pointers, `chain` and what it points to must outlive the parts. If
   // `scrubbed` is null, the node takes no part in scrubs.
@@ -56,11 +56,11 @@ struct DataParts {
   void ForgetInterrupted();
 
   Returning returning;
-  Mending mending;
-  MendingSource mending_source;
+  NeighbourRepair neighbour_repair;
+  RepairSource repair_source;
   QuarantinedEntries quarantined;
-  Dispute dispute;
-  DisputedResult disputed_result;
+  Divergence divergence;
+  DivergentResult divergent_result;
   Damage damage;
   Scrub scrub;
   ScrubExchange scrub_exchange;

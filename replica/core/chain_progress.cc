@@ -64,22 +64,22 @@ void ChainProgress::CheckReturned() {
 void ChainProgress::OnTick(absl::Time now) {
   const Downstream& downstream = links_->downstream;
   const Announcements& announcements = links_->announcements;
-  append_debt_.Update(downstream.waits() || announcements.waits(),
+  append_wait_.Update(downstream.waits() || announcements.waits(),
                       downstream.acked() + announcements.answers(), now);
-  completion_debt_.Update(
+  completion_wait_.Update(
       chain_.place->role() == Role::kHead && chain_.ring->applied() > settled(),
       settled(), now);
 }
 
 void ChainProgress::OnStoodStill(absl::Duration time,
                                  absl::Duration failure_timeout) {
-  append_debt_.StoodStill(time, failure_timeout);
-  completion_debt_.StoodStill(time, failure_timeout);
+  append_wait_.StoodStill(time, failure_timeout);
+  completion_wait_.StoodStill(time, failure_timeout);
 }
 
 void ChainProgress::Leave() {
-  append_debt_.Forgive();
-  completion_debt_.Forgive();
+  append_wait_.Reset();
+  completion_wait_.Reset();
 }
 
 }  // namespace kamino::replica

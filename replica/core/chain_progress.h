@@ -15,7 +15,7 @@
 
 #include "absl/time/time.h"
 #include "replica/core/chain_parts.h"
-#include "replica/core/debt.h"
+#include "replica/core/wait.h"
 #include "replica/link/chain_context.h"
 #include "replica/repair/catch_up_history.h"
 
@@ -50,8 +50,8 @@ class ChainProgress {
   // --- As of the last tick: for how long the successor has acknowledged none
   // of its entries; and for how long the chain has completed nothing that the
   // head has applied.
-  absl::Duration append_debt() const { return append_debt_.age(); }
-  absl::Duration completion_debt() const { return completion_debt_.age(); }
+  absl::Duration append_wait() const { return append_wait_.age(); }
+  absl::Duration completion_wait() const { return completion_wait_.age(); }
   void OnTick(absl::Time now);
   // As ChainCore::OnStoodStill.
   void OnStoodStill(absl::Duration time, absl::Duration failure_timeout);
@@ -62,8 +62,8 @@ class ChainProgress {
   LinkParts* const links_;
   DataParts* const data_;
   CatchUpHistory* const history_;
-  Debt append_debt_;
-  Debt completion_debt_;
+  AnswerWait append_wait_;
+  AnswerWait completion_wait_;
 };
 
 }  // namespace kamino::replica

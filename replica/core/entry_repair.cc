@@ -8,36 +8,37 @@
 namespace kamino::replica {
 
 void EntryRepair::OnRestart() {
-  Mending& mending = data_->mending;
-  const bool interrupted = mending.torn();
+  NeighbourRepair& neighbour_repair = data_->neighbour_repair;
+  const bool interrupted = neighbour_repair.torn();
   if (interrupted && CarriesImages(chain_.options->mode)) {
     ApplyImages(chain_.ring->received(), /*interrupted=*/true);
   }
-  // The code that opened the heap has rolled it back (TakeBackInterrupted).
-  if (TakesBackAlone(chain_.options->mode)) mending.Forget();
+  // The code that opened the heap has rolled it back (RollBackInterrupted).
+  if (RollsBackAlone(chain_.options->mode)) neighbour_repair.Forget();
   if (!interrupted || !CrashedOnNext()) data_->quarantined.SetRedone(0);
-  if (!mending.torn() || !data_->soundness.behind()) return;
+  if (!neighbour_repair.torn() || !data_->soundness.behind()) return;
   // The chain completes without a joining node: its neighbours may have
   // executed later entries on the interrupted entries' objects.
   LOG(WARNING) << "this node was interrupted while it joined; it begins again";
   chain_.copy->BeginReceiving();
-  mending.Forget();
+  neighbour_repair.Forget();
 }
 
-void EntryRepair::Begin(LinkId link, Mend mend, absl::Time now) {
-  Continue(data_->mending.Begin(link, mend, now));
+void EntryRepair::Begin(LinkId link, RepairDirection direction,
+                        absl::Time now) {
+  Continue(data_->neighbour_repair.Begin(link, direction, now));
 }
 
 void EntryRepair::OnFetched(LinkId link,
                             const kamino::internal::v1::Fetched& fetched,
                             absl::Time now) {
-  Continue(data_->mending.OnFetched(link, fetched, now));
+  Continue(data_->neighbour_repair.OnFetched(link, fetched, now));
 }
 
-void EntryRepair::Continue(Mending::Mended mended) {
-  if (!mended.has_value()) return;
-  if (*mended == Mend::kBack) {
-    if (data_->dispute.open()) data_->disputed_result.Drop();
+void EntryRepair::Continue(NeighbourRepair::Repaired repaired) {
+  if (!repaired.has_value()) return;
+  if (*repaired == RepairDirection::kBack) {
+    if (data_->divergence.open()) data_->divergent_result.Drop();
     if (CrashedOnNext()) DropInterrupted();
     return execution_->ExecuteReceived();
   }
@@ -58,7 +59,7 @@ void EntryRepair::AdoptQuarantined(absl::Time now) {
     // The others are adopted with the next batch.
     return execution_->ExecuteReceived();
   }
-  Continue(data_->mending.Adopt(links_->upstream.link(), now));
+  Continue(data_->neighbour_repair.Adopt(links_->upstream.link(), now));
 }
 
 void EntryRepair::AdoptImages() {
@@ -90,7 +91,7 @@ void EntryRepair::ApplyImages(uint64_t last, bool interrupted) {
   data_->quarantined.Note(after, last, progress_->known_complete());
   chain_.ring->MarkApplied(last);
   chain_.ring->PersistApplied();
-  if (interrupted) data_->mending.Forget();
+  if (interrupted) data_->neighbour_repair.Forget();
 }
 
 void EntryRepair::ExecuteAdopted() {
@@ -98,25 +99,25 @@ void EntryRepair::ExecuteAdopted() {
             << chain_.ring->received()
             << "] are complete: the predecessor holds results of later ones; "
                "they are executed here";
-  data_->mending.Forget();
+  data_->neighbour_repair.Forget();
   data_->quarantined.Forget();
   execution_->ExecuteReceived();
   // Entries that arrived meanwhile were refused.
   links_->SendSync(links_->upstream.link(), data_->soundness.behind());
 }
 
-void EntryRepair::TakeBackDisputed(absl::Time now) {
-  if (!data_->dispute.open() || data_->dispute.whole() ||
+void EntryRepair::RollBackDivergence(absl::Time now) {
+  if (!data_->divergence.open() || data_->divergence.whole() ||
       !data_->soundness.has_state() || !chain_.place->is_head()) {
     return;
   }
-  if (data_->mending.state() == Mending::State::kTorn &&
-      links_->downstream.replicates() && MayTakeBack()) {
-    Begin(links_->downstream.link(), Mend::kBack, now);
+  if (data_->neighbour_repair.state() == NeighbourRepair::State::kTorn &&
+      links_->downstream.replicates() && MayRollBack()) {
+    Begin(links_->downstream.link(), RepairDirection::kBack, now);
   }
 }
 
-bool EntryRepair::MayTakeBack() const {
+bool EntryRepair::MayRollBack() const {
   // If entries in flight share objects, only once it has applied all earlier
   // entries.
   return !Pipelines(chain_.options->mode) ||

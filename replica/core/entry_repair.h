@@ -1,6 +1,6 @@
 // Repairs log entries that this node does not simply execute: those that a
 // restart interrupted, those that are quarantined, and a diverging one that
-// must be rolled back. The neighbours' data (Mending) or the entries'
+// must be rolled back. The neighbours' data (NeighbourRepair) or the entries'
 // after-images (RollForward) repair them; then this class applies, executes or
 // drops them.
 //
@@ -17,7 +17,7 @@
 #include "replica/core/chain_progress.h"
 #include "replica/link/chain_actions.h"
 #include "replica/link/chain_context.h"
-#include "replica/repair/mending.h"
+#include "replica/repair/neighbour_repair.h"
 #include "replica/repair/roll_forward.h"
 #include "replica/state/executor.h"
 
@@ -41,7 +41,7 @@ class EntryRepair {
   void OnRestart();
 
   // Asks the neighbour behind `link` for everything that must be repaired.
-  void Begin(LinkId link, Mend mend, absl::Time now);
+  void Begin(LinkId link, RepairDirection direction, absl::Time now);
   void OnFetched(LinkId link, const kamino::internal::v1::Fetched& fetched,
                  absl::Time now);
   // Takes over the result of quarantined entries, if they are next and that is
@@ -51,17 +51,17 @@ class EntryRepair {
   void ExecuteAdopted();
   // At a head with a divergence whose entry is not whole: rolls it back, if
   // that is possible now.
-  void TakeBackDisputed(absl::Time now);
+  void RollBackDivergence(absl::Time now);
 
   // The successor holds the state before the torn entry.
-  bool MayTakeBack() const;
+  bool MayRollBack() const;
   // This process crashed on the next entry once while executing it again.
   bool CrashedOnNext() const;
   // Drops the received entries that are not executed.
   void DropInterrupted();
 
  private:
-  void Continue(Mending::Mended mended);
+  void Continue(NeighbourRepair::Repaired repaired);
   void AdoptImages();
   // Rolls entries forward up to there by their after-images and marks them
   // applied, durably; a failure stops the node.

@@ -49,9 +49,9 @@ std::string HelloExchange::Refuse(LinkId link, const Hello& hello,
   }
   if (hello.purpose() == LINK_PURPOSE_TRANSFER) {
     const Soundness& soundness = data_->soundness;
-    const bool may_give = place.is_tail() &&
-                          soundness.condition() == Condition::kSound &&
-                          !data_->dispute.open() && soundness.beyond_doubt();
+    const bool may_give =
+        place.is_tail() && soundness.condition() == Condition::kSound &&
+        !data_->divergence.open() && soundness.no_damage_suspected();
     return links_->donor.Refuse(hello, place.view, may_give, now);
   }
   return RefuseNeighbour(options, chain_.record->state(), place, hello);
@@ -70,7 +70,7 @@ void HelloExchange::OnHello(LinkId link, const Hello& hello, absl::Time now) {
       CheckResumed(hello);
       log_->history.OnApplied();
       return links_->donor.Begin(link, hello, log_->history.For(hello),
-                                 data_->scrub.borne_out(), now);
+                                 data_->scrub.confirmed(), now);
     case LINK_PURPOSE_APPEND:
       return OnHelloAppend(link, hello, now);
     default:
@@ -100,8 +100,8 @@ void HelloExchange::OnHelloAppend(LinkId link, const Hello& hello,
     links_->joiner.CatchUpTo(hello.applied());
     log_->progress.CheckCaughtUp();
   }
-  if (data_->mending.torn()) {
-    return log_->repair.Begin(link, Mend::kForward, now);
+  if (data_->neighbour_repair.torn()) {
+    return log_->repair.Begin(link, RepairDirection::kForward, now);
   }
   SendSync(link);
 }

@@ -90,26 +90,26 @@ void LinkTable::Lose(LinkId link, absl::Time now) {
   data_->damage.OnLinkClosed(link);
   links_->upstream.OnClosed(link);
   links_->completions.OnClosed(link, now);
-  data_->mending.OnLinkClosed(link);
+  data_->neighbour_repair.OnLinkClosed(link);
   if (links_->donor.OnClosed(link, now)) return;
   links_->downstream.OnClosed(link, now);
   links_->joiner.OnClosed(link, now);
 }
 
-void LinkTable::EndMisfits(absl::Time now) {
-  for (const Outbox::MisfitLink& misfit : chain_.outbox->TakeMisfits()) {
-    const LinkId link = misfit.link;
+void LinkTable::EndRejectedLinks(absl::Time now) {
+  for (const Outbox::FailedLink& rejected : chain_.outbox->TakeFailedLinks()) {
+    const LinkId link = rejected.link;
     const LinkUse use = UseOf(link);
     const std::string peer = PeerOf(link);
-    if (const auto end = told_misfits_.Take(now)) {
+    if (const auto end = told_rejected_.Take(now)) {
       LOG(WARNING) << "ended a link with " << LinkUseName(use)
-                   << (peer.empty() ? "" : ", ") << peer << ": " << misfit.why
+                   << (peer.empty() ? "" : ", ") << peer << ": " << rejected.why
                    << *end;
     }
     chain_.outbox->Close(link);
     if (use == LinkUse::kNone) continue;  // no known peer
     Lose(link, now);
-    const absl::Time until = misfits_.Note(peer, now);
+    const absl::Time until = rejected_peers_.Note(peer, now);
     if (use == LinkUse::kSuccessor) links_->downstream.Delay(until);
     if (use == LinkUse::kHead) links_->completions.Delay(until);
     if (use == LinkUse::kDonor) links_->joiner.Delay(until);

@@ -1,7 +1,7 @@
 // The node's links by their peers: the use of each link, whether all of them
 // are up, and the peers that must wait before they connect again, because they
-// sent messages that they may not send (Misfits) or because an address leads to
-// this node itself.
+// sent messages that they may not send (RejectedPeers) or because an address
+// leads to this node itself.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_CORE_LINK_TABLE_H_
@@ -20,7 +20,7 @@
 #include "replica/link/chain_context.h"
 #include "replica/link/link_watch.h"
 #include "replica/link/message_rules.h"
-#include "replica/link/misfits.h"
+#include "replica/link/rejected_peers.h"
 
 namespace kamino::replica {
 
@@ -47,7 +47,7 @@ class LinkTable {
   // When the node accepts a link from that peer again; in the past if it does
   // now.
   absl::Time PausedUntil(const std::string& peer) const {
-    return misfits_.PausedUntil(peer);
+    return rejected_peers_.PausedUntil(peer);
   }
 
   void OnView(absl::Time now);  // a view has begun
@@ -55,7 +55,7 @@ class LinkTable {
   // A link is gone, or will be.
   void Lose(LinkId link, absl::Time now);
   // Ends links that carried messages they may not carry.
-  void EndMisfits(absl::Time now);
+  void EndRejectedLinks(absl::Time now);
   // True when this process has sent the Hello itself: its link ended, and the
   // next attempt waits.
   bool EndSelfDial(LinkId link, const kamino::internal::v1::Hello& hello,
@@ -73,8 +73,8 @@ class LinkTable {
   LinkParts* const links_;
   DataParts* const data_;
   LinkWatch link_watch_;
-  Misfits misfits_;
-  LogLimit told_misfits_;
+  RejectedPeers rejected_peers_;
+  LogLimit told_rejected_;
 };
 
 }  // namespace kamino::replica

@@ -36,7 +36,7 @@ void StateReplacement::OnMessage(
 
 void StateReplacement::OnHeapVoid() {
   log_->history.Forget();
-  EndDoubts();
+  ForgetSuspicions();
   NodeState state = chain_.record->state();
   LOG_IF(WARNING, state.epoch != 0 && state.epoch < chain_.place->view.epoch)
       << "this node discards its data of recovery epoch " << state.epoch
@@ -49,15 +49,15 @@ void StateReplacement::OnHeapVoid() {
 void StateReplacement::Discard() {
   log_->history.Forget();
   chain_.copy->BeginReceiving();
-  EndDoubts();
+  ForgetSuspicions();
   links_->upstream.Leave();
   links_->downstream.Leave();
   links_->completions.Leave();
   links_->joiner.Leave();
 }
 
-void StateReplacement::EndDoubts() {
-  data_->dispute.End();
+void StateReplacement::ForgetSuspicions() {
+  data_->divergence.End();
   data_->ForgetInterrupted();
   data_->returning.Forget();
 }

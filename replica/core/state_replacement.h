@@ -37,8 +37,8 @@ class StateReplacement {
   // The heap begins to receive another state. Logs the data that is lost, if it
   // is of an earlier epoch.
   void OnHeapVoid();
-  // Doubts about the old data do not count any more.
-  void EndDoubts();
+  // SoundnessInputs about the old data do not count any more.
+  void ForgetSuspicions();
 
   const ChainContext& chain_;
   LinkParts* const links_;

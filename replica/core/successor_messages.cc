@@ -20,10 +20,10 @@ void SuccessorMessages::OnSync(LinkId link, const Sync& sync, absl::Time now) {
   }
   ContinueDownstream(sync);
   // Newly head, and interrupted before (section 5.3).
-  if (data_->mending.torn() && chain_.place->is_head() &&
-      downstream.replicates() && log_->repair.MayTakeBack() &&
+  if (data_->neighbour_repair.torn() && chain_.place->is_head() &&
+      downstream.replicates() && log_->repair.MayRollBack() &&
       !chain_.outbox->failed()) {
-    log_->repair.Begin(link, Mend::kBack, now);
+    log_->repair.Begin(link, RepairDirection::kBack, now);
   }
 }
 
@@ -99,7 +99,7 @@ void SuccessorMessages::OnStateWanted(
     return;
   }
   if (!links_->donor.OnWanted(wanted)) {
-    chain_.outbox->Misfit(
+    chain_.outbox->ProtocolError(
         link, "a request for pages is out of turn, or asks for too many");
   }
 }

@@ -35,9 +35,10 @@ bool ViewChange::Install(const View& view, absl::Time now) {
   }
   QuarantineOnTheWay(view);
   Leave(now);
-  log_->history.OnView(place_->view, place_->inside(), view,
-                       index >= 0 && data_->soundness.has_state(),
-                       !data_->mending.torn() && !data_->dispute.open(), now);
+  log_->history.OnView(
+      place_->view, place_->inside(), view,
+      index >= 0 && data_->soundness.has_state(),
+      !data_->neighbour_repair.torn() && !data_->divergence.open(), now);
   place_->view = view;
   place_->index = index;
   chain_.outbox->set_view_id(view.id);
@@ -67,7 +68,7 @@ void ViewChange::QuarantineOnTheWay(const View& next) {
   // The successor survived the diverging entry and executes none after it, so
   // none of the entries sent to it needs quarantine. The nodes behind it must
   // execute them: only their results can show that the head's is wrong.
-  if (links_->downstream.disputes()) return;
+  if (links_->downstream.diverges()) return;
   const uint64_t complete = log_->progress.known_complete();
   data_->quarantined.Note(complete, links_->downstream.sent(), complete);
 }
@@ -78,7 +79,7 @@ void ViewChange::Leave(absl::Time now) {
   links_->completions.Leave();
   links_->joiner.Leave();
   links_->upstream.Leave();
-  data_->mending.Leave();
+  data_->neighbour_repair.Leave();
   data_->returning.Leave();
   data_->scrub.Leave();
   log_->progress.Leave();
@@ -95,9 +96,9 @@ void ViewChange::Enter(absl::Time now) {
   log_->progress.CheckReturned();
   links_->completions.Know(chain_.ring->cleaned());
   if (!place_->is_tail()) links_->donor.EndRetaining();
-  data_->dispute.ForgetVotes();
-  if (data_->dispute.open() && place_->is_head()) {
-    data_->disputed_result.Keep();
+  data_->divergence.ForgetVotes();
+  if (data_->divergence.open() && place_->is_head()) {
+    data_->divergent_result.Keep();
   }
   if (chain_.outbox->failed()) return;
   BeginRole(now);
@@ -123,19 +124,19 @@ absl::Status ViewChange::CheckData() const {
         absl::StrCat("this node is to be head of view ", place_->view.id,
                      " but may lack what the chain has acknowledged"));
   }
-  if (data_->mending.torn() && place_->role() == Role::kSingle) {
+  if (data_->neighbour_repair.torn() && place_->role() == Role::kSingle) {
     return absl::UnavailableError(
         absl::StrCat("mutations after ", chain_.ring->applied(),
                      " were interrupted, and no other node is left to repair "
                      "them from; start another node of the last view"));
   }
-  if (data_->disputed_result.lost()) return data_->disputed_result.Lost();
+  if (data_->divergent_result.lost()) return data_->divergent_result.Lost();
   return absl::OkStatus();
 }
 
 void ViewChange::BeginRole(absl::Time now) {
   if (place_->role() == Role::kSingle) data_->scrub.OnAlone();
-  if (TakesBackAlone(chain_.options->mode) && place_->is_head() &&
+  if (RollsBackAlone(chain_.options->mode) && place_->is_head() &&
       log_->repair.CrashedOnNext()) {
     log_->repair.DropInterrupted();
   }

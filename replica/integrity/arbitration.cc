@@ -20,7 +20,7 @@ constexpr absl::Duration kTellUnaskedAfter = absl::Seconds(2);
 void Arbitration::TellPredecessor() {
   if (!upstream_->attached() || upstream_->link() == told_) return;
   told_ = upstream_->link();
-  SendVote(told_, dispute_->first(), dispute_->own_hash());
+  SendVote(told_, divergence_->first(), divergence_->own_hash());
 }
 
 void Arbitration::SendVote(LinkId link, uint64_t first, uint64_t hash) {
@@ -32,27 +32,28 @@ void Arbitration::SendVote(LinkId link, uint64_t first, uint64_t hash) {
 
 void Arbitration::Continue(absl::Time now) {
   TellPredecessor();
-  switch (dispute_->Judge(static_cast<size_t>(place_->index),
-                          place_->successor() != nullptr)) {
-    case Dispute::Judgement::kAsk:
+  switch (divergence_->Judge(static_cast<size_t>(place_->index),
+                             place_->successor() != nullptr)) {
+    case Divergence::Judgement::kAsk:
       if (!downstream_->replicates()) return TellUnasked(now);
       unasked_.clear();
-      if (dispute_->MaySpeak(now)) {
+      if (divergence_->MaySpeak(now)) {
         outbox_
-            ->SendEntry(downstream_->link(), ring_->EntryOf(dispute_->first()))
+            ->SendEntry(downstream_->link(),
+                        ring_->EntryOf(divergence_->first()))
             ->set_disputed(true);
       }
       return;
-    case Dispute::Judgement::kThisNodeErred:
-      return Convict(dispute_->first(), "two other nodes");
-    case Dispute::Judgement::kHeadErred:
-      if (upstream_->attached() && dispute_->MaySpeak(now)) {
+    case Divergence::Judgement::kThisNodeErred:
+      return GiveWay(divergence_->first(), "two other nodes");
+    case Divergence::Judgement::kHeadErred:
+      if (upstream_->attached() && divergence_->MaySpeak(now)) {
         outbox_->Send(upstream_->link())
             .mutable_convict()
-            ->set_first(dispute_->first());
+            ->set_first(divergence_->first());
       }
       return;
-    case Dispute::Judgement::kUndecided:
+    case Divergence::Judgement::kUndecided:
       return TellUndecided();
   }
 }
@@ -66,7 +67,7 @@ void Arbitration::TellUnasked(absl::Time now) {
   if (now < tell_unasked_at_) return;
   tell_unasked_at_ = absl::InfiniteFuture();
   LOG(WARNING)
-      << "mutation " << dispute_->first() << " diverged, and " << successor
+      << "mutation " << divergence_->first() << " diverged, and " << successor
       << " cannot be asked: there has been no link to it "
       << "for " << kTellUnaskedAfter
       << "; the chain stops until the link is back or " << successor
@@ -75,14 +76,14 @@ void Arbitration::TellUnasked(absl::Time now) {
 }
 
 void Arbitration::TellUndecided() {
-  if (!dispute_->FirstUndecided()) return;
+  if (!divergence_->FirstUndecided()) return;
   std::string copies;
-  if (dispute_->a_copy_agrees()) {
+  if (divergence_->a_copy_agrees()) {
     copies = absl::StrCat(" (", place_->successor()->node_id, " agrees with ",
                           options_.node_id, ", but their data are one copy)");
   }
   LOG(ERROR) << "the chain cannot decide which node is right about mutation "
-             << dispute_->first()
+             << divergence_->first()
              << ": it stops until one of the nodes that disagree, "
              << options_.node_id << " and the head, "
              << place_->view.head().node_id << copies
@@ -96,23 +97,23 @@ void Arbitration::OnVote(LinkId link, const Vote& vote) {
   }
   // Without a question: the successor's result differs for an entry that this
   // node has executed.
-  if (!dispute_->open() || vote.first() <= ring_->applied()) {
-    return downstream_->OnDisputed();
+  if (!divergence_->open() || vote.first() <= ring_->applied()) {
+    return downstream_->OnDivergence();
   }
   const std::string origin = scrub_->origin();
-  dispute_->OnVote(vote.first(), vote.image_hash(),
-                   /*one_origin=*/origin.empty() || vote.origin().empty() ||
-                       vote.origin() == origin);
+  divergence_->OnVote(vote.first(), vote.image_hash(),
+                      /*one_origin=*/origin.empty() || vote.origin().empty() ||
+                          vote.origin() == origin);
 }
 
 void Arbitration::OnAsked(LinkId link, absl::string_view bytes, bool sound) {
   const auto entry = LogEntry::Check(bytes, options_.mode);
   if (!entry.ok()) {
-    return outbox_->Misfit(link, std::string(entry.status().message()));
+    return outbox_->ProtocolError(link, std::string(entry.status().message()));
   }
   // It will be asked again; by then it may have executed all earlier entries.
   if (entry->first() != ring_->applied() + 1 ||
-      ring_->applied() != ring_->received() || dispute_->open() || !sound) {
+      ring_->applied() != ring_->received() || divergence_->open() || !sound) {
     return;
   }
   const auto hash = executor_->Try(*entry);
@@ -141,15 +142,15 @@ void Arbitration::OnConvict(LinkId link, uint64_t first, uint64_t completed) {
   }
   // All have confirmed completed entries.
   if (first <= completed || first > ring_->applied()) {
-    return outbox_->Misfit(
+    return outbox_->ProtocolError(
         link, absl::StrCat("a Convict names mutation ", first, ", not one of (",
                            completed, ", ", ring_->applied(),
                            "], which are applied and not complete"));
   }
-  Convict(first, "two other nodes");
+  GiveWay(first, "two other nodes");
 }
 
-void Arbitration::Convict(uint64_t first, absl::string_view by) {
+void Arbitration::GiveWay(uint64_t first, absl::string_view by) {
   damage_->EndNow(absl::StrCat(
       "the result of mutation ", first, " at this node differs from that at ",
       by, ": the node's data, memory or processor is damaged"));

@@ -1,5 +1,5 @@
 // Decides a divergence: which nodes are asked about the entry, what each says,
-// and which node must leave (replica/integrity/dispute.h has the rules).
+// and which node must leave (replica/integrity/divergence.h has the rules).
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_INTEGRITY_ARBITRATION_H_
@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "kamino/internal/v1/chain.pb.h"
 #include "replica/integrity/damage.h"
-#include "replica/integrity/dispute.h"
+#include "replica/integrity/divergence.h"
 #include "replica/integrity/scrub.h"
 #include "replica/link/chain_context.h"
 #include "replica/link/chain_options.h"
@@ -29,12 +29,12 @@ class Arbitration {
  public:
   // All pointers must outlive it.
   Arbitration(const ChainContext& chain, const Neighbours& neighbours,
-              Dispute* dispute, const Scrub* scrub, Damage* damage)
+              Divergence* divergence, const Scrub* scrub, Damage* damage)
       : options_(*chain.options),
         place_(chain.place),
         ring_(chain.ring),
         executor_(chain.executor),
-        dispute_(dispute),
+        divergence_(divergence),
         scrub_(scrub),
         upstream_(neighbours.upstream),
         downstream_(neighbours.downstream),
@@ -63,7 +63,7 @@ class Arbitration {
   // `completed`: the last mutation on which all agree.
   void OnConvict(LinkId link, uint64_t first, uint64_t completed);
   // `by`: the nodes whose results differ.
-  void Convict(uint64_t first, absl::string_view by);
+  void GiveWay(uint64_t first, absl::string_view by);
 
  private:
   void SendVote(LinkId link, uint64_t first, uint64_t hash);
@@ -75,7 +75,7 @@ class Arbitration {
   const Place* const place_;
   const LogRing* const ring_;
   Executor* const executor_;
-  Dispute* const dispute_;
+  Divergence* const divergence_;
   const Scrub* const scrub_;
   Upstream* const upstream_;
   Downstream* const downstream_;

@@ -4,7 +4,7 @@
 // that no other member has confirmed since are one vote. The digest that the
 // members agreed on before, if nothing was written since, is a vote of its own.
 // A digest with two votes or more, and more than any other, is right. One of
-// the members that differ from it is convicted, and the others are compared
+// the members that differ from it is wrong, and the others are compared
 // again without it.
 //
 //   the head  the second  the third         agreed before  then
@@ -35,13 +35,13 @@ using RangeVotes =
 
 struct RangeJudgement {
   enum class Kind {
-    kAgreed,     // nothing is wrong
-    kConvicted,  // a member holds wrong data
-    kUndecided,  // it cannot be decided which is right
+    kAgreed,      // nothing is wrong
+    kOneIsWrong,  // a member holds wrong data
+    kUndecided,   // it cannot be decided which is right
   };
   Kind kind = Kind::kUndecided;
-  uint64_t digest = 0;   // the right one, unless kUndecided
-  size_t convicted = 0;  // the member's place among the votes
+  uint64_t digest = 0;  // the right one, unless kUndecided
+  size_t wrong = 0;     // the member's place among the votes
 };
 
 // `votes`: at least one, in the order of the chain.

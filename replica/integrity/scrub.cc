@@ -17,8 +17,8 @@ namespace {
 constexpr absl::Duration kPacedBurst = absl::Milliseconds(50);
 // A head has other work while it searches a range's start.
 constexpr absl::Duration kBetweenWalks = absl::Milliseconds(10);
-// A head that knows of a range in doubt asks once in options.scrub_retry, or in
-// two of them if a question was lost.
+// A head that knows of an unresolved range asks once in options.scrub_retry, or
+// in two of them if a question was lost.
 constexpr int kUnasked = 4;
 
 }  // namespace
@@ -29,47 +29,48 @@ Scrub::Scrub(const ChainOptions& options, ScrubbedHeap* heap)
       pacer_(options.scrub_bytes_per_s, kPacedBurst) {
   if (heap_ == nullptr) return;
   stats_.on = options.scrub_bytes_per_s > 0;
-  stats_.ranges = heap_->book()->ranges();
+  stats_.ranges = heap_->ranges()->ranges();
   stats_.range_bytes = heap_->range_bytes();
   // Ranges may have had another size.
-  if (in_doubt() && *doubt() >= stats_.ranges) SetDoubt(0);
-  next_ = stats_.next = doubt().value_or(0);
+  if (unresolved() && *unresolved_range() >= stats_.ranges) SetUnresolved(0);
+  next_ = stats_.next = unresolved_range().value_or(0);
 }
 
-std::optional<uint64_t> Scrub::doubt() const {
+std::optional<uint64_t> Scrub::unresolved_range() const {
   if (heap_ == nullptr) return std::nullopt;
-  return heap_->record()->state().doubt;
+  return heap_->record()->state().unresolved;
 }
 
-bool Scrub::borne_out() const {
+bool Scrub::confirmed() const {
   return heap_ == nullptr ||
-         (!heap_->record()->state().copied && heap_->book()->all_own());
+         (!heap_->record()->state().copied && heap_->ranges()->all_own());
 }
 
 std::string Scrub::origin() const {
-  return borne_out() ? options_.node_id : heap_->record()->state().source;
+  return confirmed() ? options_.node_id : heap_->record()->state().source;
 }
 
 void Scrub::OnCopied(const std::string& source) {
   if (heap_ == nullptr) return;
-  heap_->book()->Reset(RangeBook::Origin::kCopied);
-  heap_->record()->Update({.copied = true, .source = source, .doubt = {}});
+  heap_->ranges()->Reset(RangeStates::Origin::kCopied);
+  heap_->record()->Update({.copied = true, .source = source, .unresolved = {}});
   asked_.reset();
   walking_.reset();
   in_a_row_ = 0;
 }
 
 void Scrub::OnAlone() {
-  if (!in_doubt()) return;
-  LOG(WARNING) << "no other node is left to compare range " << *doubt()
+  if (!unresolved()) return;
+  LOG(WARNING) << "no other node is left to compare range "
+               << *unresolved_range()
                << " of the heap with: this node's data counts";
-  SetDoubt(std::nullopt);
+  SetUnresolved(std::nullopt);
 }
 
-void Scrub::SetDoubt(std::optional<uint64_t> range) {
-  if (doubt() == range) return;
+void Scrub::SetUnresolved(std::optional<uint64_t> range) {
+  if (unresolved_range() == range) return;
   ScrubState state = heap_->record()->state();
-  state.doubt = range;
+  state.unresolved = range;
   heap_->record()->Update(state);
 }
 
@@ -101,30 +102,30 @@ void Scrub::OnTick(absl::Time now) {
 }
 
 void Scrub::AddVote(uint64_t range, RangeVotes* votes) {
-  const RangeBook& book = *heap_->book();
+  const RangeStates& ranges = *heap_->ranges();
   RangeVote* vote = votes->Add();
   vote->set_node_id(options_.node_id);
   vote->set_digest(heap_->Digest(range));
-  vote->set_agreed(book.agreed(range));
-  vote->set_copied(book.origin(range) != RangeBook::Origin::kOwn);
-  if (book.origin(range) == RangeBook::Origin::kCopied) {
+  vote->set_agreed(ranges.agreed(range));
+  vote->set_copied(ranges.origin(range) != RangeStates::Origin::kOwn);
+  if (ranges.origin(range) == RangeStates::Origin::kCopied) {
     vote->set_source(heap_->record()->state().source);
   }
-  heap_->book()->Begin(range);
+  heap_->ranges()->Begin(range);
 }
 
 std::optional<Scrub::Compare> Scrub::Next(uint64_t position, absl::Time now) {
   const bool passes = stats_.on && now >= rest_until_;
-  if (!(passes || told_ || in_doubt()) || asked_.has_value() ||
+  if (!(passes || told_ || unresolved()) || asked_.has_value() ||
       now < not_before_ || !pacer_.MayGo(now)) {
     return std::nullopt;
   }
-  const uint64_t range = doubt().value_or(next_);
+  const uint64_t range = unresolved_range().value_or(next_);
   if (!heap_->Reach(range)) {
     not_before_ = now + kBetweenWalks;
     return std::nullopt;
   }
-  if (!told_ && !in_doubt()) stats_.between_passes = false;
+  if (!told_ && !unresolved()) stats_.between_passes = false;
   asked_ = Asked{++last_number_, range, now, /*by_this_node=*/true};
   pacer_.Went(stats_.range_bytes);
   Compare compare;
@@ -145,7 +146,7 @@ Scrub::Answer Scrub::OnCompare(Compare* compare, absl::Time now) {
   next_ = stats_.next = range;
   stats_.between_passes = false;
   tell_at_ = now + kUnasked * options_.scrub_retry;
-  if (in_doubt() && *doubt() != range) return Answer::kFirst;
+  if (unresolved() && *unresolved_range() != range) return Answer::kFirst;
   if (!heap_->Reach(range)) {
     walking_ = range;
     return Answer::kNone;
@@ -156,13 +157,13 @@ Scrub::Answer Scrub::OnCompare(Compare* compare, absl::Time now) {
 }
 
 std::optional<uint64_t> Scrub::Tell(absl::Time now) {
-  if (!in_doubt()) return std::nullopt;
+  if (!unresolved()) return std::nullopt;
   if (tell_at_ == absl::InfiniteFuture()) {
     tell_at_ = now + kUnasked * options_.scrub_retry;
   }
   if (now < tell_at_) return std::nullopt;
   tell_at_ = now + options_.scrub_retry;
-  return doubt();
+  return unresolved_range();
 }
 
 void Scrub::OnFirst(uint64_t range, absl::Time now) {
@@ -181,8 +182,8 @@ RangeJudgement Scrub::Conclude(const RangeVotes& votes, size_t own,
   const RangeJudgement judgement = JudgeRange(votes);
   const bool right = judgement.kind != Kind::kUndecided &&
                      votes[static_cast<int>(own)].digest() == judgement.digest;
-  if (right) heap_->book()->Agree(asked.range, judgement.digest);
-  if (heap_->book()->all_own() && heap_->record()->state().copied) {
+  if (right) heap_->ranges()->Agree(asked.range, judgement.digest);
+  if (heap_->ranges()->all_own() && heap_->record()->state().copied) {
     LOG(INFO) << "all data that this node received from another is confirmed";
     ScrubState state = heap_->record()->state();
     state.copied = false;
@@ -201,11 +202,11 @@ RangeJudgement Scrub::Conclude(const RangeVotes& votes, size_t own,
     Describe(asked.range, votes, judgement);
   }
   if (!right &&
-      !(judgement.kind == Kind::kConvicted && judgement.convicted == own)) {
+      !(judgement.kind == Kind::kOneIsWrong && judgement.wrong == own)) {
     next_ = stats_.next = asked.range;
-    SetDoubt(asked.range);
-  } else if (doubt() == asked.range) {
-    SetDoubt(std::nullopt);
+    SetUnresolved(asked.range);
+  } else if (unresolved_range() == asked.range) {
+    SetUnresolved(std::nullopt);
   }
   return judgement;
 }
@@ -245,8 +246,8 @@ void Scrub::Describe(uint64_t range, const RangeVotes& votes,
       });
   stats_.last_found = absl::StrCat(
       "range ", range, " of the heap: ",
-      judgement.kind == Kind::kConvicted
-          ? absl::StrCat(votes[static_cast<int>(judgement.convicted)].node_id(),
+      judgement.kind == Kind::kOneIsWrong
+          ? absl::StrCat(votes[static_cast<int>(judgement.wrong)].node_id(),
                          " holds other bytes than the chain wrote")
           : "no majority holds the same bytes",
       "; ", held);

@@ -15,27 +15,27 @@
 //           reached yet
 //           OnCompare                     kAsked  adds the vote
 //           OnCompare, of another range   kRests  says which comes first
-//           than the one in doubt
+//           than the unresolved
 //           OnCompare, not reached yet    kRests  goes on with reaching it
 //   kAsked  Next                          kAsked
 //           OnCompare                     as in kRests
 //           Conclude, agreed              kRests  the next range is due
-//           Conclude, convicted           kRests  the same again, later; in
-//                                                 doubt, durably, if this one
-//                                                 is wrong and another goes
-//                                                 first
-//           Conclude, undecided           kRests  the same again, later; in
-//                                                 doubt, durably
+//           Conclude, a member is wrong   kRests  the same again, later;
+//                                                 unresolved, durably, if
+//                                                 this one is wrong and
+//                                                 another goes first
+//           Conclude, undecided           kRests  the same again, later;
+//                                                 unresolved, durably
 //           OnFirst, another one          kRests  that one is next, later
 //           OnTick, the head, late        kRests  the same again
 //   any     Leave                         kRests
-//           Tell, in doubt, not asked     as is   says which comes first
+//           Tell, unresolved, not asked    as is   says which comes first
 //           for long
 //
 // While a range is undecided, nothing is served until the remaining members
 // agree, or one is left. So the head asks about such a range regardless of the
 // rate, and a member that knows of one and is not asked reports it. A member
-// that is wrong, but is not the one to be convicted first, is in doubt alone:
+// that is wrong, but is not the first to be expelled, is unresolved alone:
 // otherwise the next joining node would receive a copy of it before its turn
 // comes.
 //
@@ -57,10 +57,10 @@
 namespace kamino::replica {
 
 struct ScrubStats {
-  bool on = false;      // asks about other ranges than those in doubt
+  bool on = false;      // asks about other ranges than unresolved ones
   uint64_t ranges = 0;  // 0: this node takes no part
   uint64_t range_bytes = 0;
-  uint64_t next = 0;    // next range to compare; the one in doubt first
+  uint64_t next = 0;    // next range to compare; an unresolved one first
   uint64_t passes = 0;  // over the whole heap, from its begin
   // A pass has ended, and none has begun since: reports that the head receives
   // meanwhile are not part of the next.
@@ -89,10 +89,10 @@ class Scrub {
     return asked_.has_value() ? State::kAsked : State::kRests;
   }
   bool takes_part() const { return heap_ != nullptr; }
-  bool in_doubt() const { return doubt().has_value(); }
-  std::optional<uint64_t> doubt() const;
+  bool unresolved() const { return unresolved_range().has_value(); }
+  std::optional<uint64_t> unresolved_range() const;
   // This node's data is not an unconfirmed copy.
-  bool borne_out() const;
+  bool confirmed() const;
   // The node whose data this is: this one or, until the copy is confirmed, its
   // source; "": unknown.
   std::string origin() const;
@@ -115,11 +115,11 @@ class Scrub {
   enum class Answer {
     kNone,
     kVoted,  // the vote is added to the question
-    kFirst,  // *doubt() has to come first
+    kFirst,  // *unresolved_range() has to come first
   };
   // Everything up to the question's position is executed here, and no more.
   Answer OnCompare(Compare* compare, absl::Time now);
-  // A range that is in doubt here, of which the head may not know, as it has
+  // A range that is unresolved here, of which the head may not know, as it has
   // not asked for long; at most once in scrub_retry.
   std::optional<uint64_t> Tell(absl::Time now);
   // Whether that is the question this node has voted on last.
@@ -141,7 +141,7 @@ class Scrub {
   };
 
   void AddVote(uint64_t range, RangeVotes* votes);
-  void SetDoubt(std::optional<uint64_t> range);
+  void SetUnresolved(std::optional<uint64_t> range);
   void CountAgreed(uint64_t range, absl::Time asked_at, absl::Time now);
   void Describe(uint64_t range, const RangeVotes& votes,
                 const RangeJudgement& judgement);
@@ -152,7 +152,7 @@ class Scrub {
   std::optional<Asked> asked_;
   uint64_t last_number_ = 0;  // of this node's questions
   uint64_t next_ = 0;         // range
-  bool told_ = false;         // that next_ is in doubt
+  bool told_ = false;         // that next_ is unresolved
   absl::Time tell_at_ = absl::InfiniteFuture();
   std::optional<uint64_t> walking_;               // to that range
   absl::Time not_before_ = absl::InfinitePast();  // the next question

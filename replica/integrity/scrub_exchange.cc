@@ -11,14 +11,14 @@ using membership::Role;
 
 void ScrubExchange::Continue(bool may_compare, absl::Time now) {
   if (!may_compare) return;
-  if (place_->role() != Role::kHead) return TellDoubt(now);
+  if (place_->role() != Role::kHead) return TellUnresolved(now);
   if (!downstream_->replicates()) return;
   auto compare = scrub_->Next(ring_->applied(), now);
   if (!compare.has_value()) return;
   downstream_->SendInOrder(*std::move(compare));
 }
 
-void ScrubExchange::TellDoubt(absl::Time now) {
+void ScrubExchange::TellUnresolved(absl::Time now) {
   if (!upstream_->attached()) return;
   const auto range = scrub_->Tell(now);
   if (!range.has_value()) return;
@@ -45,7 +45,7 @@ void ScrubExchange::OnCompare(LinkId link, Compare compare, bool may_compare,
                               absl::Time now) {
   if (!outbox_->Belongs(upstream_->Has(link))) return;
   if (!AreOfMembers(compare.votes(), place_->index)) {
-    return outbox_->Misfit(link, "votes are not those of the members");
+    return outbox_->ProtocolError(link, "votes are not those of the members");
   }
   // After exactly the same operations; otherwise the head asks again.
   if (!may_compare || ring_->applied() != compare.position() ||
@@ -58,7 +58,7 @@ void ScrubExchange::OnCompare(LinkId link, Compare compare, bool may_compare,
     case Scrub::Answer::kFirst: {
       Compared* compared = outbox_->Send(link).mutable_compared();
       compared->set_number(compare.number());
-      compared->set_range(*scrub_->doubt());
+      compared->set_range(*scrub_->unresolved_range());
       compared->set_first(true);
       return;
     }
@@ -89,12 +89,12 @@ bool ScrubExchange::OnCompared(LinkId link, const Compared& compared,
   }
   if (!AreOfMembers(compared.votes(),
                     static_cast<int>(place_->view.members.size()))) {
-    outbox_->Misfit(link, "votes are not those of the members");
+    outbox_->ProtocolError(link, "votes are not those of the members");
     return false;
   }
   const RangeJudgement judgement = Conclude(compared, now);
-  return judgement.kind == RangeJudgement::Kind::kConvicted &&
-         judgement.convicted == static_cast<size_t>(place_->index) + 1;
+  return judgement.kind == RangeJudgement::Kind::kOneIsWrong &&
+         judgement.wrong == static_cast<size_t>(place_->index) + 1;
 }
 
 void ScrubExchange::PassUp(const Compared& compared) {
@@ -109,14 +109,14 @@ RangeJudgement ScrubExchange::Conclude(const Compared& compared,
   const RangeJudgement judgement = scrub_->Conclude(compared.votes(), own, now);
   if (judgement.kind == RangeJudgement::Kind::kAgreed) return judgement;
   LOG(ERROR) << scrub_->stats().last_found;
-  if (scrub_->in_doubt()) donor_->Stop();
+  if (scrub_->unresolved()) donor_->Stop();
   if (judgement.kind == RangeJudgement::Kind::kUndecided) {
     LOG(ERROR) << "nothing is served until one of the members that differ is "
                   "removed (kamino admin remove); see "
                   "docs/design/recovery.md, Scrub";
     return judgement;
   }
-  if (judgement.convicted != own) return judgement;
+  if (judgement.wrong != own) return judgement;
   // If a node ended at once, messages that its predecessor has not read would
   // be lost: then the head would never learn which node was damaged.
   damage_->Condemn(absl::StrCat("bits of what this node holds have changed: ",

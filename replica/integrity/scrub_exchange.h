@@ -1,7 +1,7 @@
 // The messages of a scrub. Scrub has the rules; this class has the links, and
 // acts on judgements.
 //
-// A convicted node ends once its predecessor has the votes, so that the head
+// A wrong node ends once its predecessor has the votes, so that the head
 // can tell which node was damaged. The predecessor confirms them by closing the
 // link: that needs no message that an older release lacks. The node ends after
 // any close of that link, and after scrub_retry at the latest.
@@ -46,18 +46,18 @@ class ScrubExchange {
         damage_(damage),
         outbox_(chain.outbox) {}
 
-  // The head asks, if that is due; other members report a range in doubt.
+  // The head asks, if that is due; other members report an unresolved range.
   void Continue(bool may_compare, absl::Time now);
   // From the predecessor.
   void OnCompare(LinkId link, Compare compare, bool may_compare,
                  absl::Time now);
-  // From the successor. True: it is convicted, and waits for this node to close
+  // From the successor. True: it is wrong, and waits for this node to close
   // the link, which confirms that the votes have arrived.
   bool OnCompared(LinkId link, const Compared& compared, bool may_compare,
                   absl::Time now);
 
  private:
-  void TellDoubt(absl::Time now);
+  void TellUnresolved(absl::Time now);
   // The votes are those of the first `count` members.
   bool AreOfMembers(const RangeVotes& votes, int count) const;
   void PassUp(const Compared& compared);

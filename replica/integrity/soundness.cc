@@ -9,20 +9,20 @@ using membership::Condition;
 Condition Soundness::condition() const {
   const Condition recorded = chain_.record->state().condition;
   if (recorded != Condition::kSound) return recorded;
-  if (doubts_.returning->outrun()) return Condition::kOutrun;
+  if (inputs_.returning->outrun()) return Condition::kOutrun;
   if (half_executed()) return Condition::kTorn;
-  return doubts_.returning->trusted() ? Condition::kSound
+  return inputs_.returning->trusted() ? Condition::kSound
                                       : Condition::kReturned;
 }
 
 bool Soundness::ready() const {
   return !chain_.outbox->failed() && chain_.place->inside() &&
-         !doubts_.dispute->open() && beyond_doubt() &&
+         !inputs_.divergence->open() && no_damage_suspected() &&
          condition() == Condition::kSound;
 }
 
-bool Soundness::beyond_doubt() const {
-  return !doubts_.damage->condemned() && !doubts_.scrub->in_doubt();
+bool Soundness::no_damage_suspected() const {
+  return !inputs_.damage->condemned() && !inputs_.scrub->unresolved();
 }
 
 bool Soundness::has_state() const {
@@ -34,12 +34,13 @@ bool Soundness::behind() const {
 }
 
 bool Soundness::half_executed() const {
-  return (doubts_.mending->torn() && !doubts_.mending->untouched()) ||
-         !doubts_.disputed_result->whole();
+  return (inputs_.neighbour_repair->torn() &&
+          !inputs_.neighbour_repair->untouched()) ||
+         !inputs_.divergent_result->whole();
 }
 
 bool Soundness::may_resume() const {
-  return behind() && !doubts_.mending->torn() &&
+  return behind() && !inputs_.neighbour_repair->torn() &&
          chain_.record->state().epoch == chain_.place->view.epoch;
 }
 
@@ -48,13 +49,13 @@ bool Soundness::may_catch_up() const {
   return chain_.options->keep_changes > absl::ZeroDuration() &&
          !chain_.place->inside() && state.condition == Condition::kSound &&
          state.view_id != 0 && state.epoch == chain_.place->view.epoch &&
-         state.disputed == 0 && beyond_doubt();
+         state.disputed == 0 && no_damage_suspected();
 }
 
 bool Soundness::may_compare() const {
-  return doubts_.scrub->takes_part() && !chain_.outbox->failed() &&
-         !doubts_.damage->condemned() && chain_.place->inside() &&
-         !doubts_.dispute->open() && condition() == Condition::kSound;
+  return inputs_.scrub->takes_part() && !chain_.outbox->failed() &&
+         !inputs_.damage->condemned() && chain_.place->inside() &&
+         !inputs_.divergence->open() && condition() == Condition::kSound;
 }
 
 }  // namespace kamino::replica

@@ -9,21 +9,21 @@
 
 #include "membership/view.h"
 #include "replica/integrity/damage.h"
-#include "replica/integrity/dispute.h"
-#include "replica/integrity/disputed_result.h"
+#include "replica/integrity/divergence.h"
+#include "replica/integrity/divergent_result.h"
 #include "replica/integrity/scrub.h"
 #include "replica/link/chain_context.h"
-#include "replica/repair/mending.h"
+#include "replica/repair/neighbour_repair.h"
 #include "replica/repair/returning.h"
 
 namespace kamino::replica {
 
 // The parts that know of something against this node's data.
-struct Doubts {
+struct SoundnessInputs {
   const Returning* returning;
-  const Mending* mending;
-  const Dispute* dispute;
-  const DisputedResult* disputed_result;
+  const NeighbourRepair* neighbour_repair;
+  const Divergence* divergence;
+  const DivergentResult* divergent_result;
   const Damage* damage;
   const Scrub* scrub;
 };
@@ -31,8 +31,8 @@ struct Doubts {
 class Soundness {
  public:
   // `chain` and all pointers must outlive it.
-  Soundness(const ChainContext& chain, const Doubts& doubts)
-      : chain_(chain), doubts_(doubts) {}
+  Soundness(const ChainContext& chain, const SoundnessInputs& inputs)
+      : chain_(chain), inputs_(inputs) {}
 
   // For the manager.
   membership::Condition condition() const;
@@ -40,7 +40,7 @@ class Soundness {
   bool ready() const;
   // Nothing is known against its data. Otherwise a head accepts no more
   // requests.
-  bool beyond_doubt() const;
+  bool no_damage_suspected() const;
   // The first mutation of an entry whose result differs from the head's, while
   // it is not decided which node erred; 0: none.
   uint64_t disputed() const { return chain_.record->state().disputed; }
@@ -71,7 +71,7 @@ class Soundness {
 
  private:
   const ChainContext& chain_;
-  const Doubts doubts_;
+  const SoundnessInputs inputs_;
 };
 
 }  // namespace kamino::replica

@@ -113,7 +113,7 @@ std::optional<RequestIdentity> Announcements::TakeQuarantined() {
 void Announcements::OnAnnounce(const kamino::internal::v1::Announce& announce,
                                LinkId link) {
   if (head_id_.empty()) {
-    return outbox_->Misfit(
+    return outbox_->ProtocolError(
         link, "an announcement came from a node that is not the head");
   }
   heard_.reset();

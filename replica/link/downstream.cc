@@ -45,7 +45,7 @@ void Downstream::Join(LinkId link) {
 
 void Downstream::Leave() {
   compare_.reset();
-  disputes_ = false;
+  diverges_ = false;
   state_ = State::kNone;
   dialer_.Leave();
 }
@@ -87,7 +87,7 @@ void Downstream::ContinueAfter(uint64_t sequence) {
 void Downstream::OnAppendAck(uint64_t received) {
   if (!replicates()) return;
   if (received > most_sent_) {
-    return outbox_->Misfit(
+    return outbox_->ProtocolError(
         link(), absl::StrCat("mutations up to ", received,
                              " are acknowledged, but only up to ", most_sent_,
                              " were sent"));
@@ -97,7 +97,7 @@ void Downstream::OnAppendAck(uint64_t received) {
   while (acked_ < std::min(received, sent_)) {
     const LogEntry entry = ring_->EntryOf(acked_ + 1);
     if (entry.last() > received) {  // within an entry
-      return outbox_->Misfit(link(), WithinAnEntry(received));
+      return outbox_->ProtocolError(link(), WithinAnEntry(received));
     }
     acked_ = entry.last();
     sent_bytes_ -= std::min<uint64_t>(sent_bytes_, entry.bytes().size());
@@ -110,11 +110,12 @@ bool Downstream::OnCleaned(uint64_t cleaned) {
   const bool can_have = cleaned <= most_sent_ && (cleaned <= ring_->cleaned() ||
                                                   ring_->EndsEntry(cleaned));
   if (!can_have) {
-    outbox_->Misfit(link(), cleaned <= most_sent_
-                                ? WithinAnEntry(cleaned)
-                                : absl::StrCat("mutations up to ", cleaned,
-                                               " are cleaned, but only up to ",
-                                               most_sent_, " were sent"));
+    outbox_->ProtocolError(
+        link(), cleaned <= most_sent_
+                    ? WithinAnEntry(cleaned)
+                    : absl::StrCat("mutations up to ", cleaned,
+                                   " are cleaned, but only up to ", most_sent_,
+                                   " were sent"));
     return false;
   }
   // It received them before it asked for some of them again.

@@ -18,7 +18,7 @@
 //               OnClosed              kNone
 //   kReplicate  SendInOrder           kReplicate  a Compare, once all up to its
 //                                                 position is sent
-//   kReplicate  OnDisputed            kReplicate  disputes() until Leave
+//   kReplicate  OnDivergence            kReplicate  diverges() until Leave
 //   any         Join                  kSnapshot   closes the link to another
 //               Leave                 kNone       closes the link
 // Appends: of what is applied and not sent, as far as the window allows.
@@ -83,7 +83,7 @@ class Downstream {
   uint64_t acked() const { return acked_; }
   // In this view the successor has reported a divergence: it has executed the
   // entries before, and executes none after.
-  bool disputes() const { return disputes_; }
+  bool diverges() const { return diverges_; }
 
   // The view has a successor for this node.
   void Enter(const membership::Member& successor, absl::Time now);
@@ -107,7 +107,7 @@ class Downstream {
   // The node has applied everything up to there: resumes after it. Whether that
   // is possible; counts the message as malformed if not.
   bool OnCleaned(uint64_t cleaned);
-  void OnDisputed() { disputes_ = true; }
+  void OnDivergence() { diverges_ = true; }
   // Sends applied entries, as far as the window allows, and flags quarantined
   // ones. They lie in the ring: nothing may be cleaned or appended before they
   // have gone.
@@ -126,7 +126,7 @@ class Downstream {
 
   Dialer dialer_;
   State state_ = State::kNone;
-  bool disputes_ = false;
+  bool diverges_ = false;
   // While the node receives log entries.
   uint64_t sent_ = 0;
   uint64_t acked_ = 0;

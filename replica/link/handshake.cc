@@ -41,15 +41,15 @@ std::string RefuseStranger(const ChainOptions& options, const NodeState& state,
   }
   const membership::Agreement there =
       membership::AgreementFrom(hello.agreement_ranges());
-  std::string misfit = membership::Malformed(there);
-  if (misfit.empty()) {
-    misfit = membership::Misfit(options.agreement, options.node_id, there,
-                                hello.node_id());
+  std::string mismatch = membership::Malformed(there);
+  if (mismatch.empty()) {
+    mismatch = membership::MismatchOf(options.agreement, options.node_id, there,
+                                      hello.node_id());
   }
-  if (misfit.empty()) {
-    misfit = membership::Misfit(there, hello.node_id(), view.in_force);
+  if (mismatch.empty()) {
+    mismatch = membership::MismatchOf(there, hello.node_id(), view.in_force);
   }
-  return misfit;
+  return mismatch;
 }
 
 std::string RefuseNeighbour(const ChainOptions& options, const NodeState& state,

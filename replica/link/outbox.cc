@@ -48,9 +48,9 @@ void Outbox::Fail(absl::Status status) {
   if (actions_->fatal.ok()) actions_->fatal = std::move(status);
 }
 
-void Outbox::Misfit(LinkId link, std::string why) {
+void Outbox::ProtocolError(LinkId link, std::string why) {
   ++turned_down_.malformed;
-  misfits_.push_back({link, std::move(why)});
+  rejected_peers_.push_back({link, std::move(why)});
 }
 
 bool Outbox::Belongs(bool on_its_link) {

@@ -79,13 +79,15 @@ class Outbox {
 
   // No correct peer sends the message on this link: it is refused, and the link
   // is closed after this input.
-  struct MisfitLink {
+  struct FailedLink {
     LinkId link;
     std::string why;
   };
-  void Misfit(LinkId link, std::string why);
+  void ProtocolError(LinkId link, std::string why);
   // Those of the input so far.
-  std::vector<MisfitLink> TakeMisfits() { return std::exchange(misfits_, {}); }
+  std::vector<FailedLink> TakeFailedLinks() {
+    return std::exchange(rejected_peers_, {});
+  }
 
   // Output from before the first delivery.
   Actions Take() { return std::exchange(kept_, Actions()); }
@@ -98,7 +100,7 @@ class Outbox {
   Actions kept_;
   Actions* actions_ = &kept_;  // where output goes
   TurnedDown turned_down_;
-  std::vector<MisfitLink> misfits_;
+  std::vector<FailedLink> rejected_peers_;
 };
 
 }  // namespace kamino::replica

@@ -50,7 +50,7 @@ void Upstream::FallBehind() {
   state_ = State::kGap;
 }
 
-std::string Upstream::Misfit(const absl::StatusOr<LogEntry>& entry) const {
+std::string Upstream::ErrorOf(const absl::StatusOr<LogEntry>& entry) const {
   if (!entry.ok()) return std::string(entry.status().message());
   if (entry->chain_id() != options_.chain_id) {
     return absl::StrCat("a log entry is of chain ", entry->chain_id());
@@ -74,7 +74,7 @@ std::string Upstream::Misfit(const absl::StatusOr<LogEntry>& entry) const {
     return absl::StrCat("a log entry writes beyond the heap's ",
                         options_.heap_bytes, " bytes");
   }
-  if (TakesBackAlone(options_.mode)) {
+  if (RollsBackAlone(options_.mode)) {
     const auto write_set = entry->WriteSet();
     const absl::Status held =
         write_set.ok() ? CheckUndoLogsHold(*write_set, ring_->space().total())
@@ -87,9 +87,9 @@ std::string Upstream::Misfit(const absl::StatusOr<LogEntry>& entry) const {
 bool Upstream::Take(absl::string_view bytes, bool may_append) {
   if (!attached()) return false;
   const absl::StatusOr<LogEntry> entry = LogEntry::Check(bytes, options_.mode);
-  if (std::string why = Misfit(entry); !why.empty()) {
+  if (std::string why = ErrorOf(entry); !why.empty()) {
     // The neighbour learns by the next link's Sync where to resume.
-    outbox_->Misfit(link_, std::move(why));
+    outbox_->ProtocolError(link_, std::move(why));
     return false;
   }
   if (entry->first() <= ring_->received()) {

@@ -12,8 +12,9 @@
 //   kGap      Take, the next            kInOrder  as above
 //             Take, behind a gap        kGap
 //             AskAgain                  kGap      owes a Sync
-//   these     Take, no sound entry                a misfit: the link is ended,
-//                                                 and Sync is said on the next
+//   these     Take, no sound entry                a protocol error: the link
+//                                                 is ended, and Sync is said on
+//                                                 the next
 //             OnCleaned                           owes a clean-up, and the Sync
 //                                                 that waited for room
 //             Acknowledge                         sends what it owes: a Sync
@@ -73,7 +74,7 @@ class Upstream {
 
   // True when the log entry, `bytes` as received, was appended to the ring.
   // `may_append`: whether entries may be appended at all. A failure here stops
-  // the node; a wrong entry ends its link (Outbox::Misfit).
+  // the node; a wrong entry ends its link (Outbox::ProtocolError).
   bool Take(absl::string_view bytes, bool may_append);
   // Refused entries may be sent now.
   void AskAgain();
@@ -101,7 +102,7 @@ class Upstream {
   };
 
   // Why no correct neighbour sends that; "" if one may.
-  std::string Misfit(const absl::StatusOr<LogEntry>& entry) const;
+  std::string ErrorOf(const absl::StatusOr<LogEntry>& entry) const;
   // The received entry is not the next one.
   void FallBehind();
   // Whether the window or a ring, this one or one before it, may run full.

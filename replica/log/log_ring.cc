@@ -149,7 +149,7 @@ void LogRing::MarkApplied(uint64_t sequence) {
   marks_.Mark(sequence);
 }
 
-void LogRing::TakeBackApplied(uint64_t sequence) {
+void LogRing::RollBackApplied(uint64_t sequence) {
   CHECK_LE(sequence, applied());
   CHECK_GE(sequence, cleaned());
   CHECK(EndsEntry(sequence)) << sequence;

@@ -97,7 +97,7 @@ class LogRing {
 
   // Sets applied back to `sequence` >= cleaned(), which ends an entry, durably.
   // For a node of which another region holds no later entries.
-  void TakeBackApplied(uint64_t sequence);
+  void RollBackApplied(uint64_t sequence);
 
   // Advances cleaned to `sequence` <= applied(), which ends an entry.
   void Clean(uint64_t sequence);

@@ -49,8 +49,8 @@ struct NodeState {
   uint64_t nonce = 0;
   uint64_t next_nonce = 0;
   // The first mutation of an entry whose result differs from the head's
-  // (replica/integrity/dispute.h); 0: none. And whether its execution came to
-  // the end.
+  // (replica/integrity/divergence.h); 0: none. And whether its execution came
+  // to the end.
   uint64_t disputed = 0;
   bool disputed_whole = false;
   // The first mutation of an interrupted entry that it executes again as head;

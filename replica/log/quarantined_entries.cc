@@ -9,7 +9,7 @@ namespace kamino::replica {
 void QuarantinedEntries::Note(uint64_t after, uint64_t last,
                               uint64_t complete) {
   // Later entries have changed a neighbour's state of their objects, too.
-  if (TakesBackAlone(mode_)) return;
+  if (RollsBackAlone(mode_)) return;
   if (last <= after) return;
   const bool others = range_.last > complete;
   range_.after = others ? std::min(range_.after, after) : after;

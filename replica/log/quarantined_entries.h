@@ -11,7 +11,7 @@
 //     and it executes the entry again (Kamino-Tx, section 5.3); before that it
 //     records this. If it crashes again, it drops the entry after its restart:
 //     no node behind it can have it, and no client has an answer.
-// A node with a divergence (replica/integrity/dispute.h) has survived the
+// A node with a divergence (replica/integrity/divergence.h) has survived the
 // entry, and tells its predecessor: nothing on its way to such a node is
 // flagged.
 //

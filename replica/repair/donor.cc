@@ -62,7 +62,7 @@ std::string Donor::Refuse(const Hello& hello, const View& view, bool may_give,
 }
 
 void Donor::Begin(LinkId link, const Hello& hello,
-                  const CatchUpHistory::Plan& plan, bool borne_out,
+                  const CatchUpHistory::Plan& plan, bool confirmed,
                   absl::Time now) {
   LOG_IF(WARNING, !joining_.empty() && joining_ != hello.node_id())
       << joining_ << " makes no progress, or only with long pauses; "
@@ -81,7 +81,7 @@ void Donor::Begin(LinkId link, const Hello& hello,
   StateBegin* begin = outbox_->Send(link).mutable_state_begin();
   begin->set_resume(resume);
   begin->set_applied(ring_->applied());
-  begin->set_borne_out(borne_out);
+  begin->set_borne_out(confirmed);
   ++stats_->begun;
   if (resume) {
     ++stats_->went_on;

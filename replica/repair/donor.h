@@ -96,9 +96,9 @@ class Donor {
   std::string Refuse(const kamino::internal::v1::Hello& hello,
                      const membership::View& view, bool may_give,
                      absl::Time now) const;
-  // Begins the join that Refuse allowed. `borne_out`: as in StateBegin.
+  // Begins the join that Refuse allowed. `confirmed`: StateBegin.borne_out.
   void Begin(LinkId link, const kamino::internal::v1::Hello& hello,
-             const CatchUpHistory::Plan& plan, bool borne_out, absl::Time now);
+             const CatchUpHistory::Plan& plan, bool confirmed, absl::Time now);
   // False: the node could not ask for that.
   bool OnWanted(const kamino::internal::v1::StateWanted& wanted);
   void OnChunkAck(uint64_t chunks) { sending_.OnChunkAck(chunks); }

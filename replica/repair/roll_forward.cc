@@ -69,7 +69,7 @@ absl::Status RollForward::Run(const std::vector<LogEntry>& entries,
                               bool interrupted) {
   engine::WriteSet intents;
   LastFrees frees;
-  bool borne_out = true;
+  bool confirmed = true;
   for (const LogEntry& entry : entries) {
     ASSIGN_OR_RETURN(const auto write_set, entry.WriteSet());
     for (const Intent& intent : write_set) {
@@ -80,25 +80,26 @@ absl::Status RollForward::Run(const std::vector<LogEntry>& entries,
     }
     ASSIGN_OR_RETURN(const uint64_t hash, entry.HashImages());
     if (hash == entry.image_hash()) continue;
-    borne_out = false;
+    confirmed = false;
     LOG(WARNING) << "the after-images of mutations " << entry.first() << " to "
                  << entry.last() << " do not match the head's hash";
   }
-  RETURN_IF_ERROR(executor_->BeginMending(intents, interrupted));
+  RETURN_IF_ERROR(executor_->BeginRepair(intents, interrupted));
   uint64_t at = 0;
   for (const LogEntry& entry : entries) {
-    RETURN_IF_ERROR(
-        entry.VisitImages([&](const Intent& intent, absl::string_view image) {
-          if (IsSkipped(frees, intent, at++)) return absl::OkStatus();
-          if (intent.kind != IntentKind::kAlloc) {
-            return executor_->MendIntent(intent, image, Mend::kForward);
-          }
-          std::string whole(image);
-          whole.resize(intent.length);  // with zeros
-          return executor_->MendIntent(intent, whole, Mend::kForward);
-        }));
+    RETURN_IF_ERROR(entry.VisitImages([&](const Intent& intent,
+                                          absl::string_view image) {
+      if (IsSkipped(frees, intent, at++)) return absl::OkStatus();
+      if (intent.kind != IntentKind::kAlloc) {
+        return executor_->RepairIntent(intent, image,
+                                       RepairDirection::kForward);
+      }
+      std::string whole(image);
+      whole.resize(intent.length);  // with zeros
+      return executor_->RepairIntent(intent, whole, RepairDirection::kForward);
+    }));
   }
-  executor_->EndMending(borne_out);
+  executor_->EndRepair(confirmed);
   return absl::OkStatus();
 }
 

@@ -122,7 +122,7 @@ void CopiedUndo::Unpin(const Work& work) {
   for (const auto& [id, copy] : work.copies) undo_copy_->Unpin(id);
 }
 
-absl::Status CopiedUndo::TakeBack() {
+absl::Status CopiedUndo::RollBack() {
   ASSIGN_OR_RETURN(const InterruptedBlocks blocks, InterruptedBlocksOf(*ring_));
   if (!work_.empty() && work_.back().last > ring_->applied()) {
     const Work work = std::move(work_.back());
@@ -203,7 +203,7 @@ bool CopiedUndo::Propagate(size_t max) {
 
 // --- After a restart.
 
-absl::Status TakeBackByCopies(Heap* heap, const LogRing& ring,
+absl::Status RollBackByCopies(Heap* heap, const LogRing& ring,
                               engine::UndoCopy* undo_copy) {
   AppliedMark mark(undo_copy->region(), LocalUndo::kMarkOffset);
   RETURN_IF_ERROR(mark.Open());

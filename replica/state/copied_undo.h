@@ -30,7 +30,7 @@ class CopiedUndo final : public LocalUndo {
 
   absl::Status Prepare(const LogEntry& entry,
                        const engine::WriteSet& write_set) override;
-  absl::Status TakeBack() override;
+  absl::Status RollBack() override;
   bool Propagate(size_t max) override;
   engine::UndoCopyStats stats() const override { return undo_copy_->stats(); }
 
@@ -67,8 +67,8 @@ class CopiedUndo final : public LocalUndo {
   uint64_t freed_ = 0;  // the last entry that frees something
 };
 
-// As TakeBackInterrupted.
-absl::Status TakeBackByCopies(engine::Heap* heap, const LogRing& ring,
+// As RollBackInterrupted.
+absl::Status RollBackByCopies(engine::Heap* heap, const LogRing& ring,
                               engine::UndoCopy* undo_copy);
 
 }  // namespace kamino::replica

@@ -16,7 +16,7 @@
 namespace kamino::replica {
 
 // How an entry that a restart interrupted is repaired (Kamino-Tx, 5.3).
-enum class Mend {
+enum class RepairDirection {
   kForward,  // forward to the state of the predecessor, which executed it
   kBack,     // back to the state of the successor, which did not
 };
@@ -47,7 +47,7 @@ class Executor {
 
   // Rolls back, durably, stores of entries that the ring does not mark applied.
   // After an error the node must stop.
-  virtual absl::Status TakeBack() {
+  virtual absl::Status RollBack() {
     return absl::UnimplementedError("nothing is taken back here");
   }
 
@@ -57,19 +57,20 @@ class Executor {
                                   std::string* bytes) = 0;
 
   // --- At the restarted node. `intents` are all that must be repaired; each
-  // receives the neighbour's bytes, in Mender::Order, or those of its log
+  // receives the neighbour's bytes, in ObjectRepair::Order, or those of its log
   // entry's after-image, entry by entry (replica/repair/roll_forward.h).
   // `interrupted`: some may be torn. If not, only the objects that they touch
   // are examined: a larger heap takes no longer. Repeating everything after a
   // crash has the same result. After an error the node must stop.
-  virtual absl::Status BeginMending(const engine::WriteSet& intents,
-                                    bool interrupted) = 0;
+  virtual absl::Status BeginRepair(const engine::WriteSet& intents,
+                                   bool interrupted) = 0;
   // kInvalidArgument: `bytes` do not match the intent; nothing was done.
-  virtual absl::Status MendIntent(const engine::Intent& intent,
-                                  absl::string_view bytes, Mend mend) = 0;
-  // All repairs are durable. `borne_out`: hashes show that the result is the
+  virtual absl::Status RepairIntent(const engine::Intent& intent,
+                                    absl::string_view bytes,
+                                    RepairDirection direction) = 0;
+  // All repairs are durable. `confirmed`: hashes show that the result is the
   // head's; otherwise it is only the neighbour's word.
-  virtual void EndMending(bool borne_out) = 0;
+  virtual void EndRepair(bool confirmed) = 0;
 };
 
 }  // namespace kamino::replica

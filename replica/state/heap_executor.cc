@@ -21,7 +21,7 @@ absl::StatusOr<uint64_t> HeapExecutor::Run(const LogEntry& entry, bool trial) {
   }
   if (!trial) BeforeChanges(write_set);
   if (undo_ != nullptr && !trial) {
-    RETURN_IF_ERROR(PrepareToTakeBack(entry, write_set));
+    RETURN_IF_ERROR(PrepareRollBack(entry, write_set));
   }
   Transaction transaction(heap_, write_set);
   absl::Status done = state_->Replay(transaction, entry, trial);
@@ -46,15 +46,15 @@ void HeapExecutor::BeforeChanges(const WriteSet& write_set) {
   for (const Intent& intent : write_set) snapshots_->BeforeChange(intent);
 }
 
-absl::Status HeapExecutor::PrepareToTakeBack(const LogEntry& entry,
-                                             const WriteSet& write_set) {
+absl::Status HeapExecutor::PrepareRollBack(const LogEntry& entry,
+                                           const WriteSet& write_set) {
   ASSIGN_OR_RETURN(auto undo, undo_->BeginLocalUndo());
   return undo->Prepare(entry, write_set);
 }
 
-absl::Status HeapExecutor::TakeBack() {
+absl::Status HeapExecutor::RollBack() {
   ASSIGN_OR_RETURN(auto undo, undo_->BeginLocalUndo());
-  RETURN_IF_ERROR(undo->TakeBack());
+  RETURN_IF_ERROR(undo->RollBack());
   state_->Forget();
   return absl::OkStatus();
 }
@@ -94,27 +94,29 @@ absl::Status HeapExecutor::ReadIntent(const Intent& intent,
   return absl::OkStatus();
 }
 
-absl::Status HeapExecutor::BeginMending(const WriteSet& intents,
-                                        bool interrupted) {
-  mended_.clear();
+absl::Status HeapExecutor::BeginRepair(const WriteSet& intents,
+                                       bool interrupted) {
+  repaired_.clear();
   // Changes of torn entries were announced before, for snapshots that are that
   // old.
   if (!interrupted) BeforeChanges(intents);
-  return interrupted ? mender_.Begin(intents) : mender_.BeginWhole(intents);
+  return interrupted ? object_repair_.Begin(intents)
+                     : object_repair_.BeginWhole(intents);
 }
 
-absl::Status HeapExecutor::MendIntent(const Intent& intent,
-                                      absl::string_view bytes, Mend mend) {
+absl::Status HeapExecutor::RepairIntent(const Intent& intent,
+                                        absl::string_view bytes,
+                                        RepairDirection direction) {
   // Until a hash confirms it.
-  if (scrubbed_ != nullptr) mended_.push_back(intent.object);
-  return mender_.Apply(intent, bytes, mend);
+  if (scrubbed_ != nullptr) repaired_.push_back(intent.object);
+  return object_repair_.Apply(intent, bytes, direction);
 }
 
-void HeapExecutor::EndMending(bool borne_out) {
+void HeapExecutor::EndRepair(bool confirmed) {
   heap_->region()->Drain();
   state_->Forget();
-  for (engine::ObjectId object : std::exchange(mended_, {})) {
-    if (borne_out) {
+  for (engine::ObjectId object : std::exchange(repaired_, {})) {
+    if (confirmed) {
       scrubbed_->OnWritten(object);
     } else {
       scrubbed_->OnBorrowed(object);

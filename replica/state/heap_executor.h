@@ -9,7 +9,7 @@
 #include "engine/heap/open_snapshots.h"
 #include "replica/state/executor.h"
 #include "replica/state/local_undo.h"
-#include "replica/state/mender.h"
+#include "replica/state/object_repair.h"
 #include "replica/state/scrubbed_heap.h"
 #include "replica/state/state_machine.h"
 
@@ -28,27 +28,28 @@ class HeapExecutor : public Executor {
         scrubbed_(scrubbed),
         undo_(undo),
         snapshots_(snapshots),
-        mender_(heap) {}
+        object_repair_(heap) {}
 
   absl::StatusOr<uint64_t> Execute(const LogEntry& entry) override;
   absl::StatusOr<uint64_t> Try(const LogEntry& entry) override;
   absl::StatusOr<uint64_t> HashImage(const LogEntry& entry) override;
   absl::StatusOr<absl::string_view> ImageOf(
       const engine::Intent& intent) override;
-  absl::Status TakeBack() override;
+  absl::Status RollBack() override;
   absl::Status ReadIntent(const engine::Intent& intent,
                           std::string* bytes) override;
-  absl::Status BeginMending(const engine::WriteSet& intents,
-                            bool interrupted) override;
-  absl::Status MendIntent(const engine::Intent& intent, absl::string_view bytes,
-                          Mend mend) override;
-  void EndMending(bool borne_out) override;
+  absl::Status BeginRepair(const engine::WriteSet& intents,
+                           bool interrupted) override;
+  absl::Status RepairIntent(const engine::Intent& intent,
+                            absl::string_view bytes,
+                            RepairDirection direction) override;
+  void EndRepair(bool confirmed) override;
 
  private:
   template <typename Transaction>
   absl::StatusOr<uint64_t> Run(const LogEntry& entry, bool trial);
-  absl::Status PrepareToTakeBack(const LogEntry& entry,
-                                 const engine::WriteSet& write_set);
+  absl::Status PrepareRollBack(const LogEntry& entry,
+                               const engine::WriteSet& write_set);
   void BeforeChanges(const engine::WriteSet& write_set);
 
   engine::Heap* const heap_;
@@ -56,8 +57,8 @@ class HeapExecutor : public Executor {
   ScrubbedHeap* const scrubbed_;
   LocalUndoSource* const undo_;
   engine::OpenSnapshots* const snapshots_;
-  Mender mender_;
-  std::vector<engine::ObjectId> mended_;  // repaired since BeginMending
+  ObjectRepair object_repair_;
+  std::vector<engine::ObjectId> repaired_;  // repaired since BeginRepair
 };
 
 }  // namespace kamino::replica

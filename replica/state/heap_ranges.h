@@ -14,9 +14,9 @@ class HeapRanges final : public ScrubbedHeap {
   HeapRanges(engine::Heap* heap, ScrubRecord* record, uint64_t range_bytes)
       : range_bytes_(range_bytes),
         walk_(heap, range_bytes),
-        book_(walk_.ranges()),
+        ranges_(walk_.ranges()),
         record_(record) {
-    if (record->state().copied) book_.Reset(RangeBook::Origin::kCopied);
+    if (record->state().copied) ranges_.Reset(RangeStates::Origin::kCopied);
   }
 
   uint64_t range_bytes() const override { return range_bytes_; }
@@ -27,7 +27,7 @@ class HeapRanges final : public ScrubbedHeap {
     return walk_.Reach(range, kMostBlocks);
   }
   uint64_t Digest(uint64_t range) override { return walk_.Digest(range); }
-  RangeBook* book() override { return &book_; }
+  RangeStates* ranges() override { return &ranges_; }
   ScrubRecord* record() override { return record_; }
 
  private:
@@ -36,7 +36,7 @@ class HeapRanges final : public ScrubbedHeap {
 
   const uint64_t range_bytes_;
   engine::RangeWalk walk_;
-  RangeBook book_;
+  RangeStates ranges_;
   ScrubRecord* const record_;
 };
 

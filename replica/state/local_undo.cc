@@ -33,11 +33,11 @@ std::unique_ptr<LocalUndo> MakeLocalUndo(engine::Heap* heap, LogRing* ring,
   return absl::make_unique<CopiedUndo>(heap, ring, undo_copy);
 }
 
-absl::Status TakeBackInterrupted(engine::Heap* heap, const LogRing& ring,
+absl::Status RollBackInterrupted(engine::Heap* heap, const LogRing& ring,
                                  engine::UndoCopy* undo_copy) {
   return undo_copy->undo_log() != nullptr
-             ? TakeBackByLog(heap, ring, undo_copy->undo_log())
-             : TakeBackByCopies(heap, ring, undo_copy);
+             ? RollBackByLog(heap, ring, undo_copy->undo_log())
+             : RollBackByCopies(heap, ring, undo_copy);
 }
 
 }  // namespace kamino::replica

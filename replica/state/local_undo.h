@@ -46,7 +46,7 @@ class LocalUndo {
 
   // Rolls back, durably, the last prepared entry, which is not applied. Loads
   // the heap anew.
-  virtual absl::Status TakeBack() = 0;
+  virtual absl::Status RollBack() = 0;
 
   // Copies the changes of up to `max` entries. Returns whether there is more to
   // do.
@@ -81,7 +81,7 @@ std::unique_ptr<LocalUndo> MakeLocalUndo(engine::Heap* heap, LogRing* ring,
 // After a restart: rolls back by `backup`, durably, stores of entries that the
 // ring does not mark applied, and loads the heap. Repeating it after a crash
 // has the same result. kDataLoss: damaged.
-absl::Status TakeBackInterrupted(engine::Heap* heap, const LogRing& ring,
+absl::Status RollBackInterrupted(engine::Heap* heap, const LogRing& ring,
                                  engine::UndoCopy* undo_copy);
 
 }  // namespace kamino::replica

@@ -45,8 +45,8 @@ absl::Status LoggedUndo::Prepare(const LogEntry& entry,
   return absl::OkStatus();
 }
 
-absl::Status LoggedUndo::TakeBack() {
-  RETURN_IF_ERROR(TakeBackByLog(heap_, *ring_, log_));
+absl::Status LoggedUndo::RollBack() {
+  RETURN_IF_ERROR(RollBackByLog(heap_, *ring_, log_));
   // Entries that are applied, but not durably, may still have to be rolled
   // back.
   ring_->PersistApplied();
@@ -55,9 +55,9 @@ absl::Status LoggedUndo::TakeBack() {
   return absl::OkStatus();
 }
 
-absl::Status TakeBackByLog(engine::Heap* heap, const LogRing& ring,
+absl::Status RollBackByLog(engine::Heap* heap, const LogRing& ring,
                            engine::UndoLog* log) {
-  log->TakeBack(ring.applied());
+  log->RollBack(ring.applied());
   ASSIGN_OR_RETURN(const InterruptedBlocks blocks, InterruptedBlocksOf(ring));
   return RestoreBlocks(blocks, heap);
 }

@@ -18,7 +18,7 @@ class LoggedUndo final : public LocalUndo {
 
   absl::Status Prepare(const LogEntry& entry,
                        const engine::WriteSet& write_set) override;
-  absl::Status TakeBack() override;
+  absl::Status RollBack() override;
   engine::UndoCopyStats stats() const override { return undo_copy_->stats(); }
 
  private:
@@ -31,8 +31,8 @@ class LoggedUndo final : public LocalUndo {
   bool frees_ = false;  // an entry that frees is not durably applied
 };
 
-// As TakeBackInterrupted.
-absl::Status TakeBackByLog(engine::Heap* heap, const LogRing& ring,
+// As RollBackInterrupted.
+absl::Status RollBackByLog(engine::Heap* heap, const LogRing& ring,
                            engine::UndoLog* log);
 
 }  // namespace kamino::replica

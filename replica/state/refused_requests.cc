@@ -14,7 +14,7 @@ bool IsOf(const RefusedSlot& slot, const RequestIdentity& request) {
          slot.number == request.number && slot.digest == request.digest;
 }
 
-bool IsBlamed(const RefusedSlot& slot, uint64_t digest) {
+bool RefersTo(const RefusedSlot& slot, uint64_t digest) {
   return slot.sequence != 0 && slot.digest == digest && slot.pardoned == 0;
 }
 
@@ -38,7 +38,7 @@ bool RefusedRequests::Concern(uint64_t client_id, uint64_t number) const {
 int RefusedRequests::CountOf(uint64_t digest) const {
   int count = 0;
   for (const RefusedSlot& slot : kept_.slots) {
-    count += IsBlamed(slot, digest);
+    count += RefersTo(slot, digest);
   }
   return count;
 }
@@ -78,7 +78,7 @@ RefusedRequests::Changes RefusedRequests::Add(const RequestIdentity& request,
 RefusedRequests::Changes RefusedRequests::Pardon(uint64_t digest) {
   Changes changes;
   for (size_t i = 0; i < state_format::kRefusedSlots; ++i) {
-    if (!IsBlamed(kept_.slots[i], digest)) continue;
+    if (!RefersTo(kept_.slots[i], digest)) continue;
     kept_.slots[i].pardoned = 1;
     changes.push_back(i);
   }

@@ -26,7 +26,7 @@ ScrubState StateOf(const ScrubLine& line) {
   ScrubState state;
   state.copied = line.copied != 0;
   state.source = std::string(line.source, strnlen(line.source, kSourceBytes));
-  if (line.doubt != 0) state.doubt = line.doubt - 1;
+  if (line.doubt != 0) state.unresolved = line.doubt - 1;
   return state;
 }
 
@@ -57,7 +57,7 @@ void ScrubRecord::Update(const ScrubState& state) {
   state_ = state;
   ScrubLine line{};
   line.serial = ++serial_;
-  line.doubt = state.doubt.has_value() ? *state.doubt + 1 : 0;
+  line.doubt = state.unresolved.has_value() ? *state.unresolved + 1 : 0;
   line.copied = state.copied ? 1 : 0;
   if (state.source.size() < kSourceBytes) {
     std::memcpy(line.source, state.source.data(), state.source.size());

@@ -1,5 +1,5 @@
-// A node's record of its heap's origin and of a range in doubt, in the heap's
-// first page (docs/formats/scrub.md).
+// A node's record of its heap's origin and of an unresolved range, in the
+// heap's first page (docs/formats/scrub.md).
 //
 // Not thread-safe.
 #ifndef KAMINO_REPLICA_STATE_SCRUB_RECORD_H_
@@ -20,13 +20,13 @@ struct ScrubState {
   bool copied = false;
   std::string source;  // that node's id; "": unknown
   // A range for which it is undecided which member is right.
-  std::optional<uint64_t> doubt;
+  std::optional<uint64_t> unresolved;
 };
 
 class ScrubRecord {
  public:
   // The record at that offset of the region, which must outlive it. If it was
-  // never written: the heap is no copy, and nothing is in doubt. If a line
+  // never written: the heap is no copy, and nothing is unresolved. If a line
   // cannot be read, for example after a crash during its write: a copy of
   // unknown source.
   ScrubRecord(engine::Region* region, size_t offset);

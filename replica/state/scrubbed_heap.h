@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "engine/transaction.h"
-#include "replica/state/range_book.h"
+#include "replica/state/range_states.h"
 #include "replica/state/scrub_record.h"
 
 namespace kamino::replica {
@@ -27,9 +27,9 @@ class ScrubbedHeap {
   // that have executed the same operations have the same.
   virtual uint64_t Digest(uint64_t range) = 0;
 
-  virtual RangeBook* book() = 0;
-  const RangeBook* book() const {
-    return const_cast<ScrubbedHeap*>(this)->book();
+  virtual RangeStates* ranges() = 0;
+  const RangeStates* ranges() const {
+    return const_cast<ScrubbedHeap*>(this)->ranges();
   }
   virtual ScrubRecord* record() = 0;
   const ScrubRecord* record() const {
@@ -37,8 +37,8 @@ class ScrubbedHeap {
   }
 
   // An object is written, or a neighbour's bytes are stored to it.
-  void OnWritten(engine::ObjectId id) { book()->OnWritten(RangeOf(id)); }
-  void OnBorrowed(engine::ObjectId id) { book()->OnBorrowed(RangeOf(id)); }
+  void OnWritten(engine::ObjectId id) { ranges()->OnWritten(RangeOf(id)); }
+  void OnBorrowed(engine::ObjectId id) { ranges()->OnBorrowed(RangeOf(id)); }
 };
 
 }  // namespace kamino::replica

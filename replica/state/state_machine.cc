@@ -402,7 +402,7 @@ void StateMachine::Ended(bool committed) {
   if (committed) {
     summary_.Keep();
   } else {
-    summary_.TakeBack();
+    summary_.RollBack();
   }
 }
 

@@ -293,7 +293,7 @@ class ChaosCluster(LocalCluster):
     nodes = [json.loads(line) for line in done.stdout.splitlines()[1:]]
     return set(names) <= {n["node_id"] for n in nodes if n.get("lease_valid")}
 
-  def await_borne_out(self):
+  def await_confirmed(self):
     """Two whole passes of the scrub: all members agree on what they hold."""
     def passes():
       lines = self.kamino("status", "--json", check=False).stdout.splitlines()

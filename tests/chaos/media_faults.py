@@ -127,12 +127,12 @@ def _mixture_is_refused(stage):
 
 # --- Changed bits.
 
-def _flip(*places, role="any", borne_out=False):
+def _flip(*places, role="any", confirmed=False):
   """Flips a bit in each of the places of one of these kinds."""
   def inject(stage):
-    if borne_out:
+    if confirmed:
       # Copies of each other would be one vote (docs/design/fault_model.md).
-      stage.cluster.await_borne_out()
+      stage.cluster.await_confirmed()
     victim = stage.hit(stage.node(role))
     stage.may_end(victim, *OLD_COPY, *MIXED, *DAMAGED, *OTHERWISE, *CHANGED)
     stage.cluster.crash(victim)
@@ -153,9 +153,9 @@ def _is_refused(stage):
 
 
 def _flipped(name, *places, refused=False, role="any", alone=False,
-             borne_out=False):
+             confirmed=False):
   return Fault(f"flip bits, {name}", _flip(*places, role=role,
-                                           borne_out=borne_out),
+                                           confirmed=borne_out),
                nothing, SHORT, 1, took=_is_refused if refused else None,
                goes_on=True, alone=alone)
 
@@ -229,7 +229,7 @@ FAULTS = [
     _flipped("heap's blocks", media.block_word),
     # No client reads what a node in the middle holds.
     _flipped("objects", media.object_bytes, refused=True, role="middle",
-             alone=True, borne_out=True),
+             alone=True, confirmed=True),
     _flipped("ring's frame", media.ring_header, refused=True),
     _flipped("ring's marks", media.ring_mark),
     _flipped("ring's entries", media.ring_entry),

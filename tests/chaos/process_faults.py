@@ -127,10 +127,10 @@ def _hold_etcd_thread(stage):
   _hold(stage, "etcd")
 
 
-def _hold_vouching_without_etcd(stage):
+def _hold_peer_lease_without_etcd(stage):
   """The node's peer lease ends; it still renews those of the others."""
   etcd = stage.hit("etcd")
-  _hold(stage, stage.node("any"), "vouching")
+  _hold(stage, stage.node("any"), "peer-lease")
   stage.cluster.pause(etcd)
 
 
@@ -219,9 +219,9 @@ FAULTS = [
           took=left, goes_on=True, missing=cannot_hold),
     Fault("hang membership thread", _hold_node_thread("membership"), _let_go,
           LONG, 1, took=left, goes_on=True, missing=cannot_hold),
-    Fault("hang vouching thread", _hold_node_thread("vouching"), _let_go,
+    Fault("hang peer-lease thread", _hold_node_thread("peer-lease"), _let_go,
           LONG, 1, goes_on=True, missing=cannot_hold),
-    Fault("hang vouching thread without etcd", _hold_vouching_without_etcd,
+    Fault("hang peer-lease thread without etcd", _hold_peer_lease_without_etcd,
           _let_go_and_resume, (2, 4), 1, goes_on=True, settles=True,
           missing=cannot_hold),
     Fault("hang any thread of node", _hold_any_node_thread, _let_go, LASTING,

@@ -89,8 +89,8 @@ TEST(TableTest, AlignsColumns) {
 }
 
 TEST(TableTest, DisputesAreNamed) {
-  EXPECT_EQ(DisputeOf("n2", 0), "");
-  EXPECT_THAT(DisputeOf("n2", 128),
+  EXPECT_EQ(DivergenceOf("n2", 0), "");
+  EXPECT_THAT(DivergenceOf("n2", 128),
               HasSubstr("mutation 128 at n2 differs from the head's"));
 }
 

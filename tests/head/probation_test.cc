@@ -120,7 +120,7 @@ TEST_F(ProbationTest, ARefusalIsRecordedOnceThereIsRoom) {
 }
 
 TEST_F(ProbationTest, ARefusalThatFailsIsForgotten) {
-  faults::Planted fault("head-tries-once-to-record-poison");
+  faults::Planted fault("head-tries-once-to-record-quarantine");
   const RequestIdentity request = IdentityOf("test.decline", "x", kDied);
   FillRing();
   HearOf(request);
@@ -244,7 +244,7 @@ TEST_F(UncommittedTest, WhatIsNotCommittedIsNotPardoned) {
 }
 
 TEST_F(UncommittedTest, PardonsTooEarly) {
-  faults::Planted fault("head-pardons-what-it-begins");
+  faults::Planted fault("head-clears-unfinished-requests");
   Try();
   EXPECT_FALSE(Recorded().Watches(other_));
 }

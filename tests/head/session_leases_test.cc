@@ -242,9 +242,9 @@ TEST_F(OtherEpochTest, GoingOnWithItIsNoticed) {
 
 // --- Requests that heads died of.
 
-class PoisonedSessionTest : public OpenSessionTest {
+class QuarantinedSessionTest : public OpenSessionTest {
  protected:
-  PoisonedSessionTest() {
+  QuarantinedSessionTest() {
     successor_ = actions_.open.at(0).link;
     core_.OnLinkOpened(successor_, now_, &actions_);
   }
@@ -277,7 +277,7 @@ class PoisonedSessionTest : public OpenSessionTest {
   replica::LinkId successor_;
 };
 
-TEST_F(PoisonedSessionTest, IsRefused) {
+TEST_F(QuarantinedSessionTest, IsRefused) {
   HearOf(3);
   EXPECT_EQ(ReasonOf(Decline(3)), kamino::v1::REASON_POISONOUS);
   EXPECT_EQ(declined_, 0);
@@ -289,7 +289,7 @@ TEST_F(PoisonedSessionTest, IsRefused) {
   EXPECT_TRUE(Decline(3).ok());
 }
 
-TEST_F(PoisonedSessionTest, WhatWasCarriedOutIsNot) {
+TEST_F(QuarantinedSessionTest, WhatWasCarriedOutIsNot) {
   ASSERT_TRUE(Run(PutIn(kSession, 3, "a", "1")).ok());
   HearOf(3);
   EXPECT_EQ(admission_->stats().poisonous, 0u);

@@ -15,7 +15,7 @@ namespace {
 TEST(AgreementTest, RangesThatMeetFit) {
   struct Case {
     Range a, b;
-    std::string misfit;
+    std::string mismatch;
   };
   const Case cases[] = {
       {{3, 3}, {3, 3}, ""},
@@ -30,10 +30,10 @@ TEST(AgreementTest, RangesThatMeetFit) {
   for (const Case& each : cases) {
     const Agreement a = {{"x", each.a}};
     Agreement b = {{"x", each.b}};
-    EXPECT_EQ(Misfit(a, "n1", b, "n2"), each.misfit);
+    EXPECT_EQ(MismatchOf(a, "n1", b, "n2"), each.mismatch);
     // A term that is not named is 0.
     if (each.b.high == 0) b.clear();
-    EXPECT_EQ(Misfit(a, "n1", b, "n2"), each.misfit);
+    EXPECT_EQ(MismatchOf(a, "n1", b, "n2"), each.mismatch);
   }
 }
 
@@ -46,10 +46,10 @@ TEST(AgreementTest, TheHighestIsWhatAllCan) {
   EXPECT_EQ(FinalLevelsOf({&new_one}),
             (InForce{{"format", 5}, {"size", 64}, {"procedure p", 1}}));
   EXPECT_EQ(FinalLevelsOf({}), InForce());
-  EXPECT_EQ(Misfit(old_one, "n1", FinalLevelsOf({&old_one, &new_one})), "");
-  EXPECT_EQ(Misfit(old_one, "n1", FinalLevelsOf({&new_one})),
+  EXPECT_EQ(MismatchOf(old_one, "n1", FinalLevelsOf({&old_one, &new_one})), "");
+  EXPECT_EQ(MismatchOf(old_one, "n1", FinalLevelsOf({&new_one})),
             "format is 1 to 3 at n1, but 5 in the chain");
-  EXPECT_EQ(Misfit(Agreement(), "n1", {{"procedure p", 1}}),
+  EXPECT_EQ(MismatchOf(Agreement(), "n1", {{"procedure p", 1}}),
             "procedure p is missing at n1, but 1 in the chain");
 }
 
@@ -68,8 +68,8 @@ TEST(AgreementTest, AFeatureIsWithdrawnOnceAllMembersWithdrawIt) {
   // Finalizing alone changes it.
   EXPECT_EQ(KeptOf(used, {&withdraws, &withdraws}), used);
   EXPECT_EQ(KeptOf(unused, {&withdraws, &offers}), unused);
-  EXPECT_EQ(Misfit(withdraws, "n1", used), "");
-  EXPECT_EQ(Misfit(lacks, "n1", unused), "");
+  EXPECT_EQ(MismatchOf(withdraws, "n1", used), "");
+  EXPECT_EQ(MismatchOf(lacks, "n1", unused), "");
   // A chain that forms with such nodes never uses it.
   EXPECT_EQ(KeptOf({}, {&withdraws, &withdraws}), unused);
   std::map<std::string, kamino::v1::AgreementRange> message;
@@ -89,17 +89,17 @@ TEST(AgreementTest, ModesAreNamed) {
     const auto number = static_cast<uint64_t>(of);
     return Agreement{{std::string(kChainModeTerm), {number, number}}};
   };
-  EXPECT_EQ(
-      Misfit(mode(ChainMode::kImages), "n2", mode(ChainMode::kKamino), "n1"),
-      "chain mode (--chain_mode) is images at n2, but kamino at n1");
+  EXPECT_EQ(MismatchOf(mode(ChainMode::kImages), "n2", mode(ChainMode::kKamino),
+                       "n1"),
+            "chain mode (--chain_mode) is images at n2, but kamino at n1");
   const Agreement traditional = mode(ChainMode::kTraditional);
   EXPECT_EQ(
-      Misfit(mode(ChainMode::kImages), "n2", FinalLevelsOf({&traditional})),
+      MismatchOf(mode(ChainMode::kImages), "n2", FinalLevelsOf({&traditional})),
       "chain mode (--chain_mode) is images at n2, but traditional in the "
       "chain");
   // A program from before modes existed.
-  EXPECT_EQ(Misfit(Agreement(), "n1", mode(ChainMode::kKamino), "n2"), "");
-  EXPECT_EQ(Misfit(traditional, "n2", Agreement(), "n1"),
+  EXPECT_EQ(MismatchOf(Agreement(), "n1", mode(ChainMode::kKamino), "n2"), "");
+  EXPECT_EQ(MismatchOf(traditional, "n2", Agreement(), "n1"),
             "chain mode (--chain_mode) is traditional at n2, but kamino at n1");
 }
 
@@ -109,12 +109,12 @@ TEST(AgreementTest, UndoCopiesAreNamed) {
     return Agreement{{std::string(kUndoCopyTerm), {number, number}}};
   };
   const Agreement log = undo_copy(UndoCopyKind::kLog);
-  EXPECT_EQ(Misfit(undo_copy(UndoCopyKind::kSimple), "n2", log, "n1"),
+  EXPECT_EQ(MismatchOf(undo_copy(UndoCopyKind::kSimple), "n2", log, "n1"),
             "undo copy (--undo_copy) is simple at n2, but log at n1");
-  EXPECT_EQ(
-      Misfit(undo_copy(UndoCopyKind::kDynamic), "n2", FinalLevelsOf({&log})),
-      "undo copy (--undo_copy) is dynamic at n2, but log in the chain");
-  EXPECT_EQ(Misfit(log, "n1", Agreement(), "n2"),
+  EXPECT_EQ(MismatchOf(undo_copy(UndoCopyKind::kDynamic), "n2",
+                       FinalLevelsOf({&log})),
+            "undo copy (--undo_copy) is dynamic at n2, but log in the chain");
+  EXPECT_EQ(MismatchOf(log, "n1", Agreement(), "n2"),
             "undo copy (--undo_copy) is log at n1, but missing at n2");
 }
 

@@ -55,7 +55,7 @@ class ClaimsTest : public ManagerCoreTest {
     return core_.Register("c", member, report, now_, newest);
   }
   // Nodes get leases, and a member's death leads to a new view.
-  void ExpectTheOthersGoOn() {
+  void ExpectTheOthersContinue() {
     EXPECT_EQ(core_.watch().WhyBehind(), "");
     const uint64_t before = view().id;
     Pass(3 * kTimeout, {all_[0], all_[1]});
@@ -140,7 +140,7 @@ TEST_F(ClaimsTest, AbsurdNumbersChangeNothing) {
     change(&report);
     ExpectRefused(report);
   }
-  ExpectTheOthersGoOn();
+  ExpectTheOthersContinue();
 }
 
 TEST_F(ClaimsTest, ALaterViewHasToBeShown) {
@@ -159,7 +159,7 @@ TEST_F(ClaimsTest, ALaterViewHasToBeShown) {
   View foreign = later;
   foreign.cluster_uuid = kOtherUuid;
   ExpectRefused(Knows(foreign), foreign);
-  ExpectTheOthersGoOn();
+  ExpectTheOthersContinue();
 }
 
 TEST_F(ClaimsTest, SoHasTheClusterOfAViewFromBeforeTheStart) {
@@ -168,7 +168,7 @@ TEST_F(ClaimsTest, SoHasTheClusterOfAViewFromBeforeTheStart) {
   report.member_view = view().id + 1;
   report.cluster_uuid = "";
   ExpectRefused(report);
-  ExpectTheOthersGoOn();
+  ExpectTheOthersContinue();
 }
 
 TEST_F(ClaimsTest, WhoShowsItIsBelieved) {
@@ -248,7 +248,7 @@ TEST_F(ClaimsTest, AHeapOfAnotherSizeIsNoReasonToStop) {
   Member other = Node("n5");
   other.heap_bytes *= 2;
   EXPECT_TRUE(absl::IsFailedPrecondition(Comes(other, Knows(later), later)));
-  ExpectTheOthersGoOn();
+  ExpectTheOthersContinue();
 }
 
 // But a node that came first proves nothing about a chain that the store lost.
@@ -342,7 +342,7 @@ TEST_F(PlantedClaimsTest, AbsurdNumbersThatAreBelieved) {
 }
 
 TEST_F(PlantedClaimsTest, ALaterViewThatNobodyShows) {
-  faults::PlantFault("membership-believes-who-shows-nothing");
+  faults::PlantFault("membership-trusts-a-node-without-evidence");
   EXPECT_TRUE(absl::IsUnavailable(Comes(Node("n5"), Knows(Later()))));
   EXPECT_NE(core_.watch().WhyBehind(), "");
 }
@@ -353,8 +353,8 @@ TEST_F(PlantedClaimsTest, TheWordOfOne) {
   EXPECT_EQ(core_.old_copies().progress().acknowledged, 5000u);
 }
 
-TEST_F(PlantedClaimsTest, AMisfitThatIsHeard) {
-  faults::PlantFault("membership-misfits-are-ahead");
+TEST_F(PlantedClaimsTest, AMismatchedNodeThatIsHeard) {
+  faults::PlantFault("membership-mismatched-nodes-are-ahead");
   const View later = Later();
   Member other = Node("n5");
   other.heap_bytes *= 2;

@@ -105,8 +105,8 @@ TEST_F(SilentNodesTest, AMemberThatIsLeftOutIsNotToldAsSilent) {
     for (const Member& member : all_) {
       NodeReport report{.view_id = core_.view().id,
                         .condition = Condition::kSound};
-      const bool accuses = member.node_id == "n1" && core_.view().id == 1;
-      if (accuses) report.append_debt = absl::Seconds(5);
+      const bool reporting = member.node_id == "n1" && core_.view().id == 1;
+      if (reporting) report.append_debt = absl::Seconds(5);
       core_.Heartbeat("c", {member.node_id, 1, report}, now_).IgnoreError();
     }
     if (auto view = core_.ProposeView(now_)) core_.OnViewStored(*view);

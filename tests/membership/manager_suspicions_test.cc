@@ -11,14 +11,14 @@ namespace {
 // n1 reports that n2 does not answer, for as long as it is its successor.
 class SuspicionsTest : public ManagerCoreTest {
  protected:
-  void PassAccusing(absl::Duration time) {
+  void PassReporting(absl::Duration time) {
     for (const absl::Time end = now_ + time; now_ < end; now_ += kBeat) {
       for (const Member& member : all_) {
         NodeReport report{.view_id = core_.view().id,
                           .condition = Condition::kSound};
-        const bool accuses =
+        const bool reporting =
             member.node_id == "n1" && core_.view().IndexOf("n2", 1) == 1;
-        if (accuses) report.append_debt = absl::Seconds(5);
+        if (reporting) report.append_debt = absl::Seconds(5);
         if (member.node_id == "n2") report.disputed = disputed_;
         core_.Heartbeat("c", {member.node_id, 1, report}, now_).IgnoreError();
       }
@@ -49,7 +49,7 @@ class SuspicionsTest : public ManagerCoreTest {
 
 TEST_F(SuspicionsTest, WhoDoesNotAnswerIsLeftOutAndKeptOutForAWhile) {
   FormChain();
-  PassAccusing(kTimeout * 2.5);
+  PassReporting(kTimeout * 2.5);
   EXPECT_EQ(Names(core_.view()), "n1.1 n3.1 ");
   EXPECT_GT(kept_out(), kTimeout * 2);
   EXPECT_LE(kept_out(), kTimeout * 4);
@@ -63,29 +63,29 @@ TEST_F(SuspicionsTest, NobodyIsLeftOutOfAChainThatTwoAreLeftOf) {
   FormChain();
   Pass(kTimeout * 2, {all_[0], all_[1]});
   ASSERT_EQ(Names(core_.view()), "n1.1 n2.1 ");
-  PassAccusing(kTimeout * 5);
+  PassReporting(kTimeout * 5);
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
 }
 
 // Otherwise no member could tell that the head has erred.
 TEST_F(SuspicionsTest, ASuspectThatDisputesStays) {
   FormChain();
-  PassAccusing(kBeat);
+  PassReporting(kBeat);
   ASSERT_TRUE(core_.removals().suspects().present().has_value());
   ASSERT_TRUE(absl::IsNotFound(Beat("n2")));
   disputed_ = 1;
-  PassAccusing(kTimeout * 5);
+  PassReporting(kTimeout * 5);
   EXPECT_FALSE(core_.removals().suspects().present().has_value());
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 n3.1 ");
   disputed_ = 0;
-  PassAccusing(kTimeout * 2.5);
+  PassReporting(kTimeout * 2.5);
   EXPECT_EQ(Names(core_.view()), "n1.1 n3.1 ");
 }
 
 // The view without it may be stored, so it may get no lease any more.
 TEST_F(SuspicionsTest, WhoDisputesTooLateIsLeftOut) {
   FormChain();
-  PassAccusing(kBeat);
+  PassReporting(kBeat);
   ASSERT_TRUE(core_.removals().suspects().present().has_value());
   std::optional<View> next;
   while (!next.has_value()) {

@@ -270,7 +270,7 @@ TEST(NextViewTest, WhoseNodeIsBackOnAnOldCopyIsNotCountedOn) {
   ASSERT_EQ(Names(NextView(view, known, 3)), "n1n2");
   known["n1"].turned_away = true;
   EXPECT_EQ(NextView(view, known, 3), std::nullopt);
-  faults::PlantFault("view-counts-on-who-was-turned-away");
+  faults::PlantFault("view-counts-on-a-rejected-node");
   EXPECT_EQ(Names(NextView(view, known, 3)), "n1n2");
   faults::PlantFault("");
   // The first one returns before the second one's former process is silent.
@@ -485,7 +485,7 @@ TEST(NextViewTest, OneThatIsDrainedLeavesOnceTheChainIsCompleteWithoutIt) {
   EXPECT_FALSE(leaves(Sound({kAlive, kAlive, kDead, kUnknown})));
   // It is silent now.
   EXPECT_TRUE(leaves(Sound({kDead, kAlive, kAlive, kUnknown})));
-  faults::PlantFault("view-waits-for-who-is-drained");
+  faults::PlantFault("view-waits-for-a-drained-node");
   EXPECT_FALSE(leaves(Sound({kDead, kAlive, kAlive, kUnknown})));
   faults::PlantFault("");
 }
@@ -497,16 +497,16 @@ TEST(NextViewTest, WhoBearsAnotherOutIsNotRemovedBefore) {
   for (ChainMode mode : {ChainMode::kTraditional, ChainMode::kImages}) {
     view.in_force[std::string(kChainModeTerm)] = static_cast<uint64_t>(mode);
     KnownNodes known = Sound({kAlive, kAlive, kUnknown, kUnknown});
-    EXPECT_TRUE(CanGoOn(view, known, removed));
+    EXPECT_TRUE(CanContinue(view, known, removed));
     known["n1"].report.condition = Condition::kReturned;
-    EXPECT_FALSE(CanGoOn(view, known, removed));
+    EXPECT_FALSE(CanContinue(view, known, removed));
     EXPECT_FALSE(ShouldLeave(view, known, 2, removed, "n0"));
-    faults::PlantFault("view-removes-who-bears-another-out");
+    faults::PlantFault("view-removes-a-confirming-node");
     EXPECT_TRUE(ShouldLeave(view, known, 2, removed, "n0"));
     faults::PlantFault("");
     // No other node will take part.
     known["n0"].alive = false;
-    EXPECT_TRUE(CanGoOn(view, known, removed));
+    EXPECT_TRUE(CanContinue(view, known, removed));
   }
 }
 

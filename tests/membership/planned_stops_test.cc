@@ -8,7 +8,7 @@
 #include "base/chain_mode.h"
 #include "gtest/gtest.h"
 #include "membership/manager/next_view.h"
-#include "membership/manager/partings.h"
+#include "membership/manager/stop_permissions.h"
 #include "membership/records.h"
 #include "tests/faults/fault.h"
 #include "tests/membership/manager_core_fixture.h"
@@ -112,7 +112,7 @@ TEST(PlannedStopTest, NobodyWhoStopsIsLeftOutWhereTooFewWouldBeLeft) {
     }
     if (stopped_left_out) {
       EXPECT_GE(holding, LeastMembers(mode));
-      EXPECT_TRUE(CanGoOn(view, nodes));
+      EXPECT_TRUE(CanContinue(view, nodes));
     }
     // All wait: no member is left out then, and no node taken in.
     const bool any_kept = std::any_of(
@@ -224,19 +224,20 @@ TEST(PlannedStopTest, IsStoredWithTheView) {
 
 // --- When a member that asks may stop.
 
-TEST(PartingsTest, ASilentMemberIsNotWaitedForLong) {
+TEST(StopPermissionsTest, ASilentMemberIsNotWaitedForLong) {
   for (ChainMode mode : {ChainMode::kKamino, ChainMode::kImages}) {
     const View view = ViewOf(4, mode);
     const KnownNodes nodes = NodesAt({kAsks, kServes, kServes, kServes});
-    Partings partings(kBeat * 3);
+    StopPermissions stop_permissions(kBeat * 3);
     absl::Time now = absl::UnixEpoch();
     const auto answer = [&] {
-      return partings.Answer(view, nodes, {}, view.members[0], now);
+      return stop_permissions.Answer(view, nodes, {}, view.members[0], now);
     };
     EXPECT_EQ(answer(), Parting::kWait);
     const auto enough_call = [&] {
       for (uint64_t i = 1; i <= LeastMembers(mode); ++i) {
-        partings.CallAgainAfter(view, nodes, Id(static_cast<int>(i)), now);
+        stop_permissions.CallAgainAfter(view, nodes, Id(static_cast<int>(i)),
+                                        now);
       }
     };
     enough_call();
@@ -249,7 +250,7 @@ TEST(PartingsTest, ASilentMemberIsNotWaitedForLong) {
   }
 }
 
-TEST(PartingsTest, EnoughOthersCallBeforeAMemberGoes) {
+TEST(StopPermissionsTest, EnoughOthersCallBeforeAMemberGoes) {
   for (ChainMode mode : {ChainMode::kKamino, ChainMode::kImages}) {
     // The others have died, and the manager does not know yet.
     const auto least = static_cast<int>(LeastMembers(mode));
@@ -257,14 +258,14 @@ TEST(PartingsTest, EnoughOthersCallBeforeAMemberGoes) {
     std::vector<At> at(view.members.size(), kServes);
     at[0] = kAsks;
     const KnownNodes nodes = NodesAt(at);
-    Partings partings(kBeat * 3);
+    StopPermissions stop_permissions(kBeat * 3);
     absl::Time now = absl::UnixEpoch();
     const auto answer = [&] {
-      return partings.Answer(view, nodes, {}, view.members[0], now);
+      return stop_permissions.Answer(view, nodes, {}, view.members[0], now);
     };
     EXPECT_EQ(answer(), Parting::kWait);
     for (int i = 1; i < least; ++i) {
-      partings.CallAgainAfter(view, nodes, Id(i), now);
+      stop_permissions.CallAgainAfter(view, nodes, Id(i), now);
     }
     now += kBeat * 3;
     EXPECT_EQ(answer(), Parting::kWait);
@@ -275,33 +276,33 @@ TEST(PartingsTest, EnoughOthersCallBeforeAMemberGoes) {
 }
 
 // Its process was restarted on the heap, whose state it receives anew.
-TEST(PartingsTest, AMemberWithoutTheDataDoesNotCount) {
+TEST(StopPermissionsTest, AMemberWithoutTheDataDoesNotCount) {
   const View view = ViewOf(4, ChainMode::kKamino);
   View next = view;
   next.members.erase(next.members.begin());
   KnownNodes nodes = NodesAt({kSurrendered, kServes, kServes, kReturned});
-  Partings partings(kBeat * 3);
+  StopPermissions stop_permissions(kBeat * 3);
   const absl::Time now = absl::UnixEpoch();
   // n2 has died, and the manager does not know yet.
-  for (int i : {2, 3}) partings.CallAgainAfter(view, nodes, Id(i), now);
-  EXPECT_TRUE(partings.MayFollow(view, next, nodes, {}, now));
+  for (int i : {2, 3}) stop_permissions.CallAgainAfter(view, nodes, Id(i), now);
+  EXPECT_TRUE(stop_permissions.MayFollow(view, next, nodes, {}, now));
   nodes[Id(3)].report.condition = Condition::kReceiving;
-  EXPECT_FALSE(partings.MayFollow(view, next, nodes, {}, now));
+  EXPECT_FALSE(stop_permissions.MayFollow(view, next, nodes, {}, now));
   faults::PlantFault("membership-counts-empty-members");
-  EXPECT_TRUE(partings.MayFollow(view, next, nodes, {}, now));
+  EXPECT_TRUE(stop_permissions.MayFollow(view, next, nodes, {}, now));
   faults::PlantFault("");
 }
 
-TEST(PartingsTest, AMemberStaysOnceTheOthersAreKnownToBeDead) {
+TEST(StopPermissionsTest, AMemberStaysOnceTheOthersAreKnownToBeDead) {
   const View view = ViewOf(2, ChainMode::kTraditional);
-  Partings partings(kBeat * 3);
+  StopPermissions stop_permissions(kBeat * 3);
   const absl::Time now = absl::UnixEpoch();
-  EXPECT_EQ(partings.Answer(view, NodesAt({kServes, kAsks}), {},
-                            view.members[1], now),
+  EXPECT_EQ(stop_permissions.Answer(view, NodesAt({kServes, kAsks}), {},
+                                    view.members[1], now),
             Parting::kWait);
-  EXPECT_EQ(
-      partings.Answer(view, NodesAt({kDied, kAsks}), {}, view.members[1], now),
-      Parting::kStay);
+  EXPECT_EQ(stop_permissions.Answer(view, NodesAt({kDied, kAsks}), {},
+                                    view.members[1], now),
+            Parting::kStay);
 }
 
 // --- The manager.
@@ -329,7 +330,7 @@ class ManagerStopTest : public ManagerCoreTest {
       if (member.node_id == but) continue;
       EXPECT_TRUE(Beat(member.node_id, member.incarnation).ok());
       EXPECT_EQ(core_.stops().CallAgainAfter(member.node_id, now_),
-                Partings::kLook);
+                StopPermissions::kLook);
     }
   }
   bool Store() {

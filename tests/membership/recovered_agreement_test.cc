@@ -175,7 +175,7 @@ class ForgottenAgreementTest : public RecoveredAgreementTest {
 };
 
 TEST_F(ForgottenAgreementTest, AManagerThatTakesAnyoneWhileBehindIsNoticed) {
-  IsGoneOnWithout("membership-takes-misfits-while-behind");
+  IsGoneOnWithout("membership-takes-mismatched-nodes-while-behind");
 }
 
 TEST_F(ForgottenAgreementTest, AnAgentThatDoesNotTellIsNoticed) {

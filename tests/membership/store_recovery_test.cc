@@ -468,7 +468,7 @@ TEST_F(StoreRecoveryTest, WhatNodesSaidIsNotForgotten) {
 }
 
 TEST_F(StoreRecoveryTest, AManagerThatForgetsWhatNodesSaidIsNoticed) {
-  faults::PlantFault("membership-forgets-who-is-ahead");
+  faults::PlantFault("membership-forgets-the-node-that-is-ahead");
   Lead(old_);
   EXPECT_FALSE(Tell("n1", newest_).ok());
   bool forgotten = false;

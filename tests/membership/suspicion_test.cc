@@ -39,7 +39,7 @@ struct Chain {
   // For example "n2 by n1".
   std::string Suspect(const std::vector<Suspicion>& lately = {}) const {
     const auto found = SuspectOf(view, nodes, kPatience, lately);
-    return found.has_value() ? found->suspect + " by " + found->accuser
+    return found.has_value() ? found->suspect + " by " + found->reporter
                              : "nobody";
   }
 
@@ -59,15 +59,16 @@ TEST(SuspicionTest, ASuccessorThatDoesNotAnswer) {
   for (size_t i = 0; i < 3; ++i) {
     Chain chain(4);
     chain.report(i).append_debt = kPatience;
-    const std::string accuser = "n" + std::to_string(i);
+    const std::string reporter = "n" + std::to_string(i);
     const std::string suspect = "n" + std::to_string(i + 1);
-    EXPECT_EQ(chain.Suspect(), suspect + " by " + accuser);
-    EXPECT_EQ(chain.Suspect({{"n9", "n3", kLong}}), suspect + " by " + accuser);
+    EXPECT_EQ(chain.Suspect(), suspect + " by " + reporter);
+    EXPECT_EQ(chain.Suspect({{"n9", "n3", kLong}}),
+              suspect + " by " + reporter);
     // The manager acted before on a suspicion of this node against another one.
-    EXPECT_EQ(chain.Suspect({{"n9", accuser, kLong}}),
-              accuser + " by " + suspect);
-    EXPECT_EQ(chain.Suspect({{suspect, accuser, kLong}}),
-              suspect + " by " + accuser);
+    EXPECT_EQ(chain.Suspect({{"n9", reporter, kLong}}),
+              reporter + " by " + suspect);
+    EXPECT_EQ(chain.Suspect({{suspect, reporter, kLong}}),
+              suspect + " by " + reporter);
   }
 }
 
@@ -179,9 +180,9 @@ TEST(SuspicionTest, WhoHasToMendIsGivenMoreTime) {
 // Without its result, or its successor's, nothing shows that the head errs.
 TEST(SuspicionTest, NobodyWhileAMemberDisputesWithTheHead) {
   for (size_t disputes : {1, 2, 3}) {
-    for (size_t accuses : {0, 1, 2}) {
+    for (size_t reporting : {0, 1, 2}) {
       Chain chain(4);
-      chain.report(accuses).append_debt = kLong;
+      chain.report(reporting).append_debt = kLong;
       chain.report(disputes).disputed = 9;
       EXPECT_EQ(chain.Suspect(), "nobody");
       chain.report(disputes).disputed = 0;
@@ -207,19 +208,19 @@ TEST(SuspicionTest, OldMistakesAreNoticed) {
   mends.report(2).condition = Condition::kReturned;
   mends.report(2).append_debt = kPatience * 4;
   {
-    const faults::Planted fault("membership-waits-for-who-mends");
+    const faults::Planted fault("membership-waits-for-a-repairing-node");
     EXPECT_EQ(mends.Suspect(), "nobody");
   }
   Chain disputes(4);
   disputes.report(0).append_debt = kPatience;
   disputes.report(1).disputed = 9;
   {
-    const faults::Planted fault("membership-disputes-spare-nobody");
+    const faults::Planted fault("membership-divergences-spare-no-member");
     EXPECT_EQ(disputes.Suspect(), "n1 by n0");
   }
   Chain chain(4);
   chain.report(2).append_debt = kPatience;
-  const faults::Planted fault("membership-accusers-count-alone");
+  const faults::Planted fault("membership-reporters-count-alone");
   EXPECT_EQ(chain.Suspect({{"n3", "n0", kLong}, {"n8", "n2", kLong}}),
             "n2 by n3");
 }
@@ -282,7 +283,7 @@ std::string SuspectAfterAnIdleAccusation() {
 
 TEST(SuspectsTest, AnAccusationThatCameToNothingBearsNobodyOut) {
   EXPECT_EQ(SuspectAfterAnIdleAccusation(), "n1");
-  faults::PlantFault("membership-idle-accusations-count");
+  faults::PlantFault("membership-idle-reports-count");
   EXPECT_EQ(SuspectAfterAnIdleAccusation(), "n3");
   faults::PlantFault("");
 }
@@ -305,7 +306,7 @@ std::string SuspectAfterADispute() {
 
 TEST(SuspectsTest, ASuspectThatDisputesStays) {
   EXPECT_EQ(SuspectAfterADispute(), "");
-  const faults::Planted fault("membership-accusations-outlast-disputes");
+  const faults::Planted fault("membership-reports-outlast-divergences");
   EXPECT_EQ(SuspectAfterADispute(), "n1");
 }
 

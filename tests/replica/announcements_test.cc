@@ -63,7 +63,7 @@ class AnnouncementsTest : public ::testing::Test {
     }
   }
   // The request that `to` learns of from the successor's memory.
-  std::optional<RequestIdentity> BlamedOf(Speaker* to) {
+  std::optional<RequestIdentity> NamedOf(Speaker* to) {
     kamino::internal::v1::Sync sync;
     next_.announcements.TellIn(&sync);
     to->announcements.OnSync(sync, kLink);
@@ -114,13 +114,13 @@ TEST_F(AnnouncementsTest, AHeadThatComesBackIsTold) {
   const View view = ViewOf(3, {{"n1", 2}, {"n2", 1}});
   again.announcements.Enter(view, 0);
   next_.announcements.Enter(view, 1);
-  EXPECT_EQ(BlamedOf(&again), kRequest);
+  EXPECT_EQ(NamedOf(&again), kRequest);
 }
 
 TEST_F(AnnouncementsTest, OneThatGoesOnIsNotBlamed) {
   Announce(kRequest);
   Exchange();
-  EXPECT_EQ(BlamedOf(&head_), std::nullopt);
+  EXPECT_EQ(NamedOf(&head_), std::nullopt);
 }
 
 TEST_F(AnnouncementsTest, WhatIsOverIsForgotten) {
@@ -136,7 +136,7 @@ TEST_F(AnnouncementsTest, TheEndThatWasLostIsToldAgain) {
   Announce(kRequest);
   Exchange();
   head_.announcements.End(kNoLink);
-  EXPECT_EQ(BlamedOf(&head_), std::nullopt);
+  EXPECT_EQ(NamedOf(&head_), std::nullopt);
   Exchange();
   next_.announcements.Enter(ViewOf(3, {{"n2", 1}}), 0);
   EXPECT_EQ(next_.announcements.TakeQuarantined(), std::nullopt);

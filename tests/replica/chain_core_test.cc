@@ -39,14 +39,14 @@ class NoExecutor final : public Executor {
   absl::Status ReadIntent(const engine::Intent&, std::string*) override {
     return absl::OkStatus();
   }
-  absl::Status BeginMending(const engine::WriteSet&, bool) override {
+  absl::Status BeginRepair(const engine::WriteSet&, bool) override {
     return absl::OkStatus();
   }
-  absl::Status MendIntent(const engine::Intent&, absl::string_view,
-                          Mend) override {
+  absl::Status RepairIntent(const engine::Intent&, absl::string_view,
+                            RepairDirection) override {
     return absl::OkStatus();
   }
-  void EndMending(bool) override {}
+  void EndRepair(bool) override {}
 };
 
 class ChainCoreTest : public ::testing::Test {

@@ -64,7 +64,7 @@ TEST(ChainImagesTest, ACoreThatCannotRollForwardSaysSoWithItsFirstInput) {
 // n2 could not execute mutation 3 to its end and is head now. Mutation 2 has
 // changed the same object, and n3 may not have it yet. Returns whether n2
 // fetches from n3 only once n3 has mutation 2.
-bool TakesBackInTime(ChainMode mode) {
+bool RollsBackInTime(ChainMode mode) {
   Restarted node(mode);
   for (const char* text : {"a=1", "a=2", "a=3 b=3"}) node.Append(text);
   node.Apply(2);
@@ -94,14 +94,14 @@ bool TakesBackInTime(ChainMode mode) {
 }
 
 TEST(ChainImagesTest, WhatIsDisputedIsTakenBackByWhoHasWhatCameBefore) {
-  EXPECT_TRUE(TakesBackInTime(ChainMode::kImages));
+  EXPECT_TRUE(RollsBackInTime(ChainMode::kImages));
   // Where entries in flight share no object, n3 need not have it.
-  EXPECT_FALSE(TakesBackInTime(ChainMode::kKamino));
+  EXPECT_FALSE(RollsBackInTime(ChainMode::kKamino));
 }
 
 TEST(ChainImagesTest, WhatIsTakenBackAtOnceIsNoticed) {
-  faults::Planted planted("chain-takes-back-at-once");
-  EXPECT_FALSE(TakesBackInTime(ChainMode::kImages));
+  faults::Planted planted("chain-rolls-back-at-once");
+  EXPECT_FALSE(RollsBackInTime(ChainMode::kImages));
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ TEST_F(ChainTraditionalTest, WhatItHasExecutedSinceItHasNotDiedOf) {
 }
 
 TEST_F(ChainTraditionalTest, NoticesAHeadThatDropsWhateverItHasReceived) {
-  faults::Planted planted("chain-drops-what-it-has-not-died-of");
+  faults::Planted planted("chain-drops-entries-that-did-not-crash-it");
   FollowThenLead();
   EXPECT_EQ(node_.ring_->received(), 2u);
 }

@@ -49,7 +49,7 @@ struct DonorRig : PartRig {
     hello.set_node_id(name);
     hello.set_resume(resume_after >= 0);
     hello.set_applied(resume_after >= 0 ? resume_after : 0);
-    donor.Begin(link, hello, {}, /*borne_out=*/true, now);
+    donor.Begin(link, hello, {}, /*confirmed=*/true, now);
     downstream.Pump();
   }
 
@@ -259,7 +259,7 @@ TEST(DonorTest, OneThatIsSentNothingIsNotBlamedForIt) {
   Hello hello;
   hello.set_incarnation(1);
   hello.set_node_id("n4");
-  donor.Begin(kLink, hello, {}, /*borne_out=*/true, rig.now);
+  donor.Begin(kLink, hello, {}, /*confirmed=*/true, rig.now);
   donor.Continue(rig.now);
   donor.OnChunkAck(1);
   for (int i = 0; i < 4; ++i) donor.OnTick(rig.now + i * absl::Seconds(1));
@@ -405,7 +405,7 @@ TEST(DonorTest, OneThatStuttersDoesNotHoldWritesForLong) {
   int told = 0;
   EXPECT_LE(HeldByOneThatStutters(&told), absl::Seconds(4));
   EXPECT_EQ(told, 1);  // by the log
-  faults::PlantFault("joining-writes-wait-for-a-stutterer");
+  faults::PlantFault("joining-writes-wait-for-an-unsteady-node");
   EXPECT_GT(HeldByOneThatStutters(), absl::Seconds(30));
   EXPECT_TRUE(faults::PlantedFaultWasMet());
   faults::PlantFault("");
@@ -418,7 +418,7 @@ TEST(DonorTest, APaceIsNotKeptIfATransferCouldNotEnd) {
   Hello hello;
   hello.set_incarnation(1);
   hello.set_node_id("n4");
-  donor.Begin(kLink, hello, {}, /*borne_out=*/true, rig.now);
+  donor.Begin(kLink, hello, {}, /*confirmed=*/true, rig.now);
   uint64_t taken = 0;
   for (int s = 0; s < 3600 && donor.state() == Donor::State::kCopying; ++s) {
     rig.now += absl::Seconds(1);
@@ -509,7 +509,7 @@ TEST(DonorTest, SendsNoFasterThanItMay) {
   Hello hello;
   hello.set_incarnation(1);
   hello.set_node_id("n4");
-  donor.Begin(kLink, hello, {}, /*borne_out=*/true, rig.now);
+  donor.Begin(kLink, hello, {}, /*confirmed=*/true, rig.now);
   int chunks = 0;
   for (int half_seconds = 0; half_seconds < 4; ++half_seconds) {
     donor.Continue(rig.now + half_seconds * absl::Milliseconds(500));

@@ -31,7 +31,7 @@ bool Exists(uint64_t id) {
 
 FakeHeap::FakeHeap(LogRing* ring, NodeRecord* record, ScrubRecord* scrub_record)
     : ring_(ring), record_(record), scrub_record_(scrub_record) {
-  if (scrub_record->state().copied) book_.Reset(RangeBook::Origin::kCopied);
+  if (scrub_record->state().copied) book_.Reset(RangeStates::Origin::kCopied);
 }
 
 uint64_t FakeHeap::RangeOf(engine::ObjectId id) const {
@@ -104,21 +104,21 @@ absl::Status FakeHeap::ReadIntent(const Intent& intent, std::string* bytes) {
   return there.status();
 }
 
-absl::Status FakeHeap::BeginMending(const WriteSet&, bool) {
+absl::Status FakeHeap::BeginRepair(const WriteSet&, bool) {
   return absl::OkStatus();
 }
 
-absl::Status FakeHeap::MendIntent(const Intent& intent, absl::string_view bytes,
-                                  Mend) {
+absl::Status FakeHeap::RepairIntent(const Intent& intent,
+                                    absl::string_view bytes, RepairDirection) {
   if (!Exists(intent.object)) return absl::DataLossError("no such object");
-  mended_.push_back(intent.object);
+  repaired_.push_back(intent.object);
   Write(ObjectOf(intent.object), std::string(bytes));
   return absl::OkStatus();
 }
 
-void FakeHeap::EndMending(bool borne_out) {
-  for (engine::ObjectId object : std::exchange(mended_, {})) {
-    if (!borne_out) OnBorrowed(object);
+void FakeHeap::EndRepair(bool confirmed) {
+  for (engine::ObjectId object : std::exchange(repaired_, {})) {
+    if (!confirmed) OnBorrowed(object);
   }
 }
 

@@ -60,11 +60,12 @@ class FakeHeap final : public Executor, public StateCopy, public ScrubbedHeap {
       const engine::Intent& intent) override;
   absl::Status ReadIntent(const engine::Intent& intent,
                           std::string* bytes) override;
-  absl::Status BeginMending(const engine::WriteSet& intents,
-                            bool interrupted) override;
-  absl::Status MendIntent(const engine::Intent& intent, absl::string_view bytes,
-                          Mend mend) override;
-  void EndMending(bool borne_out) override;
+  absl::Status BeginRepair(const engine::WriteSet& intents,
+                           bool interrupted) override;
+  absl::Status RepairIntent(const engine::Intent& intent,
+                            absl::string_view bytes,
+                            RepairDirection direction) override;
+  void EndRepair(bool confirmed) override;
 
   void BeginSending(uint64_t sequence) override;
   void PrepareCut() override {}
@@ -80,7 +81,7 @@ class FakeHeap final : public Executor, public StateCopy, public ScrubbedHeap {
   uint64_t RangeOf(engine::ObjectId id) const override;
   bool Reach(uint64_t) override { return true; }
   uint64_t Digest(uint64_t range) override;
-  RangeBook* book() override { return &book_; }
+  RangeStates* book() override { return &book_; }
   ScrubRecord* record() override { return scrub_record_; }
 
  private:
@@ -89,9 +90,9 @@ class FakeHeap final : public Executor, public StateCopy, public ScrubbedHeap {
   LogRing* const ring_;
   NodeRecord* const record_;
   ScrubRecord* const scrub_record_;
-  RangeBook book_{kRanges};
+  RangeStates book_{kRanges};
   bool sending_ = false;
-  std::vector<engine::ObjectId> mended_;
+  std::vector<engine::ObjectId> repaired_;
   std::set<char> unsent_;  // while sending
 };
 

@@ -231,7 +231,7 @@ class Replica {
   absl::Status Recover() {
     undo_copy_ = OpenUndoCopy(kind_, false, heap_.get(), regions_[2].get());
     absl::Status done =
-        TakeBackInterrupted(heap_.get(), *ring_, undo_copy_.get());
+        RollBackInterrupted(heap_.get(), *ring_, undo_copy_.get());
     recovered_ = true;
     return done;
   }
@@ -369,7 +369,7 @@ class Run {
       absl::Status half =
           replica->Execute(change, (*random)() % change.steps.size());
       if (!absl::IsCancelled(half)) return half;
-      absl::Status done = replica->undo().TakeBack();
+      absl::Status done = replica->undo().RollBack();
       if (!done.ok()) return done;
       done = Check(*replica);
       if (!done.ok()) return done;
@@ -588,8 +588,8 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"undo-is-not-drained", Kind::kLog},
         Fault{"undo-forgets-what-is-not-durable", Kind::kLog},
         Fault{"undo-forgets-what-was-freed", Kind::kLog},
-        Fault{"undo-log-takes-back-the-newest", Kind::kLog},
-        Fault{"undo-log-takes-back-what-is-committed", Kind::kLog},
+        Fault{"undo-log-rolls-back-the-newest", Kind::kLog},
+        Fault{"undo-log-rolls-back-committed-changes", Kind::kLog},
         Fault{"undo-copies-are-behind", Kind::kSimple},
         Fault{"undo-copies-behind-the-ring", Kind::kSimple},
         Fault{"undo-copies-are-never-stale", Kind::kSimple},

@@ -34,7 +34,7 @@ std::string JudgementOf(const std::vector<Vote>& given) {
   switch (judgement.kind) {
     case RangeJudgement::Kind::kAgreed:
       return "agreed";
-    case RangeJudgement::Kind::kConvicted:
+    case RangeJudgement::Kind::kOneIsWrong:
       return votes[static_cast<int>(judgement.convicted)].node_id() +
              " is wrong";
     case RangeJudgement::Kind::kUndecided:
@@ -105,7 +105,7 @@ TEST(RangeVotesTest, MistakesAreNoticed) {
     const faults::Planted planted("scrub-counts-a-copy-twice");
     EXPECT_EQ(JudgementOf({{kA}, {kB}, {kB, "n2"}}), "n1 is wrong");
   }
-  const faults::Planted planted("scrub-convicts-the-majority");
+  const faults::Planted planted("scrub-expels-the-majority");
   EXPECT_EQ(JudgementOf({{kA}, {kB}, {kB}}), "n3 is wrong");
 }
 

@@ -342,21 +342,20 @@ class ListingExecutor final : public Executor {
   absl::Status ReadIntent(const Intent&, std::string*) override {
     return absl::OkStatus();
   }
-  absl::Status BeginMending(const WriteSet& intents,
-                            bool interrupted) override {
+  absl::Status BeginRepair(const WriteSet& intents, bool interrupted) override {
     said.push_back(absl::StrCat(interrupted ? "interrupted " : "untouched ",
                                 intents.size()));
     return absl::OkStatus();
   }
-  absl::Status MendIntent(const Intent& intent, absl::string_view bytes,
-                          Mend mend) override {
-    EXPECT_EQ(mend, Mend::kForward);
+  absl::Status RepairIntent(const Intent& intent, absl::string_view bytes,
+                            RepairDirection direction) override {
+    EXPECT_EQ(direction, RepairDirection::kForward);
     said.push_back(absl::StrCat(static_cast<int>(intent.kind), " ",
                                 intent.object, " ", bytes.size()));
     return absl::OkStatus();
   }
-  void EndMending(bool borne_out) override {
-    said.push_back(borne_out ? "borne out" : "by the head's word");
+  void EndRepair(bool confirmed) override {
+    said.push_back(confirmed ? "borne out" : "by the head's word");
   }
 
   std::vector<std::string> said;

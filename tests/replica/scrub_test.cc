@@ -35,7 +35,8 @@ struct ScrubRig : PartRig {
                     scrub->stats().passes, ", differences ",
                     scrub->stats().differences, ", unanswered ",
                     scrub->stats().unanswered);
-    if (scrub->in_doubt()) absl::StrAppend(&text, ", doubt ", *scrub->doubt());
+    if (scrub->unresolved())
+      absl::StrAppend(&text, ", doubt ", *scrub->unresolved_range());
     return text;
   }
 
@@ -61,7 +62,7 @@ struct ScrubRig : PartRig {
     const Scrub::Answer answer = scrub->OnCompare(compare, now);
     if (answer == Scrub::Answer::kVoted) Note(Describe(message, ""));
     if (answer == Scrub::Answer::kFirst) {
-      Note(absl::StrCat("range ", *scrub->doubt(), " first"));
+      Note(absl::StrCat("range ", *scrub->unresolved_range(), " first"));
     }
   }
   // Judges `range` by this node's vote and those of others.
@@ -165,13 +166,13 @@ TEST(ScrubTest, ACopyIsBorneOutByAWholePass) {
   ScrubRig rig;
   rig.scrub->OnCopied("n2");
   for (uint64_t range : {1, 0}) {
-    EXPECT_FALSE(rig.scrub->borne_out());
+    EXPECT_FALSE(rig.scrub->confirmed());
     EXPECT_TRUE(rig.scrub_record.state().copied);
     EXPECT_EQ(rig.scrub_record.state().source, "n2");
     rig.OnCompare(5, range);
     rig.Conclude(range, {rig.heap.Digest(range)});
   }
-  EXPECT_TRUE(rig.scrub->borne_out());
+  EXPECT_TRUE(rig.scrub->confirmed());
   EXPECT_FALSE(rig.scrub_record.state().copied);
 }
 
@@ -253,11 +254,11 @@ TEST(ScrubTest, WhatIsInDoubtWhileItRestsIsNoPartOfTheNextPass) {
   rig.now += rig.options.scrub_retry;
   ASSERT_TRUE(rig.Asks());
   rig.Conclude(0, {13});
-  EXPECT_TRUE(rig.scrub->in_doubt());
+  EXPECT_TRUE(rig.scrub->unresolved());
   rig.now = rig.began + rig.options.scrub_min_pass;
   ASSERT_TRUE(rig.Asks());
   rig.Agree();
-  EXPECT_FALSE(rig.scrub->in_doubt());
+  EXPECT_FALSE(rig.scrub->unresolved());
   EXPECT_EQ(rig.scrub->stats().next, 0u);
 }
 
@@ -297,7 +298,7 @@ TEST(ScrubTest, WithoutARateWhatIsInDoubtIsAskedAgain) {
   }
   rig.Next();
   rig.Conclude(1, {12});
-  EXPECT_FALSE(rig.scrub->in_doubt());
+  EXPECT_FALSE(rig.scrub->unresolved());
   rig.now += rig.options.scrub_retry;
   EXPECT_FALSE(rig.scrub->Next(kPosition, rig.now).has_value());
 }
@@ -324,12 +325,12 @@ TEST(ScrubTest, WhoIsWrongIsInDoubtUntilItsTurnComes) {
     ScrubRig rig;
     rig.Next();
     rig.Conclude(0, others);
-    return rig.scrub->in_doubt();
+    return rig.scrub->unresolved();
   };
   EXPECT_TRUE(in_doubt({13, 13, 12}));
   EXPECT_FALSE(in_doubt({13, 13}));      // its turn
   EXPECT_FALSE(in_doubt({11, 13, 12}));  // the others'
-  const faults::Planted planted("scrub-trusts-who-is-not-convicted-yet");
+  const faults::Planted planted("scrub-trusts-a-wrong-member");
   EXPECT_FALSE(in_doubt({13, 13, 12}));
 }
 
@@ -337,8 +338,8 @@ TEST(ScrubTest, WithoutAHeapItTakesNoPart) {
   ScrubRig rig;
   Scrub scrub(rig.options, nullptr);
   EXPECT_FALSE(scrub.takes_part());
-  EXPECT_FALSE(scrub.in_doubt());
-  EXPECT_TRUE(scrub.borne_out());
+  EXPECT_FALSE(scrub.unresolved());
+  EXPECT_TRUE(scrub.confirmed());
   scrub.OnCopied("n2");
   scrub.OnAlone();
   scrub.OnWritten({{FakeHeap::kSpacing, 0, 8, engine::IntentKind::kWrite}});

@@ -48,15 +48,16 @@ class TearingExecutor final : public Executor {
                           std::string* bytes) override {
     return heap_->ReadIntent(intent, bytes);
   }
-  absl::Status BeginMending(const engine::WriteSet& intents,
-                            bool interrupted) override {
-    return heap_->BeginMending(intents, interrupted);
+  absl::Status BeginRepair(const engine::WriteSet& intents,
+                           bool interrupted) override {
+    return heap_->BeginRepair(intents, interrupted);
   }
-  absl::Status MendIntent(const engine::Intent& intent, absl::string_view bytes,
-                          Mend mend) override {
-    return heap_->MendIntent(intent, bytes, mend);
+  absl::Status RepairIntent(const engine::Intent& intent,
+                            absl::string_view bytes,
+                            RepairDirection direction) override {
+    return heap_->RepairIntent(intent, bytes, direction);
   }
-  void EndMending(bool borne_out) override { heap_->EndMending(borne_out); }
+  void EndRepair(bool borne_out) override { heap_->EndRepair(borne_out); }
 
  private:
   FakeHeap* const heap_;
@@ -442,7 +443,7 @@ std::string TranscriptNetwork::StandingOf(const Node& node) const {
       membership::RoleName(node.core->place().role()), ", ",
       membership::ConditionName(node.core->soundness().condition()),
       node.core->links().joiner.keeps_up() ? ", keeps up" : "",
-      node.core->soundness().beyond_doubt() ? "" : ", in doubt");
+      node.core->soundness().no_damage_suspected() ? "" : ", in doubt");
 }
 
 std::string TranscriptNetwork::TextOf(const std::string& name) const {

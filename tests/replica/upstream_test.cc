@@ -164,15 +164,15 @@ TEST(UpstreamTest, MuchIsAcknowledgedAtOnce) {
   EXPECT_EQ(SentBy(rig), 1u);
 }
 
-// The entry's misfit; the node continues.
-std::string Misfit(UpstreamRig& rig) {
+// The entry's error; the node continues.
+std::string ProtocolErrorOf(UpstreamRig& rig) {
   EXPECT_FALSE(rig.outbox.failed());
   EXPECT_EQ(rig.ring->received(), 2u);
-  const auto misfits = rig.outbox.TakeMisfits();
-  EXPECT_EQ(misfits.size(), 1u);
-  if (misfits.empty()) return "";
-  EXPECT_EQ(misfits[0].link, kLink);
-  return misfits[0].why;
+  const auto failed = rig.outbox.TakeFailedLinks();
+  EXPECT_EQ(failed.size(), 1u);
+  if (failed.empty()) return "";
+  EXPECT_EQ(failed[0].link, kLink);
+  return failed[0].why;
 }
 
 TEST(UpstreamTest, WhatCannotBeAnEntryEndsTheLink) {
@@ -180,16 +180,16 @@ TEST(UpstreamTest, WhatCannotBeAnEntryEndsTheLink) {
   rig.options.heap_bytes = 1 << 20;
   rig.upstream.Attach(kLink);
   rig.Take(3, std::string(rig.ring->space().max_entry() + 1, 'x'));
-  EXPECT_THAT(Misfit(rig), HasSubstr("the ring takes at most"));
+  EXPECT_THAT(ProtocolErrorOf(rig), HasSubstr("the ring takes at most"));
   rig.TakeBytes("");
-  EXPECT_THAT(Misfit(rig), HasSubstr("a log entry is cut off"));
+  EXPECT_THAT(ProtocolErrorOf(rig), HasSubstr("a log entry is cut off"));
   const TextBatch batch("next");
   LogEntryDraft draft = batch.Draft(3);
   draft.chain_id = 2;
   rig.TakeBytes(draft.ToString());
-  EXPECT_THAT(Misfit(rig), HasSubstr("of chain 2"));
+  EXPECT_THAT(ProtocolErrorOf(rig), HasSubstr("of chain 2"));
   rig.TakeBytes(batch.Draft(3, rig.outbox.view_id() + 1).ToString());
-  EXPECT_THAT(Misfit(rig), HasSubstr("of view 8, in view 7"));
+  EXPECT_THAT(ProtocolErrorOf(rig), HasSubstr("of view 8, in view 7"));
 }
 
 TEST(UpstreamTest, WhatWouldWriteBeyondTheHeapEndsTheLink) {
@@ -206,7 +206,8 @@ TEST(UpstreamTest, WhatWouldWriteBeyondTheHeapEndsTheLink) {
     LogEntryDraft draft = batch.Draft(3);
     draft.write_set = &write_set;
     rig.TakeBytes(draft.ToString());
-    EXPECT_THAT(Misfit(rig), HasSubstr("beyond the heap's 1048576 bytes"));
+    EXPECT_THAT(ProtocolErrorOf(rig),
+                HasSubstr("beyond the heap's 1048576 bytes"));
   }
 }
 
@@ -215,7 +216,8 @@ TEST(UpstreamTest, AnEntryThatBeginsWithinWhatWasReceivedEndsTheLink) {
   rig.upstream.Attach(kLink);
   const TextBatch batch("two", /*count=*/2);
   rig.TakeBytes(batch.Draft(2).ToString());
-  EXPECT_THAT(Misfit(rig), HasSubstr("mutations 2 to 3 begins before"));
+  EXPECT_THAT(ProtocolErrorOf(rig),
+              HasSubstr("mutations 2 to 3 begins before"));
 }
 
 }  // namespace

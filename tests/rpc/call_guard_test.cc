@@ -50,7 +50,7 @@ class CallGuardTest : public ::testing::Test {
     options.access = access_;
     server_ =
         *Server::Start(options, {&kamino_, &sessions_, &admin_, &debug_,
-                                 &membership_, &vouches_, &verbs_, &links_});
+                                 &membership_, &grants_, &verbs_, &links_});
     const std::string address = absl::StrCat("127.0.0.1:", server_->port());
     for (Role role : security::kRoles) {
       ChannelOptions channel;
@@ -116,7 +116,7 @@ class CallGuardTest : public ::testing::Test {
   kamino::v1::AdminService::CallbackService admin_;
   kamino::v1::DebugService::CallbackService debug_;
   kamino::internal::v1::MembershipService::CallbackService membership_;
-  kamino::internal::v1::VouchService::CallbackService vouches_;
+  kamino::internal::v1::VouchService::CallbackService grants_;
   kamino::internal::v1::VerbsLinks::CallbackService verbs_;
   kamino::internal::v1::ChainLinks::CallbackService links_;
   std::unique_ptr<Server> server_;

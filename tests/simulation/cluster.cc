@@ -103,7 +103,7 @@ Cluster::Cluster(World* world, const ClusterOptions& options)
     const std::string name = absl::StrCat("n", i);
     SimNode::Options node = NodeOptions(name);
     if (options.unequal != 0) Differ(i, &node);
-    if (options.session_clients > 0) node.session_book = &session_book_;
+    if (options.session_clients > 0) node.session_records = &session_records_;
     node.is_there = [this](const membership::Member& member) {
       return IsThere(member);
     };
@@ -136,7 +136,8 @@ void Cluster::MakeSessionClients() {
   for (int i = 1; i <= options_.session_clients; ++i) {
     session_clients_.push_back(std::make_unique<SessionClient>(
         SessionClient::Surroundings{world_, &network_, &peers_, &workload_,
-                                    &log_, &history_, &sent_, &session_book_},
+                                    &log_, &history_, &sent_,
+                                    &session_records_},
         absl::StrCat("s", i), client));
   }
 }
@@ -223,7 +224,7 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
     options.agent.managers.push_back(manager->name());
   }
   options.agent.retry = absl::Milliseconds(30);
-  options.agent.vouch = absl::Milliseconds(150);
+  options.agent.peer_lease = absl::Milliseconds(150);
   options.drains_all = options_.drains_all;
   options.pace = options_.pace;
   return options;
@@ -239,7 +240,7 @@ void Cluster::Differ(int number, SimNode::Options* options) const {
                     : random.OneIn(2) ? UndoCopyKind::kSimple
                                       : UndoCopyKind::kDynamic;
   // Nodes that roll back locally must all use the same kind.
-  if (!TakesBackAlone(options_.mode)) options->storage.undo_copy = kind;
+  if (!RollsBackAlone(options_.mode)) options->storage.undo_copy = kind;
   auto& chain = options->node.chain;
   chain.window_entries = half_or_twice(chain.window_entries);
   chain.window_chunks = half_or_twice(chain.window_chunks);

@@ -11,8 +11,8 @@
 #include "membership/view.h"
 #include "tests/simulation/committed_log.h"
 #include "tests/simulation/history.h"
-#include "tests/simulation/session_book.h"
 #include "tests/simulation/session_client.h"
+#include "tests/simulation/session_records.h"
 #include "tests/simulation/sim_client.h"
 #include "tests/simulation/sim_etcd.h"
 #include "tests/simulation/sim_manager.h"
@@ -107,7 +107,7 @@ class Cluster {
   CommittedLog& log() { return log_; }
   const History& history() const { return history_; }
   const SentRequests& sent() const { return sent_; }
-  const SessionBook& session_book() const { return session_book_; }
+  const SessionRecords& session_records() const { return session_records_; }
   const ClusterOptions& options() const { return options_; }
   // How many clients may have stored outcomes.
   size_t max_clients() const {
@@ -129,7 +129,7 @@ class Cluster {
   Workload workload_;
   History history_;
   SentRequests sent_;
-  SessionBook session_book_;
+  SessionRecords session_records_;
   SimNode::Peers peers_;
   std::vector<std::unique_ptr<SimManager>> managers_;
   std::vector<std::unique_ptr<SimNode>> nodes_;

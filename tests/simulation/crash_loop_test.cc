@@ -67,7 +67,7 @@ class CrashRun {
   SimNode* Member(size_t index) {
     return cluster_.node(cluster_.StoredView().members.at(index).node_id);
   }
-  void AddPoison(const char* whom) { cluster_.workload().AddPoison(whom); }
+  void AddCrashing(const char* whom) { cluster_.workload().AddCrashing(whom); }
   void MakeImmune(bool immune) {
     for (const auto& node : cluster_.nodes()) node->set_immune(immune);
   }
@@ -144,11 +144,11 @@ std::string FirstWrong(const Judgement& judge) {
 }
 
 // A client sends a request that ends `whom`, and may cost that many lives.
-std::string AfterPoison(const char* whom, absl::Duration supervised,
-                        int most_deaths) {
+std::string AfterCrashes(const char* whom, absl::Duration supervised,
+                         int most_deaths) {
   return FirstWrong([&](uint64_t seed) -> std::string {
     CrashRun run(seed, supervised);
-    run.AddPoison(whom);
+    run.AddCrashing(whom);
     run.Run(kLasts);
     if (run.Deaths() == 0) return "nobody died";
     std::string wrong = run.Judge(most_deaths);
@@ -158,16 +158,16 @@ std::string AfterPoison(const char* whom, absl::Duration supervised,
 
 // --- Heads: one that dies without a warning, and the next.
 
-TEST(PoisonTest, EndsHeads) {
-  EXPECT_EQ(AfterPoison(kHead, absl::InfiniteDuration(), 2), "");
+TEST(QuarantineOfRequestsTest, EndsHeads) {
+  EXPECT_EQ(AfterCrashes(kHead, absl::InfiniteDuration(), 2), "");
 }
 
-TEST(PoisonTest, EndsAHeadThatComesBackInItsPlace) {
-  EXPECT_EQ(AfterPoison(kHead, absl::Milliseconds(50), 2), "");
+TEST(QuarantineOfRequestsTest, EndsAHeadThatComesBackInItsPlace) {
+  EXPECT_EQ(AfterCrashes(kHead, absl::Milliseconds(50), 2), "");
 }
 
-TEST(PoisonTest, EndsHeadsThatJoinAnew) {
-  EXPECT_EQ(AfterPoison(kHead, absl::Milliseconds(900), 2), "");
+TEST(QuarantineOfRequestsTest, EndsHeadsThatJoinAnew) {
+  EXPECT_EQ(AfterCrashes(kHead, absl::Milliseconds(900), 2), "");
 }
 
 // Two heads die, and the third for another reason. The fourth is alone.
@@ -182,7 +182,7 @@ std::string AfterTheThirdHead(uint64_t seed) {
   return run.Judge(2);
 }
 
-TEST(PoisonTest, IsKnownToAllHeadsThatFollow) {
+TEST(QuarantineOfRequestsTest, IsKnownToAllHeadsThatFollow) {
   EXPECT_EQ(FirstWrong(AfterTheThirdHead), "");
 }
 
@@ -198,7 +198,9 @@ std::string AtAChainOfOne(uint64_t seed) {
   return run.Judge(2);
 }
 
-TEST(PoisonTest, EndsAChainOfOne) { EXPECT_EQ(FirstWrong(AtAChainOfOne), ""); }
+TEST(QuarantineOfRequestsTest, EndsAChainOfOne) {
+  EXPECT_EQ(FirstWrong(AtAChainOfOne), "");
+}
 
 // The same bytes in another request cost one more life, then none.
 std::string UnderOtherNames(uint64_t seed) {
@@ -211,7 +213,7 @@ std::string UnderOtherNames(uint64_t seed) {
   return run.Judge(3);
 }
 
-TEST(PoisonTest, IsKnownUnderOtherNames) {
+TEST(QuarantineOfRequestsTest, IsKnownUnderOtherNames) {
   EXPECT_EQ(FirstWrong(UnderOtherNames), "");
 }
 
@@ -236,22 +238,22 @@ std::string ByCoincidence(uint64_t seed) {
   return run.Judge(8);
 }
 
-TEST(PoisonTest, BytesThatDoNoHarmArePardoned) {
+TEST(QuarantineOfRequestsTest, BytesThatDoNoHarmArePardoned) {
   EXPECT_EQ(FirstWrong(ByCoincidence), "");
 }
 
 // --- Replicas: one dies, and the others take its log entry over.
 
-TEST(PoisonTest, EndsReplicas) {
-  EXPECT_EQ(AfterPoison(kReplica, absl::InfiniteDuration(), 1), "");
+TEST(QuarantineOfRequestsTest, EndsReplicas) {
+  EXPECT_EQ(AfterCrashes(kReplica, absl::InfiniteDuration(), 1), "");
 }
 
-TEST(PoisonTest, EndsAReplicaThatComesBackInItsPlace) {
-  EXPECT_EQ(AfterPoison(kReplica, absl::Milliseconds(50), 1), "");
+TEST(QuarantineOfRequestsTest, EndsAReplicaThatComesBackInItsPlace) {
+  EXPECT_EQ(AfterCrashes(kReplica, absl::Milliseconds(50), 1), "");
 }
 
-TEST(PoisonTest, EndsAReplicaThatJoinsAnew) {
-  EXPECT_EQ(AfterPoison(kReplica, absl::Milliseconds(900), 1), "");
+TEST(QuarantineOfRequestsTest, EndsAReplicaThatJoinsAnew) {
+  EXPECT_EQ(AfterCrashes(kReplica, absl::Milliseconds(900), 1), "");
 }
 
 // The head parts when its successor dies of a log entry. The successor returns
@@ -260,7 +262,7 @@ TEST(PoisonTest, EndsAReplicaThatJoinsAnew) {
 std::string AtTheNewHead(uint64_t seed) {
   CrashRun run(seed, absl::Milliseconds(50));
   SimNode* const head = run.Member(0);
-  run.AddPoison(kReplica);
+  run.AddCrashing(kReplica);
   for (int i = 0; i < 5000 && run.Deaths() == 0; ++i) {
     run.Run(absl::Microseconds(200));
   }
@@ -272,7 +274,7 @@ std::string AtTheNewHead(uint64_t seed) {
   return wrong.empty() ? run.JudgeTheEnd() : wrong;
 }
 
-TEST(PoisonTest, EndsANewHeadThatWasInterrupted) {
+TEST(QuarantineOfRequestsTest, EndsANewHeadThatWasInterrupted) {
   EXPECT_EQ(FirstWrong(AtTheNewHead), "");
 }
 
@@ -341,16 +343,16 @@ TEST(RestartTest, PowerCutsAreNoDeaths) {
 
 // --- Planted faults.
 
-TEST(PoisonTest, OldMistakesAreNoticed) {
+TEST(QuarantineOfRequestsTest, OldMistakesAreNoticed) {
   const std::vector<std::pair<const char*, std::function<std::string()>>>
       mistakes = {
           {"head-is-never-on-probation",
-           [] { return AfterPoison(kHead, absl::InfiniteDuration(), 2); }},
-          {"head-keeps-poison-to-itself",
+           [] { return AfterCrashes(kHead, absl::InfiniteDuration(), 2); }},
+          {"head-keeps-quarantine-to-itself",
            [] { return FirstWrong(AfterTheThirdHead); }},
-          {"head-pardons-nothing", [] { return FirstWrong(ByCoincidence); }},
-          {"chain-executes-what-is-deadly",
-           [] { return AfterPoison(kReplica, absl::InfiniteDuration(), 1); }},
+          {"head-clears-nothing", [] { return FirstWrong(ByCoincidence); }},
+          {"chain-executes-quarantined-entries",
+           [] { return AfterCrashes(kReplica, absl::InfiniteDuration(), 1); }},
           {"chain-executes-again-for-ever",
            [] { return FirstWrong(AtTheNewHead); }},
           {"storage-opens-after-any-restarts",

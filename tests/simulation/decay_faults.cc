@@ -53,12 +53,12 @@ void Faults::LookAfter(SimNode* node) {
 void Faults::TakeOutDifferent(SimNode* node) {
   world_->After(absl::Seconds(2), [this, node] {
     if (!node->may_differ()) return;
-    const bool in_doubt =
-        std::any_of(cluster_->nodes().begin(), cluster_->nodes().end(),
-                    [](const auto& each) {
-                      return each->has_core() &&
-                             !each->node()->core().soundness().beyond_doubt();
-                    });
+    const bool in_doubt = std::any_of(
+        cluster_->nodes().begin(), cluster_->nodes().end(),
+        [](const auto& each) {
+          return each->has_core() &&
+                 !each->node()->core().soundness().no_damage_suspected();
+        });
     if (in_doubt && !operator_.Wants(node->name())) {
       operator_.TakeOut(
           node->name(), Operator::Removal::kForced,
@@ -137,15 +137,15 @@ void Faults::WatchDecayed() {
   world_->After(absl::Milliseconds(50), [this] {
     const membership::View view = cluster_->StoredView();
     const bool alone = view.members.size() == 1;
-    only_decayed_are_left_ =
-        std::all_of(view.members.begin(), view.members.end(),
-                    [&](const membership::Member& member) {
-                      SimNode* const node = cluster_->node(member.node_id);
-                      const bool in_doubt =
-                          !node->has_core() ||
-                          !node->node()->core().soundness().beyond_doubt();
-                      return node->decayed() && (alone || !in_doubt);
-                    });
+    only_decayed_are_left_ = std::all_of(
+        view.members.begin(), view.members.end(),
+        [&](const membership::Member& member) {
+          SimNode* const node = cluster_->node(member.node_id);
+          const bool in_doubt =
+              !node->has_core() ||
+              !node->node()->core().soundness().no_damage_suspected();
+          return node->decayed() && (alone || !in_doubt);
+        });
     if (!only_decayed_are_left_) WatchDecayed();
   });
 }
@@ -171,7 +171,7 @@ void Faults::TakeOutDecayed() {
     bool in_doubt = false;
     for (const auto& node : cluster_->nodes()) {
       in_doubt |=
-          node->up() && !node->node()->core().soundness().beyond_doubt();
+          node->up() && !node->node()->core().soundness().no_damage_suspected();
     }
     SimNode* const wrong = in_doubt ? WrongMember() : nullptr;
     if (wrong != nullptr && !operator_.busy()) {

@@ -238,7 +238,9 @@ bool Faults::MayDie(const SimNode& node) const {
   return (plan_.restarts || MayLose(node)) && MayTear(node);
 }
 
-bool Faults::MendAlone() const { return MendsAlone(cluster_->options().mode); }
+bool Faults::MendAlone() const {
+  return RepairsAlone(cluster_->options().mode);
+}
 
 bool Faults::MayTear(const SimNode& node) const {
   if (MendAlone()) return !SomebodyIsOld() || MayLose(node);
@@ -394,7 +396,7 @@ void Faults::Rot() {
 
 void Faults::Poison() {
   if (cluster_->LastView().members.size() < 3) return;
-  cluster_->workload().AddPoison(kHead);
+  cluster_->workload().AddCrashing(kHead);
 }
 
 void Faults::Pause() {

@@ -156,7 +156,7 @@ absl::Status CheckAtRest(Cluster* cluster) {
                   absl::StrCat("is in view ", node->node()->core().view().id,
                                ", not in ", view.ToString()));
     }
-    if (!node->node()->core().soundness().beyond_doubt()) {
+    if (!node->node()->core().soundness().no_damage_suspected()) {
       return Left(*node, "does not know whether it holds what was written");
     }
     absl::Status status =

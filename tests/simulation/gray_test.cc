@@ -344,13 +344,13 @@ TEST(GrayTest, TheNameServerHangsOrIsSlow) {
 TEST(GrayTest, NobodyLeads) { EXPECT_EQ(FirstWrong(NobodyLeads), ""); }
 
 TEST(GrayTest, OldMistakesAreNoticed) {
-  faults::PlantFault("membership-nobody-is-suspect");
+  faults::PlantFault("membership-no-member-is-suspect");
   EXPECT_NE(FirstWrong(DeadLinks), "");
-  faults::PlantFault("membership-accusers-are-forgotten");
+  faults::PlantFault("membership-reporters-are-forgotten");
   EXPECT_NE(FirstWrong(CutFromNodes), "");
-  faults::PlantFault("membership-waits-for-who-mends");
+  faults::PlantFault("membership-waits-for-a-repairing-node");
   EXPECT_NE(FirstWrong(RestartsAtDeadLinks), "");
-  faults::PlantFault("links-expect-nobody");
+  faults::PlantFault("links-expect-no-peer");
   EXPECT_NE(FirstWrong(NamesAreNotFound), "");
   faults::PlantFault("membership-hung-cores-are-there");
   EXPECT_NE(FirstWrong(HungCores), "");
@@ -358,7 +358,7 @@ TEST(GrayTest, OldMistakesAreNoticed) {
   EXPECT_NE(FirstWrong(HungMedia), "");
   faults::PlantFault("membership-slow-members-stay");
   EXPECT_NE(FirstWrong(SlowMedia), "");
-  faults::PlantFault("membership-nobody-vouches");
+  faults::PlantFault("membership-no-peer-leases");
   EXPECT_NE(FirstWrong(NobodyLeads), "");
   faults::PlantFault("");
 }

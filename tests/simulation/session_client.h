@@ -18,7 +18,7 @@
 #include "client/session/connection.h"
 #include "tests/simulation/committed_log.h"
 #include "tests/simulation/history.h"
-#include "tests/simulation/session_book.h"
+#include "tests/simulation/session_records.h"
 #include "tests/simulation/sim_client.h"
 #include "tests/simulation/sim_node.h"
 #include "tests/simulation/timed_network.h"
@@ -47,7 +47,7 @@ class SessionClient final : public Process {
     const CommittedLog* log;
     History* history;
     SentRequests* sent;
-    SessionBook* book;
+    SessionRecords* book;
   };
 
   SessionClient(const Surroundings& surroundings, const std::string& name,

@@ -9,7 +9,7 @@
 namespace kamino::simulation {
 
 using membership::AgentCore;
-using membership::Vouching;
+using membership::PeerLeases;
 
 namespace {
 
@@ -38,7 +38,7 @@ absl::Status SimAgent::Start(const membership::Member& self,
                              membership::ViewSourceCallbacks callbacks) {
   core_.Begin(self, process_->Clock());
   callbacks_ = std::move(callbacks);
-  AskForVouches();
+  AskForPeerLeases();
   WaitThenAsk(random_.Between(absl::ZeroDuration(), kCallDeadline));
   return absl::OkStatus();
 }
@@ -110,20 +110,20 @@ void SimAgent::Ask() {
 
 // --- Peer leases.
 
-void SimAgent::AskForVouches() {
-  process_->After(core_.lease().vouch_interval(), [this] {
-    for (const Vouching::Call& call :
-         core_.lease().NextVouches(process_->Clock())) {
+void SimAgent::AskForPeerLeases() {
+  process_->After(core_.lease().peer_lease_interval(), [this] {
+    for (const PeerLeases::Call& call :
+         core_.lease().NextPeerLeaseCalls(process_->Clock())) {
       AskForVouch(call);
     }
-    AskForVouches();
+    AskForPeerLeases();
   });
 }
 
-void SimAgent::AskForVouch(const Vouching::Call& call) {
+void SimAgent::AskForVouch(const PeerLeases::Call& call) {
   const auto over = std::make_shared<bool>(false);
-  const auto answered = [this, call, over](const Vouching::Answer& answer) {
-    if (!std::exchange(*over, true)) core_.lease().OnVouch(call, answer);
+  const auto answered = [this, call, over](const PeerLeases::Answer& answer) {
+    if (!std::exchange(*over, true)) core_.lease().OnPeerLease(call, answer);
   };
   const Peer peer = find_peer_(call.node_id);
   network_->Send(
@@ -138,8 +138,8 @@ void SimAgent::AskForVouch(const Vouching::Call& call) {
           if (life == from->life()) answered(answer);
         });
       });
-  process_->After(core_.lease().vouch_deadline(), [answered] {
-    Vouching::Answer none;
+  process_->After(core_.lease().peer_lease_deadline(), [answered] {
+    PeerLeases::Answer none;
     none.status = absl::DeadlineExceededError("no answer");
     answered(none);
   });

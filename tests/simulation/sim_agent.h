@@ -58,8 +58,8 @@ class SimAgent final : public membership::ViewSource {
  private:
   using Call = membership::AgentCore::Call;
 
-  void AskForVouches();
-  void AskForVouch(const membership::Vouching::Call& call);
+  void AskForPeerLeases();
+  void AskForVouch(const membership::PeerLeases::Call& call);
   void WaitThenAsk(absl::Duration wait);
   void Ask();
   void OnAnswer(const Call& call, const SimManager::Answer& answer);

@@ -25,7 +25,7 @@ constexpr absl::Duration kEtcdDeadline = absl::Milliseconds(300);
 // as well.
 bool OldCopiesGoUnseen() {
   return faults::FaultPlanted("old-copies-are-for-neighbours-to-see") ||
-         faults::FaultPlanted("chain-believes-who-returns") ||
+         faults::FaultPlanted("chain-trusts-a-returning-node") ||
          faults::FaultPlanted("chain-stops-at-stale-successor");
 }
 

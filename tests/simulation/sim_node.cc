@@ -99,7 +99,7 @@ void SimNode::Boot() {
   storage_options.first_incarnation = 1 + random_.Pick(1u << 30);
   storage_options.salt = random_.Next();
   storage_options.boot = boot_;
-  if (misfit_) Misfit(&storage_options);
+  if (mismatched_) SetMismatchedFlags(&storage_options);
   if (std::exchange(limit_is_lifted_, false)) storage_options.restart_limit = 0;
   auto storage = node::Storage::Open(storage_options,
                                      std::make_unique<SimMedia>(disk_.get()));
@@ -115,10 +115,10 @@ void SimNode::Boot() {
   storage_ = storage->get();
   incarnation_ = storage_->record()->state().incarnation;
   stopping_ = ended_ = false;
-  if (misfit_) {
-    misfit_lives_.insert(incarnation_);
+  if (mismatched_) {
+    mismatched_lives_.insert(incarnation_);
   } else {
-    misfit_lives_.erase(incarnation_);
+    mismatched_lives_.erase(incarnation_);
   }
   const LogRing& ring = *storage_->ring();
   for (uint64_t last = ring.cleaned(); last < ring.received();) {
@@ -141,7 +141,7 @@ void SimNode::Boot() {
   CHECK(node.ok()) << node.status();
   node_ = std::move(*node);
   if (!up()) return;
-  if (options_.session_book != nullptr) ListenForSessions();
+  if (options_.session_records != nullptr) ListenForSessions();
   Trace(
       "has received ", ring.received(), ", applied ", ring.applied(),
       ", cleaned ", ring.cleaned(), "; incarnation ", incarnation_, ", ",
@@ -169,9 +169,9 @@ node::NodeOptions SimNode::NodeOptionsOf() {
   options.chain.on_appended = [this](const LogEntry& entry) {
     if (!up()) return;
     log_->OnAppended(entry.last());
-    if (options_.session_book != nullptr) {
-      options_.session_book->OnAppended(entry.first(), entry.bytes(),
-                                        world()->now());
+    if (options_.session_records != nullptr) {
+      options_.session_records->OnAppended(entry.first(), entry.bytes(),
+                                           world()->now());
     }
     TraceEntry(entry);
     appended_[entry.first()] = {entry.last(), std::string(entry.bytes())};
@@ -332,10 +332,10 @@ void SimNode::OnFatal(const absl::Status& status) {
   }
   if (absl::IsDataLoss(status) &&
       absl::StrContains(status.message(), "have changed")) {
-    return OnConvicted(status);
+    return OnWrong(status);
   }
   if (TellsRot(status)) return BeginAnewLater(status);
-  if (IsMisfit(status) || LacksProcedure(status)) return OnMisfit(status);
+  if (IsMismatched(status) || LacksProcedure(status)) return OnMismatch(status);
   const bool refused = agent_ != nullptr && agent_->refused();
   const bool old_copy =
       refused && put_back_ && absl::IsFailedPrecondition(status);
@@ -372,7 +372,7 @@ void SimNode::OnStaysDown(const absl::Status& status) {
   });
 }
 
-void SimNode::OnConvicted(const absl::Status& status) {
+void SimNode::OnWrong(const absl::Status& status) {
   bool changed = may_differ_;
   for (const std::string& value : options_.cold) {
     changed |= Find(value) == nullptr;

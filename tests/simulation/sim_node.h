@@ -21,7 +21,7 @@
 #include "tests/node/storage/sim_media.h"
 #include "tests/simulation/committed_log.h"
 #include "tests/simulation/history.h"
-#include "tests/simulation/session_book.h"
+#include "tests/simulation/session_records.h"
 #include "tests/simulation/sim_agent.h"
 #include "tests/simulation/sim_executor.h"
 #include "tests/simulation/sim_manager.h"
@@ -82,7 +82,7 @@ class SimNode final : public Process {
     bool newer = false;
     // It accepts session connections, and reports its log entries to this book;
     // null: neither.
-    SessionBook* session_book = nullptr;
+    SessionRecords* session_records = nullptr;
   };
   // All nodes, by name; filled before the first one starts.
   struct Peers {
@@ -138,8 +138,8 @@ class SimNode final : public Process {
   // It holds other data than was written, by Decay or as a copy of such a node;
   // as far as can be seen, or could when it was up.
   bool decayed();
-  // Poisoned requests end the process (Workload::AddPoison), and its supervisor
-  // restarts it after this time; infinite: it does not.
+  // Poisoned requests end the process (Workload::AddCrashing), and its
+  // supervisor restarts it after this time; infinite: it does not.
   void set_supervisor_delay(absl::Duration delay) { supervised_ = delay; }
   void set_immune(bool immune) { immune_ = immune; }
   int deaths_by_requests() const { return deaths_by_requests_; }
@@ -230,21 +230,21 @@ class SimNode final : public Process {
   // Where the heap holds that value; null: nowhere.
   std::byte* Find(const std::string& value) const;
   // Other nodes told it that its data differs from theirs.
-  void OnConvicted(const absl::Status& status);
+  void OnWrong(const absl::Status& status);
   // Whether that status is what it must report of its files.
   bool TellsOldFile(const absl::Status& status) const;
   // Draws the flags of this start.
   void DrawFlags();
   // Makes options that do not fit the others'.
-  static void Misfit(node::StorageOptions* options);
+  static void SetMismatchedFlags(node::StorageOptions* options);
   bool OthersAreUp() const;
   // It or another node differs from the others, and is refused for that.
-  bool IsMisfit(const absl::Status& status) const;
+  bool IsMismatched(const absl::Status& status) const;
   // Its older program lacks a procedure that the chain has executed.
   bool LacksProcedure(const absl::Status& status) const;
   // Whether others may be refused because of how it was started.
-  bool CountsAsMisfit(const membership::View& stored) const;
-  void OnMisfit(const absl::Status& status);
+  bool CountsAsMismatched(const membership::View& stored) const;
+  void OnMismatch(const absl::Status& status);
   void SetRight();
   void OnStaysDown(const absl::Status& status);
   bool TellsRot(const absl::Status& status) const;
@@ -291,9 +291,10 @@ class SimNode final : public Process {
   bool stays_down_ = false;
   bool limit_is_lifted_ = false;  // with the next start
   bool newer_ = false;            // its program
-  bool misfit_ = false;           // its flags do not fit the others'
-  absl::Time misfit_until_ = absl::InfinitePast();  // to others
-  std::set<uint64_t> misfit_lives_;  // incarnations that it was started so in
+  bool mismatched_ = false;       // its flags do not fit the others'
+  absl::Time mismatched_until_ = absl::InfinitePast();  // to others
+  std::set<uint64_t>
+      mismatched_lives_;  // incarnations that it was started so in
   absl::Time started_;
   // How often its process, but not its machine, has ended since a process lived
   // for long: at least as often as the node counts itself.

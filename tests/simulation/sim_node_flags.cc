@@ -11,17 +11,17 @@ void SimNode::DrawFlags() {
   // Nodes that all begin anew are not bound by earlier settings: see
   // operations.md, Settings that all nodes share.
   if (!OthersAreUp()) return;
-  if (starts_ > 1 && random_.OneIn(8)) misfit_ = true;
+  if (starts_ > 1 && random_.OneIn(8)) mismatched_ = true;
   if (starts_ > 1 && random_.OneIn(4)) {
     newer_ = !newer_;
     Trace("is started with ", newer_ ? "a newer" : "an older", " program");
   }
-  if (misfit_) Trace("is started with flags that do not fit");
+  if (mismatched_) Trace("is started with flags that do not fit");
 }
 
 // The undo copy that executed mutations also rolls them back, though.
-void SimNode::Misfit(node::StorageOptions* options) {
-  if (TakesBackAlone(options->mode) && options->salt % 2 == 0) {
+void SimNode::SetMismatchedFlags(node::StorageOptions* options) {
+  if (RollsBackAlone(options->mode) && options->salt % 2 == 0) {
     options->undo_copy = options->undo_copy == UndoCopyKind::kSimple
                              ? UndoCopyKind::kDynamic
                              : UndoCopyKind::kSimple;
@@ -33,23 +33,23 @@ void SimNode::Misfit(node::StorageOptions* options) {
 bool SimNode::OthersAreUp() const {
   size_t up = 0;
   for (const auto& [name, node] : peers_->nodes) {
-    if (node->misfit_) return false;
+    if (node->mismatched_) return false;
     up += node != this && node->up() && node->node_ != nullptr &&
           node->node()->core().place().role() != membership::Role::kOutside;
   }
   return up > 0;
 }
 
-bool SimNode::IsMisfit(const absl::Status& status) const {
+bool SimNode::IsMismatched(const absl::Status& status) const {
   if (!options_.unequal || !absl::IsFailedPrecondition(status) ||
       agent_ == nullptr || !agent_->refused() ||
       !absl::StrContains(status.message(), "must have it in common")) {
     return false;
   }
-  bool differs = misfit_ || !newer_;
+  bool differs = mismatched_ || !newer_;
   const membership::View view = options_.stored_view();
   for (const auto& [name, node] : peers_->nodes) {
-    differs |= node->CountsAsMisfit(view);
+    differs |= node->CountsAsMismatched(view);
   }
   return differs;
 }
@@ -63,22 +63,22 @@ bool SimNode::LacksProcedure(const absl::Status& status) const {
 
 // A manager may count on the node's former life for as long as that was silent,
 // and the stored view names it until the manager hears the present one.
-bool SimNode::CountsAsMisfit(const membership::View& stored) const {
-  if (misfit_ || world()->now() < misfit_until_) return true;
+bool SimNode::CountsAsMismatched(const membership::View& stored) const {
+  if (mismatched_ || world()->now() < mismatched_until_) return true;
   return std::any_of(stored.members.begin(), stored.members.end(),
                      [this](const membership::Member& member) {
                        return member.node_id == name() &&
-                              misfit_lives_.contains(member.incarnation);
+                              mismatched_lives_.contains(member.incarnation);
                      });
 }
 
-void SimNode::OnMisfit(const absl::Status& status) {
+void SimNode::OnMismatch(const absl::Status& status) {
   Trace("is refused: ", status.message());
-  world()->tally().Count(Kind::kMisfit);
+  world()->tally().Count(Kind::kMismatch);
   GoDown(Crash::kProcess);
   world()->After(kOperatorDelay, [this] {
     for (const auto& [name, node] : peers_->nodes) {
-      if (node->misfit_) node->SetRight();
+      if (node->mismatched_) node->SetRight();
     }
     if (up()) return;  // with other flags already
     newer_ = true;
@@ -89,8 +89,8 @@ void SimNode::OnMisfit(const absl::Status& status) {
 // An operator has it started with the others' flags.
 void SimNode::SetRight() {
   if (up()) Die(Crash::kProcess);
-  misfit_ = false;
-  misfit_until_ = world()->now() + absl::Seconds(2);
+  mismatched_ = false;
+  mismatched_until_ = world()->now() + absl::Seconds(2);
   Start();
 }
 

@@ -293,8 +293,8 @@ class Simulation {
       status = CheckReplicaReads(cluster_.history(), cluster_.log());
     }
     if (status.ok()) {
-      status = cluster_.session_book().Check(cluster_.log(),
-                                             cluster_.StoredView().epoch);
+      status = cluster_.session_records().Check(cluster_.log(),
+                                                cluster_.StoredView().epoch);
     }
     const Workload& workload = cluster_.workload();
     if (status.ok()) {

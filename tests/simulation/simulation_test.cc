@@ -36,7 +36,7 @@ class SimulationTest : public ::testing::TestWithParam<int> {
     // Each occurs in some run, as it is rare in one.
     for (const Kind kind :
          {Kind::kStorm, Kind::kRemoval, Kind::kDrain, Kind::kDecay,
-          Kind::kError, Kind::kRot, Kind::kMixedFiles, Kind::kMisfit,
+          Kind::kError, Kind::kRot, Kind::kMixedFiles, Kind::kMismatch,
           Kind::kFinalized, Kind::kLacks, Kind::kCleanRead, Kind::kNotClean,
           Kind::kSessionExpired, Kind::kSessionClosed, Kind::kVoided,
           Kind::kStranger}) {

@@ -20,7 +20,7 @@ enum class Kind : size_t {
   kErrorOfTwo,
   kRot,
   kMixedFiles,
-  kMisfit,          // a node is refused, as it differs from the others
+  kMismatch,        // a node is refused, as it differs from the others
   kFinalized,       // an operator finalizes a release
   kLacks,           // a member lacks what a client asks for
   kCleanRead,       // at a node other than the tail
@@ -50,7 +50,7 @@ inline constexpr std::array<const char*, static_cast<size_t>(Kind::kCount)>
                   "errors in chains of two",
                   "rot",
                   "mixed files",
-                  "misfits",
+                  "failed",
                   "finalizations",
                   "procedures that a member lacks",
                   "reads at clean replicas",

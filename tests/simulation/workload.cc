@@ -97,7 +97,7 @@ absl::StatusOr<std::string> NewerProcedure(replica::ProcedureContext& context,
 }
 
 // "WHOM KEY VALUE": a put, which ends the processes that `dies` says.
-absl::StatusOr<std::string> PoisonProcedure(
+absl::StatusOr<std::string> CrashingProcedure(
     const std::function<bool(absl::string_view)>& dies,
     replica::ProcedureContext& context, absl::string_view arguments) {
   const std::vector<absl::string_view> words = absl::StrSplit(arguments, ' ');
@@ -125,7 +125,7 @@ replica::ProcedureRegistry WorkloadProcedures(
   registry.Register("test.poison",
                     [dies = std::move(dies)](replica::ProcedureContext& context,
                                              absl::string_view arguments) {
-                      return PoisonProcedure(dies, context, arguments);
+                      return CrashingProcedure(dies, context, arguments);
                     });
   if (newer) registry.Register(kNewer, NewerProcedure);
   return registry;
@@ -189,7 +189,7 @@ Record Workload::Setup() const {
   return Mutation(replica::kCommitFunction, commit.SerializeAsString());
 }
 
-void Workload::AddPoison(absl::string_view whom) {
+void Workload::AddCrashing(absl::string_view whom) {
   added_.push_back(Mutation("test.poison",
                             absl::StrCat(whom, " ", Register(), " ", Value())));
 }

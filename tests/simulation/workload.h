@@ -74,7 +74,7 @@ class Workload {
   Record Next(const Versions& versions);
 
   // The next one is poisoned: it ends the processes that execute it.
-  void AddPoison(absl::string_view whom);
+  void AddCrashing(absl::string_view whom);
 
   // The values of those objects: no other bytes are like these.
   std::vector<std::string> ColdValues() const;

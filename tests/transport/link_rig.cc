@@ -71,19 +71,19 @@ class KnownRendezvous final : public VerbsRendezvous {
 // Likewise.
 class LocalSource final : public PassSource {
  public:
-  LocalSource(std::shared_ptr<PassBook> book,
+  LocalSource(std::shared_ptr<PassRegistry> registry,
               std::shared_ptr<security::Certificates> of)
-      : book_(std::move(book)), of_(std::move(of)) {}
+      : registry_(std::move(registry)), of_(std::move(of)) {}
 
   void Ask(const std::string&, absl::Duration, Reply reply) override {
     const security::Certificate& own = of_->Current()->own;
-    auto pass = book_->Issue(own);
+    auto pass = registry_->Issue(own);
     if (!pass.ok()) return reply(pass.status());
     reply(Granted{*pass, own});
   }
 
  private:
-  const std::shared_ptr<PassBook> book_;
+  const std::shared_ptr<PassRegistry> registry_;
   const std::shared_ptr<security::Certificates> of_;
 };
 
@@ -181,8 +181,9 @@ TransportFactory LinkRig::Factory() {
   if (kind_ == "tcp") return TcpTransports();
   if (kind_ == "shm") {
     if (!known_) return ShmTransports(folder_);
-    return ShmTransports(folder_, {book_, std::make_shared<LocalSource>(
-                                              book_, options.certificates)});
+    return ShmTransports(folder_,
+                         {registry_, std::make_shared<LocalSource>(
+                                         registry_, options.certificates)});
   }
   if (!simulated()) {
     VerbsSetup setup{{}, rendezvous_, fabric_};

@@ -95,7 +95,7 @@ class LinkRig {
 
   // Only for "shm": the passes that are given out. With kKnown, both ends'
   // identity.
-  PassBook& book() { return *book_; }
+  PassRegistry& registry() { return *registry_; }
   const std::shared_ptr<security::Certificates>& certificates() const {
     return options.certificates;
   }
@@ -121,7 +121,8 @@ class LinkRig {
   std::unique_ptr<simulation::TimedNetwork> network_;
   std::shared_ptr<FakeFabric> fabric_;
   std::shared_ptr<VerbsRendezvous> rendezvous_;  // constant once made
-  const std::shared_ptr<PassBook> book_ = std::make_shared<PassBook>();
+  const std::shared_ptr<PassRegistry> registry_ =
+      std::make_shared<PassRegistry>();
   int addresses_ = 0;
 };
 

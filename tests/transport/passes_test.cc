@@ -19,12 +19,12 @@ using security::Role;
 class PassesTest : public ::testing::Test {
  protected:
   PassesTest() {
-    PassBook::Options options;
+    PassRegistry::Options options;
     options.max_outstanding = 5;
     options.max_of_holder = 3;
     options.valid = absl::Seconds(10);
     options.now = [this] { return now_; };
-    book_ = std::make_unique<PassBook>(options);
+    registry_ = std::make_unique<PassRegistry>(options);
   }
 
   Certificate Of(const std::string& name) {
@@ -36,81 +36,81 @@ class PassesTest : public ::testing::Test {
 
   security::TestAuthority authority_;
   absl::Time now_ = absl::UnixEpoch();
-  std::unique_ptr<PassBook> book_;
+  std::unique_ptr<PassRegistry> registry_;
 };
 
 TEST_F(PassesTest, OneIsOfWhoHasAskedAndGoodOnce) {
-  const auto pass = book_->Issue(Of("a"));
+  const auto pass = registry_->Issue(Of("a"));
   ASSERT_TRUE(pass.ok()) << pass.status();
   EXPECT_EQ(pass->token.size(), kPassBytes);
   EXPECT_EQ(pass->proof.size(), kPassBytes);
   EXPECT_NE(pass->token, pass->proof);
-  const auto taken = book_->Take(pass->token);
+  const auto taken = registry_->Take(pass->token);
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_EQ(taken->holder.identity().name, "a");
   EXPECT_EQ(taken->proof, pass->proof);
   // Replayed.
-  EXPECT_TRUE(absl::IsUnauthenticated(book_->Take(pass->token).status()));
-  EXPECT_EQ(book_->outstanding(), 0u);
+  EXPECT_TRUE(absl::IsUnauthenticated(registry_->Take(pass->token).status()));
+  EXPECT_EQ(registry_->outstanding(), 0u);
 }
 
 // The fault that the replay above would notice.
 TEST_F(PassesTest, OneThatIsGoodTwiceIsNoticed) {
-  const auto pass = book_->Issue(Of("a"));
+  const auto pass = registry_->Issue(Of("a"));
   ASSERT_TRUE(pass.ok());
   const faults::Planted fault("links-take-passes-twice");
-  ASSERT_TRUE(book_->Take(pass->token).ok());
-  EXPECT_TRUE(book_->Take(pass->token).ok());
+  ASSERT_TRUE(registry_->Take(pass->token).ok());
+  EXPECT_TRUE(registry_->Take(pass->token).ok());
 }
 
 TEST_F(PassesTest, NoTwoAreAlike) {
   std::set<std::string> seen;
   for (int i = 0; i < 100; ++i) {
-    const auto pass = book_->Issue(Of("a"));
+    const auto pass = registry_->Issue(Of("a"));
     ASSERT_TRUE(pass.ok());
     seen.insert(pass->token);
     seen.insert(pass->proof);
-    ASSERT_TRUE(book_->Take(pass->token).ok());
+    ASSERT_TRUE(registry_->Take(pass->token).ok());
   }
   EXPECT_EQ(seen.size(), 200u);
 }
 
 TEST_F(PassesTest, OneThatWasNeverGivenOutIsRefused) {
-  const auto pass = book_->Issue(Of("a"));
+  const auto pass = registry_->Issue(Of("a"));
   ASSERT_TRUE(pass.ok());
   for (const std::string& wrong :
        {std::string(), std::string(kPassBytes, '\0'), pass->proof,
         pass->token.substr(1), pass->token + "x"}) {
-    EXPECT_TRUE(absl::IsUnauthenticated(book_->Take(wrong).status()));
+    EXPECT_TRUE(absl::IsUnauthenticated(registry_->Take(wrong).status()));
   }
-  EXPECT_TRUE(book_->Take(pass->token).ok());
+  EXPECT_TRUE(registry_->Take(pass->token).ok());
 }
 
 TEST_F(PassesTest, OneIsTooOldAfterAWhile) {
-  const auto pass = book_->Issue(Of("a"));
+  const auto pass = registry_->Issue(Of("a"));
   ASSERT_TRUE(pass.ok());
   now_ += absl::Seconds(10);
-  EXPECT_TRUE(absl::IsUnauthenticated(book_->Take(pass->token).status()));
-  EXPECT_EQ(book_->outstanding(), 0u);
+  EXPECT_TRUE(absl::IsUnauthenticated(registry_->Take(pass->token).status()));
+  EXPECT_EQ(registry_->outstanding(), 0u);
 }
 
 TEST_F(PassesTest, ThereAreOnlySoManyUntilTheyAreTakenOrOld) {
   const Certificate a = Of("a");
   const Certificate b = Of("b");
-  const auto first = book_->Issue(a);
+  const auto first = registry_->Issue(a);
   ASSERT_TRUE(first.ok());
-  ASSERT_TRUE(book_->Issue(a).ok());
-  ASSERT_TRUE(book_->Issue(a).ok());
-  EXPECT_TRUE(absl::IsResourceExhausted(book_->Issue(a).status()));
+  ASSERT_TRUE(registry_->Issue(a).ok());
+  ASSERT_TRUE(registry_->Issue(a).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(registry_->Issue(a).status()));
   // A holder's passes do not keep out other holders, up to the total limit.
-  ASSERT_TRUE(book_->Issue(b).ok());
-  ASSERT_TRUE(book_->Issue(b).ok());
-  EXPECT_TRUE(absl::IsResourceExhausted(book_->Issue(b).status()));
-  ASSERT_TRUE(book_->Take(first->token).ok());
-  EXPECT_TRUE(book_->Issue(a).ok());
+  ASSERT_TRUE(registry_->Issue(b).ok());
+  ASSERT_TRUE(registry_->Issue(b).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(registry_->Issue(b).status()));
+  ASSERT_TRUE(registry_->Take(first->token).ok());
+  EXPECT_TRUE(registry_->Issue(a).ok());
   now_ += absl::Seconds(11);
-  EXPECT_TRUE(book_->Issue(b).ok());
-  EXPECT_EQ(book_->outstanding(), 1u);
+  EXPECT_TRUE(registry_->Issue(b).ok());
+  EXPECT_EQ(registry_->outstanding(), 1u);
 }
 
 }  // namespace

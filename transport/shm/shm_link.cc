@@ -119,10 +119,10 @@ absl::Status ShmLink::TakePass(absl::string_view extra) {
     }
     return KnowPeer(granted_->issuer);
   }
-  if (passes_.book == nullptr) {
+  if (passes_.registry == nullptr) {
     return absl::UnauthenticatedError("this side gives out no passes");
   }
-  ASSIGN_OR_RETURN(PassBook::Taken taken, passes_.book->Take(extra));
+  ASSIGN_OR_RETURN(PassRegistry::Taken taken, passes_.registry->Take(extra));
   proof_ = std::move(taken.proof);
   return KnowPeer(taken.holder);
 }

@@ -148,7 +148,7 @@ TransportFactory ShmTransports(const std::string& directory, ShmPasses passes) {
   return {kShmCapabilities,
           [directory, passes](const TransportOptions& options)
               -> absl::StatusOr<std::unique_ptr<Transport>> {
-            if (options.certificates != nullptr && passes.book == nullptr &&
+            if (options.certificates != nullptr && passes.registry == nullptr &&
                 passes.source == nullptr) {
               return absl::InvalidArgumentError(
                   "shm links with certificates need passes");

@@ -11,9 +11,9 @@
 namespace kamino::transport {
 
 // With TransportOptions::certificates: how the ends authenticate each other. A
-// side that only listens has no source; one that only connects has no book.
+// side that only listens has no source; one that only connects has no registry.
 struct ShmPasses {
-  std::shared_ptr<PassBook> book;
+  std::shared_ptr<PassRegistry> registry;
   std::shared_ptr<PassSource> source;
 };
 

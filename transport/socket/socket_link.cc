@@ -99,7 +99,7 @@ void SocketLink::OnEvents(uint32_t events) {
   if (phase_ == Phase::kConnecting) {
     OnConnectDone();
   } else if (phase_ == Phase::kSecuring) {
-    GoOnSecuring();
+    ContinueSecuring();
   } else if (phase_ == Phase::kPreface) {
     ReadPreface();
   } else {
@@ -118,10 +118,10 @@ void SocketLink::OnConnectDone() {
     return;
   }
   phase_ = Phase::kSecuring;
-  GoOnSecuring();
+  ContinueSecuring();
 }
 
-void SocketLink::GoOnSecuring() {
+void SocketLink::ContinueSecuring() {
   if (!Secure() || closing()) return;
   phase_ = Phase::kPreface;
   incoming_.emplace(

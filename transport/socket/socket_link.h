@@ -92,7 +92,7 @@ class SocketLink : public LoopLink {
   void DropSocket();
   void OnEvents(uint32_t events);
   void OnConnectDone();
-  void GoOnSecuring();
+  void ContinueSecuring();
   bool SendPreface(const Offer& offer);
   void ReadPreface();
   void OnNoPreface(const absl::Status& why);

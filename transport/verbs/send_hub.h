@@ -10,7 +10,7 @@
 //      a receive.
 //
 // Threads: the loop's thread only. Owns the wires that are leaving; a link owns
-// its wire until TakeBack. Users are not owned.
+// its wire until RollBack. Users are not owned.
 #ifndef KAMINO_TRANSPORT_VERBS_SEND_HUB_H_
 #define KAMINO_TRANSPORT_VERBS_SEND_HUB_H_
 
@@ -53,12 +53,12 @@ class SendHub final : private Poller {
   // Its receives are posted on return. kResourceExhausted: at the limit, or no
   // memory.
   absl::StatusOr<std::unique_ptr<SendWire>> MakeWire();
-  // Calls `user` for completions on `wire`, until TakeBack.
+  // Calls `user` for completions on `wire`, until RollBack.
   void Attach(const SendWire& wire, SendUser* user);
 
   // Sends a bye to the peer, unless `at_once`, and destroys the wire soon; then
   // calls `done`, perhaps before it returns. Later completions are dropped.
-  void TakeBack(std::unique_ptr<SendWire> wire, bool at_once,
+  void RollBack(std::unique_ptr<SendWire> wire, bool at_once,
                 std::function<void()> done);
   // The device says that the pair fills no receive any more.
   void OnDrained(uint32_t number) { leaving_.OnDrained(number); }

@@ -57,11 +57,11 @@ class UndoRingTest : public ::testing::Test {
     ring->PublishTail();
     return Change(ring, &large, 8192, bytes);
   }
-  void TakeBack(UndoRing* ring) {
+  void RollBack(UndoRing* ring) {
     const auto contents = *ring->Scan();
     for (auto update = contents.updates.rbegin();
          update != contents.updates.rend(); ++update) {
-      ring->TakeBack(update->record);
+      ring->RollBack(update->record);
     }
   }
 
@@ -83,7 +83,7 @@ TEST_F(UndoRingTest, WhatHasNoEndIsTakenBackInReverse) {
   EXPECT_EQ(contents->updates.size(), 3u);
   EXPECT_EQ(contents->transactions, 2u);
   EXPECT_EQ(contents->given, 19u);
-  TakeBack(&after);
+  RollBack(&after);
   EXPECT_EQ(At(8192, 6), std::string(6, '\0'));
   EXPECT_EQ(At(9000, 500), std::string(500, 'x'));
   after.Reset(17, 20);
@@ -96,7 +96,7 @@ TEST_F(UndoRingTest, WhatWasAbortedIsNotTakenBackAgain) {
   UndoRing ring = Make(&region_);
   OwnUndo own;
   ASSERT_TRUE(Change(&ring, &own, 8192, "aaaa").ok());
-  ring.TakeBack(own.records[0]);
+  ring.RollBack(own.records[0]);
   ring.AppendAborted(&own);
   EXPECT_EQ(own.transaction, 0u);
   EXPECT_TRUE(ring.Scan()->updates.empty());
@@ -113,7 +113,7 @@ TEST_F(UndoRingTest, GoesRound) {
     const auto contents = Make(&region_).Scan();
     ASSERT_TRUE(contents.ok()) << contents.status();
     ASSERT_EQ(contents->updates.size(), 1u);
-    TakeBack(&ring);
+    RollBack(&ring);
     ASSERT_EQ(At(8192, 1000), last);
     std::memcpy(region_.base() + 8192, bytes.data(), bytes.size());
     last = bytes;
@@ -143,7 +143,7 @@ TEST_F(UndoRingTest, AFullRingIsAnErrorAndEndsStillFit) {
   for (int k = 4; k < 8; ++k) {
     for (auto record = owns[k].records.rbegin();
          record != owns[k].records.rend(); ++record) {
-      ring.TakeBack(*record);
+      ring.RollBack(*record);
     }
     ring.AppendAborted(&owns[k]);
   }
@@ -168,7 +168,7 @@ TEST_F(UndoRingTest, AbortsAloneDoNotFillIt) {
       done = Change(&ring, &other, 9000, std::string(300, 'x'));
     }
     ASSERT_TRUE(done.ok()) << done << " after " << i;
-    ring.TakeBack(other.records[0]);
+    ring.RollBack(other.records[0]);
     ring.AppendAborted(&other);
     ring.PublishTail();
     ASSERT_EQ(Make(&region_).Scan()->watermark, 17u);
@@ -347,7 +347,7 @@ TEST_F(UndoRingTest, AHeaderThatIsLostIsNoNewRing) {
   ASSERT_TRUE(Change(&first, &own, 8192, "aaaa").ok());
   EXPECT_TRUE(Make(&region_).Scan().ok()) << "it is new as yet";
   UndoRing second = Make(&region_);
-  TakeBack(&second);
+  RollBack(&second);
   second.Reset(5, 5);
   OwnUndo other;
   ASSERT_TRUE(Change(&second, &other, 8192, "bbbb").ok());

@@ -42,7 +42,7 @@ const PlantedFault kFaults[] = {
     {"archapt-rollback-before-repair", "archapt"},
     {"archapt-loss-not-reported", "archapt"},
     {"archapt-losses-are-forgotten", "archapt"},
-    {"archapt-taken-back-is-lost", "archapt"},
+    {"archapt-rolled-back-is-lost", "archapt"},
     {"archapt-dissolved-without-flush", "archapt"},
     {"archapt-dissolved-with-flush", "archapt"},
     {"archapt-sealed-with-sums", "archapt"},

@@ -121,7 +121,7 @@ TEST_P(RewindTurnsTest, AsItWouldIfAllWentAtOnce) {
 }
 
 TEST_P(RewindTurnsTest, OrIfTheCheckpointTookTheLogBackItself) {
-  faults::Planted planted("rewind-checkpoint-lets-nobody");
+  faults::Planted planted("rewind-checkpoint-blocks-all");
   EXPECT_FALSE(CommitsMeanwhile());
 }
 

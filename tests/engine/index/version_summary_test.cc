@@ -177,7 +177,7 @@ class Comparisons {
       keys_ = std::move(keys);
     } else {
       EXPECT_TRUE(transaction->Abort().ok());
-      summary_.TakeBack();
+      summary_.RollBack();
     }
     under_.Propagate();
   }
@@ -229,7 +229,7 @@ TEST_P(FaultyTest, IsNoticed) {
 INSTANTIATE_TEST_SUITE_P(All, FaultyTest,
                          ::testing::Values("summary-not-told-of-patches",
                                            "summary-not-told-of-heirs",
-                                           "summary-takes-back-too-much"));
+                                           "summary-rolls-back-too-much"));
 
 // --- Aborted transactions.
 
@@ -242,7 +242,7 @@ TEST(VersionSummaryTest, WhatWasTakenBackIsNotNoted) {
   summary.Forget(64);
   EXPECT_EQ(summary.Newest(64), VersionSummary::kUnknown);
   EXPECT_EQ(summary.Newest(128), 10u);
-  summary.TakeBack();
+  summary.RollBack();
   EXPECT_EQ(summary.Newest(64), 5u);
   EXPECT_EQ(summary.Newest(128), VersionSummary::kUnknown);
   EXPECT_EQ(summary.pages(), 1u);

@@ -57,7 +57,7 @@ class UndoLogTest : public ::testing::Test {
     ASSERT_TRUE(Save(8, {{a_, 0, 3, IntentKind::kWrite}}).ok());
     Store(a_, "and");
     Restart();
-    log_->TakeBack(6);
+    log_->RollBack(6);
     log_ = *UndoLog::Create(heap_.get(), &region_);
     ASSERT_TRUE(Save(7, {{a_, 0, 3, IntentKind::kWrite}}).ok());
     Store(a_, "new");
@@ -84,7 +84,7 @@ TEST_F(UndoLogTest, TakesBackTheLastFirst) {
   Store(a_, "newer", 8);
   Restart();
   EXPECT_EQ(log_->newest(), 7u);
-  log_->TakeBack(6);
+  log_->RollBack(6);
   EXPECT_EQ(Text(a_, 0, kBytes), std::string(kBytes, 'a'));
   EXPECT_EQ(Text(b_, 0, kBytes), std::string(kBytes, 'b'));
 }
@@ -95,7 +95,7 @@ TEST_F(UndoLogTest, LeavesWhatIsCommitted) {
   ASSERT_TRUE(Save(8, {{b_, 0, 3, IntentKind::kWrite}}).ok());
   Store(b_, "new");
   Restart();
-  log_->TakeBack(7);
+  log_->RollBack(7);
   EXPECT_EQ(Text(a_, 0, 4), "newa");
   EXPECT_EQ(Text(b_, 0, 4), "bbbb");
 }
@@ -104,12 +104,12 @@ TEST_F(UndoLogTest, FindsNothingOfAnEarlierRound) {
   ASSERT_TRUE(Save(7, {{a_, 0, 3, IntentKind::kWrite}}).ok());
   Store(a_, "new");
   ASSERT_TRUE(Save(7, {{a_, 0, 3, IntentKind::kWrite}}).ok());
-  log_->TakeBack(6);
+  log_->RollBack(6);
   log_->Reuse();
   // In the place of the first one, and as long.
   ASSERT_TRUE(Save(7, {{b_, 0, 3, IntentKind::kWrite}}).ok());
   Restart();
-  log_->TakeBack(6);
+  log_->RollBack(6);
   EXPECT_EQ(Text(a_, 0, 4), "aaaa");  // not as the second one had it
 }
 
@@ -117,7 +117,7 @@ TEST_F(UndoLogTest, FindsNothingOfAnEarlierRound) {
 TEST_F(UndoLogTest, FindsNothingOfAnotherLog) {
   FollowAnotherLog();
   EXPECT_EQ(log_->newest(), 7u);
-  log_->TakeBack(7);
+  log_->RollBack(7);
   EXPECT_EQ(Text(a_, 0, 4), "newa");
 }
 

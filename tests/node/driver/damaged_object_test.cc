@@ -128,7 +128,7 @@ TEST(DamagedObjectTest, WhoCannotLeaveLeavesLater) {
 }
 
 TEST(DamagedObjectTest, WhoNeverAsksAgainIsNoticed) {
-  const faults::Planted fault("chain-asks-once-who-holds-its-data");
+  const faults::Planted fault("chain-asks-once-for-the-holder-of-its-data");
   EXPECT_FALSE(AHeadLeavesLater());
   EXPECT_FALSE(ATailLeavesLater());
 }

@@ -171,10 +171,10 @@ TEST(GivingWayTest, ANodeThatMustStop) {
 }
 
 TEST(GivingWayTest, PlantedFaultsAreNoticed) {
-  faults::PlantFault("joining-nobody-gives-way");
+  faults::PlantFault("joining-no-node-gives-way");
   EXPECT_FALSE(AnotherJoins(/*has_the_heap=*/true));
   EXPECT_TRUE(faults::PlantedFaultWasMet());
-  faults::PlantFault("links-of-strangers-stay");
+  faults::PlantFault("links-of-unknown-peers-stay");
   EXPECT_FALSE(StrangersMakeRoom());
   EXPECT_TRUE(faults::PlantedFaultWasMet());
   faults::PlantFault("node-goes-on-after-its-end");

@@ -33,7 +33,7 @@ Agreement Of(ChainMode mode, UndoCopyKind undo_copy, double alpha = 0.5) {
 }
 
 std::string Differ(const Agreement& a, const Agreement& b) {
-  return Misfit(a, "n2", b, "n1");
+  return MismatchOf(a, "n2", b, "n1");
 }
 
 TEST(NodeAgreementTest, NodesThatTakeBackByThemselvesHaveLikeUndoCopies) {

@@ -478,7 +478,7 @@ std::string TryReadsForNobody() {
 
 TEST(CallLimitsTest, ReadsThatNobodyWaitsForAreNotDone) {
   EXPECT_EQ(TryReadsForNobody(), "");
-  faults::Planted fault("reads-done-for-nobody");
+  faults::Planted fault("reads-done-for-a-gone-client");
   EXPECT_NE(TryReadsForNobody(), "");
 }
 

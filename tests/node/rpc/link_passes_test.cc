@@ -92,12 +92,12 @@ TEST_F(LinkPassesTest, APassIsForWhoHasAsked) {
   const auto granted = Ask("n1", nodes_["n2"].link());
   ASSERT_TRUE(granted.ok()) << granted.status();
   EXPECT_EQ(ToString(granted->issuer.identity()), "kamino://c/node/n2");
-  const auto& book = nodes_["n2"].passes->book();
-  auto taken = book->Take(granted->pass.token);
+  const auto& registry = nodes_["n2"].passes->registry();
+  auto taken = registry->Take(granted->pass.token);
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_EQ(ToString(taken->holder.identity()), "kamino://c/node/n1");
   EXPECT_EQ(taken->proof, granted->pass.proof);
-  EXPECT_FALSE(book->Take(granted->pass.token).ok());  // once
+  EXPECT_FALSE(registry->Take(granted->pass.token).ok());  // once
 }
 
 TEST_F(LinkPassesTest, OneThatJoinsIsInNoView) {

@@ -42,13 +42,13 @@ class SimDisk {
   // decides. Users of the old regions go on with memory that has no effect; the
   // regions live as long as the disk does.
   void Crash(uint64_t seed) {
-    GoOnWith([&seed](const engine::SimRegion& region) {
+    ContinueWith([&seed](const engine::SimRegion& region) {
       return region.CrashImage(++seed);
     });
   }
   // The process dies, but the machine lives: every store survives.
   void Kill() {
-    GoOnWith([](const engine::SimRegion& region) {
+    ContinueWith([](const engine::SimRegion& region) {
       return engine::SimRegion::Image(region.base(),
                                       region.base() + region.size());
     });
@@ -86,7 +86,7 @@ class SimDisk {
   friend class SimMedia;
 
   template <typename ImageOf>
-  void GoOnWith(const ImageOf& image_of) {
+  void ContinueWith(const ImageOf& image_of) {
     ++life_;
     for (auto& [part, region] : unfinished_) {
       graveyard_.push_back(std::move(region));

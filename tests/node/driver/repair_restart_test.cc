@@ -1,0 +1,348 @@
+// Operations that a power cut tore, each case of section 5.3 forced: the cut is
+// made at every flush or drain of an operation in turn, and leaves half of its
+// stores.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/node/driver/chain_rig.h"
+
+namespace kamino::node {
+namespace {
+
+using kamino::v1::Operation;
+using membership::Condition;
+using Moment = ChainRig::Moment;
+
+constexpr int kMostMoments = 200;
+
+// Objects that later operations change, and clients that have been seen.
+void Prepare(ChainRig& rig) {
+  rig.StartAll();
+  rig.InstallView({"n1", "n2", "n3", "n4"});
+  rig.Settle();
+  for (int i = 0; i < 8; ++i) {
+    rig.Submit(i + 1, {Put(absl::StrCat("old", i), std::string(300, 'a' + i))});
+    rig.Settle(2);
+  }
+  ASSERT_EQ(rig.Difference(), "");
+}
+
+// Allocates, writes in place and frees.
+std::vector<Operation> Change() {
+  return {Put("new0", std::string(500, 'x')), Patch("old0", 10, "patched"),
+          Delete("old1"), Put("old2", std::string(300, 'y')),
+          Put("new1", std::string(200, 'z'))};
+}
+
+// Submits it to a fresh chain that loses the power of `victim` at the given
+// moment. Null: there are not as many moments.
+std::shared_ptr<Issued> CutWithinChange(ChainRig& rig,
+                                        const std::string& victim,
+                                        Moment moment, int count) {
+  Prepare(rig);
+  rig.CutPowerAt(victim, moment, count);
+  const auto change = rig.Submit(1, Change());
+  rig.Settle(3);
+  return rig.tear(victim).happened ? change : nullptr;
+}
+
+// Interrupted requests are answered once, and the chain takes more.
+void ExpectGoesOn(ChainRig& rig,
+                  const std::vector<std::shared_ptr<Issued>>& cut) {
+  for (const auto& issued : cut) {
+    EXPECT_EQ(issued->answers, 1);
+    EXPECT_TRUE(issued->acknowledged()) << issued->outcome.status;
+  }
+  EXPECT_EQ(rig.Difference(), "");
+  std::vector<std::shared_ptr<Issued>> more;
+  more.push_back(rig.Submit(20, {Put("after", std::string(400, 'q'))}));
+  more.push_back(rig.Submit(21, {Delete("old3")}));
+  more.push_back(rig.Submit(22, {Patch("old4", 0, "again")}));
+  rig.Settle();
+  for (const auto& issued : more) {
+    EXPECT_EQ(issued->answers, 1);
+    EXPECT_TRUE(issued->acknowledged()) << issued->outcome.status;
+  }
+  EXPECT_EQ(rig.Difference(), "");
+}
+
+// How often a case came about.
+struct Tally {
+  int cuts = 0;
+  int torn = 0;
+  int partly = 0;  // torn with objects that were not touched yet
+};
+
+void Count(const Tear& tear, Tally* tally) {
+  ++tally->cuts;
+  tally->torn += tear.torn();
+  tally->partly += tear.torn() && tear.touched < tear.intents;
+}
+
+class RestartTest : public ::testing::TestWithParam<std::string> {};
+
+// The predecessor has executed the operation: the node gets it from there.
+TEST_P(RestartTest, RollsForwardFromThePredecessor) {
+  const std::string victim = GetParam();
+  for (const Moment moment : {Moment::kFlush, Moment::kDrain}) {
+    Tally tally;
+    for (int count = 1; count < kMostMoments; ++count) {
+      SCOPED_TRACE(count);
+      ChainRig rig;
+      const auto change = CutWithinChange(rig, victim, moment, count);
+      if (change == nullptr) break;
+      ASSERT_FALSE(rig.up(victim));
+      EXPECT_FALSE(change->acknowledged());
+      Count(rig.tear(victim), &tally);
+
+      rig.Start(victim);
+      ASSERT_TRUE(rig.up(victim)) << rig.fatal(victim);
+      ASSERT_EQ(rig.node(victim).core().soundness().condition(),
+                Condition::kTorn);
+      rig.InstallView({"n1", "n2", "n3", "n4"});
+      rig.Settle();
+      ExpectGoesOn(rig, {change});
+      if (::testing::Test::HasFailure()) return;
+    }
+    EXPECT_GT(tally.torn, 0);
+    if (moment == Moment::kFlush) {
+      EXPECT_GT(tally.partly, 0);
+      EXPECT_GT(tally.cuts, 10);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(MiddleAndTail, RestartTest,
+                         ::testing::Values("n2", "n3", "n4"),
+                         [](const auto& info) { return info.param; });
+
+// The predecessor is gone: the successor, which has not executed the
+// operation, says how it was before, and the ring what it is.
+TEST(NewHeadTest, RollsBackFromTheSuccessorAndExecutesAgain) {
+  for (const Moment moment : {Moment::kFlush, Moment::kDrain}) {
+    Tally tally;
+    for (int count = 1; count < kMostMoments; ++count) {
+      SCOPED_TRACE(count);
+      ChainRig rig;
+      const auto change = CutWithinChange(rig, "n2", moment, count);
+      if (change == nullptr) break;
+      Count(rig.tear("n2"), &tally);
+      rig.CutPower("n1", count);
+      EXPECT_EQ(change->answers, 0);
+
+      rig.Start("n2");
+      ASSERT_EQ(rig.node("n2").core().soundness().condition(),
+                Condition::kTorn);
+      EXPECT_EQ(rig.ring("n2").received(), rig.ring("n3").received() + 1);
+      rig.InstallView({"n2", "n3", "n4"});
+      rig.Settle();
+      // It is there before anyone asks for it again.
+      EXPECT_EQ(rig.ring("n4").applied(), rig.tear("n2").received);
+      rig.Retry(change);
+      rig.Settle();
+      ExpectGoesOn(rig, {change});
+      if (::testing::Test::HasFailure()) return;
+    }
+    EXPECT_GT(tally.torn, 0);
+    if (moment == Moment::kFlush) {
+      EXPECT_GT(tally.partly, 0);
+    }
+  }
+}
+
+// A repair can be interrupted at any moment, and begins anew.
+void RepairTwice(const std::vector<std::string>& members, bool head_goes) {
+  Tally again;
+  for (const Moment moment : {Moment::kFlush, Moment::kDrain}) {
+    for (int count = 1; count < kMostMoments; ++count) {
+      SCOPED_TRACE(count);
+      ChainRig rig;
+      const auto change = CutWithinChange(rig, "n2", Moment::kDrain, 1);
+      ASSERT_TRUE(rig.tear("n2").torn());
+      if (head_goes) rig.CutPower("n1", count);
+      rig.Start("n2");
+      rig.InstallView(members);
+      rig.CutPowerAt("n2", moment, count);
+      rig.Settle();
+      if (!rig.tear("n2").happened) break;
+      Count(rig.tear("n2"), &again);
+      rig.Start("n2");
+      rig.InstallView(members);
+      rig.Settle();
+      if (head_goes) rig.Retry(change);
+      rig.Settle();
+      ExpectGoesOn(rig, {change});
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+  EXPECT_GT(again.cuts, 5);
+  EXPECT_GT(again.torn, 0);
+}
+
+TEST(RestartTwiceTest, ForwardMendingBeginsAnew) {
+  RepairTwice({"n1", "n2", "n3", "n4"}, false);
+}
+
+TEST(RestartTwiceTest, BackwardMendingBeginsAnew) {
+  RepairTwice({"n2", "n3", "n4"}, true);
+}
+
+// No other node has what a head had not committed: its own undo copy has the
+// old state, and the entry leaves its ring.
+TEST(HeadRestartTest, RollsBackFromItsBackup) {
+  for (const UndoCopyKind undo_copy :
+       {UndoCopyKind::kSimple, UndoCopyKind::kDynamic}) {
+    int torn = 0;
+    int truncated = 0;
+    int kept = 0;
+    for (int count = 1; count < kMostMoments; ++count) {
+      SCOPED_TRACE(count);
+      ChainRig::Options options;
+      options.undo_copy = undo_copy;
+      ChainRig rig(options);
+      const auto change = CutWithinChange(rig, "n1", Moment::kFlush, count);
+      if (change == nullptr) break;
+      torn += rig.tear("n1").torn();
+
+      rig.Start("n1");
+      ASSERT_TRUE(rig.up("n1")) << rig.fatal("n1");
+      ASSERT_EQ(rig.node("n1").core().soundness().condition(),
+                Condition::kReturned);
+      EXPECT_EQ(rig.ring("n1").applied(), rig.ring("n1").received());
+      if (rig.ring("n1").received() == rig.ring("n2").received()) {
+        truncated += rig.tear("n1").received > rig.ring("n1").received();
+        EXPECT_EQ(*rig.ReadAll("n1"), *rig.ReadAll("n2"));
+      } else {
+        ++kept;
+      }
+      rig.InstallView({"n1", "n2", "n3", "n4"});
+      rig.Settle();
+      rig.Retry(change);
+      rig.Settle();
+      ExpectGoesOn(rig, {change});
+      if (::testing::Test::HasFailure()) return;
+    }
+    EXPECT_GT(torn, 0);
+    EXPECT_GT(truncated, 0);
+    EXPECT_GT(kept, 0);
+  }
+}
+
+// --- All nodes down at once.
+
+// Tears one operation at each of `victims`, from the tail to the head: the last
+// one at the first node. Then the power goes everywhere.
+void TearEach(ChainRig& rig, const std::vector<std::string>& victims,
+              std::vector<std::shared_ptr<Issued>>* issued) {
+  uint64_t client = 1;
+  for (auto victim = victims.rbegin(); victim != victims.rend(); ++victim) {
+    SCOPED_TRACE(*victim);
+    rig.CutPowerAt(*victim, Moment::kDrain, *victim == "n1" ? 2 : 1);
+    const std::string key = absl::StrCat("old", client - 1);
+    issued->push_back(rig.Submit(client++, {Patch(key, 40, "torn by power")}));
+    while (!rig.tear(*victim).happened) ASSERT_TRUE(rig.Step());
+    if (*victim != "n1") {
+      EXPECT_TRUE(rig.tear(*victim).torn());
+    }
+    while (rig.Step()) {
+    }
+  }
+  uint64_t seed = victims.size();
+  for (const char* name : {"n1", "n2", "n3", "n4"}) {
+    if (rig.up(name)) rig.CutPower(name, seed += 17);
+  }
+}
+
+TEST(PowerCutTest, AnyTwoOfFourGoOn) {
+  const std::vector<std::string> names = {"n1", "n2", "n3", "n4"};
+  for (unsigned set = 0; set < 16; ++set) {
+    for (size_t a = 0; a < names.size(); ++a) {
+      for (size_t b = a + 1; b < names.size(); ++b) {
+        std::vector<std::string> victims;
+        for (size_t i = 0; i < names.size(); ++i) {
+          if ((set >> i & 1) != 0) victims.push_back(names[i]);
+        }
+        SCOPED_TRACE(absl::StrCat("set ", set, ", ", names[a], names[b]));
+        ChainRig rig;
+        Prepare(rig);
+        std::vector<std::shared_ptr<Issued>> issued;
+        TearEach(rig, victims, &issued);
+        if (::testing::Test::HasFailure()) return;
+        for (const std::string& name : {names[a], names[b]}) {
+          rig.Start(name);
+          ASSERT_TRUE(rig.up(name)) << rig.fatal(name);
+        }
+        rig.InstallView({names[a], names[b]});
+        rig.Settle();
+        for (const auto& each : issued) {
+          if (!each->acknowledged()) rig.Retry(each);
+        }
+        rig.Settle();
+        ExpectGoesOn(rig, issued);
+        if (::testing::Test::HasFailure()) return;
+      }
+    }
+  }
+}
+
+// --- Promotion.
+
+// Section 5.2: an operation that the old tail completed holds no lock once the
+// tail has said so, although the new head was not told; one in flight does.
+TEST(PromotionTest, HoldsLocksOnlyForWhatIsInFlight) {
+  ChainRig rig;
+  Prepare(rig);
+  const uint64_t before = rig.ring("n1").received();
+  rig.Hold("n4");
+  const auto first = rig.Submit(1, {Patch("old0", 0, "first")});
+  const auto second = rig.Submit(2, {Patch("old1", 0, "second")});
+  while (rig.ring("n3").applied() < before + 2) ASSERT_TRUE(rig.Step());
+  rig.Hold("n2");
+  rig.Hold("n1");
+  rig.Hold("n4", false);
+  while (rig.ring("n4").applied() < before + 1) ASSERT_TRUE(rig.Step());
+  rig.BreakLinks("n3", "n4");
+  rig.CutPower("n1", 1);
+  rig.Hold("n3");
+  ASSERT_EQ(rig.ring("n4").received(), before + 1);
+
+  rig.InstallView({"n2", "n3", "n4"});
+  rig.Hold("n2", false);
+  rig.Hold("n4");
+  while (!rig.node("n2").core().place().is_head()) ASSERT_TRUE(rig.Step());
+  EXPECT_EQ(rig.node("n2").head().admission_stats()->in_flight, 2u);
+  const size_t locked = rig.node("n2").head().store_stats()->locked_objects;
+  rig.Hold("n4", false);
+  while (rig.node("n2").core().progress().completed() < before + 1) {
+    ASSERT_TRUE(rig.Step());
+  }
+  rig.Settle(3);
+  EXPECT_EQ(rig.node("n2").head().admission_stats()->in_flight, 1u);
+  EXPECT_GT(rig.node("n2").head().store_stats()->locked_objects, 0u);
+  EXPECT_LT(rig.node("n2").head().store_stats()->locked_objects, locked);
+
+  rig.Retry(first);   // complete: answered from the stored outcome
+  rig.Retry(second);  // in flight: waits
+  rig.Settle(3);
+  EXPECT_EQ(first->answers, 1);
+  EXPECT_EQ(second->answers, 0);
+  EXPECT_EQ(rig.node("n2").head().admission_stats()->parked, 1u);
+  const auto free = rig.Submit(3, {Patch("old0", 0, "later")});
+  const auto parked = rig.Submit(4, {Patch("old1", 0, "later")});
+  rig.Settle(3);
+  EXPECT_EQ(rig.node("n2").head().admission_stats()->parked, 2u);
+  EXPECT_EQ(rig.node("n2").head().admission_stats()->in_flight, 2u);
+
+  rig.Hold("n3", false);
+  rig.Settle();
+  EXPECT_EQ(first->outcome.sequence, before + 1);
+  EXPECT_EQ(second->outcome.sequence, before + 2);
+  ExpectGoesOn(rig, {first, second, free, parked});
+}
+
+}  // namespace
+}  // namespace kamino::node
